@@ -1,0 +1,87 @@
+"""Which past occurrences a backfill runs: each once, in order, by explicit request.
+
+Only what the clock has already passed can be filled in: the window is cut at the position, so the
+ticker and a backfill never race for the same occurrence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from horarium.decision.decide import decide
+from horarium.decision.facts import Facts, Shared, Tally
+from horarium.decision.guards import Question, guards_for
+from horarium.decision.plan import Birth, Skip
+from horarium.errors import BackfillTooLarge, InvalidSpec
+from horarium.instant import Instant
+from horarium.policy.overlap import Overlap, OverlapPolicy
+from horarium.schedule.planning import Planning
+from horarium.schedule.position import Position, Status
+from horarium.schedule.reason import Reason
+from horarium.schedule.run import Origin
+
+MAX_OCCURRENCES = 1_000
+# A buffer is flow control for a stream of live occurrences; here it would only fill up.
+_BUFFERS = (OverlapPolicy.BUFFER_ONE, OverlapPolicy.BUFFER_ALL)
+
+
+@dataclass(frozen=True, slots=True)
+class BackfillPlan:
+    """A decision for each occurrence, in the order in which they start, and the position after them."""
+
+    decisions: tuple[Birth | Skip, ...]
+    position: Position
+
+
+def occurrences_to_fill(planning: Planning, position: Position, start: Instant, end: Instant) -> list[Instant]:
+    """The nominal times in [start, end) that the clock has passed."""
+    if end <= start:
+        raise InvalidSpec("end_time: the window ends before it starts", field="end_time")
+    until = min(end - 1, position.decided_until)
+    count = planning.spec.count(start - 1, until)
+    if count > MAX_OCCURRENCES:
+        raise BackfillTooLarge(count, MAX_OCCURRENCES)
+    found: list[Instant] = []
+    for nominal in planning.spec.occurrences(start - 1):
+        if nominal > until:
+            break
+        found.append(nominal)
+    return found
+
+
+def plan_backfill(
+    planning: Planning,
+    position: Position,
+    facts: Facts,
+    shared: Shared,
+    occurrences: Collection[Instant],
+    *,
+    taken: Collection[Instant],
+    overlap_policy: OverlapPolicy | None = None,
+    reverse: bool = False,
+) -> BackfillPlan:
+    """`taken` are those that have a run already: asking twice is harmless. `max_runs` ends the list."""
+    tally = Tally(planning, position, facts, shared)
+    guards = guards_for(planning, Origin.BACKFILL)
+    overlap = _overlap(planning.overlap, overlap_policy)
+    decisions: list[Birth | Skip] = []
+    for nominal in sorted(occurrences, reverse=reverse):
+        if nominal in taken:
+            decisions.append(Skip(nominal, Reason.ALREADY_EXISTS))
+            continue
+        question = Question(planning, facts, tally, nominal)
+        decision = decide(guards, question, due=nominal, overlap=overlap)
+        if isinstance(decision, Skip) and decision.reason is Reason.REMAINING_ACTIONS_EXHAUSTED:
+            break
+        decisions.append(decision)
+    exhausted = planning.max_runs is not None and tally.runs_born >= planning.max_runs
+    after = replace(position, runs_born=tally.runs_born, rotation_index=tally.rotation_index)
+    if exhausted:
+        after = replace(after, status=Status.DELETED, next_due=None)
+    return BackfillPlan(tuple(decisions), after)
+
+
+def _overlap(own: Overlap, override: OverlapPolicy | None) -> Overlap:
+    policy = own.policy if override is None else override
+    return replace(own, policy=OverlapPolicy.ALLOW_ALL if policy in _BUFFERS else policy)

@@ -1,0 +1,59 @@
+"""The decision about one occurrence: guards in turn, then overlap, then a run is born, held or refused."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from horarium.decision.facts import Tally
+from horarium.decision.guards import Guard, Question, first_refusal
+from horarium.decision.plan import Birth, Covers, Fire, Hold, Skip
+from horarium.instant import Instant
+from horarium.policy.overlap import Buffer, Overlap, Refuse, Start, decide_overlap
+from horarium.schedule.reason import Reason
+
+
+def decide(
+    guards: tuple[Guard, ...],
+    question: Question,
+    *,
+    due: Instant,
+    overlap: Overlap,
+    caught_up: bool = False,
+    release_at: Instant | None = None,
+) -> Birth | Skip:
+    """The tally is left as the next decision must see it; a skip leaves it as it was."""
+    refusal = first_refusal(guards, question)
+    if refusal is not None:
+        return Skip(question.nominal, *refusal)
+    nominal, tally = question.nominal, question.tally
+    if release_at is not None:
+        # Spread out on purpose: whether there is room is asked when its time has come.
+        return Hold(nominal, due, tally.bear(held=True), release_at=release_at)
+    outcome = decide_overlap(overlap, active=tally.active, held=tally.held, caught_up=caught_up)
+    match outcome:
+        case Refuse(reason):
+            return Skip(nominal, Reason(reason), {"active": tally.active, "held": tally.held})
+        case Buffer(cancel_active):
+            return Hold(nominal, due, tally.bear(held=True), cancel_active=cancel_active)
+        case Start(terminate_active):
+            if not key_is_free(tally):
+                return Hold(nominal, due, tally.bear(held=True))
+            used = tally.bear(held=False, terminated=terminate_active)
+            return Fire(nominal, due, used, terminate_active=terminate_active)
+        case _:
+            assert_never(outcome)
+
+
+def key_is_free(tally: Tally) -> bool:
+    """Whether the concurrency key, which other schedules may share, has room for one more run."""
+    planning = tally.planning
+    if planning.concurrency_key is None:
+        return True
+    return tally.shared.active_by_key.get(planning.concurrency_key, 0) < planning.concurrency_limit
+
+
+def covering(birth: Birth, covers: Covers) -> Birth:
+    """The same birth, standing for a range of missed occurrences."""
+    if isinstance(birth, Fire):
+        return Fire(birth.nominal, birth.due, birth.rotation_index, covers, birth.terminate_active)
+    return Hold(birth.nominal, birth.due, birth.rotation_index, covers, birth.cancel_active, birth.release_at)

@@ -1,0 +1,104 @@
+"""What a decision may know about the world: facts gathered once, and the tally that moves with each decision."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any
+
+from horarium.policy.limits import Budget
+from horarium.schedule.calendar import Calendar
+from horarium.schedule.planning import Planning
+from horarium.schedule.position import Position, Status
+
+
+class Fact(StrEnum):
+    """The kinds of facts: the store gathers one kind with one query for a whole batch."""
+
+    RUNS = "runs"
+    CALENDARS = "calendars"
+    CONTEXT = "context"
+    SPENDING = "spending"
+    DAILY_RUNS = "daily_runs"
+    GRAPH = "graph"
+    KEYS = "keys"
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the store knew of one schedule; a fact that nobody asked for keeps its default.
+
+    `active` are root runs that are neither final nor held. `calendars` lacks a name that nobody has.
+    `context` is what a condition reads. `cycle` are the nodes of a cycle in the schedule's workflow.
+    """
+
+    active: int = 0
+    held: int = 0
+    active_run_ids: tuple[str, ...] = ()
+    calendars: Mapping[str, Calendar] = field(default_factory=dict)
+    context: Mapping[str, Any] = field(default_factory=dict)
+    spent_today: Decimal = Decimal(0)
+    runs_today: int = 0
+    assignee_budget: Budget = field(default_factory=Budget)
+    cycle: tuple[str, ...] = ()
+
+
+NO_FACTS = Facts()
+
+
+@dataclass(slots=True)
+class Shared:
+    """What several schedules of one batch share; each decision leaves it as the next one must see it."""
+
+    active_by_key: dict[str, int] = field(default_factory=dict)
+    spent_by_assignee: dict[str, Decimal] = field(default_factory=dict)
+    runs_by_assignee: dict[str, int] = field(default_factory=dict)
+
+
+class Tally:
+    """The counts of one schedule while its occurrences are decided in turn; lives for one plan only."""
+
+    __slots__ = ("active", "held", "planning", "rotation_index", "runs_born", "runs_today", "shared", "spent", "status")
+
+    def __init__(self, planning: Planning, position: Position, facts: Facts, shared: Shared) -> None:
+        self.planning = planning
+        self.status: Status = position.status
+        self.active = facts.active
+        self.held = facts.held
+        self.spent = facts.spent_today
+        self.runs_today = facts.runs_today
+        self.runs_born = position.runs_born
+        self.rotation_index = position.rotation_index
+        self.shared = shared
+
+    def new_day(self) -> None:
+        """What counts per UTC day starts again; only a look ahead crosses a midnight."""
+        self.spent, self.runs_today = Decimal(0), 0
+        if self.planning.assignee is not None:
+            self.shared.spent_by_assignee[self.planning.assignee] = Decimal(0)
+            self.shared.runs_by_assignee[self.planning.assignee] = 0
+
+    def bear(self, *, held: bool, terminated: bool = False) -> int | None:
+        """Count one more run; the place in the rotation that it uses."""
+        planning, shared = self.planning, self.shared
+        if held:
+            self.held += 1
+        else:
+            self.active = 1 if terminated else self.active + 1
+            if planning.concurrency_key is not None:
+                key = planning.concurrency_key
+                shared.active_by_key[key] = shared.active_by_key.get(key, 0) + 1
+        self.runs_born += 1
+        self.runs_today += 1
+        self.spent += planning.reserve
+        if planning.assignee is not None:
+            who = planning.assignee
+            shared.spent_by_assignee[who] = shared.spent_by_assignee.get(who, Decimal(0)) + planning.reserve
+            shared.runs_by_assignee[who] = shared.runs_by_assignee.get(who, 0) + 1
+        if planning.rotation == 0:
+            return None
+        used = self.rotation_index % planning.rotation
+        self.rotation_index += 1
+        return used

@@ -1,0 +1,201 @@
+"""Whether an occurrence may have a run: eight questions in a fixed order; the first "no" is the reason.
+
+The ninth, overlap, chooses among more than two outcomes and is asked last, in `decide.py`. A guard
+says for whom it is asked, whether a schedule needs it at all, and which facts it reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+
+from horarium.decision.facts import Fact, Facts, Tally
+from horarium.decision.plan import Detail
+from horarium.instant import Instant, to_rfc3339
+from horarium.policy.limits import Amount, budget_allows, daily_allows
+from horarium.policy.overlap import OverlapPolicy
+from horarium.schedule.calendar import MissingCalendar, check
+from horarium.schedule.planning import Planning
+from horarium.schedule.position import Status
+from horarium.schedule.reason import Reason
+from horarium.schedule.run import Origin
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    planning: Planning
+    facts: Facts
+    tally: Tally
+    nominal: Instant
+
+
+Answer = Detail | None
+"""None is yes; a detail is no, and says what the guard saw."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    reason: Reason
+    asked_of: frozenset[Origin]
+    applies: Callable[[Planning], bool]
+    ask: Callable[[Question], Answer]
+    fact: Fact | None = None
+
+
+def first_refusal(guards: tuple[Guard, ...], question: Question) -> tuple[Reason, Detail] | None:
+    for guard in guards:
+        detail = guard.ask(question)
+        if detail is not None:
+            return guard.reason, detail
+    return None
+
+
+def guards_for(planning: Planning, origin: Origin) -> tuple[Guard, ...]:
+    """The guards in force, in order; most schedules have two."""
+    return tuple(guard for guard in GUARDS if origin in guard.asked_of and guard.applies(planning))
+
+
+def facts_needed(planning: Planning, origin: Origin) -> frozenset[Fact]:
+    """What the store must look up before this schedule can be decided."""
+    needed = {guard.fact for guard in guards_for(planning, origin) if guard.fact is not None}
+    if planning.overlap.policy is not OverlapPolicy.ALLOW_ALL or planning.overlap.max_concurrency is not None:
+        needed.add(Fact.RUNS)
+    if planning.concurrency_key is not None:
+        needed.add(Fact.KEYS)
+    return frozenset(needed)
+
+
+def _status(question: Question) -> Answer:
+    status = question.tally.status
+    if status is Status.ACTIVE or status is Status.FINISHED:
+        return None
+    return {"status": status.value}
+
+
+def _window(question: Question) -> Answer:
+    spec, nominal = question.planning.spec, question.nominal
+    if spec.start_at is not None and nominal < spec.start_at:
+        return {"start_at": to_rfc3339(spec.start_at)}
+    if spec.end_at is not None and nominal > spec.end_at:
+        return {"end_at": to_rfc3339(spec.end_at)}
+    return None
+
+
+def _exhausted(question: Question) -> Answer:
+    most, born = question.planning.max_runs, question.tally.runs_born
+    return None if most is None or born < most else {"max_runs": most, "runs_born": born}
+
+
+def _calendar(question: Question) -> Answer:
+    known = question.facts.calendars
+    calendars = [known.get(name) or MissingCalendar(name) for name in question.planning.calendars]
+    blocked = check(calendars, question.nominal)
+    if blocked is None:
+        return None
+    day = None if blocked.date is None else blocked.date.isoformat()
+    return {"calendar": blocked.calendar_name, "date": day, "kind": blocked.kind, "text": blocked.detail}
+
+
+def _condition(question: Question) -> Answer:
+    condition, context = question.planning.condition, question.facts.context
+    if condition is None or condition.evaluate(context):
+        return None
+    return {
+        "result": False,
+        "clauses": [
+            {
+                "pointer": each.pointer,
+                "operator": each.operator.value,
+                "operand": each.operand,
+                "found": each.found,
+                "value": each.value,
+                "holds": each.holds,
+            }
+            for each in condition.explain(context)
+        ],
+    }
+
+
+def _budget(question: Question) -> Answer:
+    planning, tally = question.planning, question.tally
+    own = planning.budget.spending_limit_credits
+    if not budget_allows(own, spent=tally.spent, reserve=planning.reserve):
+        return _spending("schedule", own, tally.spent, planning.reserve)
+    if planning.assignee is not None:
+        limit = question.facts.assignee_budget.spending_limit_credits
+        spent = tally.shared.spent_by_assignee.get(planning.assignee, Decimal(0))
+        if not budget_allows(limit, spent=spent, reserve=planning.reserve):
+            return _spending(planning.assignee, limit, spent, planning.reserve)
+    return None
+
+
+def _spending(whose: str, limit: Amount | None, spent: Decimal, reserve: Decimal) -> Detail:
+    return {"of": whose, "spending_limit_credits": str(limit), "spent_today": str(spent), "reserve": str(reserve)}
+
+
+def _daily(question: Question) -> Answer:
+    planning, tally = question.planning, question.tally
+    own = planning.budget.max_daily_runs
+    if not daily_allows(own, runs_today=tally.runs_today):
+        return {"of": "schedule", "max_daily_runs": own, "runs_today": tally.runs_today}
+    if planning.assignee is not None:
+        limit = question.facts.assignee_budget.max_daily_runs
+        runs = tally.shared.runs_by_assignee.get(planning.assignee, 0)
+        if not daily_allows(limit, runs_today=runs):
+            return {"of": planning.assignee, "max_daily_runs": limit, "runs_today": runs}
+    return None
+
+
+def _cycle(question: Question) -> Answer:
+    return {"nodes": list(question.facts.cycle)} if question.facts.cycle else None
+
+
+def _always(planning: Planning) -> bool:
+    return True
+
+
+_CLOCK = frozenset({Origin.SCHEDULED})
+_HAND = frozenset({Origin.MANUAL})
+_BACKFILL = frozenset({Origin.BACKFILL})
+
+# The order is part of the contract. A trigger by hand asks only what is about permission; a backfill is
+# explicit, so it is allowed while paused and asks no condition about a world that has moved on.
+GUARDS: tuple[Guard, ...] = (
+    Guard(Reason.STATUS_NOT_TRIGGERABLE, _CLOCK | _HAND, _always, _status),
+    Guard(
+        Reason.OUTSIDE_WINDOW,
+        _CLOCK | _BACKFILL,
+        lambda planning: planning.spec.start_at is not None or planning.spec.end_at is not None,
+        _window,
+    ),
+    Guard(
+        Reason.REMAINING_ACTIONS_EXHAUSTED,
+        _CLOCK | _HAND | _BACKFILL,
+        lambda planning: planning.max_runs is not None,
+        _exhausted,
+    ),
+    Guard(Reason.CALENDAR, _CLOCK | _BACKFILL, lambda planning: bool(planning.calendars), _calendar, Fact.CALENDARS),
+    Guard(Reason.CONDITION_FAILED, _CLOCK, lambda planning: planning.condition is not None, _condition, Fact.CONTEXT),
+    Guard(
+        Reason.BUDGET_EXCEEDED,
+        _CLOCK | _HAND | _BACKFILL,
+        lambda planning: planning.budget.spending_limit_credits is not None or planning.assignee is not None,
+        _budget,
+        Fact.SPENDING,
+    ),
+    Guard(
+        Reason.DAILY_LIMIT_REACHED,
+        _CLOCK | _HAND | _BACKFILL,
+        lambda planning: planning.budget.max_daily_runs is not None or planning.assignee is not None,
+        _daily,
+        Fact.DAILY_RUNS,
+    ),
+    Guard(
+        Reason.CYCLE_DETECTED,
+        _CLOCK | _HAND | _BACKFILL,
+        lambda planning: planning.workflow is not None,
+        _cycle,
+        Fact.GRAPH,
+    ),
+)

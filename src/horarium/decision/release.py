@@ -1,0 +1,90 @@
+"""Which held runs may start when room appears: in nominal order, never while paused, never before their time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from horarium.decision.facts import Shared
+from horarium.instant import SECOND, Instant
+from horarium.policy.overlap import Overlap, OverlapPolicy
+from horarium.schedule.planning import Planning
+from horarium.schedule.position import Status
+
+
+@dataclass(frozen=True, slots=True)
+class HeldRun:
+    run_id: str
+    nominal: Instant
+    release_at: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveRun:
+    """`asked_to_stop_at` is when `cancel_other` asked it to end; None where nobody did."""
+
+    run_id: str
+    asked_to_stop_at: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """`terminate` are runs whose grace to stop by themselves is over; they end with this release."""
+
+    release: tuple[str, ...]
+    terminate: tuple[str, ...] = ()
+    next_look_at: Instant | None = None
+
+
+NOTHING = Release(())
+
+
+def plan_release(
+    planning: Planning,
+    status: Status,
+    held: Sequence[HeldRun],
+    active: Sequence[ActiveRun],
+    shared: Shared,
+    now: Instant,
+) -> Release:
+    """Asked whenever a run ends, a schedule resumes, or a time that `next_look_at` named has come."""
+    if status is Status.PAUSED or not held:
+        return NOTHING
+    terminate = tuple(run.run_id for run in active if _grace_is_over(planning.overlap, run, now))
+    running = len(active) - len(terminate)
+    capacity = planning.overlap.capacity
+    released: list[str] = []
+    waiting: list[Instant] = [
+        run.asked_to_stop_at + planning.overlap.cancel_grace_seconds * SECOND
+        for run in active
+        if run.asked_to_stop_at is not None and run.run_id not in terminate
+    ]
+    for run in sorted(held, key=lambda each: each.nominal):
+        if capacity is not None and running >= capacity:
+            break
+        if run.release_at is not None and run.release_at > now:
+            # Later ones of a spread are later still, but others may stand behind it with no time to wait for.
+            waiting.append(run.release_at)
+            continue
+        if not _take_key(planning, shared):
+            break
+        released.append(run.run_id)
+        running += 1
+    return Release(tuple(released), terminate, min(waiting, default=None))
+
+
+def _grace_is_over(overlap: Overlap, run: ActiveRun, now: Instant) -> bool:
+    if overlap.policy is not OverlapPolicy.CANCEL_OTHER or run.asked_to_stop_at is None:
+        return False
+    return now - run.asked_to_stop_at >= overlap.cancel_grace_seconds * SECOND
+
+
+def _take_key(planning: Planning, shared: Shared) -> bool:
+    key = planning.concurrency_key
+    if key is None:
+        return True
+    taken = shared.active_by_key.get(key, 0)
+    if taken >= planning.concurrency_limit:
+        return False
+    shared.active_by_key[key] = taken + 1
+    return True

@@ -1,0 +1,91 @@
+"""What can go wrong, as a tree: every class knows the reason code that all doors show.
+
+HorariumError
+├── InvalidSpec            invalid_spec           a cron, interval, one-off or zone that we refuse
+├── ConditionError         invalid_condition      a filter that is not in the condition language
+├── InvalidDefinition      validation_failed      a document with one message per bad field
+├── InvalidCalendar        invalid_calendar       dates, kind or zone of a calendar
+├── InvalidWorkflow        invalid_workflow       a graph with unknown or duplicate nodes
+│   └── CycleDetected      cycle_detected         a graph that never ends
+├── InvalidTransition      invalid_transition     a run cannot go from that state to this one
+├── ApprovalRefused        approval_refused       an approval that is late, doubled or for other inputs
+└── BackfillTooLarge       backfill_too_large     more occurrences than one request may ask for
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+
+class HorariumError(Exception):
+    """The root; `message` is one sentence for a person, `reason` one word for a program."""
+
+    reason: ClassVar[str] = "error"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class InvalidSpec(HorariumError, ValueError):
+    """`field` names the part that is wrong: `hour`, `timezone`, `every` …; None = the whole."""
+
+    reason = "invalid_spec"
+
+    def __init__(self, message: str, *, field: str | None = None) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class ConditionError(HorariumError, ValueError):
+    """The filter is malformed; a condition that raises this fails closed."""
+
+    reason = "invalid_condition"
+
+
+class InvalidDefinition(HorariumError, ValueError):
+    """`errors` maps the path of each bad field (`spec.cron_expressions.0`) to what is wrong with it."""
+
+    reason = "validation_failed"
+
+    def __init__(self, errors: Mapping[str, Sequence[str]]) -> None:
+        self.errors: dict[str, list[str]] = {path: list(texts) for path, texts in errors.items()}
+        super().__init__("; ".join(f"{path}: {text}" for path, texts in self.errors.items() for text in texts))
+
+
+class InvalidCalendar(HorariumError, ValueError):
+    reason = "invalid_calendar"
+
+
+class InvalidWorkflow(HorariumError, ValueError):
+    reason = "invalid_workflow"
+
+
+class CycleDetected(InvalidWorkflow):
+    """`nodes` are the members of one cycle, in order."""
+
+    reason = "cycle_detected"
+
+    def __init__(self, nodes: Sequence[str]) -> None:
+        super().__init__("the workflow has a cycle: " + " → ".join([*nodes, *nodes[:1]]))
+        self.nodes = tuple(nodes)
+
+
+class InvalidTransition(HorariumError):
+    reason = "invalid_transition"
+
+
+class ApprovalRefused(HorariumError):
+    reason = "approval_refused"
+
+
+class BackfillTooLarge(HorariumError, ValueError):
+    """`count` is how many occurrences the window holds, as far as it was worth counting."""
+
+    reason = "backfill_too_large"
+
+    def __init__(self, count: int, limit: int) -> None:
+        super().__init__(f"the window holds {count} occurrences; at most {limit} fit in one request")
+        self.count = count
+        self.limit = limit

@@ -1,0 +1,58 @@
+"""An instant is an int: microseconds since 1970-01-01T00:00:00Z. These are its conversions.
+
+Integers compare, hash and add without a zone to forget, and are what the store keeps. Text and
+`datetime` exist only at the doors.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import TypeAlias
+
+from horarium.errors import InvalidSpec
+
+Instant: TypeAlias = int
+
+SECOND = 1_000_000
+MINUTE = 60 * SECOND
+HOUR = 60 * MINUTE
+DAY = 24 * HOUR
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+# RFC 3339 section 5.6; a space instead of `T` is allowed there, a missing offset is not.
+_RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+
+
+def from_datetime(moment: datetime, *, field: str = "time") -> Instant:
+    """A naive datetime is refused: guessing its zone is how schedulers come to be wrong."""
+    if moment.tzinfo is None:
+        raise InvalidSpec(f"{field}: the datetime has no time zone; give an aware one", field=field)
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def to_datetime(instant: Instant) -> datetime:
+    return _EPOCH + timedelta(microseconds=instant)
+
+
+def from_rfc3339(text: str, *, field: str = "time") -> Instant:
+    """`2026-03-08T07:00:00Z` or with an offset; digits beyond microseconds are cut."""
+    match = _RFC3339.fullmatch(text) if len(text) <= 64 else None
+    if match is None:
+        shown = text if len(text) <= 64 else text[:61] + "..."
+        raise InvalidSpec(f"{field}: {shown!r} is not an RFC 3339 time such as 2026-03-08T07:00:00Z", field=field)
+    fraction = match[1] or ""
+    cut = text.replace(fraction, fraction[:7], 1) if len(fraction) > 7 else text
+    try:
+        return from_datetime(datetime.fromisoformat(cut.upper()), field=field)
+    except (ValueError, OverflowError) as wrong:
+        raise InvalidSpec(f"{field}: {text!r} is no moment of any calendar ({wrong})", field=field) from None
+
+
+def to_rfc3339(instant: Instant) -> str:
+    """UTC with `Z`; the fraction is shown only where there is one."""
+    moment = to_datetime(instant)
+    text = moment.strftime("%Y-%m-%dT%H:%M:%S") if moment.year >= 1000 else moment.isoformat()[:19]
+    return f"{text}.{moment.microsecond:06d}Z" if moment.microsecond else f"{text}Z"

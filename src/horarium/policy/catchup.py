@@ -1,0 +1,100 @@
+"""Catch-up: what happens to occurrences that came due while the engine was away."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
+
+from horarium.instant import SECOND, Instant
+from horarium.policy.names import PolicyError, parse_name, read_object, whole, whole_or_none
+
+
+class CatchupPolicy(StrEnum):
+    FIRE_ONCE = "fire_once"
+    SKIP = "skip"
+    FIRE_ALL = "fire_all"
+    SPREAD = "spread"
+
+
+ALIASES: Final[Mapping[str, CatchupPolicy]] = MappingProxyType(
+    {
+        "run_once": CatchupPolicy.FIRE_ONCE,
+        "none": CatchupPolicy.SKIP,
+        "fire_immediately": CatchupPolicy.FIRE_ALL,
+        "backfill": CatchupPolicy.FIRE_ALL,
+    }
+)
+
+_KEYS = (
+    "catchup_policy",
+    "max_catchup",
+    "catchup_window_seconds",
+    "catchup_spread_seconds",
+    "misfire_grace_seconds",
+)
+_KEY_ALIASES = {"max_backfill": "max_catchup", "on_missed": "catchup_policy"}
+
+
+def parse(value: object, field: str = "catchup_policy") -> CatchupPolicy:
+    return parse_name(CatchupPolicy, ALIASES, value, field)
+
+
+@dataclass(frozen=True, slots=True)
+class Catchup:
+    """The policy and its numbers; `catchup_window_seconds` None = however old."""
+
+    policy: CatchupPolicy = CatchupPolicy.FIRE_ONCE
+    max_catchup: int = 100
+    catchup_window_seconds: int | None = None
+    catchup_spread_seconds: int = 60
+    misfire_grace_seconds: int = 60
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.policy, CatchupPolicy):
+            raise PolicyError("catchup_policy", "must be a CatchupPolicy")
+        whole("max_catchup", self.max_catchup)
+        whole_or_none("catchup_window_seconds", self.catchup_window_seconds)
+        whole("catchup_spread_seconds", self.catchup_spread_seconds)
+        whole("misfire_grace_seconds", self.misfire_grace_seconds)
+
+
+def parse_catchup(value: object) -> Catchup:
+    given = read_object(value, "catchup", _KEYS, _KEY_ALIASES)
+    default = Catchup()
+
+    def number(key: str, otherwise: int) -> int:
+        return whole(key, given.get(key, otherwise))
+
+    return Catchup(
+        policy=parse(given["catchup_policy"]) if "catchup_policy" in given else default.policy,
+        max_catchup=number("max_catchup", default.max_catchup),
+        catchup_window_seconds=whole_or_none("catchup_window_seconds", given.get("catchup_window_seconds")),
+        catchup_spread_seconds=number("catchup_spread_seconds", default.catchup_spread_seconds),
+        misfire_grace_seconds=number("misfire_grace_seconds", default.misfire_grace_seconds),
+    )
+
+
+def is_missed(catchup: Catchup, *, nominal_due: Instant, now: Instant) -> bool:
+    """Later than the grace; exactly at its end is still on time."""
+    return now - nominal_due > catchup.misfire_grace_seconds * SECOND
+
+
+def is_beyond_window(catchup: Catchup, *, nominal_due: Instant, now: Instant) -> bool:
+    """Older than the window: missed whatever the policy; exactly at its edge is still inside."""
+    window = catchup.catchup_window_seconds
+    return window is not None and now - nominal_due > window * SECOND
+
+
+def spread_due(position: int, count: int, *, now: Instant, spread_seconds: int) -> Instant:
+    """When the run at `position` of `count` is due: the first at `now`, the last at the end of the spread.
+
+    Steps are equal but for the microsecond lost to division; a single run is due at once.
+    """
+    if not 0 <= position < count:
+        raise ValueError(f"position {position} is not among {count} runs")
+    if count == 1:
+        return now
+    return now + spread_seconds * SECOND * position // (count - 1)

@@ -1,0 +1,128 @@
+"""How policy objects are read: names in any case, numbers by kind and bound, unknown keys refused."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import TypeVar
+
+Name = TypeVar("Name", bound=StrEnum)
+
+# What an INTEGER column of PostgreSQL holds.
+MAX_WHOLE = 2**31 - 1
+# What a BIGINT column holds.
+MAX_LONG = 2**63 - 1
+MAX_TEXT_LENGTH = 256
+
+_MAX_NAME_LENGTH = 64
+_CAMEL_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+class PolicyError(ValueError):
+    """`field` is the key that is wrong, `text` what is wrong with it."""
+
+    def __init__(self, field: str, text: str) -> None:
+        super().__init__(f"{field}: {text}")
+        self.field = field
+        self.text = text
+
+
+def parse_name(enum_cls: type[Name], aliases: Mapping[str, Name], value: object, what: str) -> Name:
+    """`BufferOne`, `bufferOne`, `BUFFER_ONE`, `buffer-one` and `bufferone` are all `buffer_one`."""
+    allowed = {name.value: name for name in enum_cls} | dict(aliases)
+    if isinstance(value, str) and len(value) <= _MAX_NAME_LENGTH and value.isascii():
+        wanted = value.lower().replace("-", "_")
+        for spelling, name in allowed.items():
+            if wanted in (spelling, spelling.replace("_", "")):
+                return name
+    raise PolicyError(what, f"must be one of {', '.join(allowed)}, not {shown(value)}")
+
+
+def read_object(
+    value: object, what: str, keys: Iterable[str], aliases: Mapping[str, str] | None = None
+) -> dict[str, object]:
+    """The given fields by their snake_case names; a null counts as not given, an unknown key is an error."""
+    if not isinstance(value, Mapping):
+        raise PolicyError(what, f"must be an object, not {shown(value)}")
+    names = {key: key for key in keys} | dict(aliases or {})
+    found: dict[str, object] = {}
+    for key, item in value.items():
+        name = names.get(_snake(key)) if isinstance(key, str) else None
+        if name is None:
+            namable = isinstance(key, str) and 1 <= len(key) <= _MAX_NAME_LENGTH and key.isprintable()
+            field = key if namable else what
+            raise PolicyError(field, f"unknown key {shown(key)}; known are {', '.join(names)}")
+        if name in found:
+            raise PolicyError(name, "is given twice, under two spellings")
+        if item is not None:
+            found[name] = item
+    return found
+
+
+def whole(field: str, value: object, *, least: int = 0, most: int = MAX_WHOLE) -> int:
+    """A bool is an int to Python, not to us; 3.0 is refused too."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise PolicyError(field, f"must be a whole number, not {shown(value)}")
+    if not least <= value <= most:
+        raise PolicyError(field, f"must be between {least} and {most}")
+    return value
+
+
+def whole_or_none(field: str, value: object, *, least: int = 0, most: int = MAX_WHOLE) -> int | None:
+    return None if value is None else whole(field, value, least=least, most=most)
+
+
+def flag(field: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise PolicyError(field, f"must be true or false, not {shown(value)}")
+    return value
+
+
+def flag_or_none(field: str, value: object) -> bool | None:
+    return None if value is None else flag(field, value)
+
+
+def text(field: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise PolicyError(field, f"must be text, not {shown(value)}")
+    if not 1 <= len(value) <= MAX_TEXT_LENGTH:
+        raise PolicyError(field, f"must have between 1 and {MAX_TEXT_LENGTH} characters")
+    # Control characters and half surrogates have no place in a name, and the store cannot keep them all.
+    if not value.isprintable() or value != value.strip():
+        raise PolicyError(field, "must be printable and without blanks at its ends")
+    return value
+
+
+def texts(field: str, value: object, *, most: int = 100) -> tuple[str, ...]:
+    """In the order given, without doubles."""
+    if not isinstance(value, list | tuple | set | frozenset):
+        raise PolicyError(field, f"must be an array of texts, not {shown(value)}")
+    if len(value) > most:
+        raise PolicyError(field, f"must have at most {most} entries")
+    return tuple(dict.fromkeys(text(field, item) for item in value))
+
+
+def shown(value: object) -> str:
+    """Short and printable whatever the value is; a long integer is not even converted."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return repr(value if len(value) <= 40 else value[:37] + "...")
+        case int() if value.bit_length() > 64:
+            return "a very large number"
+        case int() | float():
+            return repr(value)
+        case Mapping():
+            return "an object"
+        case list() | tuple():
+            return "an array"
+        case _:
+            return f"a {type(value).__name__}"
+
+
+def _snake(key: str) -> str:
+    return _CAMEL_HUMP.sub("_", key).lower() if len(key) <= _MAX_NAME_LENGTH else ""

@@ -1,0 +1,165 @@
+"""Retry: whether a failure is tried again, and when; every wait is a hash away from its neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import blake2b
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+from horarium.instant import Instant
+from horarium.policy.names import PolicyError, parse_name, read_object, shown, whole, whole_or_none
+
+MAX_RETRIES = 1_000
+_MILLISECOND = 1_000
+
+
+class RetryCause(StrEnum):
+    TIMEOUT = "timeout"
+    PROVIDER_ERROR = "provider_error"
+    RATE_LIMIT = "rate_limit"
+    CONTRACT_VIOLATED = "contract_violated"
+
+
+ALIASES: Final[Mapping[str, RetryCause]] = MappingProxyType(
+    {"timed_out": RetryCause.TIMEOUT, "rate_limited": RetryCause.RATE_LIMIT}
+)
+
+
+def parse(value: object, field: str = "retry_on") -> RetryCause:
+    return parse_name(RetryCause, ALIASES, value, field)
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """What a failed step may try again; `timeout_ms` None = the default of its action."""
+
+    max_retries: int = 1
+    backoff_ms: int = 1_000
+    max_backoff_ms: int = 60_000
+    retry_on: tuple[RetryCause, ...] = tuple(RetryCause)
+    timeout_ms: int | None = None
+
+    def __post_init__(self) -> None:
+        whole("max_retries", self.max_retries, most=MAX_RETRIES)
+        whole("backoff_ms", self.backoff_ms)
+        whole("max_backoff_ms", self.max_backoff_ms)
+        whole_or_none("timeout_ms", self.timeout_ms, least=1)
+        if not isinstance(self.retry_on, tuple):
+            raise PolicyError("retry_on", "must be a tuple of RetryCause")
+        if not all(isinstance(cause, RetryCause) for cause in self.retry_on):
+            raise PolicyError("retry_on", "must hold RetryCause only")
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchRetry:
+    """The budget of one delivery: how often an unreachable target is tried, apart from `max_retries`."""
+
+    max_attempts: int = 5
+    base_ms: int = 500
+    max_ms: int = 30_000
+
+    def __post_init__(self) -> None:
+        whole("max_attempts", self.max_attempts, least=1, most=MAX_RETRIES)
+        whole("base_ms", self.base_ms)
+        whole("max_ms", self.max_ms)
+
+
+def parse_retry_policy(value: object) -> RetryPolicy:
+    given = read_object(
+        value, "retry_policy", ("max_retries", "backoff_ms", "max_backoff_ms", "retry_on", "timeout_ms")
+    )
+    default = RetryPolicy()
+    base = whole("backoff_ms", given.get("backoff_ms", default.backoff_ms))
+    return RetryPolicy(
+        max_retries=whole("max_retries", given.get("max_retries", default.max_retries), most=MAX_RETRIES),
+        backoff_ms=base,
+        # A base above the usual ceiling is meant: it lifts a ceiling that nobody gave.
+        max_backoff_ms=whole("max_backoff_ms", given.get("max_backoff_ms", max(base, default.max_backoff_ms))),
+        retry_on=_parse_causes(given["retry_on"]) if "retry_on" in given else default.retry_on,
+        timeout_ms=whole_or_none("timeout_ms", given.get("timeout_ms"), least=1),
+    )
+
+
+def _parse_causes(value: object) -> tuple[RetryCause, ...]:
+    if not isinstance(value, list | tuple) or len(value) > 100:
+        raise PolicyError("retry_on", f"must be a short array of causes, not {shown(value)}")
+    return tuple(dict.fromkeys(parse(item) for item in value))
+
+
+def unit_hash(*parts: str | int) -> float:
+    """A number in [0, 1) that depends on the parts alone: the same on every machine, after every restart."""
+    digest = blake2b(digest_size=8)
+    for part in parts:
+        raw = str(part).encode("utf-8", "surrogatepass")
+        # The length keeps ("a", "bc") and ("ab", "c") apart.
+        digest.update(len(raw).to_bytes(8, "big") + raw)
+    # 53 bits are what a float holds exactly; one more could round up to 1.0.
+    return (int.from_bytes(digest.digest(), "big") >> 11) / 2**53
+
+
+def backoff(base_ms: int, max_ms: int, attempt: int, unit: float) -> int:
+    """Milliseconds before try number `attempt` + 1: min(max, base·2^(attempt-1))·(0.5 + 0.5·unit)."""
+    if attempt < 1:
+        raise ValueError(f"attempts are counted from 1, not {attempt}")
+    if not 0 <= unit < 1:
+        raise ValueError(f"unit must be in [0, 1), not {unit}")
+    # Doubling max_ms.bit_length() times is above max_ms already; more would only build a huge integer.
+    ceiling = min(max_ms, base_ms << min(attempt - 1, max_ms.bit_length()))
+    return int(ceiling * (0.5 + 0.5 * unit))
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """`reason` is `not_retryable`, `retries_exhausted` or `deadline_reached`."""
+
+    reason: str
+
+
+RetryOutcome: TypeAlias = Retry | GiveUp
+
+
+def decide_retry(
+    policy: RetryPolicy, *, attempt: int, error_class: str | None, deadline: Instant | None, now: Instant, key: str
+) -> RetryOutcome:
+    """`attempt` counts the known failures, this one included; `key` keeps herds apart.
+
+    A failure without a class counts as `provider_error`; a class that is not among the causes is the
+    target's own word for something that trying again will not mend.
+    """
+    if _cause_of(error_class) not in policy.retry_on:
+        return GiveUp("not_retryable")
+    if attempt > policy.max_retries:
+        return GiveUp("retries_exhausted")
+    return _wait(policy.backoff_ms, policy.max_backoff_ms, attempt, deadline=deadline, now=now, key=key)
+
+
+def decide_launch_retry(
+    policy: LaunchRetry, *, attempt: int, deadline: Instant | None, now: Instant, key: str
+) -> RetryOutcome:
+    """`attempt` counts the deliveries that failed, this one included."""
+    if attempt >= policy.max_attempts:
+        return GiveUp("retries_exhausted")
+    return _wait(policy.base_ms, policy.max_ms, attempt, deadline=deadline, now=now, key=key)
+
+
+def _cause_of(error_class: str | None) -> RetryCause | None:
+    if error_class is None:
+        return RetryCause.PROVIDER_ERROR
+    try:
+        return parse(error_class, "error_class")
+    except PolicyError:
+        return None
+
+
+def _wait(base_ms: int, max_ms: int, attempt: int, *, deadline: Instant | None, now: Instant, key: str) -> RetryOutcome:
+    at = now + backoff(base_ms, max_ms, attempt, unit_hash(key, attempt)) * _MILLISECOND
+    # A try that starts at the deadline could only time out.
+    return GiveUp("deadline_reached") if deadline is not None and at >= deadline else Retry(at)

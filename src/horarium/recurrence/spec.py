@@ -1,0 +1,207 @@
+"""The *when* of a schedule: crons, intervals and one-offs united, inside a window, with jitter.
+
+Inside this room time is counted in epoch seconds; `Spec` is where it becomes instants (microseconds).
+Every nominal time is a whole second.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias, TypeVar
+
+from horarium.errors import InvalidSpec
+from horarium.instant import SECOND, Instant, from_rfc3339
+from horarium.recurrence.cron import compile_cron, has_hash
+from horarium.recurrence.interval import Interval, parse_interval
+from horarium.recurrence.jitter import jitter_delay
+from horarium.recurrence.wall import CronSchedule, DstFold, DstGap
+from horarium.recurrence.zone import Zone, load_zone
+
+_PREFIXES = ("CRON_TZ=", "TZ=")
+_MAX_PARTS = 100
+_MAX_ONE_OFFS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class OneOffs:
+    """Single moments, in order; after the last there is none."""
+
+    moments: tuple[int, ...]
+
+    def next_after(self, t: int) -> int | None:
+        index = bisect_right(self.moments, t)
+        return self.moments[index] if index < len(self.moments) else None
+
+    def previous_before(self, t: int) -> int | None:
+        index = bisect_left(self.moments, t)
+        return self.moments[index - 1] if index else None
+
+    def contains(self, t: int) -> bool:
+        index = bisect_left(self.moments, t)
+        return index < len(self.moments) and self.moments[index] == t
+
+    def count(self, after: int, until: int) -> int:
+        return max(0, bisect_right(self.moments, until) - bisect_right(self.moments, after))
+
+
+Part: TypeAlias = CronSchedule | Interval | OneOffs
+_Choice = TypeVar("_Choice", DstGap, DstFold)
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """`parts` unite; equal instants coincide. The window is inclusive and is asked of the nominal time."""
+
+    parts: tuple[Part, ...]
+    zone: Zone
+    start_at: Instant | None = None
+    end_at: Instant | None = None
+    jitter_ms: int = 0
+
+    def next_after(self, instant: Instant) -> Instant | None:
+        """The earliest nominal time strictly after `instant`; None when there is none for eight years."""
+        if self.start_at is not None and instant < self.start_at:
+            instant = self.start_at - 1
+        t = instant // SECOND
+        if len(self.parts) == 1:
+            found = self.parts[0].next_after(t)
+        else:
+            found = min((n for part in self.parts if (n := part.next_after(t)) is not None), default=None)
+        if found is None:
+            return None
+        nominal = found * SECOND
+        return nominal if self.end_at is None or nominal <= self.end_at else None
+
+    def previous_before(self, instant: Instant) -> Instant | None:
+        """The latest nominal time strictly before `instant`."""
+        if self.end_at is not None and instant > self.end_at:
+            instant = self.end_at + 1
+        t = -(-instant // SECOND)
+        found = max((p for part in self.parts if (p := part.previous_before(t)) is not None), default=None)
+        if found is None:
+            return None
+        nominal = found * SECOND
+        return nominal if self.start_at is None or nominal >= self.start_at else None
+
+    def contains(self, instant: Instant) -> bool:
+        return self.next_after(instant - 1) == instant
+
+    def occurrences(self, after: Instant) -> Iterator[Instant]:
+        """Every nominal time strictly after `after`, one at a time; it may never end."""
+        nominal = self.next_after(after)
+        while nominal is not None:
+            yield nominal
+            nominal = self.next_after(nominal)
+
+    def count(self, after: Instant, until: Instant) -> int:
+        """How many occurrences lie in (after, until].
+
+        The densest part is counted by arithmetic. The others are walked, and count where no denser
+        part has the same instant: a month of a per-second spec beside an hourly one costs 720 steps.
+        """
+        if self.start_at is not None:
+            after = max(after, self.start_at - 1)
+        if self.end_at is not None:
+            until = min(until, self.end_at)
+        low, high = after // SECOND, until // SECOND
+        dense = sorted(self.parts, key=lambda part: part.count(low, high), reverse=True)
+        total = dense[0].count(low, high)
+        for index, part in enumerate(dense[1:], 1):
+            t = part.next_after(low)
+            while t is not None and t <= high:
+                total += not any(denser.contains(t) for denser in dense[:index])
+                t = part.next_after(t)
+        return total
+
+    def due(self, uid: bytes, nominal: Instant) -> Instant:
+        """When to act on an occurrence: never early, and before the next one."""
+        if self.jitter_ms == 0:
+            return nominal
+        return nominal + jitter_delay(uid, nominal, self.jitter_ms, self.next_after(nominal))
+
+
+def compile_spec(
+    *,
+    cron_expressions: Sequence[str] = (),
+    intervals: Sequence[Mapping[str, str | None]] = (),
+    at: Sequence[str] = (),
+    timezone: str | None = None,
+    start_at: Instant | None = None,
+    end_at: Instant | None = None,
+    jitter_ms: int = 0,
+    dst_gap: DstGap | str = DstGap.NEXT_VALID,
+    dst_fold: DstFold | str = DstFold.FIRST,
+    key: str | None = None,
+) -> Spec:
+    """Refuses with the field's name; whether it ever fires is a question for a moment (`refuse_if_never`)."""
+    if max(len(cron_expressions), len(intervals)) > _MAX_PARTS or len(at) > _MAX_ONE_OFFS:
+        raise InvalidSpec(f"spec: at most {_MAX_PARTS} crons or intervals and {_MAX_ONE_OFFS} one-offs")
+    if not (cron_expressions or intervals or at):
+        raise InvalidSpec("spec: give at least one cron expression, interval or one-off time")
+    if start_at is not None and end_at is not None and end_at < start_at:
+        raise InvalidSpec("end_at: the window ends before it starts", field="end_at")
+    split = [split_zone(text) for text in cron_expressions]
+    zone = _agree(timezone, [prefix for prefix, _ in split if prefix is not None])
+    gap, fold = _choice(DstGap, dst_gap, "dst_gap"), _choice(DstFold, dst_fold, "dst_fold")
+    parts: list[Part] = [_compile_expression(body, zone, gap, fold, key) for _, body in split]
+    parts += [parse_interval(str(entry["every"]), entry.get("offset")) for entry in intervals]
+    if at:
+        parts.append(OneOffs(tuple(sorted({_whole_second(text) for text in at}))))
+    unique = tuple(dict.fromkeys(parts))
+    return Spec(unique, zone, start_at, end_at, jitter_ms)
+
+
+def refuse_if_never(spec: Spec, after: Instant) -> Instant:
+    """The first occurrence after a moment, or a refusal: a schedule without a future is a mistake."""
+    nominal = spec.next_after(after)
+    if nominal is None:
+        ended = spec.end_at is not None and spec.end_at <= after
+        why = "its window has ended" if ended else "nothing matches within eight years"
+        raise InvalidSpec(f"expression: never fires; {why}", field="expression")
+    return nominal
+
+
+def split_zone(text: str) -> tuple[str | None, str]:
+    """`CRON_TZ=Europe/London 0 9 * * *` → the zone and the rest."""
+    stripped = text.lstrip()
+    for prefix in _PREFIXES:
+        if stripped.startswith(prefix):
+            name, _, rest = stripped[len(prefix) :].partition(" ")
+            load_zone(name)
+            return name, rest
+    return None, text
+
+
+def _compile_expression(text: str, zone: Zone, gap: DstGap, fold: DstFold, key: str | None) -> Part:
+    stripped = text.strip()
+    if stripped[:6].upper() == "RRULE:":
+        raise InvalidSpec("expression: RRULE is not supported yet; write a cron expression", field="expression")
+    if stripped[:6].lower() == "@every":
+        return parse_interval(stripped[6:].strip())
+    # Only an expression with `H` depends on the schedule; all others share one compiled form.
+    return CronSchedule(compile_cron(text, key=key if has_hash(text) else None), zone, gap, fold)
+
+
+def _agree(timezone: str | None, prefixes: Sequence[str]) -> Zone:
+    names = list(dict.fromkeys([*([] if timezone is None else [timezone]), *prefixes]))
+    if len(names) > 1:
+        shown = " and ".join(names[:2])
+        raise InvalidSpec(f"timezone: {shown} disagree; a schedule has one zone", field="timezone")
+    return load_zone(names[0] if names else "UTC")
+
+
+def _whole_second(text: str) -> int:
+    instant = from_rfc3339(text, field="at")
+    if instant % SECOND:
+        raise InvalidSpec(f"at: {text!r} has a fraction; occurrences are whole seconds", field="at")
+    return instant // SECOND
+
+
+def _choice(kind: type[_Choice], value: str, name: str) -> _Choice:
+    try:
+        return kind(value)
+    except ValueError:
+        known = ", ".join(kind)
+        raise InvalidSpec(f"{name}: {str(value)[:20]!r} is none of {known}", field=name) from None

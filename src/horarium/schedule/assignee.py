@@ -1,0 +1,138 @@
+"""Who does the work: an agent, or a team that sends one of its agents; with what an assignment fixes for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeVar, assert_never
+
+from horarium.policy.approval import ApprovalPolicy, parse_approval_policy
+from horarium.policy.failure import FailurePolicy, parse_failure_policy
+from horarium.policy.names import PolicyError, parse_name, read_object, shown
+from horarium.policy.queue import QueuePolicy, parse_queue_policy
+from horarium.policy.retry import RetryPolicy, parse_retry_policy
+from horarium.schedule.naming import checked_id
+
+T = TypeVar("T")
+
+MAX_MEMBERS = 1_000
+
+
+class AssigneeType(StrEnum):
+    AGENT = "agent"
+    TEAM = "team"
+
+
+@dataclass(frozen=True, slots=True)
+class Assignee:
+    type: AssigneeType
+    id: str
+
+    def __post_init__(self) -> None:
+        checked_id("assignee_id", self.id)
+
+
+class TeamStrategy(StrEnum):
+    LEAD = "lead"
+    ROUND_ROBIN = "round_robin"
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """`members` are agents, in the order of their turns; without a `lead` the first member leads."""
+
+    team_id: str
+    members: tuple[str, ...]
+    lead: str | None = None
+    strategy: TeamStrategy = TeamStrategy.LEAD
+
+    def __post_init__(self) -> None:
+        checked_id("team_id", self.team_id)
+        if not 1 <= len(self.members) <= MAX_MEMBERS:
+            raise PolicyError("members", f"a team has between 1 and {MAX_MEMBERS} members, not {len(self.members)}")
+        for member in self.members:
+            checked_id("members", member)
+        if len(set(self.members)) < len(self.members):
+            raise PolicyError("members", "an agent is listed twice")
+        if self.lead is not None and self.lead not in self.members:
+            raise PolicyError("lead", f"{shown(self.lead)} is not a member of the team")
+
+
+def resolve_agent(team: Team, turn: int) -> str:
+    """The agent that works for the team; `turn` counts the runs the team was given before."""
+    match team.strategy:
+        case TeamStrategy.LEAD:
+            return team.members[0] if team.lead is None else team.lead
+        case TeamStrategy.ROUND_ROBIN:
+            return team.members[turn % len(team.members)]
+        case _:
+            assert_never(team.strategy)
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """A workflow given to somebody, with the policies that hold unless a schedule says otherwise."""
+
+    assignment_id: str
+    workflow_id: str
+    assignee: Assignee
+    approval_policy: ApprovalPolicy | None = None
+    retry_policy: RetryPolicy | None = None
+    failure_policy: FailurePolicy | None = None
+    queue_policy: QueuePolicy | None = None
+
+    def __post_init__(self) -> None:
+        checked_id("assignment_id", self.assignment_id)
+        checked_id("workflow_id", self.workflow_id)
+
+
+def first_given(*values: T | None) -> T | None:
+    """The precedence of policies: pass the schedule's, the assignment's, the agent's, the default.
+
+    Approval gates only add up and are merged by the approval policy, not chosen by this.
+    """
+    return next((value for value in values if value is not None), None)
+
+
+def parse_assignee(assignee_type: object, assignee_id: object) -> Assignee | None:
+    """None if neither is given; an id without a type is an agent's. Raises PolicyError."""
+    if assignee_id is None:
+        if assignee_type is None:
+            return None
+        raise PolicyError("assignee_id", "is required with assignee_type")
+    kind = AssigneeType.AGENT if assignee_type is None else parse_name(AssigneeType, {}, assignee_type, "assignee_type")
+    return Assignee(kind, checked_id("assignee_id", assignee_id))
+
+
+def parse_team(document: Mapping[str, object]) -> Team:
+    given = read_object(document, "team", ("team_id", "members", "lead", "strategy"), {"id": "team_id"})
+    members = given.get("members")
+    if not isinstance(members, list | tuple):
+        raise PolicyError("members", f"must be an array of agent ids, not {shown(members)}")
+    lead = given.get("lead")
+    return Team(
+        team_id=checked_id("team_id", given.get("team_id")),
+        members=tuple(members),
+        lead=None if lead is None else checked_id("lead", lead),
+        strategy=parse_name(TeamStrategy, {}, given.get("strategy", TeamStrategy.LEAD), "strategy"),
+    )
+
+
+def parse_assignment(document: Mapping[str, object]) -> Assignment:
+    policies = ("approval_policy", "retry_policy", "failure_policy", "queue_policy")
+    own = ("assignment_id", "workflow_id", "assignee_type", "assignee_id")
+    given = read_object(document, "assignment", own + policies, {"id": "assignment_id"})
+    assignee = parse_assignee(given.get("assignee_type"), given.get("assignee_id"))
+    if assignee is None:
+        raise PolicyError("assignee_id", "is required")
+    approval, retry, failure, queue = (given.get(name) for name in policies)
+    return Assignment(
+        assignment_id=checked_id("assignment_id", given.get("assignment_id")),
+        workflow_id=checked_id("workflow_id", given.get("workflow_id")),
+        assignee=assignee,
+        approval_policy=None if approval is None else parse_approval_policy(approval),
+        retry_policy=None if retry is None else parse_retry_policy(retry),
+        failure_policy=None if failure is None else parse_failure_policy(failure),
+        queue_policy=None if queue is None else parse_queue_policy(queue),
+    )

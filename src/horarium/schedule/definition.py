@@ -1,0 +1,150 @@
+"""What a person wrote: one frozen value that holds a schedule's spec, action, guards and policies.
+
+It knows no column, no request and no engine. `document.py` reads and writes it as JSON, `planning.py`
+takes out of it what a decision needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+from horarium.instant import Instant
+from horarium.policy.approval import ApprovalPolicy
+from horarium.policy.catchup import Catchup
+from horarium.policy.failure import FailurePolicy
+from horarium.policy.limits import Budget, RunLimits
+from horarium.policy.overlap import Overlap
+from horarium.policy.retry import RetryPolicy
+from horarium.recurrence.spec import Spec, compile_spec
+from horarium.recurrence.wall import DstFold, DstGap
+from horarium.schedule.assignee import Assignee
+from horarium.schedule.run import Delivery
+
+Json: TypeAlias = Any
+"""A JSON value; it is never changed in place."""
+
+PROMPT_TIMEOUT_SECONDS = 300
+OTHER_TIMEOUT_SECONDS = 3_600
+
+
+class Source(StrEnum):
+    """Who owns a definition: `template` rows follow re-imports, `runtime` rows are the user's."""
+
+    TEMPLATE = "template"
+    RUNTIME = "runtime"
+
+
+class ActionKind(StrEnum):
+    WORKFLOW = "workflow"
+    PROMPT = "prompt"
+    HTTP = "http"
+    CELERY = "celery"
+    PYTHON = "python"
+    COMMAND = "command"
+    PULL = "pull"
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalText:
+    every: str
+    offset: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SpecText:
+    """The *when* as it was written; `compile` turns it into something that can be asked."""
+
+    cron_expressions: tuple[str, ...] = ()
+    intervals: tuple[IntervalText, ...] = ()
+    at: tuple[str, ...] = ()
+    timezone: str | None = None
+    start_at: Instant | None = None
+    end_at: Instant | None = None
+    jitter_ms: int = 0
+    dst_gap: DstGap = DstGap.NEXT_VALID
+    dst_fold: DstFold = DstFold.FIRST
+
+    def compile(self, key: str | None) -> Spec:
+        """`key` is the schedule's id, which `H` hashes."""
+        return compile_spec(
+            cron_expressions=self.cron_expressions,
+            intervals=[{"every": each.every, "offset": each.offset} for each in self.intervals],
+            at=self.at,
+            timezone=self.timezone,
+            start_at=self.start_at,
+            end_at=self.end_at,
+            jitter_ms=self.jitter_ms,
+            dst_gap=self.dst_gap,
+            dst_fold=self.dst_fold,
+            key=key,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """The *what*. `target` holds the fields of its kind (`url`, `task`, `prompt`, `workflow_type` …)."""
+
+    kind: ActionKind
+    target: Mapping[str, Json] = field(default_factory=dict)
+    input: Json = None
+    connection: str | None = None
+    queue: str | None = None
+    global_model_id: str | None = None
+    execution_timeout_seconds: int | None = None
+    run_timeout_seconds: int | None = None
+    timeout_seconds: int | None = None
+    delivery: Delivery = Delivery.AT_LEAST_ONCE
+
+    @property
+    def workflow(self) -> str | None:
+        """The name under which runs of the same work are known, whichever schedule started them."""
+        for key in ("workflow_id", "workflow_type", "workflow_class"):
+            if self.target.get(key):
+                return str(self.target[key])
+        return None
+
+    @property
+    def deadline_seconds(self) -> int:
+        """How long a run may take; there is always an end, so nothing blocks for ever."""
+        for chosen in (self.timeout_seconds, self.run_timeout_seconds, self.execution_timeout_seconds):
+            if chosen is not None:
+                return chosen
+        return PROMPT_TIMEOUT_SECONDS if self.kind is ActionKind.PROMPT else OTHER_TIMEOUT_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """Pause is not part of it: whether a schedule is paused belongs to its operators."""
+
+    schedule_id: str
+    spec: SpecText
+    action: Action
+    namespace: str = "default"
+    name: str = ""
+    note: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    memo: Mapping[str, Json] = field(default_factory=dict)
+    search_attributes: Mapping[str, Json] = field(default_factory=dict)
+    source: Source = Source.RUNTIME
+    user_id: str | None = None
+    owner: str | None = None
+    assignee: Assignee | None = None
+    workflow_assignment_id: str | None = None
+    calendars: tuple[str, ...] = ()
+    pre_dispatch_condition: Json = None
+    inputs_rotation: tuple[Json, ...] = ()
+    budget: Budget = field(default_factory=Budget)
+    overlap: Overlap = field(default_factory=Overlap)
+    catchup: Catchup = field(default_factory=Catchup)
+    concurrency_key: str | None = None
+    concurrency_limit: int = 1
+    priority: int = 0
+    approval: ApprovalPolicy = field(default_factory=ApprovalPolicy)
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    failure: FailurePolicy = field(default_factory=FailurePolicy)
+    limits: RunLimits = field(default_factory=RunLimits)
+    pause_on_failure: int | None = None
+    max_runs: int | None = None

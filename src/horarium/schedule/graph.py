@@ -1,0 +1,76 @@
+"""In which order steps can run, or why they cannot: cycles and topological order of a small graph.
+
+Nodes are names, edges are pairs (before, after). Nothing here recurses, so a chain as long as a
+workflow may be is no deeper for Python than a short one.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator
+
+from horarium.errors import CycleDetected
+
+
+def find_cycle(nodes: Iterable[str], edges: Iterable[tuple[str, str]]) -> tuple[str, ...] | None:
+    """The members of one cycle in the order of its edges; the same one for the same input."""
+    after = _successors(nodes, edges)
+    done: set[str] = set()
+    for root in after:
+        if root not in done:
+            cycle = _cycle_from(root, after, done)
+            if cycle is not None:
+                return cycle
+    return None
+
+
+def topological_order(nodes: Iterable[str], edges: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """Every node after those it needs; among equals the order given. Raises CycleDetected."""
+    pairs = tuple(edges)
+    after = _successors(nodes, pairs)
+    rank = {node: position for position, node in enumerate(after)}
+    names = tuple(after)
+    waiting_for = dict.fromkeys(after, 0)
+    for _, target in pairs:
+        waiting_for[target] += 1
+    free = [rank[node] for node, count in waiting_for.items() if count == 0]
+    order: list[str] = []
+    while free:
+        node = names[heapq.heappop(free)]
+        order.append(node)
+        for target in after[node]:
+            waiting_for[target] -= 1
+            if waiting_for[target] == 0:
+                heapq.heappush(free, rank[target])
+    if len(order) < len(names):
+        raise CycleDetected(find_cycle(names, pairs) or ())
+    return tuple(order)
+
+
+def _successors(nodes: Iterable[str], edges: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    after: dict[str, list[str]] = {node: [] for node in nodes}
+    for source, target in edges:
+        after.setdefault(source, []).append(target)
+        after.setdefault(target, [])
+    return after
+
+
+def _cycle_from(root: str, after: dict[str, list[str]], done: set[str]) -> tuple[str, ...] | None:
+    """Depth first from `root`; nodes from which no cycle can be reached are added to `done`."""
+    path: list[str] = [root]
+    place = {root: 0}
+    branches: list[Iterator[str]] = [iter(after[root])]
+    while branches:
+        node = next(branches[-1], None)
+        if node is None:
+            branches.pop()
+            left = path.pop()
+            del place[left]
+            done.add(left)
+        elif node in place:
+            return tuple(path[place[node] :])
+        elif node not in done:
+            place[node] = len(path)
+            path.append(node)
+            branches.append(iter(after[node]))
+    return None

@@ -1,0 +1,160 @@
+"""What a run may become: its states, the one table of transitions, and the names it is known by outside.
+
+held ──────────────► ready ──► launching ──► queued ──► running ──► final
+  └► awaiting_approval ─┘ ▲         └───────────┴──────────┘
+                          └── retry, lost lease, approved gate
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from hashlib import sha256
+from types import MappingProxyType
+from typing import assert_never
+
+from horarium.errors import InvalidTransition
+from horarium.instant import SECOND, Instant
+
+
+class RunState(StrEnum):
+    HELD = "held"
+    AWAITING_APPROVAL = "awaiting_approval"
+    READY = "ready"
+    LAUNCHING = "launching"
+    QUEUED = "queued"  # handed to a queue, not started
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    TIMED_OUT = "timed_out"
+    CANCELLED = "cancelled"
+    TERMINATED = "terminated"
+    REJECTED = "rejected"
+    EXPIRED = "expired"
+    SKIPPED = "skipped"
+    LAUNCH_FAILED = "launch_failed"
+    UNKNOWN = "unknown"
+
+
+FINAL: frozenset[RunState] = frozenset(
+    {
+        RunState.SUCCEEDED,
+        RunState.FAILED,
+        RunState.TIMED_OUT,
+        RunState.CANCELLED,
+        RunState.TERMINATED,
+        RunState.REJECTED,
+        RunState.EXPIRED,
+        RunState.SKIPPED,
+        RunState.LAUNCH_FAILED,
+        RunState.UNKNOWN,
+    }
+)
+
+_NOTHING: frozenset[RunState] = frozenset()
+
+TRANSITIONS: Mapping[RunState, frozenset[RunState]] = MappingProxyType(
+    {
+        RunState.HELD: frozenset({RunState.READY, RunState.AWAITING_APPROVAL, RunState.CANCELLED}),
+        RunState.AWAITING_APPROVAL: frozenset(
+            {RunState.READY, RunState.REJECTED, RunState.EXPIRED, RunState.CANCELLED}
+        ),
+        RunState.READY: frozenset({RunState.LAUNCHING, RunState.CANCELLED}),
+        # Back to ready: a launch that is tried again, or a lease that was lost.
+        RunState.LAUNCHING: FINAL | {RunState.QUEUED, RunState.RUNNING, RunState.READY},
+        RunState.QUEUED: FINAL | {RunState.RUNNING},
+        # Back to ready: a retry. Awaiting approval: the run came to a gate.
+        RunState.RUNNING: FINAL | {RunState.READY, RunState.AWAITING_APPROVAL},
+        **dict.fromkeys(FINAL, _NOTHING),
+    }
+)
+
+
+def is_final(state: RunState) -> bool:
+    return state in FINAL
+
+
+def check_transition(old: RunState, new: RunState) -> None:
+    if new not in TRANSITIONS[old]:
+        allowed = ", ".join(sorted(TRANSITIONS[old])) or "nothing, it is final"
+        raise InvalidTransition(f"a run cannot go from {old} to {new}; from {old} it can become {allowed}")
+
+
+def state_after_termination(state: RunState) -> RunState:
+    """Only what was handed out can be terminated; what has not started is cancelled."""
+    if state in FINAL:
+        return state
+    return RunState.TERMINATED if RunState.TERMINATED in TRANSITIONS[state] else RunState.CANCELLED
+
+
+class PublicStatus(StrEnum):
+    """The five coarse words of the schedule-runs ledger."""
+
+    ENQUEUED = "ENQUEUED"
+    STARTED = "STARTED"
+    SUCCESS = "SUCCESS"
+    FAILED = "FAILED"
+    SKIPPED = "SKIPPED"
+
+
+def public_status(state: RunState) -> PublicStatus:
+    """Whatever a run waits for, it is ENQUEUED; every end but success and skipped is FAILED."""
+    match state:
+        case RunState.RUNNING:
+            return PublicStatus.STARTED
+        case RunState.SUCCEEDED:
+            return PublicStatus.SUCCESS
+        case RunState.SKIPPED:
+            return PublicStatus.SKIPPED
+        case _:
+            return PublicStatus.FAILED if state in FINAL else PublicStatus.ENQUEUED
+
+
+def result_status(state: RunState) -> str:
+    """The word in `prior_run_result.status`: `completed` for success, else the state's own name."""
+    return "completed" if state is RunState.SUCCEEDED else state.value
+
+
+class Origin(StrEnum):
+    SCHEDULED = "scheduled"
+    MANUAL = "manual"
+    BACKFILL = "backfill"
+    API = "api"
+    STEP = "step"
+
+
+class Delivery(StrEnum):
+    """What to do when nobody knows whether a launch arrived: send it again, or give it up as `unknown`."""
+
+    AT_LEAST_ONCE = "at_least_once"
+    AT_MOST_ONCE = "at_most_once"
+
+
+def instance_id(schedule_id: str, origin: Origin, nominal: Instant, run_id: str) -> str:
+    """A scheduled or backfilled run is named by its occurrence: a repeated start names the same thing.
+
+    Runs that no occurrence asked for are named by themselves.
+    """
+    match origin:
+        case Origin.SCHEDULED:
+            return f"schedule:{schedule_id}:{nominal // SECOND}"
+        case Origin.BACKFILL:
+            return f"schedule:{schedule_id}:backfill:{nominal // SECOND}"
+        case Origin.MANUAL:
+            return f"schedule:{schedule_id}:manual:{run_id}"
+        case Origin.API | Origin.STEP:
+            return f"run:{run_id}"
+        case _:
+            assert_never(origin)
+
+
+def occurrence_key(schedule_uid_text: str, nominal: Instant) -> str:
+    """The idempotency key of an occurrence: anybody who knows the schedule can recompute it."""
+    return sha256(f"{schedule_uid_text}:{nominal // SECOND}".encode()).hexdigest()
+
+
+def delivery_key(key: str, attempt: int) -> str:
+    """What is sent outside: a redelivery repeats the key, a retry after a known failure has its own."""
+    if attempt < 0:
+        raise ValueError(f"attempt counts known failures and cannot be {attempt}")
+    return key if attempt == 0 else f"{key}:{attempt}"
