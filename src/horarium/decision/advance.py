@@ -18,164 +18,36 @@ it has nothing to add to the same facts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import TypeAlias, assert_never
 
+from horarium.decision.step import (
+    NOT_STARTED,
+    RETRYABLE,
+    STOP_REASONS,
+    Advance,
+    EndCause,
+    RootEnd,
+    RunPolicies,
+    SkipReason,
+    StepBirth,
+    StepFact,
+    StepRetry,
+    StepSkip,
+    StepWait,
+)
+from horarium.errors import InvalidWorkflow
 from horarium.instant import SECOND, Instant
-from horarium.policy.approval import ApprovalPolicy
-from horarium.policy.failure import FailurePolicy, HaltRun
-from horarium.policy.limits import RunLimits, Usage, exceeded
+from horarium.policy.approval import ApprovalPolicy, StepProceeds, StepWaits, step_needs_approval
+from horarium.policy.failure import FailureOutcome, FailurePolicy, HaltRun, Reassign, on_step_failure
+from horarium.policy.limits import Usage, exceeded
 from horarium.policy.names import shown
-from horarium.policy.retry import RetryPolicy
+from horarium.policy.retry import GiveUp, Retry, RetryCause, RetryPolicy, decide_retry
 from horarium.schedule.definition import Json
-from horarium.schedule.reason import Reason
 from horarium.schedule.run import FINAL, RunState
-from horarium.schedule.workflow import Workflow
-
-# Outcomes of work that was done badly; trying again may mend them. A launch has a retry budget of its own.
-RETRYABLE = frozenset({RunState.FAILED, RunState.TIMED_OUT})
-# Nobody else may take over a step that a person refused, or one that may have been done (`unknown`).
-REASSIGNABLE = RETRYABLE | {RunState.LAUNCH_FAILED}
-FAILURES = REASSIGNABLE | {RunState.UNKNOWN, RunState.REJECTED, RunState.EXPIRED}
-STOPPED = frozenset({RunState.CANCELLED, RunState.TERMINATED})
-# Nothing outside knows of these yet, so they can end without being asked.
-NOT_STARTED = frozenset({RunState.HELD, RunState.AWAITING_APPROVAL, RunState.READY})
-
-
-class SkipReason(StrEnum):
-    PARENT_NOT_SUCCESSFUL = "parent_not_successful"
-    BRANCH_NOT_TAKEN = "branch_not_taken"
-    WORKFLOW_HALTED = "workflow_halted"
-    RUN_CANCELLED = "run_cancelled"
-    RUN_CAP_REACHED = "run_cap_reached"
-
-
-class EndCause(StrEnum):
-    """Why a root did not succeed; the caps of `policy.limits` are causes too."""
-
-    STEP_FAILED = "step_failed"
-    STEP_CANCELLED = "step_cancelled"
-    CANCEL_REQUESTED = "cancel_requested"
-
-
-_STOP_REASONS = frozenset({SkipReason.WORKFLOW_HALTED, SkipReason.RUN_CANCELLED, SkipReason.RUN_CAP_REACHED})
-
-
-@dataclass(frozen=True, slots=True)
-class StepFact:
-    """The newest run of a node. A failure is given as it was reported: it is written if it is not retried.
-
-    `attempt` counts the known failures, this one included. `gate` is what a running step says it is blocked
-    by; approval clears it. `cause` is the reason of a skip.
-    """
-
-    node_id: str
-    run_id: str
-    state: RunState
-    attempt: int = 0
-    result: Json = None
-    error_class: str | None = None
-    gate: str | None = None
-    assignee_id: str | None = None
-    fallen_back: bool = False
-    stop_requested: bool = False
-    cause: str | None = None
-
-    def __post_init__(self) -> None:
-        # A failure that is not counted would be retried for ever.
-        if self.attempt < (1 if self.state in RETRYABLE else 0):
-            raise ValueError(f"the step {shown(self.node_id)} is {self.state}, but its attempt is {self.attempt}")
-
-    @property
-    def failed(self) -> bool:
-        return self.state in FAILURES or self._turned_away
-
-    @property
-    def reassignable(self) -> bool:
-        return self.state in REASSIGNABLE or self._turned_away
-
-    @property
-    def stopped(self) -> bool:
-        return self.state in STOPPED or (self.state is RunState.SKIPPED and self.cause in _STOP_REASONS)
-
-    @property
-    def _turned_away(self) -> bool:
-        # Its turn had come and its target had no room: unlike other skips, this is work that was not done.
-        return self.state is RunState.SKIPPED and self.cause == Reason.TARGET_BUSY
-
-
-@dataclass(frozen=True, slots=True)
-class RunPolicies:
-    """What holds for the run, precedence already applied; a node's own retry policy goes before `retry`."""
-
-    approval: ApprovalPolicy = field(default_factory=ApprovalPolicy)
-    retry: RetryPolicy = field(default_factory=RetryPolicy)
-    failure: FailurePolicy = field(default_factory=FailurePolicy)
-    limits: RunLimits = field(default_factory=RunLimits)
-
-
-@dataclass(frozen=True, slots=True)
-class StepBirth:
-    """`state` is ready or awaiting_approval; without an assignee it is the root's who works.
-
-    `replaces` is the failed run of the same node whose place a fallback takes.
-    """
-
-    node_id: str
-    state: RunState
-    inputs: Json
-    assignee_id: str | None = None
-    gates: tuple[str, ...] = ()
-    replaces: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class StepRetry:
-    """The same run becomes ready again, not before `at`."""
-
-    node_id: str
-    run_id: str
-    attempt: int
-    at: Instant
-
-
-@dataclass(frozen=True, slots=True)
-class StepWait:
-    """A running step came to a gate and awaits approval."""
-
-    node_id: str
-    run_id: str
-    gates: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class StepSkip:
-    node_id: str
-    reason: SkipReason
-
-
-@dataclass(frozen=True, slots=True)
-class RootEnd:
-    """`result` maps each leaf that succeeded to its result, also where the root as a whole did not."""
-
-    state: RunState
-    result: Mapping[str, Json]
-    error: str | None = None
-    cause: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Advance:
-    """`cancels` are runs that end as cancelled now; `stops` are asked to end and count until they have."""
-
-    births: tuple[StepBirth, ...] = ()
-    retries: tuple[StepRetry, ...] = ()
-    waits: tuple[StepWait, ...] = ()
-    skips: tuple[StepSkip, ...] = ()
-    cancels: tuple[str, ...] = ()
-    stops: tuple[str, ...] = ()
-    root: RootEnd | None = None
+from horarium.schedule.workflow import Edge, Node, Workflow, edges_into, topological_order
 
 
 def advance(
@@ -189,21 +61,247 @@ def advance(
     now: Instant,
     cancel_requested: bool = False,
 ) -> Advance:
-    """`steps` holds the nodes that have a run, by their ids; `usage` is the sum over the run so far."""
+    """`steps` holds the nodes that have a run, by their ids; `usage` is the sum over all of them."""
     _check_facts(workflow, steps)
     elapsed = (now - root_started_at) // SECOND
-    used = replace(usage, runtime_seconds=max(usage.runtime_seconds, elapsed))
-    cap = exceeded(policies.limits, used)
-    outcomes = _failure_outcomes(workflow, steps, policies, root_started_at, now)
-    if cancel_requested:
-        stop = SkipReason.RUN_CANCELLED
-    elif cap is not None:
-        stop = SkipReason.RUN_CAP_REACHED
-    elif any(isinstance(outcome, HaltRun) for outcome in outcomes.values()):
-        stop = SkipReason.WORKFLOW_HALTED
-    else:
-        plan = _Pass(workflow, steps, root_inputs, policies.approval, outcomes).run()
-        return _ended(workflow, steps, plan, cap, cancel_requested) if _is_over(steps, outcomes, plan) else plan
-    plan = _wind_down(workflow, steps, stop, at_once=cap is not None)
-    going = any(fact.state not in FINAL and fact.run_id not in plan.cancels for fact in steps.values())
-    return plan if going else _ended(workflow, steps, plan, cap, cancel_requested)
+    cap = exceeded(policies.limits, replace(usage, runtime_seconds=max(usage.runtime_seconds, elapsed)))
+    failures = _failures(workflow, steps, policies, root_started_at, now)
+    case = _Case(workflow, steps, root_inputs, policies.approval, failures, cap, cancel_requested)
+    stop = _stop_reason(case)
+    plan = _go_on(case) if stop is None else _wind_down(case, stop)
+    return replace(plan, root=_root_end(case, plan)) if _is_over(case, plan) else plan
+
+
+_Failure: TypeAlias = Retry | FailureOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """All that one question is about; `failures` says what is to become of each failed step."""
+
+    workflow: Workflow
+    steps: Mapping[str, StepFact]
+    root_inputs: Json
+    approval: ApprovalPolicy
+    failures: Mapping[str, _Failure]
+    cap: str | None
+    cancel_requested: bool
+
+
+def _check_facts(workflow: Workflow, steps: Mapping[str, StepFact]) -> None:
+    known = {node.id for node in workflow.nodes}
+    for node_id, fact in steps.items():
+        if node_id not in known or fact.node_id != node_id:
+            name = f"{workflow.workflow_id} version {workflow.version}"
+            raise InvalidWorkflow(f"steps: {shown(node_id)} is no node of {name}, or holds the facts of another")
+
+
+def _stop_reason(case: _Case) -> SkipReason | None:
+    if case.cancel_requested:
+        return SkipReason.RUN_CANCELLED
+    if case.cap is not None:
+        return SkipReason.RUN_CAP_REACHED
+    if any(isinstance(outcome, HaltRun) for outcome in case.failures.values()):
+        return SkipReason.WORKFLOW_HALTED
+    return None
+
+
+# ── what becomes of a failure ─────────────────────────────────────────────────────────────────────
+
+
+def _failures(
+    workflow: Workflow, steps: Mapping[str, StepFact], policies: RunPolicies, root_started_at: Instant, now: Instant
+) -> dict[str, _Failure]:
+    runtime = policies.limits.runtime_seconds
+    deadline = None if runtime is None else root_started_at + runtime * SECOND
+    found: dict[str, _Failure] = {}
+    for node in workflow.nodes:
+        fact = steps.get(node.id)
+        if fact is not None and fact.failed:
+            retry = _retry(fact, node.retry_policy or policies.retry, deadline, now)
+            found[node.id] = retry or _failure_outcome(fact, policies.failure)
+    return found
+
+
+def _retry(fact: StepFact, policy: RetryPolicy, deadline: Instant | None, now: Instant) -> Retry | None:
+    if fact.state not in RETRYABLE:
+        return None
+    error_class = fact.error_class
+    if error_class is None and fact.state is RunState.TIMED_OUT:
+        error_class = RetryCause.TIMEOUT
+    outcome = decide_retry(
+        policy, attempt=fact.attempt, error_class=error_class, deadline=deadline, now=now, key=fact.run_id
+    )
+    match outcome:
+        case Retry():
+            return outcome
+        case GiveUp():
+            return None
+        case _:
+            assert_never(outcome)
+
+
+def _failure_outcome(fact: StepFact, policy: FailurePolicy) -> FailureOutcome:
+    # Giving a step to the one who has just failed it would be a retry by another name.
+    spent = fact.fallen_back or fact.assignee_id == policy.fallback_assignee_id
+    return on_step_failure(policy, already_fallen_back=spent or not fact.reassignable)
+
+
+# ── going on ──────────────────────────────────────────────────────────────────────────────────────
+
+
+class _Standing(Enum):
+    """What a node is to those that need it."""
+
+    OPEN = "open"
+    SUCCEEDED = "succeeded"
+    LOST = "lost"
+
+
+class _Turn(Enum):
+    """What its edges say of a node without a run, where they do not skip it."""
+
+    WAIT = "wait"
+    START = "start"
+
+
+def _go_on(case: _Case) -> Advance:
+    """One pass in topological order, so that a skip reaches everything behind it at once."""
+    nodes = {node.id: node for node in case.workflow.nodes}
+    into = edges_into(case.workflow)
+    standing: dict[str, _Standing] = {}
+    births: list[StepBirth] = []
+    skips: list[StepSkip] = []
+    for node_id in topological_order(nodes, [(edge.source, edge.target) for edge in case.workflow.edges]):
+        if node_id in case.steps:
+            fact, outcome = case.steps[node_id], case.failures.get(node_id)
+            standing[node_id] = _standing(fact, outcome)
+            if isinstance(outcome, Reassign):
+                birth = _birth(case, nodes[node_id], into[node_id])
+                births.append(replace(birth, assignee_id=outcome.assignee_id, replaces=fact.run_id))
+            continue
+        turn = _turn(case, into[node_id], standing)
+        standing[node_id] = _Standing.LOST if isinstance(turn, SkipReason) else _Standing.OPEN
+        if isinstance(turn, SkipReason):
+            skips.append(StepSkip(node_id, turn))
+        elif turn is _Turn.START:
+            births.append(_birth(case, nodes[node_id], into[node_id]))
+    return Advance(tuple(births), _retries(case), _waits(case), tuple(skips))
+
+
+def _standing(fact: StepFact, outcome: _Failure | None) -> _Standing:
+    if fact.state is RunState.SUCCEEDED:
+        return _Standing.SUCCEEDED
+    if fact.state not in FINAL or isinstance(outcome, Retry | Reassign):
+        return _Standing.OPEN
+    return _Standing.LOST
+
+
+def _turn(case: _Case, edges: Sequence[Edge], standing: Mapping[str, _Standing]) -> _Turn | SkipReason:
+    """The join rule; it waits for every source, so that the answer does not depend on which ends first."""
+    if any(standing[edge.source] is _Standing.OPEN for edge in edges):
+        return _Turn.WAIT
+    if any(edge.condition is None and standing[edge.source] is _Standing.LOST for edge in edges):
+        return SkipReason.PARENT_NOT_SUCCESSFUL
+    conditional = [edge for edge in edges if edge.condition is not None]
+    reached = [edge for edge in conditional if standing[edge.source] is _Standing.SUCCEEDED]
+    if not conditional or any(_holds(case, edge) for edge in reached):
+        return _Turn.START
+    return SkipReason.BRANCH_NOT_TAKEN if reached else SkipReason.PARENT_NOT_SUCCESSFUL
+
+
+def _holds(case: _Case, edge: Edge) -> bool:
+    context = {"result": case.steps[edge.source].result, "inputs": case.root_inputs}
+    return edge.condition is None or edge.condition.evaluate(context)
+
+
+def _birth(case: _Case, node: Node, edges: Sequence[Edge]) -> StepBirth:
+    """A run of its own has an approval of its own, also where it takes the place of one that was approved."""
+    sources = [case.steps[edge.source] for edge in edges if edge.source in case.steps]
+    results = {fact.node_id: fact.result for fact in sources if fact.state is RunState.SUCCEEDED}
+    inputs = {"inputs": case.root_inputs, "results": results}
+    assignee_id = None if node.assignee is None else node.assignee.id
+    needed = step_needs_approval(case.approval, node_gates=node.gates)
+    match needed:
+        case StepWaits(gates):
+            return StepBirth(node.id, RunState.AWAITING_APPROVAL, inputs, assignee_id, gates)
+        case StepProceeds():
+            return StepBirth(node.id, RunState.READY, inputs, assignee_id)
+        case _:
+            assert_never(needed)
+
+
+def _retries(case: _Case) -> tuple[StepRetry, ...]:
+    return tuple(
+        StepRetry(node_id, case.steps[node_id].run_id, case.steps[node_id].attempt, outcome.at)
+        for node_id, outcome in case.failures.items()
+        if isinstance(outcome, Retry)
+    )
+
+
+def _waits(case: _Case) -> tuple[StepWait, ...]:
+    """A step that says it is blocked waits whether or not its gate is in force: nothing else would move it on."""
+    return tuple(
+        StepWait(fact.node_id, fact.run_id, (fact.gate,))
+        for fact in case.steps.values()
+        if fact.state is RunState.RUNNING and fact.gate is not None
+    )
+
+
+# ── stopping and ending ───────────────────────────────────────────────────────────────────────────
+
+
+def _wind_down(case: _Case, reason: SkipReason) -> Advance:
+    """Nothing starts, not even a retry; a cap does not wait for those that are slow to stop."""
+    going = [fact for fact in case.steps.values() if fact.state not in FINAL]
+    cancels = [fact for fact in going if case.cap is not None or fact.state in NOT_STARTED]
+    asked = {fact.run_id for fact in cancels}
+    return Advance(
+        skips=tuple(StepSkip(node.id, reason) for node in case.workflow.nodes if node.id not in case.steps),
+        cancels=tuple(fact.run_id for fact in cancels),
+        stops=tuple(fact.run_id for fact in going if fact.run_id not in asked and not fact.stop_requested),
+    )
+
+
+def _is_over(case: _Case, plan: Advance) -> bool:
+    cancelled = set(plan.cancels)
+    ended = {fact.node_id for fact in case.steps.values() if fact.state in FINAL or fact.run_id in cancelled}
+    ended.update(skip.node_id for skip in plan.skips)
+    ended.difference_update(birth.node_id for birth in plan.births)
+    ended.difference_update(retry.node_id for retry in plan.retries)
+    return len(ended) == len(case.workflow.nodes)
+
+
+def _root_end(case: _Case, plan: Advance) -> RootEnd:
+    result = _leaf_results(case)
+    stopped = (
+        bool(plan.cancels)
+        or any(skip.reason in STOP_REASONS for skip in plan.skips)
+        or any(fact.stopped for fact in case.steps.values())
+    )
+    if stopped and case.cancel_requested:
+        return RootEnd(RunState.CANCELLED, result, "cancelled on request", EndCause.CANCEL_REQUESTED)
+    if stopped and case.cap is not None:
+        return RootEnd(RunState.FAILED, result, f"stopped by a limit of the run: {case.cap}", case.cap)
+    if case.failures:
+        return RootEnd(RunState.FAILED, result, _failure_text(case), EndCause.STEP_FAILED)
+    if stopped:
+        return RootEnd(RunState.CANCELLED, result, "a step was cancelled", EndCause.STEP_CANCELLED)
+    return RootEnd(RunState.SUCCEEDED, result)
+
+
+def _leaf_results(case: _Case) -> dict[str, Json]:
+    inner = {edge.source for edge in case.workflow.edges}
+    return {
+        node.id: case.steps[node.id].result
+        for node in case.workflow.nodes
+        if node.id not in inner and node.id in case.steps and case.steps[node.id].state is RunState.SUCCEEDED
+    }
+
+
+def _failure_text(case: _Case) -> str:
+    first = case.steps[next(iter(case.failures))]
+    why = first.error_class or first.cause
+    text = f"step {shown(first.node_id)} is {first.state}" + (f" ({shown(why)})" if why else "")
+    others = len(case.failures) - 1
+    return f"{text}, and {others} more" if others else text

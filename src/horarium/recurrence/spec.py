@@ -17,7 +17,7 @@ from horarium.recurrence.cron import compile_cron, has_hash
 from horarium.recurrence.interval import Interval, parse_interval
 from horarium.recurrence.jitter import jitter_delay
 from horarium.recurrence.wall import CronSchedule, DstFold, DstGap
-from horarium.recurrence.zone import Zone, load_zone
+from horarium.recurrence.zone import LATEST, Zone, load_zone
 
 _PREFIXES = ("CRON_TZ=", "TZ=")
 _MAX_PARTS = 100
@@ -69,7 +69,7 @@ class Spec:
             found = self.parts[0].next_after(t)
         else:
             found = min((n for part in self.parts if (n := part.next_after(t)) is not None), default=None)
-        if found is None:
+        if found is None or found > LATEST:
             return None
         nominal = found * SECOND
         return nominal if self.end_at is None or nominal <= self.end_at else None

@@ -13,7 +13,7 @@ from enum import StrEnum
 from horarium.recurrence.cron import Cron
 from horarium.recurrence.zone import EARLIEST, LATEST, Segment, Zone
 
-# No clock change moves the wall by more than a day, so two days from it nothing special can happen.
+# No clock change moves the wall by more than a day: two days before a match nothing special can happen.
 _CALM = 2 * 86_400
 
 
@@ -54,18 +54,23 @@ class CronSchedule:
         if not EARLIEST <= t <= LATEST:
             return None
         segment = self.zone.segment_at(t + 1)
-        start, stop, offset, _, _ = segment
+        start, stop, offset, before, after = segment
         wall = self.cron.next_local(t + 1 + offset)
-        if wall is None or (t - start > _CALM and wall < stop + offset - _CALM):
-            return None if wall is None else wall - offset
-        return self._next_near_change(t, segment)
+        if wall is None:
+            return None
+        # Past the gap's end or the repeated stretch at this segment's start, and before those at its stop.
+        if t >= start and t - start > before - offset and wall < stop + min(offset, after):
+            return wall - offset
+        return self._next_near_change(t, segment, wall)
 
-    def _next_near_change(self, t: int, segment: Segment) -> int | None:
+    def _next_near_change(self, t: int, segment: Segment, wall: int | None) -> int | None:
         """The careful walk from segment to segment."""
         if segment.start == t + 1 and self._fires_at(segment):
             return t + 1
         low, high = self._walls(segment)
-        wall = self.cron.next_local(max(t + 1 + segment.offset, low))
+        # Inside a first pass that was not chosen the search starts where the second pass will.
+        if not low <= t + 1 + segment.offset <= high:
+            wall = self.cron.next_local(max(low, min(t + 1 + segment.offset, high)))
         while wall is not None and wall < LATEST:
             if wall < high:
                 return wall - segment.offset

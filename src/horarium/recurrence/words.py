@@ -7,7 +7,7 @@ alike and a step that does not divide its range is never called even.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import product
+from itertools import pairwise, product
 from typing import NamedTuple, assert_never
 
 from horarium.recurrence.cron import Cron
@@ -316,7 +316,7 @@ def values_of(field: Field) -> list[int]:
 
 def _step(values: list[int]) -> int | None:
     """The one distance between three or more values; None where they have no single one."""
-    steps = {second - first for first, second in zip(values, values[1:], strict=False)}
+    steps = {second - first for first, second in pairwise(values)}
     return steps.pop() if len(values) >= 3 and len(steps) == 1 else None
 
 

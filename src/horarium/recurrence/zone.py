@@ -133,7 +133,7 @@ def _unknown(name: str) -> str:
     if not name:
         return "the name is empty; write UTC or a name such as Europe/Istanbul"
     if len(name) > 64:
-        return f"{name[:32]!r}… is far too long for a zone name"
+        return f"{name[:12]!a}… is far too long for a zone name"
     near = {known.lower(): known for known in zone_names()}
     close = difflib.get_close_matches(name.lower(), near, n=1, cutoff=0.75)
     hint = f"; did you mean {near[close[0]]}?" if close else "; write a name such as Europe/Istanbul"

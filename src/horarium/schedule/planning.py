@@ -21,6 +21,7 @@ from horarium.policy.overlap import Overlap, OverlapPolicy
 from horarium.recurrence.cron import resolve_hashes
 from horarium.recurrence.spec import Spec, compile_spec
 from horarium.schedule.definition import ActionKind, Definition, SpecText
+from horarium.schedule.run import Delivery
 
 _MILLIONTHS = 1_000_000
 
@@ -42,12 +43,16 @@ class Planning:
     reserve: Decimal = Decimal(0)
     assignee: str | None = None
     max_runs: int | None = None
+    pause_on_failure: int | None = None
     needs_approval: bool = False
     workflow: str | None = None
     kind: ActionKind = ActionKind.PULL
     concurrency_key: str | None = None
     concurrency_limit: int = 1
     priority: int = 0
+    queue: str | None = None
+    timeout_seconds: int = 3_600
+    delivery: Delivery = Delivery.AT_LEAST_ONCE
 
 
 def planning_text(definition: Definition, *, needs_approval: bool) -> str:
@@ -72,9 +77,13 @@ def planning_text(definition: Definition, *, needs_approval: bool) -> str:
         "reserve": _millionths(definition.limits.cost) or 0,
         "assignee": None if definition.assignee is None else definition.assignee.id,
         "max_runs": definition.max_runs,
+        "pause_on_failure": definition.pause_on_failure,
         "needs_approval": needs_approval,
         "concurrency": [definition.concurrency_key, definition.concurrency_limit],
         "priority": definition.priority,
+        "queue": definition.action.queue,
+        "timeout": definition.action.deadline_seconds,
+        "delivery": definition.action.delivery,
     }
     return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
@@ -96,12 +105,16 @@ def compile_planning(text: str) -> Planning:
         reserve=_credits(document["reserve"]) or Decimal(0),
         assignee=document["assignee"],
         max_runs=document["max_runs"],
+        pause_on_failure=document["pause_on_failure"],
         needs_approval=document["needs_approval"],
         workflow=document["workflow"],
         kind=ActionKind(document["kind"]),
         concurrency_key=key,
         concurrency_limit=limit,
         priority=document["priority"],
+        queue=document["queue"],
+        timeout_seconds=document["timeout"],
+        delivery=Delivery(document["delivery"]),
     )
 
 

@@ -177,7 +177,7 @@ def test_round_every_clock_change_of_these_years_they_agree(name: str) -> None:
         after, until = change.at - 30 * HOUR, change.at + 30 * HOUR
         for place, expr in enumerate(shapes(change)):
             choice = CHOICES[(number + place) % len(CHOICES)] if number >= 2 else ()
-            compare(expr, name, after, until, moments_to_ask_from(change), *choice)
+            compare(expr, name, after, until, moments_to_ask_from(change)[number // 2 % 2 :: 2], *choice)
 
 
 @pytest.mark.parametrize(("dst_gap", "dst_fold"), CHOICES)
@@ -227,7 +227,7 @@ def compile_or_never(expr: str, after: int) -> bool:
     return True
 
 
-@settings(derandomize=True, deadline=None, max_examples=1200)
+@settings(derandomize=True, deadline=None, max_examples=800)
 @given(clock_changes(), expressions, dst_gaps, dst_folds, st.lists(st.integers(-3 * HOUR, 3 * HOUR), max_size=4))
 def test_they_agree_on_drawn_expressions_near_clock_changes(
     where: tuple[str, Change], expr: str, dst_gap: str, dst_fold: str, shifts: list[int]

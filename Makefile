@@ -1,0 +1,45 @@
+# The commands of the project. `make help` lists them.
+
+PY ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+# How many times more examples the property tests draw in the full run.
+EFFORT ?= 10
+
+.DEFAULT_GOAL := help
+.PHONY: help install run test test-full check bench clean
+
+help: ## list the commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+install: $(INSTALLED) ## set up .venv; nothing to do while pyproject.toml and constraints.txt are unchanged
+
+# The stamp is written last, so an install that broke off is done again.
+$(INSTALLED): pyproject.toml constraints.txt
+	@$(PY) -c 'import sys; sys.exit("Python 3.11 or newer is needed" if sys.version_info < (3, 11) else 0)'
+	$(PY) -m venv $(VENV)
+	$(BIN)/python -m pip install -qq --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+run: install ## show what Horarium can do today
+	@$(BIN)/horarium showcase
+
+check: install ## static checks only: style, types, layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: check ## everything that must hold before a commit
+	$(BIN)/pytest -n auto --dist worksteal -m 'not long' --cov
+
+test-full: check ## the same with the long suites, and with many more examples drawn anew
+	HORARIUM_TEST_EFFORT=$(EFFORT) $(BIN)/pytest -n auto --dist worksteal --cov
+
+bench: install ## measure; each benchmark prints its figures side by side with the peers'
+	@set -e; for benchmark in benchmarks/*.py; do echo "== $$benchmark"; $(BIN)/python "$$benchmark"; done
+
+clean: ## remove what can be made again
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.* htmlcov dist
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,84 @@
+"""`horarium`: which commands there are, and how each of them ends.
+
+Exit codes: 0 done · 1 the answer is "no" (findings, a refusal by the server) · 2 the question was wrong.
+An error is one line on stderr; a traceback is a defect of ours.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from importlib.metadata import version as installed_version
+from typing import Annotated
+
+import typer
+
+from horarium.cli import offline, showcase
+from horarium.cli.render import talk
+from horarium.errors import HorariumError
+from horarium.recurrence.zone import tzdata_version
+
+_BAD_QUESTION = 2
+
+app = typer.Typer(
+    name="horarium",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    help="When could it happen, whether it does, and why: a durable scheduler.",
+    epilog='Example: horarium next "0 9 * * 1-5" --tz Europe/Istanbul',
+)
+condition = typer.Typer(
+    no_args_is_help=True,
+    help="Conditions: JSON pointers, five operators, all of which must hold.",
+    epilog="Example: horarium condition test --filter filter.json --context context.json",
+)
+
+_OFFLINE = "Offline: no server needed"
+app.command("next", rich_help_panel=_OFFLINE)(offline.next_command)
+app.command("explain-cron", rich_help_panel=_OFFLINE)(offline.explain_command)
+app.command("lint", rich_help_panel=_OFFLINE)(offline.lint_command)
+app.command("showcase", rich_help_panel=_OFFLINE)(showcase.showcase_command)
+condition.command("test")(offline.condition_test_command)
+app.add_typer(condition, name="condition", rich_help_panel=_OFFLINE)
+
+
+@condition.callback()
+def _condition_group() -> None:
+    """Without this Typer would make the group's only command the group itself."""
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(
+            f"horarium {installed_version('horarium')} (tzdata {tzdata_version()}, Python {platform.python_version()})"
+        )
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the versions and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The program: arguments in, exit code out."""
+    try:
+        code = app(args=arguments, prog_name="horarium", standalone_mode=False)
+    except HorariumError as wrong:
+        return _fail(wrong.message)
+    except typer.TyperException as wrong:
+        return _fail(wrong.format_message())
+    except typer.Abort:
+        return _fail("aborted")
+    return code if isinstance(code, int) else 0
+
+
+def _fail(message: str) -> int:
+    if message:  # a command without its arguments has shown its help instead
+        talk("error: " + " ".join(message.split()))
+    return _BAD_QUESTION

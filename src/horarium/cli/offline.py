@@ -1,0 +1,153 @@
+"""The commands that need no server: they compute on this machine and answer at once."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from horarium.cli.render import Format, Json, local_time, show, show_json, talk
+from horarium.clock import SystemClock
+from horarium.condition import evaluate_condition
+from horarium.errors import ConditionError
+from horarium.instant import Instant, from_datetime, from_rfc3339, to_datetime, to_rfc3339
+from horarium.recurrence.fires import next_fires
+from horarium.recurrence.spec import split_zone
+from horarium.recurrence.wall import DstFold, DstGap
+from horarium.recurrence.zone import load_zone
+
+Expression = Annotated[
+    str, typer.Argument(metavar="EXPR", show_default=False, help="A cron expression, a macro, or @every PT30M.")
+]
+TimeZone = Annotated[
+    str | None, typer.Option("--tz", metavar="ZONE", show_default="UTC", help="A zone such as Europe/Istanbul.")
+]
+After = Annotated[
+    str | None, typer.Option("--after", metavar="RFC3339", show_default="now", help="Look strictly after this moment.")
+]
+Key = Annotated[
+    str | None, typer.Option("--key", metavar="KEY", show_default=False, help="What H hashes: a schedule's id.")
+]
+Gap = Annotated[DstGap, typer.Option("--dst-gap", help="A fixed time that the clock leaps over: move it or skip it.")]
+Fold = Annotated[DstFold, typer.Option("--dst-fold", help="A fixed time that the clock shows twice: which pass.")]
+
+
+def next_command(
+    expr: Expression,
+    tz: TimeZone = None,
+    after: After = None,
+    count: Annotated[int, typer.Option("--count", "-n", metavar="N", help="How many moments.")] = 1,
+    dst_gap: Gap = DstGap.NEXT_VALID,
+    dst_fold: Fold = DstFold.FIRST,
+    key: Key = None,
+    output: Annotated[Format, typer.Option("--output", "-o", help="How to print them.")] = Format.JSON,
+) -> None:
+    """The next moments at which an expression fires, in UTC.
+
+    A bad expression ends with exit code 2 and one line on stderr that names the field.
+
+    Example: horarium next "30 2 * * *" --tz America/New_York --after 2026-03-07T12:00:00Z --count 3
+    """
+    start = to_datetime(_moment(after))
+    fires = next_fires(
+        expr, timezone=tz, after=start, count=count, dst_gap=dst_gap.value, dst_fold=dst_fold.value, key=key
+    )
+    instants = [from_datetime(fire) for fire in fires]
+    zone = load_zone(split_zone(expr)[0] or tz or "UTC")
+    cells = [(to_rfc3339(instant), local_time(instant, zone)) for instant in instants] if output is Format.TABLE else []
+    show([to_rfc3339(instant) for instant in instants], output, columns=("UTC", zone.key), cells=cells)
+
+
+def explain_command(expr: Expression, tz: TimeZone = None, key: Key = None) -> None:
+    """What an expression says, in plain words.
+
+    Example: horarium explain-cron "0 9 * * 1-5" --tz Europe/Istanbul
+    """
+    from horarium.recurrence.words import describe
+
+    typer.echo(describe(expr, timezone=tz, key=key))
+
+
+def lint_command(
+    expr: Expression,
+    tz: TimeZone = None,
+    after: After = None,
+    dst_gap: Gap = DstGap.NEXT_VALID,
+    dst_fold: Fold = DstFold.FIRST,
+    key: Key = None,
+    output: Annotated[
+        Format | None, typer.Option("--output", "-o", show_default="code: message", help="How to print the findings.")
+    ] = None,
+) -> None:
+    """What you may not have meant: clock changes of the coming year, short months, uneven steps, herds.
+
+    Exit code 0 means that there are no findings, 1 that there are some, 2 that the expression is bad.
+
+    Example: horarium lint "30 2 * * *" --tz America/New_York --after 2026-12-01T00:00:00Z
+    """
+    from horarium.recurrence.lint import lint
+
+    found = lint(expr, timezone=tz, after=_moment(after), key=key, dst_gap=dst_gap, dst_fold=dst_fold)
+    if output is not None:
+        rows: list[Json] = [{"code": finding.code.value, "message": finding.message} for finding in found]
+        cells = [(finding.code.value, finding.message) for finding in found]
+        show(rows, output, columns=("code", "message"), cells=cells)
+    else:
+        for finding in found:
+            typer.echo(f"{finding.code}: {finding.message}")
+    if found:
+        raise typer.Exit(1)
+    talk("no findings")
+
+
+def condition_test_command(
+    filter_file: Annotated[
+        str, typer.Option("--filter", metavar="FILE", show_default=False, help="The filter, JSON; - is stdin.")
+    ],
+    context_file: Annotated[
+        str, typer.Option("--context", metavar="FILE", show_default=False, help="The context, JSON; - is stdin.")
+    ],
+) -> None:
+    """Whether a condition holds in a context.
+
+    Prints {"result": true or false, "error": null or text}.
+    A malformed filter fails closed: its result is false, and the error says why.
+    Exit code 2 only if a file cannot be read or holds no JSON.
+
+    Example: horarium condition test --filter filter.json --context context.json
+    """
+    if filter_file == context_file == "-":
+        _refuse("only one of --filter and --context can be stdin")
+    condition, context = _read_json("filter", filter_file), _read_json("context", context_file)
+    try:
+        answer: Json = {"result": evaluate_condition(condition, context), "error": None}
+    except ConditionError as wrong:
+        answer = {"result": False, "error": wrong.message}
+    show_json(answer)
+
+
+def _moment(after: str | None) -> Instant:
+    return SystemClock().now() if after is None else from_rfc3339(after, field="after")
+
+
+def _read_json(name: str, file: str) -> object:
+    try:
+        raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    except (OSError, ValueError) as wrong:  # a name with a NUL is a ValueError
+        _refuse(f"{name}: cannot read {file!r}: {getattr(wrong, 'strerror', None) or wrong}")
+    try:
+        return json.loads(raw, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as wrong:
+        why = "it is nested too deeply" if isinstance(wrong, RecursionError) else str(wrong)
+        _refuse(f"{name}: {file!r} is not JSON: {why}")
+
+
+def _no_constant(word: str) -> NoReturn:
+    raise ValueError(f"{word} is not a JSON number")
+
+
+def _refuse(why: str) -> NoReturn:
+    raise typer.TyperException(why)

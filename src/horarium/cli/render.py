@@ -1,0 +1,83 @@
+"""How an answer looks: JSON, JSON lines, YAML or a table, always on stdout; talk goes to stderr."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from datetime import timedelta, timezone
+from enum import StrEnum
+from typing import TypeAlias, assert_never
+
+import typer
+
+from horarium.instant import SECOND, Instant, to_datetime
+from horarium.recurrence.zone import Zone
+
+Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
+
+
+class Format(StrEnum):
+    TABLE = "table"
+    JSON = "json"
+    JSONL = "jsonl"
+    YAML = "yaml"
+
+
+def show(rows: list[Json], output: Format, *, columns: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
+    """`rows` are the data for programs, `cells` the same for eyes."""
+    match output:
+        case Format.TABLE:
+            show_table(columns, cells)
+        case Format.JSON:
+            show_json(rows)
+        case Format.JSONL:
+            for row in rows:
+                show_json(row)
+        case Format.YAML:
+            typer.echo("\n".join(_yaml(rows)))
+        case _:
+            assert_never(output)
+
+
+def show_json(data: Json) -> None:
+    typer.echo(json.dumps(data, ensure_ascii=False))
+
+
+def show_table(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
+    # Rich takes as long to import as all the rest, and only tables need it.
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(*columns, box=SIMPLE_HEAD, pad_edge=False)
+    for row in cells:
+        table.add_row(*row)
+    Console(markup=False, highlight=False).print(table)
+
+
+def talk(text: str) -> None:
+    typer.echo(text, err=True)
+
+
+def local_time(instant: Instant, zone: Zone) -> str:
+    """What the wall shows: `Sun 2026-03-08 03:00:00 -04:00`."""
+    offset = timezone(timedelta(seconds=zone.offset_at(instant // SECOND)))
+    wall = to_datetime(instant).astimezone(offset)
+    return f"{wall:%a %Y-%m-%d %H:%M:%S} {wall.isoformat()[19:]}"
+
+
+def _yaml(data: Json) -> Iterator[str]:
+    """Block style for the two outer kinds, JSON for scalars: every JSON scalar is YAML 1.2 too."""
+    if isinstance(data, dict) and data:
+        for name, value in data.items():
+            nested = isinstance(value, dict | list) and bool(value)
+            lines = list(_yaml(value))
+            yield f"{name}:" if nested else f"{name}: {lines[0]}"
+            yield from (f"  {line}" for line in lines if nested)
+    elif isinstance(data, list) and data:
+        for value in data:
+            first, *rest = _yaml(value)
+            yield f"- {first}"
+            yield from (f"  {line}" for line in rest)
+    else:
+        yield json.dumps(data, ensure_ascii=False)

@@ -1,0 +1,261 @@
+"""How decisions are written down: the runs they bear, the events they leave, the counts they move.
+
+One function serves the tick, a trigger by hand and a backfill, so that no door can forget a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, assert_never
+
+from horarium.decision.plan import Birth, Covers, Decision, Fire, Hold, Missed, Skip
+from horarium.instant import Instant, to_rfc3339
+from horarium.schedule.event import CommandContext, EventType, TriggerOutcome, make_payload
+from horarium.schedule.planning import Planning
+from horarium.schedule.position import Position, Status
+from horarium.schedule.reason import REASON_ALIASES, Reason, dispatch_status
+from horarium.schedule.run import Origin, RunState, instance_id
+
+# The first events of a run (why it exists, that it exists) are read off its row; stored ones follow.
+FIRST_STORED_EVENT = 3
+
+
+class NewId(NamedTuple):
+    value: bytes
+    text: str
+
+
+class NewRun(NamedTuple):
+    """The columns of `runs` that a birth fills; all others have their defaults."""
+
+    run_id: bytes
+    state: RunState
+    nominal: Instant
+    due: Instant
+    ready_at: Instant
+    rotation_index: int | None
+    trigger_number: int | None
+    covers: Covers | None
+
+
+class NewEvent(NamedTuple):
+    sequence: int
+    event_type: EventType
+    nominal: Instant | None
+    nominal_last: Instant | None
+    run_id: bytes | None
+    payload: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What the position's row counts, beyond what planning needs."""
+
+    next_sequence: int = 1
+    active: int = 0
+    held: int = 0
+    fires_count: int = 0
+    skipped_count: int = 0
+    last_fired_at: Instant | None = None
+    last_run_id: bytes | None = None
+    last_skip_reason: str | None = None
+    last_skipped_at: Instant | None = None
+    last_dispatch_status: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """Which schedule is written about."""
+
+    schedule_id: str
+    revision: int
+    planning: Planning
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Everything that one transaction writes about one schedule."""
+
+    position: Position
+    counts: Counts
+    runs: tuple[NewRun, ...]
+    events: tuple[NewEvent, ...]
+    terminate_active: bool = False
+    cancel_active: bool = False
+
+
+def write_down(
+    named: Named,
+    counts: Counts,
+    decisions: Iterable[Decision],
+    position: Position,
+    *,
+    now: Instant,
+    origin: Origin,
+    ids: Iterator[NewId],
+    context: CommandContext | None = None,
+) -> Entry:
+    """`position` is the one after the decisions. Skips of a backfill are answers, not history."""
+    pen = _Pen(named, counts, now, origin, ids, context)
+    for decision in decisions:
+        match decision:
+            case Fire() | Hold():
+                pen.birth(decision)
+            case Skip():
+                pen.skip(decision)
+            case Missed():
+                pen.miss(decision)
+            case _:
+                assert_never(decision)
+    if position.status is Status.DELETED:
+        pen.event(EventType.DELETED, reason="max_runs_exhausted", deleted_at=to_rfc3339(now))
+    return Entry(position, pen.counts(), tuple(pen.runs), tuple(pen.events), pen.terminate_active, pen.cancel_active)
+
+
+class _Pen:
+    """Collects rows; the counts move with each line."""
+
+    def __init__(
+        self,
+        named: Named,
+        counts: Counts,
+        now: Instant,
+        origin: Origin,
+        ids: Iterator[NewId],
+        context: CommandContext | None,
+    ) -> None:
+        self.named, self.before, self.now, self.origin, self.ids, self.context = (
+            named,
+            counts,
+            now,
+            origin,
+            ids,
+            context,
+        )
+        self.sequence = counts.next_sequence
+        self.active, self.held = counts.active, counts.held
+        self.fires, self.skips = counts.fires_count, counts.skipped_count
+        self.runs: list[NewRun] = []
+        self.events: list[NewEvent] = []
+        self.last_run: bytes | None = None
+        self.last_skip: Reason | None = None
+        self.status = counts.last_dispatch_status
+        self.terminate_active = self.cancel_active = False
+
+    def birth(self, decision: Birth) -> None:
+        run_id, text = next(self.ids)
+        common: dict[str, Any] = {
+            "occurrence_time": to_rfc3339(decision.nominal),
+            "due": None if decision.due == decision.nominal else to_rfc3339(decision.due),
+            "origin": self.origin.value,
+            "revision": self.named.revision,
+            "rotation_index_used": decision.rotation_index,
+            "covers": _covers(decision.covers),
+            "workflow_instance_id": instance_id(self.named.schedule_id, self.origin, decision.nominal, text),
+            "workflow_run_id": text,
+            "effective_overlap_policy": self.named.planning.overlap.policy.value,
+        }
+        nominal = self._nominal(decision)
+        last = decision.covers.last if decision.covers is not None else nominal
+        if isinstance(decision, Fire):
+            self._fire(decision)
+            outcome = TriggerOutcome.BACKFILLED if self.origin is Origin.BACKFILL else TriggerOutcome.SCHEDULED
+            said = {"outcome": outcome.value, "trigger_number": self.fires, **common}
+            self.event(EventType.TRIGGERED, nominal, last, run_id, **said)
+        else:
+            self._hold(decision)
+            self.event(EventType.BUFFERED, nominal, last, run_id, buffer_depth=self.held, **common)
+        self.runs.append(self._run(run_id, decision))
+        self.last_run, self.status = run_id, dispatch_status(None)
+
+    def skip(self, decision: Skip) -> None:
+        if self.origin is Origin.BACKFILL:
+            return
+        self.skips += 1
+        self.last_skip, self.status = decision.reason, dispatch_status(decision.reason)
+        nominal = self._nominal(decision)
+        self.event(
+            EventType.TRIGGER_SKIPPED,
+            nominal,
+            nominal,
+            reason=decision.reason.value,
+            reason_alias=REASON_ALIASES.get(decision.reason),
+            skipped_trigger_count=self.skips,
+            last_skipped_at=to_rfc3339(self.now),
+            occurrence_time=to_rfc3339(decision.nominal),
+            origin=self.origin.value,
+            detail=decision.detail,
+        )
+
+    def miss(self, decision: Missed) -> None:
+        self.event(
+            EventType.MISSED,
+            decision.first,
+            decision.last,
+            first=to_rfc3339(decision.first),
+            last=to_rfc3339(decision.last),
+            count=decision.count,
+            reason=decision.reason.value,
+        )
+
+    def event(
+        self,
+        event_type: EventType,
+        nominal: Instant | None = None,
+        nominal_last: Instant | None = None,
+        run_id: bytes | None = None,
+        **values: object,
+    ) -> None:
+        if self.context is not None:
+            values["command_context"] = self.context
+        payload = make_payload(event_type, **values)
+        self.events.append(NewEvent(self.sequence, event_type, nominal, nominal_last, run_id, payload))
+        self.sequence += 1
+
+    def counts(self) -> Counts:
+        return replace(
+            self.before,
+            next_sequence=self.sequence,
+            active=self.active,
+            held=self.held,
+            fires_count=self.fires,
+            skipped_count=self.skips,
+            last_fired_at=self.now if self.fires > self.before.fires_count else self.before.last_fired_at,
+            last_run_id=self.last_run or self.before.last_run_id,
+            last_skip_reason=self.before.last_skip_reason if self.last_skip is None else self.last_skip.value,
+            last_skipped_at=self.before.last_skipped_at if self.last_skip is None else self.now,
+            last_dispatch_status=self.status,
+        )
+
+    def _nominal(self, decision: Birth | Skip) -> Instant | None:
+        """A trigger by hand is nobody's occurrence: an audit of the spec must not count it."""
+        return None if self.origin is Origin.MANUAL else decision.nominal
+
+    def _fire(self, decision: Fire) -> None:
+        self.fires += 1
+        if decision.terminate_active:
+            self.terminate_active, self.active = True, 0
+        self.active += 1
+
+    def _hold(self, decision: Hold) -> None:
+        self.held += 1
+        self.cancel_active = self.cancel_active or decision.cancel_active
+
+    def _run(self, run_id: bytes, decision: Birth) -> NewRun:
+        if isinstance(decision, Hold):
+            state, number = RunState.HELD, None
+            ready_at = decision.release_at or self.now
+        else:
+            waits = self.named.planning.needs_approval
+            state, number = (RunState.AWAITING_APPROVAL if waits else RunState.READY), self.fires
+            ready_at = self.now
+        return NewRun(
+            run_id, state, decision.nominal, decision.due, ready_at, decision.rotation_index, number, decision.covers
+        )
+
+
+def _covers(covers: Covers | None) -> Mapping[str, Any] | None:
+    if covers is None:
+        return None
+    return {"first": to_rfc3339(covers.first), "last": to_rfc3339(covers.last), "count": covers.count}

@@ -1,0 +1,162 @@
+"""One transaction of the tick: claimed schedules become facts, plans and rows.
+
+The claim, the decisions, the runs, the events and the advance of the positions commit together, before
+anything outside is touched.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sqlalchemy import Connection
+
+from horarium.decision.facts import Fact
+from horarium.decision.guards import facts_needed
+from horarium.decision.ledger import Entry, Named, NewId, write_down
+from horarium.decision.plan import Decision, Plan
+from horarium.decision.tick import Moment, Parked, plan_batch
+from horarium.ids import id_text, new_id
+from horarium.instant import DAY, Instant
+from horarium.schedule.planning import Planning
+from horarium.schedule.run import Origin, RunState
+from horarium.store import approvals, ends, facts, park, record
+from horarium.store.due import Claim, Plannings
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What a tick decided about one schedule, for whoever counts or tells."""
+
+    namespace: str
+    schedule_id: str
+    schedule_uid: bytes
+    entry: Entry
+    decisions: tuple[Decision, ...]
+    lateness: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """`more` says that due work is left: schedules beyond the batch, or occurrences beyond the cap."""
+
+    claimed: int = 0
+    decided: tuple[Decided, ...] = ()
+    parked: tuple[tuple[str, str, str], ...] = field(default=())
+    more: bool = False
+
+
+def new_ids() -> Iterator[NewId]:
+    while True:
+        value = new_id()
+        yield NewId(value, id_text(value))
+
+
+def decide_claims(connection: Connection, known: Plannings, claims: Sequence[Claim], moment: Moment) -> Tick:
+    """The caller holds the locks on the claimed positions."""
+    broken = [(claim, claim.planning) for claim in claims if isinstance(claim.planning, Exception)]
+    planned, unplanned = _plan(connection, claims, moment)
+    pages = [
+        record.Page(decided.schedule_uid, decided.namespace, claim.revision, planning, decided.entry)
+        for claim, planning, decided in planned
+    ]
+    if pages:
+        record.write(connection, pages, now=moment.now)
+    for claim, planning, decided in planned:
+        settle_side_effects(connection, known, claim.namespace, claim.schedule_uid, planning, decided.entry, moment.now)
+    parked = [(claim, type(wrong).__name__, str(wrong)) for claim, wrong in broken]
+    parked += [(claim, why.error_class, why.error) for claim, why in unplanned]
+    for claim, error_class, error in parked:
+        park.park(connection, claim.schedule_uid, error=error, error_class=error_class, now=moment.now)
+    return Tick(
+        claimed=len(claims),
+        decided=tuple(decided for _, _, decided in planned),
+        parked=tuple((claim.namespace, claim.schedule_id, error) for claim, _, error in parked),
+        more=any(_is_left(decided, moment.now) for _, _, decided in planned),
+    )
+
+
+def _is_left(decided: Decided, now: Instant) -> bool:
+    next_due = decided.entry.position.next_due
+    return next_due is not None and next_due <= now
+
+
+def _plan(
+    connection: Connection, claims: Sequence[Claim], moment: Moment
+) -> tuple[list[tuple[Claim, Planning, Decided]], list[tuple[Claim, Parked]]]:
+    sound = {claim.schedule_uid: claim for claim in claims if not isinstance(claim.planning, Exception)}
+    subjects = [_subject(claim) for claim in sound.values()]
+    gathered, shared = facts.gather(connection, subjects, moment.now)
+    by_namespace: dict[str, list[Claim]] = defaultdict(list)
+    for claim in sound.values():
+        by_namespace[claim.namespace].append(claim)
+    ids = new_ids()
+    planned: list[tuple[Claim, Planning, Decided]] = []
+    parked: list[tuple[Claim, Parked]] = []
+    for namespace, members in by_namespace.items():
+        batch = [claim.due() for claim in members]
+        for due, plan in plan_batch(batch, gathered, shared[namespace], moment):
+            claim = sound[due.uid]
+            if isinstance(plan, Parked):
+                parked.append((claim, plan))
+            else:
+                planned.append((claim, due.planning, _decided(claim, due.planning, plan, moment.now, ids)))
+    return planned, parked
+
+
+def _decided(claim: Claim, planning: Planning, plan: Plan, now: Instant, ids: Iterator[NewId]) -> Decided:
+    named = Named(claim.schedule_id, claim.revision, planning)
+    entry = write_down(named, claim.counts, plan.decisions, plan.position, now=now, origin=Origin.SCHEDULED, ids=ids)
+    return Decided(claim.namespace, claim.schedule_id, claim.schedule_uid, entry, plan.decisions, now - claim.next_due)
+
+
+def _subject(claim: Claim) -> facts.Subject:
+    assert not isinstance(claim.planning, Exception)  # the broken ones were set aside
+    return facts.Subject(claim.schedule_uid, claim.namespace, claim.planning, claim.counts.active, claim.counts.held)
+
+
+def settle_side_effects(
+    connection: Connection,
+    known: Plannings,
+    namespace: str,
+    schedule_uid: bytes,
+    planning: Planning,
+    entry: Entry,
+    now: Instant,
+) -> None:
+    """What few plans need beyond their three rows: counters, approvals, runs that must make room."""
+    if not entry.runs:
+        return
+    facts.add_to_counters(connection, births_to_count(namespace, schedule_uid, planning, entry, now))
+    if entry.terminate_active:
+        born = frozenset(run.run_id for run in entry.runs)
+        ends.end_active(connection, known, schedule_uid, now=now, keep=born)
+    if entry.cancel_active:
+        ends.ask_active_to_stop(connection, schedule_uid, now)
+    if planning.needs_approval:
+        approvals.request(connection, [run.run_id for run in entry.runs if run.state is not RunState.HELD], now)
+
+
+def births_to_count(
+    namespace: str, schedule_uid: bytes, planning: Planning, entry: Entry, now: Instant
+) -> Mapping[facts.Counter, int]:
+    """How the births of an entry move the counters that somebody watches."""
+    needed = facts_needed(planning, Origin.SCHEDULED)
+    if needed.isdisjoint({Fact.SPENDING, Fact.DAILY_RUNS, Fact.KEYS}):
+        return {}
+    day, births = now // DAY, len(entry.runs)
+    reserve = int(planning.reserve * record.MILLIONTHS)
+    owners = [facts.schedule_owner(schedule_uid)]
+    if planning.assignee is not None:
+        owners.append(facts.assignee_owner(namespace, planning.assignee))
+    changes: dict[facts.Counter, int] = {}
+    for owner in owners:
+        if Fact.SPENDING in needed and reserve:
+            changes["spent", owner, day] = births * reserve
+        if Fact.DAILY_RUNS in needed:
+            changes["runs", owner, day] = births
+    if planning.concurrency_key is not None:
+        started = sum(run.state is not RunState.HELD for run in entry.runs)
+        changes["key", facts.key_owner(namespace, planning.concurrency_key), 0] = started
+    return changes

@@ -1,0 +1,109 @@
+"""Keeps time: claims what is due and decides it, batch by batch, until nothing is due.
+
+Every process may run one; the database hands each due schedule to one of them. A batch that the
+database refuses for the sake of one row is halved until that row is alone, which is then parked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from sqlalchemy import Connection
+
+from horarium.clock import Clock
+from horarium.decision.tick import MAX_CATCHUP_PER_TICK, Moment
+from horarium.engine.batch import Tick, decide_claims
+from horarium.instant import SECOND, Instant
+from horarium.store import due, leases, park
+from horarium.store.database import Database
+from horarium.store.due import Plannings
+from horarium.store.errors import Conflict, DataError
+
+LEASE = "ticker"
+BEAT_SECONDS = 5
+# A ticker that was away for longer than this was down: what came due meanwhile was missed.
+GAP_SECONDS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class TickerOptions:
+    batch: int = 500
+    max_catchup_per_tick: int = MAX_CATCHUP_PER_TICK
+
+
+class Ticker:
+    def __init__(self, database: Database, clock: Clock, owner: str, options: TickerOptions | None = None) -> None:
+        self._database = database
+        self._clock = clock
+        self._owner = owner
+        self._options = options or TickerOptions()
+        self._known = Plannings()
+        self._alive_since: Instant | None = None
+        self._beat_at: Instant | None = None
+
+    def step(self) -> Tick:
+        """Claim and decide one batch; `more` asks for another step at once."""
+        now = self._clock.now()
+        self._beat(now)
+        claimed: list[bytes] = []
+
+        def tick(connection: Connection) -> Tick:
+            claims = due.claim(connection, self._known, now, self._options.batch)
+            claimed[:] = [claim.schedule_uid for claim in claims]
+            return self._decide(connection, claims, now)
+
+        try:
+            done = self._database.write(tick)
+        except (DataError, Conflict) as wrong:
+            return self._halve(claimed, now, wrong)
+        full = done.claimed == self._options.batch
+        return Tick(done.claimed, done.decided, done.parked, more=done.more or full)
+
+    def next_due(self) -> Instant | None:
+        return self._database.read(due.earliest_due)
+
+    def _decide(self, connection: Connection, claims: Sequence[due.Claim], now: Instant) -> Tick:
+        if not claims:
+            return Tick()
+        moment = Moment(now, self._alive_since, self._options.max_catchup_per_tick)
+        return decide_claims(connection, self._known, claims, moment)
+
+    def _halve(self, uids: Sequence[bytes], now: Instant, wrong: Exception) -> Tick:
+        """Find the row that the database refuses; the others are decided on the way."""
+        if len(uids) <= 1:
+            for uid in uids:
+                self._database.write(partial(self._park, uid=uid, wrong=wrong, now=now))
+            return Tick(len(uids), more=True)
+        done: list[Tick] = []
+        middle = len(uids) // 2
+        for half in (uids[:middle], uids[middle:]):
+            try:
+                done.append(self._database.write(partial(self._again, uids=half, now=now)))
+            except (DataError, Conflict) as still_wrong:
+                done.append(self._halve(half, now, still_wrong))
+        return Tick(
+            sum(tick.claimed for tick in done),
+            tuple(decided for tick in done for decided in tick.decided),
+            tuple(parked for tick in done for parked in tick.parked),
+            more=True,
+        )
+
+    def _again(self, connection: Connection, uids: Sequence[bytes], now: Instant) -> Tick:
+        return self._decide(connection, due.claim_again(connection, self._known, uids, now), now)
+
+    def _park(self, connection: Connection, uid: bytes, wrong: Exception, now: Instant) -> None:
+        park.park(connection, uid, error=str(wrong), error_class=type(wrong).__name__, now=now)
+
+    def _beat(self, now: Instant) -> None:
+        """Say that a ticker is here, and learn since when there has been one without a break."""
+        if self._beat_at is not None and 0 <= now - self._beat_at < BEAT_SECONDS * SECOND:
+            return
+
+        def beat(connection: Connection) -> Instant | None:
+            leases.beat(connection, LEASE, self._owner, now, GAP_SECONDS, {})
+            return leases.alive_since(connection, LEASE)
+
+        self._alive_since = self._database.write(beat)
+        self._beat_at = now

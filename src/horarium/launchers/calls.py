@@ -1,0 +1,156 @@
+"""How a Python function is called and what came of it: in the loop, in a thread, or in a process of its own.
+
+Whatever the function does — raise, exit, return something odd — becomes `Returned` or `Raised`.
+
+Threads and processes are made per call. A shared pool would be simpler, and wrong here: a thread cannot
+be killed, so one stuck call would hold a pool's slot and the interpreter's exit for ever; and killing one
+worker of a process pool breaks its neighbours' calls too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import multiprocessing
+import threading
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Any, TypeAlias
+
+from horarium.launchers.launcher import Finished
+from horarium.launchers.payload import MAX_ERROR_CHARACTERS, NotJson, clean_text, keep
+from horarium.policy.retry import RetryCause
+from horarium.schedule.definition import Json
+
+_TRACEBACK_FRAMES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    finished: Finished
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    error: str
+    error_class: str
+
+
+Called: TypeAlias = Returned | Raised
+Call: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
+
+
+def returned(value: Any) -> Called:
+    """A task may return a Finished to say what it cost; any other value is the result itself."""
+    if inspect.isawaitable(value):
+        if inspect.iscoroutine(value):
+            value.close()
+        return Raised("the task returned an awaitable; declare it with `async def`", RetryCause.CONTRACT_VIOLATED)
+    finished = value if isinstance(value, Finished) else Finished(value)
+    try:
+        result: Json = keep(finished.result)
+    except NotJson as wrong:
+        return Raised(f"the result of the task {wrong}", RetryCause.CONTRACT_VIOLATED)
+    return Returned(Finished(result, finished.cost, finished.tokens))
+
+
+def raised(error: BaseException) -> Raised:
+    """An exception may name its class itself, in `error_class`: a word outside the policy's list is never retried."""
+    own = getattr(error, "error_class", None)
+    if isinstance(own, str) and own:
+        error_class = clean_text(own, 100)
+    elif isinstance(error, TimeoutError):
+        error_class = RetryCause.TIMEOUT.value
+    else:
+        error_class = RetryCause.PROVIDER_ERROR.value
+    # The first frame is this module's own.
+    inner = error.__traceback__.tb_next if error.__traceback__ is not None else None
+    lines = traceback.format_exception(type(error), error, inner, limit=-_TRACEBACK_FRAMES)
+    return Raised(clean_text("".join(lines).strip(), MAX_ERROR_CHARACTERS, tail=True), error_class)
+
+
+async def call_async(call: Call) -> Called:
+    function, args, kwargs = call
+    try:
+        value = await function(*args, **kwargs)
+    except BaseException as error:  # a task's SystemExit would end the service; after a cancel nothing follows here
+        return raised(error)
+    return returned(value)
+
+
+def call_sync(call: Call) -> Called:
+    function, args, kwargs = call
+    try:
+        value = function(*args, **kwargs)
+    except BaseException as error:  # as above: nothing that a task raises may leave its thread
+        return raised(error)
+    return returned(value)
+
+
+def start_thread(function: Callable[[], Called], name: str) -> asyncio.Future[Called]:
+    """A daemon thread, so that a call that never ends cannot keep the process from ending."""
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[Called] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def deliver(value: Called) -> None:
+        if not answer.done():
+            answer.set_result(value)
+
+    def work() -> None:
+        value = context.run(function)
+        # The loop may have closed in the meantime: then nobody waits any more.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(deliver, value)
+
+    threading.Thread(target=work, name=name, daemon=True).start()
+    return answer
+
+
+class ChildProcess:
+    """One call in one spawned process. `run` blocks and belongs in a thread; `kill` may come at any time."""
+
+    def __init__(self, call: Call) -> None:
+        spawn = multiprocessing.get_context("spawn")  # fork would copy the locks of our threads, held or not
+        self._here, self._there = spawn.Pipe(duplex=False)
+        self._process = spawn.Process(target=_child, args=(self._there, call), daemon=True)
+        self._killed = False
+
+    def run(self) -> Called:
+        try:
+            self._process.start()
+        except Exception as error:  # pickle raises what it likes for what it cannot name
+            why = clean_text(str(error), 500)
+            return Raised(f"the call cannot be sent to a process: {why}", RetryCause.CONTRACT_VIOLATED)
+        finally:
+            # While our end is open, the pipe of a child that has died never ends.
+            self._there.close()
+        if self._killed:
+            self._process.kill()
+        return self._receive()
+
+    def _receive(self) -> Called:
+        try:
+            value: Called = self._here.recv()
+        except EOFError:
+            self._process.join()
+            return Raised(f"the process ended with exit code {self._process.exitcode}", RetryCause.PROVIDER_ERROR)
+        finally:
+            self._here.close()
+        self._process.join()
+        return value
+
+    def kill(self) -> None:
+        """The flag comes first: a kill that finds no process yet is carried out by `run` after the start."""
+        self._killed = True
+        if self._process.pid is not None:
+            self._process.kill()
+
+
+def _child(there: Connection, call: Call) -> None:
+    there.send(call_sync(call))
+    there.close()

@@ -1,0 +1,125 @@
+"""What goes out and comes back as JSON: inputs that can be spelled, and results that can be kept.
+
+A result is at most 1 MiB. A larger one is cut and marked, not refused: the work is done, and doing it
+again would not make its answer smaller.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import orjson
+
+from horarium.schedule.definition import Json
+
+MAX_RESULT_BYTES = 1_048_576
+MAX_INPUT_BYTES = 4 * 1_048_576
+KEPT_OF_A_CUT_RESULT = 65_536
+MAX_ERROR_CHARACTERS = 4_000
+# orjson writes at most 254 levels; the envelope round a value takes a few of them.
+MAX_DEPTH = 200
+_INT_MIN, _INT_MAX = -(2**63), 2**64 - 1
+
+
+class NotJson(ValueError):
+    """The value has no JSON spelling; the message says why, in one clause."""
+
+
+def encode(value: object, *, limit: int = MAX_INPUT_BYTES) -> bytes:
+    """The JSON text of a value; raises NotJson for what JSON cannot say or what is too large."""
+    check(value)
+    try:
+        raw = orjson.dumps(value, default=_plain)
+    except (orjson.JSONEncodeError, RecursionError) as wrong:
+        raise NotJson(clean_text(str(wrong), 200)) from None
+    if len(raw) > limit:
+        raise NotJson(f"is {len(raw)} bytes as JSON; at most {limit} are taken")
+    return raw
+
+
+def _plain(value: object) -> object:
+    """orjson writes dict and its subclasses only; frozen definitions hold read-only mappings too."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"holds a {type(value).__name__}, which JSON cannot say")
+
+
+def check(value: object) -> None:
+    """orjson alone would turn NaN into null and objects of many classes into text; both would be silent."""
+    waiting: list[tuple[object, int]] = [(value, 1)]
+    while waiting:
+        item, depth = waiting.pop()
+        if depth > MAX_DEPTH:
+            raise NotJson(f"is nested more than {MAX_DEPTH} deep")
+        if isinstance(item, Mapping):
+            for key in item:
+                if not isinstance(key, str):
+                    raise NotJson(f"holds a key of type {type(key).__name__}; keys are texts")
+                _check_scalar(key)
+            waiting.extend((child, depth + 1) for child in item.values())
+        elif isinstance(item, list | tuple):
+            waiting.extend((child, depth + 1) for child in item)
+        else:
+            _check_scalar(item)
+
+
+def _check_scalar(value: object) -> None:
+    match value:
+        case None | bool():
+            pass
+        case str():
+            if "\x00" in value:
+                raise NotJson("holds the character U+0000, which cannot be stored")
+            if not value.isascii():
+                try:
+                    value.encode()
+                except UnicodeEncodeError:
+                    raise NotJson("holds half a surrogate pair, which is no character") from None
+        case int():
+            if not _INT_MIN <= value <= _INT_MAX:
+                raise NotJson("holds an integer of more than 64 bits")
+        case float():
+            if not math.isfinite(value):
+                raise NotJson("holds NaN or an infinite number, which JSON cannot say")
+        case _:
+            raise NotJson(f"holds a {type(value).__name__}, which JSON cannot say")
+
+
+def keep(value: object) -> Json:
+    """A Python value as a result: plain JSON, cut when it is too large; raises NotJson."""
+    raw = encode(value, limit=1024 * MAX_RESULT_BYTES)
+    return orjson.loads(raw) if len(raw) <= MAX_RESULT_BYTES else cut_result(raw)
+
+
+def read(raw: bytes, *, cut: bool = False, expect_json: bool | None = None) -> Json:
+    """What a target wrote, as a result: JSON if it is JSON, else text; None if it is empty.
+
+    `cut`: there was more than we read. `expect_json` False = the target says that it is text;
+    None = it did not say.
+    """
+    if cut:
+        return cut_result(raw)
+    if not raw.strip():
+        return None
+    if expect_json is not False:
+        try:
+            value = orjson.loads(raw)
+            check(value)
+        except (orjson.JSONDecodeError, NotJson):
+            pass
+        else:
+            return value
+    return clean_text(raw.decode("utf-8", "replace"), MAX_RESULT_BYTES)
+
+
+def cut_result(raw: bytes) -> Json:
+    text = raw[:KEPT_OF_A_CUT_RESULT].decode("utf-8", "replace")
+    return {"truncated": True, "limit_bytes": MAX_RESULT_BYTES, "text": clean_text(text, KEPT_OF_A_CUT_RESULT)}
+
+
+def clean_text(text: str, limit: int = MAX_ERROR_CHARACTERS, *, tail: bool = False) -> str:
+    """Text that any store can keep, at most `limit` characters of it: the first, or with `tail` the last."""
+    if len(text) > limit:
+        text = "…" + text[len(text) - limit + 1 :] if tail else text[: limit - 1] + "…"
+    return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode()

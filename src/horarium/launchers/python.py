@@ -1,0 +1,154 @@
+"""Runs as Python calls in this process: coroutines in the loop, functions in threads, computations in processes.
+
+Nothing here remembers a key, so a redelivery calls the function again: delivery is at least once.
+
+At the deadline and on cancel a coroutine is cancelled and a process killed. A thread can only be told,
+through `context.cancelled()`; one that does not listen is abandoned and counted, and when as many are
+abandoned as may run, the launcher is busy: threads must not pile up without bound.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from functools import partial
+from typing import assert_never
+
+import orjson
+
+from horarium.clock import Clock
+from horarium.launchers.bounds import CancelAsked, DeadlineReached, Ended, run_within
+from horarium.launchers.calls import Call, Called, ChildProcess, Raised, Returned, call_async, call_sync, start_thread
+from horarium.launchers.launcher import (
+    DEFAULT_CONCURRENCY,
+    Busy,
+    Launcher,
+    LaunchRequest,
+    Outcome,
+    Refused,
+    RunCancelled,
+    RunFailed,
+    RunTimedOut,
+)
+from horarium.launchers.payload import clean_text
+from horarium.launchers.preflight import Cleared, preflight
+from horarium.launchers.tasks import Task, TaskRegistry, context_of
+
+GRACE_SECONDS = 1.0
+"""How long a call that was asked to stop has before it is left to itself."""
+
+
+class PythonLauncher(Launcher):
+    kind = "python"
+    honours_key = False
+    can_poll = False
+
+    def __init__(
+        self,
+        tasks: TaskRegistry,
+        clock: Clock,
+        *,
+        concurrency: int = DEFAULT_CONCURRENCY,
+        processes: int | None = None,
+        grace_seconds: float = GRACE_SECONDS,
+    ) -> None:
+        self.concurrency = concurrency
+        self._tasks = tasks
+        self._clock = clock
+        self._grace = grace_seconds
+        self._slots = asyncio.Semaphore(processes or os.cpu_count() or 1)
+        self._abandoned: set[asyncio.Future[Called]] = set()
+        self._children: set[ChildProcess] = set()
+
+    @property
+    def abandoned(self) -> int:
+        """How many threads go on after their run has ended."""
+        return len(self._abandoned)
+
+    async def close(self) -> None:
+        for child in list(self._children):
+            child.kill()
+
+    async def launch(self, request: LaunchRequest) -> Outcome:
+        cleared = preflight(request, self._clock)
+        if not isinstance(cleared, Cleared):
+            return cleared
+        task = self._task_of(request)
+        if isinstance(task, Refused):
+            return task
+        stop = threading.Event()
+        context = context_of(request) if task.cpu else context_of(request, stop.is_set)
+        try:
+            # Its own copy of the inputs: a function may change what it is given, the definition must not change.
+            args, kwargs = task.bind(orjson.loads(cleared.inputs), context)
+        except TypeError as wrong:
+            return Refused(f"the input does not fit the task {task.name}: {clean_text(str(wrong), 500)}")
+        if not task.is_async and not task.cpu and self.abandoned >= self.concurrency:
+            return Busy()
+        return await self._run(task, (task.function, args, kwargs), request, cleared.seconds_left, stop)
+
+    def _task_of(self, request: LaunchRequest) -> Task | Refused:
+        target = request.action.target
+        name = target.get("callable") or target.get("task") or request.action.workflow
+        task = self._tasks.get(name) if isinstance(name, str) else None
+        if task is not None:
+            return task
+        known = clean_text(", ".join(self._tasks), 500) or "none"
+        return Refused(f"no task is registered under the name {clean_text(repr(name), 200)}; registered: {known}")
+
+    async def _run(
+        self, task: Task, call: Call, request: LaunchRequest, seconds: float, stop: threading.Event
+    ) -> Outcome:
+        if task.is_async:
+            started = call_async(call)
+        elif task.cpu:
+            started = self._in_process(call, request.run_id)
+        else:
+            started = self._in_thread(call, request.run_id, stop)
+        end = await run_within(started, seconds=seconds, cancelled=request.cancelled, grace_seconds=self._grace)
+        match end:
+            case Ended(called):
+                return _outcome(called)
+            case DeadlineReached(abandoned):
+                return RunTimedOut(f"the task {task.name} did not end before the deadline{_left(abandoned)}")
+            case CancelAsked(abandoned):
+                return RunCancelled(f"the task {task.name} was cancelled{_left(abandoned)}")
+            case _:
+                assert_never(end)
+
+    async def _in_thread(self, call: Call, run_id: str, stop: threading.Event) -> Called:
+        answer = start_thread(partial(call_sync, call), f"horarium-task-{run_id}")
+        try:
+            return await asyncio.shield(answer)
+        except asyncio.CancelledError:
+            stop.set()
+            self._abandoned.add(answer)
+            answer.add_done_callback(self._abandoned.discard)
+            # Waiting on shows the caller that the thread has not stopped; it gives up after its grace.
+            await asyncio.wait({answer})
+            raise
+
+    async def _in_process(self, call: Call, run_id: str) -> Called:
+        async with self._slots:
+            child = ChildProcess(call)
+            self._children.add(child)
+            try:
+                return await start_thread(child.run, f"horarium-cpu-{run_id}")
+            finally:
+                child.kill()
+                self._children.discard(child)
+
+
+def _outcome(called: Called) -> Outcome:
+    match called:
+        case Returned(finished):
+            return finished
+        case Raised(error, error_class):
+            return RunFailed(error, error_class)
+        case _:
+            assert_never(called)
+
+
+def _left(abandoned: bool) -> str:
+    return "; it does not stop and goes on unseen" if abandoned else ""

@@ -1,0 +1,98 @@
+"""A launcher for tests and demonstrations: it remembers every delivery and answers from a script.
+
+It de-duplicates on the key as a perfect target would: a known key gets its first answer again and
+takes no step of the script.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TypeAlias
+
+from horarium.clock import Clock
+from horarium.launchers.bounds import CancelAsked, DeadlineReached, Ended, run_within
+from horarium.launchers.launcher import (
+    Busy,
+    Finished,
+    Launcher,
+    LaunchRequest,
+    Outcome,
+    Refused,
+    RunCancelled,
+    StillRunning,
+    Unknown,
+    Unreachable,
+)
+from horarium.launchers.preflight import Cleared, preflight
+
+Step: TypeAlias = Outcome | Callable[[LaunchRequest], Outcome | Awaitable[Outcome]]
+
+# Answers after which a target remembers nothing: the same key may come again and be taken.
+_NotTaken: TypeAlias = Busy | Unreachable | Refused
+
+
+class RecordingLauncher(Launcher):
+    """`otherwise` answers when the script has come to its end; a step may be a function of the request."""
+
+    honours_key = True
+    concurrency = 1_000
+    can_poll = True
+
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        kind: str = "recording",
+        script: Iterable[Step] = (),
+        otherwise: Step = Finished(),  # noqa: B008 - frozen, so one for all is safe
+        polls: Iterable[Outcome | StillRunning] = (),
+    ) -> None:
+        self.kind = kind
+        self.deliveries: list[LaunchRequest] = []
+        self.cancels: list[tuple[LaunchRequest, str | None]] = []
+        self._clock = clock
+        self._script = deque(script)
+        self._otherwise = otherwise
+        self._polls = deque(polls)
+        self._answers: dict[str, Outcome] = {}
+
+    @property
+    def keys(self) -> list[str]:
+        """The keys that were taken, each once, in order."""
+        return list(self._answers)
+
+    async def launch(self, request: LaunchRequest) -> Outcome:
+        self.deliveries.append(request)
+        cleared = preflight(request, self._clock)
+        if not isinstance(cleared, Cleared):
+            return cleared
+        if request.key in self._answers:
+            return self._answers[request.key]
+        end = await run_within(
+            self._answer(request), seconds=cleared.seconds_left, cancelled=request.cancelled, grace_seconds=1.0
+        )
+        match end:
+            case Ended(outcome):
+                if not isinstance(outcome, _NotTaken):
+                    self._answers[request.key] = outcome
+                return outcome
+            case DeadlineReached():
+                return Unknown("no answer before the deadline")
+            case CancelAsked():
+                return RunCancelled("cancelled while the answer was awaited")
+
+    async def _answer(self, request: LaunchRequest) -> Outcome:
+        step = self._script.popleft() if self._script else self._otherwise
+        if isinstance(step, Outcome):
+            return step
+        answer = step(request)
+        return await answer if inspect.isawaitable(answer) else answer
+
+    async def poll(self, request: LaunchRequest, reference: str | None) -> Outcome | StillRunning:
+        return self._polls.popleft() if self._polls else StillRunning()
+
+    async def cancel(self, request: LaunchRequest, reference: str | None) -> None:
+        self.cancels.append((request, reference))
+        await super().cancel(request, reference)

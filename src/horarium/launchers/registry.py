@@ -1,0 +1,142 @@
+"""Which launcher takes which action: one per kind, the built-in ones and those that other packages bring.
+
+A package brings a launcher by an entry point in the group `horarium.launchers`: its name is the kind, its
+object is called without arguments and returns the launcher.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+
+from horarium.errors import InvalidDefinition
+from horarium.launchers.launcher import Launcher, LaunchRequest, Outcome, Refused, Unknown
+from horarium.launchers.payload import clean_text
+from horarium.schedule.definition import Action, ActionKind
+
+ENTRY_POINT_GROUP = "horarium.launchers"
+WORKFLOW = "workflow"
+
+
+def _knows_nothing(_name: str) -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryRow:
+    """One line of the table that the documentation shows."""
+
+    kind: str
+    honours_key: bool
+    promise: str
+
+
+@dataclass(frozen=True, slots=True)
+class Discovered:
+    """`problems` name the entry points that could not be used; they stop nobody else."""
+
+    launchers: tuple[Launcher, ...]
+    problems: tuple[str, ...]
+
+
+class Registry:
+    def __init__(
+        self,
+        launchers: Iterable[Launcher],
+        *,
+        knows_task: Callable[[str], bool] = _knows_nothing,
+        knows_workflow: Callable[[str], bool] = _knows_nothing,
+    ) -> None:
+        self._launchers: dict[str, Launcher] = {}
+        for launcher in launchers:
+            if self._launchers.setdefault(launcher.kind, launcher) is not launcher:
+                raise ValueError(f"two launchers for actions of kind {launcher.kind!r}")
+        self._knows_task = knows_task
+        self._knows_workflow = knows_workflow
+
+    def resolve(self, action: Action) -> str:
+        """The kind of launcher. A workflow action may name a task of ours, a stored workflow, or neither.
+
+        Neither is no error: its run waits on its task queue for any worker that knows the name.
+        """
+        if action.kind is not ActionKind.WORKFLOW:
+            return action.kind.value
+        name = action.workflow
+        if name is not None and self._knows_task(name):
+            return ActionKind.PYTHON.value
+        if name is not None and self._knows_workflow(name):
+            return WORKFLOW
+        return ActionKind.PULL.value
+
+    def get(self, kind: str) -> Launcher:
+        found = self._launchers.get(kind)
+        if found is None:
+            known = ", ".join(self) or "none"
+            raise InvalidDefinition({"action.kind": [f"no launcher for {kind!r} is installed; installed: {known}"]})
+        return found
+
+    def launcher_for(self, action: Action) -> Launcher:
+        return self.get(self.resolve(action))
+
+    async def launch(self, request: LaunchRequest) -> Outcome:
+        """One delivery that never raises: the launchers of other packages may break the contract, the loop may not."""
+        try:
+            launcher = self.launcher_for(request.action)
+        except InvalidDefinition as wrong:
+            return Refused(wrong.message)
+        try:
+            outcome: object = await launcher.launch(request)
+        except Exception as error:
+            # It may have raised after it had delivered: only Unknown is true.
+            return Unknown(clean_text(f"the {launcher.kind} launcher failed: {type(error).__name__}: {error}", 1_000))
+        if not isinstance(outcome, Outcome):
+            return Unknown(f"the {launcher.kind} launcher answered with {type(outcome).__name__}, which is no outcome")
+        return outcome
+
+    async def start(self) -> None:
+        """All or none: when one cannot start, those that did are closed again."""
+        async with AsyncExitStack() as undo:
+            for launcher in self._launchers.values():
+                await launcher.start()
+                undo.push_async_callback(launcher.close)
+            undo.pop_all()
+
+    async def close(self) -> None:
+        async with AsyncExitStack() as all_of_them:
+            for launcher in self._launchers.values():
+                all_of_them.push_async_callback(launcher.close)
+
+    def documented_delivery(self) -> tuple[DeliveryRow, ...]:
+        return tuple(_row(self._launchers[kind]) for kind in self)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._launchers))
+
+    def __contains__(self, kind: object) -> bool:
+        return kind in self._launchers
+
+
+def _row(launcher: Launcher) -> DeliveryRow:
+    promise = (
+        "a second delivery of the same key has no effect"
+        if launcher.honours_key
+        else "at least once: after an unknown outcome the target may see the same key again"
+    )
+    return DeliveryRow(launcher.kind, launcher.honours_key, promise)
+
+
+def discover(points: Iterable[EntryPoint] | None = None) -> Discovered:
+    found: list[Launcher] = []
+    problems: list[str] = []
+    for point in entry_points(group=ENTRY_POINT_GROUP) if points is None else points:
+        try:
+            launcher: Launcher = point.load()()
+            if launcher.kind != point.name:
+                raise ValueError(f"its launcher is of kind {launcher.kind!r}")
+        except Exception as error:  # foreign code at import: whatever it raises, the others are to be loaded
+            problems.append(clean_text(f"{point.name} ({point.value}): {type(error).__name__}: {error}", 500))
+        else:
+            found.append(launcher)
+    return Discovered(tuple(found), tuple(problems))

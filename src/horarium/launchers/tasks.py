@@ -1,0 +1,176 @@
+"""Which Python functions can be scheduled, and how a run's inputs become their arguments.
+
+| inputs  | the call                                                             |
+|---------|----------------------------------------------------------------------|
+| null    | `f()`                                                                |
+| object  | `f(**inputs)` if the signature takes these names, else `f(inputs)`   |
+| array   | `f(*inputs)`                                                         |
+| other   | `f(inputs)`                                                          |
+
+A parameter named `context` receives the RunContext, unless the inputs bring a `context` of their own.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from horarium.instant import Instant
+from horarium.launchers.launcher import LaunchRequest
+from horarium.schedule.definition import Json
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+CONTEXT = "context"
+_ANYTHING = inspect.Signature(
+    [
+        inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL),
+        inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD),
+    ]
+)
+
+
+def never() -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class RunContext:
+    """What a task may know about its run. Long tasks ask `cancelled()` now and then and return when it is true."""
+
+    run_id: str
+    namespace: str
+    schedule_id: str | None
+    instance_id: str
+    key: str
+    nominal: Instant
+    due: Instant
+    deadline: Instant
+    attempt: int
+    origin: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+    memo: Mapping[str, Json] = field(default_factory=dict)
+    cancelled: Callable[[], bool] = never
+
+
+def context_of(request: LaunchRequest, cancelled: Callable[[], bool] = never) -> RunContext:
+    return RunContext(
+        run_id=request.run_id,
+        namespace=request.namespace,
+        schedule_id=request.schedule_id,
+        instance_id=request.instance_id,
+        key=request.key,
+        nominal=request.nominal,
+        due=request.due,
+        deadline=request.deadline,
+        attempt=request.attempt,
+        origin=request.origin,
+        labels=dict(request.labels),
+        memo=dict(request.memo),
+        cancelled=cancelled,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """`cpu`: it computes for long without waiting, so it gets a process of its own, which can be killed."""
+
+    name: str
+    function: Callable[..., Any]
+    cpu: bool = False
+    signature: inspect.Signature = field(init=False, repr=False, compare=False)
+    is_async: bool = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not 0 < len(self.name) <= 255:
+            raise ValueError("the name of a task is a text of 1 to 255 characters")
+        if not callable(self.function):
+            raise TypeError(f"the task {self.name!r} is a {type(self.function).__name__}, which cannot be called")
+        object.__setattr__(self, "signature", _signature(self.function))
+        object.__setattr__(self, "is_async", _is_async(self.function))
+        if self.cpu and self.is_async:
+            raise ValueError(f"the task {self.name!r} is async; cpu=True is for functions that compute")
+
+    def bind(self, inputs: Json, context: RunContext) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments of the call; raises TypeError when the inputs do not fit the signature."""
+        match inputs:
+            case None:
+                call = self._with_context((), context)
+            case list() | tuple():
+                call = self._with_context(tuple(inputs), context)
+            case Mapping():
+                wants = CONTEXT in self.signature.parameters and CONTEXT not in inputs
+                named: dict[str, Any] = {**inputs, CONTEXT: context} if wants else {**inputs}
+                whole = self._with_context((inputs,), context)
+                # When neither way fits, the names are what the writer of the schedule meant.
+                call = whole if not self._fits((), named) and self._fits(*whole) else ((), named)
+            case _:
+                call = self._with_context((inputs,), context)
+        self.signature.bind(*call[0], **call[1])
+        return call
+
+    def _with_context(self, args: tuple[Any, ...], context: RunContext) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The context by name, or in its place when arguments that stand after it are given by position."""
+        names = list(self.signature.parameters)
+        if CONTEXT not in names:
+            return args, {}
+        place = names.index(CONTEXT)
+        by_position = self.signature.parameters[CONTEXT].kind is not inspect.Parameter.KEYWORD_ONLY
+        if by_position and place < len(args) + 1:
+            return (*args[:place], context, *args[place:]), {}
+        return args, {CONTEXT: context}
+
+    def _fits(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        try:
+            self.signature.bind(*args, **kwargs)
+        except TypeError:
+            return False
+        return True
+
+
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    try:
+        return inspect.signature(function)
+    except (ValueError, TypeError):  # some built-ins have none: they are called as they come
+        return _ANYTHING
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
+
+
+class TaskRegistry:
+    """Name → task. A name is given once: two functions under one name would be a silent swap."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[str, Task] = {}
+
+    def add(self, function: Callable[..., Any], *, name: str | None = None, cpu: bool = False) -> Task:
+        task = Task(name if name is not None else f"{function.__module__}.{function.__qualname__}", function, cpu)
+        known = self._tasks.setdefault(task.name, task)
+        if known != task:
+            raise ValueError(f"a task named {task.name!r} is registered already")
+        return known
+
+    def task(self, *, name: str | None = None, cpu: bool = False) -> Callable[[F], F]:
+        """`add` as a decorator; the function itself stays as it is and can be called as before."""
+
+        def register(function: F) -> F:
+            self.add(function, name=name, cpu=cpu)
+            return function
+
+        return register
+
+    def get(self, name: str) -> Task | None:
+        return self._tasks.get(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tasks
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._tasks))
+
+    def __len__(self) -> int:
+        return len(self._tasks)

@@ -1,0 +1,204 @@
+"""Reads a schedule's JSON document into a definition, whatever vocabulary it was written in.
+
+    check_storable   is it JSON that can be kept?
+    normalise        every accepted spelling → one canonical place that remembers its path
+    apply            for an update: the places of the base, changed
+    read_definition  places → frozen values; every problem is collected
+    check_spec       does the whole spec compile, and does it ever fire?
+
+`to_document` is the way back: reading what it wrote gives an equal definition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from horarium.errors import InvalidSpec
+from horarium.instant import Instant
+from horarium.policy.catchup import CatchupPolicy
+from horarium.policy.failure import FailureMode
+from horarium.policy.names import flag, shown, whole
+from horarium.policy.overlap import OverlapPolicy
+from horarium.schedule.aliases import OBJECTS, PLACES, normalise
+from horarium.schedule.canonical import FIELDS, seconds, to_document
+from horarium.schedule.definition import Definition
+from horarium.schedule.edge import check_storable, same_json
+from horarium.schedule.patch import Update, apply, merge_patch, nested, replace_parts
+from horarium.schedule.problems import Given, Places, Problems, joined
+from horarium.schedule.read_definition import read_definition
+from horarium.schedule.read_spec import MAX_JITTER_SECONDS, check_spec, spec_meaning
+from horarium.schedule.reading import Reader
+
+__all__ = [
+    "Defaults",
+    "Parsed",
+    "Update",
+    "changed_fields",
+    "from_canonical",
+    "merge_patch",
+    "parse_definition",
+    "replace_parts",
+    "spec_equal",
+    "to_document",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """What stands where a document says nothing; an operator may choose it, see the settings `DEFAULT_*`."""
+
+    overlap_policy: OverlapPolicy = OverlapPolicy.SKIP
+    catchup_policy: CatchupPolicy = CatchupPolicy.FIRE_ONCE
+    jitter_ms: int = 0
+    max_catchup: int = 100
+    catchup_spread_seconds: int = 60
+    misfire_grace_seconds: int = 60
+    cancel_grace_seconds: int = 30
+
+    def __post_init__(self) -> None:
+        whole("jitter_ms", self.jitter_ms, most=MAX_JITTER_SECONDS * 1_000)
+        for name in ("max_catchup", "catchup_spread_seconds", "misfire_grace_seconds", "cancel_grace_seconds"):
+            whole(name, getattr(self, name))
+
+    def places(self) -> dict[str, Given]:
+        values: dict[str, object] = {
+            "overlap_policy": self.overlap_policy.value,
+            "catchup_policy": self.catchup_policy.value,
+            "spec.jitter_seconds": seconds(self.jitter_ms),
+            "max_catchup": self.max_catchup,
+            "catchup_spread_seconds": self.catchup_spread_seconds,
+            "misfire_grace_seconds": self.misfire_grace_seconds,
+            "cancel_grace_seconds": self.cancel_grace_seconds,
+        }
+        return {place: Given(place, value) for place, value in values.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """`paused` None = the document does not say; `warnings` are for the author, nothing is refused for them."""
+
+    definition: Definition
+    paused: bool | None
+    warnings: tuple[str, ...] = ()
+
+
+def parse_definition(
+    document: object,
+    *,
+    now: Instant,
+    generated_id: str | None = None,
+    namespace: str = "default",
+    defaults: Defaults | None = None,
+    base: Definition | None = None,
+    update: Update = Update.MERGE,
+) -> Parsed:
+    """Raises InvalidDefinition with all problems.
+
+    `generated_id` and `namespace` stand in for names that the document does not give. With a `base` the
+    document changes that definition, as `update` says; neither of its names can change.
+    """
+    problems = Problems()
+    check_storable(document, problems)
+    problems.raise_any()
+    given = normalise(document, problems)
+    names = {"schedule_id": generated_id, "namespace": namespace}
+    places: Mapping[str, Given] = given.places
+    if base is not None:
+        names = {"schedule_id": base.schedule_id, "namespace": base.namespace}
+        _check_same_names(names, given.places, problems)
+        places = apply(update, _places_of(base), given)
+        check_storable(nested(places), problems)  # many small patches must not grow what one may not bring
+    standing_in = {name: Given(name, value) for name, value in names.items() if value is not None}
+    reader = Reader({**(defaults or Defaults()).places(), **standing_in, **places}, problems, given.bad)
+    definition, paused = read_definition(reader, trusted=False), reader.one("paused", flag, None)
+    unchanged = base is not None and spec_equal(base, definition)
+    check_spec(definition.spec, reader, key=definition.schedule_id or "?", after=None if unchanged else now)
+    problems.raise_any()
+    return Parsed(definition, paused, _warnings(definition, given.places, given.ignored))
+
+
+def from_canonical(document: object) -> Definition:
+    """For documents that `to_document` wrote: nothing is compiled and no other spelling is known.
+
+    A row that somebody damaged raises InvalidDefinition, and nothing else.
+    """
+    problems = Problems()
+    definition = read_definition(Reader(_canonical_places(document, problems), problems), trusted=True)
+    problems.raise_any()
+    return definition
+
+
+def changed_fields(old: Definition, new: Definition) -> tuple[str, ...]:
+    """The top-level names of the canonical document whose values differ, in its order."""
+    before, after = to_document(old), to_document(new)
+    return tuple(name for name in FIELDS if not same_json(before.get(name), after.get(name)))
+
+
+def spec_equal(old: Definition, new: Definition) -> bool:
+    """Whether both mean the same moments: then an edit leaves the next due time alone.
+
+    Order, blanks and spelling (`MON`, `1`) do not matter; the zone does, because calendars follow it.
+    """
+    if old.spec == new.spec and old.schedule_id == new.schedule_id:
+        return True
+    try:
+        return spec_meaning(old.spec.compile(old.schedule_id)) == spec_meaning(new.spec.compile(new.schedule_id))
+    except InvalidSpec:  # written under another tzdata; what cannot be compared has changed
+        return False
+
+
+def _places_of(base: Definition) -> dict[str, Given]:
+    """With the built-in defaults spelled out: an operator's new default must not change an old schedule."""
+    problems = Problems()
+    places = Defaults().places() | _canonical_places(to_document(base), problems)
+    problems.raise_any()
+    return places
+
+
+def _canonical_places(document: object, problems: Problems) -> dict[str, Given]:
+    places: dict[str, Given] = {}
+    if not isinstance(document, Mapping):
+        problems.add("document", f"must be an object, not {shown(document)}")
+        return places
+    for key, value in document.items():
+        if key not in FIELDS:
+            problems.add(joined("", key), "unknown field")
+        elif key not in OBJECTS:
+            places[key] = Given(key, value)
+        elif not isinstance(value, Mapping):
+            problems.add(key, f"must be an object, not {shown(value)}")
+        else:
+            for inner, item in value.items():
+                place = f"{key}.{inner}"
+                if place in PLACES:
+                    places[place] = Given(place, item)
+                else:
+                    problems.add(joined(key, inner), "unknown field")
+    return {place: given for place, given in places.items() if given.value is not None}
+
+
+def _check_same_names(names: Mapping[str, str | None], given: Places, problems: Problems) -> None:
+    for place, value in names.items():
+        if place in given and given[place].value != value:
+            problems.add(given[place].path, f"cannot be changed; it is {value}")
+
+
+def _warnings(definition: Definition, given: Places, ignored: list[str]) -> tuple[str, ...]:
+    """What was read and has no effect."""
+    overlap, catchup = definition.overlap.policy, definition.catchup.policy
+    capped = catchup in (CatchupPolicy.FIRE_ALL, CatchupPolicy.SPREAD)
+    idle = {
+        "max_buffered": (overlap is OverlapPolicy.BUFFER_ALL, "overlap_policy buffer_all"),
+        "cancel_grace_seconds": (overlap is OverlapPolicy.CANCEL_OTHER, "overlap_policy cancel_other"),
+        "max_catchup": (capped, "catchup_policy fire_all or spread"),
+        "catchup_spread_seconds": (catchup is CatchupPolicy.SPREAD, "catchup_policy spread"),
+        "concurrency_limit": (definition.concurrency_key is not None, "a concurrency_key"),
+        "failure_policy.fallback_assignee_id": (definition.failure.mode is FailureMode.FALLBACK, "mode fallback"),
+    }
+    unused = [
+        f"{given[place].path}: has no effect without {needed}"
+        for place, (used, needed) in idle.items()
+        if place in given and not used
+    ]
+    return tuple([f"{path}: is computed, not set; ignored" for path in ignored] + unused)

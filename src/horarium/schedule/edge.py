@@ -1,0 +1,123 @@
+"""Whether a document can be kept at all: JSON of a bounded size whose text every store can spell.
+
+The walk is the first thing that happens to a document, so everything after it may recurse, print and
+compare without fear. It stops at the first bound that is passed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from horarium.schedule.problems import Problems, shown_key
+
+MAX_BYTES = 1_048_576
+MAX_DEPTH = 64
+# Counted besides the bytes: a megabyte of `[0,0,…` is half a million values.
+MAX_VALUES = 20_000
+# The Durable Workflow client gives these keys a meaning at any depth of an answer: one schedule that
+# carries them would break the listing of all.
+RESERVED: Final = frozenset({"external_payload", "external_storage", "result_envelope"})
+
+_LONG = 2**63
+
+
+class _TooMuch(Exception):
+    """A bound of the whole document is passed; there is no use in going on."""
+
+
+def check_storable(document: object, problems: Problems) -> None:
+    try:
+        _Walk(problems).look(document)
+    except _TooMuch as bound:
+        problems.add("document", str(bound))
+
+
+class _Walk:
+    """Depth first, so that no more than one branch is held at a time."""
+
+    def __init__(self, problems: Problems) -> None:
+        self._problems = problems
+        self._bytes = 0
+        self._values = 0
+        self._path: list[object] = []
+
+    def look(self, value: object) -> None:
+        match value:
+            case None | bool():
+                pass
+            case str():
+                self._text(value)
+            case int():
+                if not -_LONG <= value < _LONG:
+                    self._problem("the number does not fit in 64 bits")
+            case float():
+                if not math.isfinite(value):
+                    self._problem("NaN and infinite numbers are not JSON")
+            case dict() | list() | tuple() | Mapping():
+                self._enter(value)
+            case _:
+                self._problem(f"a {type(value).__name__} is not JSON")
+
+    def _enter(self, container: Mapping[Any, object] | list[object] | tuple[object, ...]) -> None:
+        if len(self._path) >= MAX_DEPTH:
+            raise _TooMuch(f"is nested deeper than {MAX_DEPTH} levels")
+        self._values += len(container)
+        if self._values > MAX_VALUES:
+            raise _TooMuch(f"holds more than {MAX_VALUES} values")
+        self._size(4 * len(container))
+        keyed = isinstance(container, Mapping)
+        pairs: Iterable[tuple[object, object]] = (
+            container.items() if isinstance(container, Mapping) else enumerate(container)
+        )
+        for key, item in pairs:
+            self._path.append(key)
+            if keyed:
+                self._key(key)
+            self.look(item)
+            self._path.pop()
+            if self._problems.full:
+                break
+
+    def _key(self, key: object) -> None:
+        if not isinstance(key, str):
+            self._problem(f"the key is a {type(key).__name__}; keys are texts")
+        elif key in RESERVED:
+            self._problem("the key is reserved: the Durable Workflow client gives it a meaning")
+        else:
+            self._text(key)
+
+    def _text(self, text: str) -> None:
+        self._size(len(text))
+        # PostgreSQL stores neither; the size bounds what is searched and encoded here.
+        if "\x00" in text:
+            self._problem("holds the character U+0000, which cannot be stored")
+        if not text.isascii():
+            try:
+                self._size(len(text.encode()) - len(text))
+            except UnicodeEncodeError:
+                self._problem("holds half a surrogate pair, which is no character")
+
+    def _size(self, more: int) -> None:
+        self._bytes += more
+        if self._bytes > MAX_BYTES:
+            raise _TooMuch(f"is larger than {MAX_BYTES} bytes")
+
+    def _problem(self, text: str) -> None:
+        self._problems.add(".".join(str(key) if isinstance(key, int) else shown_key(key) for key in self._path), text)
+
+
+def same_json(one: object, other: object) -> bool:
+    """1 is 1.0 but not true, unlike in Python."""
+    match one, other:
+        case bool(), bool():
+            return one is other
+        case (bool(), _) | (_, bool()):
+            return False
+        case Mapping(), Mapping():
+            return one.keys() == other.keys() and all(same_json(one[key], other[key]) for key in one)
+        case ((list() | tuple()), (list() | tuple())):
+            return len(one) == len(other) and all(same_json(a, b) for a, b in zip(one, other, strict=True))
+        case _:
+            return one == other

@@ -1,0 +1,226 @@
+"""What an operator may choose: one frozen `Settings`, every knob with its unit and its default.
+
+A value given as a flag wins over the environment, the environment over the file `horarium.toml`, the
+file over the default. `Settings(...)` alone reads nothing from outside; only `load_settings` does.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal, TypeAlias
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+)
+
+from horarium.errors import InvalidDefinition
+
+PREFIX = "HORARIUM_"
+FILE = "horarium.toml"
+
+Origin: TypeAlias = Literal["flag", "environment", "file", "default"]
+
+
+class Command(BaseModel):
+    """A program that schedules may run, by its name."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    argv: tuple[str, ...] = Field(min_length=1, description="The program and its arguments; there is no shell.")
+    cwd: str | None = Field(None, description="The directory in which it runs.")
+    env: Mapping[str, str] = Field(default_factory=dict, description="Variables added to its environment.")
+    timeout_seconds: float | None = Field(None, gt=0, description="Seconds; shortens the run's own deadline.")
+    allow_arguments: bool = Field(False, description="Whether a schedule may add arguments of its own.")
+
+
+def _bare(name: str) -> AliasChoices:
+    """The name alone is read too: that is how these knobs are spelled in other schedulers."""
+    return AliasChoices(f"{PREFIX}{name}", name)
+
+
+class Settings(BaseSettings):
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, frozen=True, extra="forbid",
+                                      validate_by_name=True, validate_by_alias=True)  # fmt: skip
+
+    # ── where ────────────────────────────────────────────────────────────────────────────────────────
+    data_dir: Path = Field(Path(".horarium"), description="Directory of the SQLite database and the admin token.")
+    database: str | None = Field(
+        None, description="postgresql://… or sqlite:///file; without it, horarium.db in the data directory."
+    )
+    pool_size: int = Field(10, ge=1, le=500, description="Database connections of one process, at most.")
+    host: str = Field("127.0.0.1", description="Address on which the API listens.")
+    port: int = Field(8765, ge=0, le=65535, description="Port on which the API listens; 0 = any free one.")
+    app: str | None = Field(None, description="module:attribute of a Horarium application to load.")
+
+    # ── keeping time ─────────────────────────────────────────────────────────────────────────────────
+    tick_ms: int = Field(
+        1_000, ge=10, le=60_000, validation_alias=_bare("TICK_MS"),
+        description="Milliseconds; the longest sleep between two looks at what is due.",
+    )  # fmt: skip
+    lookahead_ms: int = Field(
+        60_000, ge=0, le=86_400_000, validation_alias=_bare("LOOKAHEAD_MS"),
+        description="Milliseconds; how far ahead the next wake-up is planned. A hint only: nothing fires early.",
+    )  # fmt: skip
+    tick_batch: int = Field(500, ge=1, le=10_000, description="Schedules decided in one transaction, at most.")
+    max_catchup_per_tick: int = Field(
+        100, ge=1, le=10_000, validation_alias=_bare("MAX_CATCHUP_PER_TICK"),
+        description="Decisions about one schedule in one transaction, at most; the rest follows in the next.",
+    )  # fmt: skip
+
+    # ── what stands where a definition says nothing ──────────────────────────────────────────────────
+    default_overlap_policy: str = Field(
+        "skip", validation_alias=_bare("DEFAULT_OVERLAP_POLICY"), description="Overlap policy of new schedules."
+    )
+    default_catchup_policy: str = Field(
+        "fire_once", validation_alias=_bare("DEFAULT_CATCHUP_POLICY"), description="Catch-up policy of new schedules."
+    )
+    default_jitter_ms: int = Field(
+        0, ge=0, le=86_400_000, validation_alias=_bare("DEFAULT_JITTER_MS"),
+        description="Milliseconds; the longest delay added to an occurrence of a new schedule.",
+    )  # fmt: skip
+    default_max_catchup: int = Field(100, ge=0, description="Missed occurrences that fire_all and spread make up for.")
+    misfire_grace_seconds: int = Field(
+        60, ge=0, description="Seconds that an occurrence may be late without being missed."
+    )
+    prompt_timeout_seconds: int = Field(300, ge=1, description="Seconds; deadline of a run that prompts an agent.")
+    run_timeout_seconds: int = Field(3_600, ge=1, description="Seconds; deadline of any other run.")
+
+    # ── handing out ──────────────────────────────────────────────────────────────────────────────────
+    lease_seconds: int = Field(
+        30, ge=2, le=30, description="Seconds that a run stays with a worker without a sign of life."
+    )
+    launch_concurrency: int = Field(10, ge=1, le=10_000, description="Launches of one kind under way at once, at most.")
+    launch_concurrency_by_kind: Mapping[str, int] = Field(
+        default_factory=dict, description='The same for single kinds, such as {"http": 50}.'
+    )
+    shutdown_seconds: float = Field(20, ge=0, description="Seconds that a stopping process waits for launches to end.")
+    allow_loopback_targets: bool = Field(False, description="Whether a schedule may call this machine itself.")
+    allow_private_targets: bool = Field(False, description="Whether a schedule may call private networks.")
+    commands: Mapping[str, Command] = Field(
+        default_factory=dict, description="Programs that schedules may run, by name; empty = none."
+    )
+    webhook_secrets: Mapping[str, SecretStr] = Field(
+        default_factory=dict, description="Standard Webhooks secrets (whsec_…) by name; several are split by blanks."
+    )
+
+    # ── tidying up ───────────────────────────────────────────────────────────────────────────────────
+    janitor_seconds: float = Field(5, gt=0, description="Seconds between two looks for lost leases and deadlines.")
+    keep_history_days: int | None = Field(None, ge=1, description="Days that history is kept; none = for ever.")
+    keep_runs_days: int | None = Field(None, ge=1, description="Days that finished runs are kept; none = for ever.")
+    idempotency_hours: int = Field(24, ge=1, description="Hours that the answer to an Idempotency-Key is remembered.")
+
+    # ── the doors ────────────────────────────────────────────────────────────────────────────────────
+    token: SecretStr | None = Field(None, description="The admin token; without it one is made at the first start.")
+    jwt_secret: SecretStr | None = Field(None, description="Shared secret of signed JWTs of services (HS256).")
+    jwks_file: Path | None = Field(None, description="Public keys of signed JWTs of services (RS, ES).")
+    jwt_audience: str | None = Field(None, description="What a JWT must name as its audience.")
+    body_limit_bytes: int = Field(2_097_152, ge=1_024, description="Bytes of a request body, at most.")
+    rate_limit_per_second: float = Field(200, gt=0, description="Requests a second for each token, on average.")
+    rate_limit_burst: int = Field(1_000, ge=1, description="Requests of one token at once, at most.")
+
+    # ── eyes ─────────────────────────────────────────────────────────────────────────────────────────
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="The least that is logged.")
+    log_format: Literal["console", "json"] = Field("console", description="console for people, json for programs.")
+    log_decisions_per_second: int = Field(
+        50, ge=0, description="Lines about decisions a second; above it one line a second sums them up."
+    )
+    ready_tick_age_seconds: float = Field(
+        15, gt=0, description="Seconds; not ready when the last completed tick is older."
+    )
+    ready_undecided_seconds: float = Field(
+        120, gt=0, description="Seconds; not ready when an occurrence has waited longer for its decision."
+    )
+
+    _origins: Mapping[str, Origin] = PrivateAttr(default_factory=dict)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return (init_settings,)
+
+    @property
+    def database_url(self) -> str:
+        return self.database or f"sqlite:///{self.data_dir / 'horarium.db'}"
+
+    def concurrency_of(self, kind: str) -> int:
+        return self.launch_concurrency_by_kind.get(kind, self.launch_concurrency)
+
+
+def load_settings(flags: Mapping[str, Any] | None = None, *, file: Path | None = None) -> Settings:
+    """Raises InvalidDefinition with one message for each bad knob. A flag that is None was not given.
+
+    Without `file`, `horarium.toml` of the working directory is read if it is there.
+    """
+    given = {name: value for name, value in (flags or {}).items() if value is not None}
+    environment = _from_environment()
+    written = _from_file(file)
+    try:
+        settings = Settings(**{**written, **environment, **given})
+    except ValidationError as wrong:
+        raise InvalidDefinition(_problems(wrong)) from None
+    layers: tuple[tuple[Origin, Mapping[str, Any]], ...] = (
+        ("flag", given),
+        ("environment", environment),
+        ("file", written),
+    )
+    settings._origins = MappingProxyType(
+        {name: next((origin for origin, layer in layers if name in layer), "default") for name in Settings.model_fields}
+    )
+    return settings
+
+
+def origins(settings: Settings) -> Mapping[str, Origin]:
+    """Where each value comes from; settings made by hand know only what was said and what was not."""
+    if settings._origins:
+        return settings._origins
+    return {name: "flag" if name in settings.model_fields_set else "default" for name in Settings.model_fields}
+
+
+def variable(name: str) -> str:
+    """The environment variable of a knob."""
+    return PREFIX + name.upper()
+
+
+def _from_environment() -> dict[str, Any]:
+    try:
+        found = EnvSettingsSource(Settings)()
+    except SettingsError as wrong:  # a map or a list that is no JSON
+        raise InvalidDefinition({"environment": [str(wrong)]}) from None
+    names = {name.lower(): name for name in Settings.model_fields}
+    return {names[key.lower().removeprefix(PREFIX.lower())]: value for key, value in found.items()}
+
+
+def _from_file(file: Path | None) -> dict[str, Any]:
+    path = file or Path(os.environ.get(f"{PREFIX}CONFIG") or FILE)
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        if file is None:
+            return {}
+        raise InvalidDefinition({"file": [f"{path} does not exist"]}) from None
+    except (OSError, ValueError) as wrong:
+        raise InvalidDefinition({"file": [f"{path} cannot be read: {wrong}"]}) from None
+
+
+def _problems(wrong: ValidationError) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for error in wrong.errors(include_input=False, include_url=False):
+        path = ".".join(str(part) for part in error["loc"]).lower().removeprefix(PREFIX.lower()) or "settings"
+        text = "unknown setting" if error["type"] == "extra_forbidden" else error["msg"]
+        found.setdefault(path, []).append(text)
+    return found

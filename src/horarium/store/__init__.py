@@ -1,0 +1,1 @@
+"""What happened, kept: the only room that speaks SQL. See `database` for transactions, `tables` for the schema."""

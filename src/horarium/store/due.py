@@ -1,0 +1,136 @@
+"""Which schedules are due: claimed in one statement, locked until the transaction that decides them ends.
+
+On PostgreSQL several tickers share the work (`SKIP LOCKED`); on SQLite the one writer has it alone.
+A claim reads `positions` only: planning texts are compiled once and remembered by their hash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, func, select
+
+from horarium.decision.ledger import Counts
+from horarium.decision.tick import Due
+from horarium.instant import Instant
+from horarium.schedule.planning import Planning, compile_planning
+from horarium.schedule.position import Position, Status
+from horarium.store.tables import plannings, positions
+
+_COLUMNS = (
+    "schedule_uid, namespace, schedule_id, next_due, decided_until, generation, revision, planning, next_sequence, "
+    "active, held, runs_born, fires_count, skipped_count, rotation_index, last_fired_at, last_run_id, "
+    "last_skip_reason, last_skipped_at, last_dispatch_status"
+)
+_CLAIM_SQLITE = f"SELECT {_COLUMNS} FROM positions WHERE status = 'active' AND next_due <= ? ORDER BY next_due LIMIT ?"
+_CLAIM_POSTGRES = (
+    f"SELECT {_COLUMNS} FROM positions WHERE status = 'active' AND next_due <= %s ORDER BY next_due LIMIT %s "
+    "FOR UPDATE SKIP LOCKED"
+)
+_AGAIN_POSTGRES = (
+    f"SELECT {_COLUMNS} FROM positions WHERE schedule_uid = ANY(%s) AND status = 'active' AND next_due <= %s "
+    "ORDER BY next_due FOR UPDATE SKIP LOCKED"
+)
+_MAX_REMEMBERED = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A due schedule under lock. `planning` is what could not be compiled, where it could not."""
+
+    schedule_uid: bytes
+    namespace: str
+    schedule_id: str
+    revision: int
+    next_due: Instant
+    position: Position
+    counts: Counts
+    planning: Planning | Exception
+
+    def due(self) -> Due:
+        if isinstance(self.planning, Exception):
+            raise self.planning
+        return Due(self.schedule_uid, self.planning, self.position)
+
+
+class Plannings:
+    """Compiled planning texts by hash; a process meets each text once."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, Planning | Exception] = {}
+
+    def load(self, connection: Connection, hashes: Iterable[bytes]) -> dict[bytes, Planning | Exception]:
+        wanted = set(hashes)
+        unknown = [each for each in wanted if each not in self._known]
+        if len(self._known) + len(unknown) > _MAX_REMEMBERED:
+            self._known.clear()
+            unknown = list(wanted)
+        for start in range(0, len(unknown), 500):
+            chunk = unknown[start : start + 500]
+            for planning, text in connection.execute(_TEXTS, {"hashes": chunk}):
+                self._known[planning] = _compiled(text)
+        missing = LookupError("the planning text of this revision is gone")
+        return {each: self._known.get(each, missing) for each in wanted}
+
+
+_TEXTS = select(plannings.c.planning, plannings.c.text).where(
+    plannings.c.planning.in_(bindparam("hashes", expanding=True))
+)
+
+
+def claim(connection: Connection, known: Plannings, now: Instant, limit: int) -> list[Claim]:
+    """The most overdue first."""
+    statement = _CLAIM_SQLITE if connection.dialect.name == "sqlite" else _CLAIM_POSTGRES
+    rows = connection.exec_driver_sql(statement, (now, limit)).fetchall()
+    return _claims(connection, known, rows)
+
+
+def claim_again(connection: Connection, known: Plannings, uids: Collection[bytes], now: Instant) -> list[Claim]:
+    """The same schedules once more, after their batch failed; whoever was faster has taken his."""
+    if connection.dialect.name == "sqlite":
+        marks = ", ".join("?" * len(uids))
+        statement = (
+            f"SELECT {_COLUMNS} FROM positions WHERE schedule_uid IN ({marks}) AND status = 'active' "
+            "AND next_due <= ? ORDER BY next_due"
+        )
+        rows = connection.exec_driver_sql(statement, (*uids, now)).fetchall()
+    else:
+        rows = connection.exec_driver_sql(_AGAIN_POSTGRES, (list(uids), now)).fetchall()
+    return _claims(connection, known, rows)
+
+
+def earliest_due(connection: Connection) -> Instant | None:
+    """When there will be work, or since when there has been: the age of the oldest undecided occurrence."""
+    earliest: Instant | None = connection.execute(
+        select(func.min(positions.c.next_due)).where(positions.c.status == Status.ACTIVE.value)
+    ).scalar_one()
+    return earliest
+
+
+def _claims(connection: Connection, known: Plannings, rows: Sequence[Sequence[Any]]) -> list[Claim]:
+    compiled = known.load(connection, (row[7] for row in rows))
+    return [_claim(row, compiled) for row in rows]
+
+
+def _claim(row: Sequence[Any], compiled: dict[bytes, Planning | Exception]) -> Claim:
+    (uid, namespace, schedule_id, next_due, decided_until, generation, revision, planning, next_sequence, active, held,
+     runs_born, fires, skipped, rotation, fired_at, run_id, skip_reason, skipped_at, status) = row  # fmt: skip
+    return Claim(
+        uid,
+        namespace,
+        schedule_id,
+        revision,
+        next_due,
+        Position(decided_until, next_due, Status.ACTIVE, generation, runs_born, rotation),
+        Counts(next_sequence, active, held, fires, skipped, fired_at, run_id, skip_reason, skipped_at, status),
+        compiled[planning],
+    )
+
+
+def _compiled(text: str) -> Planning | Exception:
+    try:
+        return compile_planning(text)
+    except Exception as wrong:  # a corrupt text is one schedule's trouble, told when that schedule is due
+        return wrong

@@ -1,0 +1,324 @@
+"""How a run ends, and what its end sets free: one transaction for the run, its schedule and those that waited.
+
+The position is locked before the run, as the tick does, so that the two never wait for each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection, and_, or_, select, update
+
+from horarium.decision.ending import plan_ending
+from horarium.decision.facts import Shared
+from horarium.decision.release import ActiveRun, HeldRun, plan_release
+from horarium.ids import id_text
+from horarium.instant import DAY, Instant, to_rfc3339
+from horarium.schedule.event import EventType, RunEventType, TriggerOutcome, final_event, make_payload
+from horarium.schedule.planning import Planning
+from horarium.schedule.position import Status
+from horarium.schedule.reason import Obstacle, dispatch_status
+from horarium.schedule.run import FINAL, Origin, RunState, instance_id, state_after_termination
+from horarium.store.due import Plannings
+from horarium.store.facts import add_to_counters, assignee_owner, key_owner, lock_counters, schedule_owner
+from horarium.store.record import encode
+from horarium.store.runs import add_event
+from horarium.store.tables import history, positions, runs
+
+_OPEN = tuple(sorted(state.value for state in frozenset(RunState) - FINAL))
+_MAX_ERROR = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How a run ended, as somebody reported it."""
+
+    state: RunState
+    result: Any = None
+    error: str | None = None
+    error_class: str | None = None
+    cause: str | None = None
+    cost: int | None = None
+    tokens: int | None = None
+    tool_calls: int | None = None
+    detail: dict[str, Any] = field(default_factory=dict)
+
+
+def end_run(
+    connection: Connection,
+    known: Plannings,
+    run_id: bytes,
+    end: End,
+    *,
+    now: Instant,
+    epoch: int | None = None,
+) -> bool:
+    """False if the run had ended already, or if `epoch` names a lease that was lost: nothing has changed."""
+    schedule_uid = connection.execute(
+        select(runs.c.schedule_uid).where(runs.c.run_id == run_id, runs.c.parent_run_id.is_(None))
+    ).scalar_one_or_none()
+    position = None if schedule_uid is None else lock_position(connection, schedule_uid)
+    fence = [] if epoch is None else [runs.c.lease_epoch == epoch]
+    row = connection.execute(
+        select(runs).where(runs.c.run_id == run_id, runs.c.state.in_(_OPEN), *fence).with_for_update()
+    ).one_or_none()
+    if row is None:
+        return False
+    _close(connection, row, end, now)
+    if position is not None:
+        planning = known.load(connection, [position.planning])[position.planning]
+        _count_end(connection, position, row, end, planning, now)
+        release(connection, known, row.schedule_uid, now=now)
+    return True
+
+
+def lock_position(connection: Connection, schedule_uid: bytes) -> Any:
+    """The row of the position, ours until the transaction ends."""
+    return connection.execute(
+        select(positions).where(positions.c.schedule_uid == schedule_uid).with_for_update()
+    ).one_or_none()
+
+
+def end_active(
+    connection: Connection, known: Plannings, schedule_uid: bytes, *, now: Instant, keep: frozenset[bytes] = frozenset()
+) -> int:
+    """Terminate what is active, for `terminate_other`; the caller's plan has counted them out already."""
+    ended = 0
+    rows = connection.execute(
+        select(runs)
+        .where(
+            runs.c.schedule_uid == schedule_uid,
+            runs.c.parent_run_id.is_(None),
+            runs.c.state.in_(_OPEN),
+            runs.c.state != RunState.HELD.value,
+        )
+        .with_for_update()
+    ).all()
+    for row in rows:
+        if row.run_id in keep:
+            continue
+        state = state_after_termination(RunState(row.state))
+        _close(connection, row, End(state, error="replaced by a newer occurrence", cause="terminate_other"), now)
+        _free_counters(connection, row, End(state), now)
+        ended += 1
+    return ended
+
+
+def ask_active_to_stop(connection: Connection, schedule_uid: bytes, now: Instant) -> None:
+    """For `cancel_other`: the runs are asked; after the grace they are terminated by a release."""
+    connection.execute(
+        update(runs)
+        .where(
+            runs.c.schedule_uid == schedule_uid,
+            runs.c.parent_run_id.is_(None),
+            runs.c.state.in_(_OPEN),
+            runs.c.state != RunState.HELD.value,
+            runs.c.stop_requested_at.is_(None),
+        )
+        .values(stop_requested_at=now)
+    )
+
+
+def release(connection: Connection, known: Plannings, schedule_uid: bytes, *, now: Instant) -> int:
+    """Let held runs go as far as there is room; the caller holds the lock on the position."""
+    position = lock_position(connection, schedule_uid)
+    if position is None or position.held == 0:
+        return 0
+    planning = known.load(connection, [position.planning])[position.planning]
+    if isinstance(planning, Exception):
+        return 0
+    rows = connection.execute(
+        select(runs.c.run_id, runs.c.nominal, runs.c.ready_at, runs.c.state, runs.c.stop_requested_at).where(
+            runs.c.schedule_uid == schedule_uid, runs.c.parent_run_id.is_(None), runs.c.state.in_(_OPEN)
+        )
+    ).all()
+    held = [HeldRun(id_text(row.run_id), row.nominal, row.ready_at) for row in rows if row.state == RunState.HELD]
+    active = [ActiveRun(id_text(row.run_id), row.stop_requested_at) for row in rows if row.state != RunState.HELD]
+    by_text = {id_text(row.run_id): row.run_id for row in rows}
+    plan = plan_release(planning, Status(position.status), held, active, _shared(connection, position, planning), now)
+    for text in plan.terminate:
+        end = End(RunState.TERMINATED, error="did not stop in time", cause="cancel_other")
+        row = connection.execute(select(runs).where(runs.c.run_id == by_text[text])).one()
+        _close(
+            connection, row, End(state_after_termination(RunState(row.state)), error=end.error, cause=end.cause), now
+        )
+        _free_counters(connection, row, end, now)
+    _let_go(connection, position, planning, [by_text[text] for text in plan.release], len(plan.terminate), now)
+    return len(plan.release)
+
+
+# ── small steps ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def _close(connection: Connection, row: Any, end: End, now: Instant) -> None:
+    values: dict[str, Any] = {
+        "state": end.state.value,
+        "finished_at": now,
+        "lease_owner": None,
+        "lease_until": None,
+        # Whoever still works on it has lost his lease and may not answer any more.
+        "lease_epoch": row.lease_epoch + 1,
+        "error": None if end.error is None else end.error[:_MAX_ERROR],
+        "error_class": end.error_class,
+        "cause": end.cause,
+    }
+    if end.result is not None:
+        values["result"] = encode(end.result)
+    for name in ("cost", "tokens", "tool_calls"):
+        if getattr(end, name) is not None:
+            values[name] = getattr(end, name)
+    connection.execute(update(runs).where(runs.c.run_id == row.run_id).values(**values))
+    payload = {"error": values["error"], "error_class": end.error_class, "cause": end.cause, **end.detail}
+    is_step = row.parent_run_id is not None
+    add_event(
+        connection,
+        row.run_id,
+        final_event(end.state, is_step=is_step),
+        now,
+        {name: value for name, value in payload.items() if value is not None},
+    )
+
+
+def _count_end(
+    connection: Connection, position: Any, row: Any, end: End, planning: Planning | Exception, now: Instant
+) -> None:
+    was_held = row.state == RunState.HELD
+    values: dict[str, Any] = {
+        "active": position.active - (0 if was_held else 1),
+        "held": position.held - (1 if was_held else 0),
+        "last_completed_at": now,
+        "last_completed_run_id": row.run_id,
+    }
+    if not isinstance(planning, Exception):
+        ending = plan_ending(planning, Status(position.status), position.failures_in_a_row, end.state)
+        values["failures_in_a_row"] = ending.failures_in_a_row
+        if ending.failed:
+            values |= {"failures_count": position.failures_count + 1, "last_error": end.error, "last_error_at": now}
+        if end.state is RunState.LAUNCH_FAILED:
+            values["last_dispatch_status"] = dispatch_status(Obstacle.LAUNCH_FAILED)
+        if ending.pause_reason is not None:
+            values |= _pause(connection, position, ending.pause_reason, now)
+    connection.execute(update(positions).where(positions.c.schedule_uid == position.schedule_uid).values(**values))
+    _free_counters(connection, row, end, now)
+
+
+def _pause(connection: Connection, position: Any, reason: str, now: Instant) -> dict[str, Any]:
+    payload = make_payload(EventType.PAUSED, reason=reason, paused_at=to_rfc3339(now))
+    _add_history(connection, position, position.next_sequence, EventType.PAUSED, None, None, payload, now)
+    return {
+        "status": Status.PAUSED.value,
+        "paused_at": now,
+        "pause_reason": reason,
+        "next_sequence": position.next_sequence + 1,
+        "decided_until": max(position.decided_until, now),
+    }
+
+
+def _free_counters(connection: Connection, row: Any, end: End, now: Instant) -> None:
+    changes: dict[tuple[str, str, int], int] = {}
+    if row.concurrency_key is not None and row.state != RunState.HELD:
+        changes["key", key_owner(row.namespace, row.concurrency_key), 0] = -1
+    # What a run cost takes the place of what was reserved for it on the day of its birth.
+    spent = (row.cost if end.cost is None else end.cost) - row.reserved
+    if spent and row.schedule_uid is not None:
+        day = row.created_at // DAY
+        changes["spent", schedule_owner(row.schedule_uid), day] = spent
+        if row.assignee is not None:
+            changes["spent", assignee_owner(row.namespace, row.assignee), day] = spent
+    add_to_counters(connection, changes)
+
+
+def _shared(connection: Connection, position: Any, planning: Planning) -> Shared:
+    shared = Shared()
+    if planning.concurrency_key is not None:
+        counter = ("key", key_owner(position.namespace, planning.concurrency_key), 0)
+        shared.active_by_key[planning.concurrency_key] = lock_counters(connection, [counter])[counter]
+    return shared
+
+
+def _let_go(
+    connection: Connection, position: Any, planning: Planning, run_ids: list[bytes], terminated: int, now: Instant
+) -> None:
+    sequence, fires = position.next_sequence, position.fires_count
+    state = RunState.AWAITING_APPROVAL if planning.needs_approval else RunState.READY
+    for run_id in run_ids:
+        fires += 1
+        row = connection.execute(
+            update(runs)
+            .where(runs.c.run_id == run_id)
+            .values(state=state.value, trigger_number=fires, ready_at=now)
+            .returning(runs.c.nominal, runs.c.due, runs.c.origin, runs.c.revision, runs.c.rotation_index)
+        ).one()
+        add_event(connection, run_id, RunEventType.RUN_RELEASED, now, {"trigger_number": fires})
+        payload = _released_payload(position, planning, run_id, row, fires)
+        nominal = None if row.origin == Origin.MANUAL else row.nominal
+        _add_history(connection, position, sequence, EventType.TRIGGERED, nominal, run_id, payload, now)
+        sequence += 1
+    if planning.concurrency_key is not None and run_ids:
+        owner = key_owner(position.namespace, planning.concurrency_key)
+        add_to_counters(connection, {("key", owner, 0): len(run_ids)})
+    connection.execute(
+        update(positions)
+        .where(positions.c.schedule_uid == position.schedule_uid)
+        .values(
+            held=positions.c.held - len(run_ids),
+            active=positions.c.active + len(run_ids) - terminated,
+            fires_count=fires,
+            next_sequence=sequence,
+            last_fired_at=now if run_ids else position.last_fired_at,
+        )
+    )
+
+
+def _released_payload(position: Any, planning: Planning, run_id: bytes, row: Any, number: int) -> dict[str, object]:
+    text = id_text(run_id)
+    return make_payload(
+        EventType.TRIGGERED,
+        workflow_instance_id=instance_id(position.schedule_id, Origin(row.origin), row.nominal, text),
+        workflow_run_id=text,
+        outcome=TriggerOutcome.DRAINED.value,
+        effective_overlap_policy=planning.overlap.policy.value,
+        trigger_number=number,
+        occurrence_time=to_rfc3339(row.nominal),
+        due=None if row.due == row.nominal else to_rfc3339(row.due),
+        origin=row.origin,
+        revision=row.revision,
+        rotation_index_used=row.rotation_index,
+        from_buffer=True,
+    )
+
+
+def _add_history(
+    connection: Connection,
+    position: Any,
+    sequence: int,
+    event_type: EventType,
+    nominal: Instant | None,
+    run_id: bytes | None,
+    payload: dict[str, object],
+    now: Instant,
+) -> None:
+    connection.execute(
+        history.insert().values(
+            schedule_uid=position.schedule_uid,
+            sequence=sequence,
+            namespace=position.namespace,
+            event_type=event_type.value,
+            recorded_at=now,
+            nominal=nominal,
+            nominal_last=nominal,
+            run_id=run_id,
+            payload=encode(payload),
+        )
+    )
+
+
+def waiting_schedules(connection: Connection, now: Instant, limit: int) -> list[bytes]:
+    """Schedules with a held run whose time to be looked at has come, or whose grace to stop is over."""
+    due = and_(runs.c.state == RunState.HELD.value, runs.c.ready_at <= now)
+    asked = and_(runs.c.state.in_(_OPEN), runs.c.stop_requested_at.is_not(None))
+    rows = connection.execute(
+        select(runs.c.schedule_uid).where(runs.c.schedule_uid.is_not(None), or_(due, asked)).distinct().limit(limit)
+    )
+    return [row.schedule_uid for row in rows]

@@ -1,0 +1,55 @@
+"""What can go wrong between us and the database, apart by what the caller can do about it.
+
+HorariumError
+├── StoreUnavailable       store_unavailable      the database is down, full or read-only: try later
+│   └── Transient          store_unavailable      this attempt lost a race or its connection: `write` tries again
+├── CommitUnknown          commit_unknown         the connection broke while committing: look before trying again
+├── DataError              data_error             a value that the database cannot hold: the row's own fault
+├── Conflict               conflict               a unique constraint is taken; `constraint` says which
+├── SchemaMissing          schema_missing         the tables are not there, or are older than this program
+└── SchemaTooNew           schema_too_new         the tables were made by a newer program
+"""
+
+from __future__ import annotations
+
+from horarium.errors import HorariumError
+
+
+class StoreUnavailable(HorariumError):
+    """`outcome_known`: whether a commit that failed like this has certainly not happened."""
+
+    reason = "store_unavailable"
+
+    def __init__(self, message: str, *, outcome_known: bool = True) -> None:
+        super().__init__(message)
+        self.outcome_known = outcome_known
+
+
+class Transient(StoreUnavailable):
+    """The same transaction may succeed if it is run again from its start."""
+
+
+class CommitUnknown(HorariumError):
+    reason = "commit_unknown"
+
+
+class DataError(HorariumError, ValueError):
+    reason = "data_error"
+
+
+class Conflict(HorariumError):
+    """`constraint` is the name of the unique index or primary key, such as `runs_one_per_occurrence`."""
+
+    reason = "conflict"
+
+    def __init__(self, constraint: str) -> None:
+        super().__init__(f"already taken: {constraint}")
+        self.constraint = constraint
+
+
+class SchemaMissing(HorariumError):
+    reason = "schema_missing"
+
+
+class SchemaTooNew(HorariumError):
+    reason = "schema_too_new"

@@ -1,0 +1,252 @@
+"""What decisions need to know: one query for each kind of fact that somebody in the batch asks for.
+
+Counts of runs come with the claim. Counters that several schedules share are locked here, in sorted
+order and after the positions, so that two tickers cannot both take the last place.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from sqlalchemy import Connection, and_, func, or_, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from horarium.decision.facts import Fact, Facts, Shared
+from horarium.decision.guards import facts_needed
+from horarium.ids import id_at
+from horarium.instant import DAY, Instant
+from horarium.policy.limits import Budget, parse_budget
+from horarium.schedule.calendar import Calendar, parse_calendar, shared_calendar
+from horarium.schedule.planning import Planning
+from horarium.schedule.run import FINAL, Origin, RunState, result_status
+from horarium.store.tables import agents, calendars, counters, runs, workflows
+
+MILLIONTHS = 1_000_000
+_FAILED = frozenset({RunState.FAILED, RunState.TIMED_OUT, RunState.LAUNCH_FAILED})
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Whoever facts are gathered about."""
+
+    schedule_uid: bytes
+    namespace: str
+    planning: Planning
+    active: int
+    held: int
+
+
+def gather(
+    connection: Connection, subjects: Sequence[Subject], now: Instant, origin: Origin = Origin.SCHEDULED
+) -> tuple[dict[bytes, Facts], dict[str, Shared]]:
+    """Facts by schedule, and what schedules share by namespace: names of keys mean nothing outside one."""
+    needs = {subject.schedule_uid: facts_needed(subject.planning, origin) for subject in subjects}
+    asked = frozenset[Fact]().union(*needs.values())
+
+    def who(fact: Fact) -> list[Subject]:
+        return [subject for subject in subjects if fact in needs[subject.schedule_uid]] if fact in asked else []
+
+    own_calendars = _calendars(connection, who(Fact.CALENDARS))
+    contexts = _contexts(connection, who(Fact.CONTEXT), now)
+    cycles = _cycles(connection, who(Fact.GRAPH))
+    counted = _counters(connection, who(Fact.SPENDING), who(Fact.DAILY_RUNS), who(Fact.KEYS), now)
+    budgets = _budgets(connection, [*who(Fact.SPENDING), *who(Fact.DAILY_RUNS)])
+    day = now // DAY
+    facts = {
+        subject.schedule_uid: Facts(
+            active=subject.active,
+            held=subject.held,
+            calendars=_calendars_of(subject, own_calendars),
+            context=contexts.get(_context_key(subject), {}),
+            spent_today=_credits(counted.get(("spent", schedule_owner(subject.schedule_uid), day), 0)),
+            runs_today=counted.get(("runs", schedule_owner(subject.schedule_uid), day), 0),
+            assignee_budget=budgets.get((subject.namespace, subject.planning.assignee or ""), _NO_BUDGET),
+            cycle=cycles.get((subject.namespace, subject.planning.workflow or ""), ()),
+        )
+        for subject in subjects
+        if needs[subject.schedule_uid] - {Fact.RUNS} or subject.active or subject.held
+    }
+    return facts, _shared(subjects, counted, day)
+
+
+_NO_BUDGET = Budget()
+
+
+# ── calendars ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _calendars(connection: Connection, subjects: Sequence[Subject]) -> dict[tuple[str, str], Calendar]:
+    names = {(subject.namespace, name) for subject in subjects for name in subject.planning.calendars}
+    if not names:
+        return {}
+    wanted = or_(*(and_(calendars.c.namespace == ns, calendars.c.name == name) for ns, name in sorted(names)))
+    rows = connection.execute(select(calendars.c.namespace, calendars.c.name, calendars.c.document).where(wanted))
+    return {(namespace, name): parse_calendar(json.loads(document)) for namespace, name, document in rows}
+
+
+def _calendars_of(subject: Subject, own: Mapping[tuple[str, str], Calendar]) -> dict[str, Calendar]:
+    """A name that nobody has stays out: the guard then says no."""
+    found: dict[str, Calendar] = {}
+    for name in subject.planning.calendars:
+        calendar = own.get((subject.namespace, name))
+        if calendar is None:
+            calendar = shared_calendar(name, timezone=subject.planning.spec.zone.key)
+        if calendar is not None:
+            found[name] = calendar
+    return found
+
+
+# ── the context of conditions ────────────────────────────────────────────────────────────────────────
+
+
+def _context_key(subject: Subject) -> tuple[str, str | bytes]:
+    """Runs of the same workflow count together, whoever started them; without one, those of the schedule."""
+    return subject.namespace, subject.planning.workflow or subject.schedule_uid
+
+
+def _contexts(
+    connection: Connection, subjects: Sequence[Subject], now: Instant
+) -> dict[tuple[str, str | bytes], dict[str, Any]]:
+    keys = {_context_key(subject) for subject in subjects}
+    return {key: _context(connection, key, now) for key in keys}
+
+
+def _context(connection: Connection, key: tuple[str, str | bytes], now: Instant) -> dict[str, Any]:
+    namespace, work = key
+    same = runs.c.workflow == work if isinstance(work, str) else runs.c.schedule_uid == work
+    mine = and_(runs.c.namespace == namespace, same, runs.c.parent_run_id.is_(None))
+    stats = {"succeeded": 0, "failed": 0, "total": 0}
+    # Ids are in order of creation, so "since yesterday" is a range of the index.
+    recent = select(runs.c.state, func.count()).where(mine, runs.c.run_id >= id_at(now - DAY)).group_by(runs.c.state)
+    for state, count in connection.execute(recent):
+        stats["total"] += count
+        stats["succeeded"] += count if state == RunState.SUCCEEDED else 0
+        stats["failed"] += count if state in _FAILED else 0
+    finished = (
+        select(runs.c.state, runs.c.result)
+        .where(mine, runs.c.state.in_(sorted(FINAL)))
+        .order_by(runs.c.run_id.desc())
+        .limit(1)
+    )
+    prior = connection.execute(finished).one_or_none()
+    return {
+        "prior_run_result": None if prior is None else _prior(RunState(prior.state), prior.result),
+        "last_24h_stats": stats,
+        "signal_rpc_result": None,
+    }
+
+
+def _prior(state: RunState, result: str | None) -> dict[str, Any]:
+    value = None if result is None else json.loads(result)
+    fields = value if isinstance(value, dict) else {"value": value}
+    return {**fields, "status": result_status(state)}
+
+
+# ── workflows, budgets ───────────────────────────────────────────────────────────────────────────────
+
+
+def _cycles(connection: Connection, subjects: Sequence[Subject]) -> dict[tuple[str, str], tuple[str, ...]]:
+    names = {(subject.namespace, subject.planning.workflow) for subject in subjects}
+    if not names:
+        return {}
+    wanted = or_(*(and_(workflows.c.namespace == ns, workflows.c.workflow_id == name) for ns, name in sorted(names)))
+    rows = connection.execute(
+        select(workflows.c.namespace, workflows.c.workflow_id, workflows.c.cycle)
+        .where(wanted, workflows.c.cycle.is_not(None))
+        .order_by(workflows.c.version)
+    )
+    return {(namespace, name): tuple(json.loads(cycle)) for namespace, name, cycle in rows}
+
+
+def _budgets(connection: Connection, subjects: Sequence[Subject]) -> dict[tuple[str, str], Budget]:
+    names = {(subject.namespace, subject.planning.assignee) for subject in subjects if subject.planning.assignee}
+    if not names:
+        return {}
+    wanted = or_(*(and_(agents.c.namespace == ns, agents.c.agent_id == name) for ns, name in sorted(names)))
+    rows = connection.execute(select(agents.c.namespace, agents.c.agent_id, agents.c.document).where(wanted))
+    return {(ns, agent): parse_budget(json.loads(document).get("budget") or {}) for ns, agent, document in rows}
+
+
+# ── counters ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def schedule_owner(schedule_uid: bytes) -> str:
+    return f"schedule:{schedule_uid.hex()}"
+
+
+def assignee_owner(namespace: str, assignee: str) -> str:
+    return f"assignee:{namespace}:{assignee}"
+
+
+def key_owner(namespace: str, key: str) -> str:
+    return f"key:{namespace}:{key}"
+
+
+Counter = tuple[str, str, int]
+
+
+def _counters(
+    connection: Connection,
+    spending: Sequence[Subject],
+    daily: Sequence[Subject],
+    keyed: Sequence[Subject],
+    now: Instant,
+) -> dict[Counter, int]:
+    day = now // DAY
+    wanted: set[Counter] = set()
+    for kind, subjects in (("spent", spending), ("runs", daily)):
+        for subject in subjects:
+            wanted.add((kind, schedule_owner(subject.schedule_uid), day))
+            if subject.planning.assignee is not None:
+                wanted.add((kind, assignee_owner(subject.namespace, subject.planning.assignee), day))
+    for subject in keyed:
+        assert subject.planning.concurrency_key is not None  # that is why it asks
+        wanted.add(("key", key_owner(subject.namespace, subject.planning.concurrency_key), 0))
+    return lock_counters(connection, wanted)
+
+
+def lock_counters(connection: Connection, wanted: Iterable[Counter]) -> dict[Counter, int]:
+    """Create what is not there, then lock all in sorted order; returns their values."""
+    ordered = sorted(wanted)
+    if not ordered:
+        return {}
+    rows = [{"kind": kind, "owner": owner, "day": day, "value": 0} for kind, owner, day in ordered]
+    insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
+    connection.execute(insert(counters).on_conflict_do_nothing(), rows)
+    match = or_(*(and_(counters.c.kind == k, counters.c.owner == o, counters.c.day == d) for k, o, d in ordered))
+    locked = select(counters).where(match).order_by(counters.c.kind, counters.c.owner, counters.c.day)
+    return {(row.kind, row.owner, row.day): row.value for row in connection.execute(locked.with_for_update())}
+
+
+def add_to_counters(connection: Connection, changes: Mapping[Counter, int]) -> None:
+    """Counters that nobody has asked about yet are created on the way."""
+    insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
+    for (kind, owner, day), change in sorted(changes.items()):
+        if change == 0:
+            continue
+        row = insert(counters).values(kind=kind, owner=owner, day=day, value=change)
+        added = counters.c.value + row.excluded.value
+        connection.execute(row.on_conflict_do_update(index_elements=["kind", "owner", "day"], set_={"value": added}))
+
+
+def _shared(subjects: Sequence[Subject], counted: Mapping[Counter, int], day: int) -> dict[str, Shared]:
+    by_namespace: dict[str, Shared] = {}
+    for subject in subjects:
+        planning = subject.planning
+        shared = by_namespace.setdefault(subject.namespace, Shared())
+        if planning.concurrency_key is not None:
+            owner = key_owner(subject.namespace, planning.concurrency_key)
+            shared.active_by_key[planning.concurrency_key] = counted.get(("key", owner, 0), 0)
+        if planning.assignee is not None:
+            owner = assignee_owner(subject.namespace, planning.assignee)
+            shared.spent_by_assignee[planning.assignee] = _credits(counted.get(("spent", owner, day), 0))
+            shared.runs_by_assignee[planning.assignee] = counted.get(("runs", owner, day), 0)
+    return by_namespace
+
+
+def _credits(millionths: int) -> Decimal:
+    return Decimal(millionths) / MILLIONTHS

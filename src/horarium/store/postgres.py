@@ -1,0 +1,174 @@
+"""PostgreSQL: how we connect, how processes wake each other, and what its errors mean.
+
+READ COMMITTED for writes, since every write locks what it changes; a read is one REPEATABLE READ
+snapshot. With `?pgbouncer=true` nothing is used that a transaction pooler cannot carry: no prepared
+statements, no LISTEN, no start-up options (set `statement_timeout` on the role instead).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal, TypeVar, cast
+
+import psycopg
+from psycopg.pq import TransactionStatus
+from sqlalchemy import URL, Connection, create_engine, event, make_url
+from sqlalchemy.engine import ExceptionContext
+from sqlalchemy.exc import ArgumentError
+
+from horarium.clock import Clock
+from horarium.errors import HorariumError, InvalidDefinition
+from horarium.store.errors import Conflict, DataError, SchemaMissing, StoreUnavailable, Transient
+from horarium.store.wakeups import Bell, Listener, PostgresListener, Wake
+
+T = TypeVar("T")
+
+OLDEST_VERSION = 14
+_SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
+_CONNECT_SECONDS = 10
+_CLOCK_SAMPLES = 5
+
+# PostgreSQL manual, appendix A. Classes are the first two characters.
+_TRY_AGAIN = frozenset({"40001", "40P01", "55P03", "53300"})
+_GONE = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03", "25P04"})
+_DATA_CLASSES = frozenset({"22", "23", "54"})
+_UNAVAILABLE = {
+    "53100": "the database's disk is full; nothing was written",
+    "53200": "the database is out of memory",
+    "25006": "the database takes no writes now; is it a standby?",
+    "57014": "the statement took longer than the database allows",
+}
+
+
+class PostgresBackend:
+    dialect: Literal["postgresql"] = "postgresql"
+
+    def __init__(self, url: str, *, pool_size: int, statement_timeout_seconds: float | None) -> None:
+        parsed = _parse(url)
+        pooled = str(parsed.query.get("pgbouncer", "false")).lower() in ("true", "1", "yes")
+        self.url = parsed.render_as_string(hide_password=True)
+        self._arguments = _connect_arguments(parsed, pooled, statement_timeout_seconds)
+        self._bell = Bell() if pooled else None
+        self.engine = create_engine(
+            parsed.set(drivername="postgresql+psycopg", query={}),
+            creator=self._connect,
+            isolation_level="READ COMMITTED",
+            pool_size=pool_size,
+            max_overflow=pool_size,
+            pool_pre_ping=True,
+        )
+
+        @event.listens_for(self.engine, "handle_error")
+        def on_error(context: ExceptionContext) -> BaseException | None:
+            # A failed ping is the pool's own business: it opens another connection.
+            if context.is_pre_ping:
+                return None
+            return judge(context.original_exception, is_disconnect=context.is_disconnect)
+
+    def check(self) -> None:
+        with self.engine.connect() as connection:
+            number = _raw(connection).info.server_version
+        if number // 10_000 < OLDEST_VERSION:
+            raise StoreUnavailable(f"PostgreSQL {number // 10_000} is too old; {OLDEST_VERSION} or newer is needed")
+
+    def run(self, call: Callable[[], T]) -> T:
+        return call()
+
+    def reader(self) -> Connection:
+        return self.engine.connect().execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+
+    def is_aborted(self, connection: Connection) -> bool:
+        """After an error PostgreSQL answers COMMIT with a silent ROLLBACK."""
+        return _raw(connection).info.transaction_status == TransactionStatus.INERROR
+
+    def before_commit(self, connection: Connection, messages: Mapping[str, str]) -> None:
+        if self._bell is None:
+            for channel, payload in messages.items():
+                connection.exec_driver_sql("SELECT pg_notify(%s, %s)", (channel, payload))
+
+    def after_commit(self, messages: Mapping[str, str]) -> None:
+        if self._bell is not None:
+            self._bell.ring(messages)
+
+    def listen(self, channels: Iterable[str], wake: Wake) -> Listener:
+        if self._bell is not None:
+            return self._bell.listen(channels, wake)
+        return PostgresListener(lambda: self._connect(autocommit=True), channels, wake)
+
+    def clock_offset(self, clock: Clock) -> int:
+        """Of a few questions the quickest answer is the most exact: the error is at most half its time."""
+        with self.engine.connect() as connection:
+            connection.exec_driver_sql("SELECT 1")
+            return min(_clock_sample(connection, clock) for _ in range(_CLOCK_SAMPLES))[1]
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+    def _connect(self, *, autocommit: bool = False) -> psycopg.Connection:
+        return psycopg.connect(autocommit=autocommit, **self._arguments)
+
+
+def _parse(url: str) -> URL:
+    try:
+        parsed = make_url(url)
+    except (ArgumentError, ValueError):
+        # The text may hold a password: it is not repeated.
+        raise InvalidDefinition({"database_url": ["is not a URL such as postgresql://user@host/database"]}) from None
+    if parsed.drivername not in _SCHEMES:
+        raise InvalidDefinition({"database_url": [f"no database called {parsed.drivername}; use sqlite or postgresql"]})
+    return parsed
+
+
+def _connect_arguments(url: URL, pooled: bool, statement_timeout_seconds: float | None) -> dict[str, Any]:
+    """In libpq's words; what the URL says after `?` wins."""
+    named = {"host": url.host, "port": url.port, "user": url.username, "password": url.password, "dbname": url.database}
+    arguments: dict[str, Any] = {
+        "application_name": "horarium",
+        "connect_timeout": _CONNECT_SECONDS,
+        "keepalives_idle": 30,
+        **{name: value for name, value in named.items() if value is not None},
+        **{name: value for name, value in url.query.items() if name != "pgbouncer"},
+    }
+    if pooled:
+        arguments["prepare_threshold"] = None
+    elif statement_timeout_seconds is not None:
+        given = arguments.get("options", "")
+        arguments["options"] = f"{given} -c statement_timeout={round(statement_timeout_seconds * 1000)}".strip()
+    return arguments
+
+
+def _raw(connection: Connection) -> psycopg.Connection:
+    return cast("psycopg.Connection", connection.connection.dbapi_connection)
+
+
+def _clock_sample(connection: Connection, clock: Clock) -> tuple[int, int]:
+    before = clock.now()
+    theirs = connection.exec_driver_sql("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint").scalar_one()
+    after = clock.now()
+    return abs(after - before), int(theirs) - (before + after) // 2
+
+
+def judge(error: BaseException, *, is_disconnect: bool) -> HorariumError | None:
+    """What an error of the driver means to us; None = a mistake in our own SQL, shown as it is."""
+    if isinstance(error, UnicodeError):
+        return DataError(f"the database cannot hold a value: {error}")
+    if not isinstance(error, psycopg.Error):
+        return None
+    state, text = error.sqlstate, str(error).strip()
+    if state == "23505":
+        return Conflict(error.diag.constraint_name or text)
+    if state == "42P01":
+        return SchemaMissing(f"{text}; the database has not been migrated")
+    if state in _TRY_AGAIN:
+        return Transient(text)
+    if state in _UNAVAILABLE:
+        return StoreUnavailable(f"{_UNAVAILABLE[state]}: {text}")
+    if is_disconnect or state in _GONE or (state is not None and state.startswith("08")):
+        return Transient(f"the connection to the database was lost: {text}", outcome_known=False)
+    if state is not None:
+        return DataError(f"the database refuses a value: {text}") if state[:2] in _DATA_CLASSES else None
+    if isinstance(error, psycopg.DataError):  # found by the driver before anything was sent
+        return DataError(f"the database cannot hold a value: {text}")
+    if isinstance(error, psycopg.OperationalError):
+        return Transient(f"the database does not answer: {text}", outcome_known=False)
+    return None

@@ -1,0 +1,77 @@
+"""The real program in its own process: how it starts, ends and meets a closed pipe."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+
+from horarium.cli.main import main
+
+AFTER = ["--after", "2026-03-07T12:00:00Z"]
+
+
+def horarium(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "horarium", *arguments]
+    return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=30, check=False)
+
+
+def test_it_answers_on_stdout_and_is_silent_on_stderr() -> None:
+    done = horarium("next", "30 2 * * *", "--tz", "America/New_York", *AFTER)
+    assert (done.returncode, done.stdout, done.stderr) == (0, '["2026-03-08T07:00:00Z"]\n', "")
+
+
+def test_it_refuses_with_exit_code_2_and_no_traceback() -> None:
+    done = horarium("next", "0 25 * * *")
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", "error: hour: '25' is outside 0-23\n")
+
+
+def test_it_reads_a_context_from_stdin(tmp_path: Path) -> None:
+    (tmp_path / "filter.json").write_text('{"/a": {"gt": 1}}', "utf-8")
+    done = horarium("condition", "test", "--filter", str(tmp_path / "filter.json"), "--context", "-", stdin='{"a": 2}')
+    assert (done.returncode, done.stdout, done.stderr) == (0, '{"result": true, "error": null}\n', "")
+
+
+def test_a_reader_who_leaves_early_is_no_error() -> None:
+    command = [sys.executable, "-m", "horarium", "next", "* * * * *", *AFTER, "-n", "50000", "-o", "jsonl"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        assert program.stderr is not None
+        assert program.stdout.readline() == '"2026-03-07T12:01:00Z"\n'
+        program.stdout.close()
+        assert program.stderr.read() == ""
+        assert program.wait(timeout=30) in (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "unwanted"),
+    [
+        (["next", "0 9 * * *"], ["holidays", "rich.table", "horarium.recurrence.lint"]),
+        (["explain-cron", "0 9 * * *"], ["holidays", "rich.table"]),
+    ],
+    ids=["next", "explain-cron"],
+)
+def test_it_starts_without_what_it_does_not_need(arguments: list[str], unwanted: list[str]) -> None:
+    script = (
+        "import sys; from horarium.cli.main import main; "
+        f"code = main({arguments!r}); "
+        f"print([name for name in {unwanted!r} if name in sys.modules], file=sys.stderr); sys.exit(code)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=30, check=False)
+    assert (done.returncode, done.stderr) == (0, "[]\n")
+
+
+def test_the_version_names_the_tz_database_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert re.fullmatch(
+        r"horarium \d+\.\d+\.\d+ \(tzdata \d{4}\.\d+, Python \d+\.\d+\.\d+\)\n", capsys.readouterr().out
+    )
+
+
+def test_the_installed_script_is_this_program() -> None:
+    [script] = [entry for entry in entry_points(group="console_scripts") if entry.name == "horarium"]
+    assert script.load() is main

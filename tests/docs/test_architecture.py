@@ -1,0 +1,58 @@
+"""ARCHITECTURE.md names the rooms and guards that exist, no more and no fewer, in their order."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+
+import pytest
+from docs.pages import ROOT, first_cells, section
+
+from horarium.decision.guards import GUARDS
+from horarium.policy.catchup import CatchupPolicy
+from horarium.policy.overlap import OverlapPolicy
+from horarium.schedule.run import Origin
+
+PAGE = ROOT / "ARCHITECTURE.md"
+PACKAGE = ROOT / "src" / "horarium"
+# `__init__` holds the public names, `__main__` calls the cli: neither is a room.
+_NO_ROOMS = {"__init__", "__main__"}
+
+
+def rooms() -> set[str]:
+    inside = [entry for entry in PACKAGE.iterdir() if entry.suffix == ".py" or any(entry.glob("*.py"))]
+    return {entry.stem for entry in inside} - _NO_ROOMS
+
+
+def test_the_table_of_rooms_is_the_package() -> None:
+    assert set(first_cells(section(PAGE, "The rooms"))) == {
+        f"{room}/" if (PACKAGE / room).is_dir() else f"{room}.py" for room in rooms()
+    }
+
+
+def test_the_rooms_stand_in_the_order_that_is_enforced() -> None:
+    configuration = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    [layers] = [c["layers"] for c in configuration["tool"]["importlinter"]["contracts"] if c["type"] == "layers"]
+    enforced = [room for layer in layers for room in re.findall(r"\w+", layer) if room in rooms()]
+    assert [cell.removesuffix("/").removesuffix(".py") for cell in first_cells(section(PAGE, "The rooms"))] == enforced
+
+
+def test_the_guards_stand_in_the_order_in_which_they_ask() -> None:
+    assert first_cells(section(PAGE, "How a decision is made")) == [guard.reason.value for guard in GUARDS]
+
+
+@pytest.mark.parametrize("guard", GUARDS, ids=lambda guard: guard.reason.value)
+def test_the_page_says_for_whom_each_guard_is_asked(guard) -> None:
+    [row] = [
+        line
+        for line in section(PAGE, "How a decision is made").splitlines()
+        if line.startswith(f"| `{guard.reason.value}`")
+    ]
+    columns = [cell.strip() for cell in row.strip("|").split("|")]
+    assert {origin for origin in Origin if origin.value in columns[2]} == guard.asked_of
+    assert columns[3] == ("–" if guard.fact is None else f"`{guard.fact.value}`")
+
+
+@pytest.mark.parametrize("name", [*OverlapPolicy, *CatchupPolicy], ids=str)
+def test_every_overlap_and_catchup_policy_is_mentioned(name: str) -> None:
+    assert f"`{name}`" in PAGE.read_text("utf-8")

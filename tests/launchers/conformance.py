@@ -1,0 +1,124 @@
+"""What every launcher is held to: one case per launcher, and the checks of the contract in `test_conformance.py`.
+
+A new launcher adds one case here; a test fails while it has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from launchers.far_ends import COMMANDS, FixedClock, HttpFarEnd, tasks
+
+from horarium.launchers.command import CommandLauncher
+from horarium.launchers.http import HttpLauncher
+from horarium.launchers.launcher import Finished, Launcher, LaunchRequest, Outcome
+from horarium.launchers.pull import PullLauncher
+from horarium.launchers.python import PythonLauncher
+from horarium.launchers.recording import RecordingLauncher
+from horarium.launchers.ssrf import AddressPolicy, Guard
+from horarium.schedule.definition import ActionKind
+
+Target = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Far:
+    """A launcher with its far end up, and the targets there. None = the launcher has no such thing."""
+
+    launcher: Launcher
+    echo: Target
+    slow: Target | None
+    big: Target | None
+    bad: tuple[Target, ...]
+
+
+@dataclass(frozen=True)
+class Case:
+    launcher: type[Launcher]
+    kind: ActionKind
+    up: Callable[[], AbstractAsyncContextManager[Far]]
+    fields: tuple[str, ...]
+    """The fields of an action that the launcher reads, for hostile values."""
+    herd: int = 50
+
+
+@asynccontextmanager
+async def _http() -> AsyncIterator[Far]:
+    async with HttpFarEnd() as far:
+        launcher = HttpLauncher(FixedClock(), guard=Guard(AddressPolicy(allow_loopback=True)))
+        yield Far(
+            launcher,
+            echo={"url": far.url("/echo")},
+            slow={"url": far.url("/slow")},
+            big={"url": far.url("/endless")},
+            bad=(
+                {"url": "http://127.0.0.1:1/"},
+                {"url": "http://no-such-host.invalid/"},
+                {"url": "ftp://127.0.0.1/"},
+                {"url": far.url("/hang-up")},
+                {"url": far.url("/half")},
+                {"url": far.url("/nowhere")},
+                {"url": "http://[::1"},
+                {"url": "http://169.254.169.254/latest/meta-data/"},
+            ),
+        )
+        await launcher.close()
+
+
+def _python(prefix: str, suffix: str, slow: str) -> Callable[[], AbstractAsyncContextManager[Far]]:
+    @asynccontextmanager
+    async def up() -> AsyncIterator[Far]:
+        launcher = PythonLauncher(tasks(), FixedClock(), concurrency=50, processes=2)
+        yield Far(
+            launcher,
+            echo={"callable": f"{prefix}echo{suffix}"},
+            slow={"callable": slow},
+            big={"callable": f"{prefix}big{suffix}"},
+            bad=({"callable": "no.such.task"}, {"callable": f"{prefix}who"}, {}),
+        )
+        await launcher.close()
+
+    return up
+
+
+@asynccontextmanager
+async def _command() -> AsyncIterator[Far]:
+    yield Far(
+        CommandLauncher(COMMANDS, FixedClock(), terminate_grace_seconds=0.5),
+        echo={"command": "echo"},
+        slow={"command": "deaf"},
+        big={"command": "big"},
+        bad=({"command": "missing"}, {"command": "rm -rf /"}, {}, {"command": "echo", "arguments": ["x"]}),
+    )
+
+
+@asynccontextmanager
+async def _pull() -> AsyncIterator[Far]:
+    yield Far(PullLauncher(FixedClock()), echo={"task_queue": "reports"}, slow=None, big=None, bad=())
+
+
+@asynccontextmanager
+async def _recording() -> AsyncIterator[Far]:
+    async def play(request: LaunchRequest) -> Outcome:
+        if request.action.target.get("slow"):
+            import asyncio
+
+            await asyncio.sleep(30)
+        return Finished({"inputs": request.inputs})
+
+    yield Far(RecordingLauncher(FixedClock(), otherwise=play), echo={}, slow={"slow": True}, big=None, bad=())
+
+
+CASES: dict[str, Case] = {
+    "http": Case(HttpLauncher, ActionKind.HTTP, _http, ("url", "method", "headers", "secret")),
+    "python-async": Case(PythonLauncher, ActionKind.PYTHON, _python("", "_async", "sleep_async"), ("callable", "task")),
+    "python-thread": Case(PythonLauncher, ActionKind.PYTHON, _python("", "", "sleep_listening"), ("callable", "task")),
+    "python-deaf-thread": Case(PythonLauncher, ActionKind.PYTHON, _python("", "", "sleep_deaf"), ("callable",), 2),
+    "python-process": Case(PythonLauncher, ActionKind.PYTHON, _python("cpu_", "", "cpu_sleep_long"), ("callable",), 4),
+    "command": Case(CommandLauncher, ActionKind.COMMAND, _command, ("command", "arguments")),
+    "pull": Case(PullLauncher, ActionKind.PULL, _pull, ("task_queue",)),
+    "recording": Case(RecordingLauncher, ActionKind.HTTP, _recording, ("url",)),
+}

@@ -1,0 +1,247 @@
+"""Every launcher keeps the contract of `launcher.py`, against real servers, threads and processes."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import pkgutil
+import time
+from typing import Any, get_args
+
+import orjson
+import pytest
+from launchers.conformance import CASES, Case, Far
+from launchers.far_ends import request_for
+
+import horarium.launchers
+from horarium.launchers.launcher import (
+    Accepted,
+    Finished,
+    Launcher,
+    Outcome,
+    Refused,
+    RunCancelled,
+    RunTimedOut,
+    Unknown,
+)
+from horarium.launchers.payload import MAX_RESULT_BYTES
+from horarium.schedule.definition import ActionKind
+
+each_launcher = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+
+HOSTILE: dict[str, Any] = {
+    "number": 7,
+    "true": True,
+    "list": ["a", {"b": 1}],
+    "object": {"x": "y"},
+    "long": "a" * 10_000,
+    "nul": "a\x00b",
+    "surrogate": "\ud800",
+    "newline": "a\r\nHost: evil",
+    "empty": "",
+}
+NOT_JSON: dict[str, Any] = {
+    "nan": {"a": [float("nan")]},
+    "infinity": float("inf"),
+    "object": object(),
+    "bytes": b"x",
+    "set": {1},
+    "key": {1: 2},
+    "surrogate": ["\ud800"],
+    "nul": "\x00",
+    "huge": 2**70,
+    "deep": None,
+}
+for _ in range(10_000):
+    NOT_JSON["deep"] = [NOT_JSON["deep"]]
+
+
+def test_every_launcher_has_a_case() -> None:
+    for module in pkgutil.iter_modules(horarium.launchers.__path__):
+        importlib.import_module(f"horarium.launchers.{module.name}")
+    ours = {each for each in Launcher.__subclasses__() if each.__module__.startswith("horarium.launchers.")}
+    assert {case.launcher for case in CASES.values()} == ours
+
+
+@each_launcher
+def test_a_target_that_works_gives_the_inputs_back_unchanged(case: Case) -> None:
+    inputs = {"value": {"text": "naïve — 日本語 🎉 \\ \" ' $HOME `id` %s", "n": [1, 2.5, None, True], "": "\n\t"}}
+
+    async def run() -> Outcome:
+        async with case.up() as far:
+            return await far.launcher.launch(request_for(case.kind, far.echo, inputs=inputs))
+
+    outcome = asyncio.run(run())
+    if isinstance(outcome, Accepted):
+        assert outcome == Accepted("reports", queued=True)
+    else:
+        given = inputs if case.kind is not ActionKind.PYTHON else inputs["value"]
+        assert outcome == Finished({"inputs": given})
+
+
+@each_launcher
+def test_bad_targets_give_outcomes_and_never_raise(case: Case) -> None:
+    async def run() -> list[tuple[Any, Outcome]]:
+        async with case.up() as far:
+            requests = [request_for(case.kind, target) for target in far.bad]
+            requests += [
+                request_for(case.kind, {**far.echo, field: value})
+                for field in case.fields
+                for value in HOSTILE.values()
+            ]
+            return [(each.action.target, await far.launcher.launch(each)) for each in requests]
+
+    for target, outcome in asyncio.run(run()):
+        assert isinstance(outcome, get_args(Outcome)), target
+        assert len(getattr(outcome, "error", "")) <= 4_000
+
+
+@each_launcher
+def test_the_deadline_is_kept(case: Case) -> None:
+    async def run() -> tuple[Outcome | None, float]:
+        async with case.up() as far:
+            if far.slow is None:
+                return None, 0.0
+            begun = time.monotonic()
+            return await far.launcher.launch(request_for(case.kind, far.slow, seconds=0.4)), time.monotonic() - begun
+
+    outcome, took = asyncio.run(run())
+    assert outcome is None or isinstance(outcome, Unknown | RunTimedOut)
+    assert took < 2.5
+
+
+@each_launcher
+def test_a_passed_deadline_touches_nothing(case: Case) -> None:
+    async def run(far: Far) -> Outcome:
+        return await far.launcher.launch(request_for(case.kind, far.echo, seconds=0))
+
+    assert isinstance(_with(case, run), RunTimedOut)
+
+
+@each_launcher
+def test_cancel_ends_a_launch_in_flight(case: Case) -> None:
+    async def run(far: Far) -> tuple[Outcome, float] | None:
+        if far.slow is None:
+            return None
+        request = request_for(case.kind, far.slow, cancelled=asyncio.Event())
+        launch = asyncio.ensure_future(far.launcher.launch(request))
+        await asyncio.sleep(0.3)
+        begun = time.monotonic()
+        await far.launcher.cancel(request, None)
+        return await launch, time.monotonic() - begun
+
+    found = _with(case, run)
+    if found is not None:
+        assert isinstance(found[0], RunCancelled)
+        assert found[1] < 2.5
+
+
+@each_launcher
+def test_a_run_that_is_cancelled_already_is_not_launched(case: Case) -> None:
+    async def run(far: Far) -> Outcome:
+        cancelled = asyncio.Event()
+        cancelled.set()
+        return await far.launcher.launch(request_for(case.kind, far.echo, cancelled=cancelled))
+
+    assert isinstance(_with(case, run), RunCancelled)
+
+
+@each_launcher
+def test_shutting_down_ends_a_launch_in_flight(case: Case) -> None:
+    async def run(far: Far) -> None:
+        if far.slow is None:
+            return
+        launch = asyncio.ensure_future(far.launcher.launch(request_for(case.kind, far.slow)))
+        await asyncio.sleep(0.3)
+        launch.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(launch, 2.5)
+
+    _with(case, run)
+
+
+@each_launcher
+def test_inputs_that_are_no_json_are_refused(case: Case) -> None:
+    async def run(far: Far) -> dict[str, tuple[Outcome, float]]:
+        found = {}
+        for name, inputs in NOT_JSON.items():
+            begun = time.perf_counter()
+            found[name] = (
+                await far.launcher.launch(request_for(case.kind, far.echo, inputs=inputs)),
+                (time.perf_counter() - begun),
+            )
+        return found
+
+    for name, (outcome, took) in _with(case, run).items():
+        assert isinstance(outcome, Refused), name
+        assert outcome.error.startswith("the input "), name
+        assert took < 0.05, name
+
+
+@each_launcher
+def test_a_big_result_is_cut_and_says_so(case: Case) -> None:
+    async def run(far: Far) -> Outcome | None:
+        return None if far.big is None else await far.launcher.launch(request_for(case.kind, far.big))
+
+    outcome = _with(case, run)
+    if outcome is not None:
+        assert isinstance(outcome, Finished)
+        assert outcome.result["truncated"] is True
+        assert len(orjson.dumps(outcome.result)) < MAX_RESULT_BYTES
+
+
+@each_launcher
+def test_the_same_key_twice_is_harmless_where_the_key_is_honoured(case: Case) -> None:
+    async def run(far: Far) -> tuple[bool, Outcome, Outcome]:
+        request = request_for(case.kind, far.echo, inputs=["once"])
+        return far.launcher.honours_key, await far.launcher.launch(request), await far.launcher.launch(request)
+
+    honours, first, second = _with(case, run)
+    if honours:
+        assert first == second
+    else:
+        assert isinstance(second, Finished)
+
+
+@each_launcher
+def test_many_at_once_do_not_mix_up_their_answers(case: Case) -> None:
+    async def run(far: Far) -> list[Outcome]:
+        requests = [
+            request_for(case.kind, far.echo, run_id=f"run-{n}", key=f"key-{n}", inputs=[n]) for n in range(case.herd)
+        ]
+        return await asyncio.gather(*(far.launcher.launch(each) for each in requests))
+
+    for n, outcome in enumerate(_with(case, run)):
+        if not isinstance(outcome, Accepted):
+            assert isinstance(outcome, Finished)
+            assert outcome.result["inputs"] in (n, [n])
+
+
+@each_launcher
+def test_the_attributes_of_the_contract_are_there(case: Case) -> None:
+    async def run(far: Far) -> Launcher:
+        await far.launcher.start()
+        return far.launcher
+
+    launcher = _with(case, run)
+    assert isinstance(launcher.kind, str)
+    assert isinstance(launcher.honours_key, bool)
+    assert isinstance(launcher.can_poll, bool)
+    assert launcher.concurrency >= 1
+
+
+@each_launcher
+def test_a_launcher_that_cannot_be_asked_says_so(case: Case) -> None:
+    async def run(far: Far) -> tuple[bool, Any]:
+        return far.launcher.can_poll, await far.launcher.poll(request_for(case.kind, far.echo), None)
+
+    can_poll, answer = _with(case, run)
+    assert can_poll or isinstance(answer, Unknown)
+
+
+def _with(case: Case, run: Any) -> Any:
+    async def main() -> Any:
+        async with case.up() as far:
+            return await run(far)
+
+    return asyncio.run(main())

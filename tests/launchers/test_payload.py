@@ -1,0 +1,157 @@
+"""What counts as JSON on the way out and on the way back, and what bounds a launch."""
+
+from __future__ import annotations
+
+import asyncio
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+
+from horarium.launchers.bounds import CancelAsked, DeadlineReached, Ended, run_within
+from horarium.launchers.payload import (
+    MAX_DEPTH,
+    MAX_RESULT_BYTES,
+    NotJson,
+    clean_text,
+    encode,
+    keep,
+    read,
+)
+
+
+def nested(depth: int) -> Any:
+    value: Any = None
+    for _ in range(depth - 1):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, True, 0, -(2**63), 2**64 - 1, 1.5, "", "🎉", [], {}, {"a": [1, {"b": None}]}, nested(MAX_DEPTH)],
+    ids=str,
+)
+def test_json_is_kept_as_it_is(value: Any) -> None:
+    assert keep(value) == value
+
+
+def test_tuples_and_read_only_mappings_are_json_too() -> None:
+    assert encode({"a": (1, 2), "b": MappingProxyType({"c": 1})}) == b'{"a":[1,2],"b":{"c":1}}'
+
+
+@pytest.mark.parametrize(
+    ("value", "part"),
+    [
+        (float("nan"), "NaN"),
+        ([float("-inf")], "NaN"),
+        (2**64, "64 bits"),
+        (-(2**63) - 1, "64 bits"),
+        ({1: 2}, "key of type int"),
+        ({"\ud800": 1}, "surrogate"),
+        ({"\x00": 1}, "U+0000"),
+        (nested(MAX_DEPTH + 1), "nested"),
+        (object(), "a object"),
+        (1j, "complex"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_json_cannot_say_is_named(value: Any, part: str) -> None:
+    with pytest.raises(NotJson, match=part.replace("+", r"\+")):
+        encode(value)
+
+
+def test_an_input_has_a_largest_size() -> None:
+    with pytest.raises(NotJson, match="at most 10 are taken"):
+        encode("x" * 20, limit=10)
+
+
+def test_a_result_at_the_limit_is_whole_and_beyond_it_is_cut() -> None:
+    assert keep("x" * (MAX_RESULT_BYTES - 2)) == "x" * (MAX_RESULT_BYTES - 2)
+    cut = keep("ü" * MAX_RESULT_BYTES)
+    assert cut["truncated"] is True
+    assert len(cut["text"]) <= 65_536
+
+
+@pytest.mark.parametrize(
+    ("raw", "options", "expected"),
+    [
+        (b"", {}, None),
+        (b" \n", {}, None),
+        (b"[1]", {}, [1]),
+        (b"[1]", {"expect_json": False}, "[1]"),
+        (b"[1", {}, "[1"),
+        (b"NaN", {}, "NaN"),
+        (b"\xff", {}, "\ufffd"),
+        (b"a\x00b", {}, "a\ufffdb"),
+        (b"[" * 500 + b"]" * 500, {}, "[" * 500 + "]" * 500),
+        (b'"\\ud800"', {}, '"\\ud800"'),
+    ],
+    ids=["empty", "blank", "json", "text", "broken", "nan", "bytes", "nul", "deep", "surrogate"],
+)
+def test_what_a_target_wrote_becomes_a_result(raw: bytes, options: dict[str, Any], expected: Any) -> None:
+    assert read(raw, **options) == expected
+
+
+def test_text_is_cut_at_its_head_or_its_tail() -> None:
+    assert clean_text("abcdef", 4) == "abc…"
+    assert clean_text("abcdef", 4, tail=True) == "…def"
+    assert clean_text("abcd", 4) == "abcd"
+    assert clean_text("\ud800", 4) == "?"
+
+
+# Bounds
+
+
+def within(work: Any, seconds: float, *, cancel_after: float | None = None) -> Any:
+    async def run() -> Any:
+        cancelled = asyncio.Event()
+        if cancel_after is not None:
+            asyncio.get_running_loop().call_later(cancel_after, cancelled.set)
+        return await run_within(work(), seconds=seconds, cancelled=cancelled, grace_seconds=0.1)
+
+    return asyncio.run(run())
+
+
+async def _quick() -> int:
+    return 7
+
+
+async def _long() -> None:
+    await asyncio.sleep(30)
+
+
+async def _stubborn() -> None:
+    for _ in range(3):
+        try:
+            await asyncio.sleep(0.3)
+        except asyncio.CancelledError:
+            continue
+
+
+async def _fails() -> None:
+    raise LookupError("no")
+
+
+def test_what_comes_first_is_the_end() -> None:
+    assert within(_quick, 5) == Ended(7)
+    assert within(_long, 0.05) == DeadlineReached()
+    assert within(_long, 5, cancel_after=0.05) == CancelAsked()
+    assert within(_stubborn, 0.05) == DeadlineReached(abandoned=True)
+    assert within(_stubborn, 5, cancel_after=0.05) == CancelAsked(abandoned=True)
+
+
+def test_an_error_of_the_work_is_the_callers() -> None:
+    with pytest.raises(LookupError):
+        within(_fails, 5)
+
+
+def test_a_far_deadline_is_no_overflow() -> None:
+    assert within(_quick, 1e18) == Ended(7)
+
+
+def test_without_an_event_nobody_can_ask_it_to_stop() -> None:
+    async def run() -> Any:
+        return await run_within(_long(), seconds=0.05, cancelled=None, grace_seconds=0.1)
+
+    assert asyncio.run(run()) == DeadlineReached()

@@ -1,0 +1,219 @@
+"""Which launcher takes an action, what other packages may bring, and that nothing they do reaches the loop."""
+
+from __future__ import annotations
+
+import asyncio
+from importlib.metadata import EntryPoint
+from typing import Any
+
+import pytest
+from launchers.far_ends import FixedClock, request_for
+
+from horarium.errors import InvalidDefinition
+from horarium.launchers.launcher import (
+    Accepted,
+    Busy,
+    Finished,
+    Launcher,
+    LaunchesMany,
+    LaunchRequest,
+    Outcome,
+    Refused,
+    StillRunning,
+    Unknown,
+    Unreachable,
+)
+from horarium.launchers.pull import PullLauncher
+from horarium.launchers.recording import RecordingLauncher
+from horarium.launchers.registry import Registry, discover
+from horarium.schedule.definition import Action, ActionKind
+
+
+def recording(kind: str, **script: Any) -> RecordingLauncher:
+    return RecordingLauncher(FixedClock(), kind=kind, **script)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in ActionKind if kind is not ActionKind.WORKFLOW])
+def test_an_action_goes_to_the_launcher_of_its_kind(kind: ActionKind) -> None:
+    assert Registry([]).resolve(Action(kind)) == kind.value
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("a_task", "python"), ("a_workflow", "workflow"), ("both", "python"), ("neither", "pull")]
+)
+def test_a_workflow_action_goes_where_its_name_is_known(name: str, expected: str) -> None:
+    registry = Registry(
+        [], knows_task={"a_task", "both"}.__contains__, knows_workflow={"a_workflow", "both"}.__contains__
+    )
+    assert registry.resolve(Action(ActionKind.WORKFLOW, {"workflow_type": name})) == expected
+
+
+def test_a_workflow_action_without_a_name_waits_for_a_worker() -> None:
+    assert Registry([], knows_task=lambda _: True).resolve(Action(ActionKind.WORKFLOW)) == "pull"
+
+
+def test_a_kind_without_a_launcher_is_told_with_those_that_are_there() -> None:
+    registry = Registry([recording("http"), recording("pull")])
+    with pytest.raises(InvalidDefinition, match="no launcher for 'celery' is installed; installed: http, pull"):
+        registry.launcher_for(Action(ActionKind.CELERY))
+    outcome = asyncio.run(registry.launch(request_for(ActionKind.CELERY)))
+    assert isinstance(outcome, Refused)
+
+
+def test_two_launchers_of_one_kind_are_refused() -> None:
+    with pytest.raises(ValueError, match="two launchers"):
+        Registry([recording("http"), recording("http")])
+
+
+def test_kinds_are_listed_in_order() -> None:
+    registry = Registry([recording("pull"), recording("http")])
+    assert list(registry) == ["http", "pull"]
+    assert "http" in registry
+    assert "celery" not in registry
+
+
+class Broken(Launcher):
+    kind = "http"
+    honours_key = False
+    concurrency = 1
+    can_poll = False
+
+    def __init__(self, answer: Any = None, error: Exception | None = None) -> None:
+        self.answer, self.error, self.log = answer, error, list[str]()
+
+    async def launch(self, request: LaunchRequest) -> Outcome:
+        if self.error is not None:
+            raise self.error
+        return self.answer  # type: ignore[no-any-return]
+
+    async def start(self) -> None:
+        self.log.append("start")
+        if self.error is not None:
+            raise self.error
+
+    async def close(self) -> None:
+        self.log.append("close")
+
+
+@pytest.mark.parametrize(
+    ("launcher", "part"),
+    [(Broken(error=KeyError("x")), "KeyError"), (Broken(None), "NoneType"), (Broken(True), "bool")],
+    ids=["raises", "none", "bool"],
+)
+def test_a_launcher_that_breaks_the_contract_gives_unknown(launcher: Launcher, part: str) -> None:
+    outcome = asyncio.run(Registry([launcher]).launch(request_for(ActionKind.HTTP)))
+    assert isinstance(outcome, Unknown)
+    assert part in outcome.error
+
+
+def test_an_outcome_passes_through() -> None:
+    registry = Registry([recording("http", script=[Busy(3)])])
+    assert asyncio.run(registry.launch(request_for(ActionKind.HTTP))) == Busy(3)
+
+
+def test_when_one_cannot_start_the_others_are_closed_again() -> None:
+    good, bad = Broken(), Broken(error=RuntimeError("no"))
+    bad.kind = "pull"
+    with pytest.raises(RuntimeError, match="no"):
+        asyncio.run(Registry([good, bad]).start())
+    assert good.log == ["start", "close"]
+    assert bad.log == ["start"]
+
+
+def test_all_are_started_and_closed() -> None:
+    one = Broken()
+    registry = Registry([one])
+    asyncio.run(registry.start())
+    assert one.log == ["start"]
+    asyncio.run(registry.close())
+    assert one.log == ["start", "close"]
+
+
+def test_the_table_says_which_launchers_honour_the_key() -> None:
+    rows = Registry([PullLauncher(FixedClock()), Broken()]).documented_delivery()
+    assert [(row.kind, row.honours_key) for row in rows] == [("http", False), ("pull", True)]
+    assert rows[0].promise.startswith("at least once")
+
+
+# Entry points
+
+
+def make_celery() -> Launcher:
+    return recording("celery")
+
+
+def make_nothing() -> Launcher:
+    raise RuntimeError("no broker")
+
+
+def test_launchers_of_other_packages_are_found_and_broken_ones_named() -> None:
+    here = __name__ if "." in __name__ else "launchers.test_registry"
+    points = [
+        EntryPoint(name, value, "horarium.launchers")
+        for name, value in {
+            "celery": f"{here}:make_celery",
+            "kafka": f"{here}:make_celery",
+            "sqs": f"{here}:make_nothing",
+            "gone": "no.such.module:launcher",
+        }.items()
+    ]
+    found = discover(points)
+    assert [launcher.kind for launcher in found.launchers] == ["celery"]
+    assert [problem.split(" ")[0] for problem in found.problems] == ["kafka", "sqs", "gone"]
+    assert "no broker" in found.problems[1]
+
+
+def test_without_other_packages_nothing_is_found() -> None:
+    assert discover([]).launchers == ()
+    assert discover().problems == ()
+
+
+# The recording launcher
+
+
+def test_the_recorder_answers_from_its_script_and_then_otherwise() -> None:
+    launcher = recording("http", script=[Unreachable("down"), Accepted("r")], otherwise=Finished("end"))
+
+    async def run() -> list[Outcome]:
+        return [await launcher.launch(request_for(ActionKind.HTTP, key=key)) for key in "aaab"]
+
+    assert asyncio.run(run()) == [Unreachable("down"), Accepted("r"), Accepted("r"), Finished("end")]
+    assert launcher.keys == ["a", "b"]
+    assert [each.key for each in launcher.deliveries] == ["a", "a", "a", "b"]
+
+
+def test_the_recorder_can_be_asked_and_told_to_stop() -> None:
+    launcher = recording("http", polls=[StillRunning(), Finished(1)])
+
+    async def run() -> list[Any]:
+        request = request_for(ActionKind.HTTP, cancelled=asyncio.Event())
+        answers = [await launcher.poll(request, "r") for _ in range(3)]
+        await launcher.cancel(request, "r")
+        assert request.cancelled is not None
+        return [*answers, request.cancelled.is_set(), launcher.cancels]
+
+    *answers, stopped, cancels = asyncio.run(run())
+    assert answers == [StillRunning(), Finished(1), StillRunning()]
+    assert stopped is True
+    assert [reference for _, reference in cancels] == ["r"]
+
+
+# The pull launcher and the request
+
+
+def test_the_queue_of_an_action_comes_before_its_task_queue_and_the_default() -> None:
+    launcher = PullLauncher(FixedClock())
+    requests = [
+        request_for(ActionKind.PULL, {"task_queue": "b"}, queue="a"),
+        request_for(ActionKind.PULL, {"task_queue": "b"}),
+        request_for(ActionKind.WORKFLOW, {"workflow_type": "x"}),
+    ]
+    assert isinstance(launcher, LaunchesMany)
+    outcomes = asyncio.run(launcher.launch_many(requests))
+    assert outcomes == [Accepted("a", queued=True), Accepted("b", queued=True), Accepted("default", queued=True)]
+
+
+@pytest.mark.parametrize("changes", [{"key": ""}, {"attempt": -1}], ids=["no key", "negative attempt"])
+def test_a_request_is_valid_by_construction(changes: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="key|attempt"):
+        request_for(ActionKind.PULL, **changes)

@@ -1,0 +1,170 @@
+"""The migrations make exactly the tables that the code believes in, once, on both databases."""
+
+from __future__ import annotations
+
+import re
+import threading
+from typing import Any
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy import Connection, inspect
+
+from horarium.clock import SystemClock
+from horarium.ids import id_text, new_id
+from horarium.instant import to_rfc3339
+from horarium.recurrence.zone import tzdata_version
+from horarium.store.database import Database, open_database
+from horarium.store.errors import Conflict, DataError, SchemaMissing, SchemaTooNew
+from horarium.store.migrate import check_schema, migrate
+from horarium.store.tables import metadata
+
+REVISIONS = ["0001", "0002"]
+
+
+def test_an_empty_database_is_missing_its_schema_until_it_is_migrated(empty_url: str) -> None:
+    database = open_database(empty_url)
+    with pytest.raises(SchemaMissing, match="no tables"):
+        check_schema(database)
+    assert migrate(database) == REVISIONS
+    check_schema(database)
+    assert migrate(database) == []
+    database.close()
+
+
+def test_a_statement_on_an_empty_database_says_that_the_schema_is_missing(empty_url: str) -> None:
+    database = open_database(empty_url)
+    with pytest.raises(SchemaMissing, match="migrated"):
+        database.read(lambda connection: connection.exec_driver_sql("SELECT * FROM runs").all())
+    database.close()
+
+
+def test_the_tables_in_code_and_the_migrated_ones_do_not_differ(database: Database) -> None:
+    def differences(connection: Connection) -> list[Any]:
+        options = {"compare_type": True, "include_object": lambda _object, _name, kind, *_: kind != "index"}
+        return list(compare_metadata(MigrationContext.configure(connection, opts=options), metadata))
+
+    assert database.read(differences) == []
+
+
+def test_indexes_and_checks_are_written_alike_in_code_and_migrations(database: Database, empty_url: str) -> None:
+    """Autogeneration looks neither at conditions and orders of indexes nor at CHECK constraints."""
+    created = open_database(empty_url)
+    created.write(metadata.create_all)
+    wanted, found = created.read(_definitions), database.read(_definitions)
+    created.close()
+    assert len(wanted) > 40
+    assert found == wanted
+
+
+def _definitions(connection: Connection) -> dict[str, str]:
+    if connection.dialect.name == "postgresql":
+        statement = (
+            "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'public' UNION ALL "
+            "SELECT conrelid::regclass || '.' || conname, pg_get_constraintdef(oid) FROM pg_constraint "
+            "WHERE connamespace = 'public'::regnamespace AND contype <> 'n' UNION ALL "
+            "SELECT relname, reloptions::text FROM pg_class WHERE relname = 'positions'"
+        )
+    else:
+        statement = "SELECT name, sql FROM sqlite_master WHERE type IN ('table', 'index') AND sql IS NOT NULL"
+    rows = connection.exec_driver_sql(statement).all()
+    return {name: re.sub(r"\s+", " ", text) for name, text in rows if "alembic" not in name}
+
+
+def test_a_new_database_has_the_default_namespace_and_knows_its_tzdata(database: Database) -> None:
+    namespaces = database.read(lambda c: c.exec_driver_sql("SELECT namespace, created_at FROM namespaces").all())
+    facts = database.read(lambda c: c.exec_driver_sql("SELECT name, value FROM facts").all())
+    assert [name for name, _ in namespaces] == ["default"]
+    assert abs(namespaces[0][1] - SystemClock().now()) < 3_600_000_000
+    assert facts == [("tzdata", tzdata_version())]
+
+
+def test_many_may_start_at_once_and_one_of_them_migrates(empty_url: str) -> None:
+    applied: list[list[str]] = []
+    start = threading.Barrier(8)
+
+    def boot() -> None:
+        database = open_database(empty_url)
+        start.wait()
+        applied.append(migrate(database))
+        check_schema(database)
+        database.close()
+
+    threads = [threading.Thread(target=boot) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(applied) == [[]] * 7 + [REVISIONS]
+
+
+def test_a_newer_schema_is_refused_and_left_alone(database: Database) -> None:
+    database.write(lambda c: c.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'"))
+    for attempt in (check_schema, migrate):
+        with pytest.raises(SchemaTooNew, match="revision 9999"):
+            attempt(database)
+    assert database.read(lambda c: c.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()) == "9999"
+
+
+def test_an_older_schema_is_named_by_its_revision(database: Database) -> None:
+    database.write(lambda c: c.exec_driver_sql("UPDATE alembic_version SET version_num = '0001'"))
+    with pytest.raises(SchemaMissing, match="revision 0001 and 0002 is needed"):
+        check_schema(database)
+
+
+def test_a_migration_that_fails_leaves_nothing_behind(empty_url: str) -> None:
+    database = open_database(empty_url)
+    database.write(lambda c: c.exec_driver_sql("CREATE TABLE tokens (id integer)"))
+    with pytest.raises(Exception, match="tokens"):
+        migrate(database)
+    assert database.read(lambda c: inspect(c).get_table_names()) == ["tokens"]
+    database.close()
+
+
+def test_no_statement_can_launch_a_run_that_nobody_approved(database: Database) -> None:
+    def insert(connection: Connection, state: str) -> None:
+        row = _run_row(needs_approval=True, state=state)
+        connection.execute(metadata.tables["runs"].insert().values(**row))
+
+    for state in ("ready", "launching", "queued", "running"):
+        with pytest.raises(DataError):
+            database.write(lambda c, state=state: insert(c, state))
+    for state in ("held", "awaiting_approval", "rejected"):
+        database.write(lambda c, state=state: insert(c, state))
+    assert database.read(lambda c: c.exec_driver_sql("SELECT count(*) FROM runs").scalar()) == 3
+
+
+def test_an_occurrence_cannot_have_two_runs(database: Database) -> None:
+    uid = new_id()
+
+    def insert(connection: Connection) -> None:
+        connection.execute(metadata.tables["runs"].insert().values(**_run_row(schedule_uid=uid, nominal=7)))
+
+    database.write(insert)
+    with pytest.raises(Conflict) as refused:
+        database.write(insert)
+    assert refused.value.constraint == "runs_one_per_occurrence"
+
+
+def test_the_views_show_ids_as_the_api_does_and_instants_as_times(database: Database) -> None:
+    row = _run_row(nominal=1_767_225_600_250_000)
+    database.write(lambda c: c.execute(metadata.tables["runs"].insert().values(**row)))
+    statement = "SELECT run_id, nominal, finished_at, approval_id FROM v_runs"
+    run_id, nominal, finished_at, approval_id = database.read(lambda c: c.exec_driver_sql(statement).one())
+    assert run_id == id_text(row["run_id"])
+    spelled = nominal if isinstance(nominal, str) else nominal.astimezone().isoformat()
+    assert spelled.startswith(("2026-01-01T00:00:00.25", to_rfc3339(row["nominal"])[:19]))
+    assert (finished_at, approval_id) == (None, None)
+
+
+@pytest.mark.parametrize("view", ["v_schedules", "v_runs", "v_history"])
+def test_every_view_can_be_read(database: Database, view: str) -> None:
+    assert database.read(lambda c: c.exec_driver_sql(f"SELECT * FROM {view}").all()) == []
+
+
+def _run_row(**given: Any) -> dict[str, Any]:
+    columns = metadata.tables["runs"].columns
+    defaults: dict[str, Any] = {"INTEGER": 0, "BIGINT": 0, "TEXT": "x", "BOOLEAN": False}
+    row = {column.name: defaults.get(str(column.type)) for column in columns if not column.nullable}
+    return row | {"run_id": new_id(), "origin": "scheduled", "state": "ready"} | given

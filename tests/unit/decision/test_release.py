@@ -1,0 +1,128 @@
+"""Held runs start when there is room: in nominal order, not while paused, not before their time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+from unit.decision.builders import NOON, make_planning
+
+from horarium.decision.facts import Shared
+from horarium.decision.release import NOTHING, ActiveRun, HeldRun, Release, plan_release
+from horarium.instant import MINUTE, SECOND
+from horarium.policy.overlap import Overlap, OverlapPolicy
+from horarium.schedule.planning import Planning
+from horarium.schedule.position import Status
+
+P = OverlapPolicy
+SERIAL = make_planning(overlap=P.BUFFER_ALL)
+PAIR = make_planning(overlap=Overlap(P.BUFFER_ALL, max_concurrency=2))
+FREE = make_planning(overlap=P.ALLOW_ALL)
+CANCEL = make_planning(overlap=Overlap(P.CANCEL_OTHER, cancel_grace_seconds=30))
+KEYED = make_planning(overlap=P.ALLOW_ALL, concurrency_key="k", concurrency_limit=2)
+
+A, B, C = HeldRun("a", NOON), HeldRun("b", NOON + MINUTE), HeldRun("c", NOON + 2 * MINUTE)
+NOW = NOON + 10 * MINUTE
+LATER = NOW + 5 * SECOND
+
+
+def asked(run_id: str, seconds_ago: float) -> ActiveRun:
+    return ActiveRun(run_id, NOW - int(seconds_ago * SECOND))
+
+
+def timed(run_id: str, minute: int, release_at: int) -> HeldRun:
+    return HeldRun(run_id, NOON + minute * MINUTE, release_at)
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    planning: Planning
+    held: list[HeldRun]
+    active: list[ActiveRun]
+    expected: Release
+    status: Status = Status.ACTIVE
+    keys: dict[str, int] = field(default_factory=dict)
+
+
+X, Y = ActiveRun("x"), ActiveRun("y")
+CASES = [
+    Case("nothing held", SERIAL, [], [], NOTHING),
+    Case("nothing held, something active", CANCEL, [], [asked("x", 99)], NOTHING),
+    Case("room for one", SERIAL, [A, B], [], Release(("a",))),
+    Case("nominal order, whatever the rows' order", SERIAL, [C, B, A], [], Release(("a",))),
+    Case("no room", SERIAL, [A], [X], NOTHING),
+    Case("room for two", PAIR, [C, A, B], [], Release(("a", "b"))),
+    Case("room for one of two", PAIR, [A, B], [X], Release(("a",))),
+    Case("more active than allowed", PAIR, [A], [X, Y, ActiveRun("z")], NOTHING),
+    Case("any number", FREE, [A, B, C], [X, Y], Release(("a", "b", "c"))),
+    Case("paused", SERIAL, [A], [], NOTHING, Status.PAUSED),
+    Case("paused, with the grace over", CANCEL, [A], [asked("x", 99)], NOTHING, Status.PAUSED),
+    Case("finished", SERIAL, [A], [], Release(("a",)), Status.FINISHED),
+    Case("after its last run was born", SERIAL, [A], [], Release(("a",)), Status.DELETED),
+    Case("its time has come", SERIAL, [timed("a", 0, NOW)], [], Release(("a",))),
+    Case("its time has not come", SERIAL, [timed("a", 0, NOW + 1)], [], Release((), (), NOW + 1)),
+    Case(
+        "the first time is the next look",
+        FREE,
+        [timed("a", 0, NOW), timed("b", 1, LATER), timed("c", 2, LATER + 1)],
+        [],
+        Release(("a",), (), LATER),
+    ),
+    Case(
+        "behind one that waits for its time",
+        SERIAL,
+        [timed("a", 0, LATER), B, C],
+        [],
+        Release(("b",), (), LATER),
+    ),
+    Case("still stopping", CANCEL, [A], [asked("x", 29)], Release((), (), NOW + SECOND)),
+    Case("the grace is over", CANCEL, [A], [asked("x", 30)], Release(("a",), ("x",))),
+    Case("stopped by itself", CANCEL, [A], [], Release(("a",))),
+    Case("nobody asked it to stop", CANCEL, [A], [X], NOTHING),
+    Case(
+        "one is over, one still stopping",
+        CANCEL,
+        [A],
+        [asked("x", 40), asked("y", 10)],
+        Release((), ("x",), NOW + 20 * SECOND),
+    ),
+    # A trigger by hand may choose `cancel_other` for a schedule that has another policy.
+    Case("still stopping for a caller's policy", SERIAL, [A], [asked("x", 29)], Release((), (), NOW + SECOND)),
+    Case("the grace of a caller's policy is over", SERIAL, [A], [asked("x", 30)], Release(("a",), ("x",))),
+    Case("a key with room", KEYED, [A, B], [], Release(("a",)), keys={"k": 1}),
+    Case("a key without room", KEYED, [A, B], [], NOTHING, keys={"k": 2}),
+    Case("a key that nobody has", KEYED, [A, B, C], [], Release(("a", "b")), keys={"other": 9}),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_held_runs_are_released_as_the_row_says(case: Case) -> None:
+    shared = Shared(active_by_key=dict(case.keys))
+    assert plan_release(case.planning, case.status, case.held, case.active, shared, NOW) == case.expected
+
+
+def test_released_runs_take_their_keys() -> None:
+    shared = Shared(active_by_key={"k": 1})
+    plan_release(KEYED, Status.ACTIVE, [A, B], [], shared, NOW)
+    assert shared.active_by_key == {"k": 2}
+
+
+def test_schedules_released_together_share_a_key() -> None:
+    shared = Shared()
+    released = [plan_release(KEYED, Status.ACTIVE, [A, B], [], shared, NOW).release for _ in range(2)]
+    assert released == [("a", "b"), ()]
+
+
+def test_terminated_runs_give_their_key_to_the_one_that_waited() -> None:
+    planning = make_planning(overlap=P.CANCEL_OTHER, concurrency_key="k", concurrency_limit=1)
+    shared = Shared(active_by_key={"k": 1})
+    found = plan_release(planning, Status.ACTIVE, [A], [asked("x", 30)], shared, NOW)
+    assert found == Release(("a",), ("x",))
+    assert shared.active_by_key == {"k": 1}
+
+
+def test_the_next_look_is_never_in_the_past() -> None:
+    for planning in (SERIAL, CANCEL):
+        found = plan_release(planning, Status.ACTIVE, [A], [asked("x", 99)], Shared(), NOW)
+        assert found.next_look_at is None or found.next_look_at > NOW
