@@ -132,15 +132,22 @@ def empty_url(request: pytest.FixtureRequest, dialect: str, tmp_path: Path) -> I
     _drop(server, name)
 
 
+@pytest.fixture(scope="session")
+def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("template") / "template.db"
+    database = open_database(str(path))
+    migrate(database)
+    database.close()
+    return path
+
+
 @pytest.fixture
 def database_url(request: pytest.FixtureRequest, dialect: str, tmp_path: Path) -> Iterator[str]:
     """The URL of a migrated database."""
     if dialect == "sqlite":
-        url = f"sqlite:///{tmp_path / 'horarium.db'}"
-        database = open_database(url)
-        migrate(database)
-        database.close()
-        yield url
+        path = tmp_path / "horarium.db"
+        shutil.copy(request.getfixturevalue("sqlite_template"), path)
+        yield f"sqlite:///{path}"
         return
     server: str = request.getfixturevalue("postgres_server")
     name = _create(server, template=request.getfixturevalue("postgres_template"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import TypeAlias
 
 from horarium.errors import InvalidSpec
@@ -51,6 +52,7 @@ def from_rfc3339(text: str, *, field: str = "time") -> Instant:
         raise InvalidSpec(f"{field}: {text!r} is no moment of any calendar ({wrong})", field=field) from None
 
 
+@lru_cache(maxsize=4_096)  # a herd is due at one instant, and tells it many times
 def to_rfc3339(instant: Instant) -> str:
     """UTC with `Z`; the fraction is shown only where there is one."""
     moment = to_datetime(instant)

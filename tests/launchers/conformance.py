@@ -5,6 +5,7 @@ A new launcher adds one case here; a test fails while it has none.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
@@ -91,21 +92,19 @@ async def _command() -> AsyncIterator[Far]:
         echo={"command": "echo"},
         slow={"command": "deaf"},
         big={"command": "big"},
-        bad=({"command": "missing"}, {"command": "rm -rf /"}, {}, {"command": "echo", "arguments": ["x"]}),
+        bad=({"command": "missing"}, {"command": "rm -rf /"}, {}),
     )
 
 
 @asynccontextmanager
 async def _pull() -> AsyncIterator[Far]:
-    yield Far(PullLauncher(FixedClock()), echo={"task_queue": "reports"}, slow=None, big=None, bad=())
+    yield Far(PullLauncher(FixedClock()), echo={"workflow_type": "report"}, slow=None, big=None, bad=())
 
 
 @asynccontextmanager
 async def _recording() -> AsyncIterator[Far]:
     async def play(request: LaunchRequest) -> Outcome:
         if request.action.target.get("slow"):
-            import asyncio
-
             await asyncio.sleep(30)
         return Finished({"inputs": request.inputs})
 
@@ -118,7 +117,7 @@ CASES: dict[str, Case] = {
     "python-thread": Case(PythonLauncher, ActionKind.PYTHON, _python("", "", "sleep_listening"), ("callable", "task")),
     "python-deaf-thread": Case(PythonLauncher, ActionKind.PYTHON, _python("", "", "sleep_deaf"), ("callable",), 2),
     "python-process": Case(PythonLauncher, ActionKind.PYTHON, _python("cpu_", "", "cpu_sleep_long"), ("callable",), 4),
-    "command": Case(CommandLauncher, ActionKind.COMMAND, _command, ("command", "arguments")),
-    "pull": Case(PullLauncher, ActionKind.PULL, _pull, ("task_queue",)),
+    "command": Case(CommandLauncher, ActionKind.COMMAND, _command, ("command",)),
+    "pull": Case(PullLauncher, ActionKind.PULL, _pull, ("workflow_type",)),
     "recording": Case(RecordingLauncher, ActionKind.HTTP, _recording, ("url",)),
 }

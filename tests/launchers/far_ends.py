@@ -71,9 +71,12 @@ Route = Callable[[Received, asyncio.StreamWriter], Awaitable[bytes | None]]
 
 def answer(status: str, body: bytes | str | dict[str, Any] = b"", **headers: str) -> bytes:
     raw = orjson.dumps(body) if isinstance(body, dict) else body.encode() if isinstance(body, str) else body
-    named = {"content-type": "application/json" if isinstance(body, dict) else "text/plain", **headers}
+    named = {
+        "content-type": "application/json" if isinstance(body, dict) else "text/plain",
+        **{name.replace("_", "-"): value for name, value in headers.items()},
+    }
     lines = [f"HTTP/1.1 {status}", f"content-length: {len(raw)}"]
-    lines += [f"{name.replace('_', '-')}: {value}" for name, value in named.items()]
+    lines += [f"{name}: {value}" for name, value in named.items()]
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + raw
 
 

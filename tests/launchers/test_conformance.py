@@ -73,7 +73,7 @@ def test_a_target_that_works_gives_the_inputs_back_unchanged(case: Case) -> None
 
     outcome = asyncio.run(run())
     if isinstance(outcome, Accepted):
-        assert outcome == Accepted("reports", queued=True)
+        assert outcome == Accepted("default", queued=True)
     else:
         given = inputs if case.kind is not ActionKind.PYTHON else inputs["value"]
         assert outcome == Finished({"inputs": given})

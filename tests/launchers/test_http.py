@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from launchers.far_ends import KEY, NOW, FixedClock, HttpFarEnd, Received, answer, request_for
 from standardwebhooks import Webhook
 
-from horarium.instant import SECOND
+from horarium.instant import SECOND, to_datetime
 from horarium.launchers.http import HttpLauncher
 from horarium.launchers.launcher import (
     Accepted,
@@ -74,9 +75,10 @@ def test_a_redelivery_sends_the_same_bytes() -> None:
     assert first.body == second.body
 
 
-def test_a_method_without_a_body_carries_the_event_in_headers() -> None:
-    _, [received] = launch({"method": "get"}, namespace="büro", schedule_id=None, run_id="r 1")
-    assert received.method == "GET"
+@pytest.mark.parametrize("method", ["get", "DELETE", "HEAD"])
+def test_a_method_without_a_body_carries_the_event_in_headers(method: str) -> None:
+    _, [received] = launch({"method": method}, namespace="büro", schedule_id=None, run_id="r 1")
+    assert received.method == method.upper()
     assert received.body == b""
     assert received.headers["ce-id"] == KEY
     assert received.headers["ce-subject"] == "b%C3%BCro/runs/r%201"
@@ -89,7 +91,10 @@ def test_a_key_that_no_header_can_hold_is_percent_encoded() -> None:
 
 
 def test_headers_of_the_action_are_sent() -> None:
-    _, [received] = launch({"headers": {"Authorization": "Bearer x", "User-Agent": "mine"}})
+    _, [received] = launch(
+        {"headers": {"Authorization": "Bearer x", "User-Agent": "mine", "Content-Type": "application/json"}}
+    )
+    assert received.headers["content-type"] == "application/json"
     assert received.headers["authorization"] == "Bearer x"
     assert received.headers["user-agent"] == "mine"
 
@@ -99,11 +104,7 @@ def test_a_named_secret_signs_as_standard_webhooks_verify(monkeypatch: pytest.Mo
     assert received.headers["webhook-id"] == KEY
     assert received.headers["webhook-timestamp"] == str(NOW // SECOND)
     # The verifier's own look at the clock is left out: the time of this test is fixed.
-    from launchers.far_ends import NOW as now
-
-    from horarium.instant import to_datetime
-
-    monkeypatch.setattr(Webhook, "_Webhook__verify_timestamp", lambda *_: to_datetime(now))
+    monkeypatch.setattr(Webhook, "_Webhook__verify_timestamp", lambda *_: to_datetime(NOW))
     assert Webhook(SECRET).verify(received.body, received.headers)["data"]["inputs"] == {"ü": 1}
 
 
@@ -227,6 +228,7 @@ def test_a_cancelled_request_says_whether_the_target_may_have_acted() -> None:
         ({"headers": {"a b": "x"}}, "no header name"),
         ({"headers": {"X": "a\r\nb"}}, "printable ASCII"),
         ({"headers": {"X": 1}}, "printable ASCII"),
+        ({"headers": {"X": "x" * 8_193}}, "printable ASCII"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -288,8 +290,6 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_tls_is_verified_for_the_name_although_the_address_is_dialled(
     certificate: Path, host: str, expected: Any
 ) -> None:
-    import ssl
-
     async def to_loopback(_host: str, _port: int) -> list[str]:
         return ["127.0.0.1"]
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from enum import StrEnum
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -36,8 +37,30 @@ def test_json_is_kept_as_it_is(value: Any) -> None:
     assert keep(value) == value
 
 
-def test_tuples_and_read_only_mappings_are_json_too() -> None:
-    assert encode({"a": (1, 2), "b": MappingProxyType({"c": 1})}) == b'{"a":[1,2],"b":{"c":1}}'
+class Point(NamedTuple):
+    x: int
+    y: int
+
+
+class Metres(float):
+    pass
+
+
+class Colour(StrEnum):
+    RED = "red"
+
+
+def test_the_kin_of_json_values_are_json_too() -> None:
+    value = {"a": (1, 2), "b": MappingProxyType({"c": 1}), "d": Point(3, 4), "e": Metres(1.5), "f": Colour.RED}
+    assert encode(value) == b'{"a":[1,2],"b":{"c":1},"d":[3,4],"e":1.5,"f":"red"}'
+
+
+def test_a_small_value_that_unfolds_into_a_vast_one_is_refused() -> None:
+    value: list[Any] = []
+    for _ in range(40):
+        value = [value, value]
+    with pytest.raises(NotJson, match="more than 1000000 values"):
+        encode(value)
 
 
 @pytest.mark.parametrize(

@@ -201,19 +201,18 @@ def test_the_recorder_can_be_asked_and_told_to_stop() -> None:
 # The pull launcher and the request
 
 
-def test_the_queue_of_an_action_comes_before_its_task_queue_and_the_default() -> None:
+def test_a_run_waits_on_the_queue_of_its_action_or_on_the_default() -> None:
     launcher = PullLauncher(FixedClock())
     requests = [
-        request_for(ActionKind.PULL, {"task_queue": "b"}, queue="a"),
-        request_for(ActionKind.PULL, {"task_queue": "b"}),
+        request_for(ActionKind.PULL, queue="a"),
         request_for(ActionKind.WORKFLOW, {"workflow_type": "x"}),
     ]
     assert isinstance(launcher, LaunchesMany)
     outcomes = asyncio.run(launcher.launch_many(requests))
-    assert outcomes == [Accepted("a", queued=True), Accepted("b", queued=True), Accepted("default", queued=True)]
+    assert outcomes == [Accepted("a", queued=True), Accepted("default", queued=True)]
 
 
 @pytest.mark.parametrize("changes", [{"key": ""}, {"attempt": -1}], ids=["no key", "negative attempt"])
 def test_a_request_is_valid_by_construction(changes: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="key|attempt"):
+    with pytest.raises(ValueError, match=r"key|attempt"):
         request_for(ActionKind.PULL, **changes)

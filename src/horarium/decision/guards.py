@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 
 from horarium.decision.facts import Fact, Facts, Tally
 from horarium.decision.plan import Detail
@@ -51,11 +52,13 @@ def first_refusal(guards: tuple[Guard, ...], question: Question) -> tuple[Reason
     return None
 
 
+@lru_cache(maxsize=65_536)
 def guards_for(planning: Planning, origin: Origin) -> tuple[Guard, ...]:
     """The guards in force, in order; most schedules have two."""
     return tuple(guard for guard in GUARDS if origin in guard.asked_of and guard.applies(planning))
 
 
+@lru_cache(maxsize=65_536)
 def facts_needed(planning: Planning, origin: Origin) -> frozenset[Fact]:
     """What the store must look up before this schedule can be decided."""
     needed = {guard.fact for guard in guards_for(planning, origin) if guard.fact is not None}

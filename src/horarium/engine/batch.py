@@ -7,21 +7,19 @@ anything outside is touched.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from sqlalchemy import Connection
 
-from horarium.decision.facts import Fact
-from horarium.decision.guards import facts_needed
 from horarium.decision.ledger import Entry, Named, NewId, write_down
 from horarium.decision.plan import Decision, Plan
 from horarium.decision.tick import Moment, Parked, plan_batch
-from horarium.ids import id_text, new_id
-from horarium.instant import DAY, Instant
+from horarium.instant import Instant
 from horarium.schedule.planning import Planning
-from horarium.schedule.run import Origin, RunState
-from horarium.store import approvals, ends, facts, park, record
+from horarium.schedule.run import Origin
+from horarium.store import facts, park, record
+from horarium.store.births import new_ids, settle_side_effects
 from horarium.store.due import Claim, Plannings
 
 
@@ -45,12 +43,6 @@ class Tick:
     decided: tuple[Decided, ...] = ()
     parked: tuple[tuple[str, str, str], ...] = field(default=())
     more: bool = False
-
-
-def new_ids() -> Iterator[NewId]:
-    while True:
-        value = new_id()
-        yield NewId(value, id_text(value))
 
 
 def decide_claims(connection: Connection, known: Plannings, claims: Sequence[Claim], moment: Moment) -> Tick:
@@ -114,49 +106,3 @@ def _decided(claim: Claim, planning: Planning, plan: Plan, now: Instant, ids: It
 def _subject(claim: Claim) -> facts.Subject:
     assert not isinstance(claim.planning, Exception)  # the broken ones were set aside
     return facts.Subject(claim.schedule_uid, claim.namespace, claim.planning, claim.counts.active, claim.counts.held)
-
-
-def settle_side_effects(
-    connection: Connection,
-    known: Plannings,
-    namespace: str,
-    schedule_uid: bytes,
-    planning: Planning,
-    entry: Entry,
-    now: Instant,
-) -> None:
-    """What few plans need beyond their three rows: counters, approvals, runs that must make room."""
-    if not entry.runs:
-        return
-    facts.add_to_counters(connection, births_to_count(namespace, schedule_uid, planning, entry, now))
-    if entry.terminate_active:
-        born = frozenset(run.run_id for run in entry.runs)
-        ends.end_active(connection, known, schedule_uid, now=now, keep=born)
-    if entry.cancel_active:
-        ends.ask_active_to_stop(connection, schedule_uid, now)
-    if planning.needs_approval:
-        approvals.request(connection, [run.run_id for run in entry.runs if run.state is not RunState.HELD], now)
-
-
-def births_to_count(
-    namespace: str, schedule_uid: bytes, planning: Planning, entry: Entry, now: Instant
-) -> Mapping[facts.Counter, int]:
-    """How the births of an entry move the counters that somebody watches."""
-    needed = facts_needed(planning, Origin.SCHEDULED)
-    if needed.isdisjoint({Fact.SPENDING, Fact.DAILY_RUNS, Fact.KEYS}):
-        return {}
-    day, births = now // DAY, len(entry.runs)
-    reserve = int(planning.reserve * record.MILLIONTHS)
-    owners = [facts.schedule_owner(schedule_uid)]
-    if planning.assignee is not None:
-        owners.append(facts.assignee_owner(namespace, planning.assignee))
-    changes: dict[facts.Counter, int] = {}
-    for owner in owners:
-        if Fact.SPENDING in needed and reserve:
-            changes["spent", owner, day] = births * reserve
-        if Fact.DAILY_RUNS in needed:
-            changes["runs", owner, day] = births
-    if planning.concurrency_key is not None:
-        started = sum(run.state is not RunState.HELD for run in entry.runs)
-        changes["key", facts.key_owner(namespace, planning.concurrency_key), 0] = started
-    return changes

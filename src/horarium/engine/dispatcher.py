@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from sqlalchemy import Connection
 
 from horarium.clock import Clock
+from horarium.engine.loop import Loop, Pulse, live
 from horarium.engine.requests import Definitions, build_request, key_of
 from horarium.engine.settle import settle_all
 from horarium.engine.settlement import Settlement, plan_settlement
@@ -24,6 +25,7 @@ from horarium.launchers.registry import Registry
 from horarium.policy.retry import LaunchRetry, RetryPolicy
 from horarium.schedule.definition import ActionKind, Definition
 from horarium.store import runs
+from horarium.store.channels import READY
 from horarium.store.database import Database
 from horarium.store.due import Plannings
 from horarium.store.runs import Work
@@ -73,6 +75,7 @@ class Dispatcher:
         self._known = Plannings()
         self._definitions = Definitions()
         self._in_hand: dict[bytes, _InHand] = {}
+        self._wake: asyncio.Event | None = None
         self._answers: asyncio.Queue[tuple[Work, Outcome]] = asyncio.Queue()
 
     @property
@@ -86,15 +89,13 @@ class Dispatcher:
         await self.settle(list(zip(works, outcomes, strict=True)))
         return len(works)
 
-    async def run(self, stop: asyncio.Event, wake: asyncio.Event, grace_seconds: float = 10.0) -> None:
+    async def run(self, stop: asyncio.Event, wake: asyncio.Event, grace_seconds: float, pulse: Pulse) -> None:
         """Until `stop`: then nothing more is claimed, and what is in hand may finish within the grace."""
+        self._wake = wake
         settling = asyncio.create_task(self._settle_for_ever(), name="settle")
         renewing = asyncio.create_task(self._renew_for_ever(), name="renew")
         try:
-            while not stop.is_set():
-                wake.clear()
-                if await self._start_some() == 0:
-                    await _either(wake, stop, seconds=1.0)
+            await live(Loop("dispatcher", self._claim_step), stop, wake, self._clock, pulse)
             await self._drain(grace_seconds)
         finally:
             renewing.cancel()
@@ -128,13 +129,14 @@ class Dispatcher:
         busy = Counter(held.work.kind for held in self._in_hand.values())
         return [kind for kind, limit in self._options.per_kind.items() if busy[kind] >= limit]
 
-    async def _start_some(self) -> int:
+    async def _claim_step(self) -> float:
+        """Start what there are hands for; an answer that frees a hand wakes the loop."""
         works = await self.claim()
         for work in works:
             held = _InHand(work, asyncio.Event())
             self._in_hand[work.run_id] = held
             held.task = asyncio.create_task(self._carry(held), name="launch")
-        return len(works)
+        return 0 if works else 1.0
 
     async def _carry(self, held: _InHand) -> Outcome:
         outcome = await self._deliver(held.work, held.cancelled)
@@ -186,6 +188,8 @@ class Dispatcher:
             await self._settle_patiently(answers)
             for work, _ in answers:
                 self._in_hand.pop(work.run_id, None)
+            if self._wake is not None:
+                self._wake.set()
 
     async def _settle_patiently(self, answers: Sequence[tuple[Work, Outcome]]) -> None:
         """An answer is worth keeping while its lease lives: the database may come back in time."""
@@ -235,19 +239,3 @@ class Dispatcher:
         left = [held.work for held in self._in_hand.values()]
         if left:
             await asyncio.to_thread(self._database.write, lambda connection: runs.release_leases(connection, left))
-
-
-READY = "horarium_ready"
-DUE = "horarium_due"
-
-
-async def _either(*events: asyncio.Event, seconds: float) -> None:
-    waiting = [asyncio.create_task(event.wait()) for event in events]
-    try:
-        await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in waiting:
-            task.cancel()
-
-
-Notify = Callable[[], None]

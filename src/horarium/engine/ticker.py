@@ -17,6 +17,7 @@ from horarium.decision.tick import MAX_CATCHUP_PER_TICK, Moment
 from horarium.engine.batch import Tick, decide_claims
 from horarium.instant import SECOND, Instant
 from horarium.store import due, leases, park
+from horarium.store.channels import READY
 from horarium.store.database import Database
 from horarium.store.due import Plannings
 from horarium.store.errors import Conflict, DataError
@@ -45,8 +46,8 @@ class Ticker:
 
     def step(self) -> Tick:
         """Claim and decide one batch; `more` asks for another step at once."""
+        self.beat()
         now = self._clock.now()
-        self._beat(now)
         claimed: list[bytes] = []
 
         def tick(connection: Connection) -> Tick:
@@ -68,7 +69,10 @@ class Ticker:
         if not claims:
             return Tick()
         moment = Moment(now, self._alive_since, self._options.max_catchup_per_tick)
-        return decide_claims(connection, self._known, claims, moment)
+        tick = decide_claims(connection, self._known, claims, moment)
+        if any(decided.entry.runs for decided in tick.decided):
+            self._database.notify(connection, READY)
+        return tick
 
     def _halve(self, uids: Sequence[bytes], now: Instant, wrong: Exception) -> Tick:
         """Find the row that the database refuses; the others are decided on the way."""
@@ -96,8 +100,9 @@ class Ticker:
     def _park(self, connection: Connection, uid: bytes, wrong: Exception, now: Instant) -> None:
         park.park(connection, uid, error=str(wrong), error_class=type(wrong).__name__, now=now)
 
-    def _beat(self, now: Instant) -> None:
+    def beat(self) -> None:
         """Say that a ticker is here, and learn since when there has been one without a break."""
+        now = self._clock.now()
         if self._beat_at is not None and 0 <= now - self._beat_at < BEAT_SECONDS * SECOND:
             return
 

@@ -1,7 +1,8 @@
 """Runs as commands of this machine: only those that the operator has configured by name, never through a shell.
 
-The action names a command; it cannot write one. Inputs arrive on standard input as JSON and never on the
-command line, so there is nothing to quote and nothing to inject. Standard output is the result.
+The action names a command; it cannot write one. Inputs arrive on standard input as JSON, so there is nothing
+to quote and nothing to inject; where the operator allows arguments, an array of texts is also appended to the
+command line, each as one argument. Standard output is the result.
 
 The process starts in a group of its own, and the group is ended at the deadline and on cancel: SIGTERM,
 then SIGKILL. Its environment holds `HORARIUM_*`, what the operator gave and a few harmless variables;
@@ -16,10 +17,10 @@ import asyncio
 import errno
 import os
 import signal
-from asyncio.subprocess import PIPE, Process
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from subprocess import PIPE
 from typing import assert_never
 
 from horarium.clock import Clock
@@ -40,16 +41,16 @@ from horarium.launchers.launcher import (
 from horarium.launchers.payload import MAX_RESULT_BYTES, clean_text, read
 from horarium.launchers.preflight import Cleared, preflight
 from horarium.policy.retry import RetryCause
+from horarium.schedule.definition import Json
+from horarium.schedule.read_action import MAX_COMMAND_ARGUMENTS
 
 TERMINATE_GRACE_SECONDS = 5.0
 KEPT_STDERR_BYTES = 4_096
-MAX_ARGUMENTS = 100
 _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR")
 # Out of processes, memory or file handles: nothing started, and a later try may.
 _PASSING = frozenset({errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
 # How long the pipes of a command that has ended are read while a process it left behind holds them open.
 _LINGER_SECONDS = 1.0
-_CHUNK = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,24 +71,35 @@ class CommandSpec:
             raise ValueError("timeout_seconds must be greater than 0")
 
 
-@dataclass(slots=True)
-class _Output:
-    """The beginning of standard output and the end of standard error."""
+class _Conversation(asyncio.SubprocessProtocol):
+    """Keeps the beginning of standard output and the end of standard error; the rest is read and dropped.
 
-    stdout: bytearray = field(default_factory=bytearray)
-    stderr: bytearray = field(default_factory=bytearray)
-    cut: bool = False
+    Not asyncio's `Process`: its `wait` goes on while anybody, such as a child left behind, holds a pipe open.
+    """
 
-    async def read_stdout(self, stream: asyncio.StreamReader) -> None:
-        """What is beyond the limit is read and dropped: a full pipe would stop the command."""
-        while chunk := await stream.read(_CHUNK):
+    def __init__(self) -> None:
+        self.stdout = bytearray()
+        self.stderr = bytearray()
+        self.cut = False
+        self.exited = asyncio.Event()
+        self.silent = asyncio.Event()
+        self._talking = {1, 2}
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        if fd == 1:
             room = MAX_RESULT_BYTES - len(self.stdout)
-            self.stdout += chunk[:room]
-            self.cut = self.cut or len(chunk) > room
+            self.stdout += data[:room]
+            self.cut = self.cut or len(data) > room
+        else:
+            self.stderr = (self.stderr + data)[-KEPT_STDERR_BYTES:]
 
-    async def read_stderr(self, stream: asyncio.StreamReader) -> None:
-        while chunk := await stream.read(_CHUNK):
-            self.stderr = (self.stderr + chunk)[-KEPT_STDERR_BYTES:]
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        self._talking.discard(fd)
+        if not self._talking:
+            self.silent.set()
+
+    def process_exited(self) -> None:
+        self.exited.set()
 
 
 class CommandLauncher(Launcher):
@@ -116,7 +128,7 @@ class CommandLauncher(Launcher):
         spec = self._commands.get(name) if isinstance(name, str) else None
         if spec is None:
             return Refused(f"no command is configured under the name {clean_text(repr(name), 200)}")
-        argv = _argv(spec, request.action.target.get("arguments"))
+        argv = _argv(spec, request.inputs)
         if isinstance(argv, Refused):
             return argv
         seconds = min(cleared.seconds_left, spec.timeout_seconds or cleared.seconds_left)
@@ -124,8 +136,8 @@ class CommandLauncher(Launcher):
             self._run(argv, spec, request, cleared.inputs),
             seconds=seconds,
             cancelled=request.cancelled,
-            # Ending the group takes the grace at most; SIGKILL and the pipes need a moment more.
-            grace_seconds=self._grace + 3 * _LINGER_SECONDS,
+            # Ending the group takes the grace at most; SIGKILL needs a moment more.
+            grace_seconds=self._grace + _LINGER_SECONDS,
         )
         match end:
             case Ended(outcome):
@@ -139,7 +151,8 @@ class CommandLauncher(Launcher):
 
     async def _run(self, argv: list[str], spec: CommandSpec, request: LaunchRequest, inputs: bytes) -> Outcome:
         try:
-            process = await asyncio.create_subprocess_exec(
+            process, talk = await asyncio.get_running_loop().subprocess_exec(
+                _Conversation,
                 *argv,
                 stdin=PIPE,
                 stdout=PIPE,
@@ -153,21 +166,24 @@ class CommandLauncher(Launcher):
             return Unreachable(text) if wrong.errno in _PASSING else Refused(text)
         except ValueError as wrong:  # NUL or half a surrogate pair in an argument
             return Refused(f"the command cannot be started: {clean_text(str(wrong), 200)}")
-        output = _Output()
-        await _converse(process, output, inputs, self._grace)
-        return _outcome(process.returncode, output)
+        try:
+            _feed(process, inputs)
+            await talk.exited.wait()
+            await _hear_out(process.get_pid(), talk)
+        except asyncio.CancelledError:
+            await _end_group(process.get_pid(), talk, self._grace)
+            raise
+        finally:
+            process.close()
+        return _outcome(process.get_returncode(), talk)
 
 
-def _argv(spec: CommandSpec, arguments: object) -> list[str] | Refused:
-    if arguments is None or arguments == [] or arguments == ():
+def _argv(spec: CommandSpec, inputs: Json) -> list[str] | Refused:
+    if not spec.allow_arguments or not isinstance(inputs, list | tuple):
         return list(spec.argv)
-    if not spec.allow_arguments:
-        return Refused("this command takes no arguments; its configuration does not allow them")
-    if not isinstance(arguments, list | tuple) or len(arguments) > MAX_ARGUMENTS:
-        return Refused(f"arguments must be an array of at most {MAX_ARGUMENTS} texts")
-    if not all(isinstance(each, str) for each in arguments):
-        return Refused("arguments must be texts")
-    return [*spec.argv, *arguments]
+    if len(inputs) > MAX_COMMAND_ARGUMENTS or not all(isinstance(each, str) for each in inputs):
+        return Refused(f"the arguments of a command are at most {MAX_COMMAND_ARGUMENTS} texts")
+    return [*spec.argv, *inputs]
 
 
 def _environment(spec: CommandSpec, request: LaunchRequest) -> dict[str, str]:
@@ -189,58 +205,40 @@ def _environment(spec: CommandSpec, request: LaunchRequest) -> dict[str, str]:
     return {**{name: os.environ[name] for name in _INHERITED if name in os.environ}, **spec.env, **given}
 
 
-async def _converse(process: Process, output: _Output, inputs: bytes, grace_seconds: float) -> None:
-    """Feeds and reads until the command has ended; when it is cut short, the whole group ends first."""
-    assert process.stdin is not None
-    assert process.stdout is not None
-    assert process.stderr is not None
-    talk = [
-        asyncio.ensure_future(output.read_stdout(process.stdout)),
-        asyncio.ensure_future(output.read_stderr(process.stderr)),
-        asyncio.ensure_future(_feed(process.stdin, inputs)),
-    ]
-    try:
-        await process.wait()
-    except asyncio.CancelledError:
-        await _end_group(process, grace_seconds)
-        raise
-    finally:
-        # The readers go on to the end of the pipes: an unread pipe keeps its transport open.
-        _, left = await asyncio.wait(talk, timeout=_LINGER_SECONDS)
-        if left:
-            _signal_group(process, signal.SIGKILL)
-            await asyncio.wait(left, timeout=_LINGER_SECONDS)
-        for each in talk:
-            each.cancel()
-        await asyncio.gather(*talk, return_exceptions=True)
-
-
-async def _feed(stdin: asyncio.StreamWriter, inputs: bytes) -> None:
-    # A command need not read its input; a closed pipe is no failure.
-    with suppress(BrokenPipeError, ConnectionResetError):
-        stdin.write(inputs)
-        await stdin.drain()
+def _feed(process: asyncio.SubprocessTransport, inputs: bytes) -> None:
+    """Buffered by the transport; a command that does not read its input breaks the pipe, which is no failure."""
+    stdin = process.get_pipe_transport(0)
+    assert isinstance(stdin, asyncio.WriteTransport)
+    stdin.write(inputs)
     stdin.close()
 
 
-async def _end_group(process: Process, grace_seconds: float) -> None:
-    _signal_group(process, signal.SIGTERM)
+async def _hear_out(group: int, talk: _Conversation) -> None:
+    """What the command wrote last may still be in the pipes; what it left running there may not stay."""
+    try:
+        await asyncio.wait_for(talk.silent.wait(), _LINGER_SECONDS)
+    except TimeoutError:
+        _signal_group(group, signal.SIGKILL)
+
+
+async def _end_group(group: int, talk: _Conversation, grace_seconds: float) -> None:
+    _signal_group(group, signal.SIGTERM)
     with suppress(TimeoutError):
-        await asyncio.wait_for(process.wait(), grace_seconds)
+        await asyncio.wait_for(talk.exited.wait(), grace_seconds)
     # Also after a polite end: children of the command may have ignored the first signal.
-    _signal_group(process, signal.SIGKILL)
-    await process.wait()
+    _signal_group(group, signal.SIGKILL)
+    await talk.exited.wait()
 
 
-def _signal_group(process: Process, number: signal.Signals) -> None:
+def _signal_group(group: int, number: signal.Signals) -> None:
     with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, number)
+        os.killpg(group, number)
 
 
-def _outcome(code: int | None, output: _Output) -> Outcome:
-    result = read(bytes(output.stdout), cut=output.cut)
+def _outcome(code: int | None, talk: _Conversation) -> Outcome:
+    result = read(bytes(talk.stdout), cut=talk.cut)
     if code == 0:
         return Finished(result)
     how = f"was killed by signal {-code}" if code is not None and code < 0 else f"ended with exit code {code}"
-    said = clean_text(output.stderr.decode("utf-8", "replace").strip(), tail=True)
+    said = clean_text(talk.stderr.decode("utf-8", "replace").strip(), tail=True)
     return RunFailed(f"the command {how}: {said}".removesuffix(": "), RetryCause.PROVIDER_ERROR, result)

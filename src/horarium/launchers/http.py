@@ -37,17 +37,15 @@ from horarium.launchers.payload import NotJson, clean_text, encode
 from horarium.launchers.preflight import Cleared, preflight
 from horarium.launchers.ssrf import Guard
 from horarium.launchers.transport import TargetForbidden, guarded_client
+from horarium.schedule.read_action import MAX_HEADER_VALUE, MAX_URL, METHODS
 
-MAX_URL = 2_048
 WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
-METHODS = WITH_BODY | {"GET", "DELETE"}
 
 _OURS = frozenset(
     {
         "accept-encoding",
         "connection",
         "content-length",
-        "content-type",
         "host",
         "idempotency-key",
         "te",
@@ -61,8 +59,8 @@ _OURS = frozenset(
     }
 )
 # RFC 9110 sections 5.1 and 5.5; control characters in a value would start a header of their own.
-_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}", re.ASCII)
-_HEADER_VALUE = re.compile(r"[\x20-\x7e\t]{0,4096}", re.ASCII)
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}", re.ASCII)
+_HEADER_VALUE = re.compile(r"[\x20-\x7e\t]*", re.ASCII)
 _TIDY_SECONDS = 1.0
 
 
@@ -160,10 +158,11 @@ class HttpLauncher(Launcher):
     def _headers(self, request: LaunchRequest, body: bytes) -> dict[str, str]:
         target = request.action.target
         return {
+            # The one header of ours that an action may change: some receivers know `application/json` only.
+            **({"content-type": STRUCTURED} if body else binary_headers(request, self._source)),
             **_user_headers(target.get("headers")),
             "accept-encoding": "identity",
             "idempotency-key": header_text(request.key),
-            **({"content-type": STRUCTURED} if body else binary_headers(request, self._source)),
             **({"traceparent": request.traceparent} if request.traceparent is not None else {}),
             **self._signature(request, target.get("secret"), body),
         }
@@ -201,7 +200,7 @@ def _method(value: object) -> str:
     method = "POST" if value is None else value
     if not isinstance(method, str) or method.upper() not in METHODS:
         shown = clean_text(repr(method), 100)
-        raise _BadAction(f"method must be one of {', '.join(sorted(METHODS))}, not {shown}")
+        raise _BadAction(f"method must be one of {', '.join(METHODS)}, not {shown}")
     return method.upper()
 
 
@@ -216,6 +215,8 @@ def _url(value: object) -> httpx.URL:
         raise _BadAction(f"url: only http and https are launched, not {clean_text(url.scheme, 50)!r}")
     if not url.host:
         raise _BadAction("url: it names no host")
+    if url.port is not None and not 0 < url.port < 65_536:
+        raise _BadAction(f"url: {url.port} is no port")
     if url.userinfo:
         raise _BadAction("url: credentials do not belong there; name a secret or give a header")
     return url
@@ -232,8 +233,8 @@ def _user_headers(value: object) -> dict[str, str]:
             raise _BadAction(f"headers: {clean_text(repr(name), 100)} is no header name")
         if name.lower() in _OURS or name.lower().startswith("ce-"):
             raise _BadAction(f"headers: {name} is written by the launcher itself")
-        if not isinstance(text, str) or not _HEADER_VALUE.fullmatch(text):
-            raise _BadAction(f"headers: the value of {name} must be printable ASCII of at most 4,096 characters")
+        if not isinstance(text, str) or len(text) > MAX_HEADER_VALUE or not _HEADER_VALUE.fullmatch(text):
+            raise _BadAction(f"headers: {name} must be printable ASCII of at most {MAX_HEADER_VALUE} characters")
         found[name.lower()] = text
     return found
 

@@ -19,6 +19,7 @@ KEPT_OF_A_CUT_RESULT = 65_536
 MAX_ERROR_CHARACTERS = 4_000
 # orjson writes at most 254 levels; the envelope round a value takes a few of them.
 MAX_DEPTH = 200
+MAX_VALUES = 1_000_000
 _INT_MIN, _INT_MAX = -(2**63), 2**64 - 1
 
 
@@ -39,17 +40,28 @@ def encode(value: object, *, limit: int = MAX_INPUT_BYTES) -> bytes:
 
 
 def _plain(value: object) -> object:
-    """orjson writes dict and its subclasses only; frozen definitions hold read-only mappings too."""
-    if isinstance(value, Mapping):
-        return dict(value)
-    raise TypeError(f"holds a {type(value).__name__}, which JSON cannot say")
+    """orjson knows tuple and float by their exact classes and no mapping but dict; their kin are JSON too."""
+    match value:
+        case Mapping():
+            return dict(value)
+        case tuple():
+            return list(value)
+        case float():
+            return float(value)
+        case _:
+            raise TypeError(f"holds a {type(value).__name__}, which JSON cannot say")
 
 
 def check(value: object) -> None:
     """orjson alone would turn NaN into null and objects of many classes into text; both would be silent."""
     waiting: list[tuple[object, int]] = [(value, 1)]
+    seen = 0
     while waiting:
         item, depth = waiting.pop()
+        seen += 1
+        if seen > MAX_VALUES:
+            # Small documents can be vast: thirty lists, each of which holds the one before it twice.
+            raise NotJson(f"has more than {MAX_VALUES} values")
         if depth > MAX_DEPTH:
             raise NotJson(f"is nested more than {MAX_DEPTH} deep")
         if isinstance(item, Mapping):

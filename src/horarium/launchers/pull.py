@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from horarium.clock import Clock
-from horarium.launchers.launcher import Accepted, Launcher, LaunchRequest, Outcome, Refused
+from horarium.launchers.launcher import Accepted, Launcher, LaunchRequest, Outcome
 from horarium.launchers.preflight import Cleared, preflight
 
 DEFAULT_QUEUE = "default"
-MAX_QUEUE_NAME = 255
 
 
 class PullLauncher(Launcher):
@@ -28,10 +27,7 @@ class PullLauncher(Launcher):
         cleared = preflight(request, self._clock)
         if not isinstance(cleared, Cleared):
             return cleared
-        queue = request.action.queue or request.action.target.get("task_queue") or DEFAULT_QUEUE
-        if not isinstance(queue, str) or len(queue) > MAX_QUEUE_NAME:
-            return Refused(f"task_queue must be a text of at most {MAX_QUEUE_NAME} characters")
-        return Accepted(reference=queue, queued=True)
+        return Accepted(reference=request.action.queue or DEFAULT_QUEUE, queued=True)
 
     async def launch_many(self, requests: Sequence[LaunchRequest]) -> Sequence[Outcome]:
         return [await self.launch(request) for request in requests]

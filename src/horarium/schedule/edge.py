@@ -77,8 +77,6 @@ class _Walk:
                 self._key(key)
             self.look(item)
             self._path.pop()
-            if self._problems.full:
-                break
 
     def _key(self, key: object) -> None:
         if not isinstance(key, str):
@@ -106,6 +104,8 @@ class _Walk:
 
     def _problem(self, text: str) -> None:
         self._problems.add(".".join(str(key) if isinstance(key, int) else shown_key(key) for key in self._path), text)
+        if self._problems.full:
+            raise _TooMuch("has more problems than are listed")
 
 
 def same_json(one: object, other: object) -> bool:

@@ -1,7 +1,8 @@
 """How a batch of decisions becomes rows: three set-based statements in the transaction of the claim.
 
-One UPDATE of positions, one INSERT of runs, one INSERT of history. On PostgreSQL they are a single
-statement over arrays, so a batch of any size is one round trip; on SQLite each is an `executemany`.
+One UPDATE of positions, then the new rows of runs and history. SQLite gets each as an `executemany`.
+PostgreSQL gets the update as columns in JSON, and the rows by binary COPY: of the ways to hand five
+hundred rows to it these cost the least (ten times less than arrays as the driver writes them).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from horarium.instant import Instant
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
 from horarium.schedule.run import Origin
+from horarium.store.postgres import copy_rows
 
 MILLIONTHS = 1_000_000
 
@@ -112,12 +114,10 @@ def write(connection: Connection, pages: Sequence[Page], *, now: Instant, origin
         if history_rows:
             connection.exec_driver_sql(_HISTORY_SQLITE, history_rows)
     else:
-        columns = [
-            *_columns(position_rows, len(_POSITION)),
-            *_columns(run_rows, len(_RUN)),
-            *_columns(history_rows, len(_HISTORY)),
-        ]
-        connection.exec_driver_sql(_WRITE_POSTGRES, tuple(columns))
+        columns = zip(*position_rows, strict=True)
+        connection.exec_driver_sql(_UPDATE_POSTGRES, tuple(encode([*map(_plain_bytes, each)]) for each in columns))
+        copy_rows(connection, _COPY_RUNS, [*_RUN.values(), *_CONSTANT_KINDS], run_rows, _CONSTANT_VALUES)
+        copy_rows(connection, _COPY_HISTORY, [*_HISTORY.values()], history_rows)
     _mark_deleted(connection, pages, now)
 
 
@@ -202,8 +202,8 @@ def _history_row(page: Page, event: NewEvent, now: Instant) -> tuple[Any, ...]:
     )
 
 
-def _columns(rows: Sequence[tuple[Any, ...]], width: int) -> list[list[Any]]:
-    return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in range(width)]
+def _plain_bytes(value: object) -> object:
+    return value.hex() if isinstance(value, bytes) else value
 
 
 def _mark_deleted(connection: Connection, pages: Iterable[Page], now: Instant) -> None:
@@ -225,8 +225,8 @@ def _names(columns: Mapping[str, str]) -> str:
     return ", ".join(columns)
 
 
-def _unnest(columns: Mapping[str, str]) -> str:
-    return "unnest(" + ", ".join(f"%s::{kind}[]" for kind in columns.values()) + f") AS new ({_names(columns)})"
+def _from_text(number: int, kind: str) -> str:
+    return f"decode(c{number}, 'hex')" if kind == "bytea" else f"c{number}::{kind}"
 
 
 _SET = [name for name in _POSITION if name != "schedule_uid"]
@@ -237,13 +237,16 @@ _RUNS_SQLITE = (
 )
 _HISTORY_SQLITE = f"INSERT INTO history ({_names(_HISTORY)}) VALUES ({', '.join('?' * len(_HISTORY))})"
 
-_WRITE_POSTGRES = f"""
-WITH moved AS (
-  UPDATE positions SET {", ".join(f"{name} = new.{name}" for name in _SET)}
-  FROM {_unnest(_POSITION)} WHERE positions.schedule_uid = new.schedule_uid
-), born AS (
-  INSERT INTO runs ({_names(_RUN)}, {", ".join(_RUN_CONSTANTS)})
-  SELECT {_names(_RUN)}, {", ".join(map(str, _RUN_CONSTANTS.values()))} FROM {_unnest(_RUN)}
-)
-INSERT INTO history ({_names(_HISTORY)}) SELECT {_names(_HISTORY)} FROM {_unnest(_HISTORY)}
+_CONSTANT_KINDS = ["int4", "int4", "int4", "int8", "int8", "int8", "int4"]
+_CONSTANT_VALUES = tuple(_RUN_CONSTANTS.values())
+_COPY_RUNS = f"COPY runs ({_names(_RUN)}, {', '.join(_RUN_CONSTANTS)}) FROM STDIN (FORMAT BINARY)"
+_COPY_HISTORY = f"COPY history ({_names(_HISTORY)}) FROM STDIN (FORMAT BINARY)"
+_UPDATE_POSTGRES = f"""
+UPDATE positions SET {", ".join(f"{name} = new.{name}" for name in _SET)}
+FROM (
+  SELECT {", ".join(f"{_from_text(i, kind)} AS {name}" for i, (name, kind) in enumerate(_POSITION.items()))}
+  FROM ROWS FROM ({", ".join(["json_array_elements_text(%s::json)"] * len(_POSITION))})
+    AS columns ({", ".join(f"c{i}" for i in range(len(_POSITION)))})
+) AS new
+WHERE positions.schedule_uid = new.schedule_uid
 """

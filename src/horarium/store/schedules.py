@@ -7,11 +7,12 @@ never interleave. On SQLite the write transaction is that lock.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from hashlib import blake2b
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Row, Select, delete, insert, select, update
+import sqlalchemy as sa
+from sqlalchemy import Connection
 from sqlalchemy.dialects import postgresql, sqlite
 
 from horarium.decision.ledger import Counts
@@ -123,29 +124,9 @@ class RevisionRow:
     created_at: Instant
 
 
-@dataclass(frozen=True, slots=True)
-class Cursor:
-    """Where a page ended."""
-
-    created_at: Instant
-    schedule_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """None = any. A schedule must have all the `attributes`."""
-
-    statuses: Collection[Status] | None = None
-    workflow: str | None = None
-    owner: str | None = None
-    source: str | None = None
-    id_prefix: str | None = None
-    attributes: Collection[Attribute] = field(default=())
-    include_deleted: bool = False
-
-
-_PLACES = {column.name: column for table in (positions, schedules) for column in table.columns}
-_ROW = [_PLACES[each.name] for each in fields(ScheduleRow)]
+# The positions' columns win: they are the ones that the lock protects.
+_PLACES = {column.name: column for table in (schedules, positions) for column in table.columns}
+ROW = [_PLACES[each.name] for each in fields(ScheduleRow)]
 _CHANGEABLE = frozenset(column.name for column in positions.columns) - {"schedule_uid", "namespace", "schedule_id"}
 
 
@@ -154,13 +135,98 @@ def planning_hash(text: str) -> bytes:
     return blake2b(text.encode(), digest_size=16).digest()
 
 
+# ── reading ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def select_rows() -> sa.Select[Any]:
+    return sa.select(*ROW).join_from(schedules, positions, schedules.c.schedule_uid == positions.c.schedule_uid)
+
+
+def to_row(values: sa.Row[Any]) -> ScheduleRow:
+    named = values._asdict()
+    return ScheduleRow(**(named | {"status": Status(named["status"])}))
+
+
+def find(connection: Connection, namespace: str, schedule_id: str, *, lock: bool = False) -> ScheduleRow | None:
+    """The live schedule of that id."""
+    live = (
+        schedules.c.namespace == namespace,
+        schedules.c.schedule_id == schedule_id,
+        schedules.c.deleted_at.is_(None),
+    )
+    if not lock:
+        return _one(connection, *live)
+    # While we wait for the lock the schedule may be deleted, and even be made anew: then look again.
+    while (uid := connection.execute(sa.select(schedules.c.schedule_uid).where(*live)).scalar()) is not None:
+        _lock(connection, uid)
+        found = _one(connection, *live, schedules.c.schedule_uid == uid)
+        if found is not None:
+            return found
+    return None
+
+
+def find_by_uid(connection: Connection, namespace: str, uid: bytes, *, lock: bool = False) -> ScheduleRow | None:
+    """Deleted ones too."""
+    if lock:
+        _lock(connection, uid)
+    return _one(connection, schedules.c.namespace == namespace, schedules.c.schedule_uid == uid)
+
+
+def find_newest(connection: Connection, namespace: str, schedule_id: str) -> ScheduleRow | None:
+    """The last schedule that had this id, live or deleted: the one that the id's history is about."""
+    newest = (
+        sa.select(schedules.c.schedule_uid)
+        .where(schedules.c.namespace == namespace, schedules.c.schedule_id == schedule_id)
+        .order_by(schedules.c.deleted_at.is_(None).desc(), schedules.c.schedule_uid.desc())
+        .limit(1)
+    )
+    return _one(connection, schedules.c.schedule_uid == newest.scalar_subquery())
+
+
+def find_revision(connection: Connection, uid: bytes, revision: int) -> RevisionRow | None:
+    found = connection.execute(_revisions(uid).where(schedule_revisions.c.revision == revision)).one_or_none()
+    return None if found is None else _to_revision(found)
+
+
+def all_revisions(connection: Connection, uid: bytes) -> list[RevisionRow]:
+    """Oldest first."""
+    return [_to_revision(row) for row in connection.execute(_revisions(uid).order_by(schedule_revisions.c.revision))]
+
+
+def planning_text(connection: Connection, planning: bytes) -> str | None:
+    statement = sa.select(plannings.c.text).where(plannings.c.planning == planning)
+    return connection.execute(statement).scalar_one_or_none()
+
+
+def _one(connection: Connection, *conditions: sa.ColumnElement[bool]) -> ScheduleRow | None:
+    found = connection.execute(select_rows().where(*conditions)).one_or_none()
+    return None if found is None else to_row(found)
+
+
+def _lock(connection: Connection, uid: bytes) -> None:
+    """A statement of its own: what is read next must be read after the wait, not before it."""
+    if connection.dialect.name == "postgresql":
+        statement = sa.select(positions.c.schedule_uid).where(positions.c.schedule_uid == uid)
+        connection.execute(statement.with_for_update())
+
+
+def _revisions(uid: bytes) -> sa.Select[Any]:
+    columns = [schedule_revisions.c[each.name] for each in fields(RevisionRow)]
+    return sa.select(*columns).where(schedule_revisions.c.schedule_uid == uid)
+
+
+def _to_revision(values: sa.Row[Any]) -> RevisionRow:
+    named = values._asdict()
+    return RevisionRow(**(named | {"document": from_text(named["document"])}))
+
+
 # ── writing ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def insert_schedule(connection: Connection, new: NewSchedule, *, now: Instant) -> None:
+def insert(connection: Connection, new: NewSchedule, *, now: Instant) -> None:
     """Raises Conflict(`schedules_live_id`) if the id is taken by a schedule that is not deleted."""
     connection.execute(
-        insert(schedules).values(
+        sa.insert(schedules).values(
             schedule_uid=new.schedule_uid,
             namespace=new.namespace,
             schedule_id=new.schedule_id,
@@ -175,11 +241,9 @@ def insert_schedule(connection: Connection, new: NewSchedule, *, now: Instant) -
         )
     )
     planning = _add_revision_row(connection, new.schedule_uid, 1, new.revision, now)
-    zeros = dict.fromkeys(
-        ("active", "held", "fires_count", "failures_count", "failures_in_a_row", "skipped_count"), 0
-    )
+    zeros = dict.fromkeys(("active", "held", "fires_count", "failures_count", "failures_in_a_row", "skipped_count"), 0)
     connection.execute(
-        insert(positions).values(
+        sa.insert(positions).values(
             schedule_uid=new.schedule_uid,
             namespace=new.namespace,
             schedule_id=new.schedule_id,
@@ -212,7 +276,7 @@ def add_revision(
     )
     planning = _add_revision_row(connection, row.schedule_uid, number, revision, now)
     connection.execute(
-        update(positions)
+        sa.update(positions)
         .where(positions.c.schedule_uid == row.schedule_uid)
         .values(revision=number, planning=planning, generation=revision.generation)
     )
@@ -230,7 +294,7 @@ def save_position(
         raise ValueError(f"a position has no {', '.join(sorted(unknown))} to change")
     _advance(connection, uid, expected_version, updated_at=now)
     if changes:
-        connection.execute(update(positions).where(positions.c.schedule_uid == uid).values(**changes))
+        connection.execute(sa.update(positions).where(positions.c.schedule_uid == uid).values(_plain(changes)))
     return expected_version + 1
 
 
@@ -238,16 +302,16 @@ def mark_deleted(connection: Connection, row: ScheduleRow, *, now: Instant) -> N
     """The id is free again; history, revisions and runs stay."""
     _advance(connection, row.schedule_uid, row.version, deleted_at=now, updated_at=now)
     connection.execute(
-        update(positions)
+        sa.update(positions)
         .where(positions.c.schedule_uid == row.schedule_uid)
-        .values(status=Status.DELETED, next_due=None)
+        .values(status=Status.DELETED.value, next_due=None)
     )
     _remove_attributes(connection, row.schedule_uid)
 
 
 def _advance(connection: Connection, uid: bytes, expected_version: int, **values: Any) -> None:
     moved = connection.execute(
-        update(schedules)
+        sa.update(schedules)
         .where(schedules.c.schedule_uid == uid, schedules.c.version == expected_version)
         .values(version=expected_version + 1, **values)
     )
@@ -262,7 +326,7 @@ def _add_revision_row(connection: Connection, uid: bytes, number: int, revision:
         dialect.insert(plannings).values(planning=planning, text=revision.planning).on_conflict_do_nothing()
     )
     connection.execute(
-        insert(schedule_revisions).values(
+        sa.insert(schedule_revisions).values(
             schedule_uid=uid,
             revision=number,
             generation=revision.generation,
@@ -280,12 +344,17 @@ def _add_attributes(connection: Connection, uid: bytes, namespace: str, attribut
         for each in sorted(attributes)
     ]
     if rows:
-        connection.execute(insert(schedule_attributes), rows)
+        connection.execute(sa.insert(schedule_attributes), rows)
 
 
 def _remove_attributes(connection: Connection, uid: bytes) -> None:
-    connection.execute(delete(schedule_attributes).where(schedule_attributes.c.schedule_uid == uid))
+    connection.execute(sa.delete(schedule_attributes).where(schedule_attributes.c.schedule_uid == uid))
 
 
 def _position_values(position: Position) -> dict[str, Any]:
-    return {each.name: getattr(position, each.name) for each in fields(Position)}
+    return _plain({each.name: getattr(position, each.name) for each in fields(Position)})
+
+
+def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Drivers differ in what they make of an enum."""
+    return {name: value.value if isinstance(value, Status) else value for name, value in values.items()}

@@ -621,3 +621,9 @@ def test_numbers_with_an_effect_are_not_warned_about() -> None:
         "concurrency_limit": 2,
     }
     assert parse(document).warnings == ()
+
+
+def test_calendars_may_carry_a_zone_and_are_listed_once() -> None:
+    names = ["holidays:US@America/New_York", "weekends-only", "holidays:TR", "weekends-only"]
+    document = {"cron_expr": "0 2 * * *", "prompt": "x", "calendars": names}
+    assert parse(document).definition.calendars == tuple(names[:3])

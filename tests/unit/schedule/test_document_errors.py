@@ -35,6 +35,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "scheduleId": ({"scheduleId": "", "cron_expr": "0 2 * * *", "prompt": "x"}, "is not an id"),
     "namespace": (GOOD | {"namespace": 5}, "is not an id"),
     "name": (GOOD | {"name": "n" * 256}, "at most 255"),
+    "description": (GOOD | {"description": 5}, "must be text"),
     "notes": (GOOD | {"notes": "n" * 1_001}, "at most 1000"),
     "source": (GOOD | {"source": "git"}, "template, runtime"),
     "owner": (GOOD | {"owner": " x"}, "blanks"),
@@ -218,6 +219,15 @@ def test_a_field_of_another_kind_is_refused(action: dict[str, Any], path: str) -
     errors = errors_of(with_action(**action))
     assert list(errors) == [path]
     assert "belongs to an action of kind" in errors[path][0]
+
+
+def test_a_name_is_one_line() -> None:
+    assert "control character" in errors_of(GOOD | {"name": "a\nb"})["name"][0]
+
+
+def test_headers_are_bounded() -> None:
+    headers = {f"x-{n}": "a" for n in range(101)}
+    assert "101 headers" in errors_of(with_action(url="http://a", headers=headers))["action.headers"][0]
 
 
 def test_fields_of_two_kinds_without_a_kind_are_refused_by_name() -> None:

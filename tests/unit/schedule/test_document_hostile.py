@@ -68,7 +68,7 @@ BOUNDS: dict[str, tuple[Callable[[], object], str]] = {
     "10,000 levels": (lambda: GOOD | {"inputs": nested(10_000)}, "nested deeper"),
     "65 levels": (lambda: GOOD | {"inputs": nested(64)}, "nested deeper"),
     "a circle": (circle, "nested deeper"),
-    "a wide circle": (wide_circle, "nested deeper"),
+    "a wide circle": (wide_circle, "more than"),
     "100,000 unknown fields": (lambda: {f"k{n}": n for n in range(100_000)}, "more than"),
 }
 
@@ -138,6 +138,15 @@ def test_a_long_unknown_key_is_cut_in_its_path() -> None:
 
 def test_many_unknown_fields_are_answered_in_time() -> None:
     errors_of(lambda: parse({f"schedule_idd_{n}": n for n in range(20_000)}))
+
+
+def test_many_unknown_fields_of_a_part_are_answered_in_time() -> None:
+    errors_of(lambda: parse(GOOD | {"action": {f"schedule_idd_{n}": n for n in range(15_000)}}))
+
+
+def test_many_values_that_cannot_be_kept_are_counted_to_fifty() -> None:
+    errors = errors_of(lambda: parse(GOOD | {"inputs": ["\x00"] * 15_000}))
+    assert list(errors) == [f"inputs.{n}" for n in range(50)]
 
 
 def test_many_bad_moments_are_answered_in_time() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -319,3 +320,8 @@ def test_spec_equal_asks_for_the_meaning(one: dict[str, Any], other: dict[str, A
 
     assert spec_equal(read(one), read(other)) is equal
     assert spec_equal(read(other), read(one)) is equal
+
+
+def test_a_spec_that_no_longer_compiles_has_changed() -> None:
+    renamed = replace(base(), spec=replace(base().spec, timezone="Europe/Atlantis"))
+    assert spec_equal(renamed, base()) is False

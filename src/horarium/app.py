@@ -1,0 +1,173 @@
+"""Horarium inside your program: tasks are functions, schedules stand beside them, one object runs both.
+
+    app = Horarium()
+
+    @app.schedule("0 2 * * *", timezone="Europe/Istanbul")
+    def nightly_report() -> None: ...
+
+    app.run()                      # blocks, like `horarium up`
+
+or, inside a program that has a loop of its own:
+
+    async with app:
+        ...
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Any, TypeVar, overload
+
+from fastapi import FastAPI
+
+from horarium.errors import InvalidDefinition
+from horarium.launchers.tasks import Task, TaskRegistry
+from horarium.schedule.definition import ActionKind, Source
+from horarium.serve.process import UP, run
+from horarium.serve.service import Service, open_service, put_templates
+from horarium.settings import Settings, load_settings
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_NOT_IN_AN_ID = re.compile(r"[^A-Za-z0-9._:@-]+")
+
+
+class Horarium:
+    """`settings` and keywords are the knobs of `horarium config`; environment and `horarium.toml` count too."""
+
+    def __init__(self, settings: Settings | None = None, **knobs: Any) -> None:
+        if settings is not None and knobs:
+            raise TypeError("give settings or single knobs, not both")
+        self._given = settings
+        self._knobs = knobs
+        self.tasks = TaskRegistry()
+        self._templates: dict[str, Mapping[str, Any]] = {}
+        self._open: _Open | None = None
+
+    @property
+    def settings(self) -> Settings:
+        """Read when it is first needed, so that importing a module of tasks reads no file and no environment."""
+        if self._given is None:
+            self._given = load_settings(self._knobs)
+        return self._given
+
+    @property
+    def templates(self) -> Sequence[Mapping[str, Any]]:
+        return tuple(self._templates.values())
+
+    @property
+    def service(self) -> Service:
+        """The parts of the running service."""
+        if self._open is None:
+            raise RuntimeError("the service runs only inside `async with app:`")
+        return self._open.service
+
+    @property
+    def api(self) -> FastAPI:
+        """The HTTP API of the running service, to be mounted in another application."""
+        return self.service.api
+
+    # ── declaring ────────────────────────────────────────────────────────────────────────────────
+
+    @overload
+    def task(self, function: F, /) -> F: ...
+    @overload
+    def task(self, /, *, name: str | None = None, cpu: bool = False) -> Callable[[F], F]: ...
+    def task(self, function: F | None = None, /, *, name: str | None = None, cpu: bool = False) -> Any:
+        """Schedules may call it by its name. `cpu` gives it a process of its own."""
+        register = self.tasks.task(name=name, cpu=cpu)
+        return register if function is None else register(function)
+
+    def schedule(
+        self, expr: str | None = None, *, schedule_id: str | None = None, timezone: str | None = None, **fields: Any
+    ) -> Callable[[F], F]:
+        """Call the function at these times. `fields` are those of a schedule's document.
+
+        The schedule is put in place at each start: one that has not changed is left alone, and pausing it
+        stays with whoever paused it. Its id is the function's name unless one is given.
+        """
+
+        def declare(function: F) -> F:
+            task = self.tasks.add(function, name=self._known_name(function))
+            self._declare(schedule_id or _id_of(task), task, expr, timezone, fields)
+            return function
+
+        return declare
+
+    def _known_name(self, function: Callable[..., Any]) -> str | None:
+        """A function that is a task already keeps its name."""
+        known = (self.tasks.get(name) for name in self.tasks)
+        return next((task.name for task in known if task is not None and task.function is function), None)
+
+    def _declare(
+        self, schedule_id: str, task: Task, expr: str | None, timezone: str | None, fields: Mapping[str, Any]
+    ) -> None:
+        if schedule_id in self._templates:
+            raise InvalidDefinition({"schedule_id": [f"two schedules are named {schedule_id!r}"]})
+        spec = {**fields.get("spec", {})}
+        if expr is not None:
+            spec["cron_expressions"] = [expr, *spec.get("cron_expressions", ())]
+        if timezone is not None:
+            spec["timezone"] = timezone
+        action = {"kind": ActionKind.PYTHON.value, "callable": task.name, **fields.get("action", {})}
+        rest = {name: value for name, value in fields.items() if name not in ("spec", "action")}
+        own = {"schedule_id": schedule_id, "source": Source.TEMPLATE.value, "spec": spec, "action": action}
+        self._templates[schedule_id] = {**rest, **own}
+
+    # ── running ──────────────────────────────────────────────────────────────────────────────────
+
+    def run(self) -> None:
+        """API and engine in this process, until SIGTERM or Ctrl-C."""
+        run(self.settings, UP, say=lambda line: print(line, file=sys.stderr, flush=True), application=self)
+
+    async def __aenter__(self) -> Horarium:
+        if self._open is not None:
+            raise RuntimeError("the service runs already")
+        self._open = await _Open.start(self)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        opened, self._open = self._open, None
+        if opened is not None:
+            await opened.close()
+
+
+class _Open:
+    """A service inside somebody else's loop: the engine is a task, and signals stay with their owner."""
+
+    def __init__(self, service: Service, stack: ExitStack) -> None:
+        self.service = service
+        self._stack = stack
+        self._stop = asyncio.Event()
+        self._engine = asyncio.create_task(service.engine.run(self._stop), name="horarium")
+
+    @classmethod
+    async def start(cls, app: Horarium) -> _Open:
+        stack = ExitStack()
+        try:
+            service = await asyncio.to_thread(stack.enter_context, open_service(app.settings, application=app))
+            await asyncio.to_thread(put_templates, service)
+            return cls(service, stack)
+        except BaseException:
+            stack.close()
+            raise
+
+    async def close(self) -> None:
+        self._stop.set()
+        try:
+            await self._engine
+        finally:
+            self.service.telemetry.flush()
+            await asyncio.to_thread(self._stack.close)
+
+
+def _id_of(task: Task) -> str:
+    """The function's own name: it stays when the module moves, and people recognise it."""
+    return _NOT_IN_AN_ID.sub("-", task.function.__name__).strip("-._:@")

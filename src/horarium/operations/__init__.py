@@ -1,0 +1,1 @@
+"""The desk behind every door: what can be asked of the service, each operation once."""

@@ -1,0 +1,77 @@
+"""Who asks, in which namespace, and what his role lets him do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from types import MappingProxyType
+
+from horarium.operations.errors import Forbidden
+from horarium.schedule.event import CommandContext
+
+
+class Role(StrEnum):
+    ADMIN = "admin"
+    OWNER = "owner"
+    OPERATOR = "operator"
+    VIEWER = "viewer"
+    AGENT = "agent"
+
+
+class Permission(StrEnum):
+    READ = "read"
+    WRITE = "write"  # create, change and delete what is one's own
+    OPERATE = "operate"  # pause, resume, trigger, backfill, stop, approve
+    WORK = "work"  # take runs from a queue and report on them
+    ADMINISTER = "administer"  # tokens, namespaces, what belongs to others
+
+
+_GRANTED: Mapping[Role, frozenset[Permission]] = MappingProxyType(
+    {
+        Role.ADMIN: frozenset(Permission),
+        Role.OWNER: frozenset({Permission.READ, Permission.WRITE, Permission.OPERATE, Permission.WORK}),
+        Role.OPERATOR: frozenset({Permission.READ, Permission.OPERATE}),
+        Role.VIEWER: frozenset({Permission.READ}),
+        Role.AGENT: frozenset({Permission.READ, Permission.WORK}),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """`source` is the door: api, cli, embedded …; `reason` is what he says about why."""
+
+    principal: str | None
+    role: Role
+    namespace: str = "default"
+    source: str | None = None
+    request_id: str | None = None
+    reason: str | None = None
+
+    @property
+    def is_admin(self) -> bool:
+        return self.role is Role.ADMIN
+
+    def may(self, permission: Permission) -> bool:
+        return permission in _GRANTED[self.role]
+
+    def require(self, permission: Permission) -> None:
+        if not self.may(permission):
+            raise Forbidden(f"the role {self.role} may not {permission}")
+
+    def require_owner(self, owner: str | None, what: str) -> None:
+        """Only the owner or an admin; what nobody owns is open to all who may write."""
+        if owner is not None and owner != self.principal and not self.is_admin:
+            raise Forbidden(f"only its owner or an admin may schedule or change {what}")
+
+    def because(self, reason: str | None) -> Caller:
+        return self if reason is None else replace(self, reason=reason)
+
+    def context(self) -> CommandContext:
+        return CommandContext(self.principal, self.request_id, self.source, self.reason)
+
+
+def internal(source: str, namespace: str = "default") -> Caller:
+    """The service itself, for what it does on its own behalf."""
+    return Caller(None, Role.ADMIN, namespace, source)

@@ -1,0 +1,120 @@
+"""What every operation works with: the database, the clock, the settings, and whoever counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sqlalchemy import Connection
+
+from horarium.clock import Clock
+from horarium.decision.plan import Missed
+from horarium.errors import InvalidDefinition
+from horarium.instant import Instant, to_rfc3339
+from horarium.operations.caller import Caller
+from horarium.operations.errors import PreconditionFailed, ScheduleNotFound
+from horarium.policy.catchup import parse as parse_catchup
+from horarium.policy.names import PolicyError
+from horarium.policy.overlap import parse as parse_overlap
+from horarium.schedule.document import Defaults
+from horarium.schedule.event import CommandContext, EventType, make_payload
+from horarium.schedule.planning import Planning
+from horarium.settings import Settings
+from horarium.store import history, schedules
+from horarium.store.database import Database
+from horarium.store.due import Plannings
+from horarium.store.history import NewEvent
+from horarium.store.schedules import ScheduleRow
+from horarium.telemetry.telemetry import Telemetry
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    database: Database
+    clock: Clock
+    settings: Settings
+    telemetry: Telemetry
+    known: Plannings = field(default_factory=Plannings)
+
+    def defaults(self) -> Defaults:
+        """Raises InvalidDefinition for a setting that names no policy."""
+        try:
+            return Defaults(
+                overlap_policy=parse_overlap(self.settings.default_overlap_policy, "default_overlap_policy"),
+                catchup_policy=parse_catchup(self.settings.default_catchup_policy, "default_catchup_policy"),
+                jitter_ms=self.settings.default_jitter_ms,
+                max_catchup=self.settings.default_max_catchup,
+                misfire_grace_seconds=self.settings.misfire_grace_seconds,
+            )
+        except PolicyError as wrong:
+            raise InvalidDefinition({wrong.field: [wrong.text]}) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A schedule under lock. `planning` is what could not be compiled, where it could not."""
+
+    row: ScheduleRow
+    planning: Planning | Exception
+    now: Instant
+
+    @property
+    def sound(self) -> Planning:
+        """For what makes no sense without a plan; whatever is wrong with it is raised."""
+        if isinstance(self.planning, Exception):
+            raise self.planning
+        return self.planning
+
+
+def open_schedule(
+    desk: Desk, connection: Connection, caller: Caller, schedule_id: str, *, if_version: int | None = None
+) -> Opened:
+    """Locked until the transaction ends; the clock is asked after the wait, so that history stays in order."""
+    row = schedules.find(connection, caller.namespace, schedule_id, lock=True)
+    if row is None:
+        raise ScheduleNotFound(schedule_id)
+    if if_version is not None and row.version != if_version:
+        raise PreconditionFailed(if_version, row.version)
+    planning = desk.known.load(connection, [row.planning])[row.planning]
+    return Opened(row, planning, desk.clock.now())
+
+
+class Journal:
+    """The events that one operation leaves, numbered from where the schedule's stream ends."""
+
+    def __init__(self, next_sequence: int, context: CommandContext, now: Instant) -> None:
+        self._first = next_sequence
+        self._context = context
+        self._now = now
+        self._events: list[NewEvent] = []
+
+    @property
+    def next_sequence(self) -> int:
+        return self._first + len(self._events)
+
+    def add(self, event_type: EventType, **values: object) -> None:
+        payload = make_payload(event_type, **values, command_context=self._context)
+        self._events.append(NewEvent(self.next_sequence, event_type, None, None, None, payload))
+
+    def missed(self, range_: Missed | None) -> None:
+        """Occurrences that the operation overtook; None = there were none."""
+        if range_ is None:
+            return
+        payload = make_payload(
+            EventType.MISSED,
+            first=to_rfc3339(range_.first),
+            last=to_rfc3339(range_.last),
+            count=range_.count,
+            reason=range_.reason.value,
+            command_context=self._context,
+        )
+        self._events.append(
+            NewEvent(self.next_sequence, EventType.MISSED, range_.first, range_.last, None, payload)
+        )
+
+    def write(self, connection: Connection, uid: bytes, namespace: str) -> int:
+        """The number of the next event, for the position to keep."""
+        return history.append(connection, uid, namespace, self._events, now=self._now)
+
+
+def moment(instant: Instant | None) -> str | None:
+    return None if instant is None else to_rfc3339(instant)

@@ -1,0 +1,49 @@
+"""What user code brings along: tasks that can be scheduled, and schedules that follow the code."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+from horarium.errors import InvalidDefinition
+from horarium.launchers.tasks import TaskRegistry
+
+
+@runtime_checkable
+class Application(Protocol):
+    @property
+    def tasks(self) -> TaskRegistry: ...
+    @property
+    def templates(self) -> Sequence[Mapping[str, Any]]:
+        """Documents of the schedules that are put in place at each start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bare:
+    """A service without user code."""
+
+    tasks: TaskRegistry = field(default_factory=TaskRegistry)
+    templates: Sequence[Mapping[str, Any]] = ()
+
+
+def load_application(name: str) -> Application:
+    """`module:attribute`, looked for in the working directory first, as `python -m` does."""
+    module_name, _, attribute = name.partition(":")
+    if not module_name or not attribute:
+        raise InvalidDefinition({"app": [f"{name!r} is not of the form module:attribute"]})
+    here = os.getcwd()
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        found: Any = importlib.import_module(module_name)
+    except ImportError as wrong:
+        raise InvalidDefinition({"app": [f"{module_name} cannot be imported: {wrong}"]}) from wrong
+    for part in attribute.split("."):
+        found = getattr(found, part, None)
+    if not isinstance(found, Application):
+        raise InvalidDefinition({"app": [f"{name} is no Horarium application: it has no tasks and templates"]})
+    return found

@@ -1,0 +1,174 @@
+"""How a service lives as a process: it starts, says where it is, and ends in good order when told.
+
+The first SIGTERM or SIGINT stops the claiming, lets what is in hand finish or gives it back, and ends
+with exit code 0. Whoever signals twice is in a hurry: exit code 1, at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import uvicorn
+
+from horarium.errors import HorariumError
+from horarium.serve.application import Application
+from horarium.serve.service import Service, open_service, put_templates
+from horarium.settings import Settings
+
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_BACKLOG = 2_048
+# A connection that is kept open by its client must not keep the process.
+_CLOSE_CONNECTIONS_SECONDS = 5
+
+Say = Callable[[str], None]
+
+
+class AddressTaken(HorariumError):
+    """The API cannot listen where it was told to."""
+
+    reason = "address_taken"
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Which parts of a service this process runs."""
+
+    api: bool
+    engine: bool
+
+
+UP = Parts(api=True, engine=True)
+SERVER = Parts(api=True, engine=False)
+WORKER = Parts(api=False, engine=True)
+
+
+def run(
+    settings: Settings,
+    parts: Parts,
+    *,
+    say: Say,
+    application: Application | None = None,
+    before: Callable[[Service], None] | None = None,
+) -> None:
+    """Until a signal comes. `say` is called once, when the service is ready; `before` just before it starts."""
+    # First of all: a second service on the same port must not touch the database of the first.
+    listening = listen(settings.host, settings.port) if parts.api else None
+    try:
+        with open_service(settings, application=application, migrates=parts is UP) as service:
+            put_templates(service)
+            if before is not None:
+                before(service)
+            asyncio.run(_live(service, parts, listening, say))
+    finally:
+        if listening is not None:
+            listening.close()
+
+
+def listen(host: str, port: int) -> socket.socket:
+    try:
+        [(family, *_rest, address), *_] = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        return socket.create_server(address[:2], family=family, backlog=_BACKLOG)
+    except OSError as wrong:
+        hint = "; is another Horarium running? choose another --port" if port else ""
+        raise AddressTaken(f"cannot listen on {host} port {port}: {wrong.strerror or wrong}{hint}") from wrong
+
+
+async def _live(service: Service, parts: Parts, listening: socket.socket | None, say: Say) -> None:
+    stop = asyncio.Event()
+    with _stopped_by_signals(stop):
+        tasks: list[asyncio.Task[None]] = []
+        if parts.engine:
+            tasks.append(asyncio.create_task(service.engine.run(stop), name="engine"))
+        if listening is not None:
+            door = Door(service, listening)
+            tasks.append(asyncio.create_task(door.run(stop), name="api"))
+            await asyncio.wait([asyncio.create_task(door.ready.wait()), *tasks], return_when=asyncio.FIRST_COMPLETED)
+        if not any(task.done() for task in tasks):
+            say(_ready_line(service, parts, listening))
+        await _until_all_end(tasks, stop)
+    service.telemetry.flush()
+
+
+async def _until_all_end(tasks: list[asyncio.Task[None]], stop: asyncio.Event) -> None:
+    """A part that ends, ends the others: half a service is worse than none, since nobody restarts it."""
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    stop.set()
+    await asyncio.gather(*tasks)
+
+
+class Door:
+    """The HTTP server inside our loop; signals are ours, not its."""
+
+    def __init__(self, service: Service, listening: socket.socket) -> None:
+        self.ready = asyncio.Event()
+        config = uvicorn.Config(
+            service.api,
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            server_header=False,
+            date_header=True,
+            timeout_graceful_shutdown=_CLOSE_CONNECTIONS_SECONDS,
+        )
+        self._server = _QuietServer(config, self.ready)
+        self._listening = listening
+
+    async def run(self, stop: asyncio.Event) -> None:
+        serving = asyncio.create_task(self._server.serve(sockets=[self._listening]))
+        stopping = asyncio.create_task(stop.wait())
+        await asyncio.wait([serving, stopping], return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        self._server.should_exit = True
+        await serving
+
+
+class _QuietServer(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, ready: asyncio.Event) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._ready.set()
+
+
+@contextmanager
+def _stopped_by_signals(stop: asyncio.Event) -> Iterator[None]:
+    loop = asyncio.get_running_loop()
+
+    def on_signal() -> None:
+        if stop.is_set():
+            os._exit(1)  # not sys.exit: that would wait for the threads that this caller no longer waits for
+        stop.set()
+
+    for each in _SIGNALS:
+        loop.add_signal_handler(each, on_signal)
+    try:
+        yield
+    finally:
+        for each in _SIGNALS:
+            loop.remove_signal_handler(each)
+
+
+def _ready_line(service: Service, parts: Parts, listening: socket.socket | None) -> str:
+    if listening is None:
+        return f"Horarium works on {service.database.url}"
+    token = "" if service.token_file is None else f" · admin token in {service.token_file}"
+    return f"Horarium is ready at {url_of(listening)}{token}"
+
+
+def url_of(listening: socket.socket) -> str:
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -1,0 +1,144 @@
+"""What a service consists of, and how its parts are put together from the settings."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+from fastapi import FastAPI
+
+from horarium.api.app import Doorway, make_api
+from horarium.clock import Clock, SystemClock
+from horarium.engine.dispatcher import DispatcherOptions
+from horarium.engine.engine import Engine, EngineOptions
+from horarium.engine.ticker import TickerOptions
+from horarium.ids import id_text, new_id
+from horarium.launchers.registry import Registry
+from horarium.operations.caller import Caller
+from horarium.operations.desk import Desk
+from horarium.schedule.definition import ActionKind
+from horarium.serve.admin import make_data_dir, seed_admin_token
+from horarium.serve.application import Application, Bare, load_application
+from horarium.serve.hands import is_loopback, make_registry
+from horarium.serve.witness import EngineWitness
+from horarium.settings import Settings
+from horarium.store.database import Database, open_database
+from horarium.store.due import Plannings
+from horarium.store.migrate import check_schema, migrate
+from horarium.telemetry.log import make_logger
+from horarium.telemetry.telemetry import Telemetry
+
+# Runs of kinds that are limited one by one need a hand each; this many more are for the kinds of other packages.
+_SPARE_HANDS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Every part of a running service, by name; `token_file` is None where the operator fixed the token."""
+
+    settings: Settings
+    clock: Clock
+    application: Application
+    database: Database
+    telemetry: Telemetry
+    desk: Desk
+    registry: Registry
+    engine: Engine
+    api: FastAPI
+    token_file: Path | None
+
+
+@contextmanager
+def open_service(
+    settings: Settings,
+    *,
+    clock: Clock | None = None,
+    application: Application | None = None,
+    registry: Registry | None = None,
+    migrates: bool = True,
+    log_to: TextIO | None = None,
+) -> Iterator[Service]:
+    """Closed again when the block is left. Without `migrates` the tables must be there already."""
+    make_data_dir(settings)
+    database = open_database(settings.database_url, pool_size=settings.pool_size)
+    try:
+        clock = clock or SystemClock()
+        if migrates:
+            migrate(database, clock)
+        else:
+            check_schema(database)
+        yield _compose(settings, clock, database, _application(settings, application), registry, log_to)
+    finally:
+        database.close()
+
+
+def _application(settings: Settings, given: Application | None) -> Application:
+    if given is not None:
+        return given
+    return Bare() if settings.app is None else load_application(settings.app)
+
+
+def _compose(
+    settings: Settings,
+    clock: Clock,
+    database: Database,
+    application: Application,
+    registry: Registry | None,
+    log_to: TextIO | None,
+) -> Service:
+    logger = make_logger(level=settings.log_level, format=settings.log_format, stream=log_to, clock=clock)
+    telemetry = Telemetry(clock, logger=logger, decisions_per_second=settings.log_decisions_per_second)
+    desk = Desk(database, clock, settings, Plannings(), telemetry)
+    if registry is None:
+        registry, problems = make_registry(settings, clock, application.tasks)
+        for problem in problems:
+            logger.warning("launcher not loaded", problem=problem)
+    engine = Engine(
+        database, clock, registry, owner=_owner(), witness=EngineWitness(telemetry), options=engine_options(settings)
+    )
+    return Service(
+        settings,
+        clock,
+        application,
+        database,
+        telemetry,
+        desk,
+        registry,
+        engine,
+        make_api(Doorway(desk, telemetry, open_metrics=is_loopback(settings.host))),
+        seed_admin_token(settings, database, clock),
+    )
+
+
+def engine_options(settings: Settings) -> EngineOptions:
+    per_kind = {kind.value: settings.concurrency_of(kind.value) for kind in ActionKind}
+    return EngineOptions(
+        ticker=TickerOptions(settings.tick_batch, settings.max_catchup_per_tick),
+        dispatcher=DispatcherOptions(
+            concurrency=sum(per_kind.values()) + _SPARE_HANDS,
+            per_kind=per_kind,
+            lease_seconds=settings.lease_seconds,
+        ),
+        longest_sleep_seconds=settings.tick_ms / 1_000,
+        janitor_seconds=settings.janitor_seconds,
+        stop_grace_seconds=settings.shutdown_seconds,
+    )
+
+
+def put_templates(service: Service) -> None:
+    """The schedules that the application declares; one that has not changed is left alone, and so is a pause."""
+    from horarium.operations import schedules
+
+    caller = Caller.internal("application")
+    for document in service.application.templates:
+        schedules.upsert(service.desk, caller, document)
+
+
+def _owner() -> str:
+    """A name that no other process has, and that tells a person where to look."""
+    return f"{socket.gethostname()}:{os.getpid()}:{id_text(new_id())[-6:]}"

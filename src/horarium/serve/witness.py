@@ -1,0 +1,66 @@
+"""Tells the log and the metrics what the engine has done; it hears only of what is committed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from horarium.engine.batch import Tick
+from horarium.engine.janitor import Tidied
+from horarium.engine.settlement import Again, Settlement, Waits
+from horarium.ids import id_text
+from horarium.instant import SECOND, Instant
+from horarium.schedule.run import RunState
+from horarium.store.ends import End
+from horarium.store.runs import Work
+from horarium.telemetry.telemetry import Telemetry
+
+_GOOD = frozenset({RunState.SUCCEEDED, RunState.CANCELLED, RunState.SKIPPED})
+_SHOWN_ERROR = 200
+
+
+class EngineWitness:
+    def __init__(self, telemetry: Telemetry) -> None:
+        self._telemetry = telemetry
+
+    def ticked(self, tick: Tick, now: Instant) -> None:
+        self._telemetry.tick(tick, now)
+
+    def settled(self, answers: Sequence[tuple[Work, Settlement]], now: Instant) -> None:
+        for work, settled in answers:
+            self._telemetry.launched(fired_at=work.created_at, started_at=work.started_at or now)
+            match settled:
+                case End():
+                    self._telemetry.ended(settled.state)
+                    self._tell_end(work, settled, now)
+                case Again():
+                    self._telemetry.log.info(
+                        "will be tried again",
+                        run=id_text(work.run_id),
+                        in_seconds=round((settled.ready_at - now) / SECOND, 1),
+                        error=_in_short(settled.error),
+                    )
+                case Waits():
+                    pass  # its report or its deadline will be told
+
+    def tidied(self, tidied: Tidied, now: Instant) -> None:
+        if tidied.lost_leases:
+            self._telemetry.lease_expired(tidied.lost_leases)
+        for state, count in (
+            (RunState.TIMED_OUT, tidied.timed_out),
+            (RunState.CANCELLED, tidied.cancelled),
+            (RunState.EXPIRED, tidied.expired_approvals),
+        ):
+            for _ in range(count):
+                self._telemetry.ended(state)
+
+    def _tell_end(self, work: Work, end: End, now: Instant) -> None:
+        told = {"run": id_text(work.run_id), "took_seconds": round((now - (work.started_at or now)) / SECOND, 3)}
+        if end.state in _GOOD:
+            self._telemetry.log.debug(end.state.value, **told)
+        else:
+            self._telemetry.log.warning(end.state.value, **told, error=_in_short(end.error))
+
+
+def _in_short(error: str | None) -> str | None:
+    """Of a traceback the last line says what happened."""
+    return None if not error else error.strip().splitlines()[-1][:_SHOWN_ERROR]

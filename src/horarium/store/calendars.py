@@ -1,0 +1,92 @@
+"""The calendars that people made; the built-in ones need no rows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from horarium.instant import Instant
+from horarium.store.errors import Conflict
+from horarium.store.jsontext import from_text, to_text
+from horarium.store.tables import calendars
+
+
+@dataclass(frozen=True, slots=True)
+class CalendarRow:
+    namespace: str
+    name: str
+    document: dict[str, Any]
+    version: int
+    created_at: Instant
+    updated_at: Instant
+
+
+_ROW = [calendars.c[each.name] for each in fields(CalendarRow)]
+
+
+def insert(connection: Connection, namespace: str, name: str, document: Mapping[str, Any], *, now: Instant) -> None:
+    """Raises Conflict(`calendars_pkey`) if the name is taken."""
+    connection.execute(
+        sa.insert(calendars).values(
+            namespace=namespace, name=name, document=to_text(document), version=1, created_at=now, updated_at=now
+        )
+    )
+
+
+def update(
+    connection: Connection,
+    namespace: str,
+    name: str,
+    document: Mapping[str, Any],
+    *,
+    expected_version: int,
+    now: Instant,
+) -> int:
+    """The new version; Conflict(`calendars.version`) if it is gone or was changed since."""
+    changed = connection.execute(
+        sa.update(calendars)
+        .where(*_named(namespace, name), calendars.c.version == expected_version)
+        .values(document=to_text(document), version=expected_version + 1, updated_at=now)
+    )
+    if changed.rowcount != 1:
+        raise Conflict("calendars.version")
+    return expected_version + 1
+
+
+def delete(connection: Connection, namespace: str, name: str) -> bool:
+    """Whether there was one."""
+    return connection.execute(sa.delete(calendars).where(*_named(namespace, name))).rowcount == 1
+
+
+def find(connection: Connection, namespace: str, name: str) -> CalendarRow | None:
+    found = connection.execute(sa.select(*_ROW).where(*_named(namespace, name))).one_or_none()
+    return None if found is None else _to_row(found)
+
+
+def find_many(connection: Connection, namespace: str, names: Collection[str]) -> dict[str, CalendarRow]:
+    """Those that exist, by name."""
+    wanted = sa.select(*_ROW).where(calendars.c.namespace == namespace, calendars.c.name.in_(names))
+    return {row.name: row for row in map(_to_row, connection.execute(wanted))}
+
+
+def list_page(
+    connection: Connection, namespace: str, *, after_name: str | None = None, limit: int
+) -> list[CalendarRow]:
+    """By name."""
+    statement = sa.select(*_ROW).where(calendars.c.namespace == namespace).order_by(calendars.c.name).limit(limit)
+    if after_name is not None:
+        statement = statement.where(calendars.c.name > after_name)
+    return [_to_row(values) for values in connection.execute(statement)]
+
+
+def _named(namespace: str, name: str) -> tuple[sa.ColumnElement[bool], ...]:
+    return calendars.c.namespace == namespace, calendars.c.name == name
+
+
+def _to_row(values: sa.Row[Any]) -> CalendarRow:
+    named = values._asdict()
+    return CalendarRow(**(named | {"document": from_text(named["document"])}))

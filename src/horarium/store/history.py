@@ -1,0 +1,138 @@
+"""The audit stream: what was decided about each schedule, numbered without gaps, and the feed of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from horarium.decision.ledger import NewEvent
+from horarium.instant import Instant
+from horarium.schedule.event import EventType
+from horarium.store.jsontext import from_text, to_text
+from horarium.store.tables import history
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryRow:
+    feed_id: int
+    transaction_id: int | None
+    schedule_uid: bytes
+    sequence: int
+    namespace: str
+    event_type: EventType
+    recorded_at: Instant
+    nominal: Instant | None
+    nominal_last: Instant | None
+    run_id: bytes | None
+    payload: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class FeedCursor:
+    """The last row that a reader of the feed has seen."""
+
+    transaction_id: int = 0
+    feed_id: int = 0
+
+
+START = FeedCursor()
+_ROW = [history.c[each.name] for each in fields(HistoryRow)]
+
+
+def append(connection: Connection, uid: bytes, namespace: str, events: Sequence[NewEvent], *, now: Instant) -> int:
+    """The sequence after the last one, for the position to keep. Raises Conflict if one is taken."""
+    if not events:
+        raise ValueError("there is nothing to append")
+    rows = [
+        {
+            "schedule_uid": uid,
+            "namespace": namespace,
+            "sequence": event.sequence,
+            "event_type": event.event_type.value,
+            "recorded_at": now,
+            "nominal": event.nominal,
+            "nominal_last": event.nominal_last,
+            "run_id": event.run_id,
+            "payload": to_text(event.payload),
+        }
+        for event in events
+    ]
+    connection.execute(sa.insert(history), rows)
+    return events[-1].sequence + 1
+
+
+def read(connection: Connection, uid: bytes, *, after_sequence: int = 0, limit: int) -> list[HistoryRow]:
+    """Oldest first."""
+    statement = (
+        sa.select(*_ROW)
+        .where(history.c.schedule_uid == uid, history.c.sequence > after_sequence)
+        .order_by(history.c.sequence)
+        .limit(limit)
+    )
+    return _rows(connection, statement)
+
+
+def read_newest(
+    connection: Connection, uid: bytes, *, before_sequence: int | None = None, limit: int
+) -> list[HistoryRow]:
+    """Newest first."""
+    statement = sa.select(*_ROW).where(history.c.schedule_uid == uid).order_by(history.c.sequence.desc()).limit(limit)
+    if before_sequence is not None:
+        statement = statement.where(history.c.sequence < before_sequence)
+    return _rows(connection, statement)
+
+
+def events_about(connection: Connection, uid: bytes, nominal: Instant) -> list[HistoryRow]:
+    """All events whose occurrence, or range of occurrences, holds the instant: the decision and what followed."""
+    last = sa.func.coalesce(history.c.nominal_last, history.c.nominal)
+    statement = (
+        sa.select(*_ROW)
+        .where(history.c.schedule_uid == uid, history.c.nominal <= nominal, last >= nominal)
+        .order_by(history.c.sequence)
+    )
+    return _rows(connection, statement)
+
+
+def decision_about(connection: Connection, uid: bytes, nominal: Instant) -> HistoryRow | None:
+    """The first event about an occurrence is its decision; a release or a backfill comes later."""
+    found = events_about(connection, uid, nominal)
+    return found[0] if found else None
+
+
+def feed(
+    connection: Connection, namespace: str | None, *, after: FeedCursor = START, limit: int
+) -> tuple[list[HistoryRow], FeedCursor]:
+    """What was recorded after a cursor, in an order in which nothing can appear behind a reader; None = everywhere.
+
+    On PostgreSQL a row gets its number before its commit: number 5 may appear after number 6 has been
+    read. So the order is by transaction first, and ends before the oldest transaction that still runs;
+    all that start later have greater ids. On SQLite rows are committed in the order of their numbers.
+    """
+    statement = sa.select(*_ROW).limit(limit)
+    if namespace is not None:
+        statement = statement.where(history.c.namespace == namespace)
+    if connection.dialect.name == "postgresql":
+        oldest_running = sa.text("pg_snapshot_xmin(pg_current_snapshot())::text::bigint")
+        statement = statement.where(
+            sa.tuple_(history.c.transaction_id, history.c.feed_id)
+            > sa.tuple_(sa.literal(after.transaction_id), sa.literal(after.feed_id)),
+            history.c.transaction_id < oldest_running,
+        ).order_by(history.c.transaction_id, history.c.feed_id)
+    else:
+        statement = statement.where(history.c.feed_id > after.feed_id).order_by(history.c.feed_id)
+    rows = _rows(connection, statement)
+    return rows, FeedCursor(rows[-1].transaction_id or 0, rows[-1].feed_id) if rows else after
+
+
+def _rows(connection: Connection, statement: sa.Select[Any]) -> list[HistoryRow]:
+    return [_to_row(values) for values in connection.execute(statement)]
+
+
+def _to_row(values: sa.Row[Any]) -> HistoryRow:
+    named = values._asdict()
+    parsed = {"event_type": EventType(named["event_type"]), "payload": from_text(named["payload"])}
+    return HistoryRow(**(named | parsed))

@@ -1,0 +1,95 @@
+"""Runs as those see them who start, stop or answer for them by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from horarium.instant import Instant
+from horarium.schedule.run import FINAL, Origin, RunState
+from horarium.store.jsontext import to_text
+from horarium.store.tables import runs
+
+_OCCURRENCES = (Origin.SCHEDULED.value, Origin.BACKFILL.value)
+# Held ones first: while they wait, the end of another would release them.
+_NOT_STARTED = (RunState.HELD.value, RunState.AWAITING_APPROVAL.value, RunState.READY.value)
+
+
+def not_started(connection: Connection, uid: bytes) -> list[bytes]:
+    """Root runs that nobody outside has seen; those that wait in the buffer first."""
+    rows = connection.execute(
+        sa.select(runs.c.run_id)
+        .where(runs.c.schedule_uid == uid, runs.c.parent_run_id.is_(None), runs.c.state.in_(_NOT_STARTED))
+        .order_by(sa.case((runs.c.state == RunState.HELD.value, 0), else_=1), runs.c.run_id)
+    )
+    return [row.run_id for row in rows]
+
+
+def taken(connection: Connection, uid: bytes, first: Instant, last: Instant) -> set[Instant]:
+    """The nominal times in a range that have their run already."""
+    rows = connection.execute(
+        sa.select(runs.c.nominal).where(
+            runs.c.schedule_uid == uid, runs.c.origin.in_(_OCCURRENCES), runs.c.nominal.between(first, last)
+        )
+    )
+    return {row.nominal for row in rows}
+
+
+def open_run_ids(connection: Connection, uid: bytes, limit: int) -> list[bytes]:
+    """Root runs that are neither final nor held, oldest first."""
+    final = sorted(state.value for state in FINAL)
+    rows = connection.execute(
+        sa.select(runs.c.run_id)
+        .where(
+            runs.c.schedule_uid == uid,
+            runs.c.parent_run_id.is_(None),
+            runs.c.state.not_in([*final, RunState.HELD.value]),
+        )
+        .order_by(runs.c.run_id)
+        .limit(limit)
+    )
+    return [row.run_id for row in rows]
+
+
+def set_callers_part(connection: Connection, run_id: bytes, *, external_key: str | None, inputs: Any) -> None:
+    """Raises Conflict(`runs_by_callers_key`) if another run of the namespace has the key."""
+    values: dict[str, Any] = {}
+    if external_key is not None:
+        values["external_key"] = external_key
+    if inputs is not None:
+        values["inputs"] = to_text(inputs)
+    if values:
+        connection.execute(sa.update(runs).where(runs.c.run_id == run_id).values(**values))
+
+
+def insert_unscheduled(connection: Connection, values: dict[str, Any]) -> None:
+    """A run that no schedule asked for. Raises Conflict(`runs_by_callers_key`) if its key is taken."""
+    connection.execute(sa.insert(runs).values(**values))
+
+
+def ask_to_stop(connection: Connection, run_ids: Collection[bytes], now: Instant) -> None:
+    """Whoever holds it reads the wish when it renews its lease; the first wish stays on record."""
+    connection.execute(
+        sa.update(runs)
+        .where(runs.c.run_id.in_(list(run_ids)), runs.c.stop_requested_at.is_(None))
+        .values(stop_requested_at=now)
+    )
+
+
+def change(connection: Connection, run_id: bytes, *, from_states: Collection[RunState], **values: Any) -> bool:
+    """Whether the run was in one of the states, and has been changed."""
+    states = [state.value for state in from_states]
+    done = connection.execute(sa.update(runs).where(runs.c.run_id == run_id, runs.c.state.in_(states)).values(**values))
+    return done.rowcount == 1
+
+
+def depth_by_state(connection: Connection, namespace: str | None = None) -> dict[str, int]:
+    """How many runs are open, by state; None = everywhere."""
+    final = sorted(state.value for state in FINAL)
+    statement = sa.select(runs.c.state, sa.func.count()).where(runs.c.state.not_in(final)).group_by(runs.c.state)
+    if namespace is not None:
+        statement = statement.where(runs.c.namespace == namespace)
+    return {row[0]: row[1] for row in connection.execute(statement)}

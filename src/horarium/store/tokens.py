@@ -1,0 +1,121 @@
+"""Who may come in: tokens, of which only a hash is kept, so that a stolen database opens no door."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from dataclasses import dataclass, fields
+from hashlib import sha256
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from horarium.ids import new_id
+from horarium.instant import Instant
+from horarium.store.tables import tokens
+
+# Scanners for leaked secrets know tokens by such a beginning.
+PREFIX = "hor_"
+_SECRET_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRow:
+    """The hash stays inside this module."""
+
+    token_id: bytes
+    namespace: str
+    name: str
+    role: str
+    subject: str | None
+    created_at: Instant
+    expires_at: Instant | None
+    revoked_at: Instant | None
+    last_used_at: Instant | None
+
+    def is_live(self, now: Instant) -> bool:
+        return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class IssuedToken:
+    """`secret` is shown to its owner once and kept nowhere; not even a traceback prints it."""
+
+    token_id: bytes
+    secret: str
+
+    def __repr__(self) -> str:
+        return f"IssuedToken({self.token_id!r}, secret=…)"
+
+
+_ROW = [tokens.c[each.name] for each in fields(TokenRow)]
+
+
+def issue(
+    connection: Connection,
+    *,
+    namespace: str,
+    name: str,
+    role: str,
+    now: Instant,
+    subject: str | None = None,
+    expires_at: Instant | None = None,
+) -> IssuedToken:
+    """Raises DataError if there is no such namespace."""
+    issued = IssuedToken(new_id(), PREFIX + secrets.token_urlsafe(_SECRET_BYTES))
+    connection.execute(
+        sa.insert(tokens).values(
+            token_id=issued.token_id,
+            namespace=namespace,
+            sha256=_hash(issued.secret),
+            name=name,
+            role=role,
+            subject=subject,
+            created_at=now,
+            expires_at=expires_at,
+        )
+    )
+    return issued
+
+
+def find_by_secret(connection: Connection, secret: str, *, now: Instant) -> TokenRow | None:
+    """None for what was never issued, is revoked or has expired: the caller learns no more than that."""
+    wanted = _hash(secret)
+    found = connection.execute(sa.select(*_ROW, tokens.c.sha256).where(tokens.c.sha256 == wanted)).one_or_none()
+    if found is None or not hmac.compare_digest(found.sha256, wanted):
+        return None
+    row = TokenRow(*found[:-1])
+    return row if row.is_live(now) else None
+
+
+def find(connection: Connection, namespace: str, token_id: bytes) -> TokenRow | None:
+    found = connection.execute(sa.select(*_ROW).where(*_named(namespace, token_id))).one_or_none()
+    return None if found is None else TokenRow(*found)
+
+
+def all_tokens(connection: Connection, namespace: str) -> list[TokenRow]:
+    """Oldest first; revoked and expired ones too."""
+    statement = sa.select(*_ROW).where(tokens.c.namespace == namespace).order_by(tokens.c.token_id)
+    return [TokenRow(*values) for values in connection.execute(statement)]
+
+
+def revoke(connection: Connection, namespace: str, token_id: bytes, *, now: Instant) -> bool:
+    """Whether it was live until now; the first revocation stays on record."""
+    changed = connection.execute(
+        sa.update(tokens).where(*_named(namespace, token_id), tokens.c.revoked_at.is_(None)).values(revoked_at=now)
+    )
+    return changed.rowcount == 1
+
+
+def touch(connection: Connection, token_id: bytes, *, now: Instant) -> None:
+    """For people who wonder whether a token is still in use; callers do this now and then, not each time."""
+    connection.execute(sa.update(tokens).where(tokens.c.token_id == token_id).values(last_used_at=now))
+
+
+def _named(namespace: str, token_id: bytes) -> tuple[sa.ColumnElement[bool], ...]:
+    return tokens.c.namespace == namespace, tokens.c.token_id == token_id
+
+
+def _hash(secret: str) -> str:
+    """Plain SHA-256 is enough for 256 random bits; there is nothing to guess."""
+    return sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,141 @@
+"""What people and programs read while the service runs: short lines, and under load one line a second.
+
+A logger is made and handed on; nothing is configured for the whole process.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections import Counter
+from collections.abc import MutableMapping
+from typing import Any, TextIO
+
+import structlog
+from structlog.typing import FilteringBoundLogger, Processor
+
+from horarium.clock import Clock
+from horarium.decision.plan import Decision, Fire, Hold, Missed, Skip
+from horarium.instant import SECOND, Instant, to_rfc3339
+
+_LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+_TIME = 8  # hh:mm:ss at the end of the first part of an RFC 3339 time
+
+
+def make_logger(
+    *, level: str = "info", format: str = "console", stream: TextIO | None = None, clock: Clock | None = None
+) -> FilteringBoundLogger:
+    """`console` is for people, `json` for programs; with a clock each line says when."""
+    processors: list[Processor] = [structlog.processors.add_log_level]
+    if clock is not None:
+        processors.append(_Stamp(clock))
+    processors.append(structlog.processors.format_exc_info)
+    processors.append(structlog.processors.JSONRenderer(default=str) if format == "json" else render_line)
+    logger: FilteringBoundLogger = structlog.wrap_logger(
+        structlog.PrintLogger(stream or sys.stderr),
+        processors=processors,
+        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
+    )
+    return logger
+
+
+class _Stamp:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
+    def __call__(self, _logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+        event["time"] = to_rfc3339(self._clock.now())
+        return event
+
+
+def render_line(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> str:
+    """`02:00:00  fired  nightly-report  nominal 02:00:00Z  +0.012 s`; what has no place of its own is `name=value`."""
+    rest = dict(event)
+    time, level = rest.pop("time", None), str(rest.pop("level", "info"))
+    failure = rest.pop("exception", None)
+    parts = [] if time is None else [_clock_face(str(time))]
+    parts += [level.upper()] if level in ("warning", "error", "critical") else []
+    parts.append(_printable(rest.pop("event", "")))
+    for name in ("schedule", "run"):
+        if rest.get(name) is not None:
+            parts.append(_printable(rest.pop(name)))
+    if rest.get("nominal") is not None:
+        parts.append("nominal " + _clock_face(str(rest.pop("nominal"))) + "Z")
+    if rest.get("late_seconds") is not None:
+        parts.append(f"{rest.pop('late_seconds'):+.3f} s")
+    parts += [f"{name}={_printable(value)}" for name, value in rest.items() if value is not None]
+    line = "  ".join(parts)
+    return line if failure is None else f"{line}\n{failure}"
+
+
+def _clock_face(rfc3339: str) -> str:
+    return rfc3339.partition("T")[2][:_TIME] or rfc3339
+
+
+def _printable(value: object) -> str:
+    """One line stays one line, whatever a schedule is called."""
+    text = str(value)
+    return text if text.isprintable() else ascii(text)[1:-1]
+
+
+def outcome_of(decision: Decision) -> str:
+    match decision:
+        case Fire():
+            return "fired"
+        case Hold():
+            return "held"
+        case Skip():
+            return "skipped"
+        case Missed():
+            return "missed"
+
+
+class DecisionLog:
+    """One line a decision while there are few; above `per_second` the rest of that second is summed up in one."""
+
+    def __init__(self, logger: FilteringBoundLogger, clock: Clock, per_second: int) -> None:
+        self._logger = logger
+        self._clock = clock
+        self._per_second = per_second
+        self._second = int(clock.monotonic())
+        self._lines = 0
+        self._unsaid: Counter[str] = Counter()
+
+    def decided(self, namespace: str, schedule_id: str, decision: Decision, now: Instant) -> None:
+        self._turn()
+        if self._lines >= self._per_second:
+            self._unsaid[outcome_of(decision)] += 1
+            return
+        self._lines += 1
+        self._logger.info(outcome_of(decision), **_told(namespace, schedule_id, decision, now))
+
+    def flush(self) -> None:
+        """Say what has not been said; at the end of a second and when the service stops."""
+        if self._unsaid:
+            self._logger.info("decisions", **dict(sorted(self._unsaid.items())))
+            self._unsaid.clear()
+
+    def _turn(self) -> None:
+        second = int(self._clock.monotonic())
+        if second != self._second:
+            self.flush()
+            self._second, self._lines = second, 0
+
+
+def _told(namespace: str, schedule_id: str, decision: Decision, now: Instant) -> dict[str, Any]:
+    told: dict[str, Any] = {"schedule": schedule_id if namespace == "default" else f"{namespace}/{schedule_id}"}
+    match decision:
+        case Fire() | Hold():
+            told |= {"nominal": to_rfc3339(decision.nominal), "late_seconds": (now - decision.due) / SECOND}
+            if decision.covers is not None:
+                told["covers"] = decision.covers.count
+        case Skip():
+            told |= {"nominal": to_rfc3339(decision.nominal), "reason": decision.reason.value}
+        case Missed():
+            told |= {
+                "nominal": to_rfc3339(decision.first),
+                "last": to_rfc3339(decision.last),
+                "count": decision.count,
+                "reason": decision.reason.value,
+            }
+    return told

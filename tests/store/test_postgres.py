@@ -1,0 +1,257 @@
+"""What is particular to PostgreSQL: connections that break, locks that meet, poolers in between."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import psycopg
+import pytest
+from sqlalchemy import Connection
+
+from horarium.clock import SystemClock
+from horarium.store import postgres
+from horarium.store.database import Database, open_database
+from horarium.store.errors import CommitUnknown, Conflict, DataError, StoreUnavailable, Transient
+from horarium.store.postgres import judge
+
+pytestmark = pytest.mark.parametrize("dialect", ["postgresql"], indirect=True)
+
+
+def terminate(database_url: str, connection: Connection) -> None:
+    """As an administrator, a failover or a restart would."""
+    pid = connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()
+    with psycopg.connect(database_url, autocommit=True) as other:
+        other.execute("SELECT pg_terminate_backend(%s, 5000)", (pid,))
+
+
+def add(connection: Connection, name: str) -> None:
+    connection.exec_driver_sql("INSERT INTO facts VALUES (%s, '')", (name,))
+
+
+def count(database: Database, name: str) -> int:
+    statement = "SELECT count(*) FROM facts WHERE name LIKE %s"
+    return int(database.read(lambda c: c.exec_driver_sql(statement, (name,)).scalar_one()))
+
+
+def test_a_connection_that_breaks_before_the_commit_costs_a_second_attempt(
+    database: Database, database_url: str
+) -> None:
+    attempts: list[int] = []
+
+    def work(connection: Connection) -> None:
+        attempts.append(1)
+        add(connection, f"attempt {len(attempts)}")
+        if len(attempts) == 1:
+            terminate(database_url, connection)
+        add(connection, "end")
+
+    database.write(work)
+    assert len(attempts) == 2
+    assert (count(database, "attempt 1"), count(database, "attempt 2"), count(database, "end")) == (0, 1, 1)
+
+
+def test_a_connection_that_breaks_in_the_commit_is_not_repeated(database: Database, database_url: str) -> None:
+    attempts: list[int] = []
+
+    def work(connection: Connection) -> None:
+        attempts.append(1)
+        add(connection, "a")
+        terminate(database_url, connection)
+
+    with pytest.raises(CommitUnknown):
+        database.write(work)
+    assert len(attempts) == 1
+    database.write(lambda connection: add(connection, "b"))  # the pool has found another connection
+
+
+def test_a_read_survives_a_broken_connection(database: Database, database_url: str) -> None:
+    attempts: list[int] = []
+
+    def work(connection: Connection) -> int:
+        attempts.append(1)
+        if len(attempts) == 1:
+            terminate(database_url, connection)
+        return int(connection.exec_driver_sql("SELECT 7").scalar_one())
+
+    assert database.read(work) == 7
+    assert len(attempts) == 2
+
+
+def test_an_error_of_the_commit_itself_is_known(database: Database) -> None:
+    deferred = "CREATE TABLE later (id int UNIQUE DEFERRABLE INITIALLY DEFERRED)"
+    database.write(lambda c: c.exec_driver_sql(deferred))
+    with pytest.raises(Conflict) as refused:
+        database.write(lambda c: c.exec_driver_sql("INSERT INTO later VALUES (1), (1)"))
+    assert refused.value.constraint == "later_id_key"
+
+
+def test_two_that_wait_for_each_other_both_get_through(database: Database) -> None:
+    database.write(lambda c: [add(c, "left"), add(c, "right")])
+    both_have_one = threading.Barrier(2)
+    attempts: list[str] = []
+
+    def cross(first: str, second: str) -> Callable[[Connection], None]:
+        def work(connection: Connection) -> None:
+            attempts.append(first)
+            update = "UPDATE facts SET value = value || 'x' WHERE name = %s"
+            connection.exec_driver_sql(update, (first,))
+            if attempts.count(first) == 1:
+                both_have_one.wait(5)
+            connection.exec_driver_sql(update, (second,))
+
+        return work
+
+    pairs = (("left", "right"), ("right", "left"))
+    threads = [threading.Thread(target=database.write, args=[cross(*pair)]) for pair in pairs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    values = database.read(
+        lambda c: c.exec_driver_sql("SELECT value FROM facts WHERE name <> 'tzdata'").scalars().all()
+    )
+    assert values == ["xx", "xx"]
+    assert len(attempts) == 3
+
+
+def test_an_error_that_the_work_swallowed_cannot_pass_for_a_commit(database: Database) -> None:
+    def work(connection: Connection) -> None:
+        add(connection, "lost")
+        with pytest.raises(Conflict):
+            add(connection, "tzdata")
+
+    with pytest.raises(RuntimeError, match="already undone"):
+        database.write(work)
+    assert count(database, "lost") == 0
+
+
+@pytest.mark.parametrize(
+    ("statement", "values"),
+    [
+        ("INSERT INTO facts VALUES ('a', %s)", ("nul \0",)),
+        ("INSERT INTO schedule_attributes VALUES ('u', 'n', 'k', 'a', %s)", ("".join(map(chr, range(256, 9000))),)),
+    ],
+    ids=["NUL in text", "too long for an index"],
+)
+def test_what_only_postgresql_cannot_keep_is_the_rows_fault_too(
+    database: Database, statement: str, values: tuple[str]
+) -> None:
+    with pytest.raises(DataError):
+        database.write(lambda c: c.exec_driver_sql(statement, values))
+
+
+def test_a_listener_finds_its_way_back_and_wakes_everybody(database: Database, database_url: str) -> None:
+    heard: list[str] = []
+    woken = threading.Event()
+
+    def wake(channel: str) -> None:
+        heard.append(channel)
+        if set(heard) >= {"due", "runs"}:
+            woken.set()
+
+    listener = database.listen(["runs", "due"], wake)
+    with psycopg.connect(database_url, autocommit=True) as other:
+        other.execute(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND query LIKE 'LISTEN%'"
+        )
+    assert woken.wait(5)
+    heard.clear()
+    woken.clear()
+    database.write(lambda c: (database.notify(c, "due"), database.notify(c, "runs")))
+    assert woken.wait(5)
+    listener.close()
+
+
+def test_another_process_is_woken_too(database: Database, open_another: Callable[[], Database]) -> None:
+    woken = threading.Event()
+    listener = open_another().listen(["runs"], lambda _: woken.set())
+    database.write(lambda c: database.notify(c, "runs"))
+    assert woken.wait(5)
+    listener.close()
+
+
+def test_behind_a_pgbouncer_nothing_is_used_that_it_cannot_carry(database_url: str) -> None:
+    mark = "&" if "?" in database_url else "?"
+    database = open_database(f"{database_url}{mark}pgbouncer=true", statement_timeout_seconds=1)
+
+    def facts(connection: Connection) -> tuple[object, object]:
+        raw = connection.connection.dbapi_connection
+        return raw.prepare_threshold, connection.exec_driver_sql("SHOW statement_timeout").scalar()  # type: ignore[union-attr]
+
+    assert database.read(facts) == (None, "0")
+    heard: list[str] = []
+    listener = database.listen(["runs"], heard.append)
+    database.write(lambda c: database.notify(c, "runs"))
+    listener.close()
+    assert heard == ["runs"]
+    listening = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%%'"
+    assert database.read(lambda c: c.exec_driver_sql(listening).scalar()) == 0
+    database.close()
+
+
+def test_a_statement_that_takes_too_long_is_stopped(database_url: str) -> None:
+    database = open_database(database_url, statement_timeout_seconds=0.05)
+    with pytest.raises(StoreUnavailable, match="longer than the database allows"):
+        database.read(lambda c: c.exec_driver_sql("SELECT pg_sleep(5)"))
+    database.close()
+
+
+def test_we_say_who_we_are_unless_the_url_does(database: Database, database_url: str) -> None:
+    statement = "SHOW application_name"
+    assert database.read(lambda c: c.exec_driver_sql(statement).scalar()) == "horarium"
+    mark = "&" if "?" in database_url else "?"
+    other = open_database(f"{database_url}{mark}application_name=ticker-7")
+    assert other.read(lambda c: c.exec_driver_sql(statement).scalar()) == "ticker-7"
+    other.close()
+
+
+def test_an_old_server_is_refused(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgres, "OLDEST_VERSION", 99)
+    with pytest.raises(StoreUnavailable, match="99 or newer"):
+        open_database(database_url)
+
+
+def test_a_server_that_is_not_there_is_unavailable_and_the_password_stays_secret(
+    dialect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("horarium.store.database._PAUSE_SECONDS", 0.0)
+    with pytest.raises(StoreUnavailable) as raised:
+        open_database("postgres://me:hunter2@127.0.0.1:1/nothing")
+    assert "hunter2" not in str(raised.value)
+
+
+def test_the_shown_url_hides_the_password(dialect: str) -> None:
+    backend = postgres.PostgresBackend("postgresql://me:hunter2@db/x", pool_size=1, statement_timeout_seconds=None)
+    assert backend.url == "postgresql://me:***@db/x"
+    assert "hunter2" not in repr(backend.engine)
+
+
+def test_a_pool_that_is_used_up_is_unavailable(database_url: str) -> None:
+    database = open_database(database_url, pool_size=1)
+    database.engine.pool._timeout = 0.05  # type: ignore[attr-defined]
+    full = pytest.raises(StoreUnavailable, match="no connection became free")
+    with database.engine.connect(), database.engine.connect(), full:
+        database.write(lambda connection: None)
+    database.close()
+
+
+class _Failed(psycopg.OperationalError):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("sqlstate", "known"),
+    [("40001", True), ("40P01", True), ("55P03", True), ("57P01", False), ("08006", False), (None, False)],
+)
+def test_it_is_known_which_failed_commits_may_have_happened(dialect: str, sqlstate: str | None, known: bool) -> None:
+    error = _Failed("it says")
+    error.sqlstate = sqlstate
+    judged = judge(error, is_disconnect=False)
+    assert isinstance(judged, Transient)
+    assert judged.outcome_known is known
+
+
+def test_the_clock_is_asked_on_a_warm_connection(database: Database) -> None:
+    assert abs(database.clock_offset(SystemClock())) < 100_000

@@ -1,0 +1,208 @@
+"""What the log says and the metrics count."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import dataclass
+
+import pytest
+
+from horarium.decision.plan import Covers, Decision, Fire, Hold, Missed, Skip
+from horarium.instant import SECOND, from_rfc3339
+from horarium.schedule.reason import Reason
+from horarium.schedule.run import FINAL, Origin, RunState
+from horarium.telemetry.log import make_logger
+from horarium.telemetry.metrics import Metrics
+from horarium.telemetry.telemetry import Telemetry
+
+TWO = from_rfc3339("2026-11-15T02:00:00Z")
+
+
+class _Clock:
+    def __init__(self) -> None:
+        self.seconds = 100.0
+
+    def now(self) -> int:
+        return TWO
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+
+@dataclass(frozen=True)
+class _Decided:
+    decisions: tuple[Decision, ...]
+    namespace: str = "default"
+    schedule_id: str = "nightly-report"
+
+
+@dataclass(frozen=True)
+class _Tick:
+    decided: tuple[_Decided, ...] = ()
+    parked: tuple[tuple[str, str, str], ...] = ()
+    claimed: int = 1
+
+
+def _watched(**options: object) -> tuple[Telemetry, io.StringIO, _Clock]:
+    stream, clock = io.StringIO(), _Clock()
+    logger = make_logger(stream=stream, **{key: value for key, value in options.items() if key != "per_second"})  # type: ignore[arg-type]
+    return Telemetry(clock, logger=logger, decisions_per_second=int(options.get("per_second", 50))), stream, clock  # type: ignore[call-overload]
+
+
+def _value(metrics: Metrics, name: str, **labels: str) -> float | None:
+    return metrics.registry.get_sample_value(name, labels)
+
+
+LINES: dict[str, tuple[Decision, str]] = {
+    "fired": (Fire(TWO, TWO), "fired  nightly-report  nominal 02:00:00Z  +0.012 s"),
+    "covering": (
+        Fire(TWO, TWO, covers=Covers(TWO, TWO, 3)),
+        "fired  nightly-report  nominal 02:00:00Z  +0.012 s  covers=3",
+    ),
+    "held": (Hold(TWO, TWO + SECOND), "held  nightly-report  nominal 02:00:00Z  -0.988 s"),
+    "skipped": (Skip(TWO, Reason.CALENDAR), "skipped  nightly-report  nominal 02:00:00Z  reason=calendar"),
+    "missed": (
+        Missed(TWO, TWO + 5 * SECOND, 6, Reason.MISSED),
+        "missed  nightly-report  nominal 02:00:00Z  last=2026-11-15T02:00:05Z  count=6  reason=missed",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("decision", "line"), LINES.values(), ids=LINES)
+def test_a_person_reads_one_short_line_for_each_decision(decision: Decision, line: str) -> None:
+    telemetry, stream, _ = _watched()
+    telemetry.tick(_Tick((_Decided((decision,)),)), TWO + 12_000)
+    assert stream.getvalue() == line + "\n"
+
+
+def test_a_program_reads_json() -> None:
+    telemetry, stream, _ = _watched(format="json")
+    telemetry.tick(_Tick((_Decided((Fire(TWO, TWO),)),)), TWO)
+    said = json.loads(stream.getvalue())
+    assert (said["event"], said["schedule"], said["nominal"]) == ("fired", "nightly-report", "2026-11-15T02:00:00Z")
+
+
+def test_a_name_cannot_forge_a_second_line() -> None:
+    telemetry, stream, _ = _watched()
+    telemetry.log.info("fired", schedule="a\nERROR  b")
+    assert stream.getvalue().count("\n") == 1
+
+
+def test_what_is_below_the_level_is_not_said() -> None:
+    telemetry, stream, _ = _watched(level="error")
+    telemetry.tick(_Tick((_Decided((Fire(TWO, TWO),)),)), TWO)
+    assert stream.getvalue() == ""
+
+
+def test_under_load_a_second_is_summed_up_in_one_line() -> None:
+    telemetry, stream, clock = _watched(per_second=2)
+    busy = _Tick((_Decided((*(Fire(TWO + i, TWO + i) for i in range(50)), Skip(TWO, Reason.CALENDAR))),))
+    telemetry.tick(busy, TWO)
+    assert stream.getvalue().count("\n") == 2
+    clock.seconds += 1
+    telemetry.tick(_Tick((_Decided((Fire(TWO, TWO),)),)), TWO)
+    lines = stream.getvalue().splitlines()
+    assert lines[2] == "decisions  fired=48  skipped=1"
+    assert lines[3].startswith("fired")
+    assert _value(telemetry.metrics, "horarium_runs_emitted_total", origin="scheduled") == 51
+
+
+def test_what_was_not_said_is_said_at_the_end() -> None:
+    telemetry, stream, _ = _watched(per_second=0)
+    telemetry.tick(_Tick((_Decided((Fire(TWO, TWO),)),)), TWO)
+    telemetry.flush()
+    telemetry.flush()
+    assert stream.getvalue() == "decisions  fired=1\n"
+
+
+def test_a_parked_schedule_is_an_error_line() -> None:
+    telemetry, stream, _ = _watched()
+    telemetry.tick(_Tick(parked=(("default", "bad", "no such zone"),)), TWO)
+    assert stream.getvalue() == "ERROR  broken  bad  namespace=default  error=no such zone\n"
+
+
+def test_each_decision_moves_its_own_counter() -> None:
+    telemetry, _, _ = _watched(level="error")
+    decisions = (
+        Fire(TWO, TWO),
+        Hold(TWO, TWO),
+        Skip(TWO, Reason.OVERLAP_POLICY_SKIP),
+        Missed(TWO, TWO + 9 * SECOND, 10, Reason.CATCHUP_CAP),
+    )
+    telemetry.tick(_Tick((_Decided(decisions),), claimed=7), TWO + SECOND)
+    metrics = telemetry.metrics
+    assert _value(metrics, "horarium_schedules_due") == 7
+    assert _value(metrics, "horarium_runs_emitted_total", origin="scheduled") == 2
+    assert _value(metrics, "horarium_runs_skipped_total", reason="overlap_policy_skip") == 1
+    assert _value(metrics, "horarium_runs_skipped_overlap_total") == 1
+    assert _value(metrics, "horarium_runs_missed_total", reason="catchup_cap") == 10
+    assert _value(metrics, "horarium_drift_seconds_count") == 1
+
+
+def test_a_trigger_by_hand_has_no_drift() -> None:
+    telemetry, _, _ = _watched(level="error")
+    telemetry.decided("default", "a", (Fire(TWO, TWO),), TWO, Origin.MANUAL)
+    assert _value(telemetry.metrics, "horarium_runs_emitted_total", origin="manual") == 1
+    assert _value(telemetry.metrics, "horarium_drift_seconds_count") == 0
+
+
+def test_drift_knows_early_from_late() -> None:
+    telemetry, _, _ = _watched(level="error")
+    telemetry.tick(_Tick((_Decided((Fire(TWO, TWO),)),)), TWO - SECOND // 2)
+    assert _value(telemetry.metrics, "horarium_drift_seconds_bucket", le="-0.1") == 1
+    assert _value(telemetry.metrics, "horarium_drift_seconds_bucket", le="-1.0") == 0
+
+
+def test_the_age_of_the_last_tick_grows_while_nothing_happens() -> None:
+    telemetry, _, clock = _watched()
+    telemetry.tick(_Tick(), TWO)
+    clock.seconds += 40
+    assert _value(telemetry.metrics, "horarium_last_completed_tick_age_seconds") == 40
+
+
+@pytest.mark.parametrize("state", sorted(FINAL))
+def test_every_end_is_counted_by_its_state(state: RunState) -> None:
+    telemetry, _, _ = _watched()
+    telemetry.ended(state)
+    assert _value(telemetry.metrics, "horarium_run_ends_total", state=state.value) == 1
+    failed = 1 if state is RunState.LAUNCH_FAILED else 0
+    assert _value(telemetry.metrics, "horarium_runs_failed_launch_total") == failed
+
+
+def test_what_only_the_database_knows_is_shown() -> None:
+    telemetry, _, _ = _watched()
+    telemetry.looked(oldest_undecided_seconds=3.5, broken=2, queue_depth={"ready": 4})
+    telemetry.looked(oldest_undecided_seconds=1.5, broken=1, queue_depth={"held": 1})
+    metrics = telemetry.metrics
+    assert _value(metrics, "horarium_oldest_undecided_seconds") == 1.5
+    assert _value(metrics, "horarium_schedules_broken") == 1
+    assert _value(metrics, "horarium_queue_depth", state="ready") == 0
+    assert _value(metrics, "horarium_queue_depth", state="held") == 1
+
+
+def test_launches_and_lost_leases_are_counted() -> None:
+    telemetry, _, _ = _watched()
+    telemetry.launched(fired_at=TWO, started_at=TWO + SECOND)
+    telemetry.lease_expired(2)
+    assert _value(telemetry.metrics, "horarium_start_delay_seconds_sum") == 1.0
+    assert _value(telemetry.metrics, "horarium_lease_expiries_total") == 2
+
+
+def test_the_exposition_names_the_time_zone_data_and_no_schedule() -> None:
+    telemetry, _, _ = _watched(level="error")
+    telemetry.tick(_Tick((_Decided((Fire(TWO, TWO),)),)), TWO)
+    text = telemetry.metrics.render().decode()
+    assert "horarium_tzdata_info{version=" in text
+    assert "nightly-report" not in text
+
+
+def test_two_services_in_one_process_do_not_count_together() -> None:
+    one, other = Metrics(), Metrics()
+    one.ticks.inc()
+    assert _value(other, "horarium_ticks_total") == 0
+
+
+def test_every_reason_has_its_series_from_the_start() -> None:
+    metrics = Metrics()
+    assert all(_value(metrics, "horarium_runs_skipped_total", reason=reason.value) == 0 for reason in Reason)

@@ -1,0 +1,279 @@
+"""The planning text keeps all that a decision needs, nothing of who the schedule is, and refuses what is corrupt."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import fields, replace
+from decimal import Decimal
+from itertools import islice
+from typing import Any
+
+import pytest
+
+from horarium.condition import compile_condition
+from horarium.instant import from_rfc3339
+from horarium.policy.catchup import Catchup, CatchupPolicy
+from horarium.policy.limits import Budget, RunLimits
+from horarium.policy.overlap import Overlap, OverlapPolicy
+from horarium.recurrence.spec import Spec
+from horarium.recurrence.wall import CronSchedule, DstFold, DstGap
+from horarium.schedule.assignee import Assignee, AssigneeType
+from horarium.schedule.definition import Action, ActionKind, Definition, IntervalText, SpecText
+from horarium.schedule.planning import Planning, compile_planning, planning_text
+from horarium.schedule.run import Delivery
+
+START, END = from_rfc3339("2026-01-01T00:00:00Z"), from_rfc3339("2030-01-01T00:00:00Z")
+PLAIN = Definition("one", SpecText(("0 9 * * *",)), Action(ActionKind.HTTP, {"url": "https://example.org"}))
+WORK = Action(
+    ActionKind.WORKFLOW,
+    {"workflow_id": "report"},
+    queue="slow",
+    timeout_seconds=77,
+    delivery=Delivery.AT_MOST_ONCE,
+)
+RICH = Definition(
+    schedule_id="rich",
+    spec=SpecText(
+        cron_expressions=("0 9 * * MON-FRI", "30 2 * * *"),
+        intervals=(IntervalText("PT90M", "PT5M"), IntervalText("P1D")),
+        at=("2026-07-01T12:00:00Z",),
+        timezone="Europe/Istanbul",
+        start_at=START,
+        end_at=END,
+        jitter_ms=1_500,
+        dst_gap=DstGap.SKIP,
+        dst_fold=DstFold.BOTH,
+    ),
+    action=WORK,
+    assignee=Assignee(AssigneeType.AGENT, "ada"),
+    calendars=("holidays:TR", "mine"),
+    pre_dispatch_condition={"/prior_run_result/status": {"eq": "completed"}},
+    inputs_rotation=({"a": 1}, {"a": 2}, {"a": 3}),
+    budget=Budget(Decimal("12.345678"), 7),
+    overlap=Overlap(OverlapPolicy.CANCEL_OTHER, 2, 5, 45),
+    catchup=Catchup(CatchupPolicy.SPREAD, 10, 3_600, 90, 30),
+    concurrency_key="agent:ada",
+    concurrency_limit=4,
+    priority=9,
+    limits=RunLimits(cost=Decimal("0.000001")),
+    max_runs=99,
+    pause_on_failure=3,
+)
+
+
+def compiled(definition: Definition, *, needs_approval: bool = False) -> Planning:
+    return compile_planning(planning_text(definition, needs_approval=needs_approval))
+
+
+def first_occurrences(spec: Spec, count: int = 200) -> list[int]:
+    return list(islice(spec.occurrences(START), count))
+
+
+# ── round trip ────────────────────────────────────────────────────────────────────────────────────
+
+KEPT: dict[str, Any] = {
+    "overlap": RICH.overlap,
+    "catchup": RICH.catchup,
+    "calendars": ("holidays:TR", "mine"),
+    "condition": compile_condition(RICH.pre_dispatch_condition),
+    "rotation": 3,
+    "budget": RICH.budget,
+    "reserve": Decimal("0.000001"),
+    "assignee": "ada",
+    "max_runs": 99,
+    "needs_approval": True,
+    "workflow": "report",
+    "kind": ActionKind.WORKFLOW,
+    "concurrency_key": "agent:ada",
+    "concurrency_limit": 4,
+    "priority": 9,
+    "pause_on_failure": 3,
+    "queue": "slow",
+    "timeout_seconds": 77,
+    "delivery": Delivery.AT_MOST_ONCE,
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_a_field_survives_the_text(name: str) -> None:
+    assert getattr(compiled(RICH, needs_approval=True), name) == KEPT[name]
+
+
+def test_the_spec_survives_the_text() -> None:
+    spec, written = compiled(RICH).spec, RICH.spec.compile("rich")
+    assert (spec.start_at, spec.end_at, spec.jitter_ms, spec.zone.key) == (START, END, 1_500, "Europe/Istanbul")
+    assert spec == written
+    assert first_occurrences(spec) == first_occurrences(written)
+    cron = spec.parts[0]
+    assert isinstance(cron, CronSchedule)
+    assert (cron.dst_gap, cron.dst_fold) == (DstGap.SKIP, DstFold.BOTH)
+
+
+def test_every_field_of_a_planning_is_looked_at() -> None:
+    assert {"spec", *KEPT} == {each.name for each in fields(Planning)}
+
+
+def test_the_defaults_survive_the_text() -> None:
+    planning, bare = compiled(PLAIN), Planning(PLAIN.spec.compile("one"), kind=ActionKind.HTTP)
+    for each in fields(Planning):
+        assert getattr(planning, each.name) == getattr(bare, each.name), each.name
+
+
+@pytest.mark.parametrize("amount", ["0", "0.000001", "999999999999.999999", "1000000000000"])
+def test_amounts_are_exact_to_a_millionth(amount: str) -> None:
+    definition = replace(PLAIN, budget=Budget(Decimal(amount)), limits=RunLimits(cost=Decimal(amount)))
+    planning = compiled(definition)
+    assert planning.budget.spending_limit_credits == planning.reserve == Decimal(amount)
+
+
+# ── identity ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"schedule_id": "two"},
+        {"namespace": "elsewhere"},
+        {"name": "Another", "note": "n", "labels": {"a": "b"}, "memo": {"c": 1}},
+        {"owner": "bob", "user_id": "u"},
+        {"inputs_rotation": ({"a": 9}, {"a": 8}, {"a": 7})},
+        {"action": replace(WORK, target={"workflow_id": "report", "prompt": "p"}, input={"x": 1})},
+    ],
+    ids=["id", "namespace", "words", "people", "inputs", "target"],
+)
+def test_who_a_schedule_is_and_what_it_carries_are_not_in_the_text(other: dict[str, Any]) -> None:
+    one, two = (planning_text(each, needs_approval=False) for each in (RICH, replace(RICH, **other)))
+    assert one == two
+    assert compile_planning(one) is compile_planning(two)
+
+
+def test_two_texts_give_two_objects_that_are_not_equal() -> None:
+    assert compiled(PLAIN) != compiled(replace(PLAIN, priority=1))
+    assert compiled(PLAIN) != compiled(PLAIN, needs_approval=True)
+
+
+def test_the_text_is_canonical() -> None:
+    text = planning_text(RICH, needs_approval=False)
+    document = json.loads(text)
+    assert json.dumps(document, sort_keys=True, separators=(",", ":")) == text
+
+
+# ── hashes ────────────────────────────────────────────────────────────────────────────────────────
+
+HASHED = [
+    "H * * * *",
+    "H H * * *",
+    "H/15 * * * *",
+    "H(0-29)/10 H(9-17) * * *",
+    "H H * * * *",
+    "0 H * * H",
+    "0 0 H * *",
+    "0 0 H,LW * THU",
+    "0 H 15W,H 1,H 3#2",
+    "CRON_TZ=Asia/Tokyo H 9 * * *",
+    "0 0 */10,H * MON",
+    "*/20,H 2 * * *",
+    "30 */2,H * * *",
+    "H 9 ? * MON",
+]
+
+
+@pytest.mark.parametrize("expression", HASHED)
+@pytest.mark.parametrize("schedule_id", ["one", "two"])
+def test_a_hash_is_resolved_and_means_what_it_meant(expression: str, schedule_id: str) -> None:
+    zone = None if "TZ=" in expression else "America/New_York"
+    definition = replace(PLAIN, schedule_id=schedule_id, spec=SpecText((expression,), timezone=zone))
+    written = json.loads(planning_text(definition, needs_approval=False))["spec"]["cron_expressions"]
+    assert "H" not in written[0].replace("THU", "")
+    written_spec = definition.spec.compile(schedule_id)
+    assert first_occurrences(compiled(definition).spec) == first_occurrences(written_spec)
+    [part], [meant] = compiled(definition).spec.parts, written_spec.parts
+    assert isinstance(part, CronSchedule)
+    assert isinstance(meant, CronSchedule)
+    assert part.cron.fixed == meant.cron.fixed
+
+
+def test_an_expression_without_a_hash_is_kept_letter_by_letter() -> None:
+    definition = replace(PLAIN, spec=SpecText(("0 9 * MAR THU", "@daily", "@every PT5M")))
+    written = json.loads(planning_text(definition, needs_approval=False))["spec"]["cron_expressions"]
+    assert written == ["0 9 * MAR THU", "@daily", "@every PT5M"]
+
+
+# ── corruption ────────────────────────────────────────────────────────────────────────────────────
+
+
+def _without(key: str) -> Callable[[dict[str, Any]], object]:
+    return lambda document: document.pop(key)
+
+
+def _with(key: str, value: Any) -> Callable[[dict[str, Any]], object]:
+    return lambda document: document.__setitem__(key, value)
+
+
+DAMAGE: dict[str, Callable[[dict[str, Any]], object]] = {
+    **{f"no {key}": _without(key) for key in json.loads(planning_text(PLAIN, needs_approval=False))},
+    "unknown overlap": _with("overlap", ["never", None, None, 30]),
+    "overlap too long": _with("overlap", ["skip", None, None, 30, 1]),
+    "overlap negative": _with("overlap", ["skip", -1, None, 30]),
+    "unknown catch-up": _with("catchup", ["sometimes", 1, 1, 1, 1]),
+    "unknown delivery": _with("delivery", "perhaps"),
+    "unknown kind": _with("kind", "telepathy"),
+    "bad condition": _with("condition", {"/a": {"like": 1}}),
+    "bad budget": _with("budget", [-1, None]),
+    "bad concurrency": _with("concurrency", ["k"]),
+    "bad cron": _with("spec", {"cron_expressions": ["61 * * * *"]}),
+    "empty spec": _with("spec", {}),
+    "unknown zone": _with("spec", {"cron_expressions": ["* * * * *"], "timezone": "Mars/Olympus"}),
+    "unknown key of the spec": _with("spec", {"cron_expressions": ["* * * * *"], "colour": "red"}),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_corrupt_text_raises(damage: str) -> None:
+    document = json.loads(planning_text(PLAIN, needs_approval=False))
+    DAMAGE[damage](document)
+    with pytest.raises((ValueError, KeyError, TypeError)):
+        compile_planning(json.dumps(document))
+
+
+@pytest.mark.parametrize("text", ["", "null", "[]", "{", "1", '"x"', "\0", "\ud800"])
+def test_a_text_that_is_no_document_raises(text: str) -> None:
+    with pytest.raises((ValueError, KeyError, TypeError)):
+        compile_planning(text)
+
+
+def test_a_condition_that_json_cannot_hold_is_refused() -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        planning_text(replace(PLAIN, pre_dispatch_condition={"/a": {"eq": float("nan")}}), needs_approval=False)
+
+
+# ── what a definition says of itself ──────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("target", "workflow"),
+    [
+        ({}, None),
+        ({"workflow_id": "a", "workflow_type": "b"}, "a"),
+        ({"workflow_id": "", "workflow_type": "b"}, "b"),
+        ({"workflow_class": "c"}, "c"),
+        ({"url": "https://example.org"}, None),
+    ],
+)
+def test_work_is_known_by_its_first_name(target: dict[str, Any], workflow: str | None) -> None:
+    assert Action(ActionKind.PULL, target).workflow == workflow
+
+
+@pytest.mark.parametrize(
+    ("action", "seconds"),
+    [
+        (Action(ActionKind.PROMPT), 300),
+        (Action(ActionKind.HTTP), 3_600),
+        (Action(ActionKind.PROMPT, execution_timeout_seconds=7), 7),
+        (Action(ActionKind.HTTP, run_timeout_seconds=6, execution_timeout_seconds=7), 6),
+        (Action(ActionKind.HTTP, timeout_seconds=5, run_timeout_seconds=6), 5),
+    ],
+)
+def test_every_action_has_a_deadline(action: Action, seconds: int) -> None:
+    assert action.deadline_seconds == seconds
