@@ -1,6 +1,20 @@
 """Horarium: when could it happen, whether it does, and why."""
 
+from typing import TYPE_CHECKING, Any
+
 from horarium.errors import ConditionError, HorariumError, InvalidSpec
 from horarium.recurrence.fires import next_fires
 
-__all__ = ["ConditionError", "HorariumError", "InvalidSpec", "next_fires"]
+if TYPE_CHECKING:
+    from horarium.app import Horarium
+
+__all__ = ["ConditionError", "Horarium", "HorariumError", "InvalidSpec", "next_fires"]
+
+
+def __getattr__(name: str) -> Any:
+    """The embedded service brings a web framework and a database along: only who asks for it waits for them."""
+    if name == "Horarium":
+        from horarium.app import Horarium
+
+        return Horarium
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -24,7 +24,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 # RFC 3339 section 5.6; a space instead of `T` is allowed there, a missing offset is not.
-_RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+_RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:[0-5]\d)", re.ASCII)
 
 
 def from_datetime(moment: datetime, *, field: str = "time") -> Instant:
@@ -47,7 +47,9 @@ def from_rfc3339(text: str, *, field: str = "time") -> Instant:
     fraction = match[1] or ""
     cut = text.replace(fraction, fraction[:7], 1) if len(fraction) > 7 else text
     try:
-        return from_datetime(datetime.fromisoformat(cut.upper()), field=field)
+        instant = from_datetime(datetime.fromisoformat(cut.upper()), field=field)
+        to_datetime(instant)  # an offset may lead out of the years that can be shown
+        return instant
     except (ValueError, OverflowError) as wrong:
         raise InvalidSpec(f"{field}: {text!r} is no moment of any calendar ({wrong})", field=field) from None
 

@@ -13,7 +13,7 @@ from horarium.clock import SystemClock
 from horarium.store import postgres
 from horarium.store.database import Database, open_database
 from horarium.store.errors import CommitUnknown, Conflict, DataError, StoreUnavailable, Transient
-from horarium.store.postgres import judge
+from horarium.store.postgres import copy_rows, judge
 
 pytestmark = pytest.mark.parametrize("dialect", ["postgresql"], indirect=True)
 
@@ -139,6 +139,15 @@ def test_what_only_postgresql_cannot_keep_is_the_rows_fault_too(
 ) -> None:
     with pytest.raises(DataError):
         database.write(lambda c: c.exec_driver_sql(statement, values))
+
+
+def test_a_value_that_cannot_be_copied_is_the_rows_fault_too(database: Database) -> None:
+    statement = "COPY counters (kind, owner, day, value) FROM STDIN (FORMAT binary)"
+    kinds = ["text", "text", "int4", "int8"]
+    with pytest.raises(DataError):
+        database.write(lambda c: copy_rows(c, statement, kinds, [("runs", "a", 0, 2**63)]))
+    with pytest.raises(DataError):
+        database.write(lambda c: copy_rows(c, statement, kinds, [("runs", "nul \0", 0, 1)]))
 
 
 def test_a_listener_finds_its_way_back_and_wakes_everybody(database: Database, database_url: str) -> None:

@@ -125,7 +125,18 @@ def _error(code: int) -> sqlite3.Error:
         (sqlite3.OperationalError("near SELEKT: syntax error"), None),
         (KeyError("ours"), None),
     ],
-    ids=repr,
+    ids=[
+        "busy",
+        "busy snapshot",
+        "locked",
+        "moved",
+        "corrupt",
+        "check",
+        "too big",
+        "overflow",
+        "syntax",
+        "no error of its",
+    ],
 )
 def test_errors_are_told_apart_by_what_can_be_done(
     dialect: str, error: Exception, kind: type[HorariumError] | None

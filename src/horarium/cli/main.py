@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from horarium.cli import offline, showcase
+from horarium.cli import doctor, offline, service, showcase, tick
 from horarium.cli.render import talk
 from horarium.errors import HorariumError
 from horarium.recurrence.zone import tzdata_version
@@ -33,6 +33,15 @@ condition = typer.Typer(
     help="Conditions: JSON pointers, five operators, all of which must hold.",
     epilog="Example: horarium condition test --filter filter.json --context context.json",
 )
+
+_SERVICE = "The service"
+app.command("up", rich_help_panel=_SERVICE)(service.up_command)
+app.command("server", rich_help_panel=_SERVICE)(service.server_command)
+app.command("worker", rich_help_panel=_SERVICE)(service.worker_command)
+app.command("migrate", rich_help_panel=_SERVICE)(service.migrate_command)
+app.command("config", rich_help_panel=_SERVICE)(service.config_command)
+app.command("doctor", rich_help_panel=_SERVICE)(doctor.doctor_command)
+app.command("tick", rich_help_panel=_SERVICE)(tick.tick_command)
 
 _OFFLINE = "Offline: no server needed"
 app.command("next", rich_help_panel=_OFFLINE)(offline.next_command)

@@ -63,6 +63,8 @@ def plan_backfill(
 ) -> BackfillPlan:
     """`taken` are those that have a run already: asking twice is harmless. `max_runs` ends the list."""
     tally = Tally(planning, position, facts, shared)
+    if tally.status is Status.PAUSED:
+        tally.status = Status.ACTIVE  # a backfill is explicit
     guards = guards_for(planning, Origin.BACKFILL)
     overlap = _overlap(planning.overlap, overlap_policy)
     decisions: list[Birth | Skip] = []

@@ -36,7 +36,7 @@ def decide(
         case Buffer(cancel_active):
             return Hold(nominal, due, tally.bear(held=True), cancel_active=cancel_active)
         case Start(terminate_active):
-            if not key_is_free(tally):
+            if not key_is_free(tally, ending=tally.active if terminate_active else 0):
                 return Hold(nominal, due, tally.bear(held=True))
             used = tally.bear(held=False, terminated=terminate_active)
             return Fire(nominal, due, used, terminate_active=terminate_active)
@@ -44,12 +44,15 @@ def decide(
             assert_never(outcome)
 
 
-def key_is_free(tally: Tally) -> bool:
-    """Whether the concurrency key, which other schedules may share, has room for one more run."""
+def key_is_free(tally: Tally, *, ending: int = 0) -> bool:
+    """Whether the concurrency key, which other schedules may share, has room for one more run.
+
+    `ending` are runs of this schedule that make room in the same transaction.
+    """
     planning = tally.planning
     if planning.concurrency_key is None:
         return True
-    return tally.shared.active_by_key.get(planning.concurrency_key, 0) < planning.concurrency_limit
+    return tally.shared.active_by_key.get(planning.concurrency_key, 0) - ending < planning.concurrency_limit
 
 
 def covering(birth: Birth, covers: Covers) -> Birth:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
+from horarium.decision.decide import key_is_free
 from horarium.decision.facts import Facts, Shared, Tally
 from horarium.decision.guards import GUARDS, Question
 from horarium.decision.plan import Detail
@@ -19,6 +20,7 @@ from horarium.recurrence.duration import format_duration
 from horarium.recurrence.interval import Interval
 from horarium.recurrence.spec import OneOffs, Part
 from horarium.recurrence.wall import CronSchedule
+from horarium.recurrence.zone import EARLIEST, LATEST
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Position
 from horarium.schedule.reason import Reason
@@ -64,11 +66,14 @@ def explain(
     at: Instant,
     now: Instant,
     recorded: Recorded | None = None,
+    shared: Shared | None = None,
 ) -> Explanation:
     """Facts are those of now; for a past occurrence `recorded` says what was really decided."""
     spec = planning.spec
+    if not EARLIEST * SECOND < at < LATEST * SECOND:
+        return _beyond_time(at, recorded)
     on_spec = spec.contains(at)
-    tally = Tally(planning, position, facts, Shared())
+    tally = Tally(planning, position, facts, Shared() if shared is None else shared.copy())
     findings = [Finding("spec", on_spec, None if on_spec else {"parts": [_why_not(part, at) for part in spec.parts]})]
     findings += _guard_findings(Question(planning, facts, tally, at))
     findings.append(_overlap_finding(tally, facts))
@@ -88,6 +93,12 @@ def explain(
         sentence="",
     )
     return _with_sentence(explanation, position, now)
+
+
+def _beyond_time(at: Instant, recorded: Recorded | None) -> Explanation:
+    sentence = "Nothing is scheduled before the year 1900 or after 9892."
+    finding = Finding("spec", False, {"parts": []})
+    return Explanation(at, False, None, False, None, (finding,), recorded, None, None, sentence)
 
 
 def _guard_findings(question: Question) -> list[Finding]:
@@ -115,7 +126,7 @@ def _overlap_finding(tally: Tally, facts: Facts) -> Finding:
         case Buffer():
             return Finding("overlap", True, {**seen, "outcome": "hold"})
         case Start():
-            return Finding("overlap", True, {**seen, "outcome": "fire"})
+            return Finding("overlap", True, {**seen, "outcome": "fire" if key_is_free(tally) else "hold"})
         case _:
             assert_never(outcome)
 
@@ -129,7 +140,7 @@ def _why_not(part: Part, at: Instant) -> Detail:
             local = t + segment.offset
             failed = [f"{field.kind.name} {field.text}" for field in part.cron.mismatches(local)]
             if not failed:
-                failed = ["fraction of a second" if fraction else "the other pass of a repeated hour was chosen"]
+                failed = [_why_not_now(part, t, fraction)]
             wall = to_rfc3339(local * SECOND).removesuffix("Z")
             return {"cron": part.cron.text, "timezone": part.zone.key, "local_time": wall, "failed": failed}
         case Interval(every, offset):
@@ -140,6 +151,13 @@ def _why_not(part: Part, at: Instant) -> Detail:
             return {"at": "one-off", "next": None if following is None else to_rfc3339(following * SECOND)}
         case _:
             assert_never(part)
+
+
+def _why_not_now(part: CronSchedule, t: int, fraction: int) -> str:
+    """Every field matches the wall clock, and yet it is no occurrence."""
+    if fraction:
+        return "fraction of a second"
+    return "outside the window" if part.contains(t) else "the other pass of a repeated hour was chosen"
 
 
 def _with_sentence(found: Explanation, position: Position, now: Instant) -> Explanation:

@@ -56,6 +56,15 @@ class Shared:
     spent_by_assignee: dict[str, Decimal] = field(default_factory=dict)
     runs_by_assignee: dict[str, int] = field(default_factory=dict)
 
+    def copy(self) -> Shared:
+        return Shared(dict(self.active_by_key), dict(self.spent_by_assignee), dict(self.runs_by_assignee))
+
+    def restore(self, before: Shared) -> None:
+        """As if what came after `before` had not happened."""
+        self.active_by_key = before.active_by_key
+        self.spent_by_assignee = before.spent_by_assignee
+        self.runs_by_assignee = before.runs_by_assignee
+
 
 class Tally:
     """The counts of one schedule while its occurrences are decided in turn; lives for one plan only."""
@@ -86,10 +95,11 @@ class Tally:
         if held:
             self.held += 1
         else:
-            self.active = 1 if terminated else self.active + 1
+            ended = self.active if terminated else 0
+            self.active += 1 - ended
             if planning.concurrency_key is not None:
                 key = planning.concurrency_key
-                shared.active_by_key[key] = shared.active_by_key.get(key, 0) + 1
+                shared.active_by_key[key] = max(0, shared.active_by_key.get(key, 0) - ended) + 1
         self.runs_born += 1
         self.runs_today += 1
         self.spent += planning.reserve

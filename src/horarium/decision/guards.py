@@ -165,7 +165,7 @@ _BACKFILL = frozenset({Origin.BACKFILL})
 # The order is part of the contract. A trigger by hand asks only what is about permission; a backfill is
 # explicit, so it is allowed while paused and asks no condition about a world that has moved on.
 GUARDS: tuple[Guard, ...] = (
-    Guard(Reason.STATUS_NOT_TRIGGERABLE, _CLOCK | _HAND, _always, _status),
+    Guard(Reason.STATUS_NOT_TRIGGERABLE, _CLOCK | _HAND | _BACKFILL, _always, _status),
     Guard(
         Reason.OUTSIDE_WINDOW,
         _CLOCK | _BACKFILL,

@@ -6,7 +6,7 @@ One function serves the tick, a trigger by hand and a backfill, so that no door 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple, assert_never
 
 from horarium.decision.plan import Birth, Covers, Decision, Fire, Hold, Missed, Skip
@@ -75,7 +75,11 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Everything that one transaction writes about one schedule."""
+    """Everything that one transaction writes about one schedule.
+
+    With `terminate_active`, runs born before the one at `kept_from` make room too: of several
+    occurrences that each replace the one before, the last stays.
+    """
 
     position: Position
     counts: Counts
@@ -83,6 +87,7 @@ class Entry:
     events: tuple[NewEvent, ...]
     terminate_active: bool = False
     cancel_active: bool = False
+    kept_from: int = 0
 
 
 def write_down(
@@ -110,7 +115,15 @@ def write_down(
                 assert_never(decision)
     if position.status is Status.DELETED:
         pen.event(EventType.DELETED, reason="max_runs_exhausted", deleted_at=to_rfc3339(now))
-    return Entry(position, pen.counts(), tuple(pen.runs), tuple(pen.events), pen.terminate_active, pen.cancel_active)
+    return Entry(
+        position,
+        pen.counts(),
+        tuple(pen.runs),
+        tuple(pen.events),
+        pen.terminate_active,
+        pen.cancel_active,
+        pen.kept_from,
+    )
 
 
 class _Pen:
@@ -142,6 +155,7 @@ class _Pen:
         self.last_skip: Reason | None = None
         self.status = counts.last_dispatch_status
         self.terminate_active = self.cancel_active = False
+        self.kept_from = 0
 
     def birth(self, decision: Birth) -> None:
         run_id, text = next(self.ids)
@@ -214,8 +228,7 @@ class _Pen:
         self.sequence += 1
 
     def counts(self) -> Counts:
-        return replace(
-            self.before,
+        return Counts(
             next_sequence=self.sequence,
             active=self.active,
             held=self.held,
@@ -236,6 +249,7 @@ class _Pen:
         self.fires += 1
         if decision.terminate_active:
             self.terminate_active, self.active = True, 0
+            self.kept_from = len(self.runs)
         self.active += 1
 
     def _hold(self, decision: Hold) -> None:

@@ -38,12 +38,21 @@ def replan(spec: Spec, uid: bytes, position: Position, after: Instant) -> Positi
     return replace(position, decided_until=after, next_due=next_due, status=status)
 
 
-def edit(old: Planning, new: Planning, uid: bytes, position: Position, *, now: Instant, spec_changed: bool) -> Change:
+def edit(
+    old: Planning,
+    new: Planning,
+    uid: bytes,
+    position: Position,
+    *,
+    now: Instant,
+    spec_changed: bool,
+    rotation_changed: bool = False,
+) -> Change:
     """An edit that leaves the spec equal leaves the plan alone; one that changes it starts a generation."""
     if position.status is Status.BROKEN:
         position = replace(position, status=Status.ACTIVE)
         spec_changed = True  # whatever was broken is mended from now on, not from then
-    if old.rotation != new.rotation:
+    if rotation_changed or old.rotation != new.rotation:
         position = replace(position, rotation_index=0)
     if not spec_changed:
         return Change(position)
@@ -54,20 +63,26 @@ def edit(old: Planning, new: Planning, uid: bytes, position: Position, *, now: I
 
 def pause(planning: Planning, position: Position, *, now: Instant) -> Change:
     """What was due and undecided at the moment of the pause is accounted for; `next_due` stays to be read."""
+    if position.status is Status.PAUSED:
+        return Change(position)
     missed = _undecided(planning.spec, position, now)
     paused = replace(position, status=Status.PAUSED, decided_until=max(position.decided_until, now))
     return Change(paused, missed)
 
 
 def resume(planning: Planning, uid: bytes, position: Position, *, now: Instant) -> Change:
-    """Pause is not downtime: the plan goes on from now."""
+    """Pause is not downtime: the plan goes on from now. What was broken is mended from now on, too."""
+    if position.status not in (Status.PAUSED, Status.BROKEN):
+        return Change(position)
+    overtaken = _undecided(planning.spec, position, now) if position.status is Status.BROKEN else None
     active = replace(position, status=Status.ACTIVE)
-    return Change(replan(planning.spec, uid, active, max(now, position.decided_until)))
+    return Change(replan(planning.spec, uid, active, max(now, position.decided_until)), overtaken)
 
 
 def delete(planning: Planning, position: Position, *, now: Instant) -> Change:
     """Soft: the row and its history stay; only the clock stops."""
-    missed = _undecided(planning.spec, position, now) if position.status is Status.ACTIVE else None
+    ticking = position.status in (Status.ACTIVE, Status.BROKEN)
+    missed = _undecided(planning.spec, position, now) if ticking else None
     decided = max(position.decided_until, now)
     return Change(replace(position, status=Status.DELETED, next_due=None, decided_until=decided), missed)
 

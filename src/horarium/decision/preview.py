@@ -49,10 +49,11 @@ def preview(
     after: Instant,
     now: Instant,
     rows: int = 10,
+    shared: Shared | None = None,
 ) -> tuple[Row, ...]:
     """At most 31 days or 200 rows ahead, whichever comes first."""
     guards = guards_for(planning, Origin.SCHEDULED)
-    tally = Tally(planning, position, facts, Shared())
+    tally = Tally(planning, position, facts, Shared() if shared is None else shared.copy())
     day = now // DAY
     found: list[Row] = []
     for nominal in planning.spec.occurrences(after):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from horarium.decision.facts import Shared
 from horarium.instant import SECOND, Instant
-from horarium.policy.overlap import Overlap, OverlapPolicy
+from horarium.policy.overlap import Overlap
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
 
@@ -52,6 +52,7 @@ def plan_release(
         return NOTHING
     terminate = tuple(run.run_id for run in active if _grace_is_over(planning.overlap, run, now))
     running = len(active) - len(terminate)
+    _give_back_keys(planning, shared, len(terminate))
     capacity = planning.overlap.capacity
     released: list[str] = []
     waiting: list[Instant] = [
@@ -74,9 +75,14 @@ def plan_release(
 
 
 def _grace_is_over(overlap: Overlap, run: ActiveRun, now: Instant) -> bool:
-    if overlap.policy is not OverlapPolicy.CANCEL_OTHER or run.asked_to_stop_at is None:
-        return False
-    return now - run.asked_to_stop_at >= overlap.cancel_grace_seconds * SECOND
+    """Whoever asked it to stop - the policy, a caller's own policy, a person - somebody waits for its place."""
+    return run.asked_to_stop_at is not None and now - run.asked_to_stop_at >= overlap.cancel_grace_seconds * SECOND
+
+
+def _give_back_keys(planning: Planning, shared: Shared, count: int) -> None:
+    key = planning.concurrency_key
+    if key is not None and count:
+        shared.active_by_key[key] = max(0, shared.active_by_key.get(key, 0) - count)
 
 
 def _take_key(planning: Planning, shared: Shared) -> bool:

@@ -9,7 +9,7 @@ next step goes on from there.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import assert_never
 
 from horarium.decision.decide import covering, decide
@@ -61,10 +61,17 @@ def plan_batch(
 ) -> Iterator[tuple[Due, Plan | Parked]]:
     """Each plan sees what the ones before it left of shared keys and budgets."""
     for due in batch:
+        before = shared.copy() if _shares(due.planning) else None
         try:
             yield due, plan_tick(due, facts.get(due.uid, NO_FACTS), shared, moment)
         except Exception as wrong:  # one bad row must never stop the others
+            if before is not None:
+                shared.restore(before)
             yield due, Parked(due.uid, str(wrong)[:1_000], type(wrong).__name__)
+
+
+def _shares(planning: Planning) -> bool:
+    return planning.concurrency_key is not None or planning.assignee is not None
 
 
 def plan_tick(due: Due, facts: Facts, shared: Shared, moment: Moment) -> Plan:
@@ -91,7 +98,9 @@ class _Walk:
         self.moment = moment
         self.guards = guards_for(due.planning, Origin.SCHEDULED)
         self.decided_until = due.position.decided_until
+        self.next = self.spec.next_after(self.decided_until)  # the earliest that is undecided
         self.decisions: list[Decision] = []
+        self.asked = 0
 
     # ── the two stretches ────────────────────────────────────────────────────────────────────────
 
@@ -110,7 +119,7 @@ class _Walk:
             case CatchupPolicy.SKIP:
                 self._miss(missed, Reason.MISSED)
             case CatchupPolicy.FIRE_ONCE:
-                self._fire_once(*missed)
+                self._fire_once(missed[1])
             case CatchupPolicy.FIRE_ALL:
                 self._fire_each(*missed, spread=False)
             case CatchupPolicy.SPREAD:
@@ -120,33 +129,28 @@ class _Walk:
 
     def keep_time(self) -> None:
         """Decide what is due and on time, one by one."""
-        nominal = self.spec.next_after(self.decided_until)
-        while nominal is not None and self._has_room() and self._due(nominal) <= self.moment.now:
-            self._decide(nominal)
-            nominal = self.spec.next_after(nominal)
+        while self.next is not None and self._has_room() and self._due(self.next) <= self.moment.now:
+            self._record(self._ask(self.next), self.next)
 
     def plan(self) -> Plan:
         if self._exhausted():
             self._miss(self._stretch(self.moment.now + 1), Reason.REMAINING_ACTIONS_EXHAUSTED)
             return self._planned(Status.DELETED, None)
-        nominal = self.spec.next_after(self.decided_until)
-        if nominal is None:
+        if self.next is None:
             return self._planned(Status.FINISHED, None)
-        return self._planned(Status.ACTIVE, self._due(nominal))
+        return self._planned(Status.ACTIVE, self._due(self.next))
 
     # ── catch-up, policy by policy ───────────────────────────────────────────────────────────────
 
-    def _fire_once(self, first: Instant, last: Instant) -> None:
+    def _fire_once(self, last: Instant) -> None:
         """The earliest that no guard refuses gets a run, which covers it and all that follow."""
-        nominal: Instant | None = first
-        while nominal is not None and nominal <= last and self._has_room():
-            decision = self._ask(nominal, caught_up=True)
+        while self.next is not None and self.next <= last and self._has_room():
+            decision = self._ask(self.next, caught_up=True)
             if not isinstance(decision, Skip):
-                covers = Covers(nominal, last, self.spec.count(nominal - 1, last))
+                covers = Covers(self.next, last, self.spec.count(self.next - 1, last))
                 self._record(covering(decision, covers), last)
                 return
-            self._record(decision, nominal)
-            nominal = self.spec.next_after(nominal)
+            self._record(decision, self.next)
 
     def _fire_each(self, first: Instant, last: Instant, *, spread: bool) -> None:
         """The newest get a run each, the oldest first; what is beyond the cap is missed."""
@@ -155,32 +159,34 @@ class _Walk:
             before = last if newest is None else self.spec.previous_before(newest)
             assert before is not None  # `first` is one
             self._miss((first, before), Reason.CATCHUP_CAP)
-        nominal, index = newest, 0
-        while nominal is not None and nominal <= last and self._has_room():
-            seconds = self.planning.catchup.catchup_spread_seconds
+        index, seconds = 0, self.planning.catchup.catchup_spread_seconds
+        # A spread is planned whole, or its second half would be due before its first; its cap is small.
+        while self.next is not None and self.next <= last and (spread or self._has_room()) and not self._exhausted():
             when = spread_due(index, count, now=self.moment.now, spread_seconds=seconds) if spread else None
-            self._record(self._ask(nominal, caught_up=True, release_at=when), nominal)
-            nominal, index = self.spec.next_after(nominal), index + 1
+            self._record(self._ask(self.next, caught_up=True, release_at=when), self.next)
+            index += 1
 
     def _newest(self, first: Instant, last: Instant) -> tuple[Instant | None, int]:
         """Where the newest `max_catchup` of a stretch begin, and how many they are."""
         most = self.planning.catchup.max_catchup
         if most == 0:
             return None, 0
-        newest, count = last, 1
-        while count < most:
-            before = self.spec.previous_before(newest)
-            if before is None or before < first:
-                break
-            newest, count = before, count + 1
-        return newest, count
+        count = self.spec.count(first - 1, last)
+        if count <= most:
+            return first, count
+        low, high = first, last  # halve: (low, last] holds too many or just enough, (high, last] too few
+        while high - low > SECOND:
+            middle = (low + high) // 2
+            if self.spec.count(middle, last) >= most:
+                low = middle
+            else:
+                high = middle
+        return self.spec.next_after(low), most
 
     # ── small steps ──────────────────────────────────────────────────────────────────────────────
 
-    def _decide(self, nominal: Instant) -> None:
-        self._record(self._ask(nominal), nominal)
-
     def _ask(self, nominal: Instant, *, caught_up: bool = False, release_at: Instant | None = None) -> Birth | Skip:
+        self.asked += 1
         return decide(
             self.guards,
             Question(self.planning, self.facts, self.tally, nominal),
@@ -193,6 +199,7 @@ class _Walk:
     def _record(self, decision: Decision, until: Instant) -> None:
         self.decisions.append(decision)
         self.decided_until = until
+        self.next = self.spec.next_after(until)
 
     def _miss(self, stretch: tuple[Instant, Instant] | None, reason: Reason) -> None:
         if stretch is not None:
@@ -201,7 +208,7 @@ class _Walk:
 
     def _stretch(self, before: Instant) -> tuple[Instant, Instant] | None:
         """The first and last undecided occurrence that was due before an instant."""
-        first = self.spec.next_after(self.decided_until)
+        first = self.next
         if first is None or self._due(first) >= before:
             return None
         last = self.spec.previous_before(before)
@@ -214,18 +221,18 @@ class _Walk:
         return self.spec.due(self.uid, nominal)
 
     def _has_room(self) -> bool:
-        return len(self.decisions) < self.moment.limit and not self._exhausted()
+        return self.asked < self.moment.limit and not self._exhausted()
 
     def _exhausted(self) -> bool:
         most = self.planning.max_runs
         return most is not None and self.tally.runs_born >= most
 
     def _planned(self, status: Status, next_due: Instant | None) -> Plan:
-        position = replace(
-            self.position,
-            status=status,
+        position = Position(
             decided_until=self.decided_until,
             next_due=next_due,
+            status=status,
+            generation=self.position.generation,
             runs_born=self.tally.runs_born,
             rotation_index=self.tally.rotation_index,
         )

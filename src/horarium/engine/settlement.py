@@ -67,6 +67,8 @@ def plan_settlement(
             return _busy(work, retry_after, now)
         case Unreachable(error):
             return _deliver_again(work, error, RunState.LAUNCH_FAILED, "unreachable", key, launch_retry, now)
+        case Unknown(error) if work.deadline is not None and now >= work.deadline:
+            return End(RunState.TIMED_OUT, error=error, error_class="timeout")
         case Unknown(error):
             if work.delivery == Delivery.AT_MOST_ONCE:
                 return End(RunState.UNKNOWN, error=error, error_class="unknown")

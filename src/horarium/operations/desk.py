@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from sqlalchemy import Connection
 
 from horarium.clock import Clock
+from horarium.decision.ledger import NewEvent
 from horarium.decision.plan import Missed
 from horarium.errors import InvalidDefinition
 from horarium.instant import Instant, to_rfc3339
 from horarium.operations.caller import Caller
-from horarium.operations.errors import PreconditionFailed, ScheduleNotFound
+from horarium.operations.errors import PreconditionFailed, ScheduleBroken, ScheduleNotFound
 from horarium.policy.catchup import parse as parse_catchup
 from horarium.policy.names import PolicyError
 from horarium.policy.overlap import parse as parse_overlap
@@ -22,7 +23,6 @@ from horarium.settings import Settings
 from horarium.store import history, schedules
 from horarium.store.database import Database
 from horarium.store.due import Plannings
-from horarium.store.history import NewEvent
 from horarium.store.schedules import ScheduleRow
 from horarium.telemetry.telemetry import Telemetry
 
@@ -59,9 +59,9 @@ class Opened:
 
     @property
     def sound(self) -> Planning:
-        """For what makes no sense without a plan; whatever is wrong with it is raised."""
+        """For what makes no sense without a plan."""
         if isinstance(self.planning, Exception):
-            raise self.planning
+            raise ScheduleBroken(f"{self.row.schedule_id!r} cannot be planned: {self.planning}")
         return self.planning
 
 
@@ -107,9 +107,7 @@ class Journal:
             reason=range_.reason.value,
             command_context=self._context,
         )
-        self._events.append(
-            NewEvent(self.next_sequence, EventType.MISSED, range_.first, range_.last, None, payload)
-        )
+        self._events.append(NewEvent(self.next_sequence, EventType.MISSED, range_.first, range_.last, None, payload))
 
     def write(self, connection: Connection, uid: bytes, namespace: str) -> int:
         """The number of the next event, for the position to keep."""

@@ -6,7 +6,7 @@ HorariumError
     ├── Forbidden              forbidden                    403
     ├── NotFound               not_found                    404   ScheduleNotFound, RunNotFound, …
     ├── AlreadyExists          already_exists               409   ScheduleAlreadyExists, …
-    ├── Refused                refused                      409   CalendarReadOnly, CalendarInUse, RunNotHeld
+    ├── Refused                refused                      409   ScheduleBroken, CalendarReadOnly, …
     ├── PreconditionFailed     precondition_failed          412
     └── KeyReused              idempotency_key_reused       422
 """
@@ -97,6 +97,12 @@ class NamespaceAlreadyExists(AlreadyExists):
 class Refused(OperationError):
     reason = "refused"
     status = 409
+
+
+class ScheduleBroken(Refused):
+    """It cannot be planned as it is; an edit mends it."""
+
+    reason = "schedule_broken"
 
 
 class CalendarReadOnly(Refused):

@@ -38,6 +38,10 @@ _KEYS = (
 _KEY_ALIASES = {"max_backfill": "max_catchup", "on_missed": "catchup_policy"}
 
 
+# A spread is planned in one transaction, whatever the bound of a tick: it must stay small.
+MAX_SPREAD = 1_000
+
+
 def parse(value: object, field: str = "catchup_policy") -> CatchupPolicy:
     return parse_name(CatchupPolicy, ALIASES, value, field)
 
@@ -59,6 +63,8 @@ class Catchup:
         whole_or_none("catchup_window_seconds", self.catchup_window_seconds)
         whole("catchup_spread_seconds", self.catchup_spread_seconds)
         whole("misfire_grace_seconds", self.misfire_grace_seconds)
+        if self.policy is CatchupPolicy.SPREAD and self.max_catchup > MAX_SPREAD:
+            raise PolicyError("max_catchup", f"a spread holds at most {MAX_SPREAD} runs")
 
 
 def parse_catchup(value: object) -> Catchup:

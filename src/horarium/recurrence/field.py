@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TypeAlias, assert_never
+from typing import TypeAlias
 
 from horarium.errors import InvalidSpec
 
@@ -122,27 +122,15 @@ def parse_field(kind: Kind, text: str, key: str | None = None) -> Field:
 
 
 def plain_text(field: Field) -> str:
-    """The field without `H`: every item as the values it stands for."""
-    return ",".join(_item_text(item) for item in field.items)
+    """The field without `H`: such an item as the values it stands for, all others letter by letter."""
+    written = zip(field.text.split(","), field.items, strict=True)
+    return ",".join(_span_text(item) if text[0] in "Hh" and isinstance(item, Span) else text for text, item in written)
 
 
-def _item_text(item: Span | MonthRule) -> str:
-    match item:
-        case Span(low, high, step):
-            span = str(low) if low == high else f"{low}-{high}"
-            return span if step == 1 or low == high else f"{span}/{step}"
-        case LastDay():
-            return "L"
-        case LastWorkday():
-            return "LW"
-        case NearestWorkday(day):
-            return f"{day}W"
-        case NthWeekday(weekday, nth):
-            return f"{weekday}#{nth}"
-        case LastWeekday(weekday):
-            return f"{weekday}L"
-        case _:
-            assert_never(item)
+def _span_text(span: Span) -> str:
+    if span.low == span.high:
+        return str(span.low)
+    return f"{span.low}-{span.high}" + ("" if span.step == 1 else f"/{span.step}")
 
 
 def _parse_item(kind: Kind, item: str, key: str | None) -> Span | MonthRule:

@@ -146,7 +146,7 @@ def compile_spec(
     zone = _agree(timezone, [prefix for prefix, _ in split if prefix is not None])
     gap, fold = _choice(DstGap, dst_gap, "dst_gap"), _choice(DstFold, dst_fold, "dst_fold")
     parts: list[Part] = [_compile_expression(body, zone, gap, fold, key) for _, body in split]
-    parts += [parse_interval(str(entry["every"]), entry.get("offset")) for entry in intervals]
+    parts += [parse_interval(entry.get("every") or "", entry.get("offset")) for entry in intervals]
     if at:
         parts.append(OneOffs(tuple(sorted({_whole_second(text) for text in at}))))
     unique = tuple(dict.fromkeys(parts))

@@ -27,7 +27,9 @@ def make_registry(settings: Settings, clock: Clock, tasks: TaskRegistry) -> tupl
     found = discover()
     taken = {launcher.kind for launcher in built_in}
     others = [launcher for launcher in found.launchers if launcher.kind not in taken]
-    problems = [f"{each.kind}: there is a built-in launcher of this kind" for each in found.launchers if each.kind in taken]
+    problems = [
+        f"{each.kind}: there is a built-in launcher of this kind" for each in found.launchers if each.kind in taken
+    ]
     return Registry([*built_in, *others], knows_task=tasks.__contains__), (*found.problems, *problems)
 
 

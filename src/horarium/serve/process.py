@@ -54,16 +54,16 @@ def run(
     *,
     say: Say,
     application: Application | None = None,
-    before: Callable[[Service], None] | None = None,
+    before: Callable[[Service, str], None] | None = None,
 ) -> None:
-    """Until a signal comes. `say` is called once, when the service is ready; `before` just before it starts."""
+    """Until a signal comes. `say` is called once, when the service is ready; `before` (with our URL) before it starts."""
     # First of all: a second service on the same port must not touch the database of the first.
     listening = listen(settings.host, settings.port) if parts.api else None
     try:
         with open_service(settings, application=application, migrates=parts is UP) as service:
             put_templates(service)
             if before is not None:
-                before(service)
+                before(service, "" if listening is None else url_of(listening))
             asyncio.run(_live(service, parts, listening, say))
     finally:
         if listening is not None:

@@ -19,7 +19,8 @@ from horarium.engine.engine import Engine, EngineOptions
 from horarium.engine.ticker import TickerOptions
 from horarium.ids import id_text, new_id
 from horarium.launchers.registry import Registry
-from horarium.operations.caller import Caller
+from horarium.operations import schedules
+from horarium.operations.caller import internal
 from horarium.operations.desk import Desk
 from horarium.schedule.definition import ActionKind
 from horarium.serve.admin import make_data_dir, seed_admin_token
@@ -28,7 +29,6 @@ from horarium.serve.hands import is_loopback, make_registry
 from horarium.serve.witness import EngineWitness
 from horarium.settings import Settings
 from horarium.store.database import Database, open_database
-from horarium.store.due import Plannings
 from horarium.store.migrate import check_schema, migrate
 from horarium.telemetry.log import make_logger
 from horarium.telemetry.telemetry import Telemetry
@@ -93,7 +93,7 @@ def _compose(
 ) -> Service:
     logger = make_logger(level=settings.log_level, format=settings.log_format, stream=log_to, clock=clock)
     telemetry = Telemetry(clock, logger=logger, decisions_per_second=settings.log_decisions_per_second)
-    desk = Desk(database, clock, settings, Plannings(), telemetry)
+    desk = Desk(database, clock, settings, telemetry)
     if registry is None:
         registry, problems = make_registry(settings, clock, application.tasks)
         for problem in problems:
@@ -110,7 +110,7 @@ def _compose(
         desk,
         registry,
         engine,
-        make_api(Doorway(desk, telemetry, open_metrics=is_loopback(settings.host))),
+        make_api(Doorway(desk, open_metrics=is_loopback(settings.host))),
         seed_admin_token(settings, database, clock),
     )
 
@@ -132,9 +132,7 @@ def engine_options(settings: Settings) -> EngineOptions:
 
 def put_templates(service: Service) -> None:
     """The schedules that the application declares; one that has not changed is left alone, and so is a pause."""
-    from horarium.operations import schedules
-
-    caller = Caller.internal("application")
+    caller = internal("application")
     for document in service.application.templates:
         schedules.upsert(service.desk, caller, document)
 

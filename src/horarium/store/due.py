@@ -63,16 +63,17 @@ class Plannings:
 
     def load(self, connection: Connection, hashes: Iterable[bytes]) -> dict[bytes, Planning | Exception]:
         wanted = set(hashes)
-        unknown = [each for each in wanted if each not in self._known]
+        # What was found is kept apart: another thread may empty the memory meanwhile.
+        found = {each: known for each in wanted if (known := self._known.get(each)) is not None}
+        unknown = [each for each in wanted if each not in found]
         if len(self._known) + len(unknown) > _MAX_REMEMBERED:
             self._known.clear()
-            unknown = list(wanted)
         for start in range(0, len(unknown), 500):
             chunk = unknown[start : start + 500]
             for planning, text in connection.execute(_TEXTS, {"hashes": chunk}):
-                self._known[planning] = _compiled(text)
+                found[planning] = self._known[planning] = _compiled(text)
         missing = LookupError("the planning text of this revision is gone")
-        return {each: self._known.get(each, missing) for each in wanted}
+        return {each: found.get(each, missing) for each in wanted}
 
 
 _TEXTS = select(plannings.c.planning, plannings.c.text).where(

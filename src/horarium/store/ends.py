@@ -5,29 +5,35 @@ The position is locked before the run, as the tick does, so that the two never w
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, and_, or_, select, update
+from sqlalchemy import Connection, and_, case, func, or_, select, update
 
 from horarium.decision.ending import plan_ending
 from horarium.decision.facts import Shared
+from horarium.decision.lifecycle import pause
 from horarium.decision.release import ActiveRun, HeldRun, plan_release
 from horarium.ids import id_text
 from horarium.instant import DAY, Instant, to_rfc3339
 from horarium.schedule.event import EventType, RunEventType, TriggerOutcome, final_event, make_payload
 from horarium.schedule.planning import Planning
-from horarium.schedule.position import Status
+from horarium.schedule.position import Position, Status
 from horarium.schedule.reason import Obstacle, dispatch_status
 from horarium.schedule.run import FINAL, Origin, RunState, instance_id, state_after_termination
+from horarium.store import approvals
 from horarium.store.due import Plannings
 from horarium.store.facts import add_to_counters, assignee_owner, key_owner, lock_counters, schedule_owner
 from horarium.store.record import encode
 from horarium.store.runs import add_event
-from horarium.store.tables import history, positions, runs
+from horarium.store.tables import history, positions, runs, schedules
 
 _OPEN = tuple(sorted(state.value for state in frozenset(RunState) - FINAL))
 _MAX_ERROR = 4_000
+# Of the schedules that wait for one key; the janitor looks at the others.
+_MOST_TRIED = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +75,17 @@ def end_run(
     if position is not None:
         planning = known.load(connection, [position.planning])[position.planning]
         _count_end(connection, position, row, end, planning, now)
+        _pass_on(connection, known, row, now)
         release(connection, known, row.schedule_uid, now=now)
     return True
+
+
+def lock_positions(connection: Connection, schedule_uids: Iterable[bytes]) -> None:
+    """For a transaction that will end runs of several schedules: positions before all else, in sorted order."""
+    wanted = sorted(set(schedule_uids))
+    if len(wanted) > 1 and connection.dialect.name == "postgresql":
+        uid = positions.c.schedule_uid
+        connection.execute(select(uid).where(uid.in_(wanted)).order_by(uid).with_for_update()).all()
 
 
 def lock_position(connection: Connection, schedule_uid: bytes) -> Any:
@@ -138,14 +153,46 @@ def release(connection: Connection, known: Plannings, schedule_uid: bytes, *, no
     by_text = {id_text(row.run_id): row.run_id for row in rows}
     plan = plan_release(planning, Status(position.status), held, active, _shared(connection, position, planning), now)
     for text in plan.terminate:
-        end = End(RunState.TERMINATED, error="did not stop in time", cause="cancel_other")
-        row = connection.execute(select(runs).where(runs.c.run_id == by_text[text])).one()
-        _close(
-            connection, row, End(state_after_termination(RunState(row.state)), error=end.error, cause=end.cause), now
-        )
+        # Under lock: a claim does not ask for the position, and may be handing it out just now.
+        row = connection.execute(select(runs).where(runs.c.run_id == by_text[text]).with_for_update()).one()
+        state = state_after_termination(RunState(row.state))
+        end = End(state, error="did not stop in time", cause="cancel_other")
+        _close(connection, row, end, now)
         _free_counters(connection, row, end, now)
     _let_go(connection, position, planning, [by_text[text] for text in plan.release], len(plan.terminate), now)
     return len(plan.release)
+
+
+def _pass_on(connection: Connection, known: Plannings, row: Any, now: Instant) -> None:
+    """Give the key of a run that has ended to whoever has waited for it longest, whichever schedule's it is.
+
+    A position that another transaction holds is passed over, because waiting for it while we hold the
+    key's counter could be a deadlock; the janitor comes by soon.
+    """
+    if row.concurrency_key is None or row.state == RunState.HELD:
+        return
+    for uid in _waiting_for_key(connection, row.namespace, row.concurrency_key, now):
+        free = select(positions.c.schedule_uid).where(positions.c.schedule_uid == uid).with_for_update(skip_locked=True)
+        if connection.execute(free).one_or_none() is not None and release(connection, known, uid, now=now):
+            return  # one place became free, one run has it
+
+
+def _waiting_for_key(connection: Connection, namespace: str, key: str, now: Instant) -> list[bytes]:
+    rows = connection.execute(
+        select(runs.c.schedule_uid)
+        .join(positions, positions.c.schedule_uid == runs.c.schedule_uid)
+        .where(
+            runs.c.namespace == namespace,
+            runs.c.concurrency_key == key,
+            runs.c.state == RunState.HELD.value,
+            runs.c.ready_at <= now,
+            positions.c.status != Status.PAUSED.value,
+        )
+        .group_by(runs.c.schedule_uid)
+        .order_by(func.min(runs.c.nominal), runs.c.schedule_uid)
+        .limit(_MOST_TRIED)
+    )
+    return [each.schedule_uid for each in rows]
 
 
 # ── small steps ──────────────────────────────────────────────────────────────────────────────────────
@@ -198,19 +245,40 @@ def _count_end(
         if end.state is RunState.LAUNCH_FAILED:
             values["last_dispatch_status"] = dispatch_status(Obstacle.LAUNCH_FAILED)
         if ending.pause_reason is not None:
-            values |= _pause(connection, position, ending.pause_reason, now)
+            values |= _pause(connection, position, planning, ending.pause_reason, now)
     connection.execute(update(positions).where(positions.c.schedule_uid == position.schedule_uid).values(**values))
     _free_counters(connection, row, end, now)
 
 
-def _pause(connection: Connection, position: Any, reason: str, now: Instant) -> dict[str, Any]:
+def _pause(connection: Connection, position: Any, planning: Planning, reason: str, now: Instant) -> dict[str, Any]:
+    """As a pause by hand: what was due and undecided is accounted for."""
+    before = Position(position.decided_until, position.next_due, Status(position.status), position.generation)
+    overtaken = pause(planning, before, now=now).superseded if before.status is Status.ACTIVE else None
+    sequence = position.next_sequence
+    if overtaken is not None:
+        missed = make_payload(
+            EventType.MISSED,
+            first=to_rfc3339(overtaken.first),
+            last=to_rfc3339(overtaken.last),
+            count=overtaken.count,
+            reason=overtaken.reason.value,
+        )
+        _add_history(
+            connection, position, sequence, EventType.MISSED, overtaken.first, None, missed, now, last=overtaken.last
+        )
+        sequence += 1
     payload = make_payload(EventType.PAUSED, reason=reason, paused_at=to_rfc3339(now))
-    _add_history(connection, position, position.next_sequence, EventType.PAUSED, None, None, payload, now)
+    _add_history(connection, position, sequence, EventType.PAUSED, None, None, payload, now)
+    connection.execute(
+        update(schedules)
+        .where(schedules.c.schedule_uid == position.schedule_uid)
+        .values(version=schedules.c.version + 1, updated_at=now)
+    )
     return {
         "status": Status.PAUSED.value,
         "paused_at": now,
         "pause_reason": reason,
-        "next_sequence": position.next_sequence + 1,
+        "next_sequence": sequence + 1,
         "decided_until": max(position.decided_until, now),
     }
 
@@ -241,23 +309,28 @@ def _let_go(
     connection: Connection, position: Any, planning: Planning, run_ids: list[bytes], terminated: int, now: Instant
 ) -> None:
     sequence, fires = position.next_sequence, position.fires_count
-    state = RunState.AWAITING_APPROVAL if planning.needs_approval else RunState.READY
+    taken = Counter[str]()  # by the run's own key, which its end will give back: an edit may have changed ours
+    # Whether it needs a yes was settled at its birth: an edit since then must not let it slip through.
+    waits = and_(runs.c.needs_approval, runs.c.approval_id.is_(None))
+    state = case((waits, RunState.AWAITING_APPROVAL.value), else_=RunState.READY.value)
     for run_id in run_ids:
         fires += 1
         row = connection.execute(
             update(runs)
             .where(runs.c.run_id == run_id)
-            .values(state=state.value, trigger_number=fires, ready_at=now)
-            .returning(runs.c.nominal, runs.c.due, runs.c.origin, runs.c.revision, runs.c.rotation_index)
+            .values(state=state, trigger_number=fires, ready_at=now)
+            .returning(*_RELEASED)
         ).one()
+        if row.concurrency_key is not None:
+            taken[row.concurrency_key] += 1
+        if row.state == RunState.AWAITING_APPROVAL:
+            approvals.request(connection, [run_id], now)
         add_event(connection, run_id, RunEventType.RUN_RELEASED, now, {"trigger_number": fires})
         payload = _released_payload(position, planning, run_id, row, fires)
         nominal = None if row.origin == Origin.MANUAL else row.nominal
         _add_history(connection, position, sequence, EventType.TRIGGERED, nominal, run_id, payload, now)
         sequence += 1
-    if planning.concurrency_key is not None and run_ids:
-        owner = key_owner(position.namespace, planning.concurrency_key)
-        add_to_counters(connection, {("key", owner, 0): len(run_ids)})
+    add_to_counters(connection, {("key", key_owner(position.namespace, key), 0): count for key, count in taken.items()})
     connection.execute(
         update(positions)
         .where(positions.c.schedule_uid == position.schedule_uid)
@@ -269,6 +342,9 @@ def _let_go(
             last_fired_at=now if run_ids else position.last_fired_at,
         )
     )
+
+
+_RELEASED = [runs.c[name] for name in "nominal due origin revision rotation_index state concurrency_key".split()]
 
 
 def _released_payload(position: Any, planning: Planning, run_id: bytes, row: Any, number: int) -> dict[str, object]:
@@ -298,6 +374,8 @@ def _add_history(
     run_id: bytes | None,
     payload: dict[str, object],
     now: Instant,
+    *,
+    last: Instant | None = None,
 ) -> None:
     connection.execute(
         history.insert().values(
@@ -307,18 +385,25 @@ def _add_history(
             event_type=event_type.value,
             recorded_at=now,
             nominal=nominal,
-            nominal_last=nominal,
+            nominal_last=nominal if last is None else last,
             run_id=run_id,
             payload=encode(payload),
         )
     )
 
 
-def waiting_schedules(connection: Connection, now: Instant, limit: int) -> list[bytes]:
-    """Schedules with a held run whose time to be looked at has come, or whose grace to stop is over."""
+def waiting_schedules(connection: Connection, now: Instant, limit: int, *, after: bytes = b"") -> list[bytes]:
+    """Schedules with a held run whose time to be looked at has come, or whose grace to stop is over.
+
+    In the order of their uids, beginning after one: many that must go on waiting never hide the others.
+    """
     due = and_(runs.c.state == RunState.HELD.value, runs.c.ready_at <= now)
     asked = and_(runs.c.state.in_(_OPEN), runs.c.stop_requested_at.is_not(None))
     rows = connection.execute(
-        select(runs.c.schedule_uid).where(runs.c.schedule_uid.is_not(None), or_(due, asked)).distinct().limit(limit)
+        select(runs.c.schedule_uid)
+        .where(runs.c.schedule_uid > after, or_(due, asked))
+        .distinct()
+        .order_by(runs.c.schedule_uid)
+        .limit(limit)
     )
     return [row.schedule_uid for row in rows]

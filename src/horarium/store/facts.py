@@ -7,12 +7,12 @@ order and after the positions, so that two tickers cannot both take the last pla
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import Connection, and_, func, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, func, select, tuple_
 from sqlalchemy.dialects import postgresql, sqlite
 
 from horarium.decision.facts import Fact, Facts, Shared
@@ -41,9 +41,17 @@ class Subject:
 
 
 def gather(
-    connection: Connection, subjects: Sequence[Subject], now: Instant, origin: Origin = Origin.SCHEDULED
+    connection: Connection,
+    subjects: Sequence[Subject],
+    now: Instant,
+    origin: Origin = Origin.SCHEDULED,
+    *,
+    lock: bool = True,
 ) -> tuple[dict[bytes, Facts], dict[str, Shared]]:
-    """Facts by schedule, and what schedules share by namespace: names of keys mean nothing outside one."""
+    """Facts by schedule, and what schedules share by namespace: names of keys mean nothing outside one.
+
+    Without `lock` counters are only read, for whoever looks and decides nothing.
+    """
     needs = {subject.schedule_uid: facts_needed(subject.planning, origin) for subject in subjects}
     asked = frozenset[Fact]().union(*needs.values())
 
@@ -53,7 +61,7 @@ def gather(
     own_calendars = _calendars(connection, who(Fact.CALENDARS))
     contexts = _contexts(connection, who(Fact.CONTEXT), now)
     cycles = _cycles(connection, who(Fact.GRAPH))
-    counted = _counters(connection, who(Fact.SPENDING), who(Fact.DAILY_RUNS), who(Fact.KEYS), now)
+    counted = _counters(connection, who(Fact.SPENDING), who(Fact.DAILY_RUNS), who(Fact.KEYS), now, lock=lock)
     budgets = _budgets(connection, [*who(Fact.SPENDING), *who(Fact.DAILY_RUNS)])
     day = now // DAY
     facts = {
@@ -76,6 +84,11 @@ def gather(
 _NO_BUDGET = Budget()
 
 
+def _among(columns: Sequence[ColumnElement[Any]], values: Collection[tuple[Any, ...]]) -> ColumnElement[bool]:
+    """A list and no chain of ORs: SQLite takes a thousand of those at most, and a batch may need more."""
+    return tuple_(*columns).in_(sorted(values))
+
+
 # ── calendars ────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -83,7 +96,7 @@ def _calendars(connection: Connection, subjects: Sequence[Subject]) -> dict[tupl
     names = {(subject.namespace, name) for subject in subjects for name in subject.planning.calendars}
     if not names:
         return {}
-    wanted = or_(*(and_(calendars.c.namespace == ns, calendars.c.name == name) for ns, name in sorted(names)))
+    wanted = _among((calendars.c.namespace, calendars.c.name), names)
     rows = connection.execute(select(calendars.c.namespace, calendars.c.name, calendars.c.document).where(wanted))
     return {(namespace, name): parse_calendar(json.loads(document)) for namespace, name, document in rows}
 
@@ -153,7 +166,7 @@ def _cycles(connection: Connection, subjects: Sequence[Subject]) -> dict[tuple[s
     names = {(subject.namespace, subject.planning.workflow) for subject in subjects}
     if not names:
         return {}
-    wanted = or_(*(and_(workflows.c.namespace == ns, workflows.c.workflow_id == name) for ns, name in sorted(names)))
+    wanted = _among((workflows.c.namespace, workflows.c.workflow_id), names)
     rows = connection.execute(
         select(workflows.c.namespace, workflows.c.workflow_id, workflows.c.cycle)
         .where(wanted, workflows.c.cycle.is_not(None))
@@ -166,7 +179,7 @@ def _budgets(connection: Connection, subjects: Sequence[Subject]) -> dict[tuple[
     names = {(subject.namespace, subject.planning.assignee) for subject in subjects if subject.planning.assignee}
     if not names:
         return {}
-    wanted = or_(*(and_(agents.c.namespace == ns, agents.c.agent_id == name) for ns, name in sorted(names)))
+    wanted = _among((agents.c.namespace, agents.c.agent_id), names)
     rows = connection.execute(select(agents.c.namespace, agents.c.agent_id, agents.c.document).where(wanted))
     return {(ns, agent): parse_budget(json.loads(document).get("budget") or {}) for ns, agent, document in rows}
 
@@ -195,6 +208,8 @@ def _counters(
     daily: Sequence[Subject],
     keyed: Sequence[Subject],
     now: Instant,
+    *,
+    lock: bool,
 ) -> dict[Counter, int]:
     day = now // DAY
     wanted: set[Counter] = set()
@@ -206,7 +221,7 @@ def _counters(
     for subject in keyed:
         assert subject.planning.concurrency_key is not None  # that is why it asks
         wanted.add(("key", key_owner(subject.namespace, subject.planning.concurrency_key), 0))
-    return lock_counters(connection, wanted)
+    return lock_counters(connection, wanted) if lock else _read_counters(connection, sorted(wanted))
 
 
 def lock_counters(connection: Connection, wanted: Iterable[Counter]) -> dict[Counter, int]:
@@ -217,9 +232,18 @@ def lock_counters(connection: Connection, wanted: Iterable[Counter]) -> dict[Cou
     rows = [{"kind": kind, "owner": owner, "day": day, "value": 0} for kind, owner, day in ordered]
     insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
     connection.execute(insert(counters).on_conflict_do_nothing(), rows)
-    match = or_(*(and_(counters.c.kind == k, counters.c.owner == o, counters.c.day == d) for k, o, d in ordered))
-    locked = select(counters).where(match).order_by(counters.c.kind, counters.c.owner, counters.c.day)
-    return {(row.kind, row.owner, row.day): row.value for row in connection.execute(locked.with_for_update())}
+    return _read_counters(connection, ordered, for_update=True)
+
+
+def _read_counters(
+    connection: Connection, wanted: Sequence[Counter], *, for_update: bool = False
+) -> dict[Counter, int]:
+    if not wanted:
+        return {}
+    match = _among((counters.c.kind, counters.c.owner, counters.c.day), wanted)
+    found = select(counters).where(match).order_by(counters.c.kind, counters.c.owner, counters.c.day)
+    rows = connection.execute(found.with_for_update() if for_update else found)
+    return {(row.kind, row.owner, row.day): row.value for row in rows}
 
 
 def add_to_counters(connection: Connection, changes: Mapping[Counter, int]) -> None:

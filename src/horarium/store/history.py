@@ -110,7 +110,8 @@ def feed(
 
     On PostgreSQL a row gets its number before its commit: number 5 may appear after number 6 has been
     read. So the order is by transaction first, and ends before the oldest transaction that still runs;
-    all that start later have greater ids. On SQLite rows are committed in the order of their numbers.
+    all that start later have greater ids. (It runs anywhere on that server: a long one in another
+    database delays the feed, too.) On SQLite rows are committed in the order of their numbers.
     """
     statement = sa.select(*_ROW).limit(limit)
     if namespace is not None:
@@ -123,7 +124,9 @@ def feed(
             history.c.transaction_id < oldest_running,
         ).order_by(history.c.transaction_id, history.c.feed_id)
     else:
-        statement = statement.where(history.c.feed_id > after.feed_id).order_by(history.c.feed_id)
+        # SQLite has no transaction ids; saying so lets it use the same index.
+        statement = statement.where(history.c.transaction_id.is_(None), history.c.feed_id > after.feed_id)
+        statement = statement.order_by(history.c.feed_id)
     rows = _rows(connection, statement)
     return rows, FeedCursor(rows[-1].transaction_id or 0, rows[-1].feed_id) if rows else after
 

@@ -93,3 +93,9 @@ def depth_by_state(connection: Connection, namespace: str | None = None) -> dict
     if namespace is not None:
         statement = statement.where(runs.c.namespace == namespace)
     return {row[0]: row[1] for row in connection.execute(statement)}
+
+
+def lock(connection: Connection, run_id: bytes) -> None:
+    """Whoever holds the position of its schedule too has locked that first."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(sa.select(runs.c.run_id).where(runs.c.run_id == run_id).with_for_update())

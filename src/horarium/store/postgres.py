@@ -155,7 +155,7 @@ def copy_rows(
             copy.set_types(kinds)
             for row in rows:
                 copy.write_row(row + constants)
-    except (psycopg.Error, UnicodeError) as error:
+    except (psycopg.Error, OverflowError, UnicodeError) as error:
         meant = judge(error, is_disconnect=raw.closed)
         if meant is None:
             raise
@@ -171,7 +171,7 @@ def _clock_sample(connection: Connection, clock: Clock) -> tuple[int, int]:
 
 def judge(error: BaseException, *, is_disconnect: bool) -> HorariumError | None:
     """What an error of the driver means to us; None = a mistake in our own SQL, shown as it is."""
-    if isinstance(error, UnicodeError):
+    if isinstance(error, (OverflowError, UnicodeError)):
         return DataError(f"the database cannot hold a value: {error}")
     if not isinstance(error, psycopg.Error):
         return None

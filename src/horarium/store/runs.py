@@ -6,6 +6,7 @@ answer changes nothing. A run that awaits approval is not `ready`, so no claim c
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -24,6 +25,9 @@ _WORK = (
     "busy_since, lease_epoch, deadline, timeout_seconds, queue, delivery, rotation_index, trigger_number, inputs, "
     "reference, stop_requested_at, created_at, started_at, root_run_id, node_id"
 )
+
+
+_IN_HAND = (RunState.LAUNCHING.value, RunState.RUNNING.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +63,16 @@ class Work:
     node_id: str | None
 
 
+# MATERIALIZED: picked once. As a plain subquery PostgreSQL may run it again for each row, beyond the limit.
 _CLAIM = f"""
+WITH picked AS MATERIALIZED (
+  SELECT run_id FROM runs
+  WHERE state = 'ready' AND ready_at <= :now AND kind NOT IN :full AND stop_requested_at IS NULL
+  ORDER BY priority DESC, ready_at, run_id LIMIT :limit LOCK
+)
 UPDATE runs SET state = 'launching', lease_epoch = lease_epoch + 1, lease_owner = :owner, lease_until = :until,
   launches = launches + 1, deadline = COALESCE(deadline, :now + timeout_seconds * {SECOND})
-WHERE run_id IN (
-  SELECT run_id FROM runs WHERE state = 'ready' AND ready_at <= :now AND kind NOT IN :full
-  ORDER BY priority DESC, ready_at, run_id LIMIT :limit LOCK
-) AND state = 'ready'
+WHERE run_id IN (SELECT run_id FROM picked) AND state = 'ready'
 RETURNING {_WORK}
 """
 
@@ -79,7 +86,10 @@ def claim_ready(
     limit: int,
     full: Collection[str] = (),
 ) -> list[Work]:
-    """Up to `limit` runs whose time has come; kinds in `full` have no hand free. The deadline starts here."""
+    """Up to `limit` runs whose time has come and that nobody wants stopped; the deadline starts here.
+
+    Kinds in `full` have no hand free.
+    """
     until = now + lease_seconds * SECOND
     # An empty list is no SQL; no kind has an empty name.
     values = {"owner": owner, "until": until, "now": now, "limit": limit, "full": sorted(full) or [""]}
@@ -87,12 +97,15 @@ def claim_ready(
 
 
 _QUEUE_CLAIM = f"""
+WITH picked AS MATERIALIZED (
+  SELECT run_id FROM runs
+  WHERE namespace = :namespace AND queue = :queue AND state = 'queued' AND deadline > :now
+    AND stop_requested_at IS NULL
+  ORDER BY run_id LIMIT :limit LOCK
+)
 UPDATE runs SET state = 'running', lease_epoch = lease_epoch + 1, lease_owner = :owner, lease_until = :until,
   started_at = COALESCE(started_at, :now)
-WHERE run_id IN (
-  SELECT run_id FROM runs WHERE namespace = :namespace AND queue = :queue AND state = 'queued' AND deadline > :now
-  ORDER BY run_id LIMIT :limit LOCK
-) AND state = 'queued'
+WHERE run_id IN (SELECT run_id FROM picked) AND state = 'queued'
 RETURNING {_WORK}
 """
 
@@ -124,11 +137,14 @@ def mark_running(connection: Connection, work: Work, now: Instant) -> bool:
 
 
 def wait_for_report(connection: Connection, work: Work, *, reference: str | None, queued: bool, now: Instant) -> bool:
-    """The target has taken it: the lease is over, the deadline is not."""
+    """The target has taken it: the lease is over, the deadline is not.
+
+    That counts, too, if the lease ran out meanwhile and nobody else has begun: a second delivery is spared.
+    """
     state = RunState.QUEUED if queued else RunState.RUNNING
     done = connection.execute(
         update(runs)
-        .where(*_mine(work), runs.c.state.in_((RunState.LAUNCHING.value, RunState.RUNNING.value)))
+        .where(*_mine(work), runs.c.state.in_((*_IN_HAND, RunState.READY.value)))
         .values(
             state=state.value,
             reference=reference,
@@ -154,7 +170,7 @@ def try_again(
     """Back to ready: a launch that did not arrive, a target that was busy, or a retry after a failure."""
     done = connection.execute(
         update(runs)
-        .where(*_mine(work), runs.c.state.in_((RunState.LAUNCHING.value, RunState.RUNNING.value)))
+        .where(*_mine(work), runs.c.state.in_(_IN_HAND))
         .values(
             state=RunState.READY.value,
             ready_at=ready_at,
@@ -177,20 +193,23 @@ class Renewed:
 
 def renew(connection: Connection, works: Sequence[Work], until: Instant) -> dict[bytes, Renewed]:
     """Leases that are still ours live on; those that are not are missing from the answer."""
-    epochs = {work.run_id: work.lease_epoch for work in works}
-    done = connection.execute(
-        update(runs)
-        .where(runs.c.run_id.in_(list(epochs)), runs.c.lease_until.is_not(None))
-        .values(lease_until=until)
-        .returning(runs.c.run_id, runs.c.lease_epoch, runs.c.stop_requested_at)
-    )
-    return {
-        row.run_id: Renewed(row.stop_requested_at is not None) for row in done if row.lease_epoch == epochs[row.run_id]
-    }
+    by_epoch: dict[int, list[bytes]] = defaultdict(list)
+    for work in works:
+        by_epoch[work.lease_epoch].append(work.run_id)
+    kept: dict[bytes, Renewed] = {}
+    for epoch, run_ids in sorted(by_epoch.items()):
+        done = connection.execute(
+            update(runs)
+            .where(runs.c.run_id.in_(run_ids), runs.c.lease_epoch == epoch, runs.c.lease_until.is_not(None))
+            .values(lease_until=until)
+            .returning(runs.c.run_id, runs.c.stop_requested_at)
+        )
+        kept |= {row.run_id: Renewed(row.stop_requested_at is not None) for row in done}
+    return kept
 
 
 def release_leases(connection: Connection, works: Sequence[Work]) -> None:
-    """At a graceful stop: what was claimed and not begun goes back as if nobody had touched it."""
+    """What was claimed and not begun goes back as if nobody had touched it."""
     for work in works:
         connection.execute(
             update(runs)
@@ -199,17 +218,18 @@ def release_leases(connection: Connection, works: Sequence[Work]) -> None:
         )
 
 
+# The next three do not lock: whoever ends a run locks its position first and then asks again whether it is so.
+
+
 def lost_leases(connection: Connection, now: Instant, limit: int) -> list[Work]:
     """Runs whose holder has not been heard of: nobody knows what became of them."""
-    return _select(
-        connection, "lease_until < :now ORDER BY lease_until LIMIT :limit LOCK", {"now": now, "limit": limit}
-    )
+    return _select(connection, "lease_until < :now ORDER BY lease_until LIMIT :limit", {"now": now, "limit": limit})
 
 
 def past_deadline(connection: Connection, now: Instant, limit: int) -> list[Work]:
     return _select(
         connection,
-        "state IN ('launching', 'queued', 'running') AND deadline <= :now ORDER BY deadline LIMIT :limit LOCK",
+        "state IN ('launching', 'queued', 'running') AND deadline <= :now ORDER BY deadline LIMIT :limit",
         {"now": now, "limit": limit},
     )
 
@@ -218,7 +238,7 @@ def asked_to_stop(connection: Connection, limit: int) -> list[Work]:
     """Not yet started, and no longer wanted."""
     return _select(
         connection,
-        "state IN ('held', 'awaiting_approval', 'ready') AND stop_requested_at IS NOT NULL LIMIT :limit LOCK",
+        "state IN ('held', 'awaiting_approval', 'ready') AND stop_requested_at IS NOT NULL ORDER BY run_id LIMIT :limit",
         {"limit": limit},
     )
 
@@ -227,7 +247,8 @@ def taken_and_unwanted(connection: Connection, limit: int) -> list[Work]:
     """In a target's hands, not in ours, and asked to stop."""
     return _select(
         connection,
-        "state IN ('queued', 'running') AND lease_until IS NULL AND stop_requested_at IS NOT NULL LIMIT :limit LOCK",
+        "state IN ('queued', 'running') AND lease_until IS NULL AND stop_requested_at IS NOT NULL "
+        "ORDER BY run_id LIMIT :limit",
         {"limit": limit},
     )
 

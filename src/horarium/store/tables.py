@@ -65,6 +65,7 @@ schedules = Table(
         postgresql_where=text("deleted_at IS NULL"),
         sqlite_where=text("deleted_at IS NULL"),
     ),
+    Index("schedules_by_id", "namespace", "schedule_id", "created_at"),
     Index("schedules_by_creation", "namespace", "created_at", "schedule_id"),
     Index("schedules_by_workflow", "namespace", "workflow"),
 )
@@ -224,6 +225,14 @@ runs = Table(
         sqlite_where=text("state = 'held'"),
     ),
     Index(
+        "runs_held_by_key",
+        "namespace",
+        "concurrency_key",
+        "nominal",
+        postgresql_where=text("state = 'held'"),
+        sqlite_where=text("state = 'held'"),
+    ),
+    Index(
         "runs_queued",
         "namespace",
         "queue",
@@ -297,7 +306,7 @@ history = Table(
     Column("run_id", LargeBinary(16)),
     Column("payload", Text, nullable=False),
     Index("history_in_order", "schedule_uid", "sequence", unique=True),
-    Index("history_feed", "namespace", "feed_id"),
+    Index("history_feed", "namespace", "transaction_id", "feed_id"),
 )
 
 # What retention leaves behind: history before `sequence` is gone, and was complete up to `decided_until`.

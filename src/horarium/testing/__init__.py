@@ -1,12 +1,12 @@
 """How schedules are tested: a whole service in one process, on a clock that moves when told.
 
-    from horarium.testing import service
+from horarium.testing import service
 
-    def test_the_report_runs_every_night() -> None:
-        with service(at="2026-03-01T00:00:00Z") as horarium:
-            horarium.create({"schedule_id": "report", "cron_expressions": ["0 2 * * *"], "workflow_type": "report"})
-            horarium.advance(days=3)
-            assert len(horarium.runs("report")) == 3
+def test_the_report_runs_every_night() -> None:
+    with service(at="2026-03-01T00:00:00Z") as horarium:
+        horarium.create({"schedule_id": "report", "cron_expressions": ["0 2 * * *"], "workflow_type": "report"})
+        horarium.advance(days=3)
+        assert len(horarium.runs("report")) == 3
 """
 
 from horarium.launchers.launcher import Accepted, Busy, Finished, Refused, RunFailed, Unknown, Unreachable

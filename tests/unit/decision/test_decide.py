@@ -243,10 +243,10 @@ REACHED: dict[Reason, Callable[[], Reason]] = {
     ),
     Reason.SUPERSEDED: _superseded,
     Reason.MISSED: lambda: _reason_of(
-        make_planning(catchup=Catchup(CatchupPolicy.SKIP, misfire_grace_seconds=0)), **LATE, limit=1
+        make_planning(catchup=Catchup(CatchupPolicy.SKIP, misfire_grace_seconds=0)), **LATE, limit=0
     ),
     Reason.CATCHUP_CAP: lambda: _reason_of(
-        make_planning(catchup=Catchup(CatchupPolicy.FIRE_ALL, max_catchup=0, misfire_grace_seconds=0)), **LATE, limit=1
+        make_planning(catchup=Catchup(CatchupPolicy.FIRE_ALL, max_catchup=0, misfire_grace_seconds=0)), **LATE, limit=0
     ),
     Reason.ALREADY_EXISTS: _taken,
 }

@@ -306,7 +306,7 @@ def test_a_backlog_is_not_skipped_against_itself() -> None:
 # ── bounds ────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("policy", [C.FIRE_ALL, C.FIRE_ONCE, C.SPREAD])
+@pytest.mark.parametrize("policy", [C.FIRE_ALL, C.FIRE_ONCE])
 def test_the_work_of_one_plan_is_bounded_and_the_rest_follows(policy: CatchupPolicy) -> None:
     planning = replace(caught(policy=policy, max_catchup=1_000), calendars=("gone",))  # so that fire_once asks all
     now, before = NOON + 250 * MINUTE, NOON - 1

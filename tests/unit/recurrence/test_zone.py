@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta, tzinfo
 from importlib.metadata import version
 from itertools import pairwise
 
@@ -10,7 +11,7 @@ import pytest
 from horarium.errors import InvalidSpec
 from horarium.instant import SECOND, from_rfc3339
 from horarium.recurrence import zone as zone_module
-from horarium.recurrence.zone import Segment, load_zone, tzdata_version, zone_names
+from horarium.recurrence.zone import Segment, Zone, load_zone, tzdata_version, zone_names
 
 
 def seconds(text: str) -> int:
@@ -101,6 +102,27 @@ def test_a_caller_who_asks_for_far_centuries_does_not_fill_the_memory(monkeypatc
         zone.offset_at(seconds(f"{year}-06-01T00:00:00Z"))
         assert len(zone._blocks) <= 4
     assert zone.offset_at(seconds("2026-05-04T12:00:00Z")) == expected
+
+
+class Step(tzinfo):
+    """A zone that goes from UTC to one hour ahead where a survey ends: at a multiple of 2**25 seconds."""
+
+    EDGE = datetime.fromtimestamp(53 << 25, UTC)
+
+    def fromutc(self, dt: datetime) -> datetime:
+        return dt + (timedelta(hours=1) if dt.replace(tzinfo=UTC) >= self.EDGE else timedelta(0))
+
+    def utcoffset(self, dt: datetime | None) -> timedelta:
+        assert dt is not None
+        return timedelta(hours=1) if dt.replace(tzinfo=UTC) >= self.EDGE + timedelta(hours=1) else timedelta(0)
+
+
+def test_a_change_exactly_where_a_survey_ends_belongs_to_the_next_segment() -> None:
+    zone, edge = Zone("Step", Step()), 53 << 25  # type: ignore[arg-type]
+    assert (zone.offset_at(edge - 1), zone.offset_at(edge)) == (0, 3_600)
+    before, after = zone.segment_at(edge - 1), zone.segment_at(edge)
+    assert (before.stop, before.after) == (after.start, after.offset) == (edge, 3_600)
+    assert after.before == 0
 
 
 def test_the_version_is_that_of_the_package() -> None:

@@ -120,7 +120,7 @@ documents = optional(
         "concurrency_limit": positive,
         "priority": st.integers(-(2**31), 2**31 - 1),
         "catchup_policy": st.sampled_from(list(CatchupPolicy)).map(str),
-        "max_catchup": counts,
+        "max_catchup": st.integers(0, 1_000),
         "catchup_window_seconds": counts,
         "catchup_spread_seconds": counts,
         "misfire_grace_seconds": counts,

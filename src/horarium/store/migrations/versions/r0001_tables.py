@@ -49,6 +49,7 @@ def _create_schedules() -> None:
         sa.Column("deleted_at", sa.BigInteger()),
     )
     _index("schedules_live_id", "schedules", ["namespace", "schedule_id"], unique=True, where="deleted_at IS NULL")
+    _index("schedules_by_id", "schedules", ["namespace", "schedule_id", "created_at"])
     _index("schedules_by_creation", "schedules", ["namespace", "created_at", "schedule_id"])
     _index("schedules_by_workflow", "schedules", ["namespace", "workflow"])
 
@@ -175,6 +176,7 @@ def _create_runs() -> None:
     _index("runs_by_callers_key", "runs", ["namespace", "external_key"], unique=True, where="external_key IS NOT NULL")
     _index("runs_ready", "runs", [sa.text("priority DESC"), "ready_at", "run_id"], where="state = 'ready'")
     _index("runs_held", "runs", ["schedule_uid", "nominal"], where="state = 'held'")
+    _index("runs_held_by_key", "runs", ["namespace", "concurrency_key", "nominal"], where="state = 'held'")
     _index("runs_queued", "runs", ["namespace", "queue", "run_id"], where="state = 'queued'")
     _index("runs_leased", "runs", ["lease_until"], where="lease_until IS NOT NULL")
     _index("runs_timed", "runs", ["deadline"], where="state IN ('launching', 'queued', 'running')")
@@ -220,7 +222,7 @@ def _create_audit() -> None:
         sa.Column("payload", sa.Text(), nullable=False),
     )
     _index("history_in_order", "history", ["schedule_uid", "sequence"], unique=True)
-    _index("history_feed", "history", ["namespace", "feed_id"])
+    _index("history_feed", "history", ["namespace", "transaction_id", "feed_id"])
 
     op.create_table(
         "checkpoints",

@@ -1,0 +1,242 @@
+"""How fast a herd is decided: N schedules due at one instant, until each has its run and its event on disk.
+
+Three parties take turns in one run, on the same databases with full durability:
+
+- **horarium**: the real ticker (claim, facts, plan with guards and overlap, record), one process;
+- **bare loop**: what a program without any thought could do with the same driver: lock the same rows,
+  write the very same rows of positions, runs and history in the same batches;
+- **APScheduler 3.11** with its SQLAlchemy job store, jobs that do nothing.
+
+    python benchmarks/herd.py [--schedules 100000] [--peer-jobs 2000] [--dialect postgresql --dialect sqlite]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from apscheduler.executors.base import BaseExecutor
+from apscheduler.jobstores.sqlalchemy import SQLAlchemyJobStore
+from apscheduler.schedulers.background import BackgroundScheduler
+from ground import console, database, progress, seed
+from rich.table import Table
+from sqlalchemy import Connection, text
+
+from horarium.clock import SystemClock
+from horarium.engine.ticker import Ticker, TickerOptions
+from horarium.instant import MINUTE, SECOND, Instant
+from horarium.store import due, record
+from horarium.store.database import Database
+from horarium.store.due import Plannings
+
+BATCH = 500
+
+
+def main() -> None:
+    arguments = _arguments()
+    table = Table(title=f"herd of {arguments.schedules:,}, batches of {BATCH}, {arguments.tickers} ticker thread(s)")
+    for heading in ("database", "party", "fires/s", "of the bare loop", "times APScheduler"):
+        table.add_column(heading, justify="left" if heading in ("database", "party") else "right")
+    figures: dict[str, dict[str, float]] = {}
+    for dialect in arguments.dialect or ["postgresql", "sqlite"]:
+        rates = {
+            "horarium": _best(lambda d=dialect: _horarium(d, arguments.schedules, arguments.tickers), arguments.rounds),
+            "bare loop": _best(lambda d=dialect: _bare(d, arguments.schedules), arguments.rounds),
+            "APScheduler": _best(lambda d=dialect: _apscheduler(d, arguments.peer_jobs), 1),
+        }
+        figures[dialect] = rates
+        for party, rate in rates.items():
+            table.add_row(
+                dialect,
+                party,
+                f"{rate:,.0f}",
+                f"{rate / rates['bare loop']:.2f}",
+                f"{rate / rates['APScheduler']:.1f}",
+            )
+    console.print(table)
+    if arguments.json:
+        json.dump(figures, sys.stdout)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--schedules", type=int, default=100_000)
+    parser.add_argument("--peer-jobs", type=int, default=2_000)
+    parser.add_argument("--rounds", type=int, default=1, help="the median of so many rounds is shown")
+    parser.add_argument("--tickers", type=int, default=2, help="ticker threads of the one horarium process")
+    parser.add_argument("--dialect", action="append", choices=["postgresql", "sqlite"])
+    parser.add_argument("--json", action="store_true")
+    return parser.parse_args()
+
+
+def _best(measure: Any, rounds: int) -> float:
+    return statistics.median(measure() for _ in range(rounds))
+
+
+def _this_minute(clock: SystemClock) -> Instant:
+    """Not more than a minute ago, so the herd is on time and takes the ordinary path."""
+    return clock.now() // MINUTE * MINUTE
+
+
+# ── horarium ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _horarium(dialect: str, count: int, tickers: int) -> float:
+    clock = _Frozen()
+    with database(dialect) as opened:
+        seed(opened, count, next_due=clock.now(), now=clock.now() - SECOND, title=f"{dialect}: seeding for horarium")
+        crew = [Ticker(opened, clock, f"bench-{n}", TickerOptions(batch=BATCH)) for n in range(tickers)]
+        for ticker in crew:
+            ticker.beat()
+        with progress() as bars:
+            bar = bars.add_task(f"{dialect}: horarium decides", total=count)
+            started = time.perf_counter()
+            threads = [threading.Thread(target=_tick, args=(ticker, lambda n: bars.advance(bar, n))) for ticker in crew]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            seconds = time.perf_counter() - started
+        _check(opened, count)
+    return count / seconds
+
+
+class _Frozen(SystemClock):
+    """Time stands still on the minute while the herd is decided, so that nobody is due twice."""
+
+    def __init__(self) -> None:
+        self._now = _this_minute(SystemClock())
+
+    def now(self) -> Instant:
+        return self._now
+
+
+def _tick(ticker: Ticker, advance: Any) -> None:
+    while (tick := ticker.step()).claimed:
+        advance(tick.claimed)
+
+
+def _check(opened: Database, count: int) -> None:
+    """A figure for work that was not done is worth nothing."""
+
+    def counted(connection: Connection) -> tuple[int, int, int]:
+        runs = connection.execute(text("SELECT count(*) FROM runs")).scalar_one()
+        events = connection.execute(text("SELECT count(*) FROM history")).scalar_one()
+        left = connection.execute(text("SELECT count(*) FROM positions WHERE fires_count <> 1")).scalar_one()
+        return runs, events, left
+
+    assert opened.read(counted) == (count, count, 0), "every schedule must have one run and one event"
+
+
+# ── the bare loop ────────────────────────────────────────────────────────────────────────────────────
+
+
+def _bare(dialect: str, count: int) -> float:
+    """The rows are made beforehand by the real planner; the clock runs for locking and writing alone."""
+    clock = _Frozen()
+    now = clock.now()
+    with database(dialect) as opened:
+        seed(opened, count, next_due=now, now=now - SECOND, title=f"{dialect}: seeding for the bare loop")
+        pages = _pages(opened, count, now)
+        with progress() as bars:
+            bar = bars.add_task(f"{dialect}: bare loop writes", total=count)
+            started = time.perf_counter()
+            done = 0
+            while done < count:
+                done += opened.write(lambda connection: _write(connection, pages, now))
+                bars.update(bar, completed=done)
+            seconds = time.perf_counter() - started
+        _check(opened, count)
+    return count / seconds
+
+
+def _pages(opened: Database, count: int, now: Instant) -> dict[bytes, record.Page]:
+    """What the planner would write, computed without writing it."""
+    from horarium.decision.facts import NO_FACTS, Shared
+    from horarium.decision.ledger import Named, write_down
+    from horarium.decision.tick import Moment, plan_tick
+    from horarium.schedule.run import Origin
+    from horarium.store.births import new_ids
+
+    known, ids = Plannings(), new_ids()
+    claims = opened.write(lambda connection: due.claim(connection, known, now, count))
+    pages = {}
+    for claim in claims:
+        asked = claim.due()
+        plan = plan_tick(asked, NO_FACTS, Shared(), Moment(now, now))
+        named = Named(claim.schedule_id, claim.revision, asked.planning)
+        entry = write_down(
+            named, claim.counts, plan.decisions, plan.position, now=now, origin=Origin.SCHEDULED, ids=ids
+        )
+        page = record.Page(claim.schedule_uid, claim.namespace, claim.revision, asked.planning, entry)
+        pages[claim.schedule_uid] = page
+    return pages
+
+
+def _write(connection: Connection, pages: dict[bytes, record.Page], now: Instant) -> int:
+    lock = "" if connection.dialect.name == "sqlite" else " FOR UPDATE SKIP LOCKED"
+    mark = "?" if connection.dialect.name == "sqlite" else "%s"
+    rows = connection.exec_driver_sql(
+        "SELECT schedule_uid FROM positions WHERE status = 'active' AND next_due <= "
+        f"{mark} ORDER BY next_due LIMIT {BATCH}{lock}",
+        (now,),
+    ).fetchall()
+    record.write(connection, [pages[row[0]] for row in rows], now=now)
+    return len(rows)
+
+
+# ── APScheduler ──────────────────────────────────────────────────────────────────────────────────────
+
+
+class _NoWork(BaseExecutor):  # type: ignore[misc]  # the library has no types
+    """Hands over and is done: what is measured is the scheduler, not the jobs."""
+
+    fired = 0
+
+    def _do_submit_job(self, job: Any, run_times: Any) -> None:
+        _NoWork.fired += len(run_times)
+        self._run_job_success(job.id, [])
+
+
+def job() -> None:
+    """What every job of the peer would do."""
+
+
+def _apscheduler(dialect: str, count: int) -> float:
+    with database(dialect) as opened:
+        store = SQLAlchemyJobStore(engine=opened.engine)
+        scheduler = BackgroundScheduler(
+            jobstores={"default": store},
+            executors={"default": _NoWork()},
+            job_defaults={"misfire_grace_time": 3_600, "coalesce": True, "max_instances": 1},
+            timezone=UTC,
+        )
+        _NoWork.fired = 0
+        start = datetime.now(UTC)
+        scheduler.start(paused=True)
+        with progress() as bars:
+            bar = bars.add_task(f"{dialect}: adding APScheduler jobs", total=count)
+            for number in range(count):
+                scheduler.add_job(
+                    job, "interval", minutes=5, id=str(number), next_run_time=start - timedelta(seconds=1)
+                )
+                bars.advance(bar)
+            bar = bars.add_task(f"{dialect}: APScheduler fires", total=count)
+            started = time.perf_counter()
+            scheduler.resume()
+            while _NoWork.fired < count:
+                time.sleep(0.02)
+                bars.update(bar, completed=_NoWork.fired)
+            seconds = time.perf_counter() - started
+        scheduler.shutdown(wait=False)
+    return count / seconds
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""What happens to every request: it gets an id, its body a limit, and whatever goes wrong an answer.
+
+Plain ASGI: the two classes of Starlette that would do this hold each answer in memory.
+"""
+
+from __future__ import annotations
+
+import re
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from structlog.typing import FilteringBoundLogger
+
+from horarium.api.problems import problem
+from horarium.ids import id_text, new_id
+
+CONTROL_PLANE_VERSION = "2"
+_REQUEST_ID = re.compile(rb"[\x21-\x7e]{1,128}")
+
+
+class BodyTooLarge(Exception):
+    pass
+
+
+class Envelope:
+    """Around everything else."""
+
+    def __init__(self, app: ASGIApp, *, body_limit: int, log: FilteringBoundLogger) -> None:
+        self._app = app
+        self._limit = body_limit
+        self._log = log
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = dict(scope["headers"])
+        request_id = _request_id(headers.get(b"x-request-id"))
+        scope.setdefault("state", {})["request_id"] = request_id
+        started = False
+
+        async def answer(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                message["headers"] = [
+                    *message["headers"],
+                    (b"x-request-id", request_id.encode()),
+                    (b"x-durable-workflow-control-plane-version", CONTROL_PLANE_VERSION.encode()),
+                    (b"cache-control", b"no-store"),
+                ]
+            await send(message)
+
+        try:
+            self._check_length(headers.get(b"content-length"))
+            await self._app(scope, self._counted(receive), answer)
+        except BodyTooLarge:
+            said = problem(413, "payload_too_large", f"a request may have {self._limit} bytes at most")
+            await said(scope, receive, answer)
+        except Exception as error:
+            # Whatever it is, it is our defect: told to our log with all it knows, to the caller with an id to ask for.
+            self._log.error("request failed", path=scope["path"], request_id=request_id, exc_info=error)
+            if not started:
+                said = problem(500, "internal_error", f"an unexpected error; its request id is {request_id}")
+                await said(scope, receive, answer)
+
+    def _check_length(self, length: bytes | None) -> None:
+        if length is not None and length.isdigit() and int(length[:20]) > self._limit:
+            raise BodyTooLarge
+
+    def _counted(self, receive: Receive) -> Receive:
+        """A body that does not say its length is counted as it comes."""
+        seen = 0
+
+        async def counted() -> Message:
+            nonlocal seen
+            message = await receive()
+            seen += len(message.get("body", b""))
+            if seen > self._limit:
+                raise BodyTooLarge
+            return message
+
+        return counted
+
+
+def _request_id(given: bytes | None) -> str:
+    if given is not None and _REQUEST_ID.fullmatch(given):
+        return given.decode("ascii")
+    return id_text(new_id())

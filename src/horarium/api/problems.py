@@ -1,0 +1,128 @@
+"""How a refusal looks: RFC 9457 problem documents, with the members that the Durable Workflow client reads.
+
+`message` is one sentence for a person, `reason` one word for a program, `errors` the bad fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from horarium.api.answers import dump
+from horarium.errors import ApprovalRefused, HorariumError, InvalidDefinition, InvalidSpec, InvalidTransition
+from horarium.operations.errors import OperationError
+from horarium.store.errors import CommitUnknown, Conflict, SchemaMissing, SchemaTooNew, StoreUnavailable
+
+MEDIA_TYPE = "application/problem+json"
+
+# CommitUnknown is no 5xx: clients repeat those blindly, and what they asked for may have happened.
+_CONFLICTS = (InvalidTransition, ApprovalRefused, Conflict, CommitUnknown)
+_UNAVAILABLE = (StoreUnavailable, SchemaMissing, SchemaTooNew)
+_REASONS = {404: "not_found", 405: "method_not_allowed"}
+
+
+class BadRequest(OperationError):
+    """The request itself cannot be read; `status` is that of the case."""
+
+    def __init__(self, status: int, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status  # type: ignore[misc]  # the class knows the usual one, this one its own
+        self.reason = reason  # type: ignore[misc]
+
+
+def problem(
+    status: int,
+    reason: str,
+    message: str,
+    *,
+    errors: Mapping[str, list[str]] | None = None,
+    headers: Mapping[str, str] | None = None,
+    **members: Any,
+) -> Response:
+    body: dict[str, Any] = {
+        "type": f"urn:horarium:problem:{reason}",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": message,
+        "message": message,
+        "reason": reason,
+        **members,
+    }
+    if errors is not None:
+        body |= {"errors": errors, "validation_errors": errors}
+    return Response(dump(body), status, headers, MEDIA_TYPE)
+
+
+def problem_of(error: HorariumError) -> Response:
+    return problem(
+        status_of(error), error.reason, error.message, errors=_errors(error), headers=_headers(error), **_members(error)
+    )
+
+
+def status_of(error: HorariumError) -> int:
+    """What a caller wrote wrong is 422; what stands in the way of it is 409; what may pass by itself is 503."""
+    match error:
+        case OperationError():
+            return error.status
+        case _ if isinstance(error, _CONFLICTS):
+            return 409
+        case _ if isinstance(error, _UNAVAILABLE):
+            return 503
+        case ValueError():
+            return 422
+        case _:
+            return 500
+
+
+def _errors(error: HorariumError) -> Mapping[str, list[str]] | None:
+    match error:
+        case InvalidDefinition():
+            return error.errors
+        case InvalidSpec():
+            return {error.field or "spec": [error.message]}
+        case _:
+            return None
+
+
+def _headers(error: HorariumError) -> Mapping[str, str] | None:
+    match status_of(error):
+        case 401:
+            return {"WWW-Authenticate": "Bearer"}
+        case 503:
+            return {"Retry-After": "1"}
+        case _:
+            return None
+
+
+def _members(error: HorariumError) -> dict[str, Any]:
+    """What the class of error knows beyond its sentence, such as the schedule that was not found."""
+    known = {"name": "name", "current": "version", "schedules": "schedules", "count": "count", "limit": "limit"}
+    return {member: getattr(error, name) for name, member in known.items() if hasattr(error, name)}
+
+
+def on_refusal(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, HorariumError)
+    return problem_of(error)
+
+
+def on_routing(_request: Request, error: Exception) -> Response:
+    """No such path, or not with this method."""
+    assert isinstance(error, HTTPException)
+    reason = _REASONS.get(error.status_code, "bad_request")
+    return problem(error.status_code, reason, str(error.detail), headers=error.headers)
+
+
+def on_bad_parameters(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    errors: dict[str, list[str]] = {}
+    for each in error.errors():
+        path = ".".join(str(part) for part in each["loc"] if part not in ("query", "path", "header"))
+        errors.setdefault(path or "request", []).append(str(each["msg"]))
+    refused = InvalidDefinition(errors)
+    return problem_of(refused)

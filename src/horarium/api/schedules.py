@@ -1,0 +1,145 @@
+"""The routes of schedules."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Query
+
+from horarium.api import views
+from horarium.api.answers import Answer
+from horarium.api.bodies import Fields
+from horarium.api.requests import CallerOf, DeskOf, Document
+from horarium.errors import InvalidDefinition
+from horarium.operations import lifecycles, listings, schedules
+from horarium.operations.listings import Wanted
+from horarium.operations.written import Outcome, Written
+from horarium.schedule.patch import Update
+from horarium.schedule.position import Status
+
+router = APIRouter(prefix="/api/schedules", tags=["schedules"])
+
+IfMatch = Annotated[str | None, Header(alias="If-Match", description="The version that you have seen.")]
+_LISTED = {status.value: status for status in Status if status is not Status.DELETED}
+
+
+@router.post("", status_code=201)
+def create(desk: DeskOf, caller: CallerOf, document: Document) -> Answer:
+    done = schedules.create(desk, caller, document)
+    return _written(done, status_code=201)
+
+
+@router.post("/upsert")
+def upsert(desk: DeskOf, caller: CallerOf, document: Document) -> Answer:
+    done = schedules.upsert(desk, caller, document)
+    return _written(done, status_code=201 if done.outcome is Outcome.CREATED else 200)
+
+
+@router.get("")
+def list_schedules(
+    desk: DeskOf,
+    caller: CallerOf,
+    status: Annotated[str | None, Query(description="active, paused, finished or broken")] = None,
+    workflow_type: str | None = None,
+    owner: str | None = None,
+    source: str | None = None,
+    text: Annotated[str | None, Query(max_length=200, description="part of an id or a name")] = None,
+    label: Annotated[list[str] | None, Query(description="name=value; all must fit")] = None,
+    page_size: int | None = None,
+    next_page_token: Annotated[str | None, Query(max_length=8_192)] = None,
+) -> Answer:
+    wanted = Wanted(
+        statuses=None if status is None else [_status(status)],
+        workflow=workflow_type,
+        owner=owner,
+        source=source,
+        text=text,
+        labels=_labels(label or []),
+    )
+    page = listings.list_schedules(desk, caller, wanted, page_size=page_size, next_page_token=next_page_token)
+    rows = [views.listed(each) for each in page.schedules]
+    return Answer(
+        {
+            "namespace": caller.namespace,
+            "schedules": rows,
+            "schedule_count": len(rows),
+            "next_page_token": page.next_page_token,
+        }
+    )
+
+
+@router.get("/{schedule_id}")
+def describe(desk: DeskOf, caller: CallerOf, schedule_id: str) -> Answer:
+    found = listings.describe(desk, caller, schedule_id)
+    return Answer(views.described(found), headers={"ETag": etag(found.row.version)})
+
+
+@router.put("/{schedule_id}")
+def replace_parts(
+    desk: DeskOf, caller: CallerOf, schedule_id: str, document: Document, if_match: IfMatch = None
+) -> Answer:
+    version = version_of(if_match)
+    return _written(schedules.update(desk, caller, schedule_id, document, how=Update.PARTS, if_version=version))
+
+
+@router.patch("/{schedule_id}")
+def merge(desk: DeskOf, caller: CallerOf, schedule_id: str, document: Document, if_match: IfMatch = None) -> Answer:
+    version = version_of(if_match)
+    return _written(schedules.update(desk, caller, schedule_id, document, how=Update.MERGE, if_version=version))
+
+
+@router.delete("/{schedule_id}")
+def delete(desk: DeskOf, caller: CallerOf, schedule_id: str, if_match: IfMatch = None) -> Answer:
+    return _written(lifecycles.delete(desk, caller, schedule_id, if_version=version_of(if_match)))
+
+
+@router.post("/{schedule_id}/pause")
+def pause(desk: DeskOf, caller: CallerOf, schedule_id: str, body: Document, if_match: IfMatch = None) -> Answer:
+    reason = note_of(body)
+    return _written(lifecycles.pause(desk, caller, schedule_id, reason=reason, if_version=version_of(if_match)))
+
+
+@router.post("/{schedule_id}/resume")
+def resume(desk: DeskOf, caller: CallerOf, schedule_id: str, body: Document, if_match: IfMatch = None) -> Answer:
+    reason = note_of(body)
+    return _written(lifecycles.resume(desk, caller, schedule_id, reason=reason, if_version=version_of(if_match)))
+
+
+def etag(version: int) -> str:
+    return f'"{version}"'
+
+
+def version_of(if_match: str | None) -> int | None:
+    """`*` fits any version that exists, which is what an operation asks for anyway."""
+    if if_match is None or if_match.strip() == "*":
+        return None
+    text = if_match.strip().removeprefix("W/").strip('"')
+    if not text.isdecimal() or len(text) > 18:
+        raise InvalidDefinition({"If-Match": ["is not a version that we have given"]})
+    return int(text)
+
+
+def note_of(body: dict[str, Any]) -> str | None:
+    """Why, in the words of whoever asks: `note` in the Durable Workflow contract, `reason` here."""
+    fields = Fields(body)
+    note = fields.text("note", "reason")
+    fields.check()
+    return note
+
+
+def _written(done: Written, status_code: int = 200) -> Answer:
+    return Answer(views.written(done), status_code, headers={"ETag": etag(done.version)})
+
+
+def _status(text: str) -> Status:
+    found = _LISTED.get(text.lower())
+    if found is None:
+        raise InvalidDefinition({"status": [f"must be one of {', '.join(_LISTED)}"]})
+    return found
+
+
+def _labels(pairs: list[str]) -> dict[str, str] | None:
+    split = [pair.partition("=") for pair in pairs]
+    if any(not name or not equals for name, equals, _ in split):
+        raise InvalidDefinition({"label": ["must be name=value"]})
+    return {name: value for name, _, value in split} or None

@@ -1,0 +1,38 @@
+"""`horarium doctor`: every check of a healthy installation, with the remedy for what is wrong."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from horarium.cli.render import Format, Json, show
+from horarium.cli.service import App, DatabaseUrl, DataDir, Host, Port, settings_of
+from horarium.clock import SystemClock
+
+
+def doctor_command(
+    data_dir: DataDir = None,
+    host: Host = None,
+    port: Port = None,
+    database: DatabaseUrl = None,
+    app: App = None,
+    output: Annotated[Format, typer.Option("--output", "-o", help="How to print the checks.")] = Format.TABLE,
+) -> None:
+    """Look at everything a healthy installation needs, and say what to do about the rest.
+
+    Exit code 0 means that nothing is broken, 1 that something is.
+
+    Example: horarium doctor --database postgresql://horarium@db/horarium
+    """
+    from horarium.serve.checkup import Level, examine
+
+    settings = settings_of(data_dir=data_dir, host=host, port=port, database=database, app=app)
+    checks = list(examine(settings, SystemClock()))
+    rows: list[Json] = [
+        {"check": each.name, "level": each.level.value, "found": each.found, "remedy": each.remedy} for each in checks
+    ]
+    cells = [(each.level.value, each.name, each.found, each.remedy) for each in checks]
+    show(rows, output, columns=("", "check", "found", "remedy"), cells=cells)
+    if any(each.level is Level.FAILURE for each in checks):
+        raise typer.Exit(1)

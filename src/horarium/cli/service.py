@@ -1,0 +1,162 @@
+"""The commands that run the service: the whole of it, its parts, and what prepares and explains it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from horarium.cli.render import Format, Json, show, talk
+
+# pydantic, FastAPI and SQLAlchemy take longer to import than `horarium next` to answer: the commands import
+# what they need themselves.
+if TYPE_CHECKING:
+    from horarium.serve.process import Parts
+    from horarium.settings import Settings
+
+DataDir = Annotated[
+    Path | None,
+    typer.Option("--data-dir", metavar="DIR", show_default=".horarium", help="Holds the database and the token."),
+]
+DatabaseUrl = Annotated[
+    str | None,
+    typer.Option("--database", metavar="URL", show_default="SQLite in the data directory", help="postgresql://…"),
+]
+Host = Annotated[
+    str | None, typer.Option("--host", metavar="ADDRESS", show_default="127.0.0.1", help="Where the API listens.")
+]
+Port = Annotated[
+    int | None, typer.Option("--port", metavar="PORT", show_default="8765", help="Where the API listens; 0 = any.")
+]
+App = Annotated[
+    str | None,
+    typer.Option("--app", metavar="MODULE:ATTR", show_default=False, help="Your tasks and schedules: a Horarium()."),
+]
+
+
+def up_command(
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Add schedules that show every feature and fire at once.")
+    ] = False,
+    data_dir: DataDir = None,
+    host: Host = None,
+    port: Port = None,
+    database: DatabaseUrl = None,
+    app: App = None,
+) -> None:
+    """The whole service in one process: API and engine. Ctrl-C stops it.
+
+    Prints one line with its address when it is ready.
+
+    Example: horarium up --demo
+    """
+    from horarium.serve.process import UP
+
+    settings = settings_of(data_dir=data_dir, host=host, port=port, database=database, app=app)
+    _run(settings, UP, demo=demo)
+
+
+def server_command(
+    data_dir: DataDir = None, host: Host = None, port: Port = None, database: DatabaseUrl = None
+) -> None:
+    """The API alone. The database must have been migrated.
+
+    Example: horarium server --database postgresql://horarium@db/horarium --host 0.0.0.0
+    """
+    from horarium.serve.process import SERVER
+
+    _run(settings_of(data_dir=data_dir, host=host, port=port, database=database), SERVER)
+
+
+def worker_command(data_dir: DataDir = None, database: DatabaseUrl = None, app: App = None) -> None:
+    """The engine alone: it keeps time and hands out runs. Start as many as you like.
+
+    Example: horarium worker --database postgresql://horarium@db/horarium --app myproject.jobs:app
+    """
+    from horarium.serve.process import WORKER
+
+    _run(settings_of(data_dir=data_dir, database=database, app=app), WORKER)
+
+
+def migrate_command(data_dir: DataDir = None, database: DatabaseUrl = None) -> None:
+    """Bring the tables up to what this program needs. Harmless when there is nothing to do.
+
+    Example: horarium migrate --database postgresql://horarium@db/horarium
+    """
+    from horarium.serve.admin import make_data_dir
+    from horarium.store.database import open_database
+    from horarium.store.migrate import migrate
+
+    settings = settings_of(data_dir=data_dir, database=database)
+    with failing_with_1():
+        make_data_dir(settings)
+        opened = open_database(settings.database_url)
+        try:
+            applied = migrate(opened)
+        finally:
+            opened.close()
+    talk("applied " + ", ".join(applied) if applied else "nothing to do")
+
+
+def config_command(
+    data_dir: DataDir = None,
+    database: DatabaseUrl = None,
+    output: Annotated[Format, typer.Option("--output", "-o", help="How to print them.")] = Format.TABLE,
+) -> None:
+    """Every setting with its effective value and where it comes from. Secrets are not shown.
+
+    Example: horarium config -o json
+    """
+    from horarium.settings import origins, variable
+
+    settings = settings_of(data_dir=data_dir, database=database)
+    values = settings.model_dump(mode="json")
+    came_from = origins(settings)
+    rows: list[Json] = [
+        {"name": name, "value": value, "origin": came_from[name], "variable": variable(name)}
+        for name, value in values.items()
+    ]
+    cells = [(name, _shown(value), came_from[name], variable(name)) for name, value in values.items()]
+    show(rows, output, columns=("setting", "value", "origin", "variable"), cells=cells)
+
+
+def settings_of(**flags: Any) -> Settings:
+    from horarium.settings import load_settings
+
+    return load_settings(flags)
+
+
+@contextmanager
+def failing_with_1() -> Iterator[None]:
+    """The question was right, but the machine says no: one line, exit code 1."""
+    from horarium.serve.process import AddressTaken
+    from horarium.store.errors import SchemaMissing, SchemaTooNew, StoreUnavailable
+
+    try:
+        yield
+    except SchemaMissing as wrong:
+        talk(f"error: {wrong.message}: horarium migrate")
+    except (AddressTaken, StoreUnavailable, SchemaTooNew) as wrong:
+        talk(f"error: {wrong.message}")
+    else:
+        return
+    raise typer.Exit(1)
+
+
+def _run(settings: Settings, parts: Parts, *, demo: bool = False) -> None:
+    from horarium.serve.process import run
+
+    with failing_with_1():
+        if demo:
+            from horarium.demo import run_demo
+
+            run_demo(settings, say=typer.echo)
+        else:
+            run(settings, parts, say=typer.echo)
+
+
+def _shown(value: object) -> str:
+    return "" if value is None else str(value)

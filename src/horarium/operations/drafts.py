@@ -1,0 +1,136 @@
+"""What must hold before a definition is written down: whatever it refers to exists, and its author may use it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from sqlalchemy import Connection
+
+from horarium.errors import CycleDetected, InvalidCalendar, InvalidDefinition
+from horarium.operations.caller import Caller
+from horarium.operations.errors import NamespaceNotFound
+from horarium.policy.approval import ApprovalPolicy, merge, parse_approval_policy, run_needs_approval
+from horarium.schedule.assignee import AssigneeType
+from horarium.schedule.calendar import shared_calendar
+from horarium.schedule.canonical import to_document
+from horarium.schedule.definition import ActionKind, Definition
+from horarium.schedule.planning import Planning, compile_planning, planning_text
+from horarium.store import calendars, namespaces, references
+from horarium.store.schedules import Attribute, Revision
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A definition that may be written, with what the engine will read of it."""
+
+    definition: Definition
+    text: str
+    planning: Planning
+
+    def revision(self, generation: int) -> Revision:
+        definition = self.definition
+        return Revision(
+            document=to_document(definition),
+            planning=self.text,
+            name=definition.name,
+            workflow=definition.action.workflow,
+            generation=generation,
+            attributes=_attributes(definition),
+        )
+
+
+def check_draft(connection: Connection, caller: Caller, definition: Definition) -> Draft:
+    """Raises what is wrong: an unknown calendar, a workflow of somebody else, a graph without an end."""
+    require_namespace(connection, caller.namespace)
+    _check_calendars(connection, definition)
+    _check_workflow(connection, caller, definition)
+    text = planning_text(definition, needs_approval=_needs_approval(connection, definition))
+    return Draft(definition, text, compile_planning(text))
+
+
+def require_namespace(connection: Connection, namespace: str) -> None:
+    if namespaces.find(connection, namespace) is None:
+        raise NamespaceNotFound(namespace)
+
+
+def signed(definition: Definition, caller: Caller, base: Definition | None = None) -> Definition:
+    """With its owner and user: those of the caller, unless an admin names others or they are known already."""
+    before = (None, None) if base is None else (base.owner, base.user_id)
+    given = (definition.owner, definition.user_id) if caller.is_admin else (None, None)
+    owner, user = (given[i] or before[i] or (caller.principal if base is None else None) for i in (0, 1))
+    return replace(definition, owner=owner, user_id=user)
+
+
+def _check_calendars(connection: Connection, definition: Definition) -> None:
+    if not definition.calendars:
+        return
+    own = calendars.find_many(connection, definition.namespace, definition.calendars)
+    problems: dict[str, list[str]] = {}
+    for index, name in enumerate(definition.calendars):
+        if name in own:
+            continue
+        try:
+            found = shared_calendar(name, timezone=definition.spec.timezone or "UTC")
+        except InvalidCalendar as wrong:
+            problems[f"calendars.{index}"] = [wrong.message]
+        else:
+            if found is None:
+                problems[f"calendars.{index}"] = [f"there is no calendar {name!r}"]
+    if problems:
+        raise InvalidDefinition(problems)
+
+
+def _check_workflow(connection: Connection, caller: Caller, definition: Definition) -> None:
+    """A name that no stored workflow has is no error: it may be a task, or wait for a worker that knows it."""
+    name = definition.action.workflow
+    if definition.action.kind is not ActionKind.WORKFLOW or name is None:
+        return
+    workflow = references.newest_workflow(connection, definition.namespace, name)
+    if workflow is None:
+        return
+    if workflow.cycle:
+        raise CycleDetected(workflow.cycle)
+    caller.require_owner(workflow.owner, f"the workflow {name!r}")
+
+
+def _needs_approval(connection: Connection, definition: Definition) -> bool:
+    """The schedule's policy goes before the assignment's, which goes before the agent's."""
+    assignment = agent = None
+    if definition.workflow_assignment_id is not None:
+        document = references.assignment_document(connection, definition.namespace, definition.workflow_assignment_id)
+        if document is None:
+            missing = f"there is no assignment {definition.workflow_assignment_id!r}"
+            raise InvalidDefinition({"workflow_assignment_id": [missing]})
+        assignment = _policy(document)
+    if definition.assignee is not None and definition.assignee.type is AssigneeType.AGENT:
+        document = references.agent_document(connection, definition.namespace, definition.assignee.id)
+        agent = None if document is None else _policy(document)
+    policy = merge(definition.approval, assignment, agent, None)
+    return run_needs_approval(policy, has_assignee=definition.assignee is not None or assignment is not None)
+
+
+def _policy(document: dict[str, object]) -> ApprovalPolicy | None:
+    given = document.get("approval_policy")
+    return None if given is None else parse_approval_policy(given)
+
+
+def _attributes(definition: Definition) -> frozenset[Attribute]:
+    labels = {Attribute("label", name, value) for name, value in definition.labels.items()}
+    return frozenset(
+        labels | {each for name, value in definition.search_attributes.items() for each in _facet(name, value)}
+    )
+
+
+def _facet(name: str, value: object) -> list[Attribute]:
+    """A list is found by each of its members; what is no plain value cannot be searched for."""
+    values = value if isinstance(value, list) else [value]
+    return [
+        Attribute("search_attribute", name, searchable(each)) for each in values if not isinstance(each, dict | list)
+    ]
+
+
+def searchable(value: object) -> str:
+    """How a value is spelled in filters: `true`, `42`, `text`."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "null" if value is None else str(value)

@@ -1,0 +1,79 @@
+"""How decisions made at the desk are written: the same rows, counters and approvals as those of a tick."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlalchemy import Connection
+
+from horarium.decision import lifecycle
+from horarium.decision.facts import NO_FACTS, Facts, Shared
+from horarium.decision.ledger import Entry, Named, write_down
+from horarium.decision.plan import Decision, Missed
+from horarium.operations.caller import Caller
+from horarium.operations.desk import Desk, Opened
+from horarium.policy.overlap import OverlapPolicy
+from horarium.schedule.planning import Planning
+from horarium.schedule.position import Position, Status
+from horarium.schedule.reason import Reason
+from horarium.schedule.run import Origin, RunState
+from horarium.store import facts, open_runs, record
+from horarium.store.births import new_ids, settle_side_effects
+from horarium.store.channels import READY
+
+
+def look(connection: Connection, opened: Opened, origin: Origin, *, lock: bool = True) -> tuple[Facts, Shared]:
+    """The facts that this schedule's guards ask for."""
+    row = opened.row
+    subject = facts.Subject(row.schedule_uid, row.namespace, opened.sound, row.active, row.held)
+    found, shared = facts.gather(connection, [subject], opened.now, origin, lock=lock)
+    return found.get(row.schedule_uid, NO_FACTS), shared[row.namespace]
+
+
+def enter(
+    desk: Desk,
+    connection: Connection,
+    caller: Caller,
+    opened: Opened,
+    decisions: Sequence[Decision],
+    position: Position,
+    origin: Origin,
+    *,
+    overlap_policy: OverlapPolicy | None = None,
+    external_key: str | None = None,
+    inputs: object = None,
+) -> Entry:
+    """`position` is the one after the decisions; a schedule whose runs are used up ends here."""
+    row, planning, now = opened.row, opened.sound, opened.now
+    told = [*decisions, *_left_over(opened, position)]
+    if position.status is Status.DELETED:
+        position = replace(position, decided_until=max(position.decided_until, now))
+    named = Named(row.schedule_id, row.revision, _under(planning, overlap_policy))
+    entry = write_down(
+        named, row.counts(), told, position, now=now, origin=origin, ids=new_ids(), context=caller.context()
+    )
+    page = record.Page(row.schedule_uid, row.namespace, row.revision, planning, entry)
+    record.write(connection, [page], now=now, origin=origin)
+    for run in entry.runs:
+        open_runs.set_callers_part(connection, run.run_id, external_key=external_key, inputs=inputs)
+    settle_side_effects(connection, desk.known, row.namespace, row.schedule_uid, planning, entry, now)
+    if any(run.state is RunState.READY for run in entry.runs):
+        desk.database.notify(connection, READY)
+    return entry
+
+
+def _under(planning: Planning, overlap_policy: OverlapPolicy | None) -> Planning:
+    """History names the overlap policy that was really asked."""
+    if overlap_policy is None:
+        return planning
+    return replace(planning, overlap=replace(planning.overlap, policy=overlap_policy))
+
+
+def _left_over(opened: Opened, position: Position) -> list[Missed]:
+    """What was due and undecided when the last run was born: nobody will decide it any more."""
+    row = opened.row
+    if position.status is not Status.DELETED or row.status is not Status.ACTIVE:
+        return []
+    left = lifecycle.pause(opened.sound, row.position(), now=opened.now).superseded
+    return [] if left is None else [replace(left, reason=Reason.REMAINING_ACTIONS_EXHAUSTED)]

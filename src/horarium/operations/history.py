@@ -1,0 +1,87 @@
+"""How the audit stream of a schedule is read, also after its deletion, and the feed of all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+
+from horarium.errors import InvalidDefinition
+from horarium.operations.caller import Caller, Permission
+from horarium.operations.desk import Desk
+from horarium.operations.drafts import require_namespace
+from horarium.operations.errors import ScheduleNotFound
+from horarium.store import history, schedules
+from horarium.store.history import START, FeedCursor, HistoryRow
+from horarium.store.schedules import ScheduleRow
+
+DEFAULT_LIMIT = 100
+MAX_LIMIT = 500
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryPage:
+    """`next_cursor` is the sequence to go on after; None = this is the end of the stream."""
+
+    schedule: ScheduleRow
+    rows: tuple[HistoryRow, ...]
+    next_cursor: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class FeedPage:
+    rows: tuple[HistoryRow, ...]
+    cursor: FeedCursor
+
+
+def read(
+    desk: Desk,
+    caller: Caller,
+    schedule_id: str,
+    *,
+    after_sequence: int = 0,
+    limit: int | None = None,
+    uid: bytes | None = None,
+) -> HistoryPage:
+    """Of the newest schedule that had this id; `uid` names an older one."""
+    caller.require(Permission.READ)
+    most = _clamped(limit)
+    if after_sequence < 0:
+        raise InvalidDefinition({"after_sequence": ["must not be negative"]})
+
+    def look(connection: Connection) -> HistoryPage:
+        row = find_any(connection, caller, schedule_id, uid)
+        rows = history.read(connection, row.schedule_uid, after_sequence=after_sequence, limit=most + 1)
+        shown = tuple(rows[:most])
+        return HistoryPage(row, shown, shown[-1].sequence if len(rows) > most else None)
+
+    return desk.database.read(look)
+
+
+def feed(
+    desk: Desk, caller: Caller, *, after: FeedCursor = START, limit: int | None = None, everywhere: bool = False
+) -> FeedPage:
+    """What was recorded since a cursor, in the caller's namespace or, for an admin, everywhere."""
+    caller.require(Permission.ADMINISTER if everywhere else Permission.READ)
+    namespace = None if everywhere else caller.namespace
+    rows, cursor = desk.database.read(
+        lambda connection: history.feed(connection, namespace, after=after, limit=_clamped(limit))
+    )
+    return FeedPage(tuple(rows), cursor)
+
+
+def find_any(connection: Connection, caller: Caller, schedule_id: str, uid: bytes | None = None) -> ScheduleRow:
+    """Live or deleted."""
+    if uid is None:
+        row = schedules.find_newest(connection, caller.namespace, schedule_id)
+    else:
+        row = schedules.find_by_uid(connection, caller.namespace, uid)
+    if row is None or row.schedule_id != schedule_id:
+        require_namespace(connection, caller.namespace)
+        raise ScheduleNotFound(schedule_id)
+    return row
+
+
+def _clamped(limit: int | None) -> int:
+    """The published contract clamps instead of refusing."""
+    return DEFAULT_LIMIT if limit is None else max(1, min(limit, MAX_LIMIT))

@@ -1,0 +1,150 @@
+"""How a schedule is paused, resumed and deleted: the past never fires because of any of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlalchemy import Connection
+
+from horarium.decision import lifecycle
+from horarium.decision.plan import Missed
+from horarium.operations.caller import Caller, Permission
+from horarium.operations.desk import Desk, Journal, Opened, moment, open_schedule
+from horarium.operations.written import Outcome, Written, unchanged
+from horarium.schedule.event import EventType
+from horarium.schedule.planning import Planning
+from horarium.schedule.position import Position, Status
+from horarium.schedule.reason import Obstacle, dispatch_status
+from horarium.schedule.run import RunState
+from horarium.store import ends, open_runs, positions, schedules
+from horarium.store.channels import DUE, READY
+from horarium.store.ends import End
+
+
+def pause(
+    desk: Desk, caller: Caller, schedule_id: str, *, reason: str | None = None, if_version: int | None = None
+) -> Written:
+    """Stops ticks and releases, not what runs."""
+    caller.require(Permission.OPERATE)
+
+    def work(connection: Connection) -> Written:
+        opened = open_schedule(desk, connection, caller, schedule_id, if_version=if_version)
+        return pause_opened(desk, connection, caller.because(reason), opened)
+
+    return desk.database.write(work)
+
+
+def resume(
+    desk: Desk, caller: Caller, schedule_id: str, *, reason: str | None = None, if_version: int | None = None
+) -> Written:
+    """Plans from now, also a schedule that was set aside as broken; held runs are released."""
+    caller.require(Permission.OPERATE)
+
+    def work(connection: Connection) -> Written:
+        opened = open_schedule(desk, connection, caller, schedule_id, if_version=if_version)
+        return resume_opened(desk, connection, caller.because(reason), opened)
+
+    return desk.database.write(work)
+
+
+def delete(
+    desk: Desk, caller: Caller, schedule_id: str, *, reason: str | None = None, if_version: int | None = None
+) -> Written:
+    """Soft: history stays readable, what has not started is cancelled, what runs may end."""
+    caller.require(Permission.WRITE)
+
+    def work(connection: Connection) -> Written:
+        opened = open_schedule(desk, connection, caller, schedule_id, if_version=if_version)
+        caller.require_owner(opened.row.owner, f"the schedule {schedule_id!r}")
+        return _delete(desk, connection, caller.because(reason), opened)
+
+    return desk.database.write(work)
+
+
+def pause_opened(desk: Desk, connection: Connection, caller: Caller, opened: Opened) -> Written:
+    """For whoever holds the lock."""
+    row, now = opened.row, opened.now
+    if row.status is Status.PAUSED:
+        return unchanged(opened)
+    position = replace(row.position(), status=Status.PAUSED, decided_until=max(row.decided_until, now))
+    journal = Journal(row.next_sequence, caller.context(), now)
+    journal.missed(_overtaken(opened))
+    journal.add(EventType.PAUSED, reason=caller.reason, paused_at=moment(now))
+    version = schedules.save_position(
+        connection,
+        row.schedule_uid,
+        {
+            "status": position.status.value,
+            "decided_until": position.decided_until,
+            "paused_at": now,
+            "pause_reason": caller.reason,
+            "last_dispatch_status": dispatch_status(Obstacle.PAUSED),
+            "next_sequence": journal.write(connection, row.schedule_uid, row.namespace),
+        },
+        expected_version=row.version,
+        now=now,
+    )
+    return _moved(opened, Outcome.PAUSED, version, position)
+
+
+def resume_opened(desk: Desk, connection: Connection, caller: Caller, opened: Opened) -> Written:
+    """For whoever holds the lock."""
+    row, now = opened.row, opened.now
+    if row.status not in (Status.PAUSED, Status.BROKEN):
+        return unchanged(opened)
+    position = lifecycle.resume(opened.sound, row.schedule_uid, row.position(), now=now).position
+    journal = Journal(row.next_sequence, caller.context(), now)
+    journal.missed(_overtaken(opened))
+    journal.add(EventType.RESUMED, next_fire_at=moment(position.next_due), generation=position.generation)
+    version = schedules.save_position(
+        connection,
+        row.schedule_uid,
+        {
+            "status": position.status.value,
+            "decided_until": position.decided_until,
+            "next_due": position.next_due,
+            "paused_at": None,
+            "pause_reason": None,
+            "failures_in_a_row": 0,
+            "next_sequence": journal.write(connection, row.schedule_uid, row.namespace),
+        },
+        expected_version=row.version,
+        now=now,
+    )
+    if row.held and ends.release(connection, desk.known, row.schedule_uid, now=now):
+        desk.database.notify(connection, READY)
+    if position.next_due is not None:
+        desk.database.notify(connection, DUE)
+    return _moved(opened, Outcome.RESUMED, version, position)
+
+
+def _delete(desk: Desk, connection: Connection, caller: Caller, opened: Opened) -> Written:
+    row, now = opened.row, opened.now
+    journal = Journal(row.next_sequence, caller.context(), now)
+    deleted = replace(row.position(), status=Status.DELETED, next_due=None, decided_until=max(row.decided_until, now))
+    journal.missed(_overtaken(opened))
+    journal.add(EventType.DELETED, reason=caller.reason, deleted_at=moment(now))
+    schedules.mark_deleted(connection, row, now=now)
+    positions.move(
+        connection,
+        row.schedule_uid,
+        decided_until=deleted.decided_until,
+        next_sequence=journal.write(connection, row.schedule_uid, row.namespace),
+    )
+    for run_id in open_runs.not_started(connection, row.schedule_uid):
+        end = End(RunState.CANCELLED, error="its schedule was deleted before it started", cause="schedule_deleted")
+        ends.end_run(connection, desk.known, run_id, end, now=now)
+    return _moved(opened, Outcome.DELETED, row.version + 1, deleted)
+
+
+def _overtaken(opened: Opened) -> Missed | None:
+    """The occurrences up to now that no tick has decided; a clock that stands still has none."""
+    if opened.row.status not in (Status.ACTIVE, Status.BROKEN) or not isinstance(opened.planning, Planning):
+        return None
+    return lifecycle.pause(opened.planning, opened.row.position(), now=opened.now).superseded
+
+
+def _moved(opened: Opened, outcome: Outcome, version: int, position: Position) -> Written:
+    return replace(
+        unchanged(opened), outcome=outcome, version=version, status=position.status, next_due=position.next_due
+    )

@@ -1,0 +1,51 @@
+"""How tenants are made and listed; only admins do either."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection
+
+from horarium.errors import InvalidDefinition
+from horarium.operations.caller import Caller, Permission
+from horarium.operations.desk import Desk
+from horarium.operations.errors import NamespaceAlreadyExists, NamespaceNotFound
+from horarium.policy.names import PolicyError
+from horarium.schedule.naming import checked_id
+from horarium.store import namespaces
+from horarium.store.errors import Conflict
+from horarium.store.namespaces import NamespaceRow
+
+MAX_DESCRIPTION = 1_000
+
+
+def create(desk: Desk, caller: Caller, name: object, description: str = "") -> NamespaceRow:
+    caller.require(Permission.ADMINISTER)
+    try:
+        namespace = checked_id("namespace", name)
+    except PolicyError as wrong:
+        raise InvalidDefinition({wrong.field: [wrong.text]}) from None
+    if len(description) > MAX_DESCRIPTION:
+        raise InvalidDefinition({"description": [f"must not be longer than {MAX_DESCRIPTION} characters"]})
+    now = desk.clock.now()
+    try:
+        desk.database.write(lambda connection: namespaces.insert(connection, namespace, description, now=now))
+    except Conflict:
+        raise NamespaceAlreadyExists(namespace) from None
+    return NamespaceRow(namespace, description, now)
+
+
+def get(desk: Desk, caller: Caller, name: str) -> NamespaceRow:
+    """One's own, or any for an admin."""
+    caller.require(Permission.READ if name == caller.namespace else Permission.ADMINISTER)
+
+    def look(connection: Connection) -> NamespaceRow:
+        found = namespaces.find(connection, name)
+        if found is None:
+            raise NamespaceNotFound(name)
+        return found
+
+    return desk.database.read(look)
+
+
+def list_namespaces(desk: Desk, caller: Caller) -> list[NamespaceRow]:
+    caller.require(Permission.ADMINISTER)
+    return desk.database.read(namespaces.all_namespaces)

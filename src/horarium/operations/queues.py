@@ -1,0 +1,89 @@
+"""How workers outside take runs from a pull queue, in any language: claim, heartbeat, then report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+
+from horarium.errors import InvalidDefinition
+from horarium.ids import id_text
+from horarium.instant import SECOND, Instant
+from horarium.operations.caller import Caller, Permission
+from horarium.operations.desk import Desk
+from horarium.operations.errors import RunNotHeld
+from horarium.operations.runs import Run, find_run, view
+from horarium.policy.names import MAX_TEXT_LENGTH
+from horarium.schedule.definition import Definition
+from horarium.schedule.event import RunEventType
+from horarium.store import runs, runs_read
+
+MAX_CLAIM = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """`lease_epoch` goes back with every heartbeat and with the report."""
+
+    run: Run
+    lease_epoch: int
+    lease_until: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """`stop_requested`: somebody wants the run to end; the worker should stop and report `cancelled`."""
+
+    lease_until: Instant
+    stop_requested: bool
+
+
+def claim(desk: Desk, caller: Caller, queue: str, *, worker: str | None = None, limit: int = 1) -> list[Claimed]:
+    """Up to `limit` runs, the oldest first; an empty list means that nothing waits."""
+    caller.require(Permission.WORK)
+    if not 1 <= limit <= MAX_CLAIM:
+        raise InvalidDefinition({"limit": [f"must be between 1 and {MAX_CLAIM}"]})
+    owner = (worker or caller.principal or "worker")[:MAX_TEXT_LENGTH]
+    seconds = desk.settings.lease_seconds
+
+    def work(connection: Connection) -> list[Claimed]:
+        now = desk.clock.now()
+        taken = runs.claim_queued(
+            connection,
+            namespace=caller.namespace,
+            queue=queue,
+            owner=owner,
+            now=now,
+            lease_seconds=seconds,
+            limit=limit,
+        )
+        known: dict[tuple[bytes, int], Definition | None] = {}
+        claimed = []
+        for each in sorted(taken, key=lambda work: work.run_id):
+            runs.add_event(connection, each.run_id, RunEventType.RUN_STARTED, now, {"worker": owner})
+            row = runs_read.find(connection, caller.namespace, each.run_id)
+            assert row is not None  # it was claimed just now
+            claimed.append(Claimed(view(connection, row, known), each.lease_epoch, now + seconds * SECOND))
+        return claimed
+
+    claimed = desk.database.write(work)
+    for each in claimed:
+        desk.telemetry.launched(fired_at=each.run.row.created_at, started_at=each.run.row.started_at or 0)
+    return claimed
+
+
+def heartbeat(desk: Desk, caller: Caller, run_id: str, lease_epoch: int) -> Beat:
+    """Raises RunNotHeld when the run was given to somebody else, or has ended: the worker should stop."""
+    caller.require(Permission.WORK)
+
+    def work(connection: Connection) -> Beat:
+        row = find_run(connection, caller, run_id)
+        held = runs.find_work(connection, row.run_id)
+        until = desk.clock.now() + desk.settings.lease_seconds * SECOND
+        if held is not None and held.lease_epoch == lease_epoch:
+            renewed = runs.renew(connection, [held], until).get(row.run_id)
+            if renewed is not None:
+                return Beat(until, renewed.stop_requested)
+        raise RunNotHeld(f"the lease {lease_epoch} of the run {id_text(row.run_id)} is over")
+
+    return desk.database.write(work)

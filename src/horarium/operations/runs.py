@@ -1,0 +1,255 @@
+"""How runs are looked at and stopped: one, pages of many, the stream of its events, cancel and terminate."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import Connection
+
+from horarium.errors import InvalidDefinition
+from horarium.ids import id_text, parse_id
+from horarium.instant import Instant, to_rfc3339
+from horarium.operations.caller import Caller, Permission
+from horarium.operations.desk import Desk
+from horarium.operations.errors import RunNotFound
+from horarium.operations.history import find_any
+from horarium.operations.pages import checked_limit
+from horarium.policy.rotation import inputs_for
+from horarium.schedule.definition import Definition
+from horarium.schedule.document import from_canonical
+from horarium.schedule.event import RunEventType, make_lineage_payload
+from horarium.schedule.run import (
+    FINAL,
+    Origin,
+    RunState,
+    delivery_key,
+    instance_id,
+    occurrence_key,
+    state_after_termination,
+)
+from horarium.store import ends, open_runs, runs_read, schedules
+from horarium.store.channels import READY
+from horarium.store.ends import End
+from horarium.store.runs_read import RunFilter, RunRow
+
+NOT_STARTED = frozenset({RunState.HELD, RunState.AWAITING_APPROVAL, RunState.READY})
+_OF_A_SCHEDULE = frozenset({Origin.SCHEDULED, Origin.MANUAL, Origin.BACKFILL})
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run with what it takes from the revision that it names; `key` is what targets know it by."""
+
+    row: RunRow
+    definition: Definition | None
+    inputs: Any
+
+    @property
+    def instance_id(self) -> str:
+        row = self.row
+        return instance_id(row.schedule_id or "", row.origin, row.nominal, id_text(row.run_id))
+
+    @property
+    def key(self) -> str:
+        row = self.row
+        of_occurrence = row.schedule_uid is not None and row.origin in (Origin.SCHEDULED, Origin.BACKFILL)
+        whose = row.schedule_uid if of_occurrence and row.schedule_uid is not None else row.run_id
+        return delivery_key(occurrence_key(id_text(whose), row.nominal), row.attempt)
+
+
+@dataclass(frozen=True, slots=True)
+class RunPage:
+    runs: tuple[Run, ...]
+    next_page_token: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunEvent:
+    sequence: int
+    event_type: str
+    recorded_at: Instant
+    payload: Mapping[str, Any]
+
+
+class StopOutcome(StrEnum):
+    CANCELLED = "cancelled"
+    TERMINATED = "terminated"
+    REQUESTED = "cancel_requested"  # whoever has it will be told
+    UNCHANGED = "unchanged"  # it has ended already
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    run_id: bytes
+    outcome: StopOutcome
+    state: RunState
+
+
+@dataclass(frozen=True, slots=True)
+class WantedRuns:
+    """Which runs to list; None = any."""
+
+    states: Collection[RunState] | None = None
+    origins: Collection[Origin] | None = None
+    workflow: str | None = None
+    assignee: str | None = None
+    queue: str | None = None
+    with_steps: bool = False
+
+
+EVERYTHING = WantedRuns()
+
+
+# ── looking ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def get(desk: Desk, caller: Caller, run_id: str) -> Run:
+    caller.require(Permission.READ)
+    return desk.database.read(lambda connection: view(connection, find_run(connection, caller, run_id), {}))
+
+
+def list_runs(
+    desk: Desk,
+    caller: Caller,
+    wanted: WantedRuns = EVERYTHING,
+    *,
+    schedule_id: str | None = None,
+    page_size: int | None = None,
+    next_page_token: str | None = None,
+) -> RunPage:
+    """Newest first, of one schedule (also a deleted one) or of the whole namespace."""
+    caller.require(Permission.READ)
+    limit = checked_limit(page_size)
+    before = None if next_page_token is None else parse_id(next_page_token, "next_page_token")
+    asked = RunFilter(wanted.states, wanted.origins, wanted.workflow, wanted.assignee, wanted.queue, wanted.with_steps)
+
+    def look(connection: Connection) -> RunPage:
+        if schedule_id is None:
+            page = runs_read.page_of_namespace(connection, caller.namespace, asked, before=before, limit=limit)
+        else:
+            uid = find_any(connection, caller, schedule_id).schedule_uid
+            page = runs_read.page_of_schedule(connection, uid, asked, before=before, limit=limit)
+        known: dict[tuple[bytes, int], Definition | None] = {}
+        shown = tuple(view(connection, row, known) for row in page.rows)
+        return RunPage(shown, None if page.before is None else id_text(page.before))
+
+    return desk.database.read(look)
+
+
+def events(desk: Desk, caller: Caller, run_id: str, *, after_sequence: int = 0, limit: int = 500) -> list[RunEvent]:
+    """The first ones - why the run exists, and that it does - are read off its row."""
+    caller.require(Permission.READ)
+    if after_sequence < 0 or not 1 <= limit <= 1_000:
+        raise InvalidDefinition({"limit": ["must be between 1 and 1000, after a sequence that is not negative"]})
+
+    def look(connection: Connection) -> list[RunEvent]:
+        run = view(connection, find_run(connection, caller, run_id), {})
+        stored = runs_read.events(connection, run.row.run_id, after_sequence=after_sequence, limit=limit)
+        told = [RunEvent(each.sequence, each.event_type, each.recorded_at, each.payload) for each in stored]
+        return [event for event in _first_events(run) if event.sequence > after_sequence] + told
+
+    return desk.database.read(look)[:limit]
+
+
+def find_run(connection: Connection, caller: Caller, run_id: str) -> RunRow:
+    """Another tenant's run is not there; neither is one whose name is no id at all."""
+    try:
+        row = runs_read.find(connection, caller.namespace, parse_id(run_id, "run_id"))
+    except InvalidDefinition:
+        row = None
+    if row is None:
+        raise RunNotFound(run_id[:64])
+    return row
+
+
+def view(connection: Connection, row: RunRow, known: dict[tuple[bytes, int], Definition | None]) -> Run:
+    """`known` keeps the definitions that a page has met."""
+    definition = None
+    if row.schedule_uid is not None and row.revision is not None:
+        key = (row.schedule_uid, row.revision)
+        if key not in known:
+            revision = schedules.find_revision(connection, *key)
+            known[key] = None if revision is None else from_canonical(revision.document)
+        definition = known[key]
+    inputs = row.inputs
+    if inputs is None and definition is not None:
+        inputs = inputs_for(definition.action.input, definition.inputs_rotation, row.rotation_index or 0)
+    return Run(row, definition, inputs)
+
+
+def _first_events(run: Run) -> list[RunEvent]:
+    row, definition = run.row, run.definition
+    created = {"origin": row.origin.value, "nominal": to_rfc3339(row.nominal), "revision": row.revision}
+    if row.origin not in _OF_A_SCHEDULE or row.schedule_uid is None:
+        return [RunEvent(1, RunEventType.RUN_CREATED.value, row.created_at, created)]
+    lineage = make_lineage_payload(
+        schedule_id=row.schedule_id,
+        schedule_ulid=id_text(row.schedule_uid),
+        cron_expression=next(iter(definition.spec.cron_expressions), None) if definition else None,
+        timezone=(definition.spec.timezone or "UTC") if definition else None,
+        overlap_policy=definition.overlap.policy.value if definition else None,
+        trigger_number=row.trigger_number,
+        occurrence_time=to_rfc3339(row.nominal),
+    )
+    return [
+        RunEvent(1, RunEventType.SCHEDULE_TRIGGERED.value, row.created_at, lineage),
+        RunEvent(2, RunEventType.RUN_CREATED.value, row.created_at, created),
+    ]
+
+
+# ── stopping ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def cancel(desk: Desk, caller: Caller, run_id: str) -> Stopped:
+    """What has not started ends now; whoever has taken the rest is asked to stop."""
+    caller.require(Permission.OPERATE)
+
+    def work(connection: Connection) -> Stopped:
+        row = locked(connection, caller, run_id)
+        if row.state in FINAL:
+            return Stopped(row.run_id, StopOutcome.UNCHANGED, row.state)
+        if row.state in NOT_STARTED:
+            return _end(desk, connection, row, RunState.CANCELLED, "cancelled before it started")
+        open_runs.ask_to_stop(connection, [row.run_id], desk.clock.now())
+        desk.database.notify(connection, READY)
+        return Stopped(row.run_id, StopOutcome.REQUESTED, row.state)
+
+    return _told(desk, desk.database.write(work))
+
+
+def terminate(desk: Desk, caller: Caller, run_id: str) -> Stopped:
+    """Ends now, whoever has it: a later answer changes nothing any more."""
+    caller.require(Permission.OPERATE)
+
+    def work(connection: Connection) -> Stopped:
+        row = locked(connection, caller, run_id)
+        if row.state in FINAL:
+            return Stopped(row.run_id, StopOutcome.UNCHANGED, row.state)
+        return _end(desk, connection, row, state_after_termination(row.state), "terminated on request")
+
+    return _told(desk, desk.database.write(work))
+
+
+def locked(connection: Connection, caller: Caller, run_id: str) -> RunRow:
+    """The position first, then the run, as everybody does who holds both; read again after the wait."""
+    row = find_run(connection, caller, run_id)
+    if row.schedule_uid is not None:
+        ends.lock_position(connection, row.schedule_uid)
+    open_runs.lock(connection, row.run_id)
+    return find_run(connection, caller, run_id)
+
+
+def _end(desk: Desk, connection: Connection, row: RunRow, state: RunState, why: str) -> Stopped:
+    end = End(state, error=why, cause="requested")
+    ends.end_run(connection, desk.known, row.run_id, end, now=desk.clock.now())
+    desk.database.notify(connection, READY)  # its end may have released another
+    return Stopped(row.run_id, StopOutcome(state.value), state)
+
+
+def _told(desk: Desk, stopped: Stopped) -> Stopped:
+    if stopped.outcome in (StopOutcome.CANCELLED, StopOutcome.TERMINATED):
+        desk.telemetry.ended(stopped.state)
+    return stopped

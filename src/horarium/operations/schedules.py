@@ -1,0 +1,268 @@
+"""How schedules are written: created, put in place by id, replaced in part or patched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import Connection
+
+from horarium.decision import lifecycle
+from horarium.decision.facts import Fact
+from horarium.decision.guards import facts_needed
+from horarium.errors import InvalidDefinition
+from horarium.ids import id_text, new_id
+from horarium.operations.caller import Caller, Permission
+from horarium.operations.desk import Desk, Journal, Opened, moment, open_schedule
+from horarium.operations.drafts import Draft, check_draft, signed
+from horarium.operations.errors import ScheduleAlreadyExists
+from horarium.operations.lifecycles import pause_opened, resume_opened
+from horarium.operations.written import Outcome, Written, unchanged
+from horarium.schedule.canonical import action_document, spec_document
+from horarium.schedule.definition import Definition
+from horarium.schedule.document import Parsed, changed_fields, from_canonical, parse_definition, spec_equal
+from horarium.schedule.event import EventType
+from horarium.schedule.patch import Update
+from horarium.schedule.position import Position
+from horarium.schedule.run import Origin
+from horarium.store import ends, positions, schedules
+from horarium.store.channels import DUE, READY
+from horarium.store.errors import Conflict
+from horarium.store.schedules import NewSchedule
+
+
+def create(desk: Desk, caller: Caller, document: object) -> Written:
+    """Raises ScheduleAlreadyExists, NamespaceNotFound, and InvalidDefinition with all that is wrong."""
+    caller.require(Permission.WRITE)
+    parsed = _parsed(desk, caller, document)
+    try:
+        return desk.database.write(lambda connection: _create(desk, connection, caller, parsed))
+    except Conflict as taken:
+        if taken.constraint == "schedules_live_id":
+            raise ScheduleAlreadyExists(parsed.definition.schedule_id) from None
+        raise
+
+
+def upsert(desk: Desk, caller: Caller, document: object, *, update: Update = Update.WHOLE) -> Written:
+    """Create or replace by id. An equal definition changes nothing, and a pause is never undone by it."""
+    caller.require(Permission.WRITE)
+    parsed = _parsed(desk, caller, document)
+    schedule_id = parsed.definition.schedule_id
+
+    def put(connection: Connection) -> Written:
+        if schedules.find(connection, caller.namespace, schedule_id) is None:
+            return _create(desk, connection, caller, parsed)
+        opened = open_schedule(desk, connection, caller, schedule_id)
+        return _update(desk, connection, caller, opened, document, update, obey_pause=False)
+
+    try:
+        return desk.database.write(put)
+    except Conflict as taken:
+        if taken.constraint != "schedules_live_id":
+            raise
+        return desk.database.write(put)  # somebody was faster; now it is there
+
+
+def update(
+    desk: Desk,
+    caller: Caller,
+    schedule_id: str,
+    document: object,
+    *,
+    how: Update = Update.MERGE,
+    if_version: int | None = None,
+) -> Written:
+    """`parts` for PUT, `merge` for PATCH. Whoever may only operate may change the pause state and nothing else."""
+    caller.require(Permission.WRITE)
+
+    def change(connection: Connection) -> Written:
+        opened = open_schedule(desk, connection, caller, schedule_id, if_version=if_version)
+        return _update(desk, connection, caller, opened, document, how, obey_pause=True)
+
+    return desk.database.write(change)
+
+
+# ── creating ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _parsed(desk: Desk, caller: Caller, document: object) -> Parsed:
+    generated = id_text(new_id()).lower()
+    parsed = parse_definition(
+        document,
+        now=desk.clock.now(),
+        generated_id=generated,
+        namespace=caller.namespace,
+        defaults=desk.defaults(),
+    )
+    if parsed.definition.namespace != caller.namespace:
+        raise InvalidDefinition({"namespace": [f"the request speaks for {caller.namespace}"]})
+    return parsed
+
+
+def _create(desk: Desk, connection: Connection, caller: Caller, parsed: Parsed) -> Written:
+    draft = check_draft(connection, caller, signed(parsed.definition, caller))
+    definition, now, uid = draft.definition, desk.clock.now(), new_id()
+    paused = parsed.paused is True
+    position = lifecycle.begin(draft.planning, uid, now=now, paused=paused)
+    schedules.insert(
+        connection,
+        NewSchedule(
+            schedule_uid=uid,
+            namespace=definition.namespace,
+            schedule_id=definition.schedule_id,
+            revision=draft.revision(position.generation),
+            position=position,
+            source=definition.source.value,
+            owner=definition.owner,
+            paused_at=now if paused else None,
+            pause_reason=caller.reason if paused else None,
+        ),
+        now=now,
+    )
+    journal = Journal(1, caller.context(), now)
+    journal.add(EventType.CREATED, **_told(definition, 1, position))
+    if paused:
+        journal.add(EventType.PAUSED, reason=caller.reason, paused_at=moment(now))
+    positions.move(connection, uid, next_sequence=journal.write(connection, uid, definition.namespace))
+    if position.next_due is not None and not paused:
+        desk.database.notify(connection, DUE)
+    return Written(
+        uid,
+        definition.namespace,
+        definition.schedule_id,
+        Outcome.CREATED,
+        version=1,
+        status=position.status,
+        next_due=position.next_due,
+        warnings=parsed.warnings,
+    )
+
+
+def _told(definition: Definition, revision: int, position: Position) -> dict[str, Any]:
+    """What the events about a definition say of it."""
+    return {
+        "spec": spec_document(definition.spec),
+        "action": action_document(definition.action),
+        "overlap_policy": definition.overlap.policy.value,
+        "next_fire_at": moment(position.next_due),
+        "revision": revision,
+        "generation": position.generation,
+    }
+
+
+# ── changing ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _update(
+    desk: Desk,
+    connection: Connection,
+    caller: Caller,
+    opened: Opened,
+    document: object,
+    how: Update,
+    *,
+    obey_pause: bool,
+) -> Written:
+    row = opened.row
+    caller.require_owner(row.owner, f"the schedule {row.schedule_id!r}")
+    base = current_definition(connection, opened)
+    parsed = parse_definition(
+        document,
+        now=opened.now,
+        namespace=caller.namespace,
+        defaults=desk.defaults(),
+        base=base,
+        update=how,
+    )
+    definition = signed(parsed.definition, caller, base)
+    if how is Update.WHOLE and not _says(document, "source"):
+        definition = replace(definition, source=base.source)
+    changed = changed_fields(base, definition)
+    if changed:
+        written = _revise(desk, connection, caller, opened, base, definition, changed)
+    else:
+        written = unchanged(opened)
+    if obey_pause and parsed.paused is not None:
+        written = _set_paused(desk, connection, caller, written, parsed.paused)
+    return replace(written, warnings=parsed.warnings)
+
+
+def current_definition(connection: Connection, opened: Opened) -> Definition:
+    revision = schedules.find_revision(connection, opened.row.schedule_uid, opened.row.revision)
+    if revision is None:
+        raise LookupError(f"the revision {opened.row.revision} of {opened.row.schedule_id!r} is gone")
+    return from_canonical(revision.document)
+
+
+def _says(document: object, name: str) -> bool:
+    return isinstance(document, Mapping) and name in document
+
+
+def _revise(
+    desk: Desk,
+    connection: Connection,
+    caller: Caller,
+    opened: Opened,
+    base: Definition,
+    definition: Definition,
+    changed: tuple[str, ...],
+) -> Written:
+    """One new revision. An edit never fires the past: what it overtakes is recorded as superseded."""
+    row, now = opened.row, opened.now
+    draft = check_draft(connection, caller, definition)
+    change = _planned(opened, draft, spec_changed=not spec_equal(base, definition))
+    position = change.position
+    number = schedules.add_revision(
+        connection, row, draft.revision(position.generation), now=now, owner=definition.owner
+    )
+    journal = Journal(row.next_sequence, caller.context(), now)
+    journal.missed(change.superseded)
+    journal.add(EventType.UPDATED, changed_fields=list(changed), **_told(definition, number, position))
+    positions.move(
+        connection,
+        row.schedule_uid,
+        status=position.status.value,
+        next_due=position.next_due,
+        decided_until=position.decided_until,
+        rotation_index=position.rotation_index if base.inputs_rotation == definition.inputs_rotation else 0,
+        next_sequence=journal.write(connection, row.schedule_uid, row.namespace),
+    )
+    if not facts_needed(draft.planning, Origin.SCHEDULED).isdisjoint({Fact.SPENDING, Fact.DAILY_RUNS}):
+        positions.recount_today(connection, row.schedule_uid, now)
+    if row.held and ends.release(connection, desk.known, row.schedule_uid, now=now):
+        desk.database.notify(connection, READY)
+    if position.next_due != row.next_due:
+        desk.database.notify(connection, DUE)
+    return replace(
+        unchanged(opened),
+        outcome=Outcome.UPDATED,
+        version=row.version + 1,
+        status=position.status,
+        next_due=position.next_due,
+        changed=changed,
+    )
+
+
+def _planned(opened: Opened, draft: Draft, *, spec_changed: bool) -> lifecycle.Change:
+    row, now = opened.row, opened.now
+    position = row.position()
+    if isinstance(opened.planning, Exception):
+        # Nobody can say which occurrences a spec has that cannot be read; count from now on.
+        position = replace(position, decided_until=max(position.decided_until, now))
+        return lifecycle.edit(draft.planning, draft.planning, row.schedule_uid, position, now=now, spec_changed=True)
+    return lifecycle.edit(
+        opened.planning, draft.planning, row.schedule_uid, position, now=now, spec_changed=spec_changed
+    )
+
+
+def _set_paused(desk: Desk, connection: Connection, caller: Caller, written: Written, paused: bool) -> Written:
+    opened = open_schedule(desk, connection, caller, written.schedule_id)
+    moved = (
+        pause_opened(desk, connection, caller, opened) if paused else resume_opened(desk, connection, caller, opened)
+    )
+    if moved.outcome is Outcome.UNCHANGED:
+        return written
+    return replace(
+        written, outcome=Outcome.UPDATED, version=moved.version, status=moved.status, next_due=moved.next_due
+    )

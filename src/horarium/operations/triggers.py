@@ -1,0 +1,155 @@
+"""How a schedule is triggered by hand: permission and overlap are asked, calendars and conditions are not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from sqlalchemy import Connection
+
+from horarium.decision.plan import Birth, Fire, Hold, Skip
+from horarium.decision.trigger import decide_trigger
+from horarium.errors import InvalidDefinition
+from horarium.ids import id_text
+from horarium.instant import Instant
+from horarium.operations.caller import Caller, Permission
+from horarium.operations.desk import Desk, Opened, open_schedule
+from horarium.operations.entering import enter, look
+from horarium.operations.errors import KeyReused
+from horarium.policy.overlap import OverlapPolicy
+from horarium.schedule.position import Position, Status
+from horarium.schedule.reason import Reason
+from horarium.schedule.run import Origin, RunState, instance_id
+from horarium.store import runs_read
+from horarium.store.errors import Conflict
+from horarium.store.runs_read import RunRow
+
+MAX_KEY_LENGTH = 255
+
+
+class TriggerOutcome(StrEnum):
+    TRIGGERED = "triggered"
+    BUFFERED = "buffered"
+    BUFFER_FULL = "buffer_full"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class Triggered:
+    """`repeated`: the key has been used before, and this is the run that it started then."""
+
+    schedule_id: str
+    outcome: TriggerOutcome
+    run_id: bytes | None = None
+    instance_id: str | None = None
+    state: RunState | None = None
+    reason: Reason | None = None
+    detail: object = None
+    buffer_depth: int | None = None
+    repeated: bool = False
+
+
+def trigger(
+    desk: Desk,
+    caller: Caller,
+    schedule_id: str,
+    *,
+    overlap_policy: OverlapPolicy | None = None,
+    even_if_paused: bool = False,
+    key: str | None = None,
+    inputs: object = None,
+) -> Triggered:
+    """With a `key` a repeated trigger is the same trigger; without one each request counts."""
+    caller.require(Permission.OPERATE)
+    check_key(key)
+    told: list[tuple[Birth | Skip, Instant]] = []
+
+    def work(connection: Connection) -> Triggered:
+        told.clear()
+        opened = open_schedule(desk, connection, caller, schedule_id)
+        earlier = None if key is None else runs_read.find_by_callers_key(connection, caller.namespace, key)
+        if earlier is not None:
+            return _again(opened, earlier)
+        gathered, shared = look(connection, opened, Origin.MANUAL)
+        decision = decide_trigger(
+            opened.sound,
+            opened.row.position(),
+            gathered,
+            shared,
+            now=opened.now,
+            overlap_policy=overlap_policy,
+            even_if_paused=even_if_paused,
+        )
+        entry = enter(
+            desk,
+            connection,
+            caller,
+            opened,
+            [decision],
+            _after(opened, decision),
+            Origin.MANUAL,
+            overlap_policy=overlap_policy,
+            external_key=key,
+            inputs=inputs,
+        )
+        told.append((decision, opened.now))
+        run = entry.runs[0] if entry.runs else None
+        return _answer(opened, decision, None if run is None else (run.run_id, run.state), entry.counts.held)
+
+    try:
+        answer = desk.database.write(work)
+    except Conflict as taken:
+        if taken.constraint == "runs_by_callers_key":
+            raise KeyReused("this key has started a run of something else") from None
+        raise
+    for decision, now in told:
+        desk.telemetry.decided(caller.namespace, schedule_id, [decision], now, Origin.MANUAL)
+    return answer
+
+
+def check_key(key: str | None) -> None:
+    if key is not None and not (1 <= len(key) <= MAX_KEY_LENGTH and key.isprintable() and key.isascii()):
+        raise InvalidDefinition({"idempotency_key": [f"must be 1 to {MAX_KEY_LENGTH} printable ASCII characters"]})
+
+
+def _after(opened: Opened, decision: Birth | Skip) -> Position:
+    """A trigger by hand never moves the plan; it counts as a birth, and takes its turn in the rotation."""
+    position, planning = opened.row.position(), opened.sound
+    if isinstance(decision, Skip):
+        return position
+    turn = 1 if planning.rotation else 0
+    moved = replace(position, runs_born=position.runs_born + 1, rotation_index=position.rotation_index + turn)
+    if planning.max_runs is not None and moved.runs_born >= planning.max_runs:
+        return replace(moved, status=Status.DELETED, next_due=None)
+    return moved
+
+
+def _answer(opened: Opened, decision: Birth | Skip, run: tuple[bytes, RunState] | None, held: int) -> Triggered:
+    schedule_id = opened.row.schedule_id
+    if isinstance(decision, Skip):
+        full = decision.reason is Reason.BUFFER_FULL
+        outcome = TriggerOutcome.BUFFER_FULL if full else TriggerOutcome.SKIPPED
+        return Triggered(schedule_id, outcome, reason=decision.reason, detail=decision.detail)
+    assert run is not None  # a birth has one
+    run_id, state = run
+    named = instance_id(schedule_id, Origin.MANUAL, decision.nominal, id_text(run_id))
+    match decision:
+        case Fire():
+            return Triggered(schedule_id, TriggerOutcome.TRIGGERED, run_id, named, state)
+        case Hold():
+            return Triggered(schedule_id, TriggerOutcome.BUFFERED, run_id, named, state, buffer_depth=held)
+
+
+def _again(opened: Opened, run: RunRow) -> Triggered:
+    if run.schedule_uid != opened.row.schedule_uid:
+        raise KeyReused("this key has started a run of something else")
+    held = run.state is RunState.HELD
+    return Triggered(
+        opened.row.schedule_id,
+        TriggerOutcome.BUFFERED if held else TriggerOutcome.TRIGGERED,
+        run.run_id,
+        instance_id(opened.row.schedule_id, run.origin, run.nominal, id_text(run.run_id)),
+        run.state,
+        buffer_depth=opened.row.held if held else None,
+        repeated=True,
+    )

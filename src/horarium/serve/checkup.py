@@ -1,0 +1,187 @@
+"""Whether an installation is healthy: every check with what it found, and what to do about it.
+
+Looking changes nothing: no directory, no file and no table is made here.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+
+import httpx
+from sqlalchemy import Connection
+
+from horarium.clock import Clock
+from horarium.errors import HorariumError
+from horarium.instant import SECOND, to_rfc3339
+from horarium.recurrence.zone import tzdata_version
+from horarium.schedule.position import Status
+from horarium.serve.admin import token_file
+from horarium.serve.application import load_application
+from horarium.serve.process import AddressTaken, listen
+from horarium.settings import Settings
+from horarium.store import leases, namespaces, schedule_lists, tokens
+from horarium.store.database import Database, open_database
+from horarium.store.migrate import check_schema
+from horarium.store.sqlite import database_path
+
+_OLDEST_PYTHON = (3, 11)
+_MOST_OFFSET = SECOND
+_ASK_SECONDS = 2.0
+
+
+class Level(StrEnum):
+    OK = "ok"
+    WARNING = "warning"
+    FAILURE = "failure"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    name: str
+    level: Level
+    found: str
+    remedy: str = ""
+
+
+def examine(settings: Settings, clock: Clock) -> Iterator[Check]:
+    yield _python()
+    yield Check("tzdata", Level.OK, f"version {tzdata_version()}")
+    yield _data_dir(settings)
+    yield _port(settings)
+    if settings.app is not None:
+        yield _application(settings.app)
+    yield from _database(settings, clock)
+
+
+def _python() -> Check:
+    good = sys.version_info >= _OLDEST_PYTHON
+    level = Level.OK if good else Level.FAILURE
+    return Check("python", level, platform.python_version(), "" if good else "install Python 3.11 or newer")
+
+
+def _data_dir(settings: Settings) -> Check:
+    path = settings.data_dir
+    if not path.exists():
+        return Check("data directory", Level.WARNING, f"{path} is not there yet", "horarium up makes it")
+    if not path.is_dir() or not os.access(path, os.W_OK | os.X_OK):
+        return Check("data directory", Level.FAILURE, f"{path} cannot be written", "choose another --data-dir")
+    if stat.S_IMODE(path.stat().st_mode) & 0o077:
+        return Check("data directory", Level.WARNING, f"others may look into {path}", f"chmod 700 {path}")
+    return Check("data directory", Level.OK, f"{path} can be written")
+
+
+def _port(settings: Settings) -> Check:
+    where = f"{settings.host} port {settings.port}"
+    try:
+        listen(settings.host, settings.port).close()
+    except AddressTaken as taken:
+        if _is_ours(settings):
+            return Check("port", Level.OK, f"a Horarium answers at {where}")
+        return Check("port", Level.FAILURE, taken.message, "choose another --port, or stop what listens there")
+    return Check("port", Level.OK, f"{where} is free")
+
+
+def _is_ours(settings: Settings) -> bool:
+    try:
+        answer = httpx.get(f"http://{settings.host}:{settings.port}/livez", timeout=_ASK_SECONDS, trust_env=False)
+    except (httpx.HTTPError, httpx.InvalidURL):
+        return False
+    return answer.is_success and "x-durable-workflow-control-plane-version" in answer.headers
+
+
+def _application(name: str) -> Check:
+    try:
+        found = load_application(name)
+    except HorariumError as wrong:
+        return Check("application", Level.FAILURE, wrong.message, "check --app and the working directory")
+    return Check("application", Level.OK, f"{name}: {len(found.tasks)} tasks, {len(found.templates)} schedules")
+
+
+# ── what only the database knows ─────────────────────────────────────────────────────────────────────
+
+
+def _database(settings: Settings, clock: Clock) -> Iterator[Check]:
+    url = settings.database_url
+    if url.startswith("sqlite:") and not database_path(url).exists():
+        yield Check("database", Level.WARNING, f"{database_path(url)} is not there yet", "horarium up makes it")
+        return
+    try:
+        with _opened(settings) as database:
+            yield Check("database", Level.OK, f"{database.url} answers")
+            yield from _inside(settings, database, clock)
+    except HorariumError as wrong:
+        yield Check("database", Level.FAILURE, wrong.message, "check --database, and that its server runs")
+
+
+@contextmanager
+def _opened(settings: Settings) -> Iterator[Database]:
+    database = open_database(settings.database_url, pool_size=1)
+    try:
+        yield database
+    finally:
+        database.close()
+
+
+def _inside(settings: Settings, database: Database, clock: Clock) -> Iterator[Check]:
+    try:
+        check_schema(database)
+    except HorariumError as wrong:
+        yield Check("tables", Level.FAILURE, wrong.message, "horarium migrate")
+        return
+    yield Check("tables", Level.OK, "up to date")
+    checks: tuple[Callable[[Settings, Database, Clock], Check], ...] = (_clock, _token, _broken, _leases)
+    for check in checks:
+        yield check(settings, database, clock)
+
+
+def _clock(_settings: Settings, database: Database, clock: Clock) -> Check:
+    offset = database.clock_offset(clock)
+    found = f"{offset / SECOND:+.3f} s from the database"
+    if abs(offset) > _MOST_OFFSET:
+        return Check("clock", Level.WARNING, found, "set the clocks by NTP; the engine corrects for it meanwhile")
+    return Check("clock", Level.OK, found)
+
+
+def _token(settings: Settings, database: Database, clock: Clock) -> Check:
+    path = token_file(settings)
+    if settings.token is not None:
+        return Check("admin token", Level.OK, "fixed by the settings")
+    if not path.exists():
+        return Check("admin token", Level.WARNING, f"{path} is not there", "horarium up makes one")
+    if stat.S_IMODE(path.stat().st_mode) & 0o077:
+        return Check("admin token", Level.FAILURE, f"others may read {path}", f"chmod 600 {path}")
+    secret, now = path.read_text("utf-8").strip(), clock.now()
+    if database.read(lambda connection: tokens.find_by_secret(connection, secret, now=now)) is None:
+        return Check("admin token", Level.FAILURE, f"{path} does not open this database", f"rm {path}; horarium up")
+    return Check("admin token", Level.OK, str(path))
+
+
+def _broken(_settings: Settings, database: Database, _clock: Clock) -> Check:
+    def count(connection: Connection) -> int:
+        everywhere = namespaces.all_namespaces(connection)
+        return sum(schedule_lists.count_by_status(connection, each.namespace)[Status.BROKEN] for each in everywhere)
+
+    broken = database.read(count)
+    if broken:
+        return Check("schedules", Level.FAILURE, f"{broken} broken", "GET /api/schedules?status=broken says why")
+    return Check("schedules", Level.OK, "none is broken")
+
+
+def _leases(_settings: Settings, database: Database, clock: Clock) -> Check:
+    now = clock.now() + database.clock_offset(clock)
+    rows = database.read(leases.all_leases)
+    stale = [row for row in rows if row.until is not None and row.until < now]
+    if not rows:
+        return Check("engine", Level.WARNING, "no engine has run yet", "horarium up, or horarium worker")
+    if len(stale) == len(rows):
+        last = to_rfc3339(max(row.beat_at for row in rows))
+        return Check("engine", Level.WARNING, f"none runs since {last}", "horarium up, or horarium worker")
+    lost = f"; {len(stale)} ended without a word" if stale else ""
+    return Check("engine", Level.OK, f"{len(rows) - len(stale)} signs of life{lost}")

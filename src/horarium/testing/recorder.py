@@ -1,0 +1,39 @@
+"""One recorder behind every kind of launcher: whatever a schedule does, a test sees it and says what comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from horarium.clock import Clock
+from horarium.launchers.launcher import Launcher, LaunchRequest, Outcome
+from horarium.launchers.python import PythonLauncher
+from horarium.launchers.recording import RecordingLauncher
+from horarium.launchers.registry import Registry
+from horarium.launchers.tasks import TaskRegistry
+from horarium.schedule.definition import ActionKind
+
+
+class _Mirror(Launcher):
+    """Stands where the launcher of a kind would stand."""
+
+    honours_key = True
+    concurrency = 1_000
+    can_poll = False
+
+    def __init__(self, kind: str, recorder: RecordingLauncher) -> None:
+        self.kind = kind
+        self._recorder = recorder
+
+    async def launch(self, request: LaunchRequest) -> Outcome:
+        return await self._recorder.launch(request)
+
+    async def cancel(self, request: LaunchRequest, reference: str | None) -> None:
+        await self._recorder.cancel(request, reference)
+
+
+def recording_registry(recorder: RecordingLauncher, clock: Clock, tasks: TaskRegistry) -> Registry:
+    """Tasks of an application are really called; everything else goes to the recorder."""
+    python: Launcher = PythonLauncher(tasks, clock) if len(tasks) else _Mirror(ActionKind.PYTHON.value, recorder)
+    kinds = [kind.value for kind in ActionKind if kind is not ActionKind.PYTHON]
+    mirrors: Iterable[Launcher] = (_Mirror(kind, recorder) for kind in kinds)
+    return Registry([python, *mirrors], knows_task=tasks.__contains__)

@@ -1,0 +1,198 @@
+"""A whole service in one process: real database, real decisions, a clock that stands still until it is told to move.
+
+Nothing runs by itself. `advance` goes from one due time to the next and lets the engine do at each what it
+would have done then, so a test about a year takes as long as the occurrences in it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import threading
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO, TypeVar
+
+from horarium.instant import DAY, HOUR, MINUTE, SECOND, Instant, to_rfc3339
+from horarium.launchers.launcher import Finished
+from horarium.launchers.recording import RecordingLauncher, Step
+from horarium.operations import schedules, verify
+from horarium.operations.caller import Caller, Role
+from horarium.operations.desk import Desk
+from horarium.schedule.run import FINAL, RunState
+from horarium.serve.application import Application, Bare
+from horarium.serve.service import Service, open_service, put_templates
+from horarium.settings import Settings
+from horarium.store import history, namespaces, runs_read
+from horarium.store.history import HistoryRow
+from horarium.store.runs_read import RunFilter, RunRow
+from horarium.store.schedules import find
+from horarium.testing.clock import DEFAULT_START, FakeClock, Moment, instant_of
+from horarium.testing.recorder import recording_registry
+
+T = TypeVar("T")
+
+_OPEN = frozenset(RunState) - FINAL
+_MANY = 100_000
+# More rounds than this at one instant mean that two parts of the engine keep each other busy.
+_MAX_ROUNDS = 1_000
+
+
+class _Loop:
+    """An event loop of its own thread: a test may be sync or async."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="horarium-testing", daemon=True)
+        self._thread.start()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def close(self) -> None:
+        self.run(self._loop.shutdown_default_executor())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+class TestService:
+    """Made by `service()`. `launcher.deliveries` are the launches; `caller` is an admin of the default namespace."""
+
+    __test__ = False  # the name is for people; pytest must not collect it
+
+    def __init__(self, parts: Service, clock: FakeClock, launcher: RecordingLauncher, loop: _Loop) -> None:
+        self.parts = parts
+        self.clock = clock
+        self.launcher = launcher
+        self.caller = Caller("test", Role.ADMIN, source="testing")
+        self._loop = loop
+
+    @property
+    def desk(self) -> Desk:
+        """What the operations of `horarium.operations` work with."""
+        return self.parts.desk
+
+    @property
+    def now(self) -> Instant:
+        return self.clock.now()
+
+    # ── asking ───────────────────────────────────────────────────────────────────────────────────
+
+    def create(self, document: Mapping[str, Any] | None = None, /, **fields: Any) -> str:
+        """The id of the new schedule."""
+        return schedules.create(self.desk, self.caller, {**(document or {}), **fields}).schedule_id
+
+    def runs(self, schedule_id: str | None = None) -> list[RunRow]:
+        """Oldest first; those of one schedule, also a deleted one, or of all."""
+        everything = self.desk.database.read(
+            lambda connection: runs_read.page_of_namespace(connection, self.caller.namespace, limit=_MANY)
+        )
+        return [run for run in reversed(everything.rows) if schedule_id in (None, run.schedule_id)]
+
+    def history(self, schedule_id: str) -> list[HistoryRow]:
+        uid = self._uid(schedule_id)
+        return self.desk.database.read(lambda connection: history.read(connection, uid, limit=_MANY))
+
+    def verify(self) -> Sequence[verify.Finding]:
+        """What is wrong with the records; nothing, if all is well."""
+        return list(verify.verify(self.desk, self.caller))
+
+    # ── telling how runs end ─────────────────────────────────────────────────────────────────────
+
+    def finish(self, run: RunRow, result: Any = None) -> None:
+        self._report(run, {"state": "succeeded", "result": result})
+
+    def fail(self, run: RunRow, error: str = "it failed", *, error_class: str | None = None) -> None:
+        self._report(run, {"state": "failed", "error": error, "error_class": error_class})
+
+    # ── moving time ──────────────────────────────────────────────────────────────────────────────
+
+    def advance(self, seconds: float = 0, *, minutes: float = 0, hours: float = 0, days: float = 0) -> None:
+        """Let time pass; whatever falls due on the way happens when it is due."""
+        self.advance_to(self.now + round(seconds * SECOND + minutes * MINUTE + hours * HOUR + days * DAY))
+
+    def advance_to(self, moment: Moment) -> None:
+        target = instant_of(moment)
+        if target < self.now:
+            raise ValueError(f"{to_rfc3339(target)} is in the past; `clock.set` steps the clock back")
+        self.settle()
+        while (upcoming := self._next_moment()) is not None and upcoming <= target:
+            self.clock.set(max(upcoming, self.now))
+            self.settle()
+        self.clock.set(target)
+        self.settle()
+
+    def sleep(self, seconds: float = 0, *, minutes: float = 0, hours: float = 0, days: float = 0) -> None:
+        """Let time pass while the service is down; what fell due meanwhile was missed."""
+        self.clock.advance(seconds + minutes * 60 + hours * 3_600 + days * 86_400)
+
+    def settle(self) -> None:
+        """Do everything that can be done now."""
+        self._loop.run(self._until_quiet())
+
+    async def _until_quiet(self) -> None:
+        engine = self.parts.engine
+        for _ in range(_MAX_ROUNDS):
+            tick = await asyncio.to_thread(engine.ticker.step)
+            tidied = await asyncio.to_thread(engine.janitor.step)
+            done = tick.claimed + tidied.total + await engine.follower.step() + await engine.dispatcher.step()
+            if not done:
+                return
+        raise RuntimeError(f"the service does not come to rest at {to_rfc3339(self.now)}")
+
+    def _next_moment(self) -> Instant | None:
+        """When something may happen next by itself, strictly after now."""
+        moments = [self.parts.engine.ticker.next_due()]
+        for run in self.desk.database.read(self._open_runs):
+            moments += [run.ready_at, run.deadline, run.lease_until]
+            if run.stop_requested_at is not None:
+                moments.append(self.now + SECOND)  # its grace is its schedule's business: look every second
+        return min((moment for moment in moments if moment is not None and moment > self.now), default=None)
+
+    @staticmethod
+    def _open_runs(connection: Any) -> list[RunRow]:
+        wanted = RunFilter(states=_OPEN, with_steps=True)
+        return [
+            run
+            for each in namespaces.all_namespaces(connection)
+            for run in runs_read.page_of_namespace(connection, each.namespace, wanted, limit=_MANY).rows
+        ]
+
+
+@contextmanager
+def service(
+    *,
+    at: Moment = DEFAULT_START,
+    answer: Step = Finished(),  # noqa: B008 - frozen, so one for all is safe
+    script: Sequence[Step] = (),
+    app: Application | None = None,
+    database: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    log_to: TextIO | None = None,
+) -> Iterator[TestService]:
+    """A service that begins at `at`, on SQLite in a directory that is gone afterwards, or on `database`.
+
+    `answer` is what the target of every action says; with `Accepted()` runs stay open until the test calls
+    `finish` or `fail`. `script` are the first answers, one for each delivery. `settings` are knobs by name.
+    """
+    clock = FakeClock(at)
+    launcher = RecordingLauncher(clock, script=script, otherwise=answer)
+    application = app or Bare()
+    loop = _Loop()
+    with tempfile.TemporaryDirectory(prefix="horarium-testing-") as directory:
+        chosen = Settings(
+            **{"data_dir": Path(directory), "database": database, "log_level": "error", **(settings or {})}
+        )
+        registry = recording_registry(launcher, clock, application.tasks)
+        try:
+            with open_service(chosen, clock=clock, application=application, registry=registry, log_to=log_to) as parts:
+                put_templates(parts)
+                loop.run(registry.start())
+                try:
+                    yield TestService(parts, clock, launcher, loop)
+                finally:
+                    loop.run(registry.close())
+        finally:
+            loop.close()

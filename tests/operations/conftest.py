@@ -1,0 +1,13 @@
+"""The desk of every operations test, once on each database."""
+
+from __future__ import annotations
+
+import pytest
+from operations.desks import Office
+
+from horarium.store.database import Database
+
+
+@pytest.fixture
+def office(database: Database) -> Office:
+    return Office.on(database)

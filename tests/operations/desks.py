@@ -1,0 +1,103 @@
+"""A desk on a real database, with a clock that moves when told and a ticker to keep time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from horarium.engine.ticker import Ticker, TickerOptions
+from horarium.instant import SECOND, Instant, from_rfc3339
+from horarium.operations import history, schedules
+from horarium.operations.caller import Caller, Role
+from horarium.operations.desk import Desk
+from horarium.operations.written import Written
+from horarium.schedule.run import RunState
+from horarium.settings import Settings
+from horarium.store import ends, leases, runs_read
+from horarium.store.database import Database
+from horarium.store.ends import End
+from horarium.store.history import HistoryRow
+from horarium.store.runs_read import RunRow
+from horarium.telemetry.telemetry import Telemetry
+
+NOON = from_rfc3339("2026-11-15T12:00:00Z")
+ADMIN = Caller("root", Role.ADMIN, source="test", request_id="r-1")
+ALICE = Caller("alice", Role.OWNER)
+BOB = Caller("bob", Role.OWNER)
+OPERATOR = Caller("olga", Role.OPERATOR)
+VIEWER = Caller("vera", Role.VIEWER)
+AGENT = Caller("agent-7", Role.AGENT)
+
+
+class FakeClock:
+    def __init__(self, now: Instant = NOON) -> None:
+        self.instant = now
+
+    def now(self) -> Instant:
+        return self.instant
+
+    def monotonic(self) -> float:
+        return self.instant / SECOND
+
+    def move(self, seconds: float) -> None:
+        self.instant += round(seconds * SECOND)
+
+
+@dataclass
+class Office:
+    """The desk and what tests do around it."""
+
+    desk: Desk
+    clock: FakeClock
+    ticker: Ticker = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.ticker = Ticker(self.desk.database, self.clock, "test", TickerOptions())
+
+    @classmethod
+    def on(cls, database: Database, **settings: Any) -> Office:
+        clock = FakeClock()
+        return cls(Desk(database, clock, Settings(**settings), Telemetry(clock)), clock)
+
+    def create(self, schedule_id: str = "nightly", caller: Caller = ADMIN, **parts: Any) -> Written:
+        return schedules.create(self.desk, caller, document(schedule_id, **parts))
+
+    def tick(self, seconds: float = 0) -> None:
+        """Time passes, with a ticker alive all the while; then all that is due is decided."""
+        self.clock.move(seconds)
+        self.desk.database.write(lambda c: leases.beat(c, "ticker", "test", self.clock.now(), 10**9, {}))
+        while self.ticker.step().more:
+            pass
+
+    def events(self, schedule_id: str = "nightly") -> list[HistoryRow]:
+        return list(history.read(self.desk, ADMIN, schedule_id, limit=500).rows)
+
+    def kinds(self, schedule_id: str = "nightly") -> list[str]:
+        return [event.event_type.removeprefix("Schedule") for event in self.events(schedule_id)]
+
+    def runs(self, schedule_id: str = "nightly") -> list[RunRow]:
+        """Oldest first."""
+        page = self.desk.database.read(lambda c: runs_read.page_of_namespace(c, "default", limit=1_000))
+        return [run for run in reversed(page.rows) if run.schedule_id == schedule_id]
+
+    def states(self, schedule_id: str = "nightly") -> list[str]:
+        return [run.state.value for run in self.runs(schedule_id)]
+
+    def end(self, run: RunRow, state: RunState = RunState.SUCCEEDED, **values: Any) -> None:
+        now, known = self.clock.now(), self.desk.known
+        self.desk.database.write(lambda c: ends.end_run(c, known, run.run_id, End(state, **values), now=now))
+
+
+def document(schedule_id: str = "nightly", **parts: Any) -> dict[str, Any]:
+    """Every minute, to be fetched by a worker."""
+    return {
+        "schedule_id": schedule_id,
+        "spec": {"cron_expressions": ["* * * * *"]},
+        "action": {"workflow_type": "report"},
+        **parts,
+    }
+
+
+def without_gaps(events: Sequence[HistoryRow]) -> bool:
+    return [event.sequence for event in events] == list(range(1, len(events) + 1))

@@ -1,0 +1,60 @@
+"""Calendars that people made."""
+
+from __future__ import annotations
+
+import pytest
+
+from horarium.store import calendars
+from horarium.store.database import Database
+from horarium.store.errors import Conflict
+
+DOCUMENT = {"kind": "skip_dates", "dates": ["2026-12-25"]}
+
+
+def add(database: Database, name: str, namespace: str = "default") -> None:
+    database.write(lambda c: calendars.insert(c, namespace, name, DOCUMENT, now=1))
+
+
+def test_a_calendar_is_kept_until_it_is_deleted(database: Database) -> None:
+    add(database, "plant")
+    row = database.read(lambda c: calendars.find(c, "default", "plant"))
+    assert row == calendars.CalendarRow("default", "plant", DOCUMENT, 1, 1, 1)
+    assert database.read(lambda c: calendars.find(c, "other", "plant")) is None
+    assert database.write(lambda c: calendars.delete(c, "default", "plant"))
+    assert not database.write(lambda c: calendars.delete(c, "default", "plant"))
+    assert database.read(lambda c: calendars.find(c, "default", "plant")) is None
+
+
+def test_a_name_is_taken_in_its_namespace_only(database: Database) -> None:
+    add(database, "plant")
+    add(database, "plant", namespace="other")
+    with pytest.raises(Conflict) as taken:
+        add(database, "plant")
+    assert taken.value.constraint == "calendars_pkey"
+
+
+def test_an_update_needs_the_version_it_was_made_from(database: Database) -> None:
+    add(database, "plant")
+
+    def update(expected: int) -> int:
+        return database.write(
+            lambda c: calendars.update(c, "default", "plant", {"dates": []}, expected_version=expected, now=2)
+        )
+
+    assert update(1) == 2
+    with pytest.raises(Conflict, match=r"calendars\.version"):
+        update(1)
+    row = database.read(lambda c: calendars.find(c, "default", "plant"))
+    assert row == calendars.CalendarRow("default", "plant", {"dates": []}, 2, 1, 2)
+
+
+def test_calendars_are_listed_by_name_and_found_together(database: Database) -> None:
+    for name in ("c", "a", "b"):
+        add(database, name)
+    add(database, "z", namespace="other")
+    page = database.read(lambda c: calendars.list_page(c, "default", limit=2))
+    assert [row.name for row in page] == ["a", "b"]
+    rest = database.read(lambda c: calendars.list_page(c, "default", after_name="b", limit=2))
+    assert [row.name for row in rest] == ["c"]
+    assert set(database.read(lambda c: calendars.find_many(c, "default", ["a", "c", "z"]))) == {"a", "c"}
+    assert database.read(lambda c: calendars.find_many(c, "default", [])) == {}

@@ -1,0 +1,140 @@
+"""The audit stream: numbered, complete, and a feed in which nothing appears behind a reader."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import fields
+
+import pytest
+from sqlalchemy import Connection
+
+from horarium.decision.ledger import NewEvent
+from horarium.ids import new_id
+from horarium.schedule.event import EventType
+from horarium.store import history
+from horarium.store.database import Database
+from horarium.store.errors import Conflict
+from horarium.store.history import START, FeedCursor, HistoryRow
+from horarium.store.tables import history as history_table
+
+
+def event(
+    sequence: int, kind: EventType = EventType.TRIGGERED, first: int | None = None, last: int | None = None
+) -> NewEvent:
+    return NewEvent(sequence, kind, first, last, None, {"n": sequence, "text": "ü \0"})
+
+
+def append(database: Database, uid: bytes, *events: NewEvent, namespace: str = "default") -> int:
+    return database.write(lambda c: history.append(c, uid, namespace, events, now=9))
+
+
+def test_every_column_of_history_is_in_the_row() -> None:
+    assert {each.name for each in fields(HistoryRow)} == {column.name for column in history_table.columns}
+
+
+def test_events_are_read_in_order_and_in_pieces(database: Database) -> None:
+    uid, other = new_id(), new_id()
+    assert append(database, uid, event(1), event(2), event(3)) == 4
+    append(database, other, event(1))
+    rows = database.read(lambda c: history.read(c, uid, limit=2))
+    assert [row.sequence for row in rows] == [1, 2]
+    assert rows[0].payload == {"n": 1, "text": "ü \0"}
+    assert (rows[0].event_type, rows[0].recorded_at, rows[0].namespace) == (EventType.TRIGGERED, 9, "default")
+    rest = database.read(lambda c: history.read(c, uid, after_sequence=2, limit=2))
+    assert [row.sequence for row in rest] == [3]
+
+
+def test_events_are_read_newest_first(database: Database) -> None:
+    uid = new_id()
+    append(database, uid, event(1), event(2), event(3))
+    newest = database.read(lambda c: history.read_newest(c, uid, limit=2))
+    assert [row.sequence for row in newest] == [3, 2]
+    older = database.read(lambda c: history.read_newest(c, uid, before_sequence=2, limit=2))
+    assert [row.sequence for row in older] == [1]
+
+
+def test_a_number_is_given_once(database: Database) -> None:
+    uid = new_id()
+    append(database, uid, event(1))
+    with pytest.raises(Conflict) as taken:
+        append(database, uid, event(1))
+    assert taken.value.constraint == "history_in_order"
+
+
+def test_nothing_cannot_be_appended(database: Database) -> None:
+    with pytest.raises(ValueError, match="nothing"):
+        append(database, new_id())
+
+
+@pytest.mark.parametrize(
+    ("nominal", "sequence"),
+    [(9, None), (10, 1), (11, None), (20, 2), (25, 2), (30, 2), (31, None), (40, 3)],
+)
+def test_the_decision_about_an_instant_is_found_also_inside_a_range(
+    database: Database, nominal: int, sequence: int | None
+) -> None:
+    uid = new_id()
+    buffered, released = event(3, EventType.BUFFERED, 40, 40), event(4, EventType.TRIGGERED, 40, 40)
+    append(database, uid, event(1, first=10), event(2, EventType.MISSED, 20, 30), buffered, released, event(5))
+    append(database, new_id(), event(1, first=11, last=11))
+    decided = database.read(lambda c: history.decision_about(c, uid, nominal))
+    assert (None if decided is None else decided.sequence) == sequence
+    about = database.read(lambda c: history.events_about(c, uid, nominal))
+    assert [row.sequence for row in about] == ([3, 4] if nominal == 40 else [sequence] if sequence else [])
+
+
+def read_feed(
+    database: Database, namespace: str | None, after: FeedCursor = START, limit: int = 100, *, awaits: int = 0
+) -> tuple[list[int], FeedCursor]:
+    """Transactions of other tests on the same server hold the feed back too, so what is awaited may take a moment."""
+    for _ in range(500):
+        rows, cursor = database.read(lambda c: history.feed(c, namespace, after=after, limit=limit))
+        if len(rows) >= awaits:
+            break
+        time.sleep(0.01)
+    return [row.sequence for row in rows], cursor
+
+
+def test_the_feed_goes_on_where_a_reader_left_it(database: Database) -> None:
+    uid = new_id()
+    append(database, uid, event(1), event(2))
+    append(database, new_id(), event(7), namespace="other")
+    append(database, uid, event(3))
+    assert read_feed(database, None, awaits=4)[0] == [1, 2, 7, 3]
+    first, cursor = read_feed(database, "default", limit=1, awaits=1)
+    second, cursor = read_feed(database, "default", cursor, awaits=2)
+    assert (first, second) == ([1], [2, 3])
+    assert read_feed(database, "default", cursor) == ([], cursor)
+    append(database, uid, event(4))
+    assert read_feed(database, "default", cursor, awaits=1)[0] == [4]
+
+
+@pytest.mark.parametrize("dialect", ["postgresql"], indirect=True)
+def test_a_row_that_commits_late_is_not_passed_by(database: Database, open_another: Callable[[], Database]) -> None:
+    """The lower number belongs to the younger transaction, which commits last."""
+    reader = open_another()
+    with database.engine.connect() as old, database.engine.connect() as young:
+        _take_transaction_id(old)
+        _take_transaction_id(young)
+        history.append(young, new_id(), "default", [event(1)], now=9)
+        history.append(old, new_id(), "default", [event(2)], now=9)
+        old.commit()
+        seen, cursor = read_feed(reader, "default", awaits=1)
+        young.commit()
+        seen_later, _ = read_feed(reader, "default", cursor, awaits=1)
+    assert (seen, seen_later) == ([2], [1])
+
+
+@pytest.mark.parametrize("dialect", ["postgresql"], indirect=True)
+def test_the_feed_stops_at_the_oldest_transaction_that_runs(database: Database) -> None:
+    with database.engine.connect() as slow:
+        _take_transaction_id(slow)
+        append(database, new_id(), event(1))
+        assert read_feed(database, None) == ([], START)
+        slow.rollback()
+    assert read_feed(database, None, awaits=1)[0] == [1]
+
+
+def _take_transaction_id(connection: Connection) -> None:
+    connection.exec_driver_sql("SELECT pg_current_xact_id()")

@@ -1,0 +1,125 @@
+"""Looking at runs."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from horarium.ids import new_id
+from horarium.schedule.run import Delivery, Origin, RunState
+from horarium.store import runs_read
+from horarium.store.database import Database
+from horarium.store.runs_read import RunEventRow, RunFilter, RunRow
+from horarium.store.tables import run_events, runs, schedules
+
+
+def add(database: Database, **given: Any) -> bytes:
+    zeros: dict[str, Any] = {"TEXT": "x", "BOOLEAN": False}
+    row = {column.name: zeros.get(str(column.type), 0) for column in runs.columns if not column.nullable}
+    row |= {"run_id": new_id(), "namespace": "default", "origin": "manual", "state": "ready"}
+    row |= {"delivery": "at_least_once"} | given
+    database.write(lambda c: c.execute(runs.insert().values(**row)))
+    return bytes(row["run_id"])
+
+
+def add_schedule(database: Database) -> bytes:
+    uid = new_id()
+    zeros: dict[str, Any] = {"TEXT": "x"}
+    row = {column.name: zeros.get(str(column.type), 0) for column in schedules.columns if not column.nullable}
+    row |= {"schedule_uid": uid, "namespace": "default", "schedule_id": "morning"}
+    database.write(lambda c: c.execute(schedules.insert().values(**row)))
+    return uid
+
+
+def test_every_column_of_runs_is_in_the_row() -> None:
+    assert {each.name for each in fields(RunRow)} == {column.name for column in runs.columns} | {"schedule_id"}
+
+
+def test_a_run_is_found_in_its_own_namespace_with_values_of_our_types(database: Database) -> None:
+    uid = add_schedule(database)
+    run_id = add(database, schedule_uid=uid, inputs='{"n":1}', result="[null]", needs_approval=True, state="held")
+    row = database.read(lambda c: runs_read.find(c, "default", run_id))
+    assert row is not None
+    assert (row.state, row.origin, row.delivery) == (RunState.HELD, Origin.MANUAL, Delivery.AT_LEAST_ONCE)
+    assert (row.inputs, row.result, row.needs_approval) == ({"n": 1}, [None], True)
+    assert (row.schedule_id, row.schedule_uid) == ("morning", uid)
+    assert database.read(lambda c: runs_read.find(c, "other", run_id)) is None
+
+
+def test_a_run_without_schedule_or_inputs_has_none(database: Database) -> None:
+    run_id = add(database)
+    row = database.read(lambda c: runs_read.find(c, "default", run_id))
+    assert row is not None
+    assert (row.schedule_id, row.schedule_uid, row.inputs, row.result) == (None, None, None, None)
+
+
+def test_a_run_is_found_by_the_key_that_its_caller_chose(database: Database) -> None:
+    run_id = add(database, external_key="order-7")
+    row = database.read(lambda c: runs_read.find_by_callers_key(c, "default", "order-7"))
+    assert row is not None
+    assert row.run_id == run_id
+    assert database.read(lambda c: runs_read.find_by_callers_key(c, "other", "order-7")) is None
+
+
+def test_pages_are_newest_first_and_end(database: Database) -> None:
+    uid = new_id()
+    born = [add(database, schedule_uid=uid, nominal=number) for number in range(5)]
+    add(database, schedule_uid=new_id())
+    pages, before = [], None
+    while True:
+        page = database.read(lambda c, before=before: runs_read.page_of_schedule(c, uid, before=before, limit=2))
+        pages.append([row.run_id for row in page.rows])
+        before = page.before
+        if before is None:
+            break
+    assert pages == [[born[4], born[3]], [born[2], born[1]], [born[0]]]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        (RunFilter(), {"plain", "done"}),
+        (RunFilter(with_steps=True), {"plain", "done", "step"}),
+        (RunFilter(states={RunState.SUCCEEDED}), {"done"}),
+        (RunFilter(states=()), set()),
+        (RunFilter(origins={Origin.MANUAL}), {"plain"}),
+        (RunFilter(workflow="report"), {"done"}),
+        (RunFilter(assignee="agent-1"), {"done"}),
+        (RunFilter(queue="q"), {"plain"}),
+        (RunFilter(workflow="other"), set()),
+    ],
+    ids=["roots", "steps too", "a state", "no state", "origin", "workflow", "assignee", "queue", "nobody's workflow"],
+)
+def test_a_page_of_a_namespace_can_be_filtered(database: Database, wanted: RunFilter, expected: set[str]) -> None:
+    root = add(database, external_key="plain", queue="q")
+    add(database, external_key="done", state="succeeded", origin="api", workflow="report", assignee="agent-1")
+    add(database, external_key="step", origin="step", parent_run_id=root, root_run_id=root)
+    add(database, external_key="foreign", namespace="other")
+    page = database.read(lambda c: runs_read.page_of_namespace(c, "default", wanted, limit=10))
+    assert {row.external_key for row in page.rows} == expected
+    assert page.before is None
+
+
+def test_the_steps_of_a_run_come_in_the_order_of_their_birth(database: Database) -> None:
+    root = add(database)
+    steps = [add(database, parent_run_id=root, root_run_id=root, origin="step", node_id=node) for node in "ba"]
+    add(database, parent_run_id=new_id(), root_run_id=new_id(), origin="step")
+    rows = database.read(lambda c: runs_read.steps(c, root))
+    assert [row.run_id for row in rows] == steps
+    assert [row.node_id for row in rows] == ["b", "a"]
+
+
+def test_events_come_in_order_and_in_pieces(database: Database) -> None:
+    run_id = new_id()
+    rows = [
+        {"run_id": run_id, "sequence": n, "event_type": "run.started", "recorded_at": n, "payload": f'{{"n":{n}}}'}
+        for n in (4, 3, 5)
+    ]
+    database.write(lambda c: c.execute(run_events.insert(), rows))
+    events = database.read(lambda c: runs_read.events(c, run_id))
+    assert events == [RunEventRow(n, "run.started", n, {"n": n}) for n in (3, 4, 5)]
+    rest = database.read(lambda c: runs_read.events(c, run_id, after_sequence=3, limit=1))
+    assert [each.sequence for each in rest] == [4]
+    assert database.read(lambda c: runs_read.events(c, new_id())) == []
