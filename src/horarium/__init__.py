@@ -2,13 +2,14 @@
 
 from typing import TYPE_CHECKING, Any
 
+from horarium.condition import evaluate_condition
 from horarium.errors import ConditionError, HorariumError, InvalidSpec
 from horarium.recurrence.fires import next_fires
 
 if TYPE_CHECKING:
     from horarium.app import Horarium
 
-__all__ = ["ConditionError", "Horarium", "HorariumError", "InvalidSpec", "next_fires"]
+__all__ = ["ConditionError", "Horarium", "HorariumError", "InvalidSpec", "evaluate_condition", "next_fires"]
 
 
 def __getattr__(name: str) -> Any:

@@ -10,6 +10,8 @@ from importlib.metadata import packages_distributions
 from docs.pages import ROOT
 
 _OURS = {"horarium"}
+# Extras of those who work on the project; the others are for its users.
+_DEVELOPMENT = {"dev", "bench"}
 
 
 def canonical(name: str) -> str:
@@ -17,9 +19,10 @@ def canonical(name: str) -> str:
 
 
 def declared(*, development: bool) -> set[str]:
-    """What the project and its extras need; the extra `dev` only where it is asked for."""
+    """What the project and its extras need; the extras for development only where they are asked for."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    extras = [needs for extra, needs in project["optional-dependencies"].items() if development or extra != "dev"]
+    optional = project["optional-dependencies"]
+    extras = [needs for extra, needs in optional.items() if development or extra not in _DEVELOPMENT]
     return {canonical(re.split(r"[^\w.-]", each)[0]) for needs in (project["dependencies"], *extras) for each in needs}
 
 

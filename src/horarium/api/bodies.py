@@ -41,6 +41,14 @@ class Fields:
 
         return self._take(names, read) or False
 
+    def number(self, *names: str, most: int = 2**31 - 1) -> int | None:
+        def read(value: object, _name: str) -> int:
+            if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
+                raise ValueError(f"must be a whole number from 0 to {most}")
+            return value
+
+        return self._take(names, read)
+
     def moment(self, *names: str) -> Instant | None:
         def read(value: object, name: str) -> Instant:
             if not isinstance(value, str) or len(value) > 64:

@@ -1,3 +1,142 @@
-from fastapi import APIRouter
+"""The routes of runs: looking, stopping, reporting, and the pull queue."""
 
-router = APIRouter(tags=["runs"])
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, TypeVar
+
+from fastapi import APIRouter, Query
+
+from horarium.api.answers import Answer
+from horarium.api.bodies import Fields
+from horarium.api.requests import CallerOf, DeskOf, Document
+from horarium.api.run_views import claimed, run_event, shown
+from horarium.api.views import moment
+from horarium.errors import InvalidDefinition
+from horarium.ids import id_text
+from horarium.operations import queues, reports, runs
+from horarium.operations.runs import RunPage, Stopped, WantedRuns
+from horarium.schedule.run import Origin, PublicStatus, RunState, public_status
+
+router = APIRouter(prefix="/api", tags=["runs"])
+
+T = TypeVar("T")
+
+States = Annotated[list[str] | None, Query(alias="state", description="one or more states")]
+Origins = Annotated[list[str] | None, Query(alias="origin", description="one or more origins")]
+PageSize = Annotated[int | None, Query(description="1 to 200")]
+PageToken = Annotated[str | None, Query(max_length=8_192)]
+
+# A coarse word stands for several states; where it is also the name of one (`failed`), that one is meant.
+_STATES: Mapping[str, frozenset[RunState]] = {
+    **{word.lower(): frozenset(s for s in RunState if public_status(s) is word) for word in PublicStatus},
+    **{state.value: frozenset({state}) for state in RunState},
+}
+_ORIGINS: Mapping[str, frozenset[Origin]] = {origin.value: frozenset({origin}) for origin in Origin}
+
+
+@router.get("/runs")
+def list_runs(
+    desk: DeskOf,
+    caller: CallerOf,
+    state: States = None,
+    origin: Origins = None,
+    workflow_type: str | None = None,
+    assignee: str | None = None,
+    queue: str | None = None,
+    page_size: PageSize = None,
+    next_page_token: PageToken = None,
+) -> Answer:
+    wanted = WantedRuns(
+        _some("state", state, _STATES), _some("origin", origin, _ORIGINS), workflow_type, assignee, queue
+    )
+    return _page(runs.list_runs(desk, caller, wanted, page_size=page_size, next_page_token=next_page_token))
+
+
+@router.get("/schedules/{schedule_id}/runs")
+def runs_of_schedule(
+    desk: DeskOf,
+    caller: CallerOf,
+    schedule_id: str,
+    state: States = None,
+    origin: Origins = None,
+    page_size: PageSize = None,
+    next_page_token: PageToken = None,
+) -> Answer:
+    """Also of a schedule that was deleted."""
+    wanted = WantedRuns(_some("state", state, _STATES), _some("origin", origin, _ORIGINS))
+    return _page(
+        runs.list_runs(
+            desk, caller, wanted, schedule_id=schedule_id, page_size=page_size, next_page_token=next_page_token
+        )
+    )
+
+
+@router.get("/runs/{run_id}")
+def get(desk: DeskOf, caller: CallerOf, run_id: str) -> Answer:
+    return Answer(shown(runs.get(desk, caller, run_id)))
+
+
+@router.get("/runs/{run_id}/events")
+def events(
+    desk: DeskOf,
+    caller: CallerOf,
+    run_id: str,
+    limit: Annotated[int, Query(description="1 to 1000")] = 500,
+    after_sequence: int = 0,
+) -> Answer:
+    found = runs.events(desk, caller, run_id, after_sequence=after_sequence, limit=limit)
+    return Answer({"run_id": run_id.upper(), "events": [run_event(each) for each in found]})
+
+
+@router.post("/runs/{run_id}/cancel")
+def cancel(desk: DeskOf, caller: CallerOf, run_id: str) -> Answer:
+    return _stopped(runs.cancel(desk, caller, run_id))
+
+
+@router.post("/runs/{run_id}/terminate")
+def terminate(desk: DeskOf, caller: CallerOf, run_id: str) -> Answer:
+    return _stopped(runs.terminate(desk, caller, run_id))
+
+
+@router.post("/runs/{run_id}/report")
+def report(desk: DeskOf, caller: CallerOf, run_id: str, body: Document) -> Answer:
+    done = reports.report(desk, caller, run_id, reports.parse_report(body))
+    return Answer({"run_id": id_text(done.run_id), "outcome": done.outcome.value, "state": done.state.value})
+
+
+@router.post("/runs/{run_id}/heartbeat")
+def heartbeat(desk: DeskOf, caller: CallerOf, run_id: str, body: Document) -> Answer:
+    fields = Fields(body)
+    epoch = fields.require("lease_epoch", fields.number("lease_epoch"))
+    fields.check()
+    assert epoch is not None  # or check would have raised
+    beat = queues.heartbeat(desk, caller, run_id, epoch)
+    return Answer({"lease_until": moment(beat.lease_until), "stop_requested": beat.stop_requested})
+
+
+@router.post("/queues/{queue}/claim")
+def claim(desk: DeskOf, caller: CallerOf, queue: str, body: Document) -> Answer:
+    fields = Fields(body)
+    worker = fields.text("worker", most=255)
+    limit = fields.number("limit")
+    fields.check()
+    taken = queues.claim(desk, caller, queue, worker=worker, limit=1 if limit is None else limit)
+    return Answer({"queue": queue, "runs": [claimed(each) for each in taken]})
+
+
+def _page(page: RunPage) -> Answer:
+    return Answer({"runs": [shown(run) for run in page.runs], "next_page_token": page.next_page_token})
+
+
+def _stopped(done: Stopped) -> Answer:
+    return Answer({"run_id": id_text(done.run_id), "outcome": done.outcome.value, "state": done.state.value})
+
+
+def _some(name: str, words: list[str] | None, known: Mapping[str, frozenset[T]]) -> frozenset[T] | None:
+    """Each word may stand for several; none at all stands for any."""
+    if not words:
+        return None
+    if any(word.lower() not in known for word in words):
+        raise InvalidDefinition({name: [f"must be one of {', '.join(known)}"]})
+    return frozenset().union(*(known[word.lower()] for word in words))

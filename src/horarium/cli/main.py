@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from horarium.cli import doctor, offline, service, showcase, tick
+from horarium.cli import doctor, offline, service, showcase, tick, verify
 from horarium.cli.render import talk
 from horarium.errors import HorariumError
 from horarium.recurrence.zone import tzdata_version
@@ -42,6 +42,7 @@ app.command("migrate", rich_help_panel=_SERVICE)(service.migrate_command)
 app.command("config", rich_help_panel=_SERVICE)(service.config_command)
 app.command("doctor", rich_help_panel=_SERVICE)(doctor.doctor_command)
 app.command("tick", rich_help_panel=_SERVICE)(tick.tick_command)
+app.command("verify", rich_help_panel=_SERVICE)(verify.verify_command)
 
 _OFFLINE = "Offline: no server needed"
 app.command("next", rich_help_panel=_OFFLINE)(offline.next_command)

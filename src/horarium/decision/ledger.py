@@ -129,6 +129,11 @@ def write_down(
 class _Pen:
     """Collects rows; the counts move with each line."""
 
+    __slots__ = (
+        "active", "before", "cancel_active", "context", "events", "fires", "held", "ids", "kept_from", "last_run",
+        "last_skip", "named", "now", "origin", "runs", "sequence", "skips", "status", "terminate_active",
+    )  # fmt: skip
+
     def __init__(
         self,
         named: Named,

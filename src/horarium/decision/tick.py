@@ -88,6 +88,11 @@ def plan_tick(due: Due, facts: Facts, shared: Shared, moment: Moment) -> Plan:
 class _Walk:
     """One plan in the making: what has been decided, and up to where."""
 
+    __slots__ = (
+        "asked", "decided_until", "decisions", "facts", "guards", "moment", "next", "planning", "position", "spec",
+        "tally", "uid",
+    )  # fmt: skip
+
     def __init__(self, due: Due, facts: Facts, tally: Tally, moment: Moment) -> None:
         self.uid = due.uid
         self.planning = due.planning

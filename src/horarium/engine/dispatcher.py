@@ -7,20 +7,22 @@ launch is under way its lease is renewed; whoever asks a run to stop reaches it 
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+import structlog
 from sqlalchemy import Connection
 
 from horarium.clock import Clock
 from horarium.engine.loop import Loop, Pulse, live
 from horarium.engine.requests import Definitions, build_request, key_of
 from horarium.engine.settle import settle_all
-from horarium.engine.settlement import Settlement, plan_settlement
+from horarium.engine.settlement import Settlement, plan_given_back, plan_settlement, plan_unstorable
 from horarium.instant import SECOND, Instant
-from horarium.launchers.launcher import Outcome, Refused
+from horarium.launchers.launcher import Outcome, Refused, RunCancelled, Unreachable
 from horarium.launchers.registry import Registry
 from horarium.policy.retry import LaunchRetry, RetryPolicy
 from horarium.schedule.definition import ActionKind, Definition
@@ -28,6 +30,7 @@ from horarium.store import runs
 from horarium.store.channels import READY
 from horarium.store.database import Database
 from horarium.store.due import Plannings
+from horarium.store.errors import CommitUnknown, StoreUnavailable
 from horarium.store.runs import Work
 
 # Launchers that do the work in this process: their runs are `running`, not `launching`, meanwhile.
@@ -51,9 +54,16 @@ class DispatcherOptions:
 
 @dataclass(slots=True)
 class _InHand:
+    """`begun`: the target may have heard of it. `stopped`: we ended it ourselves, because we must stop.
+    `answered`: its answer waits to be written down.
+    """
+
     work: Work
     cancelled: asyncio.Event
-    task: asyncio.Task[Outcome] | None = None
+    task: asyncio.Task[None] | None = None
+    begun: bool = False
+    stopped: bool = False
+    answered: bool = False
 
 
 class Dispatcher:
@@ -85,7 +95,7 @@ class Dispatcher:
     async def step(self) -> int:
         """Claim, launch, wait for all answers, settle: one round, for tests and for `horarium tick`."""
         works = await self.claim()
-        outcomes = await asyncio.gather(*(self._deliver(work) for work in works))
+        outcomes = await asyncio.gather(*(self._deliver(_InHand(work, asyncio.Event())) for work in works))
         await self.settle(list(zip(works, outcomes, strict=True)))
         return len(works)
 
@@ -109,7 +119,7 @@ class Dispatcher:
         if free <= 0:
             return []
         now = self._clock.now()
-        full = self._full_kinds()
+        busy = Counter(held.work.kind for held in self._in_hand.values())
 
         def work(connection: Connection) -> list[Work]:
             claimed = runs.claim_ready(
@@ -118,16 +128,25 @@ class Dispatcher:
                 now=now,
                 lease_seconds=self._options.lease_seconds,
                 limit=min(free, self._options.batch),
-                full=full,
+                full=[kind for kind, limit in self._options.per_kind.items() if busy[kind] >= limit],
             )
-            self._definitions.load(connection, claimed)
-            return claimed
+            kept, surplus = self._within_limits(claimed, busy)
+            runs.release_leases(connection, surplus)
+            self._definitions.load(connection, kept)
+            return kept
 
         return await asyncio.to_thread(self._database.write, work)
 
-    def _full_kinds(self) -> list[str]:
-        busy = Counter(held.work.kind for held in self._in_hand.values())
-        return [kind for kind, limit in self._options.per_kind.items() if busy[kind] >= limit]
+    def _within_limits(self, claimed: Sequence[Work], busy: Mapping[str, int]) -> tuple[list[Work], list[Work]]:
+        """A claim sees which kinds are full, not how many more of a kind there is room for."""
+        taken = Counter(busy)
+        kept: list[Work] = []
+        surplus: list[Work] = []
+        for work in sorted(claimed, key=lambda each: (each.nominal, each.run_id)):
+            limit = self._options.per_kind.get(work.kind)
+            (kept if limit is None or taken[work.kind] < limit else surplus).append(work)
+            taken[work.kind] += 1
+        return kept, surplus
 
     async def _claim_step(self) -> float:
         """Start what there are hands for; an answer that frees a hand wakes the loop."""
@@ -138,24 +157,35 @@ class Dispatcher:
             held.task = asyncio.create_task(self._carry(held), name="launch")
         return 0 if works else 1.0
 
-    async def _carry(self, held: _InHand) -> Outcome:
-        outcome = await self._deliver(held.work, held.cancelled)
+    async def _carry(self, held: _InHand) -> None:
+        outcome = await self._deliver(held)
+        if held.stopped and isinstance(outcome, RunCancelled):
+            return  # nobody wanted it cancelled: `_drain` gives it back
+        held.answered = True
         await self._answers.put((held.work, outcome))
-        return outcome
 
-    async def _deliver(self, work: Work, cancelled: asyncio.Event | None = None) -> Outcome:
-        definition = self._definitions.of(work)
-        if isinstance(definition, Exception):
-            return Refused(f"the definition of this run cannot be read: {definition}")
-        request = build_request(work, definition, cancelled or asyncio.Event())
-        if self._registry.resolve(request.action) in _WORKS_HERE:
-            now = self._clock.now()
-            begun = await asyncio.to_thread(
-                self._database.write, lambda connection: runs.mark_running(connection, work, now)
-            )
-            if not begun:
+    async def _deliver(self, held: _InHand) -> Outcome:
+        """Never raises: a run without an answer would keep its hand, and its lease, for ever."""
+        work = held.work
+        try:
+            definition = self._definitions.of(work)
+            if isinstance(definition, Exception):
+                return Refused(f"the definition of this run cannot be read: {definition}")
+            request = build_request(work, definition, held.cancelled)
+            if self._registry.resolve(request.action) in _WORKS_HERE and not await self._begin(work):
                 return Refused("the lease was lost before the work began")
+        except (StoreUnavailable, CommitUnknown) as down:
+            return Unreachable(f"not begun, because the database did not answer: {down}")
+        except Exception as wrong:  # one corrupt row is one run's trouble
+            return Refused(f"no request can be made of this run: {type(wrong).__name__}: {wrong}")
+        held.begun = True
         return await self._registry.launch(request)
+
+    async def _begin(self, work: Work) -> bool:
+        now = self._clock.now()
+        return await asyncio.to_thread(
+            self._database.write, lambda connection: runs.mark_running(connection, work, now)
+        )
 
     # ── settling ─────────────────────────────────────────────────────────────────────────────────
 
@@ -164,17 +194,40 @@ class Dispatcher:
             return
         now = self._clock.now()
         settled = [(work, self._plan(work, outcome, now)) for work, outcome in answers]
+        try:
+            counted = await self._write_down(settled, now)
+        except (StoreUnavailable, CommitUnknown):
+            raise
+        except Exception:  # one of them cannot be written; the others must not be lost with it
+            counted = [each for work, one in settled for each in await self._write_down_alone(work, one, now)]
+        if self._telling is not None:
+            self._telling.settled(counted, now)
 
+    async def _write_down(
+        self, settled: Sequence[tuple[Work, Settlement]], now: Instant
+    ) -> list[tuple[Work, Settlement]]:
         def write(connection: Connection) -> list[tuple[Work, Settlement]]:
             counted = settle_all(connection, self._known, settled, now)
             self._database.notify(connection, READY)
             return counted
 
-        counted = await asyncio.to_thread(self._database.write, write)
-        if self._telling is not None:
-            self._telling.settled(counted, now)
+        return await asyncio.to_thread(self._database.write, write)
+
+    async def _write_down_alone(self, work: Work, settled: Settlement, now: Instant) -> list[tuple[Work, Settlement]]:
+        try:
+            return await self._write_down([(work, settled)], now)
+        except (StoreUnavailable, CommitUnknown):
+            raise
+        except Exception as wrong:
+            return await self._write_down([(work, plan_unstorable(wrong))], now)
 
     def _plan(self, work: Work, outcome: Outcome, now: Instant) -> Settlement:
+        try:
+            return self._plan_sound(work, outcome, now)
+        except Exception as wrong:  # a cost that is no number, a wait that is none: launchers of other packages
+            return plan_unstorable(wrong)
+
+    def _plan_sound(self, work: Work, outcome: Outcome, now: Instant) -> Settlement:
         definition = self._definitions.of(work)
         retry = definition.retry if isinstance(definition, Definition) else RetryPolicy(max_retries=0)
         launch_retry = self._options.launch_retry
@@ -192,13 +245,16 @@ class Dispatcher:
                 self._wake.set()
 
     async def _settle_patiently(self, answers: Sequence[tuple[Work, Outcome]]) -> None:
-        """An answer is worth keeping while its lease lives: the database may come back in time."""
-        for pause in (0.1, 0.5, 1.0, 2.0, 4.0):
+        """An answer is worth keeping as long as the database is away: the fence decides whether it still counts."""
+        for pause in itertools.chain((0.1, 0.5, 1.0, 2.0), itertools.repeat(4.0)):
             try:
                 await self.settle(answers)
                 return
-            except Exception:  # the lease outlives these pauses; after it another process takes over
+            except (StoreUnavailable, CommitUnknown):
                 await asyncio.sleep(pause)
+            except Exception as wrong:  # their leases run out, and the janitor calls them unknown
+                structlog.get_logger().error("answers cannot be written", count=len(answers), error=str(wrong))
+                return
 
     # ── leases ───────────────────────────────────────────────────────────────────────────────────
 
@@ -229,13 +285,26 @@ class Dispatcher:
             _, late = await asyncio.wait(tasks, timeout=grace_seconds)
             for held in self._in_hand.values():
                 if held.task in late:
+                    held.stopped = True
                     held.cancelled.set()
             if late:
                 await asyncio.wait(late, timeout=1.0)
         for _ in range(50):
-            if self._answers.empty() and not any(held.task and held.task.done() for held in self._in_hand.values()):
+            if not any(held.answered for held in self._in_hand.values()):
                 break
             await asyncio.sleep(0.1)
-        left = [held.work for held in self._in_hand.values()]
-        if left:
-            await asyncio.to_thread(self._database.write, lambda connection: runs.release_leases(connection, left))
+        await self._give_back([held for held in self._in_hand.values() if not held.answered])
+
+    async def _give_back(self, left: Sequence[_InHand]) -> None:
+        """What the target may have heard of is settled as such; the rest is as if nobody had touched it."""
+        if not left:
+            return
+        now = self._clock.now()
+        untouched = [held.work for held in left if not held.begun]
+        settled = [(held.work, plan_given_back(held.work, now)) for held in left if held.begun]
+
+        def write(connection: Connection) -> None:
+            settle_all(connection, self._known, settled, now)
+            runs.release_leases(connection, untouched)
+
+        await asyncio.to_thread(self._database.write, write)

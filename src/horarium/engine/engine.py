@@ -1,4 +1,4 @@
-"""The whole heart in one process: ticker, dispatcher, follower and janitor, started and stopped together.
+"""The whole heart in one process: ticker, dispatcher, follower, janitor and the rarer chores, run together.
 
 Any number of processes run one on the same database. Nothing here is a leader; a process that dies
 leaves leases that run out and rows that others take.
@@ -17,8 +17,13 @@ from horarium.engine.dispatcher import Dispatcher, DispatcherOptions
 from horarium.engine.follower import Follower
 from horarium.engine.janitor import Janitor, Tidied
 from horarium.engine.loop import Loop, Pulse, live
+from horarium.engine.repair import PASS_SECONDS as REPAIR_SECONDS
+from horarium.engine.repair import Repair
+from horarium.engine.retention import PASS_SECONDS as RETENTION_SECONDS
+from horarium.engine.retention import Retention, RetentionOptions
 from horarium.engine.settlement import Settlement
 from horarium.engine.ticker import Ticker, TickerOptions
+from horarium.engine.tzdata import REST_SECONDS, TzdataUpgrade
 from horarium.instant import SECOND, Instant
 from horarium.launchers.registry import Registry
 from horarium.store import leases
@@ -28,6 +33,8 @@ from horarium.store.runs import Work
 
 _OFFSET_SECONDS = 60
 _BEAT_SECONDS = 5
+# Between two steps of a chore that has more to do: it must never crowd out the tick.
+_CHORE_PAUSE_SECONDS = 0.05
 
 
 class Witness(Protocol):
@@ -42,6 +49,7 @@ class Witness(Protocol):
 class EngineOptions:
     ticker: TickerOptions = field(default_factory=TickerOptions)
     dispatcher: DispatcherOptions = field(default_factory=DispatcherOptions)
+    retention: RetentionOptions = field(default_factory=RetentionOptions)
     longest_sleep_seconds: float = 1.0
     janitor_seconds: float = 2.0
     follower_seconds: float = 1.0
@@ -90,6 +98,9 @@ class Engine:
         self.dispatcher = Dispatcher(database, self.clock, registry, owner, self.options.dispatcher, witness)
         self.janitor = Janitor(database, self.clock, self.options.dispatcher.launch_retry)
         self.follower = Follower(database, self.clock, registry)
+        self.retention = Retention(database, self.clock, self.options.retention)
+        self.tzdata = TzdataUpgrade(database, self.clock)
+        self.repair = Repair(database, self.clock)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop`; then nothing new is claimed, and what is in hand is finished or given back."""
@@ -113,6 +124,8 @@ class Engine:
         loops = [(Loop("clock", self._measure_step), never), (Loop("heartbeat", self._beat_step), never)]
         if self.options.ticks:
             loops += [(Loop("ticker", self._tick_step), due), (Loop("janitor", self._janitor_step), never)]
+            loops += [(Loop("tzdata", self._tzdata_step), never), (Loop("repair", self._repair_step), never)]
+            loops.append((Loop("retention", self._retention_step), never))
         if self.options.dispatches:
             loops.append((Loop("follower", self._follower_step), never))
         tasks = [
@@ -138,11 +151,23 @@ class Engine:
         tidied = await asyncio.to_thread(self.janitor.step)
         if tidied.total:
             self._witness.tidied(tidied, self.clock.now())
-        return self.options.janitor_seconds
+        return 0 if tidied.full and tidied.total else self.options.janitor_seconds
 
     async def _follower_step(self) -> float:
         await self.follower.step()
         return self.options.follower_seconds
+
+    async def _tzdata_step(self) -> float:
+        more = await asyncio.to_thread(self.tzdata.step)
+        return _CHORE_PAUSE_SECONDS if more else REST_SECONDS
+
+    async def _repair_step(self) -> float:
+        repaired = await asyncio.to_thread(self.repair.step)
+        return _CHORE_PAUSE_SECONDS if repaired.more else REPAIR_SECONDS
+
+    async def _retention_step(self) -> float:
+        forgotten = await asyncio.to_thread(self.retention.step)
+        return _CHORE_PAUSE_SECONDS if forgotten.more else RETENTION_SECONDS
 
     async def _measure_step(self) -> float:
         await asyncio.to_thread(self.clock.measure)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
+import structlog
 from sqlalchemy import Connection
 
 from horarium.clock import Clock
 from horarium.engine.requests import Definitions, build_request, key_of
 from horarium.engine.settle import settle_one
-from horarium.engine.settlement import plan_settlement
-from horarium.instant import SECOND
+from horarium.engine.settlement import Settlement, plan_settlement, plan_unstorable
+from horarium.ids import id_text
+from horarium.instant import SECOND, Instant
 from horarium.launchers.launcher import Outcome, StillRunning
 from horarium.launchers.registry import Registry
 from horarium.policy.retry import LaunchRetry, RetryPolicy
@@ -21,11 +23,14 @@ from horarium.store import ends, runs
 from horarium.store.database import Database
 from horarium.store.due import Plannings
 from horarium.store.ends import End
+from horarium.store.errors import CommitUnknown, StoreUnavailable
 from horarium.store.runs import Work
 
 _BATCH = 50
 _FIRST_PAUSE_SECONDS = 2
 _LONGEST_PAUSE_SECONDS = 60
+# For one question to one target.
+_PATIENCE_SECONDS = 30
 
 
 class Follower:
@@ -61,14 +66,28 @@ class Follower:
         definition = self._definitions.of(work)
         if isinstance(definition, Exception):
             return StillRunning()  # the deadline will end it
-        request = build_request(work, definition)
-        return await self._registry.launcher_for(request.action).poll(request, work.reference)
+        try:
+            request = build_request(work, definition)
+            launcher = self._registry.launcher_for(request.action)
+            async with asyncio.timeout(_PATIENCE_SECONDS):
+                return await launcher.poll(request, work.reference)
+        except Exception as wrong:  # one bad target must not keep us from the others
+            _tell("a target could not be asked", work, wrong)
+            return StillRunning()
 
     async def _settle(self, work: Work, outcome: Outcome) -> None:
         now = self._clock.now()
         definition = self._definitions.of(work)
         retry = definition.retry if isinstance(definition, Definition) else RetryPolicy(max_retries=0)
-        settled = plan_settlement(outcome, work, key=key_of(work), retry=retry, launch_retry=LaunchRetry(), now=now)
+        try:
+            settled = plan_settlement(outcome, work, key=key_of(work), retry=retry, launch_retry=LaunchRetry(), now=now)
+            await self._write_down(work, settled, now)
+        except (StoreUnavailable, CommitUnknown):
+            raise
+        except Exception as wrong:
+            await self._write_down(work, plan_unstorable(wrong), now)
+
+    async def _write_down(self, work: Work, settled: Settlement, now: Instant) -> None:
         await asyncio.to_thread(
             self._database.write, lambda connection: settle_one(connection, self._known, work, settled, now)
         )
@@ -87,13 +106,27 @@ class Follower:
             return ends.end_run(connection, self._known, work.run_id, end, now=now)
 
         works = await asyncio.to_thread(self._database.write, take)
+        await asyncio.gather(*(self._cancel(work) for work in works))
         for work in works:
-            definition = self._definitions.of(work)
-            if isinstance(definition, Definition):
-                request = build_request(work, definition)
-                await self._registry.launcher_for(request.action).cancel(request, work.reference)
             await asyncio.to_thread(self._database.write, partial(call_it_cancelled, work=work))
         return len(works)
+
+    async def _cancel(self, work: Work) -> None:
+        """The target is told; whether it listens is its own affair."""
+        definition = self._definitions.of(work)
+        if isinstance(definition, Exception):
+            return
+        try:
+            request = build_request(work, definition)
+            launcher = self._registry.launcher_for(request.action)
+            async with asyncio.timeout(_PATIENCE_SECONDS):
+                await launcher.cancel(request, work.reference)
+        except Exception as wrong:
+            _tell("a target could not be told to stop", work, wrong)
+
+
+def _tell(what: str, work: Work, wrong: Exception) -> None:
+    structlog.get_logger().warning(what, run=id_text(work.run_id), error=f"{type(wrong).__name__}: {wrong}")
 
 
 def _pause(work: Work, now: int) -> int:

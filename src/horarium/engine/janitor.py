@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeVar
 
+import structlog
 from sqlalchemy import Connection
 
 from horarium.clock import Clock
@@ -19,19 +21,27 @@ from horarium.store import ends, runs
 from horarium.store.database import Database
 from horarium.store.due import Plannings
 from horarium.store.ends import End
+from horarium.store.errors import CommitUnknown, StoreUnavailable
+from horarium.store.runs import Unanswered, Work
+
+T = TypeVar("T")
 
 _BATCH = 200
+HANDED_OUT = frozenset({RunState.LAUNCHING, RunState.QUEUED, RunState.RUNNING})
+NOT_STARTED = frozenset({RunState.HELD, RunState.AWAITING_APPROVAL, RunState.READY})
+AWAITING = frozenset({RunState.AWAITING_APPROVAL})
 
 
 @dataclass(frozen=True, slots=True)
 class Tidied:
-    """What one step found to do; a full batch asks for another step at once."""
+    """What one step has done; `full`: there is more of it, so the next step follows at once."""
 
     lost_leases: int = 0
     timed_out: int = 0
     cancelled: int = 0
     released: int = 0
     expired_approvals: int = 0
+    full: bool = False
 
     @property
     def total(self) -> int:
@@ -39,59 +49,88 @@ class Tidied:
 
 
 class Janitor:
-    """Any number of processes may run one: rows that another one holds are passed over."""
+    """Any number of processes may run one: what two find at once only one can change.
+
+    Each finding is a transaction of its own, so that a row that cannot be tidied is in nobody's way.
+    """
 
     def __init__(self, database: Database, clock: Clock, launch_retry: LaunchRetry | None = None) -> None:
         self._database = database
         self._clock = clock
         self._launch_retry = launch_retry or LaunchRetry()
         self._known = Plannings()
+        self._looked_at = b""
 
     def step(self) -> Tidied:
         now = self._clock.now()
+        lost = self._find(runs.lost_leases, now)
+        late = self._find(runs.past_deadline, now)
+        unwanted = self._database.read(lambda connection: runs.asked_to_stop(connection, _BATCH))
+        waiting = self._waiting(now)
+        unanswered = self._find(runs.unanswered_approvals, now)
         return Tidied(
-            lost_leases=self._write(self._lost_leases, now),
-            timed_out=self._write(self._time_out, now),
-            cancelled=self._write(self._cancel, now),
-            released=self._release(now),
-            expired_approvals=self._write(self._expire, now),
+            lost_leases=self._each(self._take_back, lost, now),
+            timed_out=self._each(self._time_out, late, now),
+            cancelled=self._each(self._cancel, unwanted, now),
+            released=self._each(self._release, waiting, now),
+            expired_approvals=self._each(self._expire, unanswered, now),
+            full=any(len(found) == _BATCH for found in (lost, late, unwanted, unanswered)),
         )
 
-    def _write(self, chore: Callable[[Connection, Instant], int], now: Instant) -> int:
-        return self._database.write(lambda connection: chore(connection, now))
+    def _find(self, question: Callable[[Connection, Instant, int], list[T]], now: Instant) -> list[T]:
+        return self._database.read(lambda connection: question(connection, now, _BATCH))
 
-    def _lost_leases(self, connection: Connection, now: Instant) -> int:
-        lost = runs.lost_leases(connection, now, _BATCH)
-        for work in lost:
-            settled = plan_lost_lease(work, key=key_of(work), launch_retry=self._launch_retry, now=now)
-            settle_one(connection, self._known, work, settled, now)
-        return len(lost)
+    def _each(self, chore: Callable[[Connection, T, Instant], int], found: Sequence[T], now: Instant) -> int:
+        """How many were tidied: another process may have been faster."""
+        done = 0
+        for one in found:
+            try:
+                done += self._database.write(partial(_call, chore, one, now))
+            except (StoreUnavailable, CommitUnknown):
+                raise
+            except Exception as wrong:
+                what = chore.__name__.strip("_")
+                structlog.get_logger().error(
+                    "could not be tidied", chore=what, error=f"{type(wrong).__name__}: {wrong}"
+                )
+        return done
 
-    def _time_out(self, connection: Connection, now: Instant) -> int:
-        late = runs.past_deadline(connection, now, _BATCH)
-        for work in late:
-            error = f"no end within {work.timeout_seconds} seconds"
-            end = End(RunState.TIMED_OUT, error=error, error_class="timeout", cause="runtime_cap")
-            ends.end_run(connection, self._known, work.run_id, end, now=now)
-        return len(late)
+    # ── the chores ───────────────────────────────────────────────────────────────────────────────
 
-    def _cancel(self, connection: Connection, now: Instant) -> int:
-        unwanted = runs.asked_to_stop(connection, _BATCH)
-        for work in unwanted:
-            end = End(RunState.CANCELLED, error="cancelled before it started")
-            ends.end_run(connection, self._known, work.run_id, end, now=now)
-        return len(unwanted)
+    def _take_back(self, connection: Connection, work: Work, now: Instant) -> bool:
+        settled = plan_lost_lease(work, key=key_of(work), launch_retry=self._launch_retry, now=now)
+        if work.schedule_uid is not None:
+            ends.lock_position(connection, work.schedule_uid)  # before the run, as everybody does
+        if not runs.has_lost_lease(connection, work, now):
+            return False  # its holder was only late
+        return settle_one(connection, self._known, work, settled, now)
 
-    def _release(self, now: Instant) -> int:
-        waiting = self._database.read(lambda connection: ends.waiting_schedules(connection, now, _BATCH))
-        return sum(
-            self._database.write(partial(ends.release, known=self._known, schedule_uid=uid, now=now)) for uid in waiting
+    def _time_out(self, connection: Connection, work: Work, now: Instant) -> bool:
+        error = f"no end within {work.timeout_seconds} seconds"
+        end = End(RunState.TIMED_OUT, error=error, error_class="timeout", cause="runtime_cap")
+        return ends.end_run(connection, self._known, work.run_id, end, now=now, only_from=HANDED_OUT)
+
+    def _cancel(self, connection: Connection, work: Work, now: Instant) -> bool:
+        end = End(RunState.CANCELLED, error="cancelled before it started")
+        return ends.end_run(connection, self._known, work.run_id, end, now=now, only_from=NOT_STARTED)
+
+    def _waiting(self, now: Instant) -> list[bytes]:
+        """From where the last look ended: those that must go on waiting never hide the others."""
+        found = self._database.read(
+            lambda connection: ends.waiting_schedules(connection, now, _BATCH, after=self._looked_at)
         )
+        self._looked_at = found[-1] if len(found) == _BATCH else b""
+        return found
 
-    def _expire(self, connection: Connection, now: Instant) -> int:
-        late = runs.unanswered_approvals(connection, now, _BATCH)
-        for run_id in late:
-            ends.end_run(
-                connection, self._known, run_id, End(RunState.EXPIRED, error="nobody approved it in time"), now=now
-            )
-        return len(late)
+    def _release(self, connection: Connection, schedule_uid: bytes, now: Instant) -> int:
+        return ends.release(connection, self._known, schedule_uid, now=now)
+
+    def _expire(self, connection: Connection, approval: Unanswered, now: Instant) -> bool:
+        if not runs.expire_approval(connection, approval.approval_id, now):
+            return False
+        end = End(RunState.EXPIRED, error="nobody approved it in time")
+        return ends.end_run(connection, self._known, approval.run_id, end, now=now, only_from=AWAITING)
+
+
+def _call(chore: Callable[[Connection, T, Instant], int], one: T, now: Instant, connection: Connection) -> int:
+    return int(chore(connection, one, now))

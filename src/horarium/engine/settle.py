@@ -13,13 +13,18 @@ from horarium.schedule.event import RunEventType
 from horarium.store import ends, runs
 from horarium.store.due import Plannings
 from horarium.store.ends import End
-from horarium.store.runs import Work
+from horarium.store.jsontext import kept_text
+from horarium.store.runs import MAX_ERROR, Work
 
 
 def settle_all(
     connection: Connection, known: Plannings, answers: Sequence[tuple[Work, Settlement]], now: Instant
 ) -> list[tuple[Work, Settlement]]:
     """Those that counted; an answer from a lost lease changes nothing. Ordered, so that two never deadlock."""
+    ends.lock_positions(
+        connection,
+        [work.schedule_uid for work, settled in answers if isinstance(settled, End) and work.schedule_uid is not None],
+    )
     ordered = sorted(answers, key=lambda answer: (answer[0].schedule_uid or b"", answer[0].run_id))
     return [(work, settled) for work, settled in ordered if settle_one(connection, known, work, settled, now)]
 
@@ -47,6 +52,9 @@ def _again(connection: Connection, work: Work, again: Again, now: Instant) -> bo
         error=again.error,
     )
     if done and again.attempt != work.attempt:
-        payload = {"attempt": again.attempt, "error": again.error}
+        payload = {
+            "attempt": again.attempt,
+            "error": None if again.error is None else kept_text(again.error, MAX_ERROR),
+        }
         runs.add_event(connection, work.run_id, RunEventType.RUN_RETRIED, now, payload)
     return done

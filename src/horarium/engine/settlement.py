@@ -89,14 +89,30 @@ def plan_lost_lease(work: Work, *, key: str, launch_retry: LaunchRetry, now: Ins
     return plan_settlement(lost, work, key=key, retry=RetryPolicy(), launch_retry=launch_retry, now=now)
 
 
+def plan_given_back(work: Work, now: Instant) -> Settlement:
+    """At a graceful stop in the midst of it: whoever takes it next may begin at once, and nothing is counted."""
+    stopped = "the process that worked on this run was stopped"
+    if work.delivery == Delivery.AT_MOST_ONCE:
+        return End(RunState.UNKNOWN, error=stopped, error_class="unknown")
+    return Again(now, work.attempt, work.launches - 1, work.busy_since, stopped)
+
+
+def plan_unstorable(wrong: Exception) -> End:
+    """The work was done, and its answer is nothing that can be kept; trying again would bring the same."""
+    said = f"the answer cannot be kept: {type(wrong).__name__}: {wrong}"
+    return End(RunState.FAILED, error=said, error_class="unstorable_answer")
+
+
 def _busy(work: Work, retry_after: float | None, now: Instant) -> Settlement:
     since = now if work.busy_since is None else work.busy_since
     if now - since >= BUSY_SECONDS * SECOND:
         error = f"the target was busy for {BUSY_SECONDS} seconds"
         return End(RunState.SKIPPED, error=error, cause=Reason.TARGET_BUSY.value)
-    pause = min(_BUSY_PAUSE_SECONDS if retry_after is None else max(retry_after, 0.1), BUSY_SECONDS)
+    pause = _BUSY_PAUSE_SECONDS if retry_after is None else min(max(retry_after, 0.1), BUSY_SECONDS)
+    # However long the target wants us to wait, there is a last try when the time is up.
+    again = min(now + int(pause * SECOND), since + BUSY_SECONDS * SECOND)
     # Nothing was delivered, so nothing is counted.
-    return Again(now + int(pause * SECOND), work.attempt, work.launches - 1, since, "the target is busy")
+    return Again(again, work.attempt, work.launches - 1, since, "the target is busy")
 
 
 def _deliver_again(

@@ -1,7 +1,7 @@
 """Keeps time: claims what is due and decides it, batch by batch, until nothing is due.
 
-Every process may run one; the database hands each due schedule to one of them. A batch that the
-database refuses for the sake of one row is halved until that row is alone, which is then parked.
+Every process may run one; the database hands each due schedule to one of them. A batch that cannot be
+decided or written for the sake of one row is halved until that row is alone, which is then parked.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from sqlalchemy import Connection
+from sqlalchemy.exc import SQLAlchemyError
 
 from horarium.clock import Clock
 from horarium.decision.tick import MAX_CATCHUP_PER_TICK, Moment
@@ -20,12 +21,14 @@ from horarium.store import due, leases, park
 from horarium.store.channels import READY
 from horarium.store.database import Database
 from horarium.store.due import Plannings
-from horarium.store.errors import Conflict, DataError
+from horarium.store.errors import CommitUnknown, SchemaMissing, SchemaTooNew, StoreUnavailable
 
 LEASE = "ticker"
 BEAT_SECONDS = 5
 # A ticker that was away for longer than this was down: what came due meanwhile was missed.
 GAP_SECONDS = 30
+# The database's trouble, or a mistake in our own SQL: no row brought it about, so no row is parked for it.
+_NOBODYS_FAULT = (StoreUnavailable, CommitUnknown, SchemaMissing, SchemaTooNew, SQLAlchemyError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,11 @@ class Ticker:
 
         try:
             done = self._database.write(tick)
-        except (DataError, Conflict) as wrong:
+        except _NOBODYS_FAULT:
+            raise
+        except Exception as wrong:  # whatever a row can bring about, it must not stop the others
+            if not claimed:
+                raise
             return self._halve(claimed, now, wrong)
         full = done.claimed == self._options.batch
         return Tick(done.claimed, done.decided, done.parked, more=done.more or full)
@@ -76,16 +83,17 @@ class Ticker:
 
     def _halve(self, uids: Sequence[bytes], now: Instant, wrong: Exception) -> Tick:
         """Find the row that the database refuses; the others are decided on the way."""
-        if len(uids) <= 1:
-            for uid in uids:
-                self._database.write(partial(self._park, uid=uid, wrong=wrong, now=now))
-            return Tick(len(uids), more=True)
+        if len(uids) == 1:
+            parked = self._database.write(partial(self._park, uid=uids[0], wrong=wrong, now=now))
+            return Tick(1, parked=parked, more=True)
         done: list[Tick] = []
         middle = len(uids) // 2
         for half in (uids[:middle], uids[middle:]):
             try:
                 done.append(self._database.write(partial(self._again, uids=half, now=now)))
-            except (DataError, Conflict) as still_wrong:
+            except _NOBODYS_FAULT:
+                raise
+            except Exception as still_wrong:  # see `step`
                 done.append(self._halve(half, now, still_wrong))
         return Tick(
             sum(tick.claimed for tick in done),
@@ -97,8 +105,17 @@ class Ticker:
     def _again(self, connection: Connection, uids: Sequence[bytes], now: Instant) -> Tick:
         return self._decide(connection, due.claim_again(connection, self._known, uids, now), now)
 
-    def _park(self, connection: Connection, uid: bytes, wrong: Exception, now: Instant) -> None:
-        park.park(connection, uid, error=str(wrong), error_class=type(wrong).__name__, now=now)
+    def _park(
+        self, connection: Connection, uid: bytes, wrong: Exception, now: Instant
+    ) -> tuple[tuple[str, str, str], ...]:
+        """Unless somebody else has decided it, paused it or deleted it meanwhile."""
+        still_due = due.claim_again(connection, self._known, [uid], now)
+        error, error_class = str(wrong), type(wrong).__name__
+        return tuple(
+            (claim.namespace, claim.schedule_id, error)
+            for claim in still_due
+            if park.park(connection, uid, error=error, error_class=error_class, now=now)
+        )
 
     def beat(self) -> None:
         """Say that a ticker is here, and learn since when there has been one without a break."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
@@ -264,7 +265,7 @@ def _usage(row: RunRow, report: Report, now: Instant) -> Usage:
     cost = row.cost if report.cost is None else report.cost
     return Usage(
         runtime_seconds=max(0, now - started) // SECOND,
-        cost=cost / MILLIONTHS,
+        cost=Decimal(cost) / MILLIONTHS,
         tokens=row.tokens if report.tokens is None else report.tokens,
         tool_calls=row.tool_calls if report.tool_calls is None else report.tool_calls,
     )

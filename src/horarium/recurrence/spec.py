@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
 from horarium.errors import InvalidSpec
@@ -21,6 +21,7 @@ from horarium.recurrence.zone import LATEST, Zone, load_zone
 
 _PREFIXES = ("CRON_TZ=", "TZ=")
 _MAX_PARTS = 100
+_REMEMBERED = 64
 _MAX_ONE_OFFS = 10_000
 
 
@@ -59,9 +60,22 @@ class Spec:
     start_at: Instant | None = None
     end_at: Instant | None = None
     jitter_ms: int = 0
+    _recent: dict[Instant, Instant | None] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def next_after(self, instant: Instant) -> Instant | None:
-        """The earliest nominal time strictly after `instant`; None when there is none for eight years."""
+        """The earliest nominal time strictly after `instant`; None when there is none for eight years.
+
+        A herd shares its spec and asks about the same instant: the last answers are remembered.
+        """
+        try:
+            return self._recent[instant]
+        except KeyError:
+            if len(self._recent) >= _REMEMBERED:
+                self._recent.clear()
+            found = self._recent[instant] = self._next_after(instant)
+            return found
+
+    def _next_after(self, instant: Instant) -> Instant | None:
         if self.start_at is not None and instant < self.start_at:
             instant = self.start_at - 1
         t = instant // SECOND

@@ -119,15 +119,16 @@ def make_lineage_payload(**values: object) -> dict[str, object]:
 
 
 def _payload(what: str, allowed: frozenset[str], values: Mapping[str, object]) -> dict[str, object]:
-    unknown = values.keys() - allowed
-    if unknown:
-        raise ValueError(f"{what} has no payload key {', '.join(sorted(unknown))}")
-    payload: dict[str, object] = {}
-    for key, value in values.items():
+    if not values.keys() <= allowed:
+        unknown = ", ".join(sorted(values.keys() - allowed))
+        raise ValueError(f"{what} has no payload key {unknown}")
+    payload = {key: value for key, value in values.items() if value is not None}
+    context = payload.get("command_context")
+    if isinstance(context, CommandContext):
+        known = context.to_payload()
         # A context in which nothing is known is no context: readers test for the key.
-        plain = (value.to_payload() or None) if isinstance(value, CommandContext) else value
-        if plain is not None:
-            payload[key] = plain
+        payload = {key: value for key, value in payload.items() if key != "command_context"}
+        return {**payload, "command_context": known} if known else payload
     return payload
 
 

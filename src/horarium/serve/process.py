@@ -56,7 +56,7 @@ def run(
     application: Application | None = None,
     before: Callable[[Service, str], None] | None = None,
 ) -> None:
-    """Until a signal comes. `say` is called once, when the service is ready; `before` (with our URL) before it starts."""
+    """Until a signal comes. `before` is called with our URL before anything runs, `say` once when all is ready."""
     # First of all: a second service on the same port must not touch the database of the first.
     listening = listen(settings.host, settings.port) if parts.api else None
     try:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from fastapi import FastAPI
 
@@ -20,16 +20,17 @@ from horarium.engine.ticker import TickerOptions
 from horarium.ids import id_text, new_id
 from horarium.launchers.registry import Registry
 from horarium.operations import schedules
-from horarium.operations.caller import internal
+from horarium.operations.caller import Caller, internal
 from horarium.operations.desk import Desk
-from horarium.schedule.definition import ActionKind
+from horarium.schedule.definition import ActionKind, Source
 from horarium.serve.admin import make_data_dir, seed_admin_token
 from horarium.serve.application import Application, Bare, load_application
 from horarium.serve.hands import is_loopback, make_registry
 from horarium.serve.witness import EngineWitness
 from horarium.settings import Settings
 from horarium.store.database import Database, open_database
-from horarium.store.migrate import check_schema, migrate
+from horarium.store.migrate import DEFAULT_NAMESPACE, check_schema, migrate
+from horarium.store.schedules import find
 from horarium.telemetry.log import make_logger
 from horarium.telemetry.telemetry import Telemetry
 
@@ -132,9 +133,20 @@ def engine_options(settings: Settings) -> EngineOptions:
 
 def put_templates(service: Service) -> None:
     """The schedules that the application declares; one that has not changed is left alone, and so is a pause."""
-    caller = internal("application")
     for document in service.application.templates:
-        schedules.upsert(service.desk, caller, document)
+        caller = internal("application", document.get("namespace", DEFAULT_NAMESPACE))
+        if _is_somebodys(service, caller, document):
+            why = "a schedule of this id was written by hand"
+            service.telemetry.log.warning("not declared", schedule=document["schedule_id"], why=why)
+        else:
+            schedules.upsert(service.desk, caller, document)
+
+
+def _is_somebodys(service: Service, caller: Caller, document: Mapping[str, Any]) -> bool:
+    """What a person wrote at runtime is never touched by code."""
+    schedule_id = document["schedule_id"]
+    row = service.database.read(lambda connection: find(connection, caller.namespace, schedule_id))
+    return row is not None and row.source != Source.TEMPLATE
 
 
 def _owner() -> str:

@@ -45,7 +45,8 @@ def settle_side_effects(
     if entry.cancel_active:
         ends.ask_active_to_stop(connection, schedule_uid, now)
     if planning.needs_approval:
-        approvals.request(connection, [run.run_id for run in entry.runs if run.state is not RunState.HELD], now)
+        living = entry.runs[entry.kept_from :]
+        approvals.request(connection, [run.run_id for run in living if run.state is not RunState.HELD], now)
 
 
 def births_to_count(

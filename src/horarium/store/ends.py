@@ -10,28 +10,29 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, and_, case, func, or_, select, update
+from sqlalchemy import Connection, and_, case, func, select, update
 
 from horarium.decision.ending import plan_ending
 from horarium.decision.facts import Shared
-from horarium.decision.lifecycle import pause
 from horarium.decision.release import ActiveRun, HeldRun, plan_release
 from horarium.ids import id_text
-from horarium.instant import DAY, Instant, to_rfc3339
-from horarium.schedule.event import EventType, RunEventType, TriggerOutcome, final_event, make_payload
+from horarium.instant import DAY, Instant
+from horarium.schedule.event import EventType, RunEventType, final_event
 from horarium.schedule.planning import Planning
-from horarium.schedule.position import Position, Status
+from horarium.schedule.position import Status
 from horarium.schedule.reason import Obstacle, dispatch_status
-from horarium.schedule.run import FINAL, Origin, RunState, instance_id, state_after_termination
+from horarium.schedule.run import FINAL, Origin, RunState, state_after_termination
 from horarium.store import approvals
+from horarium.store.aftermath import add_history, pause_after_failures, released_payload
 from horarium.store.due import Plannings
 from horarium.store.facts import add_to_counters, assignee_owner, key_owner, lock_counters, schedule_owner
+from horarium.store.jsontext import kept_text
 from horarium.store.record import encode
-from horarium.store.runs import add_event
-from horarium.store.tables import history, positions, runs, schedules
+from horarium.store.runs import MAX_ERROR, add_event
+from horarium.store.tables import positions, runs
 
-_OPEN = tuple(sorted(state.value for state in frozenset(RunState) - FINAL))
-_MAX_ERROR = 4_000
+OPEN = frozenset(RunState) - FINAL
+_OPEN = tuple(sorted(state.value for state in OPEN))
 # Of the schedules that wait for one key; the janitor looks at the others.
 _MOST_TRIED = 10
 
@@ -59,15 +60,21 @@ def end_run(
     *,
     now: Instant,
     epoch: int | None = None,
+    only_from: frozenset[RunState] = OPEN,
 ) -> bool:
-    """False if the run had ended already, or if `epoch` names a lease that was lost: nothing has changed."""
+    """False if the run had ended already, or if `epoch` names a lease that was lost: nothing has changed.
+
+    `only_from` is for those who looked without a lock: the states in which it must still be.
+    """
     schedule_uid = connection.execute(
         select(runs.c.schedule_uid).where(runs.c.run_id == run_id, runs.c.parent_run_id.is_(None))
     ).scalar_one_or_none()
     position = None if schedule_uid is None else lock_position(connection, schedule_uid)
     fence = [] if epoch is None else [runs.c.lease_epoch == epoch]
     row = connection.execute(
-        select(runs).where(runs.c.run_id == run_id, runs.c.state.in_(_OPEN), *fence).with_for_update()
+        select(runs)
+        .where(runs.c.run_id == run_id, runs.c.state.in_(sorted(state.value for state in only_from)), *fence)
+        .with_for_update()
     ).one_or_none()
     if row is None:
         return False
@@ -206,7 +213,7 @@ def _close(connection: Connection, row: Any, end: End, now: Instant) -> None:
         "lease_until": None,
         # Whoever still works on it has lost his lease and may not answer any more.
         "lease_epoch": row.lease_epoch + 1,
-        "error": None if end.error is None else end.error[:_MAX_ERROR],
+        "error": None if end.error is None else kept_text(end.error, MAX_ERROR),
         "error_class": end.error_class,
         "cause": end.cause,
     }
@@ -241,46 +248,14 @@ def _count_end(
         ending = plan_ending(planning, Status(position.status), position.failures_in_a_row, end.state)
         values["failures_in_a_row"] = ending.failures_in_a_row
         if ending.failed:
-            values |= {"failures_count": position.failures_count + 1, "last_error": end.error, "last_error_at": now}
+            said = None if end.error is None else kept_text(end.error, MAX_ERROR)
+            values |= {"failures_count": position.failures_count + 1, "last_error": said, "last_error_at": now}
         if end.state is RunState.LAUNCH_FAILED:
             values["last_dispatch_status"] = dispatch_status(Obstacle.LAUNCH_FAILED)
         if ending.pause_reason is not None:
-            values |= _pause(connection, position, planning, ending.pause_reason, now)
+            values |= pause_after_failures(connection, position, planning, ending.pause_reason, now)
     connection.execute(update(positions).where(positions.c.schedule_uid == position.schedule_uid).values(**values))
     _free_counters(connection, row, end, now)
-
-
-def _pause(connection: Connection, position: Any, planning: Planning, reason: str, now: Instant) -> dict[str, Any]:
-    """As a pause by hand: what was due and undecided is accounted for."""
-    before = Position(position.decided_until, position.next_due, Status(position.status), position.generation)
-    overtaken = pause(planning, before, now=now).superseded if before.status is Status.ACTIVE else None
-    sequence = position.next_sequence
-    if overtaken is not None:
-        missed = make_payload(
-            EventType.MISSED,
-            first=to_rfc3339(overtaken.first),
-            last=to_rfc3339(overtaken.last),
-            count=overtaken.count,
-            reason=overtaken.reason.value,
-        )
-        _add_history(
-            connection, position, sequence, EventType.MISSED, overtaken.first, None, missed, now, last=overtaken.last
-        )
-        sequence += 1
-    payload = make_payload(EventType.PAUSED, reason=reason, paused_at=to_rfc3339(now))
-    _add_history(connection, position, sequence, EventType.PAUSED, None, None, payload, now)
-    connection.execute(
-        update(schedules)
-        .where(schedules.c.schedule_uid == position.schedule_uid)
-        .values(version=schedules.c.version + 1, updated_at=now)
-    )
-    return {
-        "status": Status.PAUSED.value,
-        "paused_at": now,
-        "pause_reason": reason,
-        "next_sequence": sequence + 1,
-        "decided_until": max(position.decided_until, now),
-    }
 
 
 def _free_counters(connection: Connection, row: Any, end: End, now: Instant) -> None:
@@ -319,16 +294,16 @@ def _let_go(
             update(runs)
             .where(runs.c.run_id == run_id)
             .values(state=state, trigger_number=fires, ready_at=now)
-            .returning(*_RELEASED)
+            .returning(*_RELEASED, runs.c.concurrency_key)
         ).one()
         if row.concurrency_key is not None:
             taken[row.concurrency_key] += 1
         if row.state == RunState.AWAITING_APPROVAL:
             approvals.request(connection, [run_id], now)
         add_event(connection, run_id, RunEventType.RUN_RELEASED, now, {"trigger_number": fires})
-        payload = _released_payload(position, planning, run_id, row, fires)
+        payload = released_payload(position, planning, run_id, row, fires)
         nominal = None if row.origin == Origin.MANUAL else row.nominal
-        _add_history(connection, position, sequence, EventType.TRIGGERED, nominal, run_id, payload, now)
+        add_history(connection, position, sequence, EventType.TRIGGERED, nominal, run_id, payload, now)
         sequence += 1
     add_to_counters(connection, {("key", key_owner(position.namespace, key), 0): count for key, count in taken.items()})
     connection.execute(
@@ -344,52 +319,7 @@ def _let_go(
     )
 
 
-_RELEASED = [runs.c[name] for name in "nominal due origin revision rotation_index state concurrency_key".split()]
-
-
-def _released_payload(position: Any, planning: Planning, run_id: bytes, row: Any, number: int) -> dict[str, object]:
-    text = id_text(run_id)
-    return make_payload(
-        EventType.TRIGGERED,
-        workflow_instance_id=instance_id(position.schedule_id, Origin(row.origin), row.nominal, text),
-        workflow_run_id=text,
-        outcome=TriggerOutcome.DRAINED.value,
-        effective_overlap_policy=planning.overlap.policy.value,
-        trigger_number=number,
-        occurrence_time=to_rfc3339(row.nominal),
-        due=None if row.due == row.nominal else to_rfc3339(row.due),
-        origin=row.origin,
-        revision=row.revision,
-        rotation_index_used=row.rotation_index,
-        from_buffer=True,
-    )
-
-
-def _add_history(
-    connection: Connection,
-    position: Any,
-    sequence: int,
-    event_type: EventType,
-    nominal: Instant | None,
-    run_id: bytes | None,
-    payload: dict[str, object],
-    now: Instant,
-    *,
-    last: Instant | None = None,
-) -> None:
-    connection.execute(
-        history.insert().values(
-            schedule_uid=position.schedule_uid,
-            sequence=sequence,
-            namespace=position.namespace,
-            event_type=event_type.value,
-            recorded_at=now,
-            nominal=nominal,
-            nominal_last=nominal if last is None else last,
-            run_id=run_id,
-            payload=encode(payload),
-        )
-    )
+_RELEASED = [runs.c.nominal, runs.c.due, runs.c.origin, runs.c.revision, runs.c.rotation_index, runs.c.state]
 
 
 def waiting_schedules(connection: Connection, now: Instant, limit: int, *, after: bytes = b"") -> list[bytes]:
@@ -397,13 +327,9 @@ def waiting_schedules(connection: Connection, now: Instant, limit: int, *, after
 
     In the order of their uids, beginning after one: many that must go on waiting never hide the others.
     """
-    due = and_(runs.c.state == RunState.HELD.value, runs.c.ready_at <= now)
-    asked = and_(runs.c.state.in_(_OPEN), runs.c.stop_requested_at.is_not(None))
-    rows = connection.execute(
-        select(runs.c.schedule_uid)
-        .where(runs.c.schedule_uid > after, or_(due, asked))
-        .distinct()
-        .order_by(runs.c.schedule_uid)
-        .limit(limit)
-    )
+    uid = runs.c.schedule_uid
+    due = select(uid).where(uid > after, runs.c.state == RunState.HELD.value, runs.c.ready_at <= now)
+    asked = select(uid).where(uid > after, runs.c.stop_requested_at.is_not(None), runs.c.state.in_(_OPEN))
+    either = due.union(asked).subquery()
+    rows = connection.execute(select(either.c.schedule_uid).order_by(either.c.schedule_uid).limit(limit))
     return [row.schedule_uid for row in rows]

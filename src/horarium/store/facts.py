@@ -10,6 +10,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, func, select, tuple_
@@ -18,7 +19,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from horarium.decision.facts import Fact, Facts, Shared
 from horarium.decision.guards import facts_needed
 from horarium.ids import id_at
-from horarium.instant import DAY, Instant
+from horarium.instant import DAY, MINUTE, Instant
 from horarium.policy.limits import Budget, parse_budget
 from horarium.schedule.calendar import Calendar, parse_calendar, shared_calendar
 from horarium.schedule.planning import Planning
@@ -52,11 +53,37 @@ def gather(
 
     Without `lock` counters are only read, for whoever looks and decides nothing.
     """
+    curious = [subject for subject in subjects if _asks_us(subject.planning, origin)]
+    shared: dict[str, Shared] = {subject.namespace: Shared() for subject in subjects}
+    known = {
+        subject.schedule_uid: Facts(active=subject.active, held=subject.held)
+        for subject in subjects
+        if subject.active or subject.held
+    }
+    if curious:
+        known |= _look_up(connection, curious, shared, now, origin, lock=lock)
+    return known, shared
+
+
+@lru_cache(maxsize=65_536)
+def _asks_us(planning: Planning, origin: Origin) -> bool:
+    """Whether it needs more than the counts of runs, which come with the claim."""
+    return not facts_needed(planning, origin) <= {Fact.RUNS}
+
+
+def _look_up(
+    connection: Connection,
+    subjects: Sequence[Subject],
+    shared: dict[str, Shared],
+    now: Instant,
+    origin: Origin,
+    *,
+    lock: bool,
+) -> dict[bytes, Facts]:
     needs = {subject.schedule_uid: facts_needed(subject.planning, origin) for subject in subjects}
-    asked = frozenset[Fact]().union(*needs.values())
 
     def who(fact: Fact) -> list[Subject]:
-        return [subject for subject in subjects if fact in needs[subject.schedule_uid]] if fact in asked else []
+        return [subject for subject in subjects if fact in needs[subject.schedule_uid]]
 
     own_calendars = _calendars(connection, who(Fact.CALENDARS))
     contexts = _contexts(connection, who(Fact.CONTEXT), now)
@@ -64,24 +91,28 @@ def gather(
     counted = _counters(connection, who(Fact.SPENDING), who(Fact.DAILY_RUNS), who(Fact.KEYS), now, lock=lock)
     budgets = _budgets(connection, [*who(Fact.SPENDING), *who(Fact.DAILY_RUNS)])
     day = now // DAY
-    facts = {
+    _share(subjects, shared, counted, day)
+    return {
         subject.schedule_uid: Facts(
             active=subject.active,
             held=subject.held,
             calendars=_calendars_of(subject, own_calendars),
             context=contexts.get(_context_key(subject), {}),
-            spent_today=_credits(counted.get(("spent", schedule_owner(subject.schedule_uid), day), 0)),
-            runs_today=counted.get(("runs", schedule_owner(subject.schedule_uid), day), 0),
+            spent_today=_credits(_counted(counted, "spent", subject, day)),
+            runs_today=_counted(counted, "runs", subject, day),
             assignee_budget=budgets.get((subject.namespace, subject.planning.assignee or ""), _NO_BUDGET),
             cycle=cycles.get((subject.namespace, subject.planning.workflow or ""), ()),
         )
         for subject in subjects
-        if needs[subject.schedule_uid] - {Fact.RUNS} or subject.active or subject.held
     }
-    return facts, _shared(subjects, counted, day)
 
 
 _NO_BUDGET = Budget()
+_NOTHING = Decimal(0)
+
+
+def _counted(counted: Mapping[Counter, int], kind: str, subject: Subject, day: int) -> int:
+    return counted.get((kind, schedule_owner(subject.schedule_uid), day), 0) if counted else 0
 
 
 def _among(columns: Sequence[ColumnElement[Any]], values: Collection[tuple[Any, ...]]) -> ColumnElement[bool]:
@@ -133,8 +164,9 @@ def _context(connection: Connection, key: tuple[str, str | bytes], now: Instant)
     same = runs.c.workflow == work if isinstance(work, str) else runs.c.schedule_uid == work
     mine = and_(runs.c.namespace == namespace, same, runs.c.parent_run_id.is_(None))
     stats = {"succeeded": 0, "failed": 0, "total": 0}
-    # Ids are in order of creation, so "since yesterday" is a range of the index.
-    recent = select(runs.c.state, func.count()).where(mine, runs.c.run_id >= id_at(now - DAY)).group_by(runs.c.state)
+    # Ids are in order of birth: "since yesterday" is a range of the index. Clocks may differ by a little, so ask twice.
+    since = and_(runs.c.run_id >= id_at(now - DAY - MINUTE), runs.c.created_at > now - DAY)
+    recent = select(runs.c.state, func.count()).where(mine, since).group_by(runs.c.state)
     for state, count in connection.execute(recent):
         stats["total"] += count
         stats["succeeded"] += count if state == RunState.SUCCEEDED else 0
@@ -257,11 +289,11 @@ def add_to_counters(connection: Connection, changes: Mapping[Counter, int]) -> N
         connection.execute(row.on_conflict_do_update(index_elements=["kind", "owner", "day"], set_={"value": added}))
 
 
-def _shared(subjects: Sequence[Subject], counted: Mapping[Counter, int], day: int) -> dict[str, Shared]:
-    by_namespace: dict[str, Shared] = {}
+def _share(
+    subjects: Sequence[Subject], by_namespace: Mapping[str, Shared], counted: Mapping[Counter, int], day: int
+) -> None:
     for subject in subjects:
-        planning = subject.planning
-        shared = by_namespace.setdefault(subject.namespace, Shared())
+        planning, shared = subject.planning, by_namespace[subject.namespace]
         if planning.concurrency_key is not None:
             owner = key_owner(subject.namespace, planning.concurrency_key)
             shared.active_by_key[planning.concurrency_key] = counted.get(("key", owner, 0), 0)
@@ -269,8 +301,7 @@ def _shared(subjects: Sequence[Subject], counted: Mapping[Counter, int], day: in
             owner = assignee_owner(subject.namespace, planning.assignee)
             shared.spent_by_assignee[planning.assignee] = _credits(counted.get(("spent", owner, day), 0))
             shared.runs_by_assignee[planning.assignee] = counted.get(("runs", owner, day), 0)
-    return by_namespace
 
 
 def _credits(millionths: int) -> Decimal:
-    return Decimal(millionths) / MILLIONTHS
+    return Decimal(millionths) / MILLIONTHS if millionths else _NOTHING

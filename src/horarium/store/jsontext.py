@@ -26,3 +26,8 @@ def _plain(value: object) -> object:
     if isinstance(value, set | frozenset):
         return sorted(value)
     raise TypeError(f"{type(value).__name__} is not a JSON value")
+
+
+def kept_text(text: str, most: int) -> str:
+    """As much of a text from outside as is worth keeping, without what a database cannot hold."""
+    return text[:most].replace("\x00", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode()

@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 from horarium.instant import Instant
 from horarium.schedule.run import FINAL, Origin, RunState
 from horarium.store.jsontext import to_text
+from horarium.store.schedules import Revision, insert_revision
 from horarium.store.tables import runs
 
 _OCCURRENCES = (Origin.SCHEDULED.value, Origin.BACKFILL.value)
@@ -65,9 +66,15 @@ def set_callers_part(connection: Connection, run_id: bytes, *, external_key: str
         connection.execute(sa.update(runs).where(runs.c.run_id == run_id).values(**values))
 
 
-def insert_unscheduled(connection: Connection, values: dict[str, Any]) -> None:
-    """A run that no schedule asked for. Raises Conflict(`runs_by_callers_key`) if its key is taken."""
-    connection.execute(sa.insert(runs).values(**values))
+def insert_unscheduled(connection: Connection, values: dict[str, Any], revision: Revision) -> None:
+    """A run that no schedule asked for: its definition is kept as a revision under the id of the run itself.
+
+    Raises Conflict(`runs_by_callers_key`) if its key is taken.
+    """
+    zeros = dict.fromkeys(("attempt", "launches", "lease_epoch", "cost", "tokens", "tool_calls"), 0)
+    # Only its creation is read off the row; why it exists is nobody's schedule.
+    connection.execute(sa.insert(runs).values(**zeros, next_event=2, **values))
+    insert_revision(connection, values["run_id"], 1, revision, values["created_at"])
 
 
 def ask_to_stop(connection: Connection, run_ids: Collection[bytes], now: Instant) -> None:

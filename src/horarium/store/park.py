@@ -8,6 +8,7 @@ from horarium.instant import Instant, to_rfc3339
 from horarium.schedule.event import EventType, make_payload
 from horarium.schedule.position import Status
 from horarium.schedule.reason import Obstacle, dispatch_status
+from horarium.store.jsontext import kept_text
 from horarium.store.record import encode
 from horarium.store.tables import history, positions
 
@@ -17,7 +18,7 @@ _MAX_ERROR = 1_000
 def park(connection: Connection, schedule_uid: bytes, *, error: str, error_class: str, now: Instant) -> bool:
     """`next_due` stays to be read; an edit or a resume plans anew. False if it is not active any more."""
     # The error may quote what broke the row: whatever a database cannot hold must not break it again.
-    said = error.replace("\x00", "�").encode("utf-8", "replace").decode()[:_MAX_ERROR] or error_class
+    said = kept_text(error, _MAX_ERROR) or error_class
     row = connection.execute(
         select(positions.c.namespace, positions.c.next_sequence)
         .where(positions.c.schedule_uid == schedule_uid, positions.c.status == Status.ACTIVE.value)

@@ -7,8 +7,10 @@ hundred rows to it these cost the least (ten times less than arrays as the drive
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -58,27 +60,27 @@ _RUN = {
     "namespace": "text",
     "schedule_uid": "bytea",
     "revision": "int4",
-    "workflow": "text",
-    "kind": "text",
     "origin": "text",
     "state": "text",
     "nominal": "int8",
     "due": "int8",
     "ready_at": "int8",
-    "timeout_seconds": "int4",
-    "priority": "int4",
-    "queue": "text",
-    "delivery": "text",
-    "needs_approval": "bool",
     "rotation_index": "int4",
     "trigger_number": "int8",
     "covers_first": "int8",
     "covers_last": "int8",
     "covers_count": "int8",
+    "created_at": "int8",
+    "workflow": "text",
+    "kind": "text",
+    "timeout_seconds": "int4",
+    "priority": "int4",
+    "queue": "text",
+    "delivery": "text",
+    "needs_approval": "bool",
     "concurrency_key": "text",
     "assignee": "text",
     "reserved": "int8",
-    "created_at": "int8",
 }
 _RUN_CONSTANTS = {
     "attempt": 0,
@@ -105,7 +107,7 @@ _HISTORY = {
 def write(connection: Connection, pages: Sequence[Page], *, now: Instant, origin: Origin = Origin.SCHEDULED) -> None:
     """The caller has locked the positions; nothing here decides anything."""
     position_rows = [_position_row(page) for page in pages]
-    run_rows = [_run_row(page, run, now, origin) for page in pages for run in page.entry.runs]
+    run_rows = [_run_row(page, run, now, origin.value) for page in pages for run in page.entry.runs]
     history_rows = [_history_row(page, event, now) for page in pages for event in page.entry.events]
     if connection.dialect.name == "sqlite":
         connection.exec_driver_sql(_UPDATE_SQLITE, [(*row[1:], row[0]) for row in position_rows])
@@ -116,14 +118,19 @@ def write(connection: Connection, pages: Sequence[Page], *, now: Instant, origin
     else:
         columns = zip(*position_rows, strict=True)
         connection.exec_driver_sql(_UPDATE_POSTGRES, tuple(encode([*map(_plain_bytes, each)]) for each in columns))
-        copy_rows(connection, _COPY_RUNS, [*_RUN.values(), *_CONSTANT_KINDS], run_rows, _CONSTANT_VALUES)
-        copy_rows(connection, _COPY_HISTORY, [*_HISTORY.values()], history_rows)
+        if run_rows:
+            copy_rows(connection, _COPY_RUNS, [*_RUN.values(), *_CONSTANT_KINDS], run_rows, _CONSTANT_VALUES)
+        if history_rows:
+            copy_rows(connection, _COPY_HISTORY, [*_HISTORY.values()], history_rows)
     _mark_deleted(connection, pages, now)
 
 
 def encode(value: object) -> str:
     """JSON text for a column; keys keep their order, so equal payloads are equal texts."""
-    return orjson.dumps(value, default=_plain).decode()
+    try:
+        return orjson.dumps(value, default=_plain).decode()
+    except TypeError:  # an integer beyond 64 bits, half of a surrogate pair: JSON all the same
+        return json.dumps(value, default=_plain, separators=(",", ":"))
 
 
 def _plain(value: object) -> Any:
@@ -156,35 +163,43 @@ def _position_row(page: Page) -> tuple[Any, ...]:
     )
 
 
-def _run_row(page: Page, run: NewRun, now: Instant, origin: Origin) -> tuple[Any, ...]:
-    planning, covers = page.planning, run.covers
+def _run_row(page: Page, run: NewRun, now: Instant, origin: str) -> tuple[Any, ...]:
+    covers = run.covers
     first, last, count = (None, None, None) if covers is None else (covers.first, covers.last, covers.count)
     return (
         run.run_id,
         page.namespace,
         page.schedule_uid,
         page.revision,
-        planning.workflow,
-        planning.kind.value,
-        origin.value,
+        origin,
         run.state.value,
         run.nominal,
         run.due,
         run.ready_at,
-        planning.timeout_seconds,
-        planning.priority,
-        planning.queue,
-        planning.delivery.value,
-        planning.needs_approval,
         run.rotation_index,
         run.trigger_number,
         first,
         last,
         count,
+        now,
+        *_run_constants(page.planning),
+    )
+
+
+@lru_cache(maxsize=65_536)
+def _run_constants(planning: Planning) -> tuple[Any, ...]:
+    """What all runs of one planning have in common, in the order of the last columns."""
+    return (
+        planning.workflow,
+        planning.kind.value,
+        planning.timeout_seconds,
+        planning.priority,
+        planning.queue,
+        planning.delivery.value,
+        planning.needs_approval,
         planning.concurrency_key,
         planning.assignee,
         int(planning.reserve * MILLIONTHS),
-        now,
     )
 
 

@@ -17,6 +17,7 @@ from sqlalchemy import Connection, TextClause, bindparam, select, text, update
 from horarium.instant import SECOND, Instant
 from horarium.schedule.event import RunEventType
 from horarium.schedule.run import RunState
+from horarium.store.jsontext import kept_text
 from horarium.store.record import encode
 from horarium.store.tables import approvals, run_events, runs
 
@@ -27,6 +28,8 @@ _WORK = (
 )
 
 
+# Of what a target said, characters.
+MAX_ERROR = 4_000
 _IN_HAND = (RunState.LAUNCHING.value, RunState.RUNNING.value)
 
 
@@ -71,7 +74,7 @@ WITH picked AS MATERIALIZED (
   ORDER BY priority DESC, ready_at, run_id LIMIT :limit LOCK
 )
 UPDATE runs SET state = 'launching', lease_epoch = lease_epoch + 1, lease_owner = :owner, lease_until = :until,
-  launches = launches + 1, deadline = COALESCE(deadline, :now + timeout_seconds * {SECOND})
+  launches = launches + 1, deadline = COALESCE(deadline, :now + timeout_seconds * CAST({SECOND} AS BIGINT))
 WHERE run_id IN (SELECT run_id FROM picked) AND state = 'ready'
 RETURNING {_WORK}
 """
@@ -177,7 +180,7 @@ def try_again(
             attempt=attempt,
             launches=launches,
             busy_since=busy_since,
-            error=error,
+            error=None if error is None else kept_text(error, MAX_ERROR),
             lease_owner=None,
             lease_until=None,
             reference=None,
@@ -226,6 +229,12 @@ def lost_leases(connection: Connection, now: Instant, limit: int) -> list[Work]:
     return _select(connection, "lease_until < :now ORDER BY lease_until LIMIT :limit", {"now": now, "limit": limit})
 
 
+def has_lost_lease(connection: Connection, work: Work, now: Instant) -> bool:
+    """Whether it is still so, under lock: the holder may have renewed it since it was found."""
+    lost = select(runs.c.run_id).where(*_mine(work), runs.c.lease_until < now)
+    return connection.execute(lost.with_for_update()).one_or_none() is not None
+
+
 def past_deadline(connection: Connection, now: Instant, limit: int) -> list[Work]:
     return _select(
         connection,
@@ -238,7 +247,8 @@ def asked_to_stop(connection: Connection, limit: int) -> list[Work]:
     """Not yet started, and no longer wanted."""
     return _select(
         connection,
-        "state IN ('held', 'awaiting_approval', 'ready') AND stop_requested_at IS NOT NULL ORDER BY run_id LIMIT :limit",
+        "stop_requested_at IS NOT NULL AND state IN ('held', 'awaiting_approval', 'ready') "
+        "ORDER BY run_id LIMIT :limit",
         {"limit": limit},
     )
 
@@ -247,27 +257,37 @@ def taken_and_unwanted(connection: Connection, limit: int) -> list[Work]:
     """In a target's hands, not in ours, and asked to stop."""
     return _select(
         connection,
-        "state IN ('queued', 'running') AND lease_until IS NULL AND stop_requested_at IS NOT NULL "
+        "stop_requested_at IS NOT NULL AND state IN ('queued', 'running') AND lease_until IS NULL "
         "ORDER BY run_id LIMIT :limit",
         {"limit": limit},
     )
 
 
-def unanswered_approvals(connection: Connection, now: Instant, limit: int) -> list[bytes]:
-    """Runs whose approval nobody gave in time; the requests are closed on the way."""
+@dataclass(frozen=True, slots=True)
+class Unanswered:
+    approval_id: bytes
+    run_id: bytes
+
+
+def unanswered_approvals(connection: Connection, now: Instant, limit: int) -> list[Unanswered]:
+    """Requests that nobody answered in time."""
     late = (
-        select(approvals.c.approval_id)
+        select(approvals.c.approval_id, approvals.c.run_id)
         .where(approvals.c.decision == "pending", approvals.c.expires_at <= now)
+        .order_by(approvals.c.expires_at)
         .limit(limit)
-        .with_for_update(skip_locked=True)
     )
+    return [Unanswered(row.approval_id, row.run_id) for row in connection.execute(late)]
+
+
+def expire_approval(connection: Connection, approval_id: bytes, now: Instant) -> bool:
+    """False if somebody has decided meanwhile."""
     closed = connection.execute(
         update(approvals)
-        .where(approvals.c.approval_id.in_(late))
+        .where(approvals.c.approval_id == approval_id, approvals.c.decision == "pending")
         .values(decision="expired", decided_at=now)
-        .returning(approvals.c.run_id)
     )
-    return [row.run_id for row in closed]
+    return closed.rowcount == 1
 
 
 def to_follow(connection: Connection, kinds: Collection[str], now: Instant, limit: int) -> list[Work]:

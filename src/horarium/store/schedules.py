@@ -240,7 +240,7 @@ def insert(connection: Connection, new: NewSchedule, *, now: Instant) -> None:
             updated_at=now,
         )
     )
-    planning = _add_revision_row(connection, new.schedule_uid, 1, new.revision, now)
+    planning = insert_revision(connection, new.schedule_uid, 1, new.revision, now)
     zeros = dict.fromkeys(("active", "held", "fires_count", "failures_count", "failures_in_a_row", "skipped_count"), 0)
     connection.execute(
         sa.insert(positions).values(
@@ -274,7 +274,7 @@ def add_revision(
         owner=owner or row.owner,
         updated_at=now,
     )
-    planning = _add_revision_row(connection, row.schedule_uid, number, revision, now)
+    planning = insert_revision(connection, row.schedule_uid, number, revision, now)
     connection.execute(
         sa.update(positions)
         .where(positions.c.schedule_uid == row.schedule_uid)
@@ -319,7 +319,8 @@ def _advance(connection: Connection, uid: bytes, expected_version: int, **values
         raise Conflict("schedules.version")
 
 
-def _add_revision_row(connection: Connection, uid: bytes, number: int, revision: Revision, now: Instant) -> bytes:
+def insert_revision(connection: Connection, uid: bytes, number: int, revision: Revision, now: Instant) -> bytes:
+    """The document and its planning text; returns the hash that names the text."""
     planning = planning_hash(revision.planning)
     dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
     connection.execute(

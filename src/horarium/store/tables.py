@@ -253,6 +253,13 @@ runs = Table(
         sqlite_where=text(f"state IN {_TIMED}"),
     ),
     Index(
+        "runs_to_stop",
+        "state",
+        "run_id",
+        postgresql_where=text("stop_requested_at IS NOT NULL"),
+        sqlite_where=text("stop_requested_at IS NOT NULL"),
+    ),
+    Index(
         "runs_open",
         "schedule_uid",
         postgresql_where=text(f"state IN {_OPEN} AND parent_run_id IS NULL"),

@@ -14,10 +14,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
+import httpx
+from sqlalchemy import Connection
+
+from horarium.ids import id_text
 from horarium.instant import DAY, HOUR, MINUTE, SECOND, Instant, to_rfc3339
 from horarium.launchers.launcher import Finished
 from horarium.launchers.recording import RecordingLauncher, Step
-from horarium.operations import schedules, verify
+from horarium.operations import history as histories
+from horarium.operations import reports, schedules, verify
 from horarium.operations.caller import Caller, Role
 from horarium.operations.desk import Desk
 from horarium.schedule.run import FINAL, RunState
@@ -27,11 +32,14 @@ from horarium.settings import Settings
 from horarium.store import history, namespaces, runs_read
 from horarium.store.history import HistoryRow
 from horarium.store.runs_read import RunFilter, RunRow
-from horarium.store.schedules import find
 from horarium.testing.clock import DEFAULT_START, FakeClock, Moment, instant_of
+from horarium.testing.http import InProcess
 from horarium.testing.recorder import recording_registry
 
 T = TypeVar("T")
+
+TOKEN = "hor_testing"
+"""The admin token of every service under test."""
 
 _OPEN = frozenset(RunState) - FINAL
 _MANY = 100_000
@@ -92,20 +100,37 @@ class TestService:
         return [run for run in reversed(everything.rows) if schedule_id in (None, run.schedule_id)]
 
     def history(self, schedule_id: str) -> list[HistoryRow]:
-        uid = self._uid(schedule_id)
-        return self.desk.database.read(lambda connection: history.read(connection, uid, limit=_MANY))
+        """Oldest first; of the newest schedule that had this id."""
+
+        def look(connection: Connection) -> list[HistoryRow]:
+            uid = histories.find_any(connection, self.caller, schedule_id).schedule_uid
+            return history.read(connection, uid, limit=_MANY)
+
+        return self.desk.database.read(look)
 
     def verify(self) -> Sequence[verify.Finding]:
         """What is wrong with the records; nothing, if all is well."""
         return list(verify.verify(self.desk, self.caller))
 
+    def http(self, *, token: str | None = TOKEN, namespace: str | None = None) -> httpx.Client:
+        """A client of the HTTP API, with an admin's token unless another one is given."""
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        if namespace is not None:
+            headers["X-Namespace"] = namespace
+        transport = InProcess(self.parts.api, self._loop.run)
+        return httpx.Client(transport=transport, base_url="http://horarium.test", headers=headers)
+
     # ── telling how runs end ─────────────────────────────────────────────────────────────────────
 
     def finish(self, run: RunRow, result: Any = None) -> None:
-        self._report(run, {"state": "succeeded", "result": result})
+        self._report(run, state="succeeded", result=result)
 
     def fail(self, run: RunRow, error: str = "it failed", *, error_class: str | None = None) -> None:
-        self._report(run, {"state": "failed", "error": error, "error_class": error_class})
+        self._report(run, state="failed", error=error, error_class=error_class)
+
+    def _report(self, run: RunRow, **said: Any) -> None:
+        reports.report(self.desk, self.caller, id_text(run.run_id), reports.parse_report(said))
+        self.settle()
 
     # ── moving time ──────────────────────────────────────────────────────────────────────────────
 
@@ -152,7 +177,7 @@ class TestService:
         return min((moment for moment in moments if moment is not None and moment > self.now), default=None)
 
     @staticmethod
-    def _open_runs(connection: Any) -> list[RunRow]:
+    def _open_runs(connection: Connection) -> list[RunRow]:
         wanted = RunFilter(states=_OPEN, with_steps=True)
         return [
             run
@@ -182,9 +207,8 @@ def service(
     application = app or Bare()
     loop = _Loop()
     with tempfile.TemporaryDirectory(prefix="horarium-testing-") as directory:
-        chosen = Settings(
-            **{"data_dir": Path(directory), "database": database, "log_level": "error", **(settings or {})}
-        )
+        usual = {"data_dir": Path(directory), "database": database, "log_level": "error", "token": TOKEN}
+        chosen = Settings(**{**usual, **(settings or {})})
         registry = recording_registry(launcher, clock, application.tasks)
         try:
             with open_service(chosen, clock=clock, application=application, registry=registry, log_to=log_to) as parts:

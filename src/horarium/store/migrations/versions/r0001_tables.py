@@ -180,6 +180,7 @@ def _create_runs() -> None:
     _index("runs_queued", "runs", ["namespace", "queue", "run_id"], where="state = 'queued'")
     _index("runs_leased", "runs", ["lease_until"], where="lease_until IS NOT NULL")
     _index("runs_timed", "runs", ["deadline"], where="state IN ('launching', 'queued', 'running')")
+    _index("runs_to_stop", "runs", ["state", "run_id"], where="stop_requested_at IS NOT NULL")
     _index(
         "runs_open",
         "runs",

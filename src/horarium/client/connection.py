@@ -1,0 +1,65 @@
+"""What both drivers are told: where the server is, who asks, and how long to wait."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any
+
+import httpx
+
+from horarium.client.exchange import Retries
+from horarium.client.stream import SILENCE_SECONDS
+from horarium.errors import InvalidDefinition
+
+DEFAULT_URL = "http://127.0.0.1:8765"
+DEFAULT_TIMEOUT_SECONDS = 30.0
+DEFAULT_RETRIES = Retries()
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """`namespace` None = the one that the token belongs to. Printing it does not show the token."""
+
+    base_url: str = DEFAULT_URL
+    token: str | None = field(default=None, repr=False)
+    namespace: str | None = "default"
+    timeout: float | None = DEFAULT_TIMEOUT_SECONDS
+    retries: Retries = DEFAULT_RETRIES
+
+    def __post_init__(self) -> None:
+        try:
+            url = httpx.URL(self.base_url)
+        except (httpx.InvalidURL, TypeError) as wrong:
+            raise InvalidDefinition({"base_url": [f"is not an address: {str(wrong)[:200]}"]}) from None
+        if url.scheme not in ("http", "https") or not url.host or url.query or url.fragment:
+            raise InvalidDefinition({"base_url": ["must be http:// or https:// with a host, and no query"]})
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Of an httpx client. Redirects are not followed: the token would go along to somebody else."""
+        return {
+            "base_url": self.base_url,
+            "headers": self._headers(),
+            "timeout": self.timeout,
+            "follow_redirects": False,
+        }
+
+    @property
+    def stream_timeout(self) -> httpx.Timeout:
+        return httpx.Timeout(self.timeout, read=SILENCE_SECONDS)
+
+    def _headers(self) -> dict[str, str]:
+        headers = {"User-Agent": f"horarium-python/{version('horarium')}"}
+        if self.token is not None:
+            headers["Authorization"] = f"Bearer {_printable('token', self.token)}"
+        if self.namespace is not None:
+            headers["X-Namespace"] = _printable("namespace", self.namespace)
+        return headers
+
+
+def _printable(name: str, value: str) -> str:
+    """A line end would begin another header."""
+    if not value.isascii() or not value.isprintable():
+        raise InvalidDefinition({name: ["must be printable ASCII"]})
+    return value

@@ -1,0 +1,249 @@
+"""What a client raises when a call does not succeed; each error knows the status, the reason and the body it came with.
+
+HorariumError
+└── ClientError                    any status that has no class of its own
+    ├── Unauthorized               401
+    ├── Forbidden                  403
+    ├── NotFound                   404   ScheduleNotFound, RunNotFound, CalendarNotFound, NamespaceNotFound …
+    ├── Conflict                   409   LeaseLost, CalendarReadOnly, CalendarInUse, ScheduleBroken
+    │   └── AlreadyExists          409   ScheduleAlreadyExists, CalendarAlreadyExists, NamespaceAlreadyExists
+    ├── PreconditionFailed         412   somebody has changed it meanwhile
+    ├── ValidationFailed           422   `errors` names every bad field
+    ├── KeyReused                  422   the idempotency key was used for something else
+    ├── RateLimited                429   `retry_after` in seconds, where the server said it
+    ├── ServerError                5xx   the server's own defect; what was asked for may have happened
+    ├── ServerUnavailable          502, 503, 504, or no answer at all (`status` is None)
+    └── UnexpectedAnswer           something answered that is no Horarium: a redirect, a page, broken JSON
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from types import MappingProxyType
+from typing import Any
+
+import httpx
+
+from horarium.errors import HorariumError
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+_MAX_SHOWN = 200
+
+
+class ClientError(HorariumError):
+    """`body` is the problem document; empty where the answer had none."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        reason: str | None = None,
+        body: Mapping[str, Any] = _NOTHING,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        if reason is not None:
+            self.reason = reason  # type: ignore[misc]  # the class knows the usual one, this one its own
+        self.body = body
+
+
+class Unauthorized(ClientError):
+    reason = "unauthorized"
+
+
+class Forbidden(ClientError):
+    reason = "forbidden"
+
+
+class NotFound(ClientError):
+    reason = "not_found"
+
+    @property
+    def name(self) -> str | None:
+        """Of what was looked for."""
+        name = self.body.get("name")
+        return name if isinstance(name, str) else None
+
+
+class ScheduleNotFound(NotFound):
+    reason = "schedule_not_found"
+
+
+class RunNotFound(NotFound):
+    reason = "run_not_found"
+
+
+class CalendarNotFound(NotFound):
+    reason = "calendar_not_found"
+
+
+class NamespaceNotFound(NotFound):
+    reason = "namespace_not_found"
+
+
+class TokenNotFound(NotFound):
+    reason = "token_not_found"
+
+
+class Conflict(ClientError):
+    reason = "refused"
+
+
+class LeaseLost(Conflict):
+    """The run was given to somebody else, or has ended: whatever is being done for it is of no use any more."""
+
+    reason = "lease_lost"
+
+
+class CalendarReadOnly(Conflict):
+    reason = "calendar_read_only"
+
+
+class CalendarInUse(Conflict):
+    reason = "calendar_in_use"
+
+
+class ScheduleBroken(Conflict):
+    reason = "schedule_broken"
+
+
+class AlreadyExists(Conflict):
+    reason = "already_exists"
+
+
+class ScheduleAlreadyExists(AlreadyExists):
+    reason = "schedule_already_exists"
+
+
+class CalendarAlreadyExists(AlreadyExists):
+    reason = "calendar_already_exists"
+
+
+class NamespaceAlreadyExists(AlreadyExists):
+    reason = "namespace_already_exists"
+
+
+class PreconditionFailed(ClientError):
+    reason = "precondition_failed"
+
+    @property
+    def version(self) -> int | None:
+        """The version that it has now."""
+        version = self.body.get("version")
+        return version if isinstance(version, int) else None
+
+
+class ValidationFailed(ClientError):
+    reason = "validation_failed"
+
+    @property
+    def errors(self) -> dict[str, list[str]]:
+        """The path of each bad field with what is wrong with it."""
+        found = self.body.get("errors")
+        if not isinstance(found, Mapping):
+            return {}
+        return {str(path): [str(text) for text in texts] for path, texts in found.items() if isinstance(texts, list)}
+
+
+class KeyReused(ClientError):
+    reason = "idempotency_key_reused"
+
+
+class RateLimited(ClientError):
+    reason = "rate_limited"
+    retry_after: float | None = None
+
+
+class ServerError(ClientError):
+    reason = "internal_error"
+
+
+class ServerUnavailable(ClientError):
+    reason = "unavailable"
+    retry_after: float | None = None
+
+
+class UnexpectedAnswer(ClientError):
+    reason = "unexpected_answer"
+
+
+_BY_REASON: Mapping[tuple[int, str], type[ClientError]] = {
+    **{
+        (404, kind.reason): kind
+        for kind in (ScheduleNotFound, RunNotFound, CalendarNotFound, NamespaceNotFound, TokenNotFound)
+    },
+    **{(409, kind.reason): kind for kind in (LeaseLost, CalendarReadOnly, CalendarInUse, ScheduleBroken)},
+    **{
+        (409, kind.reason): kind
+        for kind in (AlreadyExists, ScheduleAlreadyExists, CalendarAlreadyExists, NamespaceAlreadyExists)
+    },
+    (422, KeyReused.reason): KeyReused,
+}
+_BY_STATUS: Mapping[int, type[ClientError]] = {
+    401: Unauthorized,
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+    412: PreconditionFailed,
+    422: ValidationFailed,
+    429: RateLimited,
+    502: ServerUnavailable,
+    503: ServerUnavailable,
+    504: ServerUnavailable,
+}
+
+
+def error_of(response: httpx.Response) -> ClientError:
+    """For any answer that is not a success; its body has been read."""
+    body, status = _problem(response), response.status_code
+    told = body.get("reason")
+    reason = told if isinstance(told, str) else None
+    kind = _kind(status, reason)
+    said = body.get("message") or body.get("detail") or body.get("error")
+    message = said if isinstance(said, str) else f"the server answered {status} {response.reason_phrase}".rstrip()
+    error = kind(message, status=status, reason=reason, body=body)
+    if isinstance(error, RateLimited | ServerUnavailable):
+        error.retry_after = retry_after(response.headers)
+    return error
+
+
+def unreachable(cause: httpx.RequestError, where: str) -> ServerUnavailable:
+    late = isinstance(cause, httpx.TimeoutException)
+    what = "did not answer in time" if late else "cannot be reached"
+    error = ServerUnavailable(
+        f"{where} {what}: {str(cause)[:_MAX_SHOWN] or type(cause).__name__}",
+        reason="timed_out" if late else "unreachable",
+    )
+    error.__cause__ = cause
+    return error
+
+
+def retry_after(headers: httpx.Headers) -> float | None:
+    """RFC 9110 section 10.2.3: seconds, or a date, which is read against the server's own clock."""
+    value = headers.get("retry-after", "").strip()
+    if value.isascii() and value.isdigit() and len(value) < 10:
+        return float(value)
+    try:
+        return max(0.0, (parsedate_to_datetime(value) - parsedate_to_datetime(headers["date"])).total_seconds())
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _kind(status: int, reason: str | None) -> type[ClientError]:
+    known = _BY_REASON.get((status, reason or "")) or _BY_STATUS.get(status)
+    if known is not None:
+        return known
+    if status < 400:
+        return UnexpectedAnswer
+    return ServerError if status >= 500 else ClientError
+
+
+def _problem(response: httpx.Response) -> Mapping[str, Any]:
+    try:
+        body = json.loads(response.content)
+    except (ValueError, RecursionError):
+        return {}
+    return body if isinstance(body, dict) else {}

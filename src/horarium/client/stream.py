@@ -1,0 +1,152 @@
+"""How a server-sent stream is read and kept alive: text in, events out, and where to go on after a break.
+
+The format is that of the HTML standard, section 9.2. Nothing is lost by a break: a new connection names the
+last event that was seen, and the server goes on after it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, TypeVar
+
+import httpx
+
+from horarium.client.call import Call
+from horarium.client.errors import ServerUnavailable, UnexpectedAnswer, error_of
+from horarium.client.exchange import Exchange, Retries, Wait
+
+T = TypeVar("T")
+
+SILENCE_SECONDS = 60.0
+"""A stream that says nothing for so long, not even a comment, is taken for dead."""
+
+_RECONNECT_SECONDS = 1.0
+_MAX_EVENT = 1_048_576
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """`id` is the newest that the stream has named, with this message or before."""
+
+    data: str
+    event: str = "message"
+    id: str = ""
+
+
+@dataclass(slots=True)
+class Parser:
+    """Chunks may be cut anywhere, also between the two characters of a line end."""
+
+    last_id: str = ""
+    retry_seconds: float = _RECONNECT_SECONDS
+    _rest: str = ""
+    _data: list[str] = field(default_factory=list)
+    _size: int = 0
+    _event: str = ""
+    _begun: bool = False
+
+    def feed(self, text: str) -> Iterator[Message]:
+        if not self._begun and text:
+            self._begun = True
+            text = text.removeprefix("\ufeff")
+        # A line feed that opens the next chunk may belong to a carriage return that closes this one: both wait.
+        whole = self._rest + text
+        held = "\r" if whole.endswith("\r") else ""
+        *lines, rest = whole.removesuffix(held).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        self._rest = rest + held
+        if len(self._rest) > _MAX_EVENT:
+            raise UnexpectedAnswer("a line of the stream is too long")
+        for line in lines:
+            message = self._line(line)
+            if message is not None:
+                yield message
+
+    def _line(self, line: str) -> Message | None:
+        if not line:
+            return self._dispatch()
+        name, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        match name:
+            case "data":
+                self._data.append(value)
+                self._size += len(value)
+                if self._size > _MAX_EVENT:
+                    raise UnexpectedAnswer("an event of the stream is too long")
+            case "event":
+                self._event = value
+            case "id" if "\0" not in value:
+                self.last_id = value
+            case "retry" if value.isascii() and value.isdigit() and len(value) < 8:
+                self.retry_seconds = int(value) / 1_000
+            case _:
+                pass  # a comment, or a field that the standard does not know
+        return None
+
+    def _dispatch(self) -> Message | None:
+        data, event = self._data, self._event or "message"
+        self._data, self._size, self._event = [], 0, ""
+        return Message("\n".join(data), event, self.last_id) if data else None
+
+
+class Listening(Generic[T]):
+    """A stream over any number of connections; ends when the server says 204, or fails too often in a row."""
+
+    def __init__(self, call: Call[T], retries: Retries, where: str) -> None:
+        self._call = call
+        self._retries = retries
+        self._where = where
+        self._parser = Parser(last_id=call.headers.get("Last-Event-ID", ""))
+        self._attempts = Exchange(call, retries, where)
+        self.ended = False
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """Of the next connection, which goes on where the last one broke."""
+        last = self._parser.last_id
+        # Whatever the broken connection left behind unfinished will come again.
+        self._parser = Parser(last, self._parser.retry_seconds)
+        headers = {"Last-Event-ID": last} if last else {}
+        return Exchange(replace(self._call, headers=headers), self._retries, self._where).request
+
+    def hear(self, text: str) -> Iterator[T]:
+        if text:  # a comment will do: it is how a server says that it is still there
+            self._attempts.failures = 0
+        for message in self._parser.feed(text):
+            yield self._call.parse(_entry(message))
+
+    def opened(self, response: httpx.Response) -> bool:
+        """Whether there is something to hear. Its body, if not, has been read."""
+        if response.status_code == 204:
+            self.ended = True
+        return response.status_code == 200
+
+    def refused(self, response: httpx.Response) -> float:
+        """Seconds to wait; raises what the answer means, unless it is worth asking again."""
+        if self.ended:
+            return 0.0
+        if response.is_success:
+            raise error_of(response)
+        waited = self._attempts.answered(response)
+        return waited.seconds if isinstance(waited, Wait) else 0.0
+
+    def broken(self, error: httpx.RequestError) -> float:
+        return max(self._attempts.failed(error).seconds, self._parser.retry_seconds)
+
+    def closed(self) -> float:
+        """The server has ended the answer, which is how it makes room; one that only ever does so is not well."""
+        self._attempts.failures += 1
+        if self._attempts.failures > self._retries.attempts:
+            raise ServerUnavailable(f"{self._where} ends every stream at once", reason="unreachable")
+        return self._parser.retry_seconds
+
+
+def _entry(message: Message) -> dict[str, Any]:
+    """The data is the entry; the event says its id, and its kind unless the data does."""
+    try:
+        data = json.loads(message.data)
+    except (ValueError, RecursionError):
+        data = {"text": message.data}
+    body = data if isinstance(data, dict) else {"data": data}
+    return {"kind": message.event, **body, **({"id": message.id} if message.id else {})}

@@ -1,0 +1,153 @@
+"""Forgets what is older than the operator wants to keep: a little at each step, then rests until the next pass.
+
+Any number of processes may run one. Each step is a few small transactions; what another process holds is
+passed over, and is there at the next pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from sqlalchemy import Connection
+
+from horarium.clock import Clock
+from horarium.instant import DAY, HOUR, Instant
+from horarium.store import idempotency, leases, retention
+from horarium.store.database import Database
+from horarium.store.retention import Found, Swept
+
+PASS_SECONDS = 600.0
+"""How long to rest after a whole pass."""
+
+# Rows looked at in one step, and schedules locked in one transaction: a ticker passes over those meanwhile.
+_LOOKS = 200
+_GROUP = 20
+# A process that has been silent for so long is not slow.
+_DEAD_AFTER = DAY
+# No limit asks about a day that is over; the last ones are kept for the runs that end late.
+_COUNTED_DAYS = 7
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionOptions:
+    """None = for ever."""
+
+    keep_history_days: int | None = None
+    keep_runs_days: int | None = None
+    idempotency_hours: int = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What one step deleted, in rows; `more`: the pass goes on."""
+
+    runs: int = 0
+    history: int = 0
+    schedules: int = 0
+    answers: int = 0
+    leases: int = 0
+    counters: int = 0
+    more: bool = False
+
+
+@dataclass(slots=True)
+class _Walk:
+    """How far a pass over one table has got; `found` waits to be deleted. `after` None = the pass is over."""
+
+    after: bytes | None = b""
+    found: list[bytes] = field(default_factory=list)
+
+    @property
+    def is_over(self) -> bool:
+        return self.after is None and not self.found
+
+    def take(self, look: Callable[[bytes], Found]) -> list[bytes]:
+        if not self.found and self.after is not None:
+            seen = look(self.after)
+            self.found, self.after = list(seen.ids), seen.after
+        return self.found[:_GROUP]
+
+    def done(self, group: list[bytes]) -> None:
+        del self.found[: len(group)]
+
+
+class Retention:
+    def __init__(self, database: Database, clock: Clock, options: RetentionOptions | None = None) -> None:
+        self._database = database
+        self._clock = clock
+        self._options = options or RetentionOptions()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._runs, self._history, self._schedules = _Walk(), _Walk(), _Walk()
+
+    def step(self) -> Forgotten:
+        """One group of runs, of streams and of schedules; with the last step of a pass the next one begins anew."""
+        now = self._clock.now()
+        keep_history, keep_runs = self._options.keep_history_days, self._options.keep_runs_days
+        runs = 0 if keep_runs is None else self._forget_runs(now - keep_runs * DAY)
+        events = schedules = 0
+        if keep_history is not None:
+            events = self._forget_history(now - keep_history * DAY, now)
+            schedules = self._forget_schedules(now - keep_history * DAY)
+        answers, dead, counters = self._database.write(lambda connection: self._forget_small(connection, now))
+        walks = [self._runs] if keep_runs is not None else []
+        walks += [self._history, self._schedules] if keep_history is not None else []
+        more = not all(walk.is_over for walk in walks) or max(answers, counters) == retention.LIMIT
+        if not more:
+            self._begin()
+        return Forgotten(runs, events, schedules, answers, dead, counters, more)
+
+    def _forget_runs(self, before: Instant) -> int:
+        def look(after: bytes) -> Found:
+            return self._database.read(
+                lambda connection: retention.old_runs(connection, finished_before=before, after=after, looks=_LOOKS)
+            )
+
+        return self._sweep(self._runs, look, retention.delete_runs)
+
+    def _forget_history(self, before: Instant, now: Instant) -> int:
+        def look(after: bytes) -> Found:
+            return self._database.read(
+                lambda connection: retention.schedules_with_old_history(
+                    connection, recorded_before=before, after=after, looks=_LOOKS
+                )
+            )
+
+        def trim(connection: Connection, uids: list[bytes]) -> Swept:
+            return retention.trim_history(connection, uids, recorded_before=before, now=now)
+
+        return self._sweep(self._history, look, trim)
+
+    def _forget_schedules(self, before: Instant) -> int:
+        def look(after: bytes) -> Found:
+            return self._database.read(
+                lambda connection: retention.deleted_schedules(
+                    connection, deleted_before=before, after=after, looks=_LOOKS
+                )
+            )
+
+        def purge(connection: Connection, uids: list[bytes]) -> Swept:
+            return Swept(retention.purge_schedules(connection, uids, deleted_before=before), whole=True)
+
+        return self._sweep(self._schedules, look, purge)
+
+    def _sweep(
+        self, walk: _Walk, look: Callable[[bytes], Found], sweep: Callable[[Connection, list[bytes]], Swept]
+    ) -> int:
+        group = walk.take(look)
+        if not group:
+            return 0
+        swept = self._database.write(lambda connection: sweep(connection, group))
+        if swept.whole:
+            walk.done(group)
+        return swept.rows
+
+    def _forget_small(self, connection: Connection, now: Instant) -> tuple[int, int, int]:
+        created_before = now - self._options.idempotency_hours * HOUR
+        return (
+            idempotency.purge(connection, created_before=created_before, limit=retention.LIMIT),
+            leases.purge(connection, beat_before=now - _DEAD_AFTER),
+            retention.purge_counters(connection, day_before=now // DAY - _COUNTED_DAYS),
+        )

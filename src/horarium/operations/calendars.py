@@ -1,0 +1,167 @@
+"""How calendars are kept: one's own may be made, changed, cloned and deleted; the built-in ones only read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import date
+
+from sqlalchemy import Connection
+
+from horarium.errors import InvalidCalendar
+from horarium.instant import Instant, to_datetime
+from horarium.operations.caller import Caller, Permission
+from horarium.operations.desk import Desk
+from horarium.operations.drafts import require_namespace
+from horarium.operations.errors import (
+    CalendarAlreadyExists,
+    CalendarInUse,
+    CalendarNotFound,
+    CalendarReadOnly,
+    PreconditionFailed,
+)
+from horarium.schedule.calendar import (
+    BUILT_IN,
+    Calendar,
+    clone,
+    coverage_warning,
+    parse_calendar,
+    shared_calendar,
+    to_document,
+)
+from horarium.store import calendars, references
+from horarium.store.calendars import CalendarRow
+from horarium.store.errors import Conflict
+
+_ALL = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """`version` is None for a built-in calendar. `warning` says that its data ends soon."""
+
+    calendar: Calendar
+    version: int | None = None
+    updated_at: Instant | None = None
+    warning: str | None = None
+
+
+def list_calendars(desk: Desk, caller: Caller) -> list[Kept]:
+    """One's own by name, then the built-in ones; rule calendars such as `holidays:US` are too many to list."""
+    caller.require(Permission.READ)
+    today = _today(desk)
+
+    def look(connection: Connection) -> list[Kept]:
+        require_namespace(connection, caller.namespace)
+        rows = calendars.list_page(connection, caller.namespace, limit=_ALL)
+        return [_kept(row, today) for row in rows] + [_shared(calendar, today) for calendar in BUILT_IN.values()]
+
+    return desk.database.read(look)
+
+
+def get(desk: Desk, caller: Caller, name: str) -> Kept:
+    caller.require(Permission.READ)
+    return desk.database.read(lambda connection: _get(connection, caller, name, _today(desk)))
+
+
+def create(desk: Desk, caller: Caller, document: Mapping[str, object]) -> Kept:
+    caller.require(Permission.WRITE)
+    return _insert(desk, caller, parse_calendar(document))
+
+
+def update(
+    desk: Desk, caller: Caller, name: str, document: Mapping[str, object], *, if_version: int | None = None
+) -> Kept:
+    """What the document does not say stays; the name cannot change."""
+    caller.require(Permission.WRITE)
+
+    def work(connection: Connection) -> Kept:
+        row = _own(connection, caller, name)
+        if if_version is not None and row.version != if_version:
+            raise PreconditionFailed(if_version, row.version)
+        if document.get("name", name) != name:
+            raise InvalidCalendar("name: cannot be changed; clone it under the new name")
+        calendar = parse_calendar({**row.document, **document})
+        now = desk.clock.now()
+        version = calendars.update(
+            connection, caller.namespace, name, to_document(calendar), expected_version=row.version, now=now
+        )
+        return Kept(calendar, version, now, coverage_warning(calendar, _today(desk)))
+
+    return _written_once(desk, work)
+
+
+def delete(desk: Desk, caller: Caller, name: str) -> None:
+    """Refused while a schedule names it: without its calendar a schedule would not run at all."""
+    caller.require(Permission.WRITE)
+
+    def work(connection: Connection) -> None:
+        _own(connection, caller, name)
+        users = references.schedules_with_calendar(connection, caller.namespace, [name])
+        if users:
+            raise CalendarInUse(name, tuple(schedule_id for schedule_id, _ in users))
+        calendars.delete(connection, caller.namespace, name)
+
+    desk.database.write(work)
+
+
+def clone_calendar(desk: Desk, caller: Caller, name: str, new_name: str) -> Kept:
+    """Of a built-in or rule calendar too: that is how one begins to change it."""
+    caller.require(Permission.WRITE)
+    return _insert(desk, caller, clone(get(desk, caller, name).calendar, new_name))
+
+
+def _insert(desk: Desk, caller: Caller, calendar: Calendar) -> Kept:
+    now = desk.clock.now()
+
+    def work(connection: Connection) -> None:
+        require_namespace(connection, caller.namespace)
+        calendars.insert(connection, caller.namespace, calendar.name, to_document(calendar), now=now)
+
+    try:
+        desk.database.write(work)
+    except Conflict:
+        raise CalendarAlreadyExists(calendar.name) from None
+    return Kept(calendar, 1, now, coverage_warning(calendar, _today(desk)))
+
+
+def _written_once(desk: Desk, work: Callable[[Connection], Kept]) -> Kept:
+    """Two edits at once: the second begins again and sees the first."""
+    try:
+        return desk.database.write(work)
+    except Conflict:
+        return desk.database.write(work)
+
+
+def _get(connection: Connection, caller: Caller, name: str, today: date) -> Kept:
+    row = calendars.find(connection, caller.namespace, name)
+    if row is not None:
+        return _kept(row, today)
+    try:
+        found = shared_calendar(name)
+    except InvalidCalendar:
+        found = None
+    if found is None:
+        raise CalendarNotFound(name[:128])
+    return _shared(found, today)
+
+
+def _own(connection: Connection, caller: Caller, name: str) -> CalendarRow:
+    row = calendars.find(connection, caller.namespace, name)
+    if row is None:
+        _get(connection, caller, name, date.min)  # raises CalendarNotFound
+        raise CalendarReadOnly(f"the calendar {name!r} is built in; clone it to change it")
+    return row
+
+
+def _kept(row: CalendarRow, today: date) -> Kept:
+    calendar = parse_calendar(row.document)
+    return Kept(calendar, row.version, row.updated_at, coverage_warning(calendar, today))
+
+
+def _shared(calendar: Calendar, today: date) -> Kept:
+    return Kept(replace(calendar, read_only=True), warning=coverage_warning(calendar, today))
+
+
+def _today(desk: Desk) -> date:
+    return to_datetime(desk.clock.now()).date()

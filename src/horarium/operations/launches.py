@@ -1,0 +1,121 @@
+"""How a single run is started that no schedule asked for: once for each idempotency key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import Connection
+
+from horarium.errors import InvalidDefinition
+from horarium.ids import new_id
+from horarium.instant import DAY, Instant, to_rfc3339
+from horarium.operations.caller import Caller, Permission
+from horarium.operations.desk import Desk
+from horarium.operations.drafts import Draft, check_draft, signed
+from horarium.operations.errors import KeyReused
+from horarium.operations.triggers import check_key
+from horarium.schedule.definition import SpecText
+from horarium.schedule.document import parse_definition
+from horarium.schedule.run import Origin, RunState
+from horarium.store import approvals, open_runs, runs_read
+from horarium.store.channels import READY
+from horarium.store.errors import Conflict
+from horarium.store.record import MILLIONTHS
+from horarium.store.runs_read import RunRow
+
+
+class StartOutcome(StrEnum):
+    STARTED = "started"
+    ALREADY_STARTED = "already_started"
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    run_id: bytes
+    outcome: StartOutcome
+    state: RunState
+
+
+def start_run(desk: Desk, caller: Caller, action: object, *, key: str, scheduled_for: Instant | None = None) -> Started:
+    """`action` is that of a schedule. The same key again names the same run; for other work it is refused."""
+    caller.require(Permission.OPERATE)
+    check_key(key)
+    now = desk.clock.now()
+    document = {"schedule_id": "start", "spec": {"at": [to_rfc3339((now // DAY + 2) * DAY)]}, "action": action}
+    parsed = parse_definition(document, now=now, namespace=caller.namespace, defaults=desk.defaults())
+    nominal = now if scheduled_for is None else scheduled_for
+    # The moment it is for may be past, which a schedule could not say.
+    definition = replace(signed(parsed.definition, caller), spec=SpecText(at=(to_rfc3339(nominal),)))
+
+    def work(connection: Connection) -> Started:
+        earlier = runs_read.find_by_callers_key(connection, caller.namespace, key)
+        if earlier is not None:
+            return _again(earlier, definition.action.workflow)
+        draft = check_draft(connection, caller, definition)
+        return _start(desk, connection, draft, key, nominal)
+
+    try:
+        return desk.database.write(work)
+    except Conflict as taken:
+        if taken.constraint != "runs_by_callers_key":
+            raise
+        return desk.database.write(work)  # somebody was faster; now it is there
+
+
+def _again(run: RunRow, workflow: str | None) -> Started:
+    if run.workflow != workflow or run.origin is not Origin.API:
+        raise KeyReused("this key has started a run of something else")
+    return Started(run.run_id, StartOutcome.ALREADY_STARTED, run.state)
+
+
+def _start(desk: Desk, connection: Connection, draft: Draft, key: str, nominal: Instant) -> Started:
+    """The run is its own schedule, so to speak: it names a revision under its own id."""
+    run_id, now, planning = new_id(), desk.clock.now(), draft.planning
+    state = RunState.AWAITING_APPROVAL if planning.needs_approval else RunState.READY
+    values: dict[str, Any] = {
+        "run_id": run_id,
+        "namespace": draft.definition.namespace,
+        "schedule_uid": run_id,
+        "revision": 1,
+        "workflow": planning.workflow,
+        "kind": planning.kind.value,
+        "origin": Origin.API.value,
+        "state": state.value,
+        "nominal": nominal,
+        "due": nominal,
+        "ready_at": now,
+        "timeout_seconds": planning.timeout_seconds,
+        "priority": planning.priority,
+        "queue": planning.queue,
+        "delivery": planning.delivery.value,
+        "needs_approval": planning.needs_approval,
+        "assignee": planning.assignee,
+        "reserved": int(planning.reserve * MILLIONTHS),
+        "external_key": key,
+        "created_at": now,
+    }
+    open_runs.insert_unscheduled(connection, values, draft.revision(1))
+    if planning.needs_approval:
+        approvals.request(connection, [run_id], now)
+    desk.database.notify(connection, READY)
+    return Started(run_id, StartOutcome.STARTED, state)
+
+
+def action_of_start(document: object) -> tuple[dict[str, Any], str, object]:
+    """Reads `{workflow_id, version, user_id, scheduled_for, idempotency_key, inputs}` of the run launcher."""
+    if not isinstance(document, dict):
+        raise InvalidDefinition({"document": ["must be an object"]})
+    known = {"workflow_id", "version", "user_id", "scheduled_for", "idempotency_key", "inputs", "input"}
+    problems = {str(name)[:64]: ["unknown field"] for name in document.keys() - known}
+    problems |= {name: ["is required"] for name in ("workflow_id", "idempotency_key") if not document.get(name)}
+    if not isinstance(document.get("idempotency_key", ""), str):
+        problems["idempotency_key"] = ["must be text"]
+    if problems:
+        raise InvalidDefinition(problems)
+    action = {"workflow_id": document["workflow_id"]}
+    for name in ("version", "inputs", "input"):
+        if document.get(name) is not None:
+            action["input" if name == "inputs" else name] = document[name]
+    return action, document["idempotency_key"], document.get("scheduled_for")

@@ -1,0 +1,122 @@
+"""What the coming occurrences would bring, and why one did, did not, will or will not fire; nothing is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlalchemy import Connection
+
+from horarium.decision import explain as explaining
+from horarium.decision import preview as previewing
+from horarium.decision.explain import Explanation, Recorded
+from horarium.decision.preview import MAX_ROWS, Row
+from horarium.errors import InvalidDefinition
+from horarium.ids import id_text
+from horarium.instant import Instant
+from horarium.operations.caller import Caller, Permission
+from horarium.operations.desk import Desk, Opened
+from horarium.operations.entering import look
+from horarium.operations.history import find_any
+from horarium.operations.listings import NextFire
+from horarium.policy.rotation import inputs_for
+from horarium.schedule.document import from_canonical, parse_definition
+from horarium.schedule.run import Origin
+from horarium.store import history, open_runs, schedules
+
+_SHOWN_RUNS = 20
+_MAX_DRAFT_FIRES = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Previewed:
+    """`inputs` are those that a dispatch would use."""
+
+    row: Row
+    inputs: Any
+
+
+@dataclass(frozen=True, slots=True)
+class DraftFires:
+    """What a document that is not written yet would mean; `warnings` are for its author."""
+
+    fires: tuple[NextFire, ...]
+    warnings: tuple[str, ...]
+
+
+def preview(
+    desk: Desk, caller: Caller, schedule_id: str, *, rows: int = 10, after: Instant | None = None
+) -> list[Previewed]:
+    """At most 31 days or 200 rows ahead. Without `after`, from where the clock has got to."""
+    caller.require(Permission.READ)
+    if not 1 <= rows <= MAX_ROWS:
+        raise InvalidDefinition({"n": [f"must be between 1 and {MAX_ROWS}"]})
+
+    def work(connection: Connection) -> list[Previewed]:
+        opened = _look_at(desk, connection, caller, schedule_id)
+        facts, shared = look(connection, opened, Origin.SCHEDULED, lock=False)
+        row, revision = opened.row, schedules.find_revision(connection, opened.row.schedule_uid, opened.row.revision)
+        assert revision is not None  # a schedule has the revision that it names
+        definition = from_canonical(revision.document)
+        found = previewing.preview(
+            opened.sound,
+            row.schedule_uid,
+            row.position(),
+            facts,
+            after=opened.now if after is None else after,
+            now=opened.now,
+            rows=rows,
+            shared=shared,
+        )
+        inputs, rotation = definition.action.input, definition.inputs_rotation
+        return [Previewed(each, inputs_for(inputs, rotation, each.rotation_index or 0)) for each in found]
+
+    return desk.database.read(work)
+
+
+def explain(desk: Desk, caller: Caller, schedule_id: str, at: Instant) -> Explanation:
+    """Also of a deleted schedule; what history recorded wins over what we would decide today."""
+    caller.require(Permission.READ)
+
+    def work(connection: Connection) -> Explanation:
+        opened = _look_at(desk, connection, caller, schedule_id)
+        row = opened.row
+        facts, shared = look(connection, opened, Origin.SCHEDULED, lock=False)
+        running = open_runs.open_run_ids(connection, row.schedule_uid, _SHOWN_RUNS)
+        event = history.decision_about(connection, row.schedule_uid, at)
+        return explaining.explain(
+            opened.sound,
+            row.schedule_uid,
+            row.position(),
+            replace(facts, active_run_ids=tuple(id_text(run_id) for run_id in running)),
+            at=at,
+            now=opened.now,
+            recorded=None if event is None else Recorded(event.event_type.value, event.payload),
+            shared=shared,
+        )
+
+    return desk.database.read(work)
+
+
+def draft_fires(desk: Desk, caller: Caller, document: object, *, count: int = 5) -> DraftFires:
+    """For a form that is being filled in: the next fire times, or everything that is wrong."""
+    caller.require(Permission.READ)
+    if not 1 <= count <= _MAX_DRAFT_FIRES:
+        raise InvalidDefinition({"n": [f"must be between 1 and {_MAX_DRAFT_FIRES}"]})
+    now = desk.clock.now()
+    parsed = parse_definition(
+        document, now=now, generated_id="draft", namespace=caller.namespace, defaults=desk.defaults()
+    )
+    spec = parsed.definition.spec.compile(parsed.definition.schedule_id)
+    fires: list[NextFire] = []
+    for nominal in spec.occurrences(now):
+        fires.append(NextFire(nominal, nominal))  # jitter hangs on an identity that it does not have yet
+        if len(fires) == count:
+            break
+    return DraftFires(tuple(fires), parsed.warnings)
+
+
+def _look_at(desk: Desk, connection: Connection, caller: Caller, schedule_id: str) -> Opened:
+    row = find_any(connection, caller, schedule_id)
+    planning = desk.known.load(connection, [row.planning])[row.planning]
+    return Opened(row, planning, desk.clock.now())

@@ -1,0 +1,70 @@
+"""How tokens are given out, listed and taken back; a token is shown once and never again."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection
+
+from horarium.errors import InvalidDefinition
+from horarium.ids import parse_id
+from horarium.instant import Instant
+from horarium.operations.caller import Caller, Permission, Role
+from horarium.operations.desk import Desk
+from horarium.operations.drafts import require_namespace
+from horarium.operations.errors import TokenNotFound
+from horarium.policy.names import PolicyError, parse_name, text
+from horarium.store import tokens
+from horarium.store.tokens import IssuedToken, TokenRow
+
+
+def issue(
+    desk: Desk,
+    caller: Caller,
+    *,
+    name: object,
+    role: object,
+    subject: object = None,
+    expires_at: Instant | None = None,
+) -> IssuedToken:
+    """For the caller's namespace. `subject` is who the bearer is to owners and histories; without it, `name`."""
+    caller.require(Permission.ADMINISTER)
+    now = desk.clock.now()
+    try:
+        chosen = parse_name(Role, {}, role, "role")
+        named = text("name", name)
+        who = None if subject is None else text("subject", subject)
+    except PolicyError as wrong:
+        raise InvalidDefinition({wrong.field: [wrong.text]}) from None
+    if expires_at is not None and expires_at <= now:
+        raise InvalidDefinition({"expires_at": ["is not in the future"]})
+
+    def work(connection: Connection) -> IssuedToken:
+        require_namespace(connection, caller.namespace)
+        return tokens.issue(
+            connection,
+            namespace=caller.namespace,
+            name=named,
+            role=chosen.value,
+            now=now,
+            subject=who,
+            expires_at=expires_at,
+        )
+
+    return desk.database.write(work)
+
+
+def list_tokens(desk: Desk, caller: Caller) -> list[TokenRow]:
+    caller.require(Permission.ADMINISTER)
+    return desk.database.read(lambda connection: tokens.all_tokens(connection, caller.namespace))
+
+
+def revoke(desk: Desk, caller: Caller, token_id: str) -> bool:
+    """Whether it was live until now; taking it back twice is harmless."""
+    caller.require(Permission.ADMINISTER)
+    identity = parse_id(token_id, "token_id")
+
+    def work(connection: Connection) -> bool:
+        if tokens.find(connection, caller.namespace, identity) is None:
+            raise TokenNotFound(token_id)
+        return tokens.revoke(connection, caller.namespace, identity, now=desk.clock.now())
+
+    return desk.database.write(work)

@@ -1,0 +1,258 @@
+"""How the past is forgotten: old runs and old decisions, a few rows a transaction, with a checkpoint for audits.
+
+A run goes when it ended long ago, with its steps, events and approvals. Of a schedule's history the
+decisions go, in the order in which they were made; what was done to the schedule itself (created, updated,
+paused, resumed, broken, deleted) stays as long as the schedule, since an audit reads from it which spec
+was in force. A schedule that was deleted long ago goes whole, once nothing of it is left to forget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+from sqlalchemy.dialects import postgresql, sqlite
+
+from horarium.ids import id_at
+from horarium.instant import Instant
+from horarium.schedule.event import EventType
+from horarium.schedule.position import Status
+from horarium.schedule.run import FINAL, Origin
+from horarium.store.facts import schedule_owner
+from horarium.store.tables import (
+    approvals,
+    checkpoints,
+    counters,
+    history,
+    positions,
+    run_events,
+    runs,
+    schedule_attributes,
+    schedule_revisions,
+    schedules,
+)
+
+LIMIT = 500
+"""Rows that one transaction deletes, at most."""
+
+LIFECYCLE = frozenset(
+    {
+        EventType.CREATED,
+        EventType.UPDATED,
+        EventType.PAUSED,
+        EventType.RESUMED,
+        EventType.BROKEN,
+        EventType.DELETED,
+    }
+)
+_FORGOTTEN = sorted(kind.value for kind in frozenset(EventType) - LIFECYCLE)
+# Each of these leaves nothing undecided behind it.
+_SETTLING = [EventType.CREATED.value, EventType.PAUSED.value, EventType.RESUMED.value, EventType.DELETED.value]
+_FINAL = sorted(state.value for state in FINAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a look at a few rows found; `after` is where the next look begins, None = this was the last."""
+
+    ids: tuple[bytes, ...]
+    after: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """`whole`: nothing that was asked for is left, but for what somebody else holds at this moment."""
+
+    rows: int
+    whole: bool
+
+
+# ── runs ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def old_runs(connection: Connection, *, finished_before: Instant, after: bytes, looks: int) -> Found:
+    """Of the next `looks` root runs in the order of their birth, those that may go.
+
+    The newest finished run of a schedule or of a workflow stays, however old: conditions ask for its
+    result. So does a run whose occurrence lies after the position, because its row is the lock that
+    keeps that occurrence from being decided twice.
+    """
+    gone = sa.or_(positions.c.schedule_uid.is_(None), positions.c.status == Status.DELETED.value)
+    decided = sa.or_(runs.c.origin == Origin.MANUAL.value, runs.c.nominal <= positions.c.decided_until)
+    of_schedule, of_workflow = runs.alias("of_schedule"), runs.alias("of_workflow")
+    same_schedule = of_schedule.c.schedule_uid == runs.c.schedule_uid
+    same_workflow = sa.and_(
+        of_workflow.c.namespace == runs.c.namespace,
+        of_workflow.c.workflow.is_not(None),
+        of_workflow.c.workflow == runs.c.workflow,
+    )
+    overtaken = sa.and_(
+        sa.or_(runs.c.schedule_uid.is_(None), sa.and_(decided, _newer(of_schedule, same_schedule))),
+        sa.or_(runs.c.workflow.is_(None), _newer(of_workflow, same_workflow)),
+    )
+    outlived = sa.and_(runs.c.schedule_uid.is_not(None), gone)
+    may_go = sa.and_(runs.c.state.in_(_FINAL), runs.c.finished_at < finished_before, sa.or_(outlived, overtaken))
+    rows = connection.execute(
+        sa.select(runs.c.run_id, sa.func.coalesce(may_go, sa.false()).label("may_go"))
+        .outerjoin_from(runs, positions, positions.c.schedule_uid == runs.c.schedule_uid)
+        # Ids are in order of birth, and nothing ends before it is born.
+        .where(runs.c.run_id > after, runs.c.run_id < id_at(finished_before), runs.c.parent_run_id.is_(None))
+        .order_by(runs.c.run_id)
+        .limit(looks)
+    ).all()
+    ids = tuple(row.run_id for row in rows if row.may_go)
+    return Found(ids, rows[-1].run_id if len(rows) == looks else None)
+
+
+def _newer(other: sa.Alias, same: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
+    """Whether a finished root run of the same kind was born later."""
+    return sa.exists().where(
+        same, other.c.run_id > runs.c.run_id, other.c.parent_run_id.is_(None), other.c.state.in_(_FINAL)
+    )
+
+
+def delete_runs(connection: Connection, run_ids: Collection[bytes], *, limit: int = LIMIT) -> Swept:
+    """A root goes last, so that what belongs to it is never left without one."""
+    # A late report holds the run's lock while it adds its event.
+    locked = sa.select(runs.c.run_id).where(runs.c.run_id.in_(list(run_ids))).order_by(runs.c.run_id)
+    roots = list(connection.execute(locked.with_for_update(skip_locked=True)).scalars())
+    is_step = sa.and_(runs.c.root_run_id.in_(roots), runs.c.run_id.not_in(roots))
+    steps = list(connection.execute(sa.select(runs.c.run_id).where(is_step).limit(limit)).scalars())
+    members = [*steps, *roots]
+    deleted = _delete_some(connection, run_events, run_events.c.run_id.in_(members), limit)
+    deleted += _delete_some(connection, approvals, approvals.c.run_id.in_(members), limit - deleted)
+    # Of the members only those may go whose own rows are all gone.
+    for table, ids in ((runs, steps), (runs, roots)):
+        if deleted < limit:
+            deleted += _delete_some(connection, table, table.c.run_id.in_(ids), limit - deleted)
+    return Swept(deleted, whole=deleted < limit)
+
+
+def _delete_some(connection: Connection, table: sa.Table, match: sa.ColumnElement[bool], limit: int) -> int:
+    if limit <= 0:
+        return 0
+    key = list(table.primary_key.columns)
+    some = sa.select(*key).where(match).limit(limit)
+    which = key[0].in_(some) if len(key) == 1 else sa.tuple_(*key).in_(some)
+    return connection.execute(sa.delete(table).where(which)).rowcount
+
+
+# ── history ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def schedules_with_old_history(connection: Connection, *, recorded_before: Instant, after: bytes, looks: int) -> Found:
+    """Of the next `looks` schedules, those whose oldest decision is older."""
+    oldest = (
+        sa.select(history.c.recorded_at)
+        .where(history.c.schedule_uid == positions.c.schedule_uid, history.c.event_type.in_(_FORGOTTEN))
+        .order_by(history.c.sequence)
+        .limit(1)
+        .scalar_subquery()
+    )
+    uid = positions.c.schedule_uid
+    statement = sa.select(uid, oldest.label("oldest")).where(uid > after).order_by(uid).limit(looks)
+    rows = connection.execute(statement).all()
+    ids = tuple(row.schedule_uid for row in rows if row.oldest is not None and row.oldest < recorded_before)
+    return Found(ids, rows[-1].schedule_uid if len(rows) == looks else None)
+
+
+def trim_history(
+    connection: Connection, uids: Sequence[bytes], *, recorded_before: Instant, now: Instant, limit: int = LIMIT
+) -> Swept:
+    """Deletes the oldest decisions of each schedule, and says so in its checkpoint."""
+    deleted = 0
+    for uid in sorted(uids):
+        if deleted >= limit:
+            return Swept(deleted, whole=False)
+        deleted += _trim(connection, uid, recorded_before, now, limit - deleted)
+    return Swept(deleted, whole=deleted < limit)
+
+
+def _trim(connection: Connection, uid: bytes, recorded_before: Instant, now: Instant, limit: int) -> int:
+    lock = sa.select(positions.c.decided_until).where(positions.c.schedule_uid == uid)
+    decided_until = connection.execute(lock.with_for_update(skip_locked=True)).scalar_one_or_none()
+    if decided_until is None:
+        return 0  # a ticker holds it, or it is gone; another pass will come by
+    mine = sa.and_(history.c.schedule_uid == uid, history.c.event_type.in_(_FORGOTTEN))
+    oldest = connection.execute(
+        sa.select(history.c.sequence, history.c.recorded_at, history.c.nominal_last)
+        .where(mine)
+        .order_by(history.c.sequence)
+        .limit(limit)
+    ).all()
+
+    def may_go(row: Any) -> bool:
+        return bool(row.recorded_at < recorded_before) and (row.nominal_last or 0) <= decided_until
+
+    # From the front and without a hole: an audit must be able to begin right after what is gone.
+    forgotten = list(takewhile(may_go, oldest))
+    if not forgotten:
+        return 0
+    last = forgotten[-1].sequence
+    connection.execute(sa.delete(history).where(mine, history.c.sequence <= last))
+    nominals = [row.nominal_last for row in forgotten if row.nominal_last is not None]
+    settled = connection.execute(
+        sa.select(sa.func.max(history.c.recorded_at)).where(
+            history.c.schedule_uid == uid, history.c.sequence <= last, history.c.event_type.in_(_SETTLING)
+        )
+    ).scalar_one()
+    complete_until = min(decided_until, max([*nominals, settled or 0]))
+    set_checkpoint(connection, uid, sequence=last + 1, decided_until=complete_until, now=now)
+    return len(forgotten)
+
+
+def set_checkpoint(connection: Connection, uid: bytes, *, sequence: int, decided_until: Instant, now: Instant) -> None:
+    """An audit begins here: older history is gone, or cannot be recomputed. It never moves back."""
+    insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
+    row = insert(checkpoints).values(schedule_uid=uid, sequence=sequence, decided_until=decided_until, made_at=now)
+    further = {
+        name: sa.case((row.excluded[name] > checkpoints.c[name], row.excluded[name]), else_=checkpoints.c[name])
+        for name in ("sequence", "decided_until", "made_at")
+    }
+    connection.execute(row.on_conflict_do_update(index_elements=["schedule_uid"], set_=further))
+
+
+# ── whole schedules, and what nobody asks about any more ─────────────────────────────────────────────
+
+
+def deleted_schedules(connection: Connection, *, deleted_before: Instant, after: bytes, looks: int) -> Found:
+    """Of the next `looks` schedules, those that were deleted before, and of which no run or decision is left."""
+    uid = schedules.c.schedule_uid
+    may_go = sa.func.coalesce(_may_be_purged(deleted_before), sa.false()).label("may_go")
+    rows = connection.execute(sa.select(uid, may_go).where(uid > after).order_by(uid).limit(looks)).all()
+    ids = tuple(row.schedule_uid for row in rows if row.may_go)
+    return Found(ids, rows[-1].schedule_uid if len(rows) == looks else None)
+
+
+def purge_schedules(connection: Connection, uids: Sequence[bytes], *, deleted_before: Instant) -> int:
+    """How many are gone. A schedule goes whole or not at all: no reader may see half of one."""
+    uid = positions.c.schedule_uid
+    locked = sa.select(uid).where(uid.in_(list(uids))).order_by(uid).with_for_update(skip_locked=True)
+    ours = list(connection.execute(locked).scalars())
+    still = sa.select(schedules.c.schedule_uid).where(
+        schedules.c.schedule_uid.in_(ours), _may_be_purged(deleted_before)
+    )
+    gone = list(connection.execute(still).scalars())
+    for table in (history, checkpoints, schedule_attributes, schedule_revisions, positions, schedules):
+        connection.execute(sa.delete(table).where(table.c.schedule_uid.in_(gone)))
+    owners = [schedule_owner(each) for each in gone]
+    connection.execute(sa.delete(counters).where(counters.c.owner.in_(owners), counters.c.kind.in_(_DAILY)))
+    return len(gone)
+
+
+def _may_be_purged(deleted_before: Instant) -> sa.ColumnElement[bool]:
+    uid = schedules.c.schedule_uid
+    decision = sa.exists().where(history.c.schedule_uid == uid, history.c.event_type.in_(_FORGOTTEN))
+    return sa.and_(schedules.c.deleted_at < deleted_before, ~sa.exists().where(runs.c.schedule_uid == uid), ~decision)
+
+
+_DAILY = ("runs", "spent")
+
+
+def purge_counters(connection: Connection, *, day_before: int, limit: int = LIMIT) -> int:
+    """Daily counters of days that no limit asks about any more."""
+    return _delete_some(connection, counters, sa.and_(counters.c.kind.in_(_DAILY), counters.c.day < day_before), limit)

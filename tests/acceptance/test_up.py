@@ -1,0 +1,138 @@
+"""The whole service as a real process: started, asked over HTTP, stopped, started again."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+_START_SECONDS = 20
+_FIRST_FIRE_SECONDS = 10
+_STOP_SECONDS = 10
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "horarium", *arguments]
+
+
+def environment() -> dict[str, str]:
+    """Without the settings of whoever runs the tests."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("HORARIUM_")}
+
+
+def run(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(*arguments), cwd=directory, env=environment(), capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+class Up:
+    def __init__(self, process: subprocess.Popen[str], directory: Path) -> None:
+        assert process.stdout is not None
+        self.process = process
+        self.line = process.stdout.readline()
+        found = re.search(r"http://\S+", self.line)
+        assert found is not None, f"no address in {self.line!r}"
+        token = (directory / ".horarium" / "admin.token").read_text().strip()
+        self.http = httpx.Client(base_url=found[0], headers={"Authorization": f"Bearer {token}"}, trust_env=False)
+
+    def runs(self, **query: Any) -> list[dict[str, Any]]:
+        answer = self.http.get("/api/runs", params={"page_size": 200, **query})
+        assert answer.status_code == 200, answer.text
+        return answer.json()["runs"]
+
+    def wait_for(self, what: str, condition: Any, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if condition():
+                return
+            time.sleep(0.1)
+        raise AssertionError(f"no {what} within {seconds} seconds")
+
+    def stop(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(_STOP_SECONDS)
+
+
+@contextmanager
+def up(directory: Path, *arguments: str) -> Iterator[Up]:
+    with (directory / "log.txt").open("a") as log:
+        process = subprocess.Popen(
+            command("up", "--port", "0", *arguments),
+            cwd=directory, env=environment(), stdout=subprocess.PIPE, stderr=log, text=True,
+        )  # fmt: skip
+        try:
+            running = Up(process, directory)
+            with running.http:
+                yield running
+        finally:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+            if process.stdout is not None:
+                process.stdout.close()
+
+
+def test_the_demo_fires_within_ten_seconds_stops_in_order_and_goes_on_afterwards(tmp_path: Path) -> None:
+    begun = time.monotonic()
+    with up(tmp_path, "--demo") as first:
+        first.wait_for("finished run", lambda: first.runs(state="succeeded"), _FIRST_FIRE_SECONDS)
+        assert time.monotonic() - begun < _START_SECONDS
+        first.wait_for("readiness", lambda: first.http.get("/readyz").status_code == 200, 15)
+        described = first.http.get("/api/schedules/demo-catchup").json()
+        assert described["fires_count"] >= 1
+        covering = [run for run in first.runs() if run["covers"] and run["schedule_id"] == "demo-catchup"]
+        assert covering[0]["covers"]["count"] >= 8
+        assert first.stop() == 0
+    token = tmp_path / ".horarium" / "admin.token"
+    assert stat.S_IMODE(token.stat().st_mode) == 0o600
+    assert stat.S_IMODE(token.parent.stat().st_mode) == 0o700
+
+    secret = token.read_text()
+    with up(tmp_path, "--demo") as second:
+        assert token.read_text() == secret
+        history = second.http.get("/api/schedules/demo-every-five-seconds/history").json()["events"]
+        assert [event["sequence"] for event in history] == list(range(1, len(history) + 1))
+        assert history[0]["event_type"] == "ScheduleCreated"
+        assert "ScheduleUpdated" not in {event["event_type"] for event in history}
+        assert second.stop() == 0
+
+    log = (tmp_path / "log.txt").read_text()
+    assert re.search(r"fired  demo-every-five-seconds  nominal \d\d:\d\d:\d\dZ", log)
+    assert "Traceback" not in log
+    verified = run(tmp_path, "verify")
+    assert (verified.returncode, verified.stdout) == (0, ""), verified.stdout + verified.stderr
+
+
+def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
+    (tmp_path / "jobs.py").write_text(
+        "import time\nfrom horarium import Horarium\napp = Horarium()\n"
+        "@app.schedule('@every PT1S')\ndef long() -> None:\n    time.sleep(30)\n"
+    )
+    with up(tmp_path, "--app", "jobs:app") as service:
+        service.wait_for("running run", lambda: service.runs(state="running"), _FIRST_FIRE_SECONDS)
+        service.process.send_signal(signal.SIGTERM)
+        time.sleep(0.5)
+        assert service.process.poll() is None
+        service.process.send_signal(signal.SIGTERM)
+        assert service.process.wait(5) == 1
+
+
+def test_a_port_that_is_taken_is_one_clear_line(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        done = run(tmp_path, "up", "--port", port)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert f"cannot listen on 127.0.0.1 port {port}" in done.stderr
+    assert not (tmp_path / ".horarium").exists()

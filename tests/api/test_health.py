@@ -1,0 +1,49 @@
+"""Probes, metrics and what clients ask first."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from horarium.testing import TestService, service
+
+
+def test_a_service_whose_ticker_has_not_ticked_is_healthy_and_not_ready(horarium: TestService) -> None:
+    http = horarium.http(token=None)
+    assert http.get("/livez").json() == {"status": "ok"}
+    assert http.get("/healthz").status_code == 200
+    answer = http.get("/readyz")
+    assert (answer.status_code, answer.json()["status"]) == (503, "failing")
+    [ticking] = [check for check in answer.json()["checks"] if check["name"] == "ticking"]
+    assert ticking["remedy"]
+
+
+def test_metrics_are_open_on_loopback_only(database_url: str) -> None:
+    for host, status in (("127.0.0.1", 200), ("0.0.0.0", 401)):
+        with service(database=database_url, settings={"host": host}) as horarium:
+            assert horarium.http(token=None).get("/metrics").status_code == status
+            shown = horarium.http().get("/metrics")
+            assert shown.headers["content-type"].startswith("text/plain")
+            assert "horarium_runs_emitted_total" in shown.text
+
+
+def test_metrics_count_what_was_decided(http: httpx.Client, horarium: TestService) -> None:
+    horarium.create(schedule_id="s", cron_expressions=["0 * * * *"], workflow_type="x")
+    assert http.post("/api/schedules/s/trigger").json()["outcome"] == "triggered"
+    assert 'horarium_runs_emitted_total{origin="manual"} 1.0' in http.get("/metrics").text
+    assert 'horarium_queue_depth{state="ready"} 1.0' in http.get("/metrics").text
+
+
+def test_the_cluster_tells_its_contract(http: httpx.Client) -> None:
+    """The command line of Durable Workflow reads these before every command."""
+    info = http.get("/api/cluster/info").json()
+    assert info["control_plane"]["version"] == "2"
+    assert info["control_plane"]["request_contract"]["schema"] == "durable-workflow.v2.control-plane-request.contract"
+    assert http.get("/api/health").json()["status"] == "ok"
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+def test_the_description_of_the_api_can_be_read(horarium: TestService) -> None:
+    described = horarium.http().get("/openapi.json").json()
+    assert described["openapi"].startswith("3.1")
+    assert "/api/schedules/{schedule_id}/trigger" in described["paths"]

@@ -1,0 +1,94 @@
+"""A real server on loopback and the published Durable Workflow client in its own interpreter; a namespace a test."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+from contract import environment
+from contract.published import Process, Published
+
+from horarium.ids import id_text, new_id
+from horarium.store import namespaces
+from horarium.store.database import open_database
+
+TOKEN = "hor_contract"
+
+
+@dataclass(frozen=True)
+class Server:
+    url: str
+    data_dir: Path
+
+    def new_namespace(self) -> str:
+        """Written behind the server's back, as another process of a cluster would."""
+        name = f"ns-{id_text(new_id()).lower()}"
+        database = open_database(f"sqlite:///{self.data_dir / 'horarium.db'}")
+        try:
+            database.write(lambda connection: namespaces.insert(connection, name, "", now=0))
+        finally:
+            database.close()
+        return name
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    data_dir = tmp_path_factory.mktemp("contract")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "horarium", "up", "--data-dir", str(data_dir), "--port", "0"],
+        env={**os.environ, "HORARIUM_TOKEN": TOKEN, "HORARIUM_LOG_LEVEL": "error"},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    assert "ready at" in line, f"the server did not start: {line!r}"
+    try:
+        yield Server(next(word for word in line.split() if word.startswith("http")), data_dir)
+    finally:
+        process.terminate()
+        process.wait(20)
+        process.stdout.close()
+    assert process.returncode == 0
+
+
+@pytest.fixture(scope="session")
+def client_process() -> Iterator[Process]:
+    try:
+        python = environment.ready()
+    except environment.RegistryUnreachable as away:
+        pytest.skip(str(away))
+    process = Process(python)
+    yield process
+    process.close()
+
+
+@pytest.fixture
+def namespace(server: Server) -> str:
+    return server.new_namespace()
+
+
+@pytest.fixture
+def published(client_process: Process, server: Server, namespace: str) -> Published:
+    """The async client, as a program would make it."""
+    return Published(client_process, {"base_url": server.url, "token": TOKEN, "namespace": namespace})
+
+
+@pytest.fixture
+def http(server: Server, namespace: str) -> Iterator[httpx.Client]:
+    """By hand, as the command line of Durable Workflow speaks: its headers on every request."""
+    headers = {
+        "Authorization": f"Bearer {TOKEN}",
+        "X-Namespace": namespace,
+        "X-Durable-Workflow-Control-Plane-Version": "2",
+        "X-Durable-Workflow-Protocol-Version": "1.0",
+        "Accept": "application/json",
+    }
+    with httpx.Client(base_url=server.url, headers=headers) as client:
+        yield client

@@ -1,0 +1,93 @@
+"""Many hands at one desk: edits, triggers and ticks at once leave a history without a gap or a double."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from operations.desks import ADMIN, NOON, Office, document, without_gaps
+
+from horarium.engine.ticker import Ticker
+from horarium.operations import lifecycles, schedules, triggers
+from horarium.operations.backfills import backfill
+from horarium.operations.errors import ScheduleAlreadyExists
+from horarium.operations.launches import start_run
+from horarium.operations.triggers import trigger
+from horarium.operations.verify import verify
+from horarium.operations.written import Outcome
+
+HANDS = 8
+
+
+def _at_once(works: list[Callable[[], object]]) -> list[object]:
+    with ThreadPoolExecutor(HANDS) as pool:
+        return [done.result() for done in [pool.submit(work) for work in works]]
+
+
+def test_history_has_no_gap_under_concurrent_edits_triggers_and_ticks(office: Office) -> None:
+    office.create(overlap_policy="buffer_all")
+    office.clock.move(1_000)
+
+    def edit(number: int) -> None:
+        schedules.update(office.desk, ADMIN, "nightly", {"note": f"note {number}"})
+
+    def turn(number: int) -> None:
+        change = lifecycles.pause if number % 2 else lifecycles.resume
+        change(office.desk, ADMIN, "nightly")
+
+    def tick(number: int) -> None:
+        Ticker(office.desk.database, office.clock, f"ticker-{number}").step()
+
+    works: list[Callable[[], object]] = []
+    for number in range(12):
+        works += [
+            lambda n=number: edit(n),
+            lambda n=number: tick(n),
+            lambda: triggers.trigger(office.desk, ADMIN, "nightly", even_if_paused=True),
+            lambda n=number: turn(n),
+        ]
+    _at_once(works)
+    events = office.events()
+    assert without_gaps(events)
+    assert len([event for event in events if event.event_type == "ScheduleUpdated"]) == 12
+    assert list(verify(office.desk, ADMIN)) == []
+
+
+def test_one_of_many_creations_wins(office: Office) -> None:
+    def create() -> str:
+        try:
+            return office.create().outcome.value
+        except ScheduleAlreadyExists:
+            return "refused"
+
+    answers = _at_once([create] * HANDS)
+    assert sorted(answers) == ["created", *["refused"] * (HANDS - 1)]  # type: ignore[type-var]
+
+
+def test_many_upserts_of_the_same_make_one_schedule(office: Office) -> None:
+    works: list[Callable[[], object]] = [
+        lambda: schedules.upsert(office.desk, ADMIN, document()).outcome for _ in range(HANDS)
+    ]
+    answers = _at_once(works)
+    assert answers.count(Outcome.CREATED) == 1
+    assert answers.count(Outcome.UNCHANGED) == HANDS - 1
+    assert office.kinds() == ["Created"]
+
+
+def test_one_key_starts_one_run_whoever_is_first(office: Office) -> None:
+    office.create(overlap_policy="allow_all")
+    triggered = _at_once([lambda: trigger(office.desk, ADMIN, "nightly", key="k").run_id] * HANDS)
+    started = _at_once([lambda: start_run(office.desk, ADMIN, {"workflow_id": "w"}, key="s").run_id] * HANDS)
+    assert (len(set(triggered)), len(set(started))) == (1, 1)
+    assert len(office.runs()) == 1
+
+
+def test_two_backfills_of_one_window_make_each_run_once(office: Office) -> None:
+    office.create(overlap_policy="allow_all")
+    minutes = 60 * 1_000_000
+
+    def fill() -> int:
+        return backfill(office.desk, ADMIN, "nightly", start=NOON - 20 * minutes, end=NOON).started
+
+    assert sum(_at_once([fill] * HANDS)) == 20  # type: ignore[arg-type]
+    assert without_gaps(office.events())

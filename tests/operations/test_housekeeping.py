@@ -1,0 +1,169 @@
+"""Namespaces, tokens, permissions, the feed and health."""
+
+from __future__ import annotations
+
+import pytest
+from operations.desks import ADMIN, ALICE, NOON, VIEWER, Office, document
+
+from horarium.errors import InvalidDefinition
+from horarium.ids import id_text, new_id
+from horarium.instant import SECOND
+from horarium.operations import health, history, lifecycles, namespaces, schedules, tokens
+from horarium.operations.caller import Caller, Permission, Role
+from horarium.operations.errors import Forbidden, NamespaceAlreadyExists, NamespaceNotFound, TokenNotFound
+from horarium.operations.health import ScheduleHealth
+from horarium.store import leases, positions
+from horarium.store.history import START
+
+OTHER = Caller("root", Role.ADMIN, "other")
+
+
+# ── who may ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_every_role_may_read_and_only_an_admin_may_do_all() -> None:
+    assert all(Caller(None, role).may(Permission.READ) for role in Role)
+    allowed = {role for role in Role if all(Caller(None, role).may(each) for each in Permission)}
+    assert allowed == {Role.ADMIN}
+
+
+def test_namespaces_are_made_by_admins_once(office: Office) -> None:
+    namespaces.create(office.desk, ADMIN, "other", "for tests")
+    assert [row.namespace for row in namespaces.list_namespaces(office.desk, ADMIN)] == ["default", "other"]
+    assert namespaces.get(office.desk, ADMIN, "other").description == "for tests"
+    with pytest.raises(NamespaceAlreadyExists):
+        namespaces.create(office.desk, ADMIN, "other")
+    with pytest.raises(NamespaceNotFound):
+        namespaces.get(office.desk, ADMIN, "third")
+    with pytest.raises(Forbidden):
+        namespaces.create(office.desk, ALICE, "mine")
+    with pytest.raises(InvalidDefinition):
+        namespaces.create(office.desk, ADMIN, "not ok")
+
+
+def test_the_same_id_lives_in_two_namespaces(office: Office) -> None:
+    namespaces.create(office.desk, ADMIN, "other")
+    office.create()
+    schedules.create(office.desk, OTHER, document())
+    lifecycles.delete(office.desk, OTHER, "nightly")
+    assert office.kinds() == ["Created"]
+
+
+def test_a_token_is_shown_once_and_can_be_taken_back(office: Office) -> None:
+    issued = tokens.issue(office.desk, ADMIN, name="ci", role="operator", subject="ci-bot")
+    (row,) = tokens.list_tokens(office.desk, ADMIN)
+    assert (row.name, row.role, row.subject) == ("ci", "operator", "ci-bot")
+    assert issued.secret not in repr(issued)
+    text = id_text(issued.token_id)
+    assert tokens.revoke(office.desk, ADMIN, text)
+    assert not tokens.revoke(office.desk, ADMIN, text)
+    with pytest.raises(TokenNotFound):
+        tokens.revoke(office.desk, ADMIN, id_text(new_id()))
+
+
+@pytest.mark.parametrize(
+    ("name", "role", "expires_at"),
+    [("", "viewer", None), ("x", "king", None), ("x", "viewer", NOON)],
+    ids=["no name", "no role", "expired"],
+)
+def test_a_token_that_makes_no_sense_is_refused(office: Office, name: str, role: str, expires_at: int | None) -> None:
+    with pytest.raises(InvalidDefinition):
+        tokens.issue(office.desk, ADMIN, name=name, role=role, expires_at=expires_at)
+
+
+def test_tokens_are_for_admins(office: Office) -> None:
+    with pytest.raises(Forbidden):
+        tokens.issue(office.desk, ALICE, name="x", role="viewer")
+    with pytest.raises(Forbidden):
+        tokens.list_tokens(office.desk, ALICE)
+
+
+# ── history and feed ─────────────────────────────────────────────────────────────────────────────────
+
+
+def test_history_is_read_in_pages(office: Office) -> None:
+    office.create(overlap_policy="allow_all")
+    for _ in range(4):
+        office.tick(60)
+    first = history.read(office.desk, VIEWER, "nightly", limit=2)
+    rest = history.read(office.desk, VIEWER, "nightly", after_sequence=first.next_cursor or 0, limit=999)
+    assert ([row.sequence for row in first.rows], first.next_cursor) == ([1, 2], 2)
+    assert ([row.sequence for row in rest.rows], rest.next_cursor) == ([3, 4, 5], None)
+    with pytest.raises(InvalidDefinition):
+        history.read(office.desk, VIEWER, "nightly", after_sequence=-1)
+
+
+def test_the_feed_is_that_of_the_namespace(office: Office) -> None:
+    namespaces.create(office.desk, ADMIN, "other")
+    office.create("a")
+    schedules.create(office.desk, OTHER, document("b"))
+    mine = history.feed(office.desk, VIEWER)
+    assert [row.namespace for row in mine.rows] == ["default"]
+    assert history.feed(office.desk, VIEWER, after=mine.cursor).rows == ()
+    assert len(history.feed(office.desk, ADMIN, after=START, everywhere=True).rows) == 2
+    with pytest.raises(Forbidden):
+        history.feed(office.desk, VIEWER, everywhere=True)
+
+
+# ── health ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _beat(office: Office, **completed: int) -> None:
+    now = office.clock.now()
+    office.desk.database.write(lambda c: leases.beat(c, "process:p1", "p1", now, 30, completed))
+
+
+def test_ready_needs_a_ticker_that_completes_its_steps(office: Office) -> None:
+    assert not health.ready(office.desk).ready
+    _beat(office, ticker=NOON)
+    assert health.ready(office.desk).ready
+    office.clock.move(60)
+    _beat(office, ticker=NOON)  # the process lives, its ticker hangs
+    failed = [check.name for check in health.ready(office.desk).checks if not check.passed]
+    assert failed == ["ticking"]
+
+
+def test_ready_needs_decisions_in_time(office: Office) -> None:
+    office.create()
+    office.clock.move(60 + 121)
+    _beat(office, ticker=office.clock.now())
+    failed = [check.name for check in health.ready(office.desk).checks if not check.passed]
+    assert failed == ["deciding"]
+    office.tick()
+    assert health.ready(office.desk).ready
+
+
+def test_liveness_tells_the_age_of_each_loop(office: Office) -> None:
+    _beat(office, ticker=NOON - 3 * SECOND, janitor=NOON)
+    told = {each.name: each.seconds_ago for each in health.liveness(office.desk, VIEWER)}
+    assert told == {"ticker": 3.0, "janitor": 0.0}
+
+
+def test_schedules_are_judged_by_their_own_spec(office: Office) -> None:
+    office.create("quiet", spec={"cron_expressions": ["0 0 1 1 *"]})
+    office.create("busy", overlap_policy="allow_all")
+    office.create("resting", paused=True)
+    office.create("broken")
+    uid = office.desk.database.read(lambda c: schedules.schedules.find(c, "default", "broken"))
+    assert uid is not None
+    office.desk.database.write(lambda c: positions.move(c, uid.schedule_uid, status="broken"))
+    office.tick(60)
+    assert {each.row.schedule_id: each.health for each in health.examine(office.desk, VIEWER)} == {
+        "quiet": ScheduleHealth.NEVER_RUN,
+        "busy": ScheduleHealth.OK,
+        "resting": ScheduleHealth.PAUSED,
+        "broken": ScheduleHealth.BROKEN,
+    }
+    office.clock.move(600)
+    late = next(each for each in health.examine(office.desk, VIEWER) if each.row.schedule_id == "busy")
+    assert (late.health, late.late_seconds) == (ScheduleHealth.STALE, 540.0)
+
+
+def test_the_metrics_learn_what_only_the_database_knows(office: Office) -> None:
+    office.create()
+    office.tick(60)
+    office.clock.move(100)
+    health.observe(office.desk)
+    registry = office.desk.telemetry.metrics.registry
+    assert registry.get_sample_value("horarium_oldest_undecided_seconds") == 40.0
+    assert registry.get_sample_value("horarium_queue_depth", {"state": "ready"}) == 1

@@ -1,0 +1,314 @@
+"""Runs: what is shown of them, how they are stopped, claimed, and reported on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from operations.desks import ADMIN, AGENT, NOON, OPERATOR, VIEWER, Office, without_gaps
+
+from horarium.errors import InvalidDefinition, InvalidTransition
+from horarium.ids import id_text, new_id
+from horarium.instant import MINUTE, SECOND
+from horarium.operations import listings, queues, reports, runs
+from horarium.operations.errors import Forbidden, RunNotFound, RunNotHeld
+from horarium.operations.launches import start_run
+from horarium.operations.reports import ReportOutcome, parse_report
+from horarium.operations.runs import StopOutcome
+from horarium.operations.triggers import trigger
+from horarium.schedule.run import RunState
+from horarium.store import open_runs
+from horarium.store.runs_read import RunRow
+
+
+def _queued(office: Office, **parts: Any) -> str:
+    """A run that waits on the queue `q`, as the pull launcher leaves it."""
+    office.create(action={"workflow_type": "report", "task_queue": "q"}, **parts)
+    office.tick(60)
+    return _enqueue(office, office.runs()[-1])
+
+
+def _enqueue(office: Office, run: RunRow) -> str:
+    deadline = office.clock.now() + 60 * MINUTE
+    office.desk.database.write(
+        lambda c: open_runs.change(c, run.run_id, from_states=[RunState.READY], state="queued", deadline=deadline)
+    )
+    return id_text(run.run_id)
+
+
+def _report(office: Office, run_id: str, **body: Any) -> ReportOutcome:
+    return reports.report(office.desk, AGENT, run_id, parse_report(body)).outcome
+
+
+def _kinds(office: Office, run_id: str) -> list[str]:
+    return [event.event_type for event in runs.events(office.desk, VIEWER, run_id)]
+
+
+# ── looking ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_run_shows_what_its_revision_says(office: Office) -> None:
+    office.create(action={"workflow_type": "report", "input": {"n": 1}}, labels={"team": "x"})
+    office.tick(60)
+    run = runs.get(office.desk, VIEWER, id_text(office.runs()[0].run_id))
+    assert run.inputs == {"n": 1}
+    assert run.definition is not None
+    assert run.definition.labels == {"team": "x"}
+    assert run.instance_id == f"schedule:nightly:{(NOON + MINUTE) // SECOND}"
+    assert len(run.key) == 64
+
+
+def test_the_rotation_decides_the_inputs(office: Office) -> None:
+    office.create(inputs_rotation=[{"n": 1}, {"n": 2}], overlap_policy="allow_all")
+    office.tick(60)
+    office.tick(60)
+    page = runs.list_runs(office.desk, VIEWER, schedule_id="nightly")
+    assert [run.inputs for run in page.runs] == [{"n": 2}, {"n": 1}]
+
+
+@pytest.mark.parametrize("run_id", ["", "nonsense", "x" * 5_000, "01ARZ3NDEKTSV4RRFFQ69G5FAV"])
+def test_a_run_that_is_not_there_is_not_found(office: Office, run_id: str) -> None:
+    with pytest.raises(RunNotFound):
+        runs.get(office.desk, VIEWER, run_id)
+
+
+def test_pages_show_every_run_once(office: Office) -> None:
+    office.create(overlap_policy="allow_all")
+    for _ in range(5):
+        office.tick(60)
+    seen: list[bytes] = []
+    token = None
+    while True:
+        page = runs.list_runs(office.desk, VIEWER, schedule_id="nightly", page_size=2, next_page_token=token)
+        seen += [run.row.run_id for run in page.runs]
+        token = page.next_page_token
+        if token is None:
+            break
+    assert seen == [run.run_id for run in reversed(office.runs())]
+
+
+def test_the_stream_of_a_run_begins_with_why_it_exists(office: Office) -> None:
+    run_id = _queued(office)
+    _report(office, run_id, state="running")
+    _report(office, run_id, state="succeeded")
+    events = runs.events(office.desk, VIEWER, run_id)
+    assert [event.event_type for event in events] == [
+        "ScheduleTriggered",
+        "run.created",
+        "run.started",
+        "run.completed",
+    ]
+    assert [event.sequence for event in events] == [1, 2, 3, 4]
+    assert events[0].payload["cron_expression"] == "* * * * *"
+    assert events[0].payload["trigger_number"] == 1
+    assert [event.sequence for event in runs.events(office.desk, VIEWER, run_id, after_sequence=1)] == [2, 3, 4]
+    assert [event.sequence for event in runs.events(office.desk, VIEWER, run_id, limit=2)] == [1, 2]
+
+
+def test_a_run_that_no_schedule_asked_for_begins_with_its_creation(office: Office) -> None:
+    started = start_run(office.desk, ADMIN, {"workflow_id": "report", "input": [1]}, key="k")
+    run_id = id_text(started.run_id)
+    assert _kinds(office, run_id) == ["run.created"]
+    run = runs.get(office.desk, VIEWER, run_id)
+    assert (run.instance_id, run.inputs, run.row.schedule_id) == (f"run:{run_id}", [1], None)
+    assert runs.cancel(office.desk, ADMIN, run_id).outcome is StopOutcome.CANCELLED
+    assert [event.sequence for event in runs.events(office.desk, VIEWER, run_id)] == [1, 2]
+
+
+# ── stopping ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_what_has_not_started_is_cancelled_at_once_and_makes_room(office: Office) -> None:
+    office.create(overlap_policy="buffer_all")
+    office.tick(60)
+    office.tick(60)
+    stopped = runs.cancel(office.desk, OPERATOR, id_text(office.runs()[0].run_id))
+    assert stopped.outcome is StopOutcome.CANCELLED
+    assert office.states() == ["cancelled", "ready"]
+    assert without_gaps(office.events())
+
+
+def test_what_runs_is_asked_to_stop(office: Office) -> None:
+    run_id = _queued(office)
+    (claimed,) = queues.claim(office.desk, AGENT, "q")
+    assert runs.cancel(office.desk, ADMIN, run_id).outcome is StopOutcome.REQUESTED
+    assert queues.heartbeat(office.desk, AGENT, run_id, claimed.lease_epoch).stop_requested
+    assert _report(office, run_id, state="cancelled") is ReportOutcome.RECORDED
+    assert office.states() == ["cancelled"]
+
+
+def test_terminate_ends_it_whoever_has_it(office: Office) -> None:
+    run_id = _queued(office)
+    (claimed,) = queues.claim(office.desk, AGENT, "q")
+    assert runs.terminate(office.desk, ADMIN, run_id).outcome is StopOutcome.TERMINATED
+    with pytest.raises(RunNotHeld):
+        queues.heartbeat(office.desk, AGENT, run_id, claimed.lease_epoch)
+    assert _report(office, run_id, state="succeeded") is ReportOutcome.LATE
+    assert office.states() == ["terminated"]
+
+
+@pytest.mark.parametrize("stop", [runs.cancel, runs.terminate], ids=["cancel", "terminate"])
+def test_what_has_ended_stays_as_it_is(office: Office, stop: Any) -> None:
+    run_id = _queued(office)
+    _report(office, run_id, state="succeeded")
+    assert stop(office.desk, ADMIN, run_id).outcome is StopOutcome.UNCHANGED
+    with pytest.raises(Forbidden):
+        stop(office.desk, VIEWER, run_id)
+    with pytest.raises(RunNotFound):
+        stop(office.desk, ADMIN, id_text(new_id()))
+
+
+# ── the pull queue ───────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_claim_takes_each_run_once(office: Office) -> None:
+    run_id = _queued(office)
+    assert queues.claim(office.desk, AGENT, "other") == []
+    (claimed,) = queues.claim(office.desk, AGENT, "q", worker="w1", limit=5)
+    assert id_text(claimed.run.row.run_id) == run_id
+    assert (claimed.run.row.state, claimed.lease_until) == (RunState.RUNNING, office.clock.now() + 30 * SECOND)
+    assert queues.claim(office.desk, AGENT, "q") == []
+
+
+def test_a_heartbeat_renews_the_lease_of_its_holder_only(office: Office) -> None:
+    run_id = _queued(office)
+    (claimed,) = queues.claim(office.desk, AGENT, "q")
+    office.clock.move(20)
+    beat = queues.heartbeat(office.desk, AGENT, run_id, claimed.lease_epoch)
+    assert (beat.lease_until, beat.stop_requested) == (office.clock.now() + 30 * SECOND, False)
+    with pytest.raises(RunNotHeld):
+        queues.heartbeat(office.desk, AGENT, run_id, claimed.lease_epoch - 1)
+
+
+@pytest.mark.parametrize("limit", [0, 101])
+def test_a_claim_has_bounds(office: Office, limit: int) -> None:
+    with pytest.raises(InvalidDefinition):
+        queues.claim(office.desk, AGENT, "q", limit=limit)
+
+
+def test_only_those_who_work_may_claim(office: Office) -> None:
+    with pytest.raises(Forbidden):
+        queues.claim(office.desk, VIEWER, "q")
+
+
+# ── reports ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_success_is_recorded_once(office: Office) -> None:
+    run_id = _queued(office)
+    assert _report(office, run_id, state="SUCCESS", result={"ok": True}, cost=1.5, tokens=7) is ReportOutcome.RECORDED
+    assert _report(office, run_id, state="succeeded") is ReportOutcome.UNCHANGED
+    row = office.runs()[0]
+    assert (row.state, row.result, row.cost, row.tokens) == (RunState.SUCCEEDED, {"ok": True}, 1_500_000, 7)
+    assert _kinds(office, run_id).count("run.completed") == 1
+    assert listings.describe(office.desk, ADMIN, "nightly").row.active == 0
+
+
+def test_a_late_report_is_written_down_and_changes_nothing(office: Office) -> None:
+    run_id = _queued(office)
+    _report(office, run_id, state="succeeded")
+    assert _report(office, run_id, state="failed", error="no") is ReportOutcome.LATE
+    assert office.states() == ["succeeded"]
+    assert _kinds(office, run_id)[-1] == "run.late_report"
+
+
+def test_a_failure_is_retried_while_the_policy_allows(office: Office) -> None:
+    run_id = _queued(office, retry_policy={"max_retries": 1, "backoff_ms": 0})
+    queues.claim(office.desk, AGENT, "q")
+    assert _report(office, run_id, state="failed", error="first") is ReportOutcome.RETRIED
+    assert (office.runs()[0].state, office.runs()[0].attempt) == (RunState.READY, 1)
+    _enqueue(office, office.runs()[0])
+    queues.claim(office.desk, AGENT, "q")
+    assert _report(office, run_id, state="failed", error="second") is ReportOutcome.RECORDED
+    assert (office.runs()[0].state, office.runs()[0].error) == (RunState.FAILED, "second")
+    assert listings.describe(office.desk, ADMIN, "nightly").row.failures_count == 1
+
+
+def test_a_worker_that_lost_its_lease_is_told_so(office: Office) -> None:
+    run_id = _queued(office)
+    (claimed,) = queues.claim(office.desk, AGENT, "q")
+    with pytest.raises(RunNotHeld):
+        _report(office, run_id, state="succeeded", lease_epoch=claimed.lease_epoch + 1)
+    assert _report(office, run_id, state="succeeded", lease_epoch=claimed.lease_epoch) is ReportOutcome.RECORDED
+
+
+def test_a_gate_makes_a_running_run_wait_for_approval(office: Office) -> None:
+    run_id = _queued(office)
+    queues.claim(office.desk, AGENT, "q")
+    assert _report(office, run_id, state="blocked", gate="publish") is ReportOutcome.BLOCKED
+    assert _report(office, run_id, state="blocked", gate="publish") is ReportOutcome.UNCHANGED
+    row = office.runs()[0]
+    assert (row.state, row.needs_approval, row.lease_until) == (RunState.AWAITING_APPROVAL, True, None)
+    with pytest.raises(InvalidTransition):
+        _report(office, run_id, state="succeeded")
+
+
+def test_a_run_that_nobody_was_given_cannot_be_reported_on(office: Office) -> None:
+    office.create()
+    office.tick(60)
+    with pytest.raises(InvalidTransition):
+        _report(office, id_text(office.runs()[0].run_id), state="succeeded")
+
+
+def test_a_run_awaiting_approval_cannot_be_reported_as_running(office: Office) -> None:
+    office.create(assignee_id="agent-7")
+    office.tick(60)
+    with pytest.raises(InvalidTransition):
+        _report(office, id_text(office.runs()[0].run_id), state="running")
+
+
+def test_a_cap_that_is_passed_ends_the_run_with_its_cause(office: Office) -> None:
+    run_id = _queued(office, limits={"tokens": 100})
+    assert _report(office, run_id, state="running", tokens=100) is ReportOutcome.RECORDED
+    assert office.states() == ["running"]
+    _report(office, run_id, state="running", tokens=101)
+    row = office.runs()[0]
+    assert (row.state, row.cause, row.tokens) == (RunState.FAILED, "token_cap", 101)
+
+
+def test_failures_in_a_row_pause_the_schedule_and_account_for_what_is_due(office: Office) -> None:
+    run_id = _queued(office, pause_on_failure=1, retry_policy={"max_retries": 0})
+    office.clock.move(90)
+    _report(office, run_id, state="failed")
+    assert office.kinds() == ["Created", "Triggered", "Missed", "Paused"]
+    assert without_gaps(office.events())
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "state"),
+        ({"state": "ready"}, "state"),
+        ({"state": "blocked"}, "gate"),
+        ({"state": "failed", "cost": -1}, "cost"),
+        ({"state": "failed", "tokens": 1.5}, "tokens"),
+        ({"state": "failed", "error": 7}, "error"),
+        ({"state": "succeeded", "result": float("nan")}, "result"),
+        ({"state": "succeeded", "more": 1}, "more"),
+        ([], "report"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_a_report_that_makes_no_sense_is_refused(body: Any, field: str) -> None:
+    with pytest.raises(InvalidDefinition) as refused:
+        parse_report(body)
+    assert list(refused.value.errors) == [field]
+
+
+def test_a_long_error_is_cut(office: Office) -> None:
+    assert len(parse_report({"state": "failed", "error": "x" * 100_000}).error or "") == 4_000
+
+
+def test_metrics_count_the_end_of_a_run_once(office: Office) -> None:
+    run_id = _queued(office)
+    for _ in range(3):
+        _report(office, run_id, state="succeeded")
+    registry = office.desk.telemetry.metrics.registry
+    assert registry.get_sample_value("horarium_run_ends_total", {"state": "succeeded"}) == 1
+
+
+def test_a_manual_run_is_held_and_released_like_any_other(office: Office) -> None:
+    run_id = _queued(office, overlap_policy="buffer_all")
+    trigger(office.desk, ADMIN, "nightly")
+    _report(office, run_id, state="succeeded")
+    assert office.states() == ["succeeded", "ready"]

@@ -1,0 +1,202 @@
+"""Triggers by hand and single starts: what they ask, what they count, and that a key starts one run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from operations.desks import ADMIN, NOON, OPERATOR, VIEWER, Office, without_gaps
+
+from horarium.errors import InvalidDefinition
+from horarium.instant import MINUTE
+from horarium.operations import lifecycles, listings
+from horarium.operations.errors import Forbidden, KeyReused, ScheduleNotFound
+from horarium.operations.launches import StartOutcome, action_of_start, start_run
+from horarium.operations.triggers import TriggerOutcome, trigger
+from horarium.policy.overlap import OverlapPolicy
+from horarium.schedule.position import Status
+from horarium.schedule.run import RunState
+
+
+def test_a_trigger_starts_a_run_and_leaves_the_plan_alone(office: Office) -> None:
+    office.create()
+    office.clock.move(10)
+    answer = trigger(office.desk, OPERATOR, "nightly")
+    assert (answer.outcome, answer.state, answer.repeated) == (TriggerOutcome.TRIGGERED, RunState.READY, False)
+    assert answer.instance_id is not None
+    assert answer.instance_id.startswith("schedule:nightly:manual:")
+    row = listings.describe(office.desk, ADMIN, "nightly").row
+    assert (row.next_due, row.fires_count, row.active) == (NOON + MINUTE, 1, 1)
+    event = office.events()[-1]
+    assert (event.event_type, event.nominal, event.run_id) == ("ScheduleTriggered", None, answer.run_id)
+    assert event.payload["command_context"] == {"principal": "olga"}
+    assert event.payload["origin"] == "manual"
+
+
+def test_calendar_and_condition_are_not_asked(office: Office) -> None:
+    never = {"/last_24h_stats/total": {"gt": 10}}
+    office.create(calendars=["weekdays"], pre_dispatch_condition=never)  # it is a Sunday
+    assert trigger(office.desk, ADMIN, "nightly").outcome is TriggerOutcome.TRIGGERED
+
+
+@pytest.mark.parametrize(
+    ("policy", "override", "outcome"),
+    [
+        ("skip", None, TriggerOutcome.SKIPPED),
+        ("skip", OverlapPolicy.ALLOW_ALL, TriggerOutcome.TRIGGERED),
+        ("buffer_one", None, TriggerOutcome.BUFFERED),
+        ("allow_all", OverlapPolicy.SKIP, TriggerOutcome.SKIPPED),
+        ("allow_all", OverlapPolicy.BUFFER_ALL, TriggerOutcome.BUFFERED),
+    ],
+)
+def test_the_overlap_policy_is_asked_and_the_caller_may_choose_another(
+    office: Office, policy: str, override: OverlapPolicy | None, outcome: TriggerOutcome
+) -> None:
+    office.create(overlap_policy=policy)
+    trigger(office.desk, ADMIN, "nightly")
+    assert trigger(office.desk, ADMIN, "nightly", overlap_policy=override).outcome is outcome
+    if outcome is not TriggerOutcome.SKIPPED:
+        named = OverlapPolicy(policy) if override is None else override
+        assert office.events()[-1].payload["effective_overlap_policy"] == named.value
+
+
+def test_a_full_buffer_says_so(office: Office) -> None:
+    office.create(overlap_policy="buffer_one")
+    outcomes = [trigger(office.desk, ADMIN, "nightly").outcome for _ in range(3)]
+    assert outcomes == [TriggerOutcome.TRIGGERED, TriggerOutcome.BUFFERED, TriggerOutcome.BUFFER_FULL]
+    office.end(office.runs()[0])
+    assert office.states() == ["succeeded", "ready"]
+    assert without_gaps(office.events())
+
+
+def test_a_paused_schedule_skips_unless_asked_to_run_all_the_same(office: Office) -> None:
+    office.create(paused=True)
+    skipped = trigger(office.desk, ADMIN, "nightly")
+    assert (skipped.outcome, skipped.reason) == (TriggerOutcome.SKIPPED, "status_not_triggerable")
+    assert office.events()[-1].payload["skipped_trigger_count"] == 1
+    assert trigger(office.desk, ADMIN, "nightly", even_if_paused=True).outcome is TriggerOutcome.TRIGGERED
+    assert listings.describe(office.desk, ADMIN, "nightly").row.status is Status.PAUSED
+
+
+def test_terminate_other_ends_what_runs(office: Office) -> None:
+    office.create(overlap_policy="terminate_other")
+    trigger(office.desk, ADMIN, "nightly")
+    trigger(office.desk, ADMIN, "nightly")
+    assert office.states() == ["cancelled", "ready"]  # it had not started
+    assert listings.describe(office.desk, ADMIN, "nightly").row.active == 1
+
+
+def test_a_trigger_takes_its_turn_in_the_rotation(office: Office) -> None:
+    office.create(inputs_rotation=[{"n": 1}, {"n": 2}], overlap_policy="allow_all")
+    for _ in range(3):
+        trigger(office.desk, ADMIN, "nightly")
+    assert [run.rotation_index for run in office.runs()] == [0, 1, 0]
+
+
+def test_the_last_run_deletes_the_schedule_and_accounts_for_what_was_due(office: Office) -> None:
+    office.create(max_runs=1)
+    office.clock.move(90)
+    trigger(office.desk, ADMIN, "nightly")
+    assert office.kinds() == ["Created", "Triggered", "Missed", "Deleted"]
+    assert office.events()[-1].payload["reason"] == "max_runs_exhausted"
+    with pytest.raises(ScheduleNotFound):
+        trigger(office.desk, ADMIN, "nightly")
+
+
+def test_work_for_an_agent_waits_for_approval(office: Office) -> None:
+    office.create(assignee_id="agent-7")
+    assert trigger(office.desk, ADMIN, "nightly").state is RunState.AWAITING_APPROVAL
+
+
+def test_a_run_that_was_held_still_waits_for_approval_when_it_is_released(office: Office) -> None:
+    office.create(assignee_id="agent-7", overlap_policy="buffer_all")
+    trigger(office.desk, ADMIN, "nightly")
+    trigger(office.desk, ADMIN, "nightly")
+    office.end(office.runs()[0], RunState.REJECTED)
+    assert office.states() == ["rejected", "awaiting_approval"]
+
+
+def test_the_same_key_is_the_same_trigger(office: Office) -> None:
+    office.create(overlap_policy="allow_all")
+    first = trigger(office.desk, ADMIN, "nightly", key="k1", inputs={"n": 1})
+    again = trigger(office.desk, ADMIN, "nightly", key="k1")
+    other = trigger(office.desk, ADMIN, "nightly", key="k2")
+    assert (again.run_id, again.repeated) == (first.run_id, True)
+    assert other.run_id != first.run_id
+    assert len(office.runs()) == 2
+    assert office.runs()[0].inputs == {"n": 1}
+
+
+def test_a_key_of_another_schedule_is_refused(office: Office) -> None:
+    office.create()
+    office.create("other")
+    trigger(office.desk, ADMIN, "nightly", key="k1")
+    with pytest.raises(KeyReused):
+        trigger(office.desk, ADMIN, "other", key="k1")
+
+
+@pytest.mark.parametrize("key", ["", "x" * 256, "a\nb", "ü"])
+def test_a_key_must_be_plain(office: Office, key: str) -> None:
+    office.create()
+    with pytest.raises(InvalidDefinition):
+        trigger(office.desk, ADMIN, "nightly", key=key)
+
+
+def test_a_viewer_triggers_nothing(office: Office) -> None:
+    office.create()
+    with pytest.raises(Forbidden):
+        trigger(office.desk, VIEWER, "nightly")
+
+
+def test_a_trigger_of_a_deleted_schedule_finds_nothing(office: Office) -> None:
+    office.create()
+    lifecycles.delete(office.desk, ADMIN, "nightly")
+    with pytest.raises(ScheduleNotFound):
+        trigger(office.desk, ADMIN, "nightly")
+
+
+# ── single starts ────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_start_is_one_run_for_one_key(office: Office) -> None:
+    action = {"workflow_id": "report", "version": 3, "input": {"n": 1}}
+    first = start_run(office.desk, ADMIN, action, key="k1", scheduled_for=NOON - MINUTE)
+    again = start_run(office.desk, ADMIN, action, key="k1")
+    assert (first.outcome, again.outcome) == (StartOutcome.STARTED, StartOutcome.ALREADY_STARTED)
+    assert first.run_id == again.run_id
+    assert first.state is RunState.READY
+
+
+def test_a_key_for_other_work_is_refused(office: Office) -> None:
+    start_run(office.desk, ADMIN, {"workflow_id": "report"}, key="k1")
+    with pytest.raises(KeyReused):
+        start_run(office.desk, ADMIN, {"workflow_id": "other"}, key="k1")
+
+
+@pytest.mark.parametrize(
+    ("body", "path"),
+    [
+        ({"workflow_id": "w"}, "idempotency_key"),
+        ({"idempotency_key": "k"}, "workflow_id"),
+        ({"workflow_id": "w", "idempotency_key": "k", "x": 1}, "x"),
+        ([], "document"),
+    ],
+    ids=["no key", "no workflow", "unknown field", "no object"],
+)
+def test_a_start_that_says_too_little_or_too_much_is_refused(body: Any, path: str) -> None:
+    with pytest.raises(InvalidDefinition) as refused:
+        action_of_start(body)
+    assert path in refused.value.errors
+
+
+def test_the_body_of_a_start_becomes_an_action() -> None:
+    action, key, when = action_of_start(
+        {
+            "workflow_id": "w",
+            "version": 2,
+            "user_id": "u",
+            "scheduled_for": "2026-01-01T00:00:00Z",
+            "idempotency_key": "k",
+        }
+    )
+    assert (action, key, when) == ({"workflow_id": "w", "version": 2}, "k", "2026-01-01T00:00:00Z")

@@ -1,0 +1,121 @@
+"""The one-line language for lists, and the tokens that lead from page to page."""
+
+from __future__ import annotations
+
+import base64
+import json
+from hashlib import sha256
+from typing import Any
+
+import pytest
+
+from horarium.operations.list_errors import (
+    ForeignPageToken,
+    InvalidQuery,
+    ListRefused,
+    MalformedPageToken,
+    OtherFilters,
+    UnsupportedPredicate,
+)
+from horarium.operations.list_tokens import fingerprint, make_list_token, read_list_token
+from horarium.operations.visibility import MAX_LENGTH, TEXT_FIELDS, Clause, parse_query
+from horarium.store.schedule_lists import Cursor
+
+CURSOR = Cursor(1_772_323_200_000_000, "nightly")
+FILTERS = fingerprint({"status": "active", "query": None})
+
+
+@pytest.mark.parametrize(
+    ("text", "clauses"),
+    [
+        ('Status = "active"', [Clause("Status", "active")]),
+        ("  WorkflowType='report'  ", [Clause("WorkflowType", "report")]),
+        (r"Note = 'it\'s \\ fine'", [Clause("Note", "it's \\ fine")]),
+        (r'Note = "a \"quote\" \u00fc"', [Clause("Note", 'a "quote" ü')]),
+        ("tenant = 42 and  live = TRUE", [Clause("tenant", 42), Clause("live", True)]),
+        ("a = -1.5 AND b = false And c = 0", [Clause("a", -1.5), Clause("b", False), Clause("c", 0)]),
+        ("team.name-x = 'OR NOT IN >= LIKE'", [Clause("team.name-x", "OR NOT IN >= LIKE")]),
+    ],
+)
+def test_clauses_are_read(text: str, clauses: list[Clause]) -> None:
+    assert list(parse_query(text)) == clauses
+    assert [type(each.value) for each in parse_query(text)] == [type(each.value) for each in clauses]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a != 1", "a <> 1", "a >= 1", "a <= 1", "a > 1", "a < 1", "a = 1 OR b = 2", "NOT a = 1"]
+    + ["a LIKE 'x'", "a contains 'x'", "a starts_with 'x'", "a ENDS_WITH 'x'", "a IN 'x'"],
+)
+def test_what_other_languages_have_is_named(text: str) -> None:
+    with pytest.raises(UnsupportedPredicate) as refused:
+        parse_query(text)
+    assert refused.value.parameter == "query"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "   ", "Status", "Status =", "= 'x'", "'Status' = 'x'", "Status = active", "a = 1 AND", "AND a = 1",
+        "a = 1 b = 2", "a = 1 'AND' b = 2", "a = 'open", 'a = "\\x"', 'a = "\\ud800"', "a = 1 ; b", "a = 1.2.3",
+        "a = 12x", "a == 1", "x" * (MAX_LENGTH + 1), *(f"{name} = 1" for name in TEXT_FIELDS),
+    ],
+)  # fmt: skip
+def test_anything_else_is_refused(text: str) -> None:
+    with pytest.raises(InvalidQuery):
+        parse_query(text)
+
+
+# ── tokens ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def signed(content: Any) -> str:
+    text = base64.urlsafe_b64encode(content if isinstance(content, bytes) else json.dumps(content).encode()).decode()
+    return f"{text.rstrip('=')}.{sha256(text.rstrip('=').encode()).hexdigest()}"
+
+
+def forged(**changes: Any) -> str:
+    cursor = {"created_at": 1, "schedule_id": "x"}
+    return signed({"version": 1, "namespace": "default", "filter_fingerprint": FILTERS, "cursor": cursor} | changes)
+
+
+def test_a_token_leads_back_to_its_cursor() -> None:
+    assert read_list_token(make_list_token("default", FILTERS, CURSOR), "default", FILTERS) == CURSOR
+
+
+def test_filters_that_are_not_set_are_no_filters() -> None:
+    assert fingerprint({"status": "active"}) == FILTERS
+    assert fingerprint({"status": "paused"}) != FILTERS
+    assert fingerprint({"labels": {"a": "1", "b": "2"}}) == fingerprint({"labels": {"b": "2", "a": "1"}})
+
+
+def test_a_token_of_another_namespace_is_refused_and_tells_nothing() -> None:
+    with pytest.raises(ForeignPageToken) as refused:
+        read_list_token(make_list_token("other", FILTERS, CURSOR), "default", FILTERS)
+    assert refused.value.last_safe_cursor is None
+
+
+def test_a_token_of_other_filters_is_refused_with_what_was_seen() -> None:
+    with pytest.raises(OtherFilters) as refused:
+        read_list_token(make_list_token("default", fingerprint({}), CURSOR), "default", FILTERS)
+    assert refused.value.last_safe_cursor == {"created_at": "2026-03-01T00:00:00Z", "schedule_id": "nightly"}
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        "", "x", "x.y", "ü.ü", make_list_token("default", FILTERS, CURSOR)[:-1],
+        "A" + make_list_token("default", FILTERS, CURSOR)[1:], signed(b"not json"), signed([]), signed({}),
+        forged(version=2), forged(namespace=7), forged(cursor=None), forged(cursor={"created_at": "1", "schedule_id": "x"}),
+        forged(cursor={"created_at": 2**63, "schedule_id": "x"}), forged(cursor={"created_at": 1, "schedule_id": "a\0"}),
+        forged(cursor={"created_at": 1, "schedule_id": "a" * 129}), "x" * 10_000,
+    ],
+)  # fmt: skip
+def test_what_no_page_has_given_is_malformed(token: str) -> None:
+    with pytest.raises(MalformedPageToken):
+        read_list_token(token, "default", FILTERS)
+
+
+def test_every_refusal_has_a_reason_of_its_own() -> None:
+    kinds = ListRefused.__subclasses__()
+    assert len({kind.reason for kind in kinds}) == len(kinds) == 8

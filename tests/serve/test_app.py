@@ -1,0 +1,178 @@
+"""Horarium inside another program: declared in code, run in somebody else's loop."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from horarium import Horarium
+from horarium.errors import InvalidDefinition
+from horarium.operations import lifecycles, listings, schedules
+from horarium.operations.caller import internal
+from horarium.testing import service
+
+CALLER = internal("test")
+
+
+def embedded(tmp_path: Path, **knobs: object) -> Horarium:
+    return Horarium(data_dir=tmp_path / "data", log_level="error", **knobs)
+
+
+async def until(condition: object, seconds: float = 10) -> None:
+    for _ in range(int(seconds / 0.05)):
+        if condition():
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError("it did not happen in time")
+
+
+def test_a_task_is_still_a_function() -> None:
+    app = Horarium()
+
+    @app.task
+    def double(x: int) -> int:
+        return 2 * x
+
+    @app.task(name="named", cpu=True)
+    def other() -> None: ...
+
+    assert double(2) == 4
+    assert min(app.tasks) == "named"
+    assert app.tasks.get("named").cpu
+
+
+def test_a_schedule_is_named_after_its_function() -> None:
+    app = Horarium()
+
+    @app.schedule("0 2 * * *", timezone="Europe/Istanbul", overlap_policy="buffer_one")
+    def nightly_report() -> None: ...
+
+    @app.schedule(schedule_id="chosen", spec={"intervals": [{"every": "PT1H"}]})
+    def hourly() -> None: ...
+
+    nightly, chosen = app.templates
+    assert nightly["schedule_id"] == "nightly_report"
+    assert nightly["spec"] == {"cron_expressions": ["0 2 * * *"], "timezone": "Europe/Istanbul"}
+    assert (nightly["source"], nightly["overlap_policy"]) == ("template", "buffer_one")
+    assert chosen["spec"] == {"intervals": [{"every": "PT1H"}]}
+
+
+def test_two_schedules_of_one_name_are_refused() -> None:
+    app = Horarium()
+    app.schedule("0 2 * * *", schedule_id="x")(len)
+    with pytest.raises(InvalidDefinition, match="two schedules"):
+        app.schedule("0 3 * * *", schedule_id="x")(len)
+
+
+def test_a_function_may_have_several_schedules() -> None:
+    app = Horarium()
+
+    def job() -> None: ...
+
+    app.schedule("0 2 * * *", schedule_id="early")(job)
+    app.schedule("0 9 * * *", schedule_id="late")(job)
+    assert len(app.tasks) == 1
+
+
+def test_a_redeploy_changes_nothing_and_never_unpauses() -> None:
+    app = Horarium()
+    app.schedule("0 2 * * *", schedule_id="nightly")(len)
+    with service(app=app) as horarium:
+        lifecycles.pause(horarium.desk, CALLER, "nightly")
+        from horarium.serve.service import put_templates
+
+        put_templates(horarium.parts)
+        found = listings.describe(horarium.desk, CALLER, "nightly")
+        assert (found.row.status, found.row.revision) == ("paused", 1)
+
+
+def test_what_a_person_wrote_is_not_touched_by_code() -> None:
+    app = Horarium()
+    app.schedule("0 2 * * *", schedule_id="nightly")(len)
+    with service() as horarium:
+        horarium.create(schedule_id="nightly", cron_expressions=["0 5 * * *"], workflow_type="theirs")
+        from dataclasses import replace
+
+        from horarium.serve.service import put_templates
+
+        put_templates(replace(horarium.parts, application=app))
+        found = listings.describe(horarium.desk, CALLER, "nightly")
+        assert found.definition.spec.cron_expressions == ("0 5 * * *",)
+
+
+def test_it_runs_inside_another_loop(tmp_path: Path) -> None:
+    app, seen = embedded(tmp_path), []
+
+    @app.schedule("@every PT1S")
+    async def tick() -> None:
+        seen.append(1)
+
+    async def main() -> None:
+        async with app:
+            await until(lambda: len(seen) >= 2)
+            with pytest.raises(RuntimeError, match="already"):
+                await app.__aenter__()
+
+    asyncio.run(main())
+    with pytest.raises(RuntimeError, match="async with"):
+        _ = app.service
+
+
+def test_it_starts_again_where_it_was(tmp_path: Path) -> None:
+    app = embedded(tmp_path)
+    app.schedule("0 2 * * *", schedule_id="nightly")(len)
+
+    async def visit() -> bytes:
+        async with app:
+            return schedules.upsert(app.service.desk, CALLER, app.templates[0]).schedule_uid
+
+    assert asyncio.run(visit()) == asyncio.run(visit())
+
+
+def test_it_lives_in_the_lifespan_of_a_fastapi_program(tmp_path: Path) -> None:
+    horarium, seen = embedded(tmp_path, token="hor_mine"), []
+    horarium.schedule("@every PT1S", schedule_id="often")(lambda: seen.append(1))
+
+    @asynccontextmanager
+    async def lifespan(outer: FastAPI) -> AsyncIterator[None]:
+        async with horarium:
+            outer.mount("/horarium", horarium.api)
+            yield
+
+    outer = FastAPI(lifespan=lifespan)
+
+    async def main() -> dict:
+        async with outer.router.lifespan_context(outer):
+            await until(lambda: seen)
+            transport = httpx.ASGITransport(outer)
+            async with httpx.AsyncClient(transport=transport, base_url="http://outer") as http:
+                headers = {"Authorization": "Bearer hor_mine"}
+                answer = await http.get("/horarium/api/schedules/often", headers=headers)
+                return answer.json()
+
+    described = asyncio.run(main())
+    assert (described["schedule_id"], described["source"]) == ("often", "template")
+
+
+def test_settings_or_knobs_but_not_both() -> None:
+    with pytest.raises(TypeError, match="not both"):
+        Horarium(Horarium(port=1).settings, port=2)
+    assert Horarium(port=1234).settings.port == 1234
+
+
+def test_importing_the_package_stays_cheap() -> None:
+    script = (
+        "import sys, horarium; "
+        "print([name for name in ('fastapi', 'sqlalchemy', 'pydantic', 'uvicorn') if name in sys.modules]); "
+        "print(horarium.Horarium.__name__)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=30, check=True)
+    assert done.stdout.splitlines() == ["[]", "Horarium"]
