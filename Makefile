@@ -23,8 +23,8 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install -qq --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
-run: install ## show what Horarium can do today
-	@$(BIN)/horarium showcase
+run: install ## start the service with schedules that show what it can do; Ctrl-C stops it
+	@$(BIN)/horarium up --demo
 
 check: install ## static checks only: style, types, layers
 	$(BIN)/ruff check .

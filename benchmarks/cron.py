@@ -15,6 +15,7 @@ import argparse
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from importlib import resources
 from itertools import islice
 from time import perf_counter
@@ -26,9 +27,19 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from horarium.condition import compile_condition
+from horarium.decision.facts import Facts, Shared
+from horarium.decision.tick import Due, Moment, plan_tick
+from horarium.instant import DAY, SECOND, from_rfc3339
+from horarium.policy.limits import Budget
+from horarium.policy.overlap import Overlap, OverlapPolicy
 from horarium.recurrence.cron import compile_cron
+from horarium.recurrence.spec import compile_spec
 from horarium.recurrence.wall import CronSchedule
 from horarium.recurrence.zone import Zone, load_zone
+from horarium.schedule.calendar import BUILT_IN
+from horarium.schedule.planning import Planning
+from horarium.schedule.position import Position
 
 # Where croniter writes it otherwise, its form stands beside ours.
 EXPRESSIONS: dict[str, str | None] = {
@@ -254,6 +265,35 @@ def cold_costs(console: Console) -> None:
     )
 
 
+def _thousand_ticks(due: Due, facts: Facts, moment: Moment) -> None:
+    for _ in range(1_000):
+        plan_tick(due, facts, Shared(), moment)
+
+
+def tick_costs(console: Console, rounds: int) -> None:
+    """What one schedule costs a tick before anything is written: plan, with guards and overlap, and nothing else."""
+    now = from_rfc3339("2026-11-16T09:00:00Z")
+    plain = Planning(spec=compile_spec(cron_expressions=["0 9 * * 1-5"], timezone="UTC"))
+    guarded = Planning(
+        spec=compile_spec(cron_expressions=["0 9 * * 1-5"], timezone="UTC", start_at=now - DAY),
+        calendars=("us-federal-holidays-2026",),
+        condition=compile_condition({"/last_24h_stats/failed": {"lt": 3}}),
+        rotation=3,
+        budget=Budget(100, 10),
+        overlap=Overlap(OverlapPolicy.BUFFER_ONE),
+        max_runs=1_000,
+    )
+    facts = Facts(calendars=dict(BUILT_IN), context={"last_24h_stats": {"failed": 1}})
+    table = Table(title="one tick of one schedule, no I/O", title_justify="left")
+    table.add_column("schedule")
+    table.add_column("µs", justify="right")
+    for title, planning in (("cron and overlap only", plain), ("seven guards, rotation, buffer", guarded)):
+        due = Due(b"benchmark uid 16", planning, Position(now - SECOND, now))
+        taken = seconds_for(rounds, partial(_thousand_ticks, due, facts, Moment(now, now - DAY)))
+        table.add_row(title, f"{taken * 1e3:.1f}")
+    console.print(table)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="µs per next: ours, cronsim, croniter")
     parser.add_argument("--instants", type=int, default=40, help="instants for each expression and zone")
@@ -266,6 +306,7 @@ def main() -> None:
     title = "DST-heavy: within two days of a clock change, by zone (warm caches)"
     run(console, title, heavy, chosen.rounds, lambda job: job.schedule.zone.key)
     cold_costs(console)
+    tick_costs(console, chosen.rounds)
 
 
 if __name__ == "__main__":

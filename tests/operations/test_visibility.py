@@ -44,9 +44,11 @@ def test_clauses_are_read(text: str, clauses: list[Clause]) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["a != 1", "a <> 1", "a >= 1", "a <= 1", "a > 1", "a < 1", "a = 1 OR b = 2", "NOT a = 1"]
-    + ["a LIKE 'x'", "a contains 'x'", "a starts_with 'x'", "a ENDS_WITH 'x'", "a IN 'x'"],
-)
+    [
+        "a != 1", "a <> 1", "a >= 1", "a <= 1", "a > 1", "a < 1", "a = 1 OR b = 2", "NOT a = 1",
+        "a LIKE 'x'", "a contains 'x'", "a starts_with 'x'", "a ENDS_WITH 'x'", "a IN 'x'",
+    ],
+)  # fmt: skip
 def test_what_other_languages_have_is_named(text: str) -> None:
     with pytest.raises(UnsupportedPredicate) as refused:
         parse_query(text)
@@ -106,9 +108,10 @@ def test_a_token_of_other_filters_is_refused_with_what_was_seen() -> None:
     [
         "", "x", "x.y", "ü.ü", make_list_token("default", FILTERS, CURSOR)[:-1],
         "A" + make_list_token("default", FILTERS, CURSOR)[1:], signed(b"not json"), signed([]), signed({}),
-        forged(version=2), forged(namespace=7), forged(cursor=None), forged(cursor={"created_at": "1", "schedule_id": "x"}),
-        forged(cursor={"created_at": 2**63, "schedule_id": "x"}), forged(cursor={"created_at": 1, "schedule_id": "a\0"}),
-        forged(cursor={"created_at": 1, "schedule_id": "a" * 129}), "x" * 10_000,
+        forged(version=2), forged(namespace=7), forged(cursor=None),
+        forged(cursor={"created_at": "1", "schedule_id": "x"}), forged(cursor={"created_at": 2**63, "schedule_id": "x"}),
+        forged(cursor={"created_at": 1, "schedule_id": "a\0"}), forged(cursor={"created_at": 1, "schedule_id": "a" * 129}),
+        "x" * 10_000,
     ],
 )  # fmt: skip
 def test_what_no_page_has_given_is_malformed(token: str) -> None:

@@ -17,8 +17,9 @@ ASSIGNED = {"assignee_type": "agent", "assignee_id": "ada"}
 
 
 def fire(world: World, minutes: int = 1) -> None:
-    world.clock.move(60 * minutes)
-    world.tick()
+    for _ in range(minutes):
+        world.clock.move(60)
+        world.tick()
 
 
 def test_ids_are_new_and_in_order() -> None:

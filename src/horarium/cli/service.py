@@ -38,9 +38,7 @@ App = Annotated[
 
 
 def up_command(
-    demo: Annotated[
-        bool, typer.Option("--demo", help="Add schedules that show every feature and fire at once.")
-    ] = False,
+    demo: Annotated[bool, typer.Option("--demo", help="Add schedules that show what it can do.")] = False,
     data_dir: DataDir = None,
     host: Host = None,
     port: Port = None,
@@ -55,6 +53,8 @@ def up_command(
     """
     from horarium.serve.process import UP
 
+    if demo and app is not None:
+        raise typer.TyperException("--demo brings an application of its own; leave out --app")
     settings = settings_of(data_dir=data_dir, host=host, port=port, database=database, app=app)
     _run(settings, UP, demo=demo)
 

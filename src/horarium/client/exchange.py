@@ -28,7 +28,7 @@ from horarium.policy.retry import backoff, unit_hash
 T = TypeVar("T")
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
-# Not among them: a wrong scheme, a request that breaks the protocol, an answer that cannot be unpacked. They stay wrong.
+# Not among them: a wrong scheme, a request that breaks the protocol, an answer that cannot be unpacked: they stay so.
 _PASSING = (httpx.TimeoutException, httpx.NetworkError, httpx.RemoteProtocolError)
 
 

@@ -33,7 +33,8 @@ class Answer:
 def read(kind: type[A], body: object) -> A:
     """Every field of `kind` has a default."""
     given = body if isinstance(body, dict) else {}
-    values = {name: reader(given[name]) for name, reader in _readers(kind).items() if name in given}
+    readers: Mapping[str, _Reader] = _readers(kind)  # type: ignore[arg-type]  # a class can be hashed
+    values = {name: reader(given[name]) for name, reader in readers.items() if name in given}
     known = {name: value for name, value in values.items() if value is not _UNREADABLE}
     return kind(**known, raw=given)
 
@@ -47,7 +48,7 @@ def moment(text: object) -> datetime | None:
 
 
 @cache  # as many entries as there are kinds of answers
-def _readers(kind: Any) -> Mapping[str, _Reader]:
+def _readers(kind: type[Answer]) -> Mapping[str, _Reader]:
     hints = get_type_hints(kind)
     return {each.name: _reader(hints[each.name]) for each in fields(kind) if each.name != "raw"}
 

@@ -36,6 +36,7 @@ def seed_admin_token(settings: Settings, database: Database, clock: Clock) -> Pa
     """
     if settings.token is not None:
         return None
+    make_data_dir(settings)
     path = token_file(settings)
     now = clock.now()
     known = _read(path)

@@ -13,10 +13,13 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import uvicorn
 
+from horarium.engine.memory import settle_in
 from horarium.errors import HorariumError
+from horarium.serve.admin import seed_admin_token
 from horarium.serve.application import Application
 from horarium.serve.service import Service, open_service, put_templates
 from horarium.settings import Settings
@@ -61,10 +64,12 @@ def run(
     listening = listen(settings.host, settings.port) if parts.api else None
     try:
         with open_service(settings, application=application, migrates=parts is UP) as service:
+            token = seed_admin_token(settings, service.database, service.clock) if parts.api else None
             put_templates(service)
             if before is not None:
                 before(service, "" if listening is None else url_of(listening))
-            asyncio.run(_live(service, parts, listening, say))
+            settle_in()
+            asyncio.run(_live(service, parts, listening, lambda: say(_ready_line(service, listening, token))))
     finally:
         if listening is not None:
             listening.close()
@@ -81,7 +86,7 @@ def listen(host: str, port: int) -> socket.socket:
         raise AddressTaken(f"cannot listen on {host} port {port}: {wrong.strerror or wrong}{hint}") from wrong
 
 
-async def _live(service: Service, parts: Parts, listening: socket.socket | None, say: Say) -> None:
+async def _live(service: Service, parts: Parts, listening: socket.socket | None, ready: Callable[[], None]) -> None:
     stop = asyncio.Event()
     with _stopped_by_signals(stop):
         tasks: list[asyncio.Task[None]] = []
@@ -92,7 +97,7 @@ async def _live(service: Service, parts: Parts, listening: socket.socket | None,
             tasks.append(asyncio.create_task(door.run(stop), name="api"))
             await asyncio.wait([asyncio.create_task(door.ready.wait()), *tasks], return_when=asyncio.FIRST_COMPLETED)
         if not any(task.done() for task in tasks):
-            say(_ready_line(service, parts, listening))
+            ready()
         await _until_all_end(tasks, stop)
     service.telemetry.flush()
 
@@ -162,11 +167,11 @@ def _stopped_by_signals(stop: asyncio.Event) -> Iterator[None]:
             loop.remove_signal_handler(each)
 
 
-def _ready_line(service: Service, parts: Parts, listening: socket.socket | None) -> str:
+def _ready_line(service: Service, listening: socket.socket | None, token: Path | None) -> str:
     if listening is None:
         return f"Horarium works on {service.database.url}"
-    token = "" if service.token_file is None else f" · admin token in {service.token_file}"
-    return f"Horarium is ready at {url_of(listening)}{token}"
+    where = "" if token is None else f" · admin token in {token}"
+    return f"Horarium is ready at {url_of(listening)}{where}"
 
 
 def url_of(listening: socket.socket) -> str:

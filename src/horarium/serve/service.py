@@ -7,7 +7,6 @@ import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TextIO
 
 from fastapi import FastAPI
@@ -23,7 +22,7 @@ from horarium.operations import schedules
 from horarium.operations.caller import Caller, internal
 from horarium.operations.desk import Desk
 from horarium.schedule.definition import ActionKind, Source
-from horarium.serve.admin import make_data_dir, seed_admin_token
+from horarium.serve.admin import make_data_dir
 from horarium.serve.application import Application, Bare, load_application
 from horarium.serve.hands import is_loopback, make_registry
 from horarium.serve.witness import EngineWitness
@@ -40,7 +39,7 @@ _SPARE_HANDS = 32
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Every part of a running service, by name; `token_file` is None where the operator fixed the token."""
+    """Every part of a service, by name."""
 
     settings: Settings
     clock: Clock
@@ -51,7 +50,6 @@ class Service:
     registry: Registry
     engine: Engine
     api: FastAPI
-    token_file: Path | None
 
 
 @contextmanager
@@ -64,8 +62,9 @@ def open_service(
     migrates: bool = True,
     log_to: TextIO | None = None,
 ) -> Iterator[Service]:
-    """Closed again when the block is left. Without `migrates` the tables must be there already."""
-    make_data_dir(settings)
+    """Closed again when the block is left. Without `migrates` the tables must be there, and nothing is made."""
+    if migrates:
+        make_data_dir(settings)
     database = open_database(settings.database_url, pool_size=settings.pool_size)
     try:
         clock = clock or SystemClock()
@@ -112,7 +111,6 @@ def _compose(
         registry,
         engine,
         make_api(Doorway(desk, open_metrics=is_loopback(settings.host))),
-        seed_admin_token(settings, database, clock),
     )
 
 

@@ -24,12 +24,13 @@ def recount_today(connection: Connection, uid: bytes, now: Instant) -> None:
     day = now // DAY
     ended = runs.c.state.in_(sorted(state.value for state in FINAL))
     spent = sa.case((ended, runs.c.cost), else_=runs.c.reserved)
-    # Ids are in order of birth: today is a range of the index. Clocks may differ by a little, so ask twice.
+    # Ids are in order of birth, so the index can leave out what is old. They follow the clock of the machine,
+    # which may differ from the one that all processes share: the day itself is told by `created_at`.
     counted = connection.execute(
         sa.select(sa.func.count(), sa.func.coalesce(sa.func.sum(spent), 0)).where(
             runs.c.schedule_uid == uid,
             runs.c.parent_run_id.is_(None),
-            runs.c.run_id >= id_at(day * DAY - 60_000_000),
+            runs.c.run_id >= id_at((day - 1) * DAY),
             runs.c.created_at >= day * DAY,
         )
     ).one()

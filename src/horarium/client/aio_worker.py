@@ -1,0 +1,233 @@
+"""Does the work that waits in pull queues: claims runs, calls the handler of their workflow type, reports what came.
+
+A run is ours while its lease is renewed, which a heartbeat does in the background. If this process dies, the
+lease ends and another worker gets the run: a handler may be called twice for one run, and should use
+`context.run.key` where that matters. `worker.Worker` is the same for ordinary programs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Protocol, TypeVar
+
+from horarium.client import calls
+from horarium.client.answers import ClaimedRun, RunOutcome
+from horarium.client.call import Call
+from horarium.client.errors import (
+    ClientError,
+    Conflict,
+    NotFound,
+    RateLimited,
+    ServerError,
+    ServerUnavailable,
+    ValidationFailed,
+)
+from horarium.client.exchange import Retries
+from horarium.client.handling import Handler, call_handler, is_async
+from horarium.client.job import NO_HANDLER, Job
+from horarium.errors import HorariumError, InvalidDefinition
+from horarium.policy.retry import RetryCause
+
+F = TypeVar("F", bound=Handler)
+T = TypeVar("T")
+
+MAX_CLAIM = 100
+POLL_SECONDS = 1.0
+# A third of the longest lease that a server gives: two beats may be lost before the run is.
+HEARTBEAT_SECONDS = 10.0
+GRACE_SECONDS = 20.0
+
+_PASSING = (ServerUnavailable, ServerError, RateLimited)
+_PATIENCE = Retries(attempts=20, base_ms=500, max_ms=10_000)
+_log = logging.getLogger("horarium.worker")
+
+
+class Sender(Protocol):
+    """An AsyncClient, or what stands for one."""
+
+    async def send(self, call: Call[T]) -> T: ...
+
+
+class AsyncWorker:
+    """Async handlers run in the loop, others in threads; `concurrency` is how many runs are in hand at once.
+
+    A stopping worker claims nothing more, and waits `grace_seconds` for what it has in hand; what is not done
+    then is left to its lease.
+    """
+
+    def __init__(
+        self,
+        client: Sender,
+        queues: Sequence[str],
+        handlers: Mapping[str, Handler] | None = None,
+        *,
+        concurrency: int = 10,
+        name: str | None = None,
+        poll_seconds: float = POLL_SECONDS,
+        heartbeat_seconds: float = HEARTBEAT_SECONDS,
+        grace_seconds: float = GRACE_SECONDS,
+    ) -> None:
+        if isinstance(queues, str) or not queues:
+            raise InvalidDefinition({"queues": ["must name one queue or more"]})
+        if concurrency < 1:
+            raise InvalidDefinition({"concurrency": ["must be 1 or more"]})
+        self.name = name or f"{socket.gethostname()}:{os.getpid()}"
+        self.handlers: dict[str, Handler] = dict(handlers or {})
+        self.concurrency = concurrency
+        self._client = client
+        self._queues = deque(dict.fromkeys(queues))
+        self._poll = poll_seconds
+        self._beat = heartbeat_seconds
+        self._grace = grace_seconds
+        self._stopping = asyncio.Event()
+        self._hands: set[asyncio.Task[None]] = set()
+
+    def handler(self, workflow_type: str) -> Callable[[F], F]:
+        """Registers a function; it stays as it is and can be called as before."""
+        return register_in(self.handlers, workflow_type)
+
+    def stop(self) -> None:
+        """In the loop of the worker."""
+        self._stopping.set()
+
+    async def run(self) -> None:
+        """Until `stop`. Raises what no waiting mends, such as Unauthorized, after the work in hand is done."""
+        failures = 0
+        try:
+            while not self._stopping.is_set():
+                try:
+                    found = await self._claim()
+                    failures = 0
+                except _PASSING as wrong:
+                    failures += 1
+                    _log.warning("claiming failed, trying again: %s", wrong)
+                    await self._pause(_PATIENCE.wait_seconds(failures, self.name))
+                    continue
+                if not found:
+                    await self._pause(self._poll)
+        finally:
+            await self._put_down()
+
+    async def drain(self) -> int:
+        """Does what waits now, and what comes of it, until nothing does; how many runs that were."""
+        done = 0
+        while found := await self._claim():
+            done += found
+            await asyncio.gather(*self._hands)
+        return done
+
+    # ── claiming ─────────────────────────────────────────────────────────────────────────────────
+
+    async def _claim(self) -> int:
+        """How many runs were taken; each queue has its turn to be asked first."""
+        found = 0
+        self._queues.rotate(-1)
+        for queue in tuple(self._queues):
+            limit = min(await self._free_hands(), MAX_CLAIM)
+            if self._stopping.is_set():
+                break
+            page = await self._client.send(calls.claim_runs(queue, worker=self.name, limit=limit))
+            for run in page:
+                hand = asyncio.create_task(self._work(run), name=f"horarium-run-{run.run_id}")
+                self._hands.add(hand)
+                hand.add_done_callback(self._hands.discard)
+            found += len(page)
+        return found
+
+    async def _free_hands(self) -> int:
+        while len(self._hands) >= self.concurrency and not self._stopping.is_set():
+            stopping = asyncio.create_task(self._stopping.wait())
+            await asyncio.wait({stopping, *self._hands}, return_when=asyncio.FIRST_COMPLETED)
+            stopping.cancel()
+        return self.concurrency - len(self._hands)
+
+    async def _pause(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._stopping.wait(), seconds)
+
+    async def _put_down(self) -> None:
+        if self._hands:
+            await asyncio.wait(set(self._hands), timeout=self._grace)
+        left = set(self._hands)
+        for hand in left:
+            hand.cancel()
+        if left:
+            _log.warning("%d runs were not done in time; their leases will end", len(left))
+            await asyncio.wait(left)
+
+    # ── working ──────────────────────────────────────────────────────────────────────────────────
+
+    async def _work(self, run: ClaimedRun) -> None:
+        job = Job(run)
+        handler = self.handlers.get(run.workflow_type or "")
+        if handler is None:
+            known = ", ".join(sorted(self.handlers)) or "none"
+            await self._tell(job, job.failed(f"no handler for {run.workflow_type!r}; there are: {known}", NO_HANDLER))
+            return
+        calling = asyncio.create_task(call_handler(handler, job))
+        beating = asyncio.create_task(self._keep(job, calling if is_async(handler) else None))
+        try:
+            report = await calling
+            await self._tell(job, report)
+        except asyncio.CancelledError:
+            job.stop()
+            calling.cancel()
+            raise
+        finally:
+            beating.cancel()
+
+    async def _keep(self, job: Job, calling: asyncio.Task[Call[RunOutcome]] | None) -> None:
+        """Renews the lease until the work is done. A coroutine that should stop is cancelled, a thread only told."""
+        while True:
+            await asyncio.sleep(self._beat)
+            try:
+                beat = await self._client.send(calls.heartbeat_run(job.run_id, job.run.lease_epoch))
+            except (Conflict, NotFound):
+                job.lost = True
+            except ClientError as wrong:
+                _log.warning("heartbeat of run %s failed: %s", job.run_id, wrong)
+                continue
+            if (job.lost or beat.stop_requested) and not job.cancelled():
+                job.stop()
+                if calling is not None:
+                    calling.cancel()
+            if job.lost:
+                return
+
+    async def _tell(self, job: Job, report: Call[RunOutcome]) -> None:
+        """Until it is heard: what was done must not be done again because the server was away for a moment."""
+        for failures in range(1, _PATIENCE.attempts + 1):
+            if job.lost:
+                _log.warning("run %s was given to somebody else; its outcome is dropped", job.run_id)
+                return
+            try:
+                await self._client.send(report)
+                return
+            except _PASSING as wrong:
+                _log.warning("report on run %s failed, trying again: %s", job.run_id, wrong)
+                await asyncio.sleep(_PATIENCE.wait_seconds(failures, job.run_id))
+            except ValidationFailed as wrong:
+                # A result that the server cannot keep would only come again with the next worker.
+                _log.error("report on run %s was refused: %s", job.run_id, wrong)
+                job.cost = job.tokens = job.tool_calls = None
+                report = job.failed(f"the report was refused: {wrong}", RetryCause.CONTRACT_VIOLATED)
+            except HorariumError as wrong:
+                _log.error("report on run %s was refused: %s", job.run_id, wrong)
+                return
+
+
+def register_in(handlers: dict[str, Handler], workflow_type: str) -> Callable[[F], F]:
+    """A type has one handler: a second one would be a silent swap."""
+
+    def register(function: F) -> F:
+        if handlers.setdefault(workflow_type, function) is not function:
+            raise ValueError(f"{workflow_type!r} has a handler already")
+        return function
+
+    return register

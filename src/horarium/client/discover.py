@@ -1,0 +1,67 @@
+"""Where the server is and who we are to it: what was said, else the environment, else the directory of a local `up`.
+
+| of             | said        | environment           | data directory           | else                    |
+|----------------|-------------|-----------------------|--------------------------|-------------------------|
+| the address    | `server`    | `HORARIUM_SERVER`     | `url` in `server.json`   | loopback, `HORARIUM_PORT` or 8765 |
+| the token      | `token`     | `HORARIUM_TOKEN`      | `admin.token`            | none                    |
+| the namespace  | `namespace` | `HORARIUM_NAMESPACE`  |                          | `default`               |
+
+The token of the data directory belongs to the server of the data directory: it is never sent to another address.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from horarium.client.connection import DEFAULT_URL, Connection
+
+TOKEN_FILE = "admin.token"
+SERVER_FILE = "server.json"
+DEFAULT_DATA_DIR = ".horarium"
+_MAX_FILE = 65_536
+
+
+def discover(
+    data_dir: str | os.PathLike[str] | None = None,
+    *,
+    server: str | None = None,
+    token: str | None = None,
+    namespace: str | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Connection:
+    """Reads two small files at most, and asks nobody. Files that are missing or unreadable say nothing."""
+    said = os.environ if environ is None else environ
+    directory = Path(data_dir or said.get("HORARIUM_DATA_DIR") or DEFAULT_DATA_DIR)
+    elsewhere = server or said.get("HORARIUM_SERVER") or None
+    known = token or said.get("HORARIUM_TOKEN") or None
+    if elsewhere is None and known is None:
+        known = _text(directory / TOKEN_FILE)
+    return Connection(
+        base_url=elsewhere or _url(directory / SERVER_FILE) or _local(said.get("HORARIUM_PORT")),
+        token=known,
+        namespace=namespace or said.get("HORARIUM_NAMESPACE") or "default",
+    )
+
+
+def _local(port: str | None) -> str:
+    return f"http://127.0.0.1:{port}" if port and port.isascii() and port.isdigit() else DEFAULT_URL
+
+
+def _url(path: Path) -> str | None:
+    try:
+        written = json.loads(_text(path) or "null")
+    except (ValueError, RecursionError):
+        return None
+    url = written.get("url") if isinstance(written, dict) else None
+    return url if isinstance(url, str) and url else None
+
+
+def _text(path: Path) -> str | None:
+    try:
+        with path.open(encoding="utf-8") as file:
+            return file.read(_MAX_FILE).strip() or None
+    except (OSError, UnicodeError):
+        return None

@@ -1,0 +1,120 @@
+"""A transport without a network for the ordinary client: asks an ASGI application of this process.
+
+The application runs in a loop of the transport's own, so a call may come from any thread, also from one that
+runs a loop itself. Bodies are streamed: a stream without end can be read. For coroutines there is
+`httpx.ASGITransport`, which gives a body when it is complete.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from concurrent.futures import Future
+from contextlib import ExitStack
+from typing import Any
+
+import anyio
+import httpx
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+
+_Message = MutableMapping[str, Any]
+App = Callable[[_Message, Callable[[], Awaitable[_Message]], Callable[[_Message], Awaitable[None]]], Awaitable[None]]
+
+_ENDED: _Message = {"type": "ended"}
+
+
+class InProcess(httpx.BaseTransport):
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._lock = threading.Lock()
+        self._stack = ExitStack()
+        self._portal: BlockingPortal | None = None
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        messages: queue.SimpleQueue[_Message] = queue.SimpleQueue()
+        asked = self._running().start_task_soon(_ask, self._app, _scope(request), request.read(), messages)
+        body = _Body(messages, asked, request.extensions.get("timeout", {}).get("read"))
+        try:
+            head = body.next()
+        except BaseException:
+            body.close()
+            raise
+        if head["type"] != "http.response.start":
+            raise httpx.RemoteProtocolError("the application ended without an answer", request=request)
+        return httpx.Response(head["status"], headers=head.get("headers", []), stream=body)
+
+    def close(self) -> None:
+        with self._lock:
+            self._portal = None
+            self._stack.close()
+
+    def _running(self) -> BlockingPortal:
+        with self._lock:
+            if self._portal is None:
+                self._portal = self._stack.enter_context(start_blocking_portal())
+            return self._portal
+
+
+class _Body(httpx.SyncByteStream):
+    def __init__(self, messages: queue.SimpleQueue[_Message], asked: Future[None], timeout: float | None) -> None:
+        self._messages = messages
+        self._asked = asked
+        self._timeout = timeout
+
+    def next(self) -> _Message:
+        try:
+            return self._messages.get(timeout=self._timeout)
+        except queue.Empty:
+            raise httpx.ReadTimeout("the application took too long") from None
+
+    def __iter__(self) -> Iterator[bytes]:
+        more = True
+        while more:
+            message = self.next()
+            if message["type"] != "http.response.body":
+                raise httpx.RemoteProtocolError("the application ended in the middle of its answer")
+            more = message.get("more_body", False)
+            yield message.get("body", b"")
+
+    def close(self) -> None:
+        """Whoever does not want the rest has hung up."""
+        self._asked.cancel()
+
+
+async def _ask(app: App, scope: _Message, body: bytes, messages: queue.SimpleQueue[_Message]) -> None:
+    given = False
+
+    async def receive() -> _Message:
+        nonlocal given
+        if given:
+            await anyio.sleep_forever()  # the caller hangs up by ending this task
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(message: _Message) -> None:
+        messages.put(message)
+
+    try:
+        await app(scope, receive, send)
+    except Exception:
+        pass  # an application that fails has ended without an answer, as a server would show it
+    finally:
+        messages.put(_ENDED)
+
+
+def _scope(request: httpx.Request) -> _Message:
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
+        "http_version": "1.1",
+        "method": request.method,
+        "headers": [(name.lower(), value) for name, value in request.headers.raw],
+        "scheme": request.url.scheme,
+        "path": request.url.path,
+        "raw_path": request.url.raw_path.partition(b"?")[0],
+        "query_string": request.url.query,
+        "server": (request.url.host, request.url.port),
+        "client": ("127.0.0.1", 123),
+        "root_path": "",
+    }

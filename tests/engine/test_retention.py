@@ -1,0 +1,250 @@
+"""Retention at work: what is forgotten step by step, and that an audit never notices."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from operations.desks import ADMIN, FakeClock, Office
+from sqlalchemy import Connection
+
+from horarium.clock import SystemClock
+from horarium.engine.retention import Forgotten, Retention, RetentionOptions
+from horarium.instant import DAY, HOUR, MINUTE
+from horarium.operations import backfills, lifecycles, schedules, triggers
+from horarium.operations.desk import Desk
+from horarium.operations.verify import verify
+from horarium.schedule.run import RunState
+from horarium.settings import Settings
+from horarium.store import idempotency, leases
+from horarium.store.database import Database
+from horarium.store.tables import (
+    approvals,
+    checkpoints,
+    history,
+    positions,
+    run_events,
+    runs,
+    schedule_revisions,
+)
+from horarium.store.tables import idempotency as answers_table
+from horarium.store.tables import leases as leases_table
+from horarium.store.tables import schedules as schedules_table
+from horarium.telemetry.telemetry import Telemetry
+
+BOTH = RetentionOptions(keep_history_days=1, keep_runs_days=1)
+
+
+@pytest.fixture
+def office(database: Database) -> Office:
+    """Tomorrow noon: ids carry the machine's time, which must not lie after the times of the test."""
+    clock = FakeClock((SystemClock().now() // DAY + 1) * DAY + 12 * HOUR)
+    return Office(Desk(database, clock, Settings(), Telemetry(clock)), clock)
+
+
+def retention(office: Office, options: RetentionOptions = BOTH) -> Retention:
+    return Retention(office.desk.database, office.clock, options)
+
+
+def whole_pass(chore: Retention) -> list[Forgotten]:
+    steps = [chore.step()]
+    while steps[-1].more:
+        steps.append(chore.step())
+        assert len(steps) < 500, "a pass never ends"
+    return steps
+
+
+def count(office: Office, table: sa.Table) -> int:
+    statement = sa.select(sa.func.count()).select_from(table)
+    return office.desk.database.read(lambda c: int(c.execute(statement).scalar_one()))
+
+
+def busy(office: Office, minutes: int = 5, schedule_id: str = "nightly", **parts: Any) -> None:
+    """Fires each minute; all runs end at once."""
+    office.create(schedule_id, overlap_policy="allow_all", **parts)
+    for _ in range(minutes):
+        office.tick(60)
+        for run in office.runs(schedule_id):
+            if run.state is RunState.READY:
+                office.end(run)
+
+
+# ── what goes ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_by_default_everything_is_kept(office: Office) -> None:
+    busy(office)
+    office.clock.move(10_000 * 86_400)
+    assert whole_pass(retention(office, RetentionOptions())) == [Forgotten(leases=1)]
+    assert (count(office, runs), count(office, history)) == (5, 6)
+
+
+def test_old_runs_and_decisions_go_and_the_newest_run_stays(office: Office) -> None:
+    busy(office)
+    lifecycles.pause(office.desk, ADMIN, "nightly")
+    office.clock.move(2 * 86_400)
+    steps = whole_pass(retention(office))
+    assert sum(step.history for step in steps) == 5
+    assert (count(office, runs), count(office, run_events)) == (1, 1)
+    assert office.kinds() == ["Created", "Paused"]
+    assert list(verify(office.desk, ADMIN)) == []
+
+
+def test_what_is_young_stays(office: Office) -> None:
+    busy(office)
+    office.clock.move(86_000)
+    assert sum(step.history + step.runs for step in whole_pass(retention(office))) == 0
+
+
+def test_runs_may_be_forgotten_without_their_history(office: Office) -> None:
+    busy(office)
+    office.clock.move(2 * 86_400)
+    whole_pass(retention(office, RetentionOptions(keep_runs_days=1)))
+    assert (count(office, runs), count(office, history), count(office, checkpoints)) == (1, 6, 0)
+    assert list(verify(office.desk, ADMIN)) == []
+
+
+def test_history_may_be_forgotten_without_the_runs(office: Office) -> None:
+    busy(office)
+    office.clock.move(2 * 86_400)
+    whole_pass(retention(office, RetentionOptions(keep_history_days=1)))
+    assert (count(office, runs), count(office, history)) == (5, 1)
+    assert list(verify(office.desk, ADMIN)) == []
+
+
+def test_a_decision_lost_after_the_checkpoint_is_still_found(office: Office) -> None:
+    busy(office)
+    office.clock.move(2 * 86_400)
+    office.tick()
+    whole_pass(retention(office))
+    for _ in range(3):
+        office.tick(60)
+    lost = office.events()[-2]
+
+    def lose(connection: Connection) -> None:
+        connection.execute(sa.delete(history).where(history.c.feed_id == lost.feed_id))
+
+    office.desk.database.write(lose)
+    assert list(verify(office.desk, ADMIN)) != []
+
+
+def test_a_schedule_that_was_deleted_long_ago_is_gone_with_all_it_had(office: Office) -> None:
+    busy(office)
+    lifecycles.delete(office.desk, ADMIN, "nightly")
+    busy(office, 1, "other")
+    office.clock.move(2 * 86_400)
+    chore = retention(office)
+    whole_pass(chore)
+    whole_pass(chore)  # it goes when nothing of it is left, at the latest in the pass after that
+    assert (count(office, schedules_table), count(office, positions), count(office, schedule_revisions)) == (1, 1, 1)
+    assert (count(office, runs), count(office, approvals)) == (1, 0)
+    assert list(verify(office.desk, ADMIN)) == []
+
+
+def test_a_deleted_schedule_stays_where_runs_are_kept_for_ever(office: Office) -> None:
+    busy(office)
+    lifecycles.delete(office.desk, ADMIN, "nightly")
+    office.clock.move(2 * 86_400)
+    chore = retention(office, RetentionOptions(keep_history_days=1))
+    whole_pass(chore)
+    whole_pass(chore)
+    assert (count(office, schedules_table), count(office, runs)) == (1, 5)
+
+
+def test_old_answers_and_dead_processes_are_forgotten_whatever_is_kept(office: Office) -> None:
+    now = office.clock.now()
+
+    def prepare(connection: Connection) -> None:
+        for key, age in (("old", 25 * HOUR), ("young", 23 * HOUR)):
+            idempotency.remember(connection, "default", key, request_hash="h", status=200, answer={}, now=now - age)
+        leases.beat(connection, "process:dead", "dead", now - 2 * DAY, 30, {})
+        leases.beat(connection, "process:slow", "slow", now - HOUR, 30, {})
+
+    office.desk.database.write(prepare)
+    [step] = whole_pass(retention(office, RetentionOptions()))
+    assert (step.answers, step.leases) == (1, 1)
+    assert (count(office, answers_table), count(office, leases_table)) == (1, 1)
+
+
+# ── step by step ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_many_schedules_are_forgotten_in_groups_and_the_next_pass_begins_anew(office: Office) -> None:
+    for number in range(45):
+        office.create(f"s{number}", overlap_policy="allow_all")
+    office.tick(60)
+    office.clock.move(2 * 86_400)
+    chore = retention(office, RetentionOptions(keep_history_days=1))
+    steps = whole_pass(chore)
+    assert [step.history for step in steps if step.history] == [20, 20, 5]
+    assert whole_pass(chore) == [Forgotten()]
+    office.tick()
+    office.clock.move(2 * 86_400)
+    assert sum(step.history for step in whole_pass(chore)) >= 45
+
+
+def test_two_processes_at_once_do_no_harm(office: Office) -> None:
+    busy(office, 20)
+    office.clock.move(2 * 86_400)
+    one, other = retention(office), retention(office)
+    done = [step for _ in range(5) for step in (one.step(), other.step())]
+    assert sum(step.history for step in done) == 20
+    assert list(verify(office.desk, ADMIN)) == []
+
+
+# ── an audit never notices ───────────────────────────────────────────────────────────────────────────
+
+SPECS = ["* * * * *", "*/2 * * * *", "1-59/7 * * * *"]
+OVERLAPS = ["skip", "buffer_one", "buffer_all", "allow_all", "cancel_other"]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_whatever_is_done_and_forgotten_verify_stays_silent(office: Office, seed: int) -> None:
+    chance = random.Random(seed)
+    chore = retention(office, RetentionOptions(keep_history_days=1, keep_runs_days=chance.choice([1, 2, None])))
+    for name in ("a", "b"):
+        create(office, name, chance)
+    for _ in range(60):
+        do_something(office, chance.choice("ab"), chance)
+        if chance.random() < 0.4:
+            chore.step()
+        office.clock.move(chance.choice([1, 40, 400, 30_000]))
+    assert list(verify(office.desk, ADMIN)) == []
+    assert count(office, checkpoints) > 0
+
+
+def create(office: Office, schedule_id: str, chance: random.Random) -> None:
+    office.create(
+        schedule_id,
+        spec={"cron_expressions": [chance.choice(SPECS)], "jitter_seconds": chance.choice([0, 20])},
+        overlap_policy=chance.choice(OVERLAPS),
+        catchup_policy=chance.choice(["fire_once", "skip", "fire_all"]),
+    )
+
+
+def do_something(office: Office, schedule_id: str, chance: random.Random) -> None:
+    desk, now = office.desk, office.clock.now()
+    match chance.choice("tttttteepprrbmdn"):
+        case "t":
+            office.tick(chance.choice([1, 60, 200]))
+        case "e":
+            schedules.update(desk, ADMIN, schedule_id, {"spec": {"cron_expressions": [chance.choice(SPECS)]}})
+        case "n":  # the spec stays, and so does what is undecided
+            schedules.update(desk, ADMIN, schedule_id, {"note": str(chance.random())})
+        case "p":
+            lifecycles.pause(desk, ADMIN, schedule_id)
+        case "r":
+            lifecycles.resume(desk, ADMIN, schedule_id)
+        case "b":
+            backfills.backfill(desk, ADMIN, schedule_id, start=now - 20 * MINUTE, end=now)
+        case "m":
+            triggers.trigger(desk, ADMIN, schedule_id, even_if_paused=True)
+        case "d":
+            if chance.random() < 0.3:
+                lifecycles.delete(desk, ADMIN, schedule_id)
+                create(office, schedule_id, chance)
+    for run in office.runs(schedule_id):
+        if run.state is RunState.READY and chance.random() < 0.5:
+            office.end(run, chance.choice([RunState.SUCCEEDED, RunState.FAILED]))
