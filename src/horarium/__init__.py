@@ -1,5 +1,6 @@
 """Horarium: when could it happen, whether it does, and why."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from horarium.condition import evaluate_condition
@@ -8,14 +9,35 @@ from horarium.recurrence.fires import next_fires
 
 if TYPE_CHECKING:
     from horarium.app import Horarium
+    from horarium.client.aio import AsyncClient
+    from horarium.client.aio_worker import AsyncWorker
+    from horarium.client.client import Client
+    from horarium.client.worker import Worker
 
-__all__ = ["ConditionError", "Horarium", "HorariumError", "InvalidSpec", "evaluate_condition", "next_fires"]
+__all__ = [
+    "AsyncClient",
+    "AsyncWorker",
+    "Client",
+    "ConditionError",
+    "Horarium",
+    "HorariumError",
+    "InvalidSpec",
+    "Worker",
+    "evaluate_condition",
+    "next_fires",
+]
+
+_LATER = {
+    "AsyncClient": "horarium.client.aio",
+    "AsyncWorker": "horarium.client.aio_worker",
+    "Client": "horarium.client.client",
+    "Horarium": "horarium.app",
+    "Worker": "horarium.client.worker",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """The embedded service brings a web framework and a database along: only who asks for it waits for them."""
-    if name == "Horarium":
-        from horarium.app import Horarium
-
-        return Horarium
+    """These bring an HTTP client, a web framework or a database along: only who asks for them waits for them."""
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

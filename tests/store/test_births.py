@@ -132,7 +132,8 @@ def test_what_waits_for_approval_has_its_request(database: Database, fields: dic
 def test_a_run_that_was_replaced_at_birth_asks_nobody(database: Database) -> None:
     world = World(database)
     uid = world.add(needs_approval=True, overlap_policy="terminate_other", **ASSIGNED)
-    fire(world, 3)
-    assert world.states(uid) == ["cancelled", "cancelled", "awaiting_approval"]
+    world.clock.move(120)
+    world.tick()
+    assert world.states(uid) == ["cancelled", "awaiting_approval"]
     rows = world.database.read(lambda c: c.exec_driver_sql("SELECT run_id FROM approvals").all())
     assert [bytes(row[0]) for row in rows] == [world.runs(uid)[-1].run_id]

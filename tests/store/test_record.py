@@ -186,8 +186,8 @@ def test_a_second_run_for_an_occurrence_is_a_conflict_and_changes_nothing(databa
     uid = world.add()
     (claim,) = claimed(world)
     write(world, page(claim, [Fire(FIRST, FIRST)], AFTER))
+    later = replace(claim, counts=replace(claim.counts, next_sequence=2))
     with pytest.raises(Conflict) as taken:
-        later = replace(claim, counts=replace(claim.counts, next_sequence=2))
         write(world, page(later, [Fire(FIRST, FIRST)], replace(AFTER, runs_born=99)))
     assert taken.value.constraint == "runs_one_per_occurrence"
     assert (len(world.runs(uid)), world.position(uid).runs_born) == (1, 2)

@@ -8,7 +8,7 @@ from fastapi import APIRouter
 
 from horarium.api.answers import Answer
 from horarium.api.middleware import CONTROL_PLANE_VERSION
-from horarium.api.requests import CallerOf
+from horarium.api.requests import KnownOf
 from horarium.recurrence.zone import tzdata_version
 
 router = APIRouter(prefix="/api", tags=["cluster"])
@@ -21,14 +21,16 @@ _REQUEST_CONTRACT = {
 
 
 @router.get("/cluster/info")
-def cluster_info(caller: CallerOf) -> Answer:
-    """The command line of Durable Workflow refuses to start without `control_plane`."""
+def cluster_info(_known: KnownOf) -> Answer:
+    """The command line of Durable Workflow refuses to start without `control_plane`.
+
+    The namespace is not looked at: a client that discovers first would not learn that it was the namespace.
+    """
     return Answer(
         {
             "server": "horarium",
             "version": version("horarium"),
             "tzdata": tzdata_version(),
-            "namespace": caller.namespace,
             "control_plane": {"version": CONTROL_PLANE_VERSION, "request_contract": _REQUEST_CONTRACT},
         }
     )

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query
 from horarium.api.answers import Answer
 from horarium.api.requests import CallerOf, DeskOf
 from horarium.api.views import Body, moment
+from horarium.errors import InvalidDefinition
 from horarium.ids import id_text, parse_id
 from horarium.operations import history
 from horarium.operations.history import HistoryPage
@@ -16,19 +17,42 @@ from horarium.store.history import HistoryRow
 
 router = APIRouter(prefix="/api/schedules/{schedule_id}", tags=["history"])
 
+_MAX_DIGITS = 18  # fit in 64 bits
+
 
 @router.get("/history")
 def read(
     desk: DeskOf,
     caller: CallerOf,
     schedule_id: str,
-    limit: Annotated[int | None, Query(description="1 to 500; beyond is cut")] = None,
-    after_sequence: int = 0,
+    limit: Annotated[str | None, Query(description="1 to 500, 100 where it says nothing; beyond is cut")] = None,
+    after_sequence: Annotated[str, Query(description="a sequence, or `next_cursor` of the page before")] = "0",
     uid: Annotated[str | None, Query(description="an older schedule that had the same id")] = None,
 ) -> Answer:
     older = None if uid is None else parse_id(uid, "uid")
-    page = history.read(desk, caller, schedule_id, limit=limit, after_sequence=after_sequence, uid=older)
+    page = history.read(
+        desk, caller, schedule_id, limit=_limit(limit), after_sequence=_sequence(after_sequence), uid=older
+    )
     return Answer(_page(page))
+
+
+class InvalidAfterSequence(InvalidDefinition):
+    """The contract has a reason of its own for it."""
+
+    reason = "invalid_after_sequence"
+
+
+def _sequence(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS):
+        raise InvalidAfterSequence({"after_sequence": ["must be a whole number from 0 on"]})
+    return int(text)
+
+
+def _limit(text: str | None) -> int | None:
+    """What is no positive number is the usual limit: the contract never refuses one."""
+    if text is None or not (text.isascii() and text.isdigit()) or not text.strip("0"):
+        return None
+    return history.MAX_LIMIT if len(text) > _MAX_DIGITS else int(text)
 
 
 def _page(page: HistoryPage) -> Body:

@@ -1,6 +1,7 @@
 """How a refusal looks: RFC 9457 problem documents, with the members that the Durable Workflow client reads.
 
-`message` is one sentence for a person, `reason` one word for a program, `errors` the bad fields.
+`message` is one sentence for a person, `reason` one word for a program, `errors` the bad fields, `field` the
+first of them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from starlette.responses import Response
 
 from horarium.api.answers import dump
 from horarium.errors import ApprovalRefused, HorariumError, InvalidDefinition, InvalidSpec, InvalidTransition
-from horarium.operations.errors import OperationError
+from horarium.operations.errors import OperationError, ScheduleAlreadyExists, ScheduleNotFound
+from horarium.operations.list_errors import ListRefused
 from horarium.store.errors import CommitUnknown, Conflict, SchemaMissing, SchemaTooNew, StoreUnavailable
 
 MEDIA_TYPE = "application/problem+json"
@@ -55,7 +57,7 @@ def problem(
         **members,
     }
     if errors is not None:
-        body |= {"errors": errors, "validation_errors": errors}
+        body |= {"errors": errors, "validation_errors": errors, "field": next(iter(errors), None)}
     return Response(dump(body), status, headers, MEDIA_TYPE)
 
 
@@ -86,6 +88,8 @@ def _errors(error: HorariumError) -> Mapping[str, list[str]] | None:
             return error.errors
         case InvalidSpec():
             return {error.field or "spec": [error.message]}
+        case ListRefused():
+            return {error.parameter: [error.message]}
         case _:
             return None
 
@@ -103,7 +107,14 @@ def _headers(error: HorariumError) -> Mapping[str, str] | None:
 def _members(error: HorariumError) -> dict[str, Any]:
     """What the class of error knows beyond its sentence, such as the schedule that was not found."""
     known = {"name": "name", "current": "version", "schedules": "schedules", "count": "count", "limit": "limit"}
-    return {member: getattr(error, name) for name, member in known.items() if hasattr(error, name)}
+    members = {member: getattr(error, name) for name, member in known.items() if hasattr(error, name)}
+    match error:
+        case ScheduleNotFound() | ScheduleAlreadyExists():
+            return {**members, "schedule_id": error.name}
+        case ListRefused():
+            return {**members, "last_safe_cursor": error.last_safe_cursor}
+        case _:
+            return members
 
 
 def on_refusal(_request: Request, error: Exception) -> Response:

@@ -29,9 +29,8 @@ def desk_of(request: Request) -> Desk:
 def caller_of(request: Request) -> Caller:
     """Who has this token, in the namespace he asks for; 401 without a token, 404 for somebody else's namespace."""
     desk = desk_of(request)
-    secret = _bearer(request.headers.get("authorization"))
+    principal, role, home = known_of(request)
     wanted = request.headers.get("x-namespace", "").strip() or None
-    principal, role, home = _identify(desk, secret)
     namespace = wanted or home or DEFAULT_NAMESPACE
     # The admin of the default namespace keeps the house; everybody else stays in his own rooms.
     if home is not None and namespace != home and not (role is Role.ADMIN and home == DEFAULT_NAMESPACE):
@@ -39,6 +38,11 @@ def caller_of(request: Request) -> Caller:
     if namespace != DEFAULT_NAMESPACE:
         _check_namespace(desk, namespace)
     return Caller(principal, role, namespace, SOURCE, request.state.request_id)
+
+
+def known_of(request: Request) -> tuple[str, Role, str | None]:
+    """Name, role and home of whoever has this token, whatever namespace he asks for; 401 without one."""
+    return _identify(desk_of(request), _bearer(request.headers.get("authorization")))
 
 
 def _bearer(header: str | None) -> str:
@@ -99,4 +103,5 @@ async def json_object(request: Request) -> dict[str, Any]:
 
 DeskOf = Annotated[Desk, Depends(desk_of)]
 CallerOf = Annotated[Caller, Depends(caller_of)]
+KnownOf = Annotated[tuple[str, Role, str | None], Depends(known_of)]
 Document = Annotated[dict[str, Any], Depends(json_object)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Query
+from fastapi import APIRouter, Header, Query, Request
 
 from horarium.api import views
 from horarium.api.answers import Answer
@@ -12,7 +12,9 @@ from horarium.api.bodies import Fields
 from horarium.api.requests import CallerOf, DeskOf, Document
 from horarium.errors import InvalidDefinition
 from horarium.operations import lifecycles, listings, schedules
-from horarium.operations.listings import Wanted
+from horarium.operations.list_errors import UnsupportedFilter
+from horarium.operations.visibility import parse_query
+from horarium.operations.wanted import LISTED, Wanted
 from horarium.operations.written import Outcome, Written
 from horarium.schedule.patch import Update
 from horarium.schedule.position import Status
@@ -20,7 +22,21 @@ from horarium.schedule.position import Status
 router = APIRouter(prefix="/api/schedules", tags=["schedules"])
 
 IfMatch = Annotated[str | None, Header(alias="If-Match", description="The version that you have seen.")]
-_LISTED = {status.value: status for status in Status if status is not Status.DELETED}
+# `namespace` is the header's business; clients of Durable Workflow may send it here too.
+_LIST_FILTERS = frozenset(
+    [
+        "status",
+        "workflow_type",
+        "query",
+        "owner",
+        "source",
+        "text",
+        "label",
+        "page_size",
+        "next_page_token",
+        "namespace",
+    ]
+)
 
 
 @router.post("", status_code=201)
@@ -39,15 +55,18 @@ def upsert(desk: DeskOf, caller: CallerOf, document: Document) -> Answer:
 def list_schedules(
     desk: DeskOf,
     caller: CallerOf,
+    request: Request,
     status: Annotated[str | None, Query(description="active, paused, finished or broken")] = None,
     workflow_type: str | None = None,
+    query: Annotated[str | None, Query(description='such as `TaskQueue = "slow" AND tenant = 42`')] = None,
     owner: str | None = None,
     source: str | None = None,
     text: Annotated[str | None, Query(max_length=200, description="part of an id or a name")] = None,
     label: Annotated[list[str] | None, Query(description="name=value; all must fit")] = None,
     page_size: int | None = None,
-    next_page_token: Annotated[str | None, Query(max_length=8_192)] = None,
+    next_page_token: str | None = None,
 ) -> Answer:
+    _check_parameters(request)
     wanted = Wanted(
         statuses=None if status is None else [_status(status)],
         workflow=workflow_type,
@@ -55,6 +74,7 @@ def list_schedules(
         source=source,
         text=text,
         labels=_labels(label or []),
+        query=() if query is None else parse_query(query),
     )
     page = listings.list_schedules(desk, caller, wanted, page_size=page_size, next_page_token=next_page_token)
     rows = [views.listed(each) for each in page.schedules]
@@ -131,10 +151,21 @@ def _written(done: Written, status_code: int = 200) -> Answer:
     return Answer(views.written(done), status_code, headers={"ETag": etag(done.version)})
 
 
+def _check_parameters(request: Request) -> None:
+    """A filter that nobody knows would be no filter at all, and a blank one none that anybody means."""
+    given = request.query_params
+    for name in given:
+        if name not in _LIST_FILTERS:
+            raise UnsupportedFilter(name[:64], f"there is no filter {name[:64]!r}")
+    blank = {name: ["must not be blank"] for name, value in given.multi_items() if not value.strip()}
+    if blank:
+        raise InvalidDefinition(blank)
+
+
 def _status(text: str) -> Status:
-    found = _LISTED.get(text.lower())
+    found = LISTED.get(text.lower())
     if found is None:
-        raise InvalidDefinition({"status": [f"must be one of {', '.join(_LISTED)}"]})
+        raise InvalidDefinition({"status": [f"must be one of {', '.join(LISTED)}"]})
     return found
 
 

@@ -13,6 +13,8 @@ from horarium.operations.listings import Described, Listed
 from horarium.operations.written import Written
 from horarium.schedule.canonical import action_document, seconds, to_document
 from horarium.schedule.position import Status
+from horarium.schedule.run import instance_id
+from horarium.store.runs_read import RunRow
 
 Body = dict[str, Any]
 
@@ -56,7 +58,11 @@ def described(schedule: Described) -> Body:
         "latest_workflow_instance_id": schedule.last_instance_id,
         "next_fire_times": [moment(fire.nominal) for fire in schedule.next_fires],
         "error": schedule.error,
-        "state": {"status": row.status.value, "paused": _paused(schedule), "note": schedule.definition.note},
+        "state": {
+            "status": row.status.value,
+            "paused": _paused(schedule),
+            "note": row.pause_reason or schedule.definition.note,
+        },
         "info": _info(schedule),
     }
 
@@ -127,6 +133,21 @@ def _info(schedule: Described) -> Body:
         "last_skip_reason": row.last_skip_reason,
         "last_skipped_at": moment(row.last_skipped_at),
         "held_runs": row.held,
+        "buffered_actions": [
+            {"buffered_at": moment(run.created_at), "occurrence_time": moment(run.nominal)}
+            for run in reversed(schedule.held)
+        ],
+        "recent_actions": [_recent(run) for run in schedule.recent],
+    }
+
+
+def _recent(run: RunRow) -> Body:
+    return {
+        "workflow_id": instance_id(run.schedule_id or "", run.origin, run.nominal, id_text(run.run_id)),
+        "run_id": id_text(run.run_id),
+        "outcome": run.state.value,
+        "fired_at": moment(run.created_at),
+        "occurrence_time": moment(run.nominal),
     }
 
 

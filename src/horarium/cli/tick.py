@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, assert_never
 
@@ -33,6 +32,8 @@ def tick_command(
 
     Example: horarium tick --json --limit 100
     """
+    import asyncio
+
     from horarium.serve.service import open_service
 
     settings = settings_of(data_dir=data_dir, database=database, app=app, tick_batch=limit, log_level="error")
@@ -58,6 +59,8 @@ def _show_lines(cells: list[list[str]]) -> None:
 
 
 async def _pass(service: Service, *, everything: bool) -> tuple[list[dict[str, Json]], list[tuple[str, str]]]:
+    import asyncio
+
     engine = service.engine
     await asyncio.to_thread(engine.clock.measure)
     rows: list[dict[str, Json]] = []

@@ -39,10 +39,10 @@ T = TypeVar("T")
 
 MAX_CLAIM = 100
 POLL_SECONDS = 1.0
-# A third of the longest lease that a server gives: two beats may be lost before the run is.
 HEARTBEAT_SECONDS = 10.0
 GRACE_SECONDS = 20.0
 
+_LONGEST_LEASE_SECONDS = 30.0  # that a server gives; where it says nothing, this is meant
 _PASSING = (ServerUnavailable, ServerError, RateLimited)
 _PATIENCE = Retries(attempts=20, base_ms=500, max_ms=10_000)
 _log = logging.getLogger("horarium.worker")
@@ -184,8 +184,10 @@ class AsyncWorker:
 
     async def _keep(self, job: Job, calling: asyncio.Task[Call[RunOutcome]] | None) -> None:
         """Renews the lease until the work is done. A coroutine that should stop is cancelled, a thread only told."""
+        # Two beats may be lost before the run is.
+        seconds = min(self._beat, (job.run.lease_seconds or _LONGEST_LEASE_SECONDS) / 3)
         while True:
-            await asyncio.sleep(self._beat)
+            await asyncio.sleep(seconds)
             try:
                 beat = await self._client.send(calls.heartbeat_run(job.run_id, job.run.lease_epoch))
             except (Conflict, NotFound):

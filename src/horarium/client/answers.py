@@ -245,6 +245,7 @@ class ClaimedRun(Run):
     action: _Object = field(default_factory=dict)
     lease_epoch: int = 0
     lease_until: datetime | None = None
+    lease_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from horarium.launchers.launcher import LaunchRequest
 from horarium.policy.rotation import inputs_for
 from horarium.schedule.definition import Definition
 from horarium.schedule.document import from_canonical
+from horarium.schedule.envelope import decode_input
 from horarium.schedule.run import Origin, delivery_key, instance_id, occurrence_key
 from horarium.store.runs import Work
 from horarium.store.tables import schedule_revisions
@@ -77,7 +78,7 @@ def build_request(work: Work, definition: Definition, cancelled: asyncio.Event |
         instance_id=instance_id(definition.schedule_id, Origin(work.origin), work.nominal, run_id),
         schedule_id=definition.schedule_id,
         attempt=work.attempt,
-        inputs=inputs,
+        inputs=decode_input(inputs),
         trigger_number=work.trigger_number,
         labels=definition.labels,
         memo=definition.memo,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from hashlib import sha256
 
 from sqlalchemy import Connection
 
@@ -10,10 +11,12 @@ from horarium.errors import CycleDetected, InvalidCalendar, InvalidDefinition
 from horarium.operations.caller import Caller
 from horarium.operations.errors import NamespaceNotFound
 from horarium.policy.approval import ApprovalPolicy, merge, parse_approval_policy, run_needs_approval
+from horarium.policy.names import PolicyError
 from horarium.schedule.assignee import AssigneeType
 from horarium.schedule.calendar import shared_calendar
 from horarium.schedule.canonical import to_document
 from horarium.schedule.definition import ActionKind, Definition
+from horarium.schedule.envelope import decode_input
 from horarium.schedule.planning import Planning, compile_planning, planning_text
 from horarium.store import calendars, namespaces, references
 from horarium.store.schedules import Attribute, Revision
@@ -42,6 +45,7 @@ class Draft:
 def check_draft(connection: Connection, caller: Caller, definition: Definition) -> Draft:
     """Raises what is wrong: an unknown calendar, a workflow of somebody else, a graph without an end."""
     require_namespace(connection, caller.namespace)
+    _check_inputs(definition)
     _check_calendars(connection, definition)
     _check_workflow(connection, caller, definition)
     text = planning_text(definition, needs_approval=_needs_approval(connection, definition))
@@ -59,6 +63,23 @@ def signed(definition: Definition, caller: Caller, base: Definition | None = Non
     given = (definition.owner, definition.user_id) if caller.is_admin else (None, None)
     owner, user = (given[i] or before[i] or (caller.principal if base is None else None) for i in (0, 1))
     return replace(definition, owner=owner, user_id=user)
+
+
+def check_input(field: str, value: object) -> dict[str, list[str]]:
+    """What is wrong with an encoded input: one that nobody can open would fail at every fire."""
+    try:
+        decode_input(value)
+    except PolicyError as wrong:
+        return {f"{field}.{wrong.field}": [wrong.text]}
+    return {}
+
+
+def _check_inputs(definition: Definition) -> None:
+    problems = check_input("action.input", definition.action.input)
+    for index, entry in enumerate(definition.inputs_rotation):
+        problems |= check_input(f"inputs_rotation.{index}", entry)
+    if problems:
+        raise InvalidDefinition(problems)
 
 
 def _check_calendars(connection: Connection, definition: Definition) -> None:
@@ -116,9 +137,15 @@ def _policy(document: dict[str, object]) -> ApprovalPolicy | None:
 
 def _attributes(definition: Definition) -> frozenset[Attribute]:
     labels = {Attribute("label", name, value) for name, value in definition.labels.items()}
-    return frozenset(
-        labels | {each for name, value in definition.search_attributes.items() for each in _facet(name, value)}
-    )
+    found = {each for name, value in definition.search_attributes.items() for each in _facet(name, value)}
+    written = {"TaskQueue": definition.action.queue, "Note": definition.note}
+    fields = {field_attribute(name, value) for name, value in written.items() if value}
+    return frozenset(labels | found | fields)
+
+
+def field_attribute(name: str, value: str) -> Attribute:
+    """A field that has no column of its own; hashed, since a note may be longer than what an index takes."""
+    return Attribute("field", name, sha256(value.encode()).hexdigest())
 
 
 def _facet(name: str, value: object) -> list[Attribute]:
@@ -130,7 +157,9 @@ def _facet(name: str, value: object) -> list[Attribute]:
 
 
 def searchable(value: object) -> str:
-    """How a value is spelled in filters: `true`, `42`, `text`."""
+    """How a value is spelled in filters: `true`, `42`, `text`; 42.0 is the same number as 42."""
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
     return "null" if value is None else str(value)

@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
 from sqlalchemy import Connection
 
-from horarium.errors import InvalidDefinition
 from horarium.ids import id_text
 from horarium.instant import Instant
 from horarium.operations.caller import Caller, Permission
 from horarium.operations.desk import Desk
-from horarium.operations.drafts import require_namespace, searchable
+from horarium.operations.drafts import require_namespace
 from horarium.operations.errors import ScheduleNotFound
-from horarium.operations.pages import checked_limit, make_token, read_token
+from horarium.operations.list_errors import StalePageToken, UnsupportedField
+from horarium.operations.list_tokens import FIELD as TOKEN_FIELD
+from horarium.operations.list_tokens import make_list_token, read_list_token
+from horarium.operations.pages import checked_limit
+from horarium.operations.visibility import FIELD as QUERY_FIELD
+from horarium.operations.visibility import TEXT_FIELDS
+from horarium.operations.wanted import EVERYTHING, Wanted
 from horarium.schedule.definition import Definition
 from horarium.schedule.document import from_canonical
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
-from horarium.schedule.run import instance_id
+from horarium.schedule.run import RunState, instance_id
 from horarium.store import references, runs_read, schedule_lists, schedules
-from horarium.store.schedule_lists import Cursor, Filter
-from horarium.store.schedules import Attribute, ScheduleRow
+from horarium.store.runs_read import RunFilter, RunRow
+from horarium.store.schedule_lists import Cursor, SchedulePage
+from horarium.store.schedules import ScheduleRow
 
 NEXT_FIRES = 5
+RECENT_RUNS = 10
+MAX_HELD_SHOWN = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,33 +54,22 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Described(Listed):
-    """`error` says why it cannot be planned, where it cannot; `last_instance_id` names its newest run outside."""
+    """`error` says why it cannot be planned, where it cannot; `last_instance_id` names its newest run outside.
+
+    `recent` are its newest runs, `held` those that wait for their turn, newest first.
+    """
 
     next_fires: tuple[NextFire, ...] = ()
     last_instance_id: str | None = None
     error: str | None = None
+    recent: tuple[RunRow, ...] = ()
+    held: tuple[RunRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ListPage:
     schedules: tuple[Listed, ...]
     next_page_token: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which schedules to list; None = any."""
-
-    statuses: Collection[Status] | None = None
-    workflow: str | None = None
-    owner: str | None = None
-    source: str | None = None
-    text: str | None = None
-    labels: Mapping[str, str] | None = None
-    search_attributes: Mapping[str, object] | None = None
-
-
-EVERYTHING = Wanted()
 
 
 def describe(desk: Desk, caller: Caller, schedule_id: str) -> Described:
@@ -89,20 +85,35 @@ def list_schedules(
     page_size: int | None = None,
     next_page_token: str | None = None,
 ) -> ListPage:
-    """Newest first; deleted ones are not shown."""
+    """Newest first; deleted ones are not shown. Raises what `list_errors` has for a bad token or query."""
     caller.require(Permission.READ)
     limit = checked_limit(page_size)
-    after = None if next_page_token is None else _cursor(next_page_token)
+    namespace, filters = caller.namespace, wanted.fingerprint()
+    after = None if next_page_token is None else read_list_token(next_page_token, namespace, filters)
 
     def look(connection: Connection) -> ListPage:
-        require_namespace(connection, caller.namespace)
-        page = schedule_lists.list_page(connection, caller.namespace, _filter(wanted), after=after, limit=limit)
+        require_namespace(connection, namespace)
+        page = _page(connection, namespace, wanted, after, limit)
         documents = references.current_documents(connection, [row.schedule_uid for row in page.rows])
         listed = tuple(Listed(row, from_canonical(documents[row.schedule_uid])) for row in page.rows)
-        token = None if page.after is None else make_token(page.after.created_at, page.after.schedule_id)
+        token = None if page.after is None else make_list_token(namespace, filters, page.after)
         return ListPage(listed, token)
 
     return desk.database.read(look)
+
+
+def _page(connection: Connection, namespace: str, wanted: Wanted, after: Cursor | None, limit: int) -> SchedulePage:
+    """Nobody registers search attributes here: one that no schedule carries is taken for a mistake."""
+    for name in sorted(wanted.attributes):
+        if not schedule_lists.has_attribute(connection, namespace, name):
+            known = ", ".join(TEXT_FIELDS)
+            raise UnsupportedField(QUERY_FIELD, f"{name[:64]} is neither {known} nor a search attribute of a schedule")
+    if after is not None and not schedule_lists.is_live(connection, namespace, after):
+        raise StalePageToken(TOKEN_FIELD, "the schedule that this page begins after is gone; begin again", after)
+    asked = wanted.filter()
+    if asked is None:
+        return SchedulePage((), None)
+    return schedule_lists.list_page(connection, namespace, asked, after=after, limit=limit)
 
 
 def next_fires(row: ScheduleRow, planning: Planning, now: Instant, count: int = NEXT_FIRES) -> tuple[NextFire, ...]:
@@ -130,33 +141,18 @@ def _describe(desk: Desk, connection: Connection, caller: Caller, schedule_id: s
         next_fires=() if isinstance(planning, Exception) else next_fires(row, planning, desk.clock.now()),
         last_instance_id=_last_instance(connection, row),
         error=row.last_error if broken or row.status is Status.BROKEN else None,
+        recent=runs_read.page_of_schedule(connection, row.schedule_uid, limit=RECENT_RUNS).rows,
+        held=_held(connection, row),
     )
+
+
+def _held(connection: Connection, row: ScheduleRow) -> tuple[RunRow, ...]:
+    if not row.held:
+        return ()
+    wanted = RunFilter(states=frozenset({RunState.HELD}))
+    return runs_read.page_of_schedule(connection, row.schedule_uid, wanted, limit=MAX_HELD_SHOWN).rows
 
 
 def _last_instance(connection: Connection, row: ScheduleRow) -> str | None:
     run = None if row.last_run_id is None else runs_read.find(connection, row.namespace, row.last_run_id)
     return None if run is None else instance_id(row.schedule_id, run.origin, run.nominal, id_text(run.run_id))
-
-
-def _filter(wanted: Wanted) -> Filter:
-    attributes = [Attribute("label", name, value) for name, value in (wanted.labels or {}).items()]
-    attributes += [
-        Attribute("search_attribute", name, searchable(value))
-        for name, value in (wanted.search_attributes or {}).items()
-    ]
-    return Filter(
-        statuses=wanted.statuses,
-        workflow=wanted.workflow,
-        owner=wanted.owner,
-        source=wanted.source,
-        text=wanted.text,
-        attributes=attributes,
-    )
-
-
-def _cursor(token: str) -> Cursor:
-    created_at, schedule_id = read_token(token, 2)
-    try:
-        return Cursor(int(created_at), schedule_id)
-    except ValueError:
-        raise InvalidDefinition({"next_page_token": ["is not a token that a page has given"]}) from None

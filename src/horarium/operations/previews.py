@@ -21,6 +21,7 @@ from horarium.operations.history import find_any
 from horarium.operations.listings import NextFire
 from horarium.policy.rotation import inputs_for
 from horarium.schedule.document import from_canonical, parse_definition
+from horarium.schedule.envelope import shown_input
 from horarium.schedule.run import Origin
 from horarium.store import history, open_runs, schedules
 
@@ -69,7 +70,7 @@ def preview(
             shared=shared,
         )
         inputs, rotation = definition.action.input, definition.inputs_rotation
-        return [Previewed(each, inputs_for(inputs, rotation, each.rotation_index or 0)) for each in found]
+        return [Previewed(each, shown_input(inputs_for(inputs, rotation, each.rotation_index or 0))) for each in found]
 
     return desk.database.read(work)
 

@@ -20,6 +20,7 @@ from horarium.operations.pages import checked_limit
 from horarium.policy.rotation import inputs_for
 from horarium.schedule.definition import Definition
 from horarium.schedule.document import from_canonical
+from horarium.schedule.envelope import shown_input
 from horarium.schedule.event import RunEventType, make_lineage_payload
 from horarium.schedule.run import (
     FINAL,
@@ -41,7 +42,10 @@ _OF_A_SCHEDULE = frozenset({Origin.SCHEDULED, Origin.MANUAL, Origin.BACKFILL})
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run with what it takes from the revision that it names; `key` is what targets know it by."""
+    """A run with what it takes from the revision that it names; `key` is what targets know it by.
+
+    `inputs` are decoded where a client encoded them.
+    """
 
     row: RunRow
     definition: Definition | None
@@ -177,7 +181,7 @@ def view(connection: Connection, row: RunRow, known: dict[tuple[bytes, int], Def
     inputs = row.inputs
     if inputs is None and definition is not None:
         inputs = inputs_for(definition.action.input, definition.inputs_rotation, row.rotation_index or 0)
-    return Run(row, definition, inputs)
+    return Run(row, definition, shown_input(inputs))
 
 
 def _first_events(run: Run) -> list[RunEvent]:

@@ -14,6 +14,7 @@ from horarium.ids import id_text
 from horarium.instant import Instant
 from horarium.operations.caller import Caller, Permission
 from horarium.operations.desk import Desk, Opened, open_schedule
+from horarium.operations.drafts import check_input
 from horarium.operations.entering import enter, look
 from horarium.operations.errors import KeyReused
 from horarium.policy.overlap import OverlapPolicy
@@ -62,6 +63,8 @@ def trigger(
     """With a `key` a repeated trigger is the same trigger; without one each request counts."""
     caller.require(Permission.OPERATE)
     check_key(key)
+    if problems := check_input("inputs", inputs):
+        raise InvalidDefinition(problems)
     told: list[tuple[Birth | Skip, Instant]] = []
 
     def work(connection: Connection) -> Triggered:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
@@ -18,6 +19,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from horarium.decision.facts import Fact, Facts, Shared
 from horarium.decision.guards import facts_needed
+from horarium.errors import HorariumError
 from horarium.ids import id_at
 from horarium.instant import DAY, MINUTE, Instant
 from horarium.policy.limits import Budget, parse_budget
@@ -129,7 +131,12 @@ def _calendars(connection: Connection, subjects: Sequence[Subject]) -> dict[tupl
         return {}
     wanted = _among((calendars.c.namespace, calendars.c.name), names)
     rows = connection.execute(select(calendars.c.namespace, calendars.c.name, calendars.c.document).where(wanted))
-    return {(namespace, name): parse_calendar(json.loads(document)) for namespace, name, document in rows}
+    found: dict[tuple[str, str], Calendar] = {}
+    for namespace, name, document in rows:
+        # One that cannot be read is as good as gone: its schedules are told so, the others go on.
+        with suppress(HorariumError, ValueError):
+            found[namespace, name] = parse_calendar(json.loads(document))
+    return found
 
 
 def _calendars_of(subject: Subject, own: Mapping[tuple[str, str], Calendar]) -> dict[str, Calendar]:

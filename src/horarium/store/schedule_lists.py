@@ -31,6 +31,7 @@ class Filter:
     owner: str | None = None
     source: str | None = None
     text: str | None = None
+    schedule_id: str | None = None
     attributes: Collection[Attribute] = ()
     include_deleted: bool = False
 
@@ -68,6 +69,33 @@ def list_page(
     return SchedulePage(shown, Cursor(shown[-1].created_at, shown[-1].schedule_id) if more else None)
 
 
+def is_live(connection: Connection, namespace: str, cursor: Cursor) -> bool:
+    """Whether the row of a cursor is still there; an id that was used again is another row."""
+    found = connection.execute(
+        sa.select(schedules.c.created_at).where(
+            schedules.c.namespace == namespace,
+            schedules.c.schedule_id == cursor.schedule_id,
+            schedules.c.created_at == cursor.created_at,
+            schedules.c.deleted_at.is_(None),
+        )
+    )
+    return found.first() is not None
+
+
+def has_attribute(connection: Connection, namespace: str, name: str) -> bool:
+    """Whether any schedule carries a search attribute of this name."""
+    found = connection.execute(
+        sa.select(schedule_attributes.c.name)
+        .where(
+            schedule_attributes.c.namespace == namespace,
+            schedule_attributes.c.kind == "search_attribute",
+            schedule_attributes.c.name == name,
+        )
+        .limit(1)
+    )
+    return found.first() is not None
+
+
 def count_by_status(connection: Connection, namespace: str) -> dict[Status, int]:
     """Every status, also those that none has."""
     statement = (
@@ -84,7 +112,7 @@ def _conditions(wanted: Filter) -> Iterator[sa.ColumnElement[bool]]:
         yield schedules.c.deleted_at.is_(None)
     if wanted.statuses is not None:
         yield positions.c.status.in_(sorted(status.value for status in wanted.statuses))
-    for column in (schedules.c.workflow, schedules.c.owner, schedules.c.source):
+    for column in (schedules.c.schedule_id, schedules.c.workflow, schedules.c.owner, schedules.c.source):
         value = getattr(wanted, column.name)
         if value is not None:
             yield column == value

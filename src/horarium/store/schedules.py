@@ -22,12 +22,12 @@ from horarium.store.errors import Conflict
 from horarium.store.jsontext import from_text, to_text
 from horarium.store.tables import plannings, positions, schedule_attributes, schedule_revisions, schedules
 
-AttributeKind = Literal["label", "search_attribute"]
+AttributeKind = Literal["label", "search_attribute", "field"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Attribute:
-    """A label or search attribute that lists can be filtered by."""
+    """A label, a search attribute or a field of its own that lists can be filtered by."""
 
     kind: AttributeKind
     name: str

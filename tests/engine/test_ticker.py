@@ -1,0 +1,417 @@
+"""The ticker decides what is due, batch by batch, and no row can keep it from the others."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from engine.builders import START, World, insert_all, new_schedule, poison, reasons
+from sqlalchemy import Connection
+
+from horarium.engine import ticker as module
+from horarium.engine.ticker import Ticker, TickerOptions
+from horarium.instant import MINUTE, SECOND
+from horarium.store.channels import READY
+from horarium.store.database import Database
+from horarium.store.errors import CommitUnknown, StoreUnavailable
+from horarium.store.tables import calendars, history, plannings, positions, runs, schedule_revisions
+
+
+def add_many(world: World, count: int, **fields: Any) -> list[bytes]:
+    now = world.clock.now()
+    return insert_all(world.database, [new_schedule(f"s{n}", now=now, **fields) for n in range(count)], now=now)
+
+
+# ── batches ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_step_decides_one_batch_and_says_whether_there_is_more(database: Database) -> None:
+    world = World(database, ticker=TickerOptions(batch=2))
+    add_many(world, 3)
+    world.clock.move(60)
+    first, second = world.ticker.step(), world.ticker.step()
+    assert (first.claimed, first.more) == (2, True)
+    assert (second.claimed, second.more) == (1, False)
+    assert world.ticker.step().claimed == 0
+    assert world.states() == ["ready"] * 3
+    world.account()
+
+
+def test_a_tick_tells_what_it_decided(database: Database) -> None:
+    world = World(database)
+    uid = world.add("nightly")
+    world.clock.move(61)
+    (tick,) = world.tick()
+    (decided,) = tick.decided
+    assert (decided.namespace, decided.schedule_id, decided.schedule_uid) == ("default", "nightly", uid)
+    assert (decided.lateness, len(decided.decisions), len(decided.entry.runs)) == (SECOND, 1, 1)
+    assert tick.parked == ()
+
+
+def test_the_position_moves_only_past_what_was_decided(database: Database) -> None:
+    world = World(database, ticker=TickerOptions(max_catchup_per_tick=10))
+    uid = world.add(intervals=[{"every": "PT1S"}], overlap_policy="allow_all")
+    world.ticker.beat()
+    world.clock.move(25)
+    first = world.ticker.step()
+    assert (len(first.decided[0].decisions), first.more) == (10, True)
+    assert world.position(uid).decided_until == START + 10 * SECOND
+    world.tick()
+    assert len(world.runs(uid)) == 25
+    world.account()
+
+
+def test_nothing_is_due_before_its_time(database: Database) -> None:
+    world = World(database)
+    world.add()
+    world.clock.move(59)
+    assert world.ticker.step().claimed == 0
+    assert world.ticker.next_due() == START + MINUTE
+
+
+def test_births_wake_the_dispatchers_and_skips_do_not(database: Database) -> None:
+    woken: list[str] = []
+    world = World(database)
+    world.add("a", calendars=["gone"])
+    listener = database.listen([READY], woken.append)
+    try:
+        world.clock.move(60)
+        world.tick()
+        skipped = list(woken)
+        world.add("b")
+        world.clock.move(60)
+        world.tick()
+        _wait_for(lambda: bool(woken))
+    finally:
+        listener.close()
+    assert (skipped, set(woken)) == ([], {READY})
+
+
+def _wait_for(happened: Callable[[], bool]) -> None:
+    import time
+
+    for _ in range(200):
+        if happened():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it did not happen in time")
+
+
+# ── being alive ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_what_came_due_while_no_ticker_was_there_was_missed(database: Database) -> None:
+    world = World(database)
+    uid = world.add(catchup_policy="skip")
+    world.tick()
+    world.stay_away(5 * 60)
+    world.tick()
+    events = [event.event_type for event in world.history(uid)]
+    assert events == ["ScheduleMissed", "ScheduleTriggered", "ScheduleTriggerSkipped"]
+    world.account()
+
+
+def test_slowness_of_our_own_is_no_downtime(database: Database) -> None:
+    """Some ticker was alive all the time, so what it was too slow for is decided as on time."""
+    world = World(database)
+    uid = world.add(catchup_policy="skip", overlap_policy="allow_all")
+    other = Ticker(database, world.clock, "another")
+    for _ in range(60):
+        world.clock.move(5)
+        other.beat()
+    world.tick()
+    assert len(world.runs(uid)) == 5
+    world.account()
+
+
+def test_a_clock_that_is_set_back_decides_nothing_twice(database: Database) -> None:
+    world = World(database)
+    uid = world.add(overlap_policy="allow_all")
+    world.pass_time(600, step=30)
+    world.clock.move(-600)
+    world.pass_time(1_200, step=30)
+    assert len(world.runs(uid)) == 20
+    world.account()
+
+
+def test_a_clock_that_is_set_forward_misses_and_accounts(database: Database) -> None:
+    world = World(database)
+    uid = world.add(overlap_policy="allow_all", catchup_policy="fire_all")
+    world.pass_time(120, step=30)
+    world.clock.move(600)
+    world.pass_time(120, step=30)
+    assert len(world.runs(uid)) == 14
+    world.account()
+
+
+# ── poison ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _corrupt_text(world: World, uid: bytes) -> None:
+    poison(world.database, uid, lambda _: "{")
+
+
+def _missing_text(world: World, uid: bytes) -> None:
+    _change(world, uid, planning=b"?" * 16)
+
+
+def _overflow(world: World, uid: bytes) -> None:
+    poison(world.database, uid, lambda text: _with(text, priority=2**70))
+
+
+def _surrogate(world: World, uid: bytes) -> None:
+    poison(world.database, uid, lambda text: _with(text, queue="half \ud800"))
+
+
+def _taken_sequence(world: World, uid: bytes) -> None:
+    row = {"schedule_uid": uid, "sequence": 1, "namespace": "default", "event_type": "ScheduleCreated"}
+    world.write(lambda c: c.execute(sa.insert(history).values(**row, recorded_at=1, payload="{}")))
+
+
+def _taken_occurrence(world: World, uid: bytes) -> None:
+    zeros: dict[str, Any] = {"TEXT": "x", "BOOLEAN": False}
+    row = {column.name: zeros.get(str(column.type), 0) for column in runs.columns if not column.nullable}
+    row |= {"run_id": uid, "schedule_uid": uid, "origin": "scheduled", "state": "succeeded", "nominal": START + MINUTE}
+    world.write(lambda c: c.execute(sa.insert(runs).values(**row)))
+
+
+def _corrupt_result(world: World, uid: bytes) -> None:
+    """What a condition reads cannot be read."""
+    condition = {"/prior_run_result/value": {"gt": 1}}
+    poison(world.database, uid, lambda text: _with(text, condition=condition))
+    zeros: dict[str, Any] = {"TEXT": "x", "BOOLEAN": False}
+    row = {column.name: zeros.get(str(column.type), 0) for column in runs.columns if not column.nullable}
+    row |= {"run_id": uid, "schedule_uid": uid, "namespace": "default", "state": "succeeded", "result": "{"}
+    world.write(lambda c: c.execute(sa.insert(runs).values(**row)))
+
+
+def _corrupt_calendar(world: World, uid: bytes) -> None:
+    row = {"namespace": "default", "name": "bad", "document": "[", "version": 1, "created_at": 1, "updated_at": 1}
+    world.write(lambda c: c.execute(sa.insert(calendars).values(**row)))
+    poison(world.database, uid, lambda text: _with(text, calendars=["bad"]))
+
+
+def _corrupt_document(world: World, uid: bytes) -> None:
+    """Read at birth only where somebody must approve."""
+    poison(world.database, uid, lambda text: _with(text, needs_approval=True))
+    statement = sa.update(schedule_revisions).where(schedule_revisions.c.schedule_uid == uid).values(document="{}")
+    world.write(lambda c: c.execute(statement))
+
+
+def _negative_count(world: World, uid: bytes) -> None:
+    _change(world, uid, active=-1)
+
+
+def _with(text: str, **values: object) -> str:
+    return json.dumps(json.loads(text) | values)
+
+
+def _change(world: World, uid: bytes, **values: object) -> None:
+    world.write(lambda c: c.execute(sa.update(positions).where(positions.c.schedule_uid == uid).values(**values)))
+
+
+POISONS: dict[str, Callable[[World, bytes], None]] = {
+    "corrupt text": _corrupt_text,
+    "missing text": _missing_text,
+    "integer overflow": _overflow,
+    "surrogate": _surrogate,
+    "taken sequence": _taken_sequence,
+    "taken occurrence": _taken_occurrence,
+    "exploding condition": _corrupt_result,
+    "corrupt calendar": _corrupt_calendar,
+    "corrupt document": _corrupt_document,
+    "negative count": _negative_count,
+}
+
+
+@pytest.mark.parametrize("kind", POISONS)
+def test_a_poisoned_schedule_is_parked_and_the_others_fire(database: Database, kind: str) -> None:
+    world = World(database, ticker=TickerOptions(batch=8))
+    uids = add_many(world, 12)
+    bad = uids[5]
+    POISONS[kind](world, bad)
+    world.clock.move(60)
+    ticks = world.tick()
+    row = world.position(bad)
+    assert (row.status, row.last_dispatch_status) == ("broken", "validation_failed")
+    assert row.last_error
+    assert world.history(bad)[-1].event_type == "ScheduleBroken"
+    assert [parked[:2] for tick in ticks for parked in tick.parked] == [("default", "s5")]
+    assert {run.schedule_uid for run in world.runs() if run.state == "ready"} == set(uids) - {bad}
+    world.clock.move(60)
+    assert bad not in {decided.schedule_uid for tick in world.tick() for decided in tick.decided}
+
+
+def test_every_poison_at_once_among_a_thousand(database: Database) -> None:
+    world = World(database)
+    uids = add_many(world, 1_000)
+    bad = uids[3 : 1_000 : 1_000 // len(POISONS)][: len(POISONS)]
+    for uid, spoil in zip(bad, POISONS.values(), strict=True):
+        spoil(world, uid)
+    world.clock.move(60)
+    world.tick()
+    broken = sa.select(positions.c.schedule_uid).where(positions.c.status == "broken")
+    assert set(world.database.read(lambda c: list(c.execute(broken).scalars()))) == set(bad)
+    fired = {run.schedule_uid for run in world.runs() if run.state == "ready"}
+    assert fired == set(uids) - set(bad)
+
+
+@pytest.mark.parametrize("dialect", ["postgresql"])
+def test_a_nul_that_postgresql_cannot_hold_is_one_schedules_trouble(database: Database) -> None:
+    world = World(database)
+    good, bad = world.add("good"), world.add("bad")
+    poison(database, bad, lambda text: _with(text, queue="a\x00b"))
+    world.clock.move(60)
+    world.tick()
+    assert (world.position(bad).status, world.states(good)) == ("broken", ["ready"])
+
+
+def test_a_calendar_that_is_gone_skips_and_breaks_nothing(database: Database) -> None:
+    world = World(database)
+    uid = world.add(calendars=["gone"])
+    world.clock.move(60)
+    world.tick()
+    assert world.position(uid).status == "active"
+    assert reasons(world.history(uid)) == ["calendar"]
+    world.account()
+
+
+@pytest.mark.parametrize("value", ["1" + "0" * 30, '"half \\ud800 pair"'], ids=["big", "surrogate"])
+def test_what_a_condition_saw_can_be_written_whatever_it_was(database: Database, value: str) -> None:
+    world = World(database)
+    uid = world.add(pre_dispatch_condition={"/prior_run_result/value": {"eq": "else"}})
+    zeros: dict[str, Any] = {"TEXT": "x", "BOOLEAN": False}
+    row = {column.name: zeros.get(str(column.type), 0) for column in runs.columns if not column.nullable}
+    row |= {"run_id": uid, "schedule_uid": uid, "namespace": "default", "state": "succeeded", "result": value}
+    world.write(lambda c: c.execute(sa.insert(runs).values(**row)))
+    world.clock.move(60)
+    world.tick()
+    assert (world.position(uid).status, reasons(world.history(uid))) == ("active", ["condition_failed"])
+    assert "half" in world.history(uid)[0].payload or "0" * 30 in world.history(uid)[0].payload
+
+
+def test_a_hundred_budgets_and_more_fit_in_one_batch(database: Database) -> None:
+    """Each needs its own counters; together they are more than SQLite takes in a chain of ORs."""
+    world = World(database)
+    add_many(world, 500, budget={"spending_limit_credits": 5, "max_daily_runs": 3}, limits={"cost": 1})
+    world.clock.move(60)
+    assert sum(tick.claimed for tick in world.tick()) == 500
+    assert len(world.counters()) == 1_000
+
+
+# ── trouble that no row brought about ────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [StoreUnavailable("down"), CommitUnknown("who knows"), sa.exc.ProgrammingError("x", {}, Exception("bad SQL"))],
+    ids=["unavailable", "unknown", "bad SQL"],
+)
+def test_trouble_of_the_database_parks_nobody(
+    database: Database, monkeypatch: pytest.MonkeyPatch, trouble: Exception
+) -> None:
+    world = World(database)
+    uid = world.add()
+    world.clock.move(60)
+
+    def fail(*_args: object) -> object:
+        raise trouble
+
+    monkeypatch.setattr(module, "decide_claims", fail)
+    with pytest.raises(type(trouble)):
+        world.ticker.step()
+    monkeypatch.undo()
+    assert world.position(uid).status == "active"
+    world.tick()
+    assert world.states(uid) == ["ready"]
+
+
+def test_trouble_while_nothing_is_claimed_is_told(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(database)
+
+    def fail(*_args: object) -> object:
+        raise ValueError("before any row")
+
+    monkeypatch.setattr(module.due, "claim", fail)
+    with pytest.raises(ValueError, match="before any row"):
+        world.ticker.step()
+
+
+def test_whoever_was_paused_meanwhile_is_not_parked(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(database)
+    uid = world.add()
+    _overflow(world, uid)
+    world.clock.move(60)
+    halve = Ticker._halve
+
+    def pause_first(self: Ticker, uids: Any, now: int, wrong: Exception) -> Any:
+        _change(world, uid, status="paused")
+        return halve(self, uids, now, wrong)
+
+    monkeypatch.setattr(Ticker, "_halve", pause_first)
+    tick = world.ticker.step()
+    assert (world.position(uid).status, tick.parked) == ("paused", ())
+
+
+def test_a_mended_schedule_goes_on_from_there(database: Database) -> None:
+    world = World(database)
+    uid = world.add()
+    sound = world.position(uid).planning
+    _corrupt_text(world, uid)
+    world.clock.move(60)
+    world.tick()
+    assert world.position(uid).status == "broken"
+    _change(world, uid, status="active", planning=sound)
+    world.tick()
+    assert world.states(uid) == ["ready"]
+
+
+def test_a_batch_that_somebody_else_decided_meanwhile_is_let_go(
+    database: Database, open_another: Callable[[], Database], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(database)
+    uids = add_many(world, 4)
+    _overflow(world, uids[0])
+    world.clock.move(60)
+    faster = Ticker(open_another(), world.clock, "faster")
+    halve = Ticker._halve
+    called: list[int] = []
+
+    def others_first(self: Ticker, uids: Any, now: int, wrong: Exception) -> Any:
+        if self is world.ticker and not called:
+            called.append(1)
+            while faster.step().more:
+                pass
+        return halve(self, uids, now, wrong)
+
+    monkeypatch.setattr(Ticker, "_halve", others_first)
+    world.ticker.step()
+    assert len(world.runs()) == 3
+    assert world.position(uids[0]).status == "broken"
+    assert len(world.history(uids[0])) == 1
+
+
+def test_a_planning_is_compiled_once_for_all_ticks(database: Database) -> None:
+    world = World(database)
+    world.add("a")
+    world.add("b")
+    world.clock.move(60)
+    world.tick()
+    world.write(lambda c: c.execute(sa.delete(plannings)))
+    world.clock.move(60)
+    assert sum(len(tick.decided) for tick in world.tick()) == 2
+
+
+def test_a_connection_is_never_held_between_steps(database: Database) -> None:
+    world = World(database)
+    world.add()
+    world.clock.move(60)
+    world.tick()
+
+    def work(connection: Connection) -> int:
+        return int(connection.exec_driver_sql("SELECT count(*) FROM runs").scalar_one())
+
+    assert database.write(work) == 1
