@@ -29,8 +29,8 @@ MEMBERS = {"type", "title", "status", "detail", "message", "reason"}
         ("GET", "/api/schedules/", 404, "not_found"),
         ("DELETE", "/api/schedules", 405, "method_not_allowed"),
         ("GET", "/api/schedules/ghost", 404, "schedule_not_found"),
-        ("GET", "/api/schedules/ghost/history?after_sequence=x", 422, "validation_failed"),
-        ("GET", "/api/schedules/ghost/history?after_sequence=-1", 422, "validation_failed"),
+        ("GET", "/api/schedules/ghost/history?after_sequence=x", 422, "invalid_after_sequence"),
+        ("GET", "/api/schedules/ghost/history?after_sequence=-1", 422, "invalid_after_sequence"),
     ],
 )
 def test_every_refusal_is_a_problem(http: httpx.Client, method: str, path: str, status: int, reason: str) -> None:

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import httpx
 import pytest
@@ -16,24 +15,21 @@ from contract.published import Process, Published
 
 from horarium.ids import id_text, new_id
 from horarium.store import namespaces
-from horarium.store.database import open_database
+from horarium.store.database import Database, open_database
 
 TOKEN = "hor_contract"
 
 
 @dataclass(frozen=True)
 class Server:
+    """`database` is the server's own, opened a second time, as another process of a cluster would."""
+
     url: str
-    data_dir: Path
+    database: Database
 
     def new_namespace(self) -> str:
-        """Written behind the server's back, as another process of a cluster would."""
         name = f"ns-{id_text(new_id()).lower()}"
-        database = open_database(f"sqlite:///{self.data_dir / 'horarium.db'}")
-        try:
-            database.write(lambda connection: namespaces.insert(connection, name, "", now=0))
-        finally:
-            database.close()
+        self.database.write(lambda connection: namespaces.insert(connection, name, "", now=0))
         return name
 
 
@@ -49,9 +45,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     assert process.stdout is not None
     line = process.stdout.readline()
     assert "ready at" in line, f"the server did not start: {line!r}"
+    database = open_database(f"sqlite:///{data_dir / 'horarium.db'}")
     try:
-        yield Server(next(word for word in line.split() if word.startswith("http")), data_dir)
+        yield Server(next(word for word in line.split() if word.startswith("http")), database)
     finally:
+        database.close()
         process.terminate()
         process.wait(20)
         process.stdout.close()

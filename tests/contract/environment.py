@@ -48,6 +48,7 @@ def ready() -> Path:
             venv.create(HOME / "python", with_pip=True, symlinks=True, clear=True)
             _install()
             stamp.write_text(wanted, "utf-8")  # last, so an install that broke off is done again
+        stamp.touch()  # for make, which looks at times
     return PYTHON
 
 

@@ -11,7 +11,9 @@ import pytest
 from contract.documents import REPORT, nightly
 from contract.published import ClientError, Process, Published
 
+from horarium.operations import previews
 from horarium.schedule.envelope import MAX_DEPTH, decode_input
+from horarium.testing import service
 
 VALUES: list[Any] = [
     None, True, False, 0, 1, -1, 63, -64, 64, 2**31, 2**63 - 1, -(2**63), 0.5, -1e300, 5e-324, "", "text",
@@ -100,6 +102,20 @@ def test_a_claimed_run_has_its_input_in_plain_and_its_action_as_it_came(
     assert (claimed["run_id"], claimed["inputs"]) == (run_id, [{"a": 1}])
     assert claimed["action"]["input"]["codec"] == "avro"
     assert http.get(f"/api/runs/{run_id}").json()["inputs"] == [{"a": 1}]
+
+
+@pytest.mark.parametrize("rotated", [False, True], ids=["input", "rotation"])
+def test_a_launcher_is_given_the_input_in_plain(rotated: bool) -> None:
+    envelope = {"codec": "avro", "blob": "wwHioz3/VYAiNwwCDgICYQQCAAA="}  # [{"a": 1}]
+    inputs: dict[str, Any] = {"inputs_rotation": [envelope]} if rotated else {}
+    action = {"workflow_type": "w"} if rotated else {"workflow_type": "w", "input": envelope}
+    with service(at="2026-03-01T00:00:00Z") as horarium:
+        horarium.create(schedule_id="nightly", spec={"cron_expressions": ["0 2 * * *"]}, action=action, **inputs)
+        horarium.advance(hours=3)
+        [delivery] = horarium.launcher.deliveries
+        assert delivery.inputs == [{"a": 1}]
+        [coming, *_] = previews.preview(horarium.desk, horarium.caller, "nightly")
+        assert coming.inputs == [{"a": 1}]
 
 
 def _claim(http: httpx.Client, queue: str) -> dict[str, Any]:

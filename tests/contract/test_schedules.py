@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -14,8 +13,8 @@ from horarium.instant import from_rfc3339
 
 
 @pytest.fixture(params=["async", "sync"])
-def client(request: pytest.FixtureRequest, published: Published) -> Iterator[Published]:
-    yield replace(published, sync=request.param == "sync")
+def client(request: pytest.FixtureRequest, published: Published) -> Published:
+    return replace(published, sync=request.param == "sync")
 
 
 # ── creating and describing ──────────────────────────────────────────────────────────────────────────

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
 from engine.builders import START, World, insert_all, new_schedule, poison, reasons
-from sqlalchemy import Connection
 
 from horarium.engine import ticker as module
 from horarium.engine.ticker import Ticker, TickerOptions
@@ -91,8 +91,6 @@ def test_births_wake_the_dispatchers_and_skips_do_not(database: Database) -> Non
 
 
 def _wait_for(happened: Callable[[], bool]) -> None:
-    import time
-
     for _ in range(200):
         if happened():
             return
@@ -188,12 +186,6 @@ def _corrupt_result(world: World, uid: bytes) -> None:
     world.write(lambda c: c.execute(sa.insert(runs).values(**row)))
 
 
-def _corrupt_calendar(world: World, uid: bytes) -> None:
-    row = {"namespace": "default", "name": "bad", "document": "[", "version": 1, "created_at": 1, "updated_at": 1}
-    world.write(lambda c: c.execute(sa.insert(calendars).values(**row)))
-    poison(world.database, uid, lambda text: _with(text, calendars=["bad"]))
-
-
 def _corrupt_document(world: World, uid: bytes) -> None:
     """Read at birth only where somebody must approve."""
     poison(world.database, uid, lambda text: _with(text, needs_approval=True))
@@ -221,7 +213,6 @@ POISONS: dict[str, Callable[[World, bytes], None]] = {
     "taken sequence": _taken_sequence,
     "taken occurrence": _taken_occurrence,
     "exploding condition": _corrupt_result,
-    "corrupt calendar": _corrupt_calendar,
     "corrupt document": _corrupt_document,
     "negative count": _negative_count,
 }
@@ -269,9 +260,14 @@ def test_a_nul_that_postgresql_cannot_hold_is_one_schedules_trouble(database: Da
     assert (world.position(bad).status, world.states(good)) == ("broken", ["ready"])
 
 
-def test_a_calendar_that_is_gone_skips_and_breaks_nothing(database: Database) -> None:
+@pytest.mark.parametrize("document", [None, "[", "{}"], ids=["gone", "no JSON", "no calendar"])
+def test_a_calendar_that_cannot_be_read_skips_and_breaks_nothing(database: Database, document: str | None) -> None:
     world = World(database)
-    uid = world.add(calendars=["gone"])
+    uid = world.add(calendars=["bad"])
+    if document is not None:
+        row = {"namespace": "default", "name": "bad", "document": document}
+        numbers = dict.fromkeys(("version", "created_at", "updated_at"), 1)
+        world.write(lambda c: c.execute(sa.insert(calendars).values(**row, **numbers)))
     world.clock.move(60)
     world.tick()
     assert world.position(uid).status == "active"
@@ -403,15 +399,3 @@ def test_a_planning_is_compiled_once_for_all_ticks(database: Database) -> None:
     world.write(lambda c: c.execute(sa.delete(plannings)))
     world.clock.move(60)
     assert sum(len(tick.decided) for tick in world.tick()) == 2
-
-
-def test_a_connection_is_never_held_between_steps(database: Database) -> None:
-    world = World(database)
-    world.add()
-    world.clock.move(60)
-    world.tick()
-
-    def work(connection: Connection) -> int:
-        return int(connection.exec_driver_sql("SELECT count(*) FROM runs").scalar_one())
-
-    assert database.write(work) == 1

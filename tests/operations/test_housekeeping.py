@@ -141,7 +141,7 @@ def test_ready_needs_decisions_in_time(office: Office) -> None:
 
 def test_liveness_tells_the_age_of_each_loop(office: Office) -> None:
     _beat(office, ticker=NOON - 3 * SECOND, janitor=NOON)
-    told = {each.name: each.seconds_ago for each in health.liveness(office.desk, VIEWER)}
+    told = {each.name: each.seconds_ago for each in liveness.liveness(office.desk, ADMIN).loops}
     assert told == {"ticker": 3.0, "janitor": 0.0}
 
 
@@ -154,14 +154,14 @@ def test_schedules_are_judged_by_their_own_spec(office: Office) -> None:
     assert uid is not None
     office.desk.database.write(lambda c: positions.move(c, uid.schedule_uid, status="broken"))
     office.tick(60)
-    assert {each.row.schedule_id: each.health for each in health.examine(office.desk, VIEWER)} == {
+    assert {each.row.schedule_id: each.health for each in schedule_health.examine(office.desk, VIEWER)} == {
         "quiet": ScheduleHealth.NEVER_RUN,
         "busy": ScheduleHealth.OK,
         "resting": ScheduleHealth.PAUSED,
         "broken": ScheduleHealth.BROKEN,
     }
     office.clock.move(600)
-    late = next(each for each in health.examine(office.desk, VIEWER) if each.row.schedule_id == "busy")
+    late = next(each for each in schedule_health.examine(office.desk, VIEWER) if each.row.schedule_id == "busy")
     assert (late.health, late.late_seconds) == (ScheduleHealth.STALE, 540.0)
 
 

@@ -17,6 +17,7 @@ from horarium.operations.errors import (
     ScheduleAlreadyExists,
     ScheduleNotFound,
 )
+from horarium.operations.list_errors import MalformedPageToken
 from horarium.operations.written import Outcome
 from horarium.schedule.patch import Update
 from horarium.schedule.position import Status
@@ -374,7 +375,7 @@ def test_lists_are_filtered(office: Office, wanted: listings.Wanted, ids: list[s
 
 @pytest.mark.parametrize("token", ["", "!", "ü", "AAAA", "x" * 5_000])
 def test_a_token_that_no_page_gave_is_refused(office: Office, token: str) -> None:
-    with pytest.raises(InvalidDefinition):
+    with pytest.raises(MalformedPageToken):
         listings.list_schedules(office.desk, VIEWER, next_page_token=token)
 
 

@@ -8,17 +8,22 @@ from hashlib import sha256
 from typing import Any
 
 import pytest
+from operations.desks import ADMIN, VIEWER, Office
 
+from horarium.operations import lifecycles, listings, schedules
 from horarium.operations.list_errors import (
     ForeignPageToken,
     InvalidQuery,
     ListRefused,
     MalformedPageToken,
     OtherFilters,
+    StalePageToken,
+    UnsupportedField,
     UnsupportedPredicate,
 )
 from horarium.operations.list_tokens import fingerprint, make_list_token, read_list_token
 from horarium.operations.visibility import MAX_LENGTH, TEXT_FIELDS, Clause, parse_query
+from horarium.operations.wanted import Wanted
 from horarium.store.schedule_lists import Cursor
 
 CURSOR = Cursor(1_772_323_200_000_000, "nightly")
@@ -68,6 +73,52 @@ def test_anything_else_is_refused(text: str) -> None:
         parse_query(text)
 
 
+# ── lists ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def found(office: Office, query: str) -> list[str]:
+    page = listings.list_schedules(office.desk, VIEWER, Wanted(query=parse_query(query)))
+    return [each.row.schedule_id for each in page.schedules]
+
+
+def test_a_query_finds_what_has_no_column_of_its_own(office: Office) -> None:
+    long = "\U0001f552" * 1_000
+    office.create(schedule_id="a", note=long, action={"workflow_type": "w", "task_queue": "slow"})
+    office.create(schedule_id="b", note="short", search_attributes={"share": 2.0, "tenant": 2})
+    assert found(office, f"Note = '{long}'") == ["a"]
+    assert found(office, "TaskQueue = 'slow'") == ["a"]
+    assert found(office, "share = 2 AND tenant = 2.0") == ["b"]
+    assert found(office, "TaskQueue = 'slow' AND Note = 'short'") == []
+
+
+def test_a_query_follows_an_edit(office: Office) -> None:
+    office.create(schedule_id="a", note="old")
+    schedules.update(office.desk, ADMIN, "a", {"note": "new"})
+    assert (found(office, "Note = 'old'"), found(office, "Note = 'new'")) == ([], ["a"])
+
+
+def test_an_attribute_that_no_schedule_carries_is_taken_for_a_mistake(office: Office) -> None:
+    office.create(schedule_id="a", search_attributes={"tenant": 2})
+    with pytest.raises(UnsupportedField, match="tenent"):
+        found(office, "tenent = 2")
+
+
+def test_a_status_that_nobody_has_is_refused(office: Office) -> None:
+    with pytest.raises(InvalidQuery, match="active, paused"):
+        found(office, "Status = 'deleted'")
+
+
+def test_a_page_goes_on_only_while_its_last_schedule_is_there(office: Office) -> None:
+    for name in ("a", "b", "c"):
+        office.create(schedule_id=name)
+    token = listings.list_schedules(office.desk, VIEWER, page_size=1).next_page_token
+    [shown] = listings.list_schedules(office.desk, VIEWER, page_size=1).schedules
+    lifecycles.delete(office.desk, ADMIN, shown.row.schedule_id)
+    with pytest.raises(StalePageToken) as refused:
+        listings.list_schedules(office.desk, VIEWER, next_page_token=token)
+    assert refused.value.last_safe_cursor["schedule_id"] == shown.row.schedule_id
+
+
 # ── tokens ───────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -106,12 +157,13 @@ def test_a_token_of_other_filters_is_refused_with_what_was_seen() -> None:
 @pytest.mark.parametrize(
     "token",
     [
-        "", "x", "x.y", "ü.ü", make_list_token("default", FILTERS, CURSOR)[:-1],
+        "", "x", "x.y", "ü.ü", "x" * 10_000, make_list_token("default", FILTERS, CURSOR)[:-1],
         "A" + make_list_token("default", FILTERS, CURSOR)[1:], signed(b"not json"), signed([]), signed({}),
-        forged(version=2), forged(namespace=7), forged(cursor=None),
-        forged(cursor={"created_at": "1", "schedule_id": "x"}), forged(cursor={"created_at": 2**63, "schedule_id": "x"}),
-        forged(cursor={"created_at": 1, "schedule_id": "a\0"}), forged(cursor={"created_at": 1, "schedule_id": "a" * 129}),
-        "x" * 10_000,
+        forged(version=2), forged(namespace=7), forged(cursor=None), forged(cursor={"created_at": 1}),
+        forged(cursor={"created_at": "1", "schedule_id": "x"}), forged(cursor={"created_at": 1, "schedule_id": 1}),
+        forged(cursor={"created_at": 2**63, "schedule_id": "x"}),
+        forged(cursor={"created_at": 1, "schedule_id": "a\0"}),
+        forged(cursor={"created_at": 1, "schedule_id": "a" * 129}),
     ],
 )  # fmt: skip
 def test_what_no_page_has_given_is_malformed(token: str) -> None:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import orjson
 from fastapi import Depends, Request
 
+from horarium.api.middleware import CONTROL_PLANE_VERSION
 from horarium.api.problems import BadRequest
 from horarium.errors import InvalidDefinition
 from horarium.operations.caller import Caller, Role
@@ -30,6 +31,7 @@ def caller_of(request: Request) -> Caller:
     """Who has this token, in the namespace he asks for; 401 without a token, 404 for somebody else's namespace."""
     desk = desk_of(request)
     principal, role, home = known_of(request)
+    _check_control_plane(request.headers.get("x-durable-workflow-control-plane-version"))
     wanted = request.headers.get("x-namespace", "").strip() or None
     namespace = wanted or home or DEFAULT_NAMESPACE
     # The admin of the default namespace keeps the house; everybody else stays in his own rooms.
@@ -38,6 +40,13 @@ def caller_of(request: Request) -> Caller:
     if namespace != DEFAULT_NAMESPACE:
         _check_namespace(desk, namespace)
     return Caller(principal, role, namespace, SOURCE, request.state.request_id)
+
+
+def _check_control_plane(version: str | None) -> None:
+    """Ours is a superset of version 2: whoever names none speaks to us, whoever names another to somebody else."""
+    if version is not None and version.strip() != CONTROL_PLANE_VERSION:
+        asked = f"this server speaks version {CONTROL_PLANE_VERSION} of the control plane, not {version[:16]!r}"
+        raise BadRequest(400, "unsupported_control_plane_version", asked)
 
 
 def known_of(request: Request) -> tuple[str, Role, str | None]:

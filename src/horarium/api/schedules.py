@@ -23,20 +23,8 @@ router = APIRouter(prefix="/api/schedules", tags=["schedules"])
 
 IfMatch = Annotated[str | None, Header(alias="If-Match", description="The version that you have seen.")]
 # `namespace` is the header's business; clients of Durable Workflow may send it here too.
-_LIST_FILTERS = frozenset(
-    [
-        "status",
-        "workflow_type",
-        "query",
-        "owner",
-        "source",
-        "text",
-        "label",
-        "page_size",
-        "next_page_token",
-        "namespace",
-    ]
-)
+_LIST_FILTERS = frozenset({"status", "workflow_type", "query", "owner", "source", "text", "label", "namespace"})
+_LIST_PARAMETERS = _LIST_FILTERS | {"page_size", "next_page_token"}
 
 
 @router.post("", status_code=201)
@@ -155,7 +143,7 @@ def _check_parameters(request: Request) -> None:
     """A filter that nobody knows would be no filter at all, and a blank one none that anybody means."""
     given = request.query_params
     for name in given:
-        if name not in _LIST_FILTERS:
+        if name not in _LIST_PARAMETERS:
             raise UnsupportedFilter(name[:64], f"there is no filter {name[:64]!r}")
     blank = {name: ["must not be blank"] for name, value in given.multi_items() if not value.strip()}
     if blank:

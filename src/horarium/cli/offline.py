@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 
+from horarium.cli.reading import STDIN, read_json, refuse
 from horarium.cli.render import Format, Json, local_time, show, show_json, talk
 from horarium.clock import SystemClock
 from horarium.condition import evaluate_condition
@@ -119,9 +117,9 @@ def condition_test_command(
 
     Example: horarium condition test --filter filter.json --context context.json
     """
-    if filter_file == context_file == "-":
-        _refuse("only one of --filter and --context can be stdin")
-    condition, context = _read_json("filter", filter_file), _read_json("context", context_file)
+    if filter_file == context_file == STDIN:
+        refuse("only one of --filter and --context can be stdin")
+    condition, context = read_json("filter", filter_file), read_json("context", context_file)
     try:
         answer: Json = {"result": evaluate_condition(condition, context), "error": None}
     except ConditionError as wrong:
@@ -131,23 +129,3 @@ def condition_test_command(
 
 def _moment(after: str | None) -> Instant:
     return SystemClock().now() if after is None else from_rfc3339(after, field="after")
-
-
-def _read_json(name: str, file: str) -> object:
-    try:
-        raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-    except (OSError, ValueError) as wrong:  # a name with a NUL is a ValueError
-        _refuse(f"{name}: cannot read {file!r}: {getattr(wrong, 'strerror', None) or wrong}")
-    try:
-        return json.loads(raw, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as wrong:
-        why = "it is nested too deeply" if isinstance(wrong, RecursionError) else str(wrong)
-        _refuse(f"{name}: {file!r} is not JSON: {why}")
-
-
-def _no_constant(word: str) -> NoReturn:
-    raise ValueError(f"{word} is not a JSON number")
-
-
-def _refuse(why: str) -> NoReturn:
-    raise typer.TyperException(why)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from datetime import timedelta, timezone
 from enum import StrEnum
@@ -14,6 +15,10 @@ from horarium.instant import SECOND, Instant, to_datetime
 from horarium.recurrence.zone import Zone
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
+
+# Keys that need no quotes in YAML; these words would be read as something else than text.
+_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*", re.ASCII)
+_NO_TEXT = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
 
 
 class Format(StrEnum):
@@ -34,9 +39,13 @@ def show(rows: list[Json], output: Format, *, columns: Sequence[str], cells: Seq
             for row in rows:
                 show_json(row)
         case Format.YAML:
-            typer.echo("\n".join(_yaml(rows)))
+            show_yaml(rows)
         case _:
             assert_never(output)
+
+
+def show_yaml(data: Json) -> None:
+    typer.echo("\n".join(_yaml(data)))
 
 
 def show_json(data: Json) -> None:
@@ -72,7 +81,8 @@ def _yaml(data: Json) -> Iterator[str]:
         for name, value in data.items():
             nested = isinstance(value, dict | list) and bool(value)
             lines = list(_yaml(value))
-            yield f"{name}:" if nested else f"{name}: {lines[0]}"
+            key = name if _PLAIN_KEY.fullmatch(name) and name.lower() not in _NO_TEXT else json.dumps(name)
+            yield f"{key}:" if nested else f"{key}: {lines[0]}"
             yield from (f"  {line}" for line in lines if nested)
     elif isinstance(data, list) and data:
         for value in data:

@@ -45,6 +45,7 @@ class Parser:
     _data: list[str] = field(default_factory=list)
     _size: int = 0
     _event: str = ""
+    _id: str | None = None
     _begun: bool = False
 
     def feed(self, text: str) -> Iterator[Message]:
@@ -77,7 +78,7 @@ class Parser:
             case "event":
                 self._event = value
             case "id" if "\0" not in value:
-                self.last_id = value
+                self._id = value
             case "retry" if value.isascii() and value.isdigit() and len(value) < 8:
                 self.retry_seconds = int(value) / 1_000
             case _:
@@ -85,8 +86,10 @@ class Parser:
         return None
 
     def _dispatch(self) -> Message | None:
+        """Only now does an id count: half an event must come again."""
         data, event = self._data, self._event or "message"
-        self._data, self._size, self._event = [], 0, ""
+        self.last_id = self.last_id if self._id is None else self._id
+        self._data, self._size, self._event, self._id = [], 0, "", None
         return Message("\n".join(data), event, self.last_id) if data else None
 
 

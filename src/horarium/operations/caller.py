@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from horarium.operations.errors import Forbidden
 from horarium.schedule.event import CommandContext
+from horarium.store.migrate import DEFAULT_NAMESPACE
 
 
 class Role(StrEnum):
@@ -40,14 +41,18 @@ _GRANTED: Mapping[Role, frozenset[Permission]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """`source` is the door: api, cli, embedded …; `reason` is what he says about why."""
+    """`source` is the door: api, cli, embedded …; `reason` is what he says about why.
+
+    `everywhere`: an admin whose credential is good in every namespace, whichever he speaks for now.
+    """
 
     principal: str | None
     role: Role
-    namespace: str = "default"
+    namespace: str = DEFAULT_NAMESPACE
     source: str | None = None
     request_id: str | None = None
     reason: str | None = None
+    everywhere: bool = False
 
     @property
     def is_admin(self) -> bool:
@@ -59,6 +64,12 @@ class Caller:
     def require(self, permission: Permission) -> None:
         if not self.may(permission):
             raise Forbidden(f"the role {self.role} may not {permission}")
+
+    def require_house(self) -> None:
+        """What concerns all tenants is for admins of the default namespace: an admin of a tenant has his own only."""
+        self.require(Permission.ADMINISTER)
+        if not (self.everywhere or self.namespace == DEFAULT_NAMESPACE):
+            raise Forbidden("only an admin of the default namespace may do this")
 
     def require_owner(self, owner: str | None, what: str) -> None:
         """Only the owner or an admin; what nobody owns is open to all who may write."""
@@ -72,6 +83,6 @@ class Caller:
         return CommandContext(self.principal, self.request_id, self.source, self.reason)
 
 
-def internal(source: str, namespace: str = "default") -> Caller:
+def internal(source: str, namespace: str = DEFAULT_NAMESPACE) -> Caller:
     """The service itself, for what it does on its own behalf."""
-    return Caller(None, Role.ADMIN, namespace, source)
+    return Caller(None, Role.ADMIN, namespace, source, everywhere=True)

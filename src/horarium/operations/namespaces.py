@@ -1,4 +1,4 @@
-"""How tenants are made and listed; only admins do either."""
+"""How tenants are made and listed; only admins of the house do either."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 from horarium.errors import InvalidDefinition
 from horarium.operations.caller import Caller, Permission
 from horarium.operations.desk import Desk
-from horarium.operations.errors import NamespaceAlreadyExists, NamespaceNotFound
+from horarium.operations.errors import Forbidden, NamespaceAlreadyExists, NamespaceNotFound
 from horarium.policy.names import PolicyError
 from horarium.schedule.naming import checked_id
 from horarium.store import namespaces
@@ -18,7 +18,7 @@ MAX_DESCRIPTION = 1_000
 
 
 def create(desk: Desk, caller: Caller, name: object, description: str = "") -> NamespaceRow:
-    caller.require(Permission.ADMINISTER)
+    caller.require_house()
     try:
         namespace = checked_id("namespace", name)
     except PolicyError as wrong:
@@ -34,8 +34,13 @@ def create(desk: Desk, caller: Caller, name: object, description: str = "") -> N
 
 
 def get(desk: Desk, caller: Caller, name: str) -> NamespaceRow:
-    """One's own, or any for an admin."""
-    caller.require(Permission.READ if name == caller.namespace else Permission.ADMINISTER)
+    """One's own, or any for an admin of the house; what others have is not there."""
+    caller.require(Permission.READ)
+    if name != caller.namespace:
+        try:
+            caller.require_house()
+        except Forbidden:
+            raise NamespaceNotFound(name[:128]) from None
 
     def look(connection: Connection) -> NamespaceRow:
         found = namespaces.find(connection, name)
@@ -47,5 +52,5 @@ def get(desk: Desk, caller: Caller, name: str) -> NamespaceRow:
 
 
 def list_namespaces(desk: Desk, caller: Caller) -> list[NamespaceRow]:
-    caller.require(Permission.ADMINISTER)
+    caller.require_house()
     return desk.database.read(namespaces.all_namespaces)

@@ -54,7 +54,7 @@ def upsert(desk: Desk, caller: Caller, document: object, *, update: Update = Upd
         if schedules.find(connection, caller.namespace, schedule_id) is None:
             return _create(desk, connection, caller, parsed)
         opened = open_schedule(desk, connection, caller, schedule_id)
-        return _update(desk, connection, caller, opened, document, update, obey_pause=False)
+        return update_opened(desk, connection, caller, opened, document, update, obey_pause=False)
 
     try:
         return desk.database.write(put)
@@ -78,7 +78,7 @@ def update(
 
     def change(connection: Connection) -> Written:
         opened = open_schedule(desk, connection, caller, schedule_id, if_version=if_version)
-        return _update(desk, connection, caller, opened, document, how, obey_pause=True)
+        return update_opened(desk, connection, caller, opened, document, how, obey_pause=True)
 
     return desk.database.write(change)
 
@@ -154,7 +154,7 @@ def _told(definition: Definition, revision: int, position: Position) -> dict[str
 # ── changing ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _update(
+def update_opened(
     desk: Desk,
     connection: Connection,
     caller: Caller,
@@ -164,6 +164,7 @@ def _update(
     *,
     obey_pause: bool,
 ) -> Written:
+    """For whoever holds the lock."""
     row = opened.row
     caller.require_owner(row.owner, f"the schedule {row.schedule_id!r}")
     base = current_definition(connection, opened)

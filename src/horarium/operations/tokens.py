@@ -60,7 +60,10 @@ def list_tokens(desk: Desk, caller: Caller) -> list[TokenRow]:
 def revoke(desk: Desk, caller: Caller, token_id: str) -> bool:
     """Whether it was live until now; taking it back twice is harmless."""
     caller.require(Permission.ADMINISTER)
-    identity = parse_id(token_id, "token_id")
+    try:
+        identity = parse_id(token_id, "token_id")
+    except InvalidDefinition:
+        raise TokenNotFound(token_id[:64]) from None
 
     def work(connection: Connection) -> bool:
         if tokens.find(connection, caller.namespace, identity) is None:

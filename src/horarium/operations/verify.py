@@ -94,7 +94,9 @@ def verify(
     progress: Progress | None = None,
 ) -> Iterator[Finding]:
     """One schedule at a time, each in a snapshot of its own; at most 100 findings a schedule."""
-    caller.require(Permission.ADMINISTER if everywhere else Permission.READ)
+    caller.require(Permission.READ)
+    if everywhere:
+        caller.require_house()
     namespace = None if everywhere else caller.namespace
     after, checked = b"", 0
     while uids := _next_uids(desk, namespace, after):

@@ -11,6 +11,7 @@ from typing import Any, assert_never
 
 from horarium.schedule.aliases import Normalised, normalise
 from horarium.schedule.edge import check_storable
+from horarium.schedule.envelope import is_envelope
 from horarium.schedule.problems import Given, Places, Problems
 
 # A part that is replaced loses what the new one does not say. Jitter is no part of the spec that the
@@ -82,19 +83,15 @@ def apply(how: Update, base: Places, given: Normalised) -> dict[str, Given]:
 
 def _merged(old: object, new: object) -> object:
     """Encoded input is one value, though it is spelled as an object: half an envelope is nothing."""
-    if not isinstance(new, Mapping) or _is_envelope(new):
+    if not isinstance(new, Mapping) or is_envelope(new):
         return new
-    kept: dict[str, Any] = dict(old) if isinstance(old, Mapping) and not _is_envelope(old) else {}
+    kept: dict[str, Any] = dict(old) if isinstance(old, Mapping) and not is_envelope(old) else {}
     for key, value in new.items():
         if value is None:
             kept.pop(key, None)
         else:
             kept[key] = _merged(kept.get(key), value)
     return kept
-
-
-def _is_envelope(value: Mapping[Any, object]) -> bool:
-    return value.keys() == {"codec", "blob"}
 
 
 def nested(places: Places) -> dict[str, object]:

@@ -73,7 +73,7 @@ def read(connection: Connection, uid: bytes, *, after_sequence: int = 0, limit: 
         .order_by(history.c.sequence)
         .limit(limit)
     )
-    return _rows(connection, statement)
+    return to_events(connection, statement)
 
 
 def read_newest(
@@ -83,7 +83,7 @@ def read_newest(
     statement = sa.select(*_ROW).where(history.c.schedule_uid == uid).order_by(history.c.sequence.desc()).limit(limit)
     if before_sequence is not None:
         statement = statement.where(history.c.sequence < before_sequence)
-    return _rows(connection, statement)
+    return to_events(connection, statement)
 
 
 def events_about(connection: Connection, uid: bytes, nominal: Instant) -> list[HistoryRow]:
@@ -94,7 +94,7 @@ def events_about(connection: Connection, uid: bytes, nominal: Instant) -> list[H
         .where(history.c.schedule_uid == uid, history.c.nominal <= nominal, last >= nominal)
         .order_by(history.c.sequence)
     )
-    return _rows(connection, statement)
+    return to_events(connection, statement)
 
 
 def decision_about(connection: Connection, uid: bytes, nominal: Instant) -> HistoryRow | None:
@@ -127,11 +127,16 @@ def feed(
         # SQLite has no transaction ids; saying so lets it use the same index.
         statement = statement.where(history.c.transaction_id.is_(None), history.c.feed_id > after.feed_id)
         statement = statement.order_by(history.c.feed_id)
-    rows = _rows(connection, statement)
+    rows = to_events(connection, statement)
     return rows, FeedCursor(rows[-1].transaction_id or 0, rows[-1].feed_id) if rows else after
 
 
-def _rows(connection: Connection, statement: sa.Select[Any]) -> list[HistoryRow]:
+def select_events() -> sa.Select[Any]:
+    """For those who ask in another order; `to_events` reads the answer."""
+    return sa.select(*_ROW)
+
+
+def to_events(connection: Connection, statement: sa.Select[Any]) -> list[HistoryRow]:
     return [_to_row(values) for values in connection.execute(statement)]
 
 

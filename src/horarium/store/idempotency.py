@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any
 
 import sqlalchemy as sa
@@ -21,6 +22,18 @@ class Remembered:
     status: int
     answer: Any
     created_at: Instant
+
+
+def claim(connection: Connection, namespace: str, key: str) -> bool:
+    """Whether nobody else is at work on this request; ours until the transaction ends.
+
+    SQLite needs no such claim: there, one transaction writes at a time.
+    """
+    if connection.dialect.name != "postgresql":
+        return True
+    name = blake2b(f"{namespace}\n{key}".encode(), digest_size=8).digest()
+    number = int.from_bytes(name, "big", signed=True)
+    return bool(connection.execute(sa.select(sa.func.pg_try_advisory_xact_lock(sa.literal(number, sa.BigInteger)))).scalar_one())
 
 
 def remember(

@@ -1,0 +1,108 @@
+"""Lists that come in pages: as many rows as were asked for, and a hint where there are more."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
+
+import typer
+
+from horarium.cli.present import show_columns, show_document
+from horarium.cli.remote import Remote
+from horarium.cli.render import Format, show_json, talk
+
+if TYPE_CHECKING:
+    from horarium.client.answers import Page
+    from horarium.client.call import Call
+    from horarium.client.lenient import Answer
+
+A = TypeVar("A", bound="Answer")
+
+Limit = Annotated[int, typer.Option("--limit", min=1, max=1_000_000, metavar="N", help="How many rows, at most.")]
+All = Annotated[bool, typer.Option("--all", help="All rows, however many.")]
+PageToken = Annotated[
+    str | None,
+    typer.Option("--page-token", metavar="TOKEN", show_default=False, help="Go on where another list has ended."),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Paging:
+    """How one list is cut into pages: the names in its query and its answer, and the largest page."""
+
+    member: str
+    size: str = "page_size"
+    most: int = 200
+    cursor: str = "next_page_token"
+
+
+@dataclass(slots=True)
+class Listing(Generic[A]):
+    """Iterated once; `cursor` is then where the list would go on, None at its end."""
+
+    remote: Remote
+    call: Call[Page[A]]
+    paging: Paging
+    limit: int | None
+    cursor: str | int | None = field(default=None, init=False)
+
+    def __iter__(self) -> Iterator[A]:
+        following: Call[Page[A]] | None = self.call
+        left = self.limit
+        while following is not None and left != 0:
+            size = self.paging.most if left is None else min(left, self.paging.most)
+            asked = replace(following, query={**following.query, self.paging.size: size})
+            page = self.remote.send(asked)
+            yield from page
+            self.cursor = page.cursor
+            left = None if left is None else max(0, left - len(page))
+            following = asked.after(page)
+
+
+def show_listing(
+    listing: Listing[A], columns: Sequence[str], row: Callable[[A], Sequence[Any]], *, empty: str, hint: str
+) -> None:
+    """A JSON line is printed when its row comes, so a long list can be read while it grows."""
+    remote, paging = listing.remote, listing.paging
+    if remote.output is Format.JSONL:
+        for item in listing:
+            show_json(dict(item.raw))
+        return
+    with counting(paging.member) as count:
+        found: list[A] = []
+        for item in listing:
+            found.append(item)
+            count(len(found))
+    if remote.output is Format.TABLE:
+        if found:
+            show_columns(columns, [row(item) for item in found])
+        else:
+            talk(empty)
+        if listing.cursor is not None:
+            talk(hint.format(cursor=listing.cursor))
+        return
+    envelope = {
+        "namespace": remote.namespace,
+        paging.member: [dict(item.raw) for item in found],
+        "has_more": listing.cursor is not None,
+        paging.cursor: listing.cursor,
+    }
+    show_document(envelope, remote.output, [])
+
+
+@contextmanager
+def counting(what: str) -> Iterator[Callable[[int], None]]:
+    """A line that counts, on a terminal; a pipe or a log file gets none of it."""
+    if not sys.stderr.isatty():
+        yield lambda _done: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.completed} " + what), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task(what, total=None)
+        yield lambda done: shown.update(task, completed=done)

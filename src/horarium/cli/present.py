@@ -1,0 +1,97 @@
+"""How an answer of the server looks to a person: columns, and lines with labels; to a program: as it came.
+
+Columns are as wide as what is in them. A terminal may wrap a line, but no id and no time is cut short. Text
+that others have written cannot move the cursor or change the colours: what is not printable is shown escaped.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, assert_never
+
+from horarium.cli.render import Format, show_json, show_yaml
+from horarium.instant import from_datetime, to_rfc3339
+
+NOTHING = "-"
+_GAP = "  "
+_STYLES = {
+    **dict.fromkeys(("active", "succeeded", "dispatch", "created", "ok", "triggered"), "green"),
+    **dict.fromkeys(("failed", "broken", "timed_out", "launch_failed", "stale", "unknown", "failing"), "red"),
+    **dict.fromkeys(("paused", "skip", "skipped", "held", "awaiting_approval", "buffered", "missed"), "yellow"),
+}
+
+
+def show_document(document: Mapping[str, Any], output: Format, lines: Iterable[tuple[str, str]]) -> None:
+    """One thing. `lines` are it for eyes: a label, which may be empty, and a text."""
+    match output:
+        case Format.TABLE:
+            show_lines(lines)
+        case Format.JSON | Format.JSONL:
+            show_json(dict(document))
+        case Format.YAML:
+            show_yaml(dict(document))
+        case _:
+            assert_never(output)
+
+
+def show_lines(lines: Iterable[tuple[str, str]]) -> None:
+    kept = list(lines)
+    width = max((len(label) for label, _ in kept), default=0)
+    _print([[(f"{label:<{width}}", "bold"), (printable(text), None)] for label, text in kept])
+
+
+def show_columns(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Values are turned into text by `cell`."""
+    from rich.cells import cell_len
+
+    cells = [[cell(value) for value in row] for row in rows]
+    widths = [max(map(cell_len, column)) for column in zip(columns, *cells, strict=True)]
+
+    def padded(row: Sequence[str]) -> list[str]:
+        return [text + " " * (width - cell_len(text)) for text, width in zip(row, widths, strict=True)]
+
+    header = [(text, "bold") for text in padded(columns)]
+    body = [[(text, _STYLES.get(text.strip())) for text in padded(row)] for row in cells]
+    _print([header, *body])
+
+
+def cell(value: Any) -> str:
+    """What is missing is a hyphen; times are RFC 3339 in UTC; what has parts is JSON."""
+    match value:
+        case None | "" | [] | {} | ():
+            return NOTHING
+        case bool():
+            return "yes" if value else "no"
+        case datetime():
+            return to_rfc3339(from_datetime(value))
+        case str():
+            return printable(value)
+        case Mapping() | list() | tuple():
+            return printable(compact(value))
+        case _:
+            return str(value)
+
+
+def compact(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(", ", ": "))
+
+
+def printable(text: str) -> str:
+    return text if text.isprintable() else "".join(each if each.isprintable() else _escaped(each) for each in text)
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def _print(lines: Iterable[Sequence[tuple[str, str | None]]]) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(soft_wrap=True)
+    for parts in lines:
+        line = Text(_GAP).join(Text(text, style or "") for text, style in parts)
+        line.rstrip()
+        console.print(line)

@@ -1,0 +1,61 @@
+"""What a person hands to a command beside words: JSON, in a file, on stdin or on the command line."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+import typer
+
+STDIN = "-"
+
+
+def refuse(why: str) -> NoReturn:
+    """The question was wrong: one line, exit code 2."""
+    raise typer.TyperException(why)
+
+
+def read_bytes(name: str, file: str) -> bytes:
+    """`name` is what the file is to the command, for whoever reads the error."""
+    try:
+        return sys.stdin.buffer.read() if file == STDIN else Path(file).read_bytes()
+    except (OSError, ValueError) as wrong:  # a name with a NUL is a ValueError
+        refuse(f"{name}: cannot read {file!r}: {getattr(wrong, 'strerror', None) or wrong}")
+
+
+def read_json(name: str, file: str) -> Any:
+    return _parse(read_bytes(name, file), f"{name}: {file!r} is not JSON")
+
+
+def read_object(name: str, file: str) -> dict[str, Any]:
+    document = read_json(name, file)
+    if not isinstance(document, dict):
+        refuse(f"{name}: {file!r} holds no JSON object")
+    return document
+
+
+def json_value(name: str, text: str) -> Any:
+    """JSON itself, or `@file` where it is."""
+    return read_json(name, text[1:]) if text.startswith("@") else _parse(text, f"{name}: not JSON")
+
+
+def pairs(name: str, texts: list[str]) -> dict[str, str]:
+    """`name=value` each."""
+    split = [text.partition("=") for text in texts]
+    if any(not key or not equals for key, equals, _ in split):
+        refuse(f"{name}: must be NAME=VALUE")
+    return {key: value for key, _, value in split}
+
+
+def _parse(raw: str | bytes, wrong_because: str) -> Any:
+    try:
+        return json.loads(raw, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as wrong:
+        why = "it is nested too deeply" if isinstance(wrong, RecursionError) else str(wrong)
+        refuse(f"{wrong_because}: {why}")
+
+
+def _no_constant(word: str) -> NoReturn:
+    raise ValueError(f"{word} is not a JSON number")

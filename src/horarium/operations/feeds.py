@@ -1,0 +1,112 @@
+"""What happens in a namespace, as it happens: the feed, newest first or onward from a cursor.
+
+A cursor is text such as `714-20`: the transaction and the number of the last row seen. It stays good for ever,
+and whoever goes on from one misses nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from sqlalchemy import Connection
+
+from horarium.errors import InvalidDefinition
+from horarium.operations.caller import Caller, Permission
+from horarium.operations.desk import Desk
+from horarium.operations.pages import checked_limit
+from horarium.schedule.event import EventType
+from horarium.store import feed, history
+from horarium.store.history import FeedCursor, HistoryRow
+
+KINDS: Mapping[EventType, str] = MappingProxyType(
+    {
+        EventType.CREATED: "schedule_created",
+        EventType.PAUSED: "schedule_paused",
+        EventType.RESUMED: "schedule_resumed",
+        EventType.UPDATED: "schedule_updated",
+        EventType.TRIGGERED: "schedule_dispatch",
+        EventType.TRIGGER_SKIPPED: "schedule_skipped",
+        EventType.DELETED: "schedule_deleted",
+        EventType.MISSED: "schedule_missed",
+        EventType.BUFFERED: "schedule_buffered",
+        EventType.BROKEN: "schedule_broken",
+        EventType.APPROVAL_BYPASS_ATTEMPT: "approval_bypass_attempt",
+    }
+)
+_LONG = 19
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """`schedule_id` is None where retention has removed the schedule itself."""
+
+    event: HistoryRow
+    schedule_id: str | None
+
+    @property
+    def kind(self) -> str:
+        return KINDS[self.event.event_type]
+
+    @property
+    def cursor(self) -> str:
+        return cursor_text(feed.cursor_of(self.event))
+
+
+@dataclass(frozen=True, slots=True)
+class FeedPage:
+    """`next_page_token` leads on in the direction in which the page was read; None = there is no more now."""
+
+    entries: tuple[Entry, ...]
+    next_page_token: str | None
+
+
+def newest(
+    desk: Desk, caller: Caller, *, page_size: int | None = None, next_page_token: str | None = None
+) -> FeedPage:
+    """Newest first; the token of a page leads to older entries."""
+    caller.require(Permission.READ)
+    limit = checked_limit(page_size)
+    before = None if next_page_token is None else read_cursor(next_page_token, "next_page_token")
+
+    def look(connection: Connection) -> FeedPage:
+        rows, following = feed.newest(connection, caller.namespace, before=before, limit=limit)
+        return FeedPage(_entries(connection, rows), None if following is None else cursor_text(following))
+
+    return desk.database.read(look)
+
+
+def onward(desk: Desk, caller: Caller, after: FeedCursor, *, page_size: int | None = None) -> FeedPage:
+    """Oldest first, what comes after a cursor; the token is the cursor of the last entry."""
+    caller.require(Permission.READ)
+    limit = checked_limit(page_size)
+
+    def look(connection: Connection) -> FeedPage:
+        rows, cursor = history.feed(connection, caller.namespace, after=after, limit=limit)
+        return FeedPage(_entries(connection, rows), cursor_text(cursor) if rows else None)
+
+    return desk.database.read(look)
+
+
+def end(desk: Desk, caller: Caller) -> FeedCursor:
+    """Where somebody begins who wants only what is still to come."""
+    caller.require(Permission.READ)
+    return desk.database.read(feed.end)
+
+
+def cursor_text(cursor: FeedCursor) -> str:
+    return f"{cursor.transaction_id}-{cursor.feed_id}"
+
+
+def read_cursor(text: str, field: str) -> FeedCursor:
+    """Raises InvalidDefinition for what is no cursor of ours."""
+    transaction, dash, number = text.partition("-")
+    if dash and all(part.isascii() and part.isdecimal() and len(part) < _LONG for part in (transaction, number)):
+        return FeedCursor(int(transaction), int(number))
+    raise InvalidDefinition({field: ["is not a cursor such as 714-20"]})
+
+
+def _entries(connection: Connection, rows: Sequence[HistoryRow]) -> tuple[Entry, ...]:
+    names = feed.schedule_ids(connection, {row.schedule_uid for row in rows})
+    return tuple(Entry(row, names.get(row.schedule_uid)) for row in rows)

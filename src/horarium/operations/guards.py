@@ -1,0 +1,75 @@
+"""How the calendars, the condition and the rotation of a schedule are set and cleared, one without the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from enum import StrEnum
+
+from sqlalchemy import Connection
+
+from horarium.operations.caller import Caller, Permission
+from horarium.operations.desk import Desk, Journal, open_schedule
+from horarium.operations.schedules import update_opened
+from horarium.operations.written import Outcome, Written
+from horarium.schedule.event import EventType
+from horarium.schedule.patch import Update
+from horarium.store import schedules
+
+
+class Guarded(StrEnum):
+    """The part of a definition, by its name in the document."""
+
+    CALENDARS = "calendars"
+    CONDITION = "pre_dispatch_condition"
+    ROTATION = "inputs_rotation"
+
+
+def put(
+    desk: Desk, caller: Caller, schedule_id: str, part: Guarded, value: object, *, if_version: int | None = None
+) -> Written:
+    """In place of the old one, whole: a condition is not merged with the one before."""
+    return _change(desk, caller, schedule_id, part, {part.value: value}, Update.PARTS, if_version)
+
+
+def clear(desk: Desk, caller: Caller, schedule_id: str, part: Guarded, *, if_version: int | None = None) -> Written:
+    return _change(desk, caller, schedule_id, part, {part.value: None}, Update.MERGE, if_version)
+
+
+def _change(
+    desk: Desk,
+    caller: Caller,
+    schedule_id: str,
+    part: Guarded,
+    document: dict[str, object],
+    how: Update,
+    if_version: int | None,
+) -> Written:
+    caller.require(Permission.WRITE)
+
+    def work(connection: Connection) -> Written:
+        opened = open_schedule(desk, connection, caller, schedule_id, if_version=if_version)
+        written = update_opened(desk, connection, caller, opened, document, how, obey_pause=False)
+        if part is Guarded.ROTATION and written.outcome is Outcome.UNCHANGED and opened.row.rotation_index:
+            return _begin_again(desk, connection, caller, written, ["rotation_index"])
+        return written
+
+    return desk.database.write(work)
+
+
+def _begin_again(
+    desk: Desk, connection: Connection, caller: Caller, written: Written, changed: Sequence[str]
+) -> Written:
+    """Setting the rotation that it has already is how one starts it from its first inputs."""
+    opened = open_schedule(desk, connection, caller, written.schedule_id)
+    row, now = opened.row, opened.now
+    journal = Journal(row.next_sequence, caller.context(), now)
+    journal.add(EventType.UPDATED, changed_fields=list(changed), revision=row.revision, generation=row.generation)
+    version = schedules.save_position(
+        connection,
+        row.schedule_uid,
+        {"rotation_index": 0, "next_sequence": journal.write(connection, row.schedule_uid, row.namespace)},
+        expected_version=row.version,
+        now=now,
+    )
+    return replace(written, outcome=Outcome.UPDATED, version=version, changed=tuple(changed))

@@ -1,0 +1,130 @@
+"""The runs of a schedule and the occurrences that had none, in one list: what other schedulers call its ledger."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+
+from horarium.errors import InvalidDefinition
+from horarium.ids import id_text, parse_id
+from horarium.instant import Instant
+from horarium.operations.caller import Caller, Permission
+from horarium.operations.desk import Desk
+from horarium.operations.history import find_any
+from horarium.operations.pages import checked_limit
+from horarium.operations.runs import EVERYTHING, Run, WantedRuns, view
+from horarium.schedule.definition import Definition
+from horarium.schedule.run import Origin, RunState
+from horarium.store import runs_read, skips
+from horarium.store.history import HistoryRow
+from horarium.store.runs_read import RunFilter, RunRow
+
+_NOWHERE = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """An occurrence without a run, or a whole row of them; `event` says which and why."""
+
+    schedule_id: str
+    event: HistoryRow
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerPage:
+    """Newest first."""
+
+    rows: tuple[Run | Skipped, ...]
+    next_page_token: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """How far each of the two lists has been read; None = from its newest row."""
+
+    before_run: bytes | None = None
+    before_sequence: int | None = None
+
+
+def list_ledger(
+    desk: Desk,
+    caller: Caller,
+    schedule_id: str,
+    wanted: WantedRuns = EVERYTHING,
+    *,
+    page_size: int | None = None,
+    next_page_token: str | None = None,
+) -> LedgerPage:
+    """Also of a deleted schedule. A filter by state shows skips only where `skipped` is one of the states."""
+    caller.require(Permission.READ)
+    limit = checked_limit(page_size)
+    place = _Place() if next_page_token is None else _read_place(next_page_token)
+
+    def look(connection: Connection) -> LedgerPage:
+        row = find_any(connection, caller, schedule_id)
+        filters = RunFilter(wanted.states, wanted.origins, wanted.workflow, wanted.assignee, wanted.queue)
+        runs = runs_read.page_of_schedule(
+            connection, row.schedule_uid, filters, before=place.before_run, limit=limit + 1
+        ).rows
+        skipped = _skips(connection, row.schedule_uid, wanted, place.before_sequence, limit + 1)
+        return _merge(connection, row.schedule_id, list(runs), skipped, place, limit)
+
+    return desk.database.read(look)
+
+
+def _skips(connection: Connection, uid: bytes, wanted: WantedRuns, before: int | None, limit: int) -> list[HistoryRow]:
+    if wanted.states is not None and RunState.SKIPPED not in wanted.states:
+        return []
+    by_clock, by_hand = (wanted.origins is None or origin in wanted.origins for origin in (Origin.SCHEDULED, Origin.MANUAL))
+    if not (by_clock or by_hand):
+        return []
+    return skips.newest(
+        connection, uid, by_clock=by_clock, by_hand=by_hand, before_sequence=before, limit=limit
+    )
+
+
+def _merge(
+    connection: Connection, schedule_id: str, runs: list[RunRow], skipped: list[HistoryRow], place: _Place, limit: int
+) -> LedgerPage:
+    """By when each was decided; at the same moment by the occurrence."""
+    both: list[RunRow | HistoryRow] = [*runs, *skipped]
+    both.sort(key=_age, reverse=True)
+    # Each list keeps its own order whatever the clocks say, so that no page repeats or leaves out a row.
+    shown = both[:limit]
+    runs_shown = sum(isinstance(row, RunRow) for row in shown)
+    skips_shown = len(shown) - runs_shown
+    turn = iter(runs), iter(skipped)
+    ordered = [next(turn[0]) if isinstance(row, RunRow) else next(turn[1]) for row in shown]
+    known: dict[tuple[bytes, int], Definition | None] = {}
+    rows = tuple(
+        view(connection, row, known) if isinstance(row, RunRow) else Skipped(schedule_id, row) for row in ordered
+    )
+    if len(both) <= limit:
+        return LedgerPage(rows, None)
+    following = _Place(
+        runs[runs_shown - 1].run_id if runs_shown else place.before_run,
+        skipped[skips_shown - 1].sequence if skips_shown else place.before_sequence,
+    )
+    return LedgerPage(rows, _token(following))
+
+
+def _age(row: RunRow | HistoryRow) -> tuple[Instant, Instant]:
+    if isinstance(row, RunRow):
+        return row.created_at, row.nominal
+    return row.recorded_at, row.nominal or 0
+
+
+def _token(place: _Place) -> str:
+    run = _NOWHERE if place.before_run is None else id_text(place.before_run)
+    return f"{run}.{_NOWHERE if place.before_sequence is None else place.before_sequence}"
+
+
+def _read_place(token: str) -> _Place:
+    run, _, sequence = token.partition(".")
+    if not (sequence == _NOWHERE or (sequence.isascii() and sequence.isdecimal() and len(sequence) < 19)):
+        raise InvalidDefinition({"next_page_token": ["is not a token that a page has given"]})
+    return _Place(
+        None if run == _NOWHERE else parse_id(run, "next_page_token"),
+        None if sequence == _NOWHERE else int(sequence),
+    )

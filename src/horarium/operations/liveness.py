@@ -1,0 +1,105 @@
+"""Which processes live and whether each of their loops completes its steps.
+
+A process writes down, every few seconds, when each of its loops last completed a step. The beat itself proves
+nothing: a loop that hangs grows old here however lively its process is, and a process that died leaves a row
+that grows old as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+
+from horarium.instant import SECOND, Instant
+from horarium.operations.caller import Caller, Permission
+from horarium.operations.desk import Desk
+from horarium.store import leases
+from horarium.store.leases import LeaseRow
+
+TICKER = "ticker"
+_PROCESS = "process:"
+# A process beats every 5 seconds; one that has been silent for so long is gone.
+_SILENCE_SECONDS = 30
+# Loops that rest long between two steps; all others step every few seconds.
+_REST_SECONDS: Mapping[str, float] = {"clock": 60, "repair": 600, "retention": 600, "tzdata": 86_400}
+
+
+@dataclass(frozen=True, slots=True)
+class LoopLife:
+    """`limit_seconds`: a loop whose last completed step is older is stuck, or fails again and again."""
+
+    name: str
+    last_completed_at: Instant
+    seconds_ago: float
+    limit_seconds: float
+
+    @property
+    def healthy(self) -> bool:
+        return self.seconds_ago <= self.limit_seconds
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessLife:
+    name: str
+    since: Instant
+    beat_at: Instant
+    alive: bool
+    loops: tuple[LoopLife, ...]
+
+    @property
+    def healthy(self) -> bool:
+        return self.alive and all(loop.healthy for loop in self.loops)
+
+
+@dataclass(frozen=True, slots=True)
+class Liveness:
+    """`loops` holds, of each loop, the freshest of all processes: any ticker will do."""
+
+    processes: tuple[ProcessLife, ...]
+    loops: tuple[LoopLife, ...]
+
+    @property
+    def healthy(self) -> bool:
+        """Whether schedules are being decided: some ticker completes its steps."""
+        return any(loop.name == TICKER and loop.healthy for loop in self.loops)
+
+
+def liveness(desk: Desk, caller: Caller) -> Liveness:
+    caller.require(Permission.ADMINISTER)
+
+    def look(connection: Connection) -> Liveness:
+        now = desk.clock.now()
+        rows = [row for row in leases.all_leases(connection) if row.name.startswith(_PROCESS)]
+        processes = tuple(_process(desk, row, now) for row in rows)
+        freshest: dict[str, LoopLife] = {}
+        for loop in (loop for process in processes if process.alive for loop in process.loops):
+            if loop.name not in freshest or loop.last_completed_at > freshest[loop.name].last_completed_at:
+                freshest[loop.name] = loop
+        return Liveness(processes, tuple(freshest[name] for name in sorted(freshest)))
+
+    return desk.database.read(look)
+
+
+def _process(desk: Desk, row: LeaseRow, now: Instant) -> ProcessLife:
+    alive = _age(row.beat_at, now) <= _SILENCE_SECONDS
+    loops = tuple(
+        LoopLife(name, at, _age(at, now), _limit(desk, name))
+        for name, at in sorted(row.info.items())
+        if isinstance(at, int)
+    )
+    return ProcessLife(row.name.removeprefix(_PROCESS), row.since, row.beat_at, alive, loops)
+
+
+def _age(at: Instant, now: Instant) -> float:
+    return max(0, now - at) / SECOND
+
+
+def _limit(desk: Desk, loop: str) -> float:
+    """Two rests missed; the ticker has a limit of its own."""
+    usual = desk.settings.ready_tick_age_seconds
+    if loop == TICKER:
+        return usual
+    rest = desk.settings.janitor_seconds if loop == "janitor" else _REST_SECONDS.get(loop, 0)
+    return usual + 2 * rest

@@ -1,0 +1,148 @@
+"""How the schedules are doing, each judged by its own spec: what is due and undecided for too long is stale.
+
+No gap between fires is measured: a schedule for weekdays has nothing to do on a Sunday, and is well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Connection
+
+from horarium.instant import SECOND, Instant
+from horarium.operations.caller import Caller, Permission
+from horarium.operations.desk import Desk
+from horarium.operations.drafts import require_namespace
+from horarium.operations.errors import ScheduleNotFound
+from horarium.operations.listings import next_fires
+from horarium.schedule.assignee import AssigneeType
+from horarium.schedule.planning import Planning
+from horarium.schedule.position import Status
+from horarium.store import references, schedule_lists, schedules
+from horarium.store.schedule_lists import Cursor
+from horarium.store.schedules import ScheduleRow
+
+_PAGE = 200
+
+
+class ScheduleHealth(StrEnum):
+    OK = "ok"
+    STALE = "stale"  # an occurrence has waited too long for its decision
+    NEVER_RUN = "never_run"
+    PAUSED = "paused"
+    FINISHED = "finished"
+    BROKEN = "broken"
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """`late_seconds`: how long its next occurrence has been due. `agent_name` is that of its assignee, if an agent."""
+
+    row: ScheduleRow
+    document: Mapping[str, Any]
+    health: ScheduleHealth
+    expected_next: Instant | None
+    late_seconds: float
+    threshold_seconds: float
+    agent_name: str | None = None
+
+    @property
+    def agent_id(self) -> str | None:
+        return agent_of(self.document)
+
+
+def examine(desk: Desk, caller: Caller) -> list[Examined]:
+    """Every schedule of the namespace, newest first."""
+    caller.require(Permission.READ)
+    found: list[Examined] = []
+    after: Cursor | None = None
+    while True:
+        page, after = desk.database.read(partial(_examine_page, desk, caller, after))
+        found += page
+        if after is None:
+            return found
+
+
+def examine_one(desk: Desk, caller: Caller, schedule_id: str) -> Examined:
+    caller.require(Permission.READ)
+
+    def look(connection: Connection) -> Examined:
+        row = schedules.find(connection, caller.namespace, schedule_id)
+        if row is None:
+            require_namespace(connection, caller.namespace)
+            raise ScheduleNotFound(schedule_id)
+        return _examine(desk, connection, [row])[0]
+
+    return desk.database.read(look)
+
+
+def agent_of(document: Mapping[str, Any]) -> str | None:
+    is_agent = document.get("assignee_type") == AssigneeType.AGENT.value
+    return str(document["assignee_id"]) if is_agent and document.get("assignee_id") else None
+
+
+def _examine_page(
+    desk: Desk, caller: Caller, after: Cursor | None, connection: Connection
+) -> tuple[list[Examined], Cursor | None]:
+    page = schedule_lists.list_page(connection, caller.namespace, after=after, limit=_PAGE)
+    return _examine(desk, connection, list(page.rows)), page.after
+
+
+def _examine(desk: Desk, connection: Connection, rows: list[ScheduleRow]) -> list[Examined]:
+    compiled = desk.known.load(connection, [row.planning for row in rows])
+    documents = references.current_documents(connection, [row.schedule_uid for row in rows])
+    names: dict[tuple[str, str], str | None] = {}
+    return [
+        _examined(
+            desk,
+            row,
+            compiled[row.planning],
+            documents[row.schedule_uid],
+            _agent_name(connection, row.namespace, agent_of(documents[row.schedule_uid]), names),
+        )
+        for row in rows
+    ]
+
+
+def _agent_name(
+    connection: Connection, namespace: str, agent_id: str | None, names: dict[tuple[str, str], str | None]
+) -> str | None:
+    """`names` keeps those that a page has met."""
+    if agent_id is None:
+        return None
+    if (namespace, agent_id) not in names:
+        document = references.agent_document(connection, namespace, agent_id)
+        names[namespace, agent_id] = None if document is None else document.get("name")
+    return names[namespace, agent_id]
+
+
+def _examined(
+    desk: Desk,
+    row: ScheduleRow,
+    planning: Planning | Exception,
+    document: Mapping[str, Any],
+    agent_name: str | None,
+) -> Examined:
+    now, threshold = desk.clock.now(), desk.settings.ready_undecided_seconds
+    fires = () if isinstance(planning, Exception) else next_fires(row, planning, now, 1)
+    expected = fires[0].due if fires else None
+    # By the spec, not by the stored due time: a row that lost its due time waits for ever and looks at rest.
+    late = max(0, now - expected) / SECOND if expected is not None and row.status is Status.ACTIVE else 0.0
+    health = _judged(row, broken=isinstance(planning, Exception), late=late > threshold)
+    return Examined(row, document, health, expected, late, threshold, agent_name)
+
+
+def _judged(row: ScheduleRow, *, broken: bool, late: bool) -> ScheduleHealth:
+    if broken or row.status is Status.BROKEN:
+        return ScheduleHealth.BROKEN
+    if row.status is Status.PAUSED:
+        return ScheduleHealth.PAUSED
+    if late:
+        return ScheduleHealth.STALE
+    if row.last_fired_at is None and row.status is Status.ACTIVE:
+        return ScheduleHealth.NEVER_RUN
+    return ScheduleHealth.FINISHED if row.status is Status.FINISHED else ScheduleHealth.OK

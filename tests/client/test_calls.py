@@ -1,0 +1,230 @@
+"""Every call, pinned: method, path, query and body; and every route of the server has one."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import httpx
+import pytest
+from client.drivers import Driver
+
+from horarium.client import calls, house_calls
+from horarium.client.call import Call, dump
+from horarium.errors import InvalidDefinition, InvalidSpec
+from horarium.testing import TestService
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+S, R = "/api/schedules/s", "/api/runs/r"
+
+
+def call(name: str, /, *args: Any, **kwargs: Any) -> Call[Any]:
+    made: Call[Any] = getattr(calls if hasattr(calls, name) else house_calls, name)(*args, **kwargs)
+    return made
+
+
+# name, arguments, method, path with query, body
+TABLE: list[tuple[str, tuple[Any, ...], dict[str, Any], str, str, Any]] = [
+    ("create_schedule", ({"schedule_id": "s"},), {"note": "n"},
+     "POST", "/api/schedules", {"schedule_id": "s", "note": "n"}),
+    ("upsert_schedule", (), {"schedule_id": "s"}, "POST", "/api/schedules/upsert", {"schedule_id": "s"}),
+    ("list_schedules", (), {}, "GET", "/api/schedules", None),
+    ("list_schedules", (), {"status": "active", "workflow_type": "w", "labels": {"a": "b", "c": "d"}, "page_size": 5},
+     "GET", "/api/schedules?status=active&workflow_type=w&label=a%3Db&label=c%3Dd&page_size=5", None),
+    ("list_schedules", (),
+     {"owner": "o", "source": "template", "text": "t", "query": "Status = 'x'", "next_page_token": "p"},
+     "GET", "/api/schedules?owner=o&source=template&text=t&query=Status+%3D+%27x%27&next_page_token=p", None),
+    ("describe_schedule", ("s",), {}, "GET", S, None),
+    ("update_schedule", ("s", {"note": "a"}), {"max_runs": 3}, "PUT", S, {"note": "a", "max_runs": 3}),
+    ("patch_schedule", ("s",), {"note": None}, "PATCH", S, {"note": None}),
+    ("delete_schedule", ("s",), {}, "DELETE", S, None),
+    ("pause_schedule", ("s",), {"note": "why"}, "POST", f"{S}/pause", {"note": "why"}),
+    ("resume_schedule", ("s",), {}, "POST", f"{S}/resume", {}),
+    ("trigger_schedule", ("s",), {"overlap_policy": "allow_all", "even_if_paused": True, "inputs": [1], "reason": "x"},
+     "POST", f"{S}/trigger", {"overlap_policy": "allow_all", "even_if_paused": True, "inputs": [1], "reason": "x"}),
+    ("backfill_schedule", ("s", NOON, "2026-03-02T00:00:00Z"),
+     {"dry_run": True, "reverse": False, "overlap_policy": "skip"},
+     "POST", f"{S}/backfill", {"start_time": "2026-03-01T12:00:00Z", "end_time": "2026-03-02T00:00:00Z",
+                               "overlap_policy": "skip", "reverse": False, "dry_run": True}),
+    ("get_schedule_history", ("s",), {"limit": 9, "after_sequence": 4, "uid": "u"}, "GET",
+     f"{S}/history?limit=9&after_sequence=4&uid=u", None),
+    ("list_schedule_runs", ("s",), {"state": ["failed", "running"], "origin": "manual", "include": "skips"}, "GET",
+     f"{S}/runs?state=failed&state=running&origin=manual&include=skips", None),
+    ("preview_schedule", ("s",), {"n": 3, "start": NOON},
+     "GET", f"{S}/preview?n=3&from=2026-03-01T12%3A00%3A00Z", None),
+    ("explain_schedule", ("s", NOON), {}, "GET", f"{S}/explain?at=2026-03-01T12%3A00%3A00Z", None),
+    ("set_calendars", ("s", ("a", "b")), {}, "PUT", f"{S}/calendars", {"calendars": ["a", "b"]}),
+    ("clear_calendars", ("s",), {}, "DELETE", f"{S}/calendars", None),
+    ("set_condition", ("s", {"/x": {"eq": 1}}), {},
+     "PUT", f"{S}/condition", {"pre_dispatch_condition": {"/x": {"eq": 1}}}),
+    ("clear_condition", ("s",), {}, "DELETE", f"{S}/condition", None),
+    ("set_rotation", ("s", [{"a": 1}]), {}, "PUT", f"{S}/rotation", {"inputs_rotation": [{"a": 1}]}),
+    ("clear_rotation", ("s",), {}, "DELETE", f"{S}/rotation", None),
+    ("list_runs", (), {"state": "failed", "workflow_type": "w", "assignee": "a", "queue": "q", "page_size": 1}, "GET",
+     "/api/runs?state=failed&workflow_type=w&assignee=a&queue=q&page_size=1", None),
+    ("get_run", ("r",), {}, "GET", R, None),
+    ("get_run_events", ("r",), {"limit": 2, "after_sequence": 3}, "GET", f"{R}/events?limit=2&after_sequence=3", None),
+    ("cancel_run", ("r",), {}, "POST", f"{R}/cancel", {}),
+    ("terminate_run", ("r",), {}, "POST", f"{R}/terminate", {}),
+    ("approve_run", ("r",), {"reason": "ok", "inputs": {"a": 1}},
+     "POST", f"{R}/approve", {"reason": "ok", "inputs": {"a": 1}}),
+    ("reject_run", ("r",), {"reason": "no"}, "POST", f"{R}/reject", {"reason": "no"}),
+    ("report_run", ("r", "failed"),
+     {"error": "e", "error_class": "timeout", "cost": 0.5, "tokens": 0, "lease_epoch": 2},
+     "POST", f"{R}/report",
+     {"state": "failed", "error": "e", "error_class": "timeout", "cost": 0.5, "tokens": 0, "lease_epoch": 2}),
+    ("heartbeat_run", ("r", 7), {}, "POST", f"{R}/heartbeat", {"lease_epoch": 7}),
+    ("claim_runs", ("q/1",), {"worker": "w", "limit": 3},
+     "POST", "/api/queues/q%2F1/claim", {"worker": "w", "limit": 3}),
+    ("start_run", ("w",), {"idempotency_key": "k", "version": "latest", "inputs": {}, "scheduled_for": NOON}, "POST",
+     "/api/run-launcher/start",
+     {"workflow_id": "w", "idempotency_key": "k", "version": "latest",
+      "inputs": {}, "scheduled_for": "2026-03-01T12:00:00Z"}),
+    ("list_approvals", (), {"status": "pending"}, "GET", "/api/approvals?status=pending", None),
+    ("list_calendars", (), {}, "GET", "/api/calendars", None),
+    ("create_calendar", ({"name": "c"},), {"kind": "skip_dates"},
+     "POST", "/api/calendars", {"name": "c", "kind": "skip_dates"}),
+    ("get_calendar", ("holidays:US",), {}, "GET", "/api/calendars/holidays%3AUS", None),
+    ("update_calendar", ("c",), {"dates": []}, "PUT", "/api/calendars/c", {"dates": []}),
+    ("delete_calendar", ("c",), {}, "DELETE", "/api/calendars/c", None),
+    ("clone_calendar", ("c", "d"), {}, "POST", "/api/calendars/c/clone", {"name": "d"}),
+    ("list_workflows", (), {"page_size": 2}, "GET", "/api/workflows?page_size=2", None),
+    ("put_workflow", ("w", {"nodes": []}), {}, "PUT", "/api/workflows/w", {"nodes": []}),
+    ("get_workflow", ("w",), {"version": 3}, "GET", "/api/workflows/w?version=3", None),
+    ("delete_workflow", ("w",), {}, "DELETE", "/api/workflows/w", None),
+    ("validate_workflow", ({"nodes": []},), {}, "POST", "/api/workflows/validate", {"nodes": []}),
+    ("list_assignments", (), {}, "GET", "/api/assignments", None),
+    ("create_assignment", (), {"workflow_id": "w"}, "POST", "/api/assignments", {"workflow_id": "w"}),
+    ("get_assignment", ("a",), {}, "GET", "/api/assignments/a", None),
+    ("update_assignment", ("a", {"x": 1}), {}, "PUT", "/api/assignments/a", {"x": 1}),
+    ("delete_assignment", ("a",), {}, "DELETE", "/api/assignments/a", None),
+    ("list_agents", (), {}, "GET", "/api/agents", None),
+    ("create_agent", (), {"id": "a", "url": "http://a"}, "POST", "/api/agents", {"id": "a", "url": "http://a"}),
+    ("get_agent", ("a",), {}, "GET", "/api/agents/a", None),
+    ("update_agent", ("a",), {"name": "n"}, "PUT", "/api/agents/a", {"name": "n"}),
+    ("delete_agent", ("a",), {}, "DELETE", "/api/agents/a", None),
+    ("list_teams", (), {}, "GET", "/api/teams", None),
+    ("create_team", (), {"team_id": "t", "members": ["a"]}, "POST", "/api/teams", {"team_id": "t", "members": ["a"]}),
+    ("get_team", ("t",), {}, "GET", "/api/teams/t", None),
+    ("update_team", ("t",), {"lead": "a"}, "PUT", "/api/teams/t", {"lead": "a"}),
+    ("delete_team", ("t",), {}, "DELETE", "/api/teams/t", None),
+    ("list_tokens", (), {}, "GET", "/api/tokens", None),
+    ("issue_token", ("n", "viewer"), {"subject": "s", "expires_at": NOON}, "POST", "/api/tokens",
+     {"name": "n", "role": "viewer", "subject": "s", "expires_at": "2026-03-01T12:00:00Z"}),
+    ("revoke_token", ("t",), {}, "DELETE", "/api/tokens/t", None),
+    ("list_namespaces", (), {}, "GET", "/api/namespaces", None),
+    ("create_namespace", ("n",), {"description": "d"},
+     "POST", "/api/namespaces", {"namespace": "n", "description": "d"}),
+    ("get_namespace", ("n",), {}, "GET", "/api/namespaces/n", None),
+    ("get_feed", (), {"page_size": 4, "next_page_token": "p"}, "GET", "/api/feed?page_size=4&next_page_token=p", None),
+    ("events", (), {"last_event_id": "7"}, "GET", "/api/events", None),
+    ("apply", ({"schedules": []},), {"dry_run": True}, "POST", "/api/apply", {"schedules": [], "dry_run": True}),
+    ("cluster_info", (), {}, "GET", "/api/cluster/info", None),
+    ("health", (), {}, "GET", "/healthz", None),
+    ("readiness", (), {}, "GET", "/readyz", None),
+    ("liveness", (), {}, "GET", "/livez", None),
+    ("metrics", (), {}, "GET", "/metrics", None),
+]  # fmt: skip
+
+# Routes of other contracts: the calls above say the same in our own words.
+WITHOUT_A_CALL = re.compile(r"/schedules.*|/workspaces/.*|/admin/.*|/api/health")
+
+
+def functions() -> dict[str, Callable[..., Call[Any]]]:
+    return {
+        name: function
+        for module in (calls, house_calls)
+        for name, function in inspect.getmembers(module, inspect.isfunction)
+        if function.__module__ == module.__name__ and not name.startswith("_")
+    }
+
+
+def shape(path: str) -> str:
+    return re.sub(r"\{[^}]*\}", "{}", path)
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row[0]} {row[4]}")
+def test_what_a_call_sends(row: tuple[Any, ...], make_driver: Callable[..., Driver]) -> None:
+    name, args, kwargs, method, path, body = row
+    seen: list[httpx.Request] = []
+
+    def record(request: httpx.Request) -> httpx.Response:
+        seen.append(request)
+        return httpx.Response(204 if name == "events" else 200, json={})
+
+    make_driver(handler=record).run(lambda client: getattr(client, name)(*args, **kwargs))
+    [request] = seen
+    assert (request.method, request.url.raw_path.decode()) == (method, path)
+    assert (json.loads(request.content) if request.content else None) == body
+
+
+def test_every_call_has_a_row() -> None:
+    assert {row[0] for row in TABLE} == functions().keys()
+
+
+def test_every_route_has_a_client_call(horarium: TestService) -> None:
+    described = {(made.method, shape(made.template)) for made in (call(row[0], *row[1], **row[2]) for row in TABLE)}
+    routes = {
+        (method.upper(), shape(path))
+        for path, operations in horarium.parts.api.openapi()["paths"].items()
+        for method in operations
+        if not WITHOUT_A_CALL.fullmatch(path)
+    }
+    assert routes - described == set()
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row[0]} {row[4]}")
+def test_only_what_is_safe_is_called_idempotent(row: tuple[Any, ...]) -> None:
+    """A worker claims and beats again by itself; the secret of a token must not be kept for a repetition."""
+    assert call(row[0], *row[1], **row[2]).idempotent is (row[0] not in {"claim_runs", "heartbeat_run", "issue_token"})
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [("a/b", "a%2Fb"), ("a?b", "a%3Fb"), ("a#b", "a%23b"), ("a b", "a%20b"), ("ü", "%C3%BC"), ("a%2Fb", "a%252Fb"),
+     ("\ud800", "%ED%A0%80"), ("a:b@c", "a%3Ab%40c")],
+    ids=ascii,
+)  # fmt: skip
+def test_a_name_never_becomes_another_path(name: str, path: str) -> None:
+    assert calls.describe_schedule(name).path == f"/api/schedules/{path}"
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "x" * 1_001], ids=["empty", "dot", "dots", "long"])
+def test_a_name_that_is_no_segment_is_refused(name: str) -> None:
+    with pytest.raises(InvalidDefinition, match="schedule_id"):
+        _ = calls.describe_schedule(name).path
+
+
+def test_times_are_sent_in_utc_and_naive_ones_refused() -> None:
+    late = datetime(2026, 3, 1, 14, tzinfo=timezone(timedelta(hours=2)))
+    assert calls.explain_schedule("s", late).params == [("at", "2026-03-01T12:00:00Z")]
+    with pytest.raises(InvalidSpec):
+        _ = calls.explain_schedule("s", datetime(2026, 3, 1)).params  # noqa: DTZ001 - that is the case
+
+
+def test_a_version_goes_along_as_an_entity_tag() -> None:
+    assert calls.update_schedule("s", if_version=3).headers == {"If-Match": '"3"'}
+    assert calls.update_schedule("s").headers == {}
+
+
+def test_a_document_may_hold_datetimes_and_dates() -> None:
+    assert dump({"at": [NOON], "dates": [NOON.date()]}) == b'{"at":["2026-03-01T12:00:00Z"],"dates":["2026-03-01"]}'
+
+
+def deep() -> list[Any]:
+    nested: list[Any] = []
+    for _ in range(100_000):
+        nested = [nested]
+    return nested
+
+
+@pytest.mark.parametrize(
+    "body", [{"x": float("nan")}, {"x": object()}, {"x": {1, 2}}, deep()], ids=["nan", "object", "set", "deep"]
+)
+def test_what_json_cannot_hold_is_refused_before_it_is_sent(body: Any) -> None:
+    with pytest.raises(InvalidDefinition, match="cannot be written as JSON"):
+        dump(body)

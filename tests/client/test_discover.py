@@ -1,0 +1,61 @@
+"""Where the client finds its server and its token."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from horarium.client.discover import discover
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "admin.token").write_text("hor_file\n")
+    (tmp_path / "server.json").write_text(json.dumps({"url": "http://127.0.0.1:9000", "pid": 7}))
+    return tmp_path
+
+
+def test_the_directory_of_a_local_server_is_enough(home: Path) -> None:
+    found = discover(home, environ={})
+    assert (found.base_url, found.token, found.namespace) == ("http://127.0.0.1:9000", "hor_file", "default")
+
+
+def test_without_anything_it_is_the_usual_port_and_no_token(tmp_path: Path) -> None:
+    found = discover(tmp_path, environ={})
+    assert (found.base_url, found.token) == ("http://127.0.0.1:8765", None)
+
+
+def test_the_environment_wins_over_files(home: Path) -> None:
+    environ = {"HORARIUM_DATA_DIR": str(home), "HORARIUM_TOKEN": "hor_env", "HORARIUM_NAMESPACE": "acme"}
+    found = discover(environ=environ)
+    assert (found.base_url, found.token, found.namespace) == ("http://127.0.0.1:9000", "hor_env", "acme")
+
+
+def test_what_was_said_wins_over_the_environment(home: Path) -> None:
+    environ = {"HORARIUM_SERVER": "http://env", "HORARIUM_TOKEN": "hor_env", "HORARIUM_NAMESPACE": "acme"}
+    found = discover(home, server="http://said", token="hor_said", namespace="mine", environ=environ)
+    assert (found.base_url, found.token, found.namespace) == ("http://said", "hor_said", "mine")
+
+
+@pytest.mark.parametrize("how", ["said", "environment"])
+def test_the_token_of_the_directory_goes_to_no_other_server(home: Path, how: str) -> None:
+    if how == "said":
+        found = discover(home, server="https://elsewhere", environ={})
+    else:
+        found = discover(home, environ={"HORARIUM_SERVER": "https://elsewhere"})
+    assert (found.base_url, found.token) == ("https://elsewhere", None)
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "7", '{"url": 7}', '{"url": ""}', "[" * 60_000], ids=range(7))
+def test_a_file_that_says_nothing_useful_is_passed_over(home: Path, content: str) -> None:
+    (home / "server.json").write_text(content)
+    (home / "admin.token").write_bytes(b"\xff\xfe")
+    found = discover(home, environ={"HORARIUM_PORT": "9001"})
+    assert (found.base_url, found.token) == ("http://127.0.0.1:9001", None)
+
+
+@pytest.mark.parametrize("port", ["", "many", "-1"])
+def test_a_port_that_is_none_is_passed_over(tmp_path: Path, port: str) -> None:
+    assert discover(tmp_path, environ={"HORARIUM_PORT": port}).base_url == "http://127.0.0.1:8765"

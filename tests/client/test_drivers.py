@@ -1,0 +1,91 @@
+"""The two drivers are one client: the same names, the same signatures, the same documentation."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+
+import horarium
+from horarium.client import aio, calls, client, house_calls
+from horarium.client.answers import Page
+
+PAIRS = [(client.Client, aio.AsyncClient), (client.ScheduleHandle, aio.AsyncScheduleHandle)]
+PAGED = {"iter_schedules": "list_schedules", "iter_schedule_history": "get_schedule_history",
+         "iter_schedule_runs": "list_schedule_runs", "iter_runs": "list_runs", "iter_run_events": "get_run_events",
+         "iter_approvals": "list_approvals", "iter_feed": "get_feed"}  # fmt: skip
+
+
+def methods(kind: type) -> dict[str, Any]:
+    return {name: member for name, member in inspect.getmembers(kind, inspect.isfunction) if not name.startswith("_")}
+
+
+@pytest.mark.parametrize(("sync", "twin"), PAIRS, ids=["client", "handle"])
+def test_both_have_the_same_methods_with_the_same_signatures(sync: type, twin: type) -> None:
+    ours, theirs = methods(sync), methods(twin)
+    if "close" in ours:
+        ours["aclose"] = ours.pop("close")  # the name that async things have for it
+    assert ours.keys() == theirs.keys()
+    for name, method in ours.items():
+        assert inspect.signature(method).parameters == inspect.signature(theirs[name]).parameters, name
+        assert method.__doc__ == theirs[name].__doc__, name
+
+
+@pytest.mark.parametrize("kind", [client.Client, aio.AsyncClient], ids=["sync", "async"])
+def test_every_call_is_a_method_of_the_same_name(kind: type) -> None:
+    ours = methods(kind)
+    for module in (calls, house_calls):
+        for name, make in inspect.getmembers(module, inspect.isfunction):
+            if make.__module__ == module.__name__ and not name.startswith("_") and name != "events":
+                shown = list(inspect.signature(ours[name]).parameters.values())
+                assert shown[1:] == list(inspect.signature(make).parameters.values()), name
+
+
+@pytest.mark.parametrize("kind", [client.Client, aio.AsyncClient], ids=["sync", "async"])
+def test_every_call_that_goes_on_has_an_iterator(kind: type) -> None:
+    going_on = set()
+    for module in (calls, house_calls):
+        for name, make in inspect.getmembers(module, inspect.isfunction):
+            if (
+                "next_page_token" in inspect.signature(make).parameters
+                or "after_sequence" in inspect.signature(make).parameters
+            ):
+                going_on.add(name)
+    few = {"list_workflows", "list_assignments", "list_agents", "list_teams"}
+    assert going_on - few == set(PAGED.values())
+    assert set(PAGED) == {name for name in methods(kind) if name.startswith("iter_")}
+
+
+def test_a_handle_has_the_calls_of_a_schedule_without_its_id() -> None:
+    wanted = {"describe", "update", "pause", "resume", "trigger", "backfill", "delete", "history", "runs", "preview"}
+    assert wanted | {"explain"} <= methods(client.ScheduleHandle).keys()
+    handle = client.Client().schedule_handle("s")
+    assert "schedule_id" not in inspect.signature(handle.trigger).parameters
+    assert inspect.signature(client.Client.trigger_schedule).parameters["schedule_id"]
+
+
+@pytest.mark.parametrize("name", ["Client", "AsyncClient", "Worker", "AsyncWorker"])
+def test_the_package_offers_it(name: str) -> None:
+    assert getattr(horarium, name).__name__ == name
+    assert name in horarium.__all__
+
+
+def test_a_name_that_the_package_does_not_have() -> None:
+    with pytest.raises(AttributeError, match="Klient"):
+        _ = horarium.Klient
+
+
+def test_the_token_is_not_printed() -> None:
+    with client.Client(token="hor_secret") as made:
+        assert "hor_secret" not in f"{made!r} {made.connection!r}"
+
+
+def test_a_cursor_that_does_not_move_ends_the_list() -> None:
+    first = calls.get_schedule_history("s")
+    second = first.after(Page((), 3))
+    assert second is not None
+    assert second.query["after_sequence"] == 3
+    assert second.after(Page((), 3)) is None
+    assert second.after(Page((), None)) is None
+    assert calls.get_run("r").after(Page((), 3)) is None  # type: ignore[misc]

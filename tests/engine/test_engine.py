@@ -1,0 +1,145 @@
+"""All loops of a process together, on the real clock."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from engine.builders import FakeClock, account, insert_all, new_schedule
+
+from horarium.clock import SystemClock
+from horarium.engine.batch import Tick
+from horarium.engine.engine import Engine, EngineOptions, SharedClock
+from horarium.engine.janitor import Tidied
+from horarium.engine.ticker import Ticker
+from horarium.instant import SECOND
+from horarium.launchers.recording import RecordingLauncher
+from horarium.launchers.registry import Registry
+from horarium.store import leases
+from horarium.store.database import Database
+from horarium.store.errors import StoreUnavailable
+from horarium.store.tables import runs
+
+
+class Silent:
+    def __init__(self) -> None:
+        self.ticks: list[Tick] = []
+        self.answers: list[Any] = []
+
+    def ticked(self, tick: Tick, now: int) -> None:
+        self.ticks.append(tick)
+
+    def settled(self, answers: Sequence[Any], now: int) -> None:
+        self.answers += answers
+
+    def tidied(self, tidied: Tidied, now: int) -> None:
+        pass
+
+
+def engine_on(database: Database, **options: Any) -> tuple[Engine, RecordingLauncher, Silent]:
+    clock, witness = SystemClock(), Silent()
+    launcher = RecordingLauncher(clock, kind="http")
+    given = EngineOptions(longest_sleep_seconds=0.2, janitor_seconds=0.2, stop_grace_seconds=2.0, **options)
+    return Engine(database, clock, Registry([launcher]), owner="me", witness=witness, options=given), launcher, witness
+
+
+def add_secondly(database: Database, count: int) -> None:
+    now = SystemClock().now()
+    fields = {"intervals": [{"every": "PT1S"}], "overlap_policy": "allow_all"}
+    insert_all(database, [new_schedule(f"s{n}", now=now, **fields) for n in range(count)], now=now)
+
+
+async def live(engine: Engine, enough: Callable[[], bool]) -> None:
+    stop = asyncio.Event()
+    running = asyncio.create_task(engine.run(stop))
+    async with asyncio.timeout(20):
+        while not enough():
+            await asyncio.sleep(0.05)
+            assert not running.done(), running.exception()
+        stop.set()
+        await running
+
+
+def test_what_is_due_is_fired_launched_and_settled(database: Database) -> None:
+    add_secondly(database, 3)
+    engine, launcher, witness = engine_on(database)
+    asyncio.run(live(engine, lambda: len(launcher.keys) >= 6))
+    account(database)
+    assert sum(len(tick.decided) for tick in witness.ticks) >= 6
+    assert len(witness.answers) == len(launcher.deliveries) == len(set(launcher.keys))
+    late = [request.nominal for request in launcher.deliveries]
+    assert late == sorted(late)
+
+
+def test_every_loop_has_a_pulse_and_the_process_a_heartbeat(database: Database) -> None:
+    engine, _, _ = engine_on(database)
+    names = {"clock", "heartbeat", "ticker", "janitor", "follower", "dispatcher"}
+    asyncio.run(live(engine, lambda: set(engine.pulse.completed) == names))
+    found = {lease.name for lease in database.read(leases.all_leases)}
+    assert found >= {"process:me", "ticker"}
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        ({"dispatches": False}, {"clock", "heartbeat", "ticker", "janitor"}),
+        ({"ticks": False}, {"clock", "heartbeat", "follower", "dispatcher"}),
+    ],
+    ids=["only ticks", "only dispatches"],
+)
+def test_a_process_may_have_half_a_heart(database: Database, options: Any, names: set[str]) -> None:
+    engine, _, _ = engine_on(database, **options)
+    asyncio.run(live(engine, lambda: len(engine.pulse.completed) == len(names)))
+    assert set(engine.pulse.completed) == names
+
+
+def test_a_loop_that_fails_recovers_and_the_others_go_on(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    add_secondly(database, 1)
+    engine, launcher, _ = engine_on(database)
+    failures: list[int] = []
+    step = Ticker.step
+
+    def fail_twice(self: Ticker) -> Tick:
+        if len(failures) < 2:
+            failures.append(1)
+            raise StoreUnavailable("restarting")
+        return step(self)
+
+    monkeypatch.setattr(Ticker, "step", fail_twice)
+    asyncio.run(live(engine, lambda: len(launcher.keys) >= 2))
+    assert engine.pulse.failures == {"ticker": 2}
+    assert engine.pulse.errors == {}
+    account(database)
+
+
+def test_two_engines_on_one_database_share_the_work(database: Database, open_another: Callable[[], Database]) -> None:
+    add_secondly(database, 10)
+    first, second = engine_on(database), engine_on(open_another())
+
+    async def both() -> None:
+        def enough() -> bool:
+            return len(first[1].deliveries) + len(second[1].deliveries) >= 30
+
+        await asyncio.gather(live(first[0], enough), live(second[0], enough))
+
+    asyncio.run(both())
+    account(database)
+    keys = [*first[1].keys, *second[1].keys]
+    assert len(keys) == len(set(keys))
+    born = database.read(lambda c: c.execute(sa.select(sa.func.count()).select_from(runs)).scalar_one())
+    assert len(keys) <= born
+
+
+def test_processes_on_one_postgresql_agree_on_the_time(database: Database) -> None:
+    clock = FakeClock(0)
+    shared = SharedClock(clock, database)
+    assert shared.now() == 0
+    shared.measure()
+    if database.dialect == "sqlite":
+        assert shared.now() == 0  # the file has no clock of its own
+    else:
+        assert abs(shared.now() - SystemClock().now()) < 5 * SECOND
+    assert shared.monotonic() == clock.monotonic()

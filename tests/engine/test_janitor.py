@@ -1,0 +1,204 @@
+"""The janitor finds what time has overtaken, and no row keeps it from the others."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from engine.builders import ACTION, FakeClock, World, poison
+
+from horarium.engine import janitor as module
+from horarium.engine.janitor import Janitor, Tidied
+from horarium.instant import SECOND
+from horarium.launchers.launcher import Accepted
+from horarium.launchers.recording import RecordingLauncher
+from horarium.store.database import Database
+from horarium.store.errors import StoreUnavailable
+from horarium.store.runs import Work
+from horarium.store.tables import runs
+
+ONCE = {"action": ACTION | {"delivery": "at_most_once"}}
+
+
+def claimed(database: Database, count: int = 1, **fields: Any) -> tuple[World, list[Work]]:
+    """A world whose runs are in the hands of a process that will not be heard of again."""
+    world = World(database)
+    for number in range(count):
+        world.add(f"s{number}", **fields)
+    world.clock.move(60)
+    world.tick()
+    return world, asyncio.run(world.dispatcher.claim())
+
+
+def test_nothing_to_do_is_nothing_done(database: Database) -> None:
+    assert World(database).tidy() == Tidied()
+
+
+@pytest.mark.parametrize(("fields", "state"), [({}, "ready"), (ONCE, "unknown")], ids=["at least once", "at most once"])
+def test_a_lost_lease_is_an_unknown_outcome(database: Database, fields: Any, state: str) -> None:
+    world, _ = claimed(database, **fields)
+    world.clock.move(30)
+    assert world.tidy().lost_leases == 0
+    world.clock.move(1)
+    tidied = world.tidy()
+    assert (tidied.lost_leases, tidied.total, tidied.full) == (1, 1, False)
+    assert world.states() == [state]
+    assert world.tidy().total == 0
+    world.account()
+
+
+def test_a_lost_run_is_delivered_again_with_the_same_key(database: Database) -> None:
+    world, (work,) = claimed(database)
+    world.clock.move(31)
+    world.tidy()
+    world.clock.move(10)
+    assert world.dispatch() == 1
+    (request,) = world.launcher.deliveries
+    assert request.key == module.key_of(work)
+    assert world.states() == ["succeeded"]
+
+
+def test_a_run_that_is_lost_again_and_again_ends(database: Database) -> None:
+    world, _ = claimed(database)
+    for _ in range(5):
+        world.clock.move(100)
+        world.tidy()
+        world.clock.move(60)
+        asyncio.run(world.dispatcher.claim())
+    assert world.states() == ["unknown"]
+    world.account()
+
+
+def test_a_deadline_ends_what_the_target_never_reported(database: Database) -> None:
+    clock = FakeClock()
+    world = World(database, clock, launcher=RecordingLauncher(clock, kind="http", otherwise=Accepted("ref")))
+    uid = world.add(action=ACTION | {"timeout_seconds": 100}, overlap_policy="buffer_all")
+    world.clock.move(60)
+    world.tick()
+    world.dispatch()
+    world.clock.move(60)
+    world.tick()
+    assert world.states(uid) == ["running", "held"]
+    world.clock.move(39)
+    assert world.tidy().timed_out == 0
+    world.clock.move(1)
+    assert world.tidy().timed_out == 1
+    run = world.runs(uid)[0]
+    assert (run.state, run.error_class, run.cause) == ("timed_out", "timeout", "runtime_cap")
+    # Nothing blocks for ever: the next one goes.
+    assert world.states(uid) == ["timed_out", "ready"]
+    world.account()
+
+
+@pytest.mark.parametrize("state", ["held", "awaiting_approval", "ready"])
+def test_what_has_not_started_is_cancelled_when_nobody_wants_it(database: Database, state: str) -> None:
+    world = World(database)
+    world.add()
+    world.clock.move(60)
+    world.tick()
+    world.write(lambda c: c.execute(sa.update(runs).values(state=state, stop_requested_at=1)))
+    if state == "held":
+        world.write(lambda c: c.exec_driver_sql("UPDATE positions SET active = 0, held = 1"))
+    assert world.tidy().cancelled == 1
+    assert world.states() == ["cancelled"]
+    world.account()
+
+
+def test_spread_runs_are_released_when_their_time_comes(database: Database) -> None:
+    world = World(database)
+    uid = world.add(catchup_policy="spread", catchup_spread_seconds=40, overlap_policy="allow_all")
+    world.tick()
+    world.stay_away(5 * 60 + 30)
+    world.tick()
+    world.tidy()
+    released = [world.states(uid).count("ready")]
+    for _ in range(4):
+        world.clock.move(10)
+        world.tidy()
+        released.append(world.states(uid).count("ready"))
+    assert released == sorted(released)
+    assert (released[0], released[-1]) == (2, 5)  # one was on time
+    assert "held" not in world.states(uid)
+    world.account()
+
+
+def test_many_are_tidied_in_batches_and_a_full_one_asks_for_more(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_BATCH", 2)
+    world, _ = claimed(database, 5)
+    world.clock.move(31)
+    steps = [world.tidy() for _ in range(3)]
+    assert [(step.lost_leases, step.full) for step in steps] == [(2, True), (2, True), (1, False)]
+
+
+def test_those_that_must_wait_never_hide_the_others(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_BATCH", 2)
+    world = World(database)
+    uids = sorted(world.add(f"s{number}", overlap_policy="buffer_all") for number in range(5))
+    for _ in range(2):
+        world.clock.move(60)
+        world.tick()
+    last = uids[-1]
+    # As if the transaction that ended it had passed its schedule over.
+    done = sa.update(runs).where(runs.c.schedule_uid == last, runs.c.state == "ready").values(state="succeeded")
+    world.write(lambda c: c.execute(done))
+    world.write(lambda c: c.exec_driver_sql("UPDATE positions SET active = 0 WHERE active = 1 AND held = 1"))
+    for _ in range(3):
+        world.tidy()
+    assert world.states(last) == ["succeeded", "ready"]
+
+
+def test_a_row_that_cannot_be_tidied_is_in_nobodys_way(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    world, works = claimed(database, 3)
+    poison(database, works[1].schedule_uid or b"", lambda _: "{")
+    bad = works[0].run_id
+    settle_one = module.settle_one
+
+    def explode(connection: Any, known: Any, work: Work, settled: Any, now: int) -> bool:
+        if work.run_id == bad:
+            raise ValueError("cannot be read")
+        return settle_one(connection, known, work, settled, now)
+
+    monkeypatch.setattr(module, "settle_one", explode)
+    world.clock.move(31)
+    assert world.tidy().lost_leases == 2
+    assert sorted(world.states()) == ["launching", "ready", "ready"]
+
+
+def test_an_absent_database_ends_the_step(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    world, _ = claimed(database)
+
+    def fail(*_args: object) -> bool:
+        raise StoreUnavailable("restarting")
+
+    monkeypatch.setattr(module, "settle_one", fail)
+    world.clock.move(31)
+    with pytest.raises(StoreUnavailable):
+        world.tidy()
+
+
+def test_a_holder_who_was_only_late_keeps_his_lease(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    world, works = claimed(database)
+    world.clock.move(31)
+    lost_leases = module.runs.lost_leases
+
+    def find_then_renew(connection: Any, now: int, limit: int) -> list[Work]:
+        return lost_leases(connection, now, limit)
+
+    found = database.read(lambda c: find_then_renew(c, world.clock.now(), 10))
+    until = world.clock.now() + 30 * SECOND
+    database.write(lambda c: module.runs.renew(c, works, until))
+    monkeypatch.setattr(module.runs, "lost_leases", lambda *_args: found)
+    assert world.tidy().lost_leases == 0
+    assert world.states() == ["launching"]
+
+
+def test_two_janitors_do_not_do_the_same_twice(database: Database) -> None:
+    world, _ = claimed(database, 4)
+    other = Janitor(database, world.clock)
+    world.clock.move(31)
+    first, second = world.tidy(), other.step()
+    assert (first.lost_leases, second.lost_leases) == (4, 0)
