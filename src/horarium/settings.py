@@ -120,9 +120,11 @@ class Settings(BaseSettings):
 
     # ── the doors ────────────────────────────────────────────────────────────────────────────────────
     token: SecretStr | None = Field(None, description="The admin token; without it one is made at the first start.")
-    jwt_secret: SecretStr | None = Field(None, description="Shared secret of signed JWTs of services (HS256).")
-    jwks_file: Path | None = Field(None, description="Public keys of signed JWTs of services (RS, ES).")
+    jwt_secret: SecretStr | None = Field(None, description="Shared secret of signed JWTs (HS); 32 bytes or more.")
+    jwks_file: Path | None = Field(None, description="JWK set of signed JWTs; it is read again when it changes.")
+    jwt_key_file: Path | None = Field(None, description="Public key (PEM) of signed JWTs (RS, PS, ES, EdDSA).")
     jwt_audience: str | None = Field(None, description="What a JWT must name as its audience.")
+    jwt_issuer: str | None = Field(None, description="What a JWT must name as its issuer.")
     body_limit_bytes: int = Field(2_097_152, ge=1_024, description="Bytes of a request body, at most.")
     rate_limit_per_second: float = Field(200, gt=0, description="Requests a second for each token, on average.")
     rate_limit_burst: int = Field(1_000, ge=1, description="Requests of one token at once, at most.")

@@ -57,6 +57,7 @@ TABLE: list[tuple[str, tuple[Any, ...], dict[str, Any], str, str, Any]] = [
     ("preview_schedule", ("s",), {"n": 3, "start": NOON},
      "GET", f"{S}/preview?n=3&from=2026-03-01T12%3A00%3A00Z", None),
     ("explain_schedule", ("s", NOON), {}, "GET", f"{S}/explain?at=2026-03-01T12%3A00%3A00Z", None),
+    ("get_schedule_health", ("s",), {}, "GET", f"{S}/health", None),
     ("set_calendars", ("s", ("a", "b")), {}, "PUT", f"{S}/calendars", {"calendars": ["a", "b"]}),
     ("clear_calendars", ("s",), {}, "DELETE", f"{S}/calendars", None),
     ("set_condition", ("s", {"/x": {"eq": 1}}), {},
@@ -88,7 +89,7 @@ TABLE: list[tuple[str, tuple[Any, ...], dict[str, Any], str, str, Any]] = [
     ("list_calendars", (), {}, "GET", "/api/calendars", None),
     ("create_calendar", ({"name": "c"},), {"kind": "skip_dates"},
      "POST", "/api/calendars", {"name": "c", "kind": "skip_dates"}),
-    ("get_calendar", ("holidays:US",), {}, "GET", "/api/calendars/holidays%3AUS", None),
+    ("get_calendar", ("holidays:US",), {"year": 2026}, "GET", "/api/calendars/holidays%3AUS?year=2026", None),
     ("update_calendar", ("c",), {"dates": []}, "PUT", "/api/calendars/c", {"dates": []}),
     ("delete_calendar", ("c",), {}, "DELETE", "/api/calendars/c", None),
     ("clone_calendar", ("c", "d"), {}, "POST", "/api/calendars/c/clone", {"name": "d"}),
@@ -120,7 +121,8 @@ TABLE: list[tuple[str, tuple[Any, ...], dict[str, Any], str, str, Any]] = [
     ("create_namespace", ("n",), {"description": "d"},
      "POST", "/api/namespaces", {"namespace": "n", "description": "d"}),
     ("get_namespace", ("n",), {}, "GET", "/api/namespaces/n", None),
-    ("get_feed", (), {"page_size": 4, "next_page_token": "p"}, "GET", "/api/feed?page_size=4&next_page_token=p", None),
+    ("get_feed", (), {"after": "1-2", "page_size": 4, "next_page_token": "p"}, "GET",
+     "/api/feed?after=1-2&page_size=4&next_page_token=p", None),
     ("events", (), {"last_event_id": "7"}, "GET", "/api/events", None),
     ("apply", ({"schedules": []},), {"dry_run": True}, "POST", "/api/apply", {"schedules": [], "dry_run": True}),
     ("cluster_info", (), {}, "GET", "/api/cluster/info", None),
@@ -131,7 +133,7 @@ TABLE: list[tuple[str, tuple[Any, ...], dict[str, Any], str, str, Any]] = [
 ]  # fmt: skip
 
 # Routes of other contracts: the calls above say the same in our own words.
-WITHOUT_A_CALL = re.compile(r"/schedules.*|/workspaces/.*|/admin/.*|/api/health")
+WITHOUT_A_CALL = re.compile(r"/schedules/.*|/run-launcher/.*|/workspaces/.*|/admin/.*|/api/health")
 
 
 def functions() -> dict[str, Callable[..., Call[Any]]]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Iterator
 from typing import Any
 
-import anyio
 import httpx
 import pytest
 
@@ -41,11 +41,11 @@ async def endless(_scope: Any, _receive: Any, send: Any) -> None:
     await send(START)
     while True:
         await send({"type": "http.response.body", "body": b"tick\n", "more_body": True})
-        await anyio.sleep(0.001)
+        await asyncio.sleep(0.001)
 
 
 async def silent(_scope: Any, _receive: Any, _send: Any) -> None:
-    await anyio.sleep_forever()
+    await asyncio.Event().wait()
 
 
 async def failing(_scope: Any, _receive: Any, _send: Any) -> None:

@@ -144,6 +144,13 @@ def test_a_success_that_is_not_json_is_unexpected(make_driver: Callable[..., Dri
         make_driver(handler=server).run(lambda c: c.describe_schedule("s"))
 
 
+def test_a_request_that_is_still_being_answered_is_asked_for_again(make_driver: Callable[..., Driver]) -> None:
+    busy = httpx.Response(409, json={"reason": "request_in_progress"}, headers={"retry-after": "0"})
+    server = Flaky(busy, busy)
+    assert make_driver(handler=server).run(lambda c: c.create_schedule(schedule_id="s")).schedule_id == "s"
+    assert len(set(server.keys)) == 1
+
+
 def test_an_empty_success_is_read_as_nothing_known(make_driver: Callable[..., Driver]) -> None:
     assert make_driver(handler=Flaky(httpx.Response(204))).run(lambda c: c.pause_schedule("s")).outcome == ""
 

@@ -29,6 +29,7 @@ _NOBODY_ANSWERS = (
     "Could not fetch URL",
     "Connection refused",
     "Network is unreachable",
+    "from versions: none",  # said of a registry without an answer too; each of these packages has versions
 )
 
 

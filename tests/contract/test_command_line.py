@@ -9,9 +9,6 @@ import pytest
 from contract.conftest import TOKEN
 from contract.documents import nightly
 
-from horarium.api.problems import status_of
-from horarium.store.errors import CommitUnknown
-
 CREATE = {**nightly(), "jitter_seconds": None, "max_runs": None, "note": None, "paused": False}
 MARCH = {"start_time": "2026-03-01T00:00:00Z", "end_time": "2026-03-02T00:00:00Z"}
 
@@ -220,11 +217,6 @@ def test_nothing_is_ever_redirected(http: httpx.Client, path: str, method: str) 
 def test_every_answer_says_which_control_plane_it_speaks(http: httpx.Client, path: str) -> None:
     assert http.get(path).headers["X-Durable-Workflow-Control-Plane-Version"] == "2"
     assert httpx.get(f"{http.base_url}{path}").headers["X-Durable-Workflow-Control-Plane-Version"] == "2"
-
-
-def test_a_write_whose_commit_is_in_doubt_is_no_server_error() -> None:
-    """The client sends everything three times that ends with 5xx or 429."""
-    assert status_of(CommitUnknown("the connection broke during the commit")) == 409
 
 
 STRANGE: list[Any] = [

@@ -10,6 +10,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_STAGE = re.compile(r"^<!-- stage: (.+) -->$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +27,10 @@ class Block:
         return f"{self.page.relative_to(ROOT)}:{self.line}"
 
 
-def blocks(language: str) -> list[Block]:
-    return [block for page in PAGES for block in blocks_of(page, page.read_text("utf-8")) if block.language == language]
+def stage_of(page: Path) -> str | None:
+    """What a page needs around it to be read from top to bottom; None: its blocks stand alone."""
+    found = _STAGE.search(page.read_text("utf-8"))
+    return found[1] if found else None
 
 
 def blocks_of(page: Path, text: str) -> list[Block]:

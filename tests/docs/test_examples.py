@@ -1,35 +1,43 @@
-"""Every example in the documentation is run, and says what it said when it was written."""
+"""Every example in the documentation is run, and says what it said when it was written.
+
+The blocks of most pages stand alone and are run one by one, in the root of the project. A page with the comment
+`<!-- stage: own directory -->` is read from top to bottom in a directory and a shell of its own; with
+`<!-- stage: own directory, postgresql -->` the variable `HORARIUM_DATABASE` names an empty PostgreSQL database. There,
+a block whose first line is a comment with a file's name is that file.
+"""
 
 from __future__ import annotations
 
 import doctest
-import os
 import re
 import subprocess
-import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
-from docs.pages import ROOT, Block, blocks, blocks_of
+from docs.pages import PAGES, ROOT, Block, blocks_of, stage_of
+from docs.terminal import Terminal, environment
 
-CONSOLE = blocks("console")
-PYTHON = blocks("python")
+ALONE = [block for page in PAGES if stage_of(page) is None for block in blocks_of(page, page.read_text("utf-8"))]
+CONSOLE = [block for block in ALONE if block.language == "console"]
+PYTHON = [block for block in ALONE if block.language == "python"]
+STAGED = [page for page in PAGES if stage_of(page) is not None]
 
 
 def transcript(block: Block) -> list[tuple[str, str]]:
-    """Each command with the output that the page shows for it."""
-    parts = re.split(r"^\$ (.*)\n", block.text, flags=re.MULTILINE)
+    """Each command with the output that the page shows for it; a command goes on after `> `."""
+    parts = re.split(r"^\$ (.*(?:\n> .*)*)\n", block.text, flags=re.MULTILINE)
     assert not parts[0].strip(), f"{block.name}: output before the first command"
-    return list(zip(parts[1::2], parts[2::2], strict=True))
+    commands = [command.replace("\n> ", "\n") for command in parts[1::2]]
+    assert commands, f"{block.name}: no command; a command starts with `$ `"
+    return list(zip(commands, parts[2::2], strict=True))
 
 
 def run(command: str) -> str:
-    environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "120", "LC_ALL": "C.UTF-8"}
-    environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         ["bash", "-c", command],
         cwd=ROOT,
-        env=environment,
+        env=environment(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -41,16 +49,20 @@ def run(command: str) -> str:
 
 
 def fits(shown: str, printed: str) -> bool:
-    """A line `…` stands for any number of lines."""
-    lines = [r"(?:.*\n)*" if line == "…\n" else re.escape(line) for line in shown.splitlines(keepends=True)]
+    """A line `…` stands for any number of lines; inside a line it stands for any text."""
+    lines = [
+        r"(?:.*\n)*" if line == "…\n" else r".*".join(re.escape(part) for part in line.split("…"))
+        for line in shown.splitlines(keepends=True)
+    ]
     return re.fullmatch("".join(lines), printed) is not None
+
+
+# ── blocks that stand alone ──────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("block", CONSOLE, ids=lambda block: block.name)
 def test_every_console_block_prints_what_it_shows(block: Block) -> None:
-    commands = transcript(block)
-    assert commands, f"{block.name}: no command; a command starts with `$ `"
-    for command, shown in commands:
+    for command, shown in transcript(block):
         printed = run(command)
         assert fits(shown, printed), f"{block.name}: $ {command}\n{printed}"
 
@@ -67,9 +79,64 @@ def test_every_python_block_runs(block: Block) -> None:
     assert not failed, "".join(report)
 
 
+# ── pages that are read from top to bottom ───────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def dialect() -> str:
+    """Which of the test databases `empty_url` names."""
+    return "postgresql"
+
+
+@pytest.mark.parametrize("page", STAGED, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_staged_page_works_from_top_to_bottom(page: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    (tmp_path / "docs").symlink_to(ROOT / "docs")
+    with Terminal(tmp_path, _variables(stage_of(page), request)) as terminal:
+        for block in blocks_of(page, page.read_text("utf-8")):
+            name = _file_of(block)
+            if name is not None:
+                (tmp_path / name).write_text(terminal.localised(block.text), "utf-8")
+            elif block.language == "console":
+                _type(terminal, block)
+            elif block.language == "python":
+                _run_python(terminal, block, tmp_path)
+
+
+def _variables(stage: str | None, request: pytest.FixtureRequest) -> dict[str, str]:
+    if stage == "own directory, postgresql":
+        return {"HORARIUM_DATABASE": request.getfixturevalue("empty_url")}
+    assert stage == "own directory"
+    return {}
+
+
+def _file_of(block: Block) -> str | None:
+    found = re.match(r"# ([\w./-]+\.(?:py|toml|yaml|crontab))\n", block.text)
+    return found[1] if found else None
+
+
+def _type(terminal: Terminal, block: Block) -> None:
+    for command, shown in transcript(block):
+        printed = terminal.run(command, lines=shown.count("\n"))
+        assert fits(shown, printed), f"{block.name}: $ {command}\n{printed}"
+
+
+def _run_python(terminal: Terminal, block: Block, directory: Path) -> None:
+    """In a process of its own, which has to say nothing."""
+    is_session = ">>> " in block.text
+    file = directory / f"line_{block.line}.{'txt' if is_session else 'py'}"
+    file.write_text(terminal.localised(block.text), "utf-8")
+    printed = terminal.run(f"python {'-m doctest -o ELLIPSIS ' if is_session else ''}{file.name}")
+    assert printed == "", f"{block.name}\n{printed}"
+
+
+# ── the runner itself ────────────────────────────────────────────────────────────────────────────────
+
+
 def test_the_readme_and_the_explanations_have_examples() -> None:
     pages = {str(block.page.relative_to(ROOT)) for block in CONSOLE}
-    assert {"README.md", "docs/explanation/time-and-dst.md", "docs/reference/conditions.md"} <= pages
+    assert {"docs/explanation/time-and-dst.md", "docs/reference/conditions.md"} <= pages
+    staged = {str(page.relative_to(ROOT)) for page in STAGED}
+    assert {"README.md", "docs/tutorial/first-schedule.md"} <= staged
 
 
 @pytest.mark.parametrize(
@@ -81,13 +148,43 @@ def test_the_readme_and_the_explanations_have_examples() -> None:
         ("a\n…\nd\n", "a\nb\nc\nd\n", True),
         ("…\n", "", True),
         ("…\nd\n", "a\nb\n", False),
+        ("a…c\n", "a.b.c\n", True),
+        ("a…c\n", "a\nc\n", False),
     ],
 )
-def test_only_a_line_of_dots_stands_for_anything(shown: str, printed: str, expected: bool) -> None:
+def test_only_dots_stand_for_anything(shown: str, printed: str, expected: bool) -> None:
     assert fits(shown, printed) is expected
 
 
 def test_a_block_is_found_with_its_line() -> None:
-    [block] = blocks_of(Path("page.md"), "words\n\n```console\n$ true\n$ echo a\na\n```\n")
+    [block] = blocks_of(Path("page.md"), "words\n\n```console\n$ true\n$ echo a \\\n>   b\na b\n```\n")
     assert (block.line, block.language) == (3, "console")
-    assert transcript(block) == [("true", ""), ("echo a", "a\n")]
+    assert transcript(block) == [("true", ""), ("echo a \\\n  b", "a b\n")]
+
+
+def test_a_terminal_remembers_and_speaks_of_the_usual_port(tmp_path: Path) -> None:
+    with Terminal(tmp_path, {"GIVEN": "8765"}) as terminal:
+        assert terminal.run("export X=1; cd /; printf half") == "half"
+        assert (
+            terminal.run("echo $X $PWD $GIVEN; echo http://127.0.0.1:8765; cat") == "1 / 8765\nhttp://127.0.0.1:8765\n"
+        )
+        assert terminal.run("(sleep 0.2; echo later) &", lines=1) == "later\n"
+        assert terminal.run("echo $HORARIUM_PORT") == "8765\n"
+        assert terminal.port != "8765"
+
+
+def test_what_a_page_has_started_ends_with_it(tmp_path: Path) -> None:
+    with Terminal(tmp_path, {}) as terminal:
+        pid = terminal.run("sleep 600 & echo $!").strip()
+    assert not Path(f"/proc/{pid}").exists()
+
+
+def fails(text: str) -> Any:
+    return Block(ROOT / "page.md", 1, "console", text)
+
+
+def test_a_block_without_a_command_is_a_mistake() -> None:
+    with pytest.raises(AssertionError, match="before the first command"):
+        transcript(fails("output alone\n"))
+    with pytest.raises(AssertionError, match="no command"):
+        transcript(fails("\n"))

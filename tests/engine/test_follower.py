@@ -35,13 +35,13 @@ class Target(RecordingLauncher):
     async def poll(self, request: LaunchRequest, reference: str | None) -> Outcome | StillRunning:
         assert reference == "ref"
         self.asked.append(str(request.schedule_id))
-        return self._answer(request)
+        return self._said(request)
 
     async def cancel(self, request: LaunchRequest, reference: str | None) -> None:
         await super().cancel(request, reference)
-        self._answer(request)
+        self._said(request)
 
-    def _answer(self, request: LaunchRequest) -> Any:
+    def _said(self, request: LaunchRequest) -> Any:
         answer = self.answers.get(str(request.schedule_id), StillRunning())
         if isinstance(answer, Exception):
             raise answer

@@ -10,10 +10,19 @@ from operations.desks import ADMIN, ALICE, NOON, VIEWER, Office, document
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text, new_id
 from horarium.instant import SECOND
-from horarium.operations import health, history, lifecycles, namespaces, schedules, tokens
+from horarium.operations import (
+    health,
+    history,
+    lifecycles,
+    liveness,
+    namespaces,
+    schedule_health,
+    schedules,
+    tokens,
+)
 from horarium.operations.caller import Caller, Permission, Role
 from horarium.operations.errors import Forbidden, NamespaceAlreadyExists, NamespaceNotFound, TokenNotFound
-from horarium.operations.health import ScheduleHealth
+from horarium.operations.schedule_health import ScheduleHealth
 from horarium.store import leases, positions
 from horarium.store.history import START
 

@@ -5,6 +5,7 @@ Routes have no trailing slash and redirect to none: the Durable Workflow client 
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from importlib.metadata import version
 
@@ -12,9 +13,28 @@ from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from horarium.api import cluster, firing, health, history, runs, schedules
+from horarium.api import (
+    admin,
+    calendars,
+    cluster,
+    docs,
+    feed,
+    firing,
+    guards,
+    health,
+    history,
+    launches,
+    legacy,
+    namespaces,
+    previews,
+    runs,
+    schedules,
+    tokens,
+)
 from horarium.api.answers import Answer
+from horarium.api.auth import Porter
 from horarium.api.middleware import Envelope
+from horarium.api.openapi import Api
 from horarium.api.problems import on_bad_parameters, on_refusal, on_routing
 from horarium.errors import HorariumError
 from horarium.operations.desk import Desk
@@ -28,18 +48,43 @@ class Doorway:
     open_metrics: bool = False
 
 
+ROUTERS = (
+    schedules.router,
+    firing.router,
+    guards.router,
+    previews.router,
+    history.router,
+    runs.router,
+    launches.router,
+    calendars.router,
+    feed.router,
+    tokens.router,
+    namespaces.router,
+    cluster.router,
+    health.router,
+    admin.router,
+    legacy.router,
+    docs.router,
+)
+
+
 def make_api(doorway: Doorway) -> FastAPI:
+    """Raises InvalidDefinition for keys of signed tokens that cannot be used."""
     desk = doorway.desk
-    api = FastAPI(
+    api = Api(
         title="Horarium",
         version=version("horarium"),
         summary="When could it happen, whether it does, and why: a durable scheduler.",
         redirect_slashes=False,
         default_response_class=Answer,
+        docs_url=None,  # FastAPI's own page loads from elsewhere; `docs` serves one that does not
+        redoc_url=None,
     )
     api.state.desk = desk
     api.state.open_metrics = doorway.open_metrics
-    for router in (schedules.router, firing.router, history.router, runs.router, cluster.router, health.router):
+    api.state.porter = Porter(desk)
+    api.state.closing = threading.Event()  # set when the service stops; streams end by it
+    for router in ROUTERS:
         api.include_router(router)
     api.add_exception_handler(HorariumError, on_refusal)
     api.add_exception_handler(HTTPException, on_routing)

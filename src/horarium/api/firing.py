@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from fastapi import APIRouter, Header
+from fastapi import APIRouter
 
 from horarium.api.answers import Answer
 from horarium.api.bodies import Fields
+from horarium.api.once import IdempotencyKey, once, once_marked
 from horarium.api.requests import CallerOf, DeskOf, Document
 from horarium.api.views import Body, moment
 from horarium.errors import InvalidDefinition
@@ -18,12 +17,9 @@ from horarium.operations.triggers import Triggered
 
 router = APIRouter(prefix="/api/schedules/{schedule_id}", tags=["schedules"])
 
-IdempotencyKey = Annotated[
-    str | None, Header(alias="Idempotency-Key", description="A repeated request with this key is the same request.")
-]
-
 
 @router.post("/trigger")
+@once_marked(repeated=True)
 def trigger(
     desk: DeskOf, caller: CallerOf, schedule_id: str, body: Document, idempotency_key: IdempotencyKey = None
 ) -> Answer:
@@ -47,6 +43,7 @@ def trigger(
 
 
 @router.post("/backfill")
+@once
 def backfill(desk: DeskOf, caller: CallerOf, schedule_id: str, body: Document) -> Answer:
     fields = Fields(body)
     start = fields.require("start_time", fields.moment("start_time", "from"))

@@ -16,8 +16,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from horarium.api.answers import dump
+from horarium.api.limits import RateLimited
 from horarium.errors import ApprovalRefused, HorariumError, InvalidDefinition, InvalidSpec, InvalidTransition
-from horarium.operations.errors import OperationError, ScheduleAlreadyExists, ScheduleNotFound
+from horarium.operations.errors import OperationError, RequestInProgress, ScheduleAlreadyExists, ScheduleNotFound
 from horarium.operations.list_errors import ListRefused
 from horarium.store.errors import CommitUnknown, Conflict, SchemaMissing, SchemaTooNew, StoreUnavailable
 
@@ -95,6 +96,10 @@ def _errors(error: HorariumError) -> Mapping[str, list[str]] | None:
 
 
 def _headers(error: HorariumError) -> Mapping[str, str] | None:
+    if isinstance(error, RateLimited):
+        return {"Retry-After": str(error.seconds)}
+    if isinstance(error, RequestInProgress):
+        return {"Retry-After": "1"}
     match status_of(error):
         case 401:
             return {"WWW-Authenticate": "Bearer"}

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import hmac
-from hashlib import sha256
 from typing import Annotated, Any
 
 import orjson
 from fastapi import Depends, Request
 
+from horarium.api.auth import Known, Porter, bearer_of
 from horarium.api.middleware import CONTROL_PLANE_VERSION
+from horarium.api.permissions import permission_for
 from horarium.api.problems import BadRequest
 from horarium.errors import InvalidDefinition
-from horarium.operations.caller import Caller, Role
+from horarium.operations.caller import Caller, Permission
 from horarium.operations.desk import Desk
-from horarium.operations.errors import NamespaceNotFound, Unauthorized
-from horarium.store import namespaces, tokens
+from horarium.operations.errors import NamespaceNotFound
+from horarium.store import namespaces
 from horarium.store.migrate import DEFAULT_NAMESPACE
 
 SOURCE = "api"
@@ -27,19 +27,38 @@ def desk_of(request: Request) -> Desk:
     return desk
 
 
+def known_of(request: Request) -> Known:
+    """Whoever has this token, whatever namespace he asks for; 401 without one, 429 for one who asks too often."""
+    porter: Porter = request.app.state.porter
+    return porter.admit(request.headers.get("authorization"))
+
+
 def caller_of(request: Request) -> Caller:
-    """Who has this token, in the namespace he asks for; 401 without a token, 404 for somebody else's namespace."""
-    desk = desk_of(request)
-    principal, role, home = known_of(request)
+    """Who has this token, in the namespace he asks for; 404 for somebody else's, 403 if his role may not do this."""
+    return _caller(request, known_of(request))
+
+
+def caller_again(request: Request) -> Caller:
+    """For an answer that goes on for long: whether its caller is still welcome. It is no new request."""
+    porter: Porter = request.app.state.porter
+    return _caller(request, porter.recognise(bearer_of(request.headers.get("authorization"))))
+
+
+def _caller(request: Request, known: Known) -> Caller:
     _check_control_plane(request.headers.get("x-durable-workflow-control-plane-version"))
     wanted = request.headers.get("x-namespace", "").strip() or None
-    namespace = wanted or home or DEFAULT_NAMESPACE
-    # The admin of the default namespace keeps the house; everybody else stays in his own rooms.
-    if home is not None and namespace != home and not (role is Role.ADMIN and home == DEFAULT_NAMESPACE):
+    namespace = wanted or known.home or DEFAULT_NAMESPACE
+    if namespace != known.home and not known.everywhere:
         raise NamespaceNotFound(namespace[:_MAX_NAMESPACE])
     if namespace != DEFAULT_NAMESPACE:
-        _check_namespace(desk, namespace)
-    return Caller(principal, role, namespace, SOURCE, request.state.request_id)
+        _check_namespace(desk_of(request), namespace)
+    caller = Caller(
+        known.principal, known.role, namespace, SOURCE, request.state.request_id, everywhere=known.everywhere
+    )
+    needed = permission_for(request.method, request.scope["route"].path_format)
+    if isinstance(needed, Permission):
+        caller.require(needed)
+    return caller
 
 
 def _check_control_plane(version: str | None) -> None:
@@ -47,35 +66,6 @@ def _check_control_plane(version: str | None) -> None:
     if version is not None and version.strip() != CONTROL_PLANE_VERSION:
         asked = f"this server speaks version {CONTROL_PLANE_VERSION} of the control plane, not {version[:16]!r}"
         raise BadRequest(400, "unsupported_control_plane_version", asked)
-
-
-def known_of(request: Request) -> tuple[str, Role, str | None]:
-    """Name, role and home of whoever has this token, whatever namespace he asks for; 401 without one."""
-    return _identify(desk_of(request), _bearer(request.headers.get("authorization")))
-
-
-def _bearer(header: str | None) -> str:
-    scheme, _, secret = (header or "").partition(" ")
-    if scheme.lower() != "bearer" or not secret.strip():
-        raise Unauthorized("a token is needed: Authorization: Bearer …")
-    return secret.strip()
-
-
-def _identify(desk: Desk, secret: str) -> tuple[str, Role, str | None]:
-    """Name, role and home; the token that the operator fixed has no home, it is at home everywhere."""
-    fixed = desk.settings.token
-    if fixed is not None and hmac.compare_digest(_digest(secret), _digest(fixed.get_secret_value())):
-        return "admin", Role.ADMIN, None
-    now = desk.clock.now()
-    row = desk.database.read(lambda connection: tokens.find_by_secret(connection, secret, now=now))
-    if row is None:
-        raise Unauthorized("this token is unknown, revoked or expired")
-    return row.subject or row.name, Role(row.role), row.namespace
-
-
-def _digest(secret: str) -> bytes:
-    """Of equal length whatever the secrets are, so that comparing them tells nothing."""
-    return sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 
 def _check_namespace(desk: Desk, namespace: str) -> None:
@@ -112,5 +102,5 @@ async def json_object(request: Request) -> dict[str, Any]:
 
 DeskOf = Annotated[Desk, Depends(desk_of)]
 CallerOf = Annotated[Caller, Depends(caller_of)]
-KnownOf = Annotated[tuple[str, Role, str | None], Depends(known_of)]
+KnownOf = Annotated[Known, Depends(known_of)]
 Document = Annotated[dict[str, Any], Depends(json_object)]

@@ -6,10 +6,11 @@ from decimal import Decimal
 
 from horarium.api.views import Body, moment
 from horarium.ids import id_text
+from horarium.operations.ledgers import Skipped
 from horarium.operations.queues import Claimed
 from horarium.operations.runs import Run, RunEvent
 from horarium.schedule.canonical import action_document, amount
-from horarium.schedule.run import public_status
+from horarium.schedule.run import Origin, RunState, public_status
 from horarium.store.record import MILLIONTHS
 from horarium.store.runs_read import RunRow
 
@@ -46,6 +47,28 @@ def shown(run: Run) -> Body:
         **_times(row),
         "parent_run_id": _id(row.parent_run_id),
         "node_id": row.node_id,
+    }
+
+
+def skipped(row: Skipped) -> Body:
+    """An occurrence without a run, among the runs; a row of missed ones is one line with its first, last and count."""
+    event, said = row.event, row.event.payload
+    first, last = said.get("first"), said.get("last")
+    return {
+        "run_id": None,
+        "schedule_id": row.schedule_id,
+        "namespace": event.namespace,
+        "origin": said.get("origin", Origin.SCHEDULED.value),
+        "state": RunState.SKIPPED.value,
+        "status": public_status(RunState.SKIPPED).value,
+        "reason": said.get("reason"),
+        "reason_alias": said.get("reason_alias"),
+        "detail": said.get("detail"),
+        "nominal": said.get("occurrence_time") or first,
+        "covers": None if first is None else {"first": first, "last": last, "count": said.get("count")},
+        "created_at": moment(event.recorded_at),
+        "finished_at": moment(event.recorded_at),
+        "sequence": event.sequence,
     }
 
 

@@ -9,13 +9,16 @@ from fastapi import APIRouter, Query
 
 from horarium.api.answers import Answer
 from horarium.api.bodies import Fields
+from horarium.api.once import once
 from horarium.api.requests import CallerOf, DeskOf, Document
-from horarium.api.run_views import claimed, run_event, shown
+from horarium.api.run_views import claimed, run_event, shown, skipped
 from horarium.api.views import moment
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text
-from horarium.operations import queues, reports, runs
-from horarium.operations.runs import RunPage, Stopped, WantedRuns
+from horarium.operations import ledgers, queues, reports, runs
+from horarium.operations.caller import Caller
+from horarium.operations.desk import Desk
+from horarium.operations.runs import Run, Stopped, WantedRuns
 from horarium.schedule.run import Origin, PublicStatus, RunState, public_status
 
 router = APIRouter(prefix="/api", tags=["runs"])
@@ -24,6 +27,7 @@ T = TypeVar("T")
 
 States = Annotated[list[str] | None, Query(alias="state", description="one or more states")]
 Origins = Annotated[list[str] | None, Query(alias="origin", description="one or more origins")]
+Include = Annotated[str | None, Query(description="`skips` shows the occurrences without a run among them")]
 PageSize = Annotated[int | None, Query(description="1 to 200")]
 PageToken = Annotated[str | None, Query(max_length=8_192)]
 
@@ -41,16 +45,20 @@ def list_runs(
     caller: CallerOf,
     state: States = None,
     origin: Origins = None,
+    schedule_id: str | None = None,
     workflow_type: str | None = None,
+    workflow: Annotated[str | None, Query(description="the same as workflow_type")] = None,
     assignee: str | None = None,
     queue: str | None = None,
+    include: Include = None,
     page_size: PageSize = None,
     next_page_token: PageToken = None,
 ) -> Answer:
-    wanted = WantedRuns(
-        _some("state", state, _STATES), _some("origin", origin, _ORIGINS), workflow_type, assignee, queue
-    )
-    return _page(runs.list_runs(desk, caller, wanted, page_size=page_size, next_page_token=next_page_token))
+    """Newest first."""
+    wanted = _wanted(state, origin, workflow_type or workflow, assignee, queue)
+    if schedule_id is None and _with_skips(include):
+        raise InvalidDefinition({"include": ["skips are shown schedule by schedule; give a schedule_id"]})
+    return _listed(desk, caller, wanted, schedule_id, include, page_size, next_page_token)
 
 
 @router.get("/schedules/{schedule_id}/runs")
@@ -60,16 +68,12 @@ def runs_of_schedule(
     schedule_id: str,
     state: States = None,
     origin: Origins = None,
+    include: Include = None,
     page_size: PageSize = None,
     next_page_token: PageToken = None,
 ) -> Answer:
     """Also of a schedule that was deleted."""
-    wanted = WantedRuns(_some("state", state, _STATES), _some("origin", origin, _ORIGINS))
-    return _page(
-        runs.list_runs(
-            desk, caller, wanted, schedule_id=schedule_id, page_size=page_size, next_page_token=next_page_token
-        )
-    )
+    return _listed(desk, caller, _wanted(state, origin), schedule_id, include, page_size, next_page_token)
 
 
 @router.get("/runs/{run_id}")
@@ -90,16 +94,19 @@ def events(
 
 
 @router.post("/runs/{run_id}/cancel")
+@once
 def cancel(desk: DeskOf, caller: CallerOf, run_id: str) -> Answer:
     return _stopped(runs.cancel(desk, caller, run_id))
 
 
 @router.post("/runs/{run_id}/terminate")
+@once
 def terminate(desk: DeskOf, caller: CallerOf, run_id: str) -> Answer:
     return _stopped(runs.terminate(desk, caller, run_id))
 
 
 @router.post("/runs/{run_id}/report")
+@once
 def report(desk: DeskOf, caller: CallerOf, run_id: str, body: Document) -> Answer:
     done = reports.report(desk, caller, run_id, reports.parse_report(body))
     return Answer({"run_id": id_text(done.run_id), "outcome": done.outcome.value, "state": done.state.value})
@@ -125,7 +132,36 @@ def claim(desk: DeskOf, caller: CallerOf, queue: str, body: Document) -> Answer:
     return Answer({"queue": queue, "runs": [claimed(each) for each in taken]})
 
 
-def _page(page: RunPage) -> Answer:
+def _wanted(
+    state: list[str] | None,
+    origin: list[str] | None,
+    workflow: str | None = None,
+    assignee: str | None = None,
+    queue: str | None = None,
+) -> WantedRuns:
+    return WantedRuns(_some("state", state, _STATES), _some("origin", origin, _ORIGINS), workflow, assignee, queue)
+
+
+def _with_skips(include: str | None) -> bool:
+    if include not in (None, "", "skips"):
+        raise InvalidDefinition({"include": ["must be skips"]})
+    return include == "skips"
+
+
+def _listed(
+    desk: Desk,
+    caller: Caller,
+    wanted: WantedRuns,
+    schedule_id: str | None,
+    include: str | None,
+    page_size: int | None,
+    token: str | None,
+) -> Answer:
+    if schedule_id is not None and _with_skips(include):
+        ledger = ledgers.list_ledger(desk, caller, schedule_id, wanted, page_size=page_size, next_page_token=token)
+        rows = [shown(each) if isinstance(each, Run) else skipped(each) for each in ledger.rows]
+        return Answer({"runs": rows, "next_page_token": ledger.next_page_token})
+    page = runs.list_runs(desk, caller, wanted, schedule_id=schedule_id, page_size=page_size, next_page_token=token)
     return Answer({"runs": [shown(run) for run in page.runs], "next_page_token": page.next_page_token})
 
 

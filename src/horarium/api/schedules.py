@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Query, Request
+from fastapi import APIRouter, Query, Request
 
 from horarium.api import views
 from horarium.api.answers import Answer
 from horarium.api.bodies import Fields
+from horarium.api.etags import IfMatch, etag, version_of
+from horarium.api.once import once
 from horarium.api.requests import CallerOf, DeskOf, Document
 from horarium.errors import InvalidDefinition
 from horarium.operations import lifecycles, listings, schedules
@@ -21,19 +23,20 @@ from horarium.schedule.position import Status
 
 router = APIRouter(prefix="/api/schedules", tags=["schedules"])
 
-IfMatch = Annotated[str | None, Header(alias="If-Match", description="The version that you have seen.")]
 # `namespace` is the header's business; clients of Durable Workflow may send it here too.
 _LIST_FILTERS = frozenset({"status", "workflow_type", "query", "owner", "source", "text", "label", "namespace"})
 _LIST_PARAMETERS = _LIST_FILTERS | {"page_size", "next_page_token"}
 
 
 @router.post("", status_code=201)
+@once
 def create(desk: DeskOf, caller: CallerOf, document: Document) -> Answer:
     done = schedules.create(desk, caller, document)
     return _written(done, status_code=201)
 
 
 @router.post("/upsert")
+@once
 def upsert(desk: DeskOf, caller: CallerOf, document: Document) -> Answer:
     done = schedules.upsert(desk, caller, document)
     return _written(done, status_code=201 if done.outcome is Outcome.CREATED else 200)
@@ -83,6 +86,7 @@ def describe(desk: DeskOf, caller: CallerOf, schedule_id: str) -> Answer:
 
 
 @router.put("/{schedule_id}")
+@once
 def replace_parts(
     desk: DeskOf, caller: CallerOf, schedule_id: str, document: Document, if_match: IfMatch = None
 ) -> Answer:
@@ -91,40 +95,30 @@ def replace_parts(
 
 
 @router.patch("/{schedule_id}")
+@once
 def merge(desk: DeskOf, caller: CallerOf, schedule_id: str, document: Document, if_match: IfMatch = None) -> Answer:
     version = version_of(if_match)
     return _written(schedules.update(desk, caller, schedule_id, document, how=Update.MERGE, if_version=version))
 
 
 @router.delete("/{schedule_id}")
+@once
 def delete(desk: DeskOf, caller: CallerOf, schedule_id: str, if_match: IfMatch = None) -> Answer:
     return _written(lifecycles.delete(desk, caller, schedule_id, if_version=version_of(if_match)))
 
 
 @router.post("/{schedule_id}/pause")
+@once
 def pause(desk: DeskOf, caller: CallerOf, schedule_id: str, body: Document, if_match: IfMatch = None) -> Answer:
     reason = note_of(body)
     return _written(lifecycles.pause(desk, caller, schedule_id, reason=reason, if_version=version_of(if_match)))
 
 
 @router.post("/{schedule_id}/resume")
+@once
 def resume(desk: DeskOf, caller: CallerOf, schedule_id: str, body: Document, if_match: IfMatch = None) -> Answer:
     reason = note_of(body)
     return _written(lifecycles.resume(desk, caller, schedule_id, reason=reason, if_version=version_of(if_match)))
-
-
-def etag(version: int) -> str:
-    return f'"{version}"'
-
-
-def version_of(if_match: str | None) -> int | None:
-    """`*` fits any version that exists, which is what an operation asks for anyway."""
-    if if_match is None or if_match.strip() == "*":
-        return None
-    text = if_match.strip().removeprefix("W/").strip('"')
-    if not text.isdecimal() or len(text) > 18:
-        raise InvalidDefinition({"If-Match": ["is not a version that we have given"]})
-    return int(text)
 
 
 def note_of(body: dict[str, Any]) -> str | None:

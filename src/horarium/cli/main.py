@@ -1,7 +1,7 @@
 """`horarium`: which commands there are, and how each of them ends.
 
-Exit codes: 0 done · 1 the answer is "no" (findings, a refusal by the server) · 2 the question was wrong.
-An error is one line on stderr; a traceback is a defect of ours.
+How a command ends that speaks to a server is written in `remote`. An error is one line on stderr; a traceback
+is a defect of ours.
 """
 
 from __future__ import annotations
@@ -14,19 +14,28 @@ from typing import Annotated
 import typer
 
 from horarium.cli import doctor, offline, service, showcase, tick, verify
+from horarium.cli.nouns import Program
 from horarium.cli.render import talk
 from horarium.errors import HorariumError
 from horarium.recurrence.zone import tzdata_version
 
 _BAD_QUESTION = 2
 
+_EPILOG = """\
+Exit codes: 0 done · 1 the answer is no · 2 the question was wrong · 3 the server cannot be reached ·
+4 not allowed · 5 not found
+
+Example: horarium next "0 9 * * 1-5" --tz Europe/Istanbul
+"""
+
 app = typer.Typer(
     name="horarium",
+    cls=Program,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     help="When could it happen, whether it does, and why: a durable scheduler.",
-    epilog='Example: horarium next "0 9 * * 1-5" --tz Europe/Istanbul',
+    epilog=_EPILOG,
 )
 condition = typer.Typer(
     no_args_is_help=True,

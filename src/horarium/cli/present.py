@@ -39,7 +39,8 @@ def show_document(document: Mapping[str, Any], output: Format, lines: Iterable[t
 def show_lines(lines: Iterable[tuple[str, str]]) -> None:
     kept = list(lines)
     width = max((len(label) for label, _ in kept), default=0)
-    _print([[(f"{label:<{width}}", "bold"), (printable(text), None)] for label, text in kept])
+    labels = [[(f"{label:<{width}}", "bold")] if width else [] for label, _ in kept]
+    _print([[*label, (printable(text), None)] for label, (_, text) in zip(labels, kept, strict=True)])
 
 
 def show_columns(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -60,16 +61,16 @@ def show_columns(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
 def cell(value: Any) -> str:
     """What is missing is a hyphen; times are RFC 3339 in UTC; what has parts is JSON."""
     match value:
-        case None | "" | [] | {} | ():
+        case None:
             return NOTHING
         case bool():
             return "yes" if value else "no"
         case datetime():
             return to_rfc3339(from_datetime(value))
         case str():
-            return printable(value)
+            return printable(value) or NOTHING
         case Mapping() | list() | tuple():
-            return printable(compact(value))
+            return printable(compact(value)) if value else NOTHING
         case _:
             return str(value)
 

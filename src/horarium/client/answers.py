@@ -161,6 +161,8 @@ class PreviewRow(Answer):
     reason: str | None = None
     detail: Any = None
     inputs: Any = None
+    due: datetime | None = None
+    rotation_index: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,10 +176,15 @@ class Finding(Answer):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation(Answer):
-    """`recorded` is what history says was decided; it wins over what would be decided today."""
+    """`recorded` is what history says was decided; it wins over what would be decided today.
+
+    `source` says which of the two `outcome`, `fires` and `reason` are: `history` or `prediction`.
+    """
 
     at: datetime | None = None
     sentence: str = ""
+    outcome: str = ""
+    source: str = ""
     fires: bool = False
     on_spec: bool = False
     reason: str | None = None
@@ -186,6 +193,21 @@ class Explanation(Answer):
     recorded: _Object | None = None
     previous: datetime | None = None
     following: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleHealth(Answer):
+    """How a schedule is doing: `status` is `ok`, or the word for what is wrong."""
+
+    schedule_id: str = ""
+    schedule_name: str | None = None
+    namespace: str = "default"
+    status: str = ""
+    last_run_at: datetime | None = None
+    expected_next_run: datetime | None = None
+    late_seconds: float = 0.0
+    stale_threshold_seconds: float | None = None
+    error: str | None = None
 
 
 # ── runs ─────────────────────────────────────────────────────────────────────────────────────────────

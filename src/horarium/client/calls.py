@@ -21,6 +21,7 @@ from horarium.client.answers import (
     RunEvent,
     RunOutcome,
     ScheduleDescription,
+    ScheduleHealth,
     Triggered,
     Written,
 )
@@ -207,6 +208,11 @@ def preview_schedule(schedule_id: str, *, n: int | None = None, start: When | No
 def explain_schedule(schedule_id: str, at: When) -> Call[Explanation]:
     """Why it did, did not, will or will not fire at this instant."""
     return Call("GET", f"{SCHEDULE}/explain", one(Explanation), {"schedule_id": schedule_id}, query={"at": at})
+
+
+def get_schedule_health(schedule_id: str) -> Call[ScheduleHealth]:
+    """Whether it fires when it should."""
+    return Call("GET", f"{SCHEDULE}/health", one(ScheduleHealth), {"schedule_id": schedule_id})
 
 
 def set_calendars(schedule_id: str, calendars: Sequence[str], *, if_version: int | None = None) -> Call[Written]:

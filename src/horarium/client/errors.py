@@ -5,7 +5,7 @@ HorariumError
     ├── Unauthorized               401
     ├── Forbidden                  403
     ├── NotFound                   404   ScheduleNotFound, RunNotFound, CalendarNotFound, NamespaceNotFound …
-    ├── Conflict                   409   LeaseLost, CalendarReadOnly, CalendarInUse, ScheduleBroken
+    ├── Conflict                   409   LeaseLost, RequestInProgress, CalendarReadOnly, CalendarInUse, ScheduleBroken
     │   └── AlreadyExists          409   ScheduleAlreadyExists, CalendarAlreadyExists, NamespaceAlreadyExists
     ├── PreconditionFailed         412   somebody has changed it meanwhile
     ├── ValidationFailed           422   `errors` names every bad field
@@ -98,6 +98,13 @@ class LeaseLost(Conflict):
     reason = "lease_lost"
 
 
+class RequestInProgress(Conflict):
+    """The same request, by its idempotency key, is being answered at this moment; asked again it tells the answer."""
+
+    reason = "request_in_progress"
+    retry_after: float | None = None
+
+
 class CalendarReadOnly(Conflict):
     reason = "calendar_read_only"
 
@@ -170,17 +177,26 @@ class UnexpectedAnswer(ClientError):
     reason = "unexpected_answer"
 
 
+PASSING = (RateLimited, ServerUnavailable, RequestInProgress)
+"""What may be otherwise in a moment; `retry_after` is how long the server thinks that is."""
+
+_NAMED: Mapping[int, tuple[type[ClientError], ...]] = {
+    404: (ScheduleNotFound, RunNotFound, CalendarNotFound, NamespaceNotFound, TokenNotFound),
+    409: (
+        LeaseLost,
+        RequestInProgress,
+        CalendarReadOnly,
+        CalendarInUse,
+        ScheduleBroken,
+        AlreadyExists,
+        ScheduleAlreadyExists,
+        CalendarAlreadyExists,
+        NamespaceAlreadyExists,
+    ),
+    422: (KeyReused,),
+}
 _BY_REASON: Mapping[tuple[int, str], type[ClientError]] = {
-    **{
-        (404, kind.reason): kind
-        for kind in (ScheduleNotFound, RunNotFound, CalendarNotFound, NamespaceNotFound, TokenNotFound)
-    },
-    **{(409, kind.reason): kind for kind in (LeaseLost, CalendarReadOnly, CalendarInUse, ScheduleBroken)},
-    **{
-        (409, kind.reason): kind
-        for kind in (AlreadyExists, ScheduleAlreadyExists, CalendarAlreadyExists, NamespaceAlreadyExists)
-    },
-    (422, KeyReused.reason): KeyReused,
+    (status, kind.reason): kind for status, kinds in _NAMED.items() for kind in kinds
 }
 _BY_STATUS: Mapping[int, type[ClientError]] = {
     401: Unauthorized,
@@ -205,7 +221,7 @@ def error_of(response: httpx.Response) -> ClientError:
     said = body.get("message") or body.get("detail") or body.get("error")
     message = said if isinstance(said, str) else f"the server answered {status} {response.reason_phrase}".rstrip()
     error = kind(message, status=status, reason=reason, body=body)
-    if isinstance(error, RateLimited | ServerUnavailable):
+    if isinstance(error, PASSING):
         error.retry_after = retry_after(response.headers)
     return error
 

@@ -1,7 +1,8 @@
 """What to do after each attempt at a call: take the answer, wait and ask again, or give up. It sends nothing itself.
 
 Asked again is only what is safe to ask twice: reads, and writes that carry an idempotency key. Worth it
-are answers that may be another one in a moment: no connection, no answer in time, 429, 502, 503 and 504.
+are answers that may be another one in a moment: no connection, no answer in time, 429, 502, 503, 504, and 409
+while an earlier attempt with the same key is still being answered.
 """
 
 from __future__ import annotations
@@ -15,14 +16,7 @@ from uuid import uuid4
 import httpx
 
 from horarium.client.call import JSON, Call
-from horarium.client.errors import (
-    ClientError,
-    RateLimited,
-    ServerUnavailable,
-    UnexpectedAnswer,
-    error_of,
-    unreachable,
-)
+from horarium.client.errors import PASSING, ClientError, UnexpectedAnswer, error_of, unreachable
 from horarium.policy.retry import backoff, unit_hash
 
 T = TypeVar("T")
@@ -119,7 +113,7 @@ class Exchange(Generic[T]):
         safe = self.call.reads or self.call.idempotent
         if not safe or self.failures >= self.retries.attempts:
             raise error
-        if not isinstance(error, RateLimited | ServerUnavailable):
+        if not isinstance(error, PASSING):
             raise error
         least = error.retry_after or 0.0
         if least > self.retries.longest_wait_seconds:

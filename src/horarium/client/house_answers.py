@@ -29,7 +29,7 @@ class Approval(Answer):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calendar(Answer):
-    """`warning` says that its data ends soon."""
+    """`warning` says that its data ends soon. `days` are those of the year that was asked for, with their names."""
 
     name: str = ""
     kind: str = ""
@@ -40,6 +40,7 @@ class Calendar(Answer):
     version: int | None = None
     updated_at: datetime | None = None
     warning: str | None = None
+    days: tuple[_Object, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,14 +112,19 @@ class Namespace(Answer):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedEntry(Answer):
-    """`id` is what a stream is resumed from."""
+    """`id` is what a stream is resumed from; `payload` is that of the event in the schedule's history."""
 
     id: str = ""
     kind: str = ""
     at: datetime | None = None
+    namespace: str = "default"
     schedule_id: str | None = None
     run_id: str | None = None
     reason: str | None = None
+    occurrence_time: datetime | None = None
+    event_type: str | None = None
+    sequence: int | None = None
+    payload: _Object = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

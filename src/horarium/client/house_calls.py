@@ -61,9 +61,9 @@ def create_calendar(document: Document | None = None, /, **fields: Any) -> Call[
     return Call("POST", CALENDARS, one(Calendar), body={**(document or {}), **fields})
 
 
-def get_calendar(name: str) -> Call[Calendar]:
-    """Also a built-in one, or a rule such as `holidays:US`."""
-    return Call("GET", CALENDAR, one(Calendar), {"name": name})
+def get_calendar(name: str, *, year: int | None = None) -> Call[Calendar]:
+    """Also a built-in one, or a rule such as `holidays:US`; with `year`, its days in that year."""
+    return Call("GET", CALENDAR, one(Calendar), {"name": name}, query={"year": year})
 
 
 def update_calendar(
@@ -206,9 +206,12 @@ def get_namespace(namespace: str) -> Call[Namespace]:
     return Call("GET", NAMESPACE, one(Namespace), {"namespace": namespace})
 
 
-def get_feed(*, page_size: int | None = None, next_page_token: str | None = None) -> Call[Page[FeedEntry]]:
-    """What happened in the namespace, newest first."""
-    return _list("/api/feed", FeedEntry, "entries", page_size, next_page_token)
+def get_feed(
+    *, after: str | None = None, page_size: int | None = None, next_page_token: str | None = None
+) -> Call[Page[FeedEntry]]:
+    """What happened in the namespace, newest first; after the entry with the id `after`, oldest first."""
+    query = {"after": after, "page_size": page_size, "next_page_token": next_page_token}
+    return Call("GET", "/api/feed", many(FeedEntry, "entries"), query=query, cursor="next_page_token")
 
 
 def events(*, last_event_id: str | None = None) -> Call[FeedEntry]:

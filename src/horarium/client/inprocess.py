@@ -7,16 +7,14 @@ runs a loop itself. Bodies are streamed: a stream without end can be read. For c
 
 from __future__ import annotations
 
+import asyncio
 import queue
 import threading
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, MutableMapping
 from concurrent.futures import Future
-from contextlib import ExitStack
 from typing import Any
 
-import anyio
 import httpx
-from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 _Message = MutableMapping[str, Any]
 App = Callable[[_Message, Callable[[], Awaitable[_Message]], Callable[[_Message], Awaitable[None]]], Awaitable[None]]
@@ -28,12 +26,11 @@ class InProcess(httpx.BaseTransport):
     def __init__(self, app: App) -> None:
         self._app = app
         self._lock = threading.Lock()
-        self._stack = ExitStack()
-        self._portal: BlockingPortal | None = None
+        self._loop: _Loop | None = None
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         messages: queue.SimpleQueue[_Message] = queue.SimpleQueue()
-        asked = self._running().start_task_soon(_ask, self._app, _scope(request), request.read(), messages)
+        asked = self._running().start(_ask(self._app, _scope(request), request.read(), messages))
         body = _Body(messages, asked, request.extensions.get("timeout", {}).get("read"))
         try:
             head = body.next()
@@ -46,14 +43,35 @@ class InProcess(httpx.BaseTransport):
 
     def close(self) -> None:
         with self._lock:
-            self._portal = None
-            self._stack.close()
+            loop, self._loop = self._loop, None
+        if loop is not None:
+            loop.close()
 
-    def _running(self) -> BlockingPortal:
+    def _running(self) -> _Loop:
         with self._lock:
-            if self._portal is None:
-                self._portal = self._stack.enter_context(start_blocking_portal())
-            return self._portal
+            if self._loop is None:
+                self._loop = _Loop()
+            return self._loop
+
+
+class _Loop:
+    """An event loop in a thread of its own."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._live, name="horarium-in-process", daemon=True)
+        self._thread.start()
+
+    def start(self, work: Coroutine[Any, Any, None]) -> Future[None]:
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def close(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+
+    def _live(self) -> None:
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:  # which ends in good order what is left
+            runner.get_loop().run_forever()
 
 
 class _Body(httpx.SyncByteStream):
@@ -88,7 +106,7 @@ async def _ask(app: App, scope: _Message, body: bytes, messages: queue.SimpleQue
     async def receive() -> _Message:
         nonlocal given
         if given:
-            await anyio.sleep_forever()  # the caller hangs up by ending this task
+            await asyncio.Event().wait()  # the caller hangs up by ending this task
         given = True
         return {"type": "http.request", "body": body, "more_body": False}
 

@@ -126,6 +126,12 @@ class RunNotHeld(Refused):
     reason = "lease_lost"
 
 
+class RequestInProgress(Refused):
+    """The same request, by its idempotency key, is being answered at this moment."""
+
+    reason = "request_in_progress"
+
+
 class PreconditionFailed(OperationError):
     """`current` is the version that the schedule has now."""
 

@@ -62,9 +62,7 @@ class FeedPage:
     next_page_token: str | None
 
 
-def newest(
-    desk: Desk, caller: Caller, *, page_size: int | None = None, next_page_token: str | None = None
-) -> FeedPage:
+def newest(desk: Desk, caller: Caller, *, page_size: int | None = None, next_page_token: str | None = None) -> FeedPage:
     """Newest first; the token of a page leads to older entries."""
     caller.require(Permission.READ)
     limit = checked_limit(page_size)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import Connection
 
 from horarium.errors import InvalidDefinition
-from horarium.ids import parse_id
+from horarium.ids import id_text, parse_id
 from horarium.instant import Instant
 from horarium.operations.caller import Caller, Permission, Role
 from horarium.operations.desk import Desk
@@ -55,6 +55,14 @@ def issue(
 def list_tokens(desk: Desk, caller: Caller) -> list[TokenRow]:
     caller.require(Permission.ADMINISTER)
     return desk.database.read(lambda connection: tokens.all_tokens(connection, caller.namespace))
+
+
+def get(desk: Desk, caller: Caller, token_id: bytes) -> TokenRow:
+    caller.require(Permission.ADMINISTER)
+    row = desk.database.read(lambda connection: tokens.find(connection, caller.namespace, token_id))
+    if row is None:
+        raise TokenNotFound(id_text(token_id))
+    return row
 
 
 def revoke(desk: Desk, caller: Caller, token_id: str) -> bool:

@@ -133,10 +133,11 @@ class _Walk:
         self._sequence = 1 if mark is None else mark.sequence
         self._cursor: Instant | None = None if mark is None else mark.decided_until
         self._since = 0 if mark is None else mark.made_at
-        # After a checkpoint nothing says which revision was in force, until an event does.
         self._spec: Spec | None = None
         self._generation: object = None
         self._ticking = True
+        if mark is not None:
+            self._recall(mark)
 
     def findings(self) -> list[Finding]:
         row = self._row
@@ -153,6 +154,18 @@ class _Walk:
         for run_id, nominal in orphans:
             self._add(OrphanRun(*self._who, run_id, nominal))
         return self._found
+
+    def _recall(self, mark: audit.Checkpoint) -> None:
+        """What was done to the schedule before a checkpoint stays in history: it says what was in force there."""
+        for event in audit.life_before(self._connection, self._row.schedule_uid, mark.sequence):
+            generation = event.payload.get("generation", self._generation)
+            if event.event_type is EventType.RESUMED or generation != self._generation:
+                self._cursor = max(mark.decided_until, event.recorded_at)
+            if event.event_type in (EventType.CREATED, EventType.UPDATED):
+                self._plan(event.payload.get("revision"))
+            if event.event_type in (EventType.PAUSED, EventType.DELETED, EventType.RESUMED):
+                self._ticking = event.event_type is EventType.RESUMED
+            self._generation = generation
 
     @property
     def _who(self) -> tuple[bytes, str]:

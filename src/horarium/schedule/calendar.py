@@ -101,7 +101,7 @@ def allows(calendar: Calendar, nominal: Instant) -> bool:
 
 def contains(calendar: Calendar, day: date) -> bool:
     """Whether the calendar lists the day, whatever it means by that."""
-    return _listed_as(calendar, day) is not None
+    return day_name(calendar, day) is not None
 
 
 def local_date(timezone: str, nominal: Instant) -> date:
@@ -115,7 +115,7 @@ def _judge(calendar: Calendar | MissingCalendar, nominal: Instant) -> Blocked | 
         return Blocked(calendar.name, None, None, f"the calendar {calendar.name} does not exist")
     try:
         day = local_date(calendar.timezone, nominal)
-        listed = _listed_as(calendar, day)
+        listed = day_name(calendar, day)
     except (InvalidSpec, InvalidCalendar) as wrong:
         return Blocked(calendar.name, None, calendar.kind, f"{calendar.name} cannot be read: {wrong.message}")
     match calendar.kind:
@@ -132,7 +132,7 @@ def _judge(calendar: Calendar | MissingCalendar, nominal: Instant) -> Blocked | 
     return Blocked(calendar.name, day, calendar.kind, detail)
 
 
-def _listed_as(calendar: Calendar, day: date) -> str | None:
+def day_name(calendar: Calendar, day: date) -> str | None:
     """The name of the day in the rule, `""` for a day of the plain list, None for any other day."""
     named = rule_day_name(parse_rule(calendar.rule), day) if calendar.rule is not None else None
     if named is None and day in calendar.dates:

@@ -10,8 +10,9 @@ import asyncio
 import os
 import signal
 import socket
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,7 @@ import uvicorn
 
 from horarium.engine.memory import settle_in
 from horarium.errors import HorariumError
+from horarium.serve.address import addressed
 from horarium.serve.admin import seed_admin_token
 from horarium.serve.application import Application
 from horarium.serve.service import Service, open_service, put_templates
@@ -69,7 +71,8 @@ def run(
             if before is not None:
                 before(service, "" if listening is None else url_of(listening))
             settle_in()
-            asyncio.run(_live(service, parts, listening, lambda: say(_ready_line(service, listening, token))))
+            with nullcontext() if listening is None else addressed(settings, url_of(listening)):
+                asyncio.run(_live(service, parts, listening, lambda: say(_ready_line(service, listening, token))))
     finally:
         if listening is not None:
             listening.close()
@@ -125,12 +128,14 @@ class Door:
         )
         self._server = _QuietServer(config, self.ready)
         self._listening = listening
+        self._closing: threading.Event = service.api.state.closing
 
     async def run(self, stop: asyncio.Event) -> None:
         serving = asyncio.create_task(self._server.serve(sockets=[self._listening]))
         stopping = asyncio.create_task(stop.wait())
         await asyncio.wait([serving, stopping], return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
+        self._closing.set()  # streams would go on for ever
         self._server.should_exit = True
         await serving
 

@@ -15,6 +15,7 @@ from horarium.api.app import Doorway, make_api
 from horarium.clock import Clock, SystemClock
 from horarium.engine.dispatcher import DispatcherOptions
 from horarium.engine.engine import Engine, EngineOptions
+from horarium.engine.retention import RetentionOptions
 from horarium.engine.ticker import TickerOptions
 from horarium.ids import id_text, new_id
 from horarium.launchers.registry import Registry
@@ -126,6 +127,7 @@ def engine_options(settings: Settings) -> EngineOptions:
         longest_sleep_seconds=settings.tick_ms / 1_000,
         janitor_seconds=settings.janitor_seconds,
         stop_grace_seconds=settings.shutdown_seconds,
+        retention=RetentionOptions(settings.keep_history_days, settings.keep_runs_days, settings.idempotency_hours),
     )
 
 

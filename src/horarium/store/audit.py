@@ -9,7 +9,12 @@ from sqlalchemy import Connection
 
 from horarium.instant import Instant
 from horarium.schedule.position import Status
+from horarium.store import history as streams
+from horarium.store.history import HistoryRow
+from horarium.store.retention import LIFECYCLE
 from horarium.store.tables import checkpoints, history, positions, runs, schedule_revisions
+
+_PAGE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,18 @@ def checkpoint(connection: Connection, uid: bytes) -> Checkpoint | None:
         )
     ).one_or_none()
     return None if found is None else Checkpoint(*found)
+
+
+def life_before(connection: Connection, uid: bytes, sequence: int) -> list[HistoryRow]:
+    """What was done to the schedule itself before an event, oldest first: retention leaves it."""
+    found: list[HistoryRow] = []
+    after = 0
+    while page := streams.read(connection, uid, after_sequence=after, limit=_PAGE):
+        found += [event for event in page if event.sequence < sequence and event.event_type in LIFECYCLE]
+        after = page[-1].sequence
+        if after >= sequence:
+            break
+    return found
 
 
 def plannings_by_revision(connection: Connection, uid: bytes) -> dict[int, bytes]:

@@ -231,11 +231,11 @@ def schedule_owner(schedule_uid: bytes) -> str:
 
 
 def assignee_owner(namespace: str, assignee: str) -> str:
-    return f"assignee:{namespace}:{assignee}"
+    return f"assignee:{namespace} {assignee}"
 
 
 def key_owner(namespace: str, key: str) -> str:
-    return f"key:{namespace}:{key}"
+    return f"key:{namespace} {key}"  # no namespace has a blank in it, a key may have anything
 
 
 Counter = tuple[str, str, int]

@@ -51,7 +51,7 @@ def schedule_ids(connection: Connection, uids: Collection[bytes]) -> dict[bytes,
     statement = sa.select(schedules.c.schedule_uid, schedules.c.schedule_id).where(
         schedules.c.schedule_uid.in_(list(uids))
     )
-    return {uid: schedule_id for uid, schedule_id in connection.execute(statement)}
+    return {row.schedule_uid: row.schedule_id for row in connection.execute(statement)}
 
 
 def _backwards(connection: Connection, statement: sa.Select[Any], before: FeedCursor | None) -> sa.Select[Any]:

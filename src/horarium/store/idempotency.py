@@ -33,7 +33,9 @@ def claim(connection: Connection, namespace: str, key: str) -> bool:
         return True
     name = blake2b(f"{namespace}\n{key}".encode(), digest_size=8).digest()
     number = int.from_bytes(name, "big", signed=True)
-    return bool(connection.execute(sa.select(sa.func.pg_try_advisory_xact_lock(sa.literal(number, sa.BigInteger)))).scalar_one())
+    return bool(
+        connection.execute(sa.select(sa.func.pg_try_advisory_xact_lock(sa.literal(number, sa.BigInteger)))).scalar_one()
+    )
 
 
 def remember(

@@ -28,8 +28,8 @@ _OPEN_ROOT = sa.text(
     "AND runs.parent_run_id IS NULL"
 )
 _IS_HELD = sa.case((runs.c.state == _HELD, 1), else_=0)
-# As `facts.key_owner` writes it; names may hold colons, so it cannot be taken apart again.
-_key_of_run = sa.literal("key:") + runs.c.namespace + ":" + runs.c.concurrency_key
+# As `facts.key_owner` writes it.
+_key_of_run = sa.literal("key:") + runs.c.namespace + " " + runs.c.concurrency_key
 
 
 @dataclass(frozen=True, slots=True)

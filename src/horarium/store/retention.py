@@ -108,7 +108,7 @@ def old_runs(connection: Connection, *, finished_before: Instant, after: bytes, 
     return Found(ids, rows[-1].run_id if len(rows) == looks else None)
 
 
-def _newer(other: sa.Alias, same: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
+def _newer(other: sa.FromClause, same: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
     """Whether a finished root run of the same kind was born later."""
     return sa.exists().where(
         same, other.c.run_id > runs.c.run_id, other.c.parent_run_id.is_(None), other.c.state.in_(_FINAL)

@@ -1,0 +1,84 @@
+"""Who is asking: the bearer of the operator's own token, of one that we gave out, or of a signed JWT."""
+
+from __future__ import annotations
+
+import hmac
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
+
+from horarium.api.jwts import Jwts, looks_signed
+from horarium.api.limits import Buckets
+from horarium.errors import HorariumError
+from horarium.instant import MINUTE, Instant
+from horarium.operations.caller import Role
+from horarium.operations.desk import Desk
+from horarium.operations.errors import Unauthorized
+from horarium.store import tokens
+from horarium.store.migrate import DEFAULT_NAMESPACE
+from horarium.store.tokens import TokenRow
+
+# How exactly we remember when a token was last used: a write for each request would cost more than it tells.
+_TOUCH_AFTER = 10 * MINUTE
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """`home` is the namespace of the credential; None = at home everywhere."""
+
+    principal: str
+    role: Role
+    home: str | None
+
+    @property
+    def everywhere(self) -> bool:
+        """The admin of the default namespace keeps the house; everybody else stays in his own rooms."""
+        return self.role is Role.ADMIN and self.home in (None, DEFAULT_NAMESPACE)
+
+
+class Porter:
+    """Stands at the door of one service: knows its keys, and how often each has knocked."""
+
+    def __init__(self, desk: Desk) -> None:
+        """Raises InvalidDefinition for keys in the settings that cannot be used."""
+        settings = desk.settings
+        self._desk = desk
+        self._jwts = Jwts(settings, desk.clock, desk.telemetry.log)
+        self._buckets = Buckets(desk.clock, per_second=settings.rate_limit_per_second, burst=settings.rate_limit_burst)
+
+    def admit(self, authorization: str | None) -> Known:
+        """Raises Unauthorized, and RateLimited for one who asks too often."""
+        secret = bearer_of(authorization)
+        known = self.recognise(secret)
+        self._buckets.take(_digest(secret))
+        return known
+
+    def recognise(self, secret: str) -> Known:
+        fixed = self._desk.settings.token
+        if fixed is not None and hmac.compare_digest(_digest(secret), _digest(fixed.get_secret_value())):
+            return Known("admin", Role.ADMIN, None)
+        if self._jwts.trusted and looks_signed(secret):
+            return Known(*self._jwts.identify(secret))
+        now = self._desk.clock.now()
+        row = self._desk.database.read(lambda connection: tokens.find_by_secret(connection, secret, now=now))
+        if row is None:
+            raise Unauthorized("this token is unknown, revoked or expired")
+        self._touch(row, now)
+        return Known(row.subject or row.name, Role(row.role), row.namespace)
+
+    def _touch(self, row: TokenRow, now: Instant) -> None:
+        if row.last_used_at is None or now - row.last_used_at > _TOUCH_AFTER:
+            with suppress(HorariumError):  # a note for people; nobody is turned away for want of it
+                self._desk.database.write(lambda connection: tokens.touch(connection, row.token_id, now=now))
+
+
+def bearer_of(authorization: str | None) -> str:
+    scheme, _, secret = (authorization or "").partition(" ")
+    if scheme.lower() != "bearer" or not secret.strip():
+        raise Unauthorized("a token is needed: Authorization: Bearer …")
+    return secret.strip()
+
+
+def _digest(secret: str) -> bytes:
+    """Of equal length whatever the secrets are, so that comparing them tells nothing."""
+    return sha256(secret.encode("utf-8", "surrogatepass")).digest()

@@ -1,0 +1,136 @@
+"""The routes of the feed: what happened, newest first, or what comes, as a server-sent stream.
+
+The format of the stream is that of the HTML standard, section 9.2. Its ids are cursors: a reader that was cut
+off names the last one (`Last-Event-ID`) and misses nothing. Between two looks the stream holds no connection to
+the database.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import StreamingResponse
+
+from horarium.api.answers import Answer, dump
+from horarium.api.requests import CallerOf, DeskOf, caller_again, desk_of
+from horarium.api.views import Body, moment
+from horarium.errors import HorariumError
+from horarium.ids import id_text
+from horarium.operations import feeds
+from horarium.operations.caller import Caller
+from horarium.operations.desk import Desk
+from horarium.operations.errors import OperationError
+from horarium.operations.feeds import Entry, FeedPage
+from horarium.store.history import START, FeedCursor
+
+router = APIRouter(prefix="/api", tags=["feed"])
+
+LOOK_SECONDS = 1.0
+# Proxies close what is silent for a minute, and our own client what is silent for that long.
+COMMENT_SECONDS = 15.0
+_PAGE = 200
+_RETRY_MS = 2_000
+
+
+@router.get("/feed")
+def read(
+    desk: DeskOf,
+    caller: CallerOf,
+    after: Annotated[str | None, Query(max_length=64, description="a cursor; then oldest first, from there on")] = None,
+    page_size: Annotated[int | None, Query(description="1 to 200")] = None,
+    next_page_token: Annotated[str | None, Query(max_length=64)] = None,
+) -> Answer:
+    """Newest first."""
+    if after is not None:
+        page = feeds.onward(desk, caller, feeds.read_cursor(next_page_token or after, "after"), page_size=page_size)
+    else:
+        page = feeds.newest(desk, caller, page_size=page_size, next_page_token=next_page_token)
+    return Answer(_page(page))
+
+
+@router.get("/events")
+async def stream(
+    request: Request,
+    caller: CallerOf,
+    last_event_id: Annotated[str | None, Header(alias="Last-Event-ID", description="go on after this one")] = None,
+    after: Annotated[str | None, Query(max_length=64, description="the same, for who cannot set a header")] = None,
+) -> StreamingResponse:
+    """What happens from now on, or after the event that was seen last; `0-0` is the beginning."""
+    desk, begun = desk_of(request), last_event_id or after
+    if begun:
+        cursor = START if begun == "0-0" else feeds.read_cursor(begun, "Last-Event-ID")
+    else:
+        cursor = await run_in_threadpool(feeds.end, desk, caller)
+    return StreamingResponse(
+        _events(request, desk, caller, cursor),
+        media_type="text/event-stream",
+        headers={"X-Accel-Buffering": "no"},  # nginx would hold events back until it has a bufferful
+    )
+
+
+async def _events(request: Request, desk: Desk, caller: Caller, cursor: FeedCursor) -> AsyncIterator[bytes]:
+    """Ends when the service stops, and when the token is no longer good; then the reader comes again, or is refused."""
+    yield f"retry: {_RETRY_MS}\n: {feeds.cursor_text(cursor)}\n\n".encode()
+    silent = 0.0
+    while not request.app.state.closing.is_set():
+        page = await _look(desk, caller, cursor)
+        for entry in page.entries:
+            yield _message(entry)
+        if page.entries:
+            cursor, silent = feeds.read_cursor(page.entries[-1].cursor, "cursor"), 0.0
+            continue
+        await asyncio.sleep(LOOK_SECONDS)
+        silent += LOOK_SECONDS
+        if silent >= COMMENT_SECONDS:
+            silent = 0.0
+            if not await _still_welcome(request):
+                return
+            yield b": still here\n\n"
+
+
+async def _look(desk: Desk, caller: Caller, cursor: FeedCursor) -> FeedPage:
+    """A database that is away for a while ends no stream: what happens meanwhile is told later."""
+    with suppress(HorariumError):
+        return await run_in_threadpool(feeds.onward, desk, caller, cursor, page_size=_PAGE)
+    return FeedPage((), None)
+
+
+async def _still_welcome(request: Request) -> bool:
+    try:
+        await run_in_threadpool(caller_again, request)
+    except OperationError:
+        return False
+    except HorariumError:
+        pass  # nobody can say now; ask again later
+    return True
+
+
+def _message(entry: Entry) -> bytes:
+    """JSON has no line end inside, so an event is one line of data."""
+    return b"id: %b\nevent: %b\ndata: %b\n\n" % (entry.cursor.encode(), entry.kind.encode(), dump(shown(entry)))
+
+
+def _page(page: FeedPage) -> Body:
+    return {"entries": [shown(entry) for entry in page.entries], "next_page_token": page.next_page_token}
+
+
+def shown(entry: Entry) -> Body:
+    event, payload = entry.event, entry.event.payload
+    return {
+        "id": entry.cursor,
+        "kind": entry.kind,
+        "at": moment(event.recorded_at),
+        "namespace": event.namespace,
+        "schedule_id": entry.schedule_id,
+        "run_id": None if event.run_id is None else id_text(event.run_id),
+        "reason": payload.get("reason"),
+        "occurrence_time": payload.get("occurrence_time"),
+        "event_type": event.event_type.value,
+        "sequence": event.sequence,
+        "payload": payload,
+    }

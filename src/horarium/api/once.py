@@ -1,0 +1,145 @@
+"""A write that carries an Idempotency-Key happens once: the same request again gets the answer that was kept.
+
+The whole request - the key, what it does, the answer - is one transaction. So there is no moment in which a
+crash could leave an effect without its answer, or a key that nobody can use again. A request that was refused
+leaves nothing behind and may be tried again with the same key. Keys belong to their principal: nobody reads an
+answer that was meant for another.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import wraps
+from hashlib import sha256
+from typing import Annotated, Any
+
+from fastapi import Header, Request
+from sqlalchemy import Connection
+
+from horarium.api.answers import Answer
+from horarium.operations.caller import Caller
+from horarium.operations.desk import Desk
+from horarium.operations.errors import KeyReused, RequestInProgress
+from horarium.operations.triggers import check_key
+from horarium.store import idempotency
+from horarium.store.errors import Conflict
+from horarium.store.idempotency import Remembered
+from horarium.store.joined import Joined
+from horarium.telemetry.deferred import Deferred
+
+IdempotencyKey = Annotated[
+    str | None, Header(alias="Idempotency-Key", description="A repeated request with this key is the same request.")
+]
+Endpoint = Callable[..., Answer]
+
+_KEPT_HEADERS = ("etag",)
+REPLAYED = "Idempotency-Replayed"
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """`of` tells two requests apart that have the same key."""
+
+    key: str
+    of: str
+
+
+def once(endpoint: Endpoint) -> Endpoint:
+    """Around an endpoint that takes `desk` and `caller` and works through them alone."""
+    return _once(endpoint, {})
+
+
+def once_marked(**members: Any) -> Callable[[Endpoint], Endpoint]:
+    """The same; an answer that was kept says so by these members."""
+    return lambda endpoint: _once(endpoint, members)
+
+
+def _once(endpoint: Endpoint, marks: Mapping[str, Any]) -> Endpoint:
+    signature = inspect.signature(endpoint, eval_str=True)
+    wants_key = "idempotency_key" in signature.parameters
+
+    @wraps(endpoint)
+    def keyed(
+        *, request: Request, desk: Desk, caller: Caller, idempotency_key: str | None = None, **given: Any
+    ) -> Answer:
+        if wants_key:
+            given["idempotency_key"] = idempotency_key
+        if idempotency_key is None:
+            return endpoint(desk=desk, caller=caller, **given)
+        check_key(idempotency_key)
+        asked = _Asked(f"{caller.principal or ''}\n{idempotency_key}", _fingerprint(request, given))
+        return _answer_once(desk, caller, asked, lambda inside: endpoint(desk=inside, caller=caller, **given), marks)
+
+    keyed.__signature__ = _with_key(signature)  # type: ignore[attr-defined]  # what FastAPI reads
+    return keyed
+
+
+def is_once(endpoint: object) -> bool:
+    return inspect.unwrap(endpoint) is not endpoint if callable(endpoint) else False
+
+
+def _with_key(signature: inspect.Signature) -> inspect.Signature:
+    kind = inspect.Parameter.KEYWORD_ONLY
+    own = [each.replace(kind=kind) for each in signature.parameters.values() if each.name != "idempotency_key"]
+    added = [
+        inspect.Parameter("request", kind, annotation=Request),
+        inspect.Parameter("idempotency_key", kind, annotation=IdempotencyKey, default=None),
+    ]
+    return signature.replace(parameters=[*own, *added])
+
+
+def _answer_once(
+    desk: Desk, caller: Caller, asked: _Asked, act: Callable[[Desk], Answer], marks: Mapping[str, Any]
+) -> Answer:
+    telemetry = Deferred(desk.telemetry)
+
+    def work(connection: Connection) -> Answer:
+        telemetry.forget()
+        if not idempotency.claim(connection, caller.namespace, asked.key):
+            raise RequestInProgress("the same request is being answered at this moment; ask again soon")
+        earlier = idempotency.recall(connection, caller.namespace, asked.key)
+        if earlier is not None:
+            return _again(earlier, asked, marks)
+        answer = act(replace(desk, database=Joined(desk.database, connection), telemetry=telemetry))
+        idempotency.remember(
+            connection,
+            caller.namespace,
+            asked.key,
+            request_hash=asked.of,
+            status=answer.status_code,
+            answer=_kept(answer),
+            now=desk.clock.now(),
+        )
+        return answer
+
+    try:
+        answer = desk.database.write(work)
+    except Conflict as taken:
+        if taken.constraint != "idempotency_pkey":
+            raise
+        raise RequestInProgress("the same request was answered at this moment; ask again") from None
+    telemetry.tell()
+    return answer
+
+
+def _again(earlier: Remembered, asked: _Asked, marks: Mapping[str, Any]) -> Answer:
+    if earlier.request_hash != asked.of:
+        raise KeyReused("this Idempotency-Key belongs to another request")
+    kept = earlier.answer
+    body = {**kept["body"], **marks} if marks else kept["body"]
+    return Answer(body, earlier.status, headers={**kept["headers"], REPLAYED: "true"})
+
+
+def _kept(answer: Answer) -> dict[str, Any]:
+    headers = {name: answer.headers[name] for name in _KEPT_HEADERS if name in answer.headers}
+    return {"body": json.loads(bytes(answer.body)), "headers": headers}
+
+
+def _fingerprint(request: Request, given: Mapping[str, Any]) -> str:
+    """By what the request means: blanks and the order of its fields play no part."""
+    asked = {name: value for name, value in given.items() if name != "idempotency_key"}
+    text = json.dumps([request.method, request.url.path, asked], sort_keys=True)
+    return sha256(text.encode("ascii")).hexdigest()

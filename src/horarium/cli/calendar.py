@@ -1,0 +1,191 @@
+"""`horarium calendar`: the days on which schedules may or may not fire."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from horarium.cli.dates import read_dates
+from horarium.cli.present import cell, printable, show_document
+from horarium.cli.reading import refuse
+from horarium.cli.remote import Remote, speaks
+from horarium.cli.render import Format, talk
+from horarium.cli.whole import show_whole
+
+if TYPE_CHECKING:
+    from horarium.client.house_answers import Calendar
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    help="Calendars: the days on which schedules may or may not fire.",
+    epilog="Example: horarium calendar show us-federal-holidays-2026",
+)
+
+_SKIP = "skip_dates"
+
+Name = Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="Which calendar.")]
+Kind = Annotated[
+    str | None,
+    typer.Option(
+        "--kind", metavar="KIND", show_default=_SKIP, help="skip_dates forbids its days, only_dates the rest."
+    ),
+]
+Zone = Annotated[
+    str | None, typer.Option("--timezone", "--tz", metavar="ZONE", show_default="UTC", help="Where a day begins.")
+]
+
+
+@app.command("create")
+@speaks
+def create_command(
+    remote: Remote,
+    name: Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="What schedules will call it.")],
+    kind: Kind = None,
+    timezone: Zone = None,
+    date: Annotated[
+        list[str] | None,
+        typer.Option("--date", metavar="YYYY-MM-DD", show_default=False, help="A day; may be repeated."),
+    ] = None,
+    rule: Annotated[
+        str | None,
+        typer.Option("--rule", metavar="RULE", show_default=False, help="weekends, or holidays:US and the like."),
+    ] = None,
+) -> None:
+    """Make a calendar of your own.
+
+    Example: horarium calendar create company-days --date 2026-12-24 --date 2026-12-31
+    """
+    said = {"dates": date, "rule": rule}
+    document = {"name": name, "kind": kind or _SKIP, "timezone": timezone or "UTC"}
+    made = remote.client.create_calendar(document, **{field: value for field, value in said.items() if value})
+    _show_kept(remote, made, "created")
+
+
+@app.command("list")
+@speaks
+def list_command(remote: Remote) -> None:
+    """Your own calendars, then the built-in ones. Rules such as holidays:US are too many to list.
+
+    Example: horarium calendar list
+    """
+    show_whole(
+        remote,
+        "calendars",
+        remote.client.list_calendars(),
+        ("Name", "Kind", "Timezone", "Dates", "Rule", "Read Only", "Warning"),
+        lambda c: (c.name, c.kind, c.timezone, len(c.dates), c.rule, c.read_only, c.warning),
+    )
+
+
+@app.command("show")
+@speaks
+def show_command(
+    remote: Remote,
+    name: Name,
+    year: Annotated[
+        int | None, typer.Option("--year", metavar="YEAR", show_default=False, help="Also what its rule finds there.")
+    ] = None,
+) -> None:
+    """One calendar with its days; also a built-in one, or a rule such as holidays:US.
+
+    Example: horarium calendar show holidays:US --year 2027
+    """
+    found = remote.client.get_calendar(name, year=year)
+    show_document(found.raw, remote.output, _described(found))
+
+
+@app.command("import")
+@speaks
+def import_command(
+    remote: Remote,
+    name: Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="Made if it is not there.")],
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", show_default=False, help="ISO dates, or whole-day events; - is stdin.")
+    ],
+    kind: Kind = None,
+    timezone: Zone = None,
+    replace: Annotated[bool, typer.Option("--replace", help="The days of the file instead of those it has.")] = False,
+) -> None:
+    """Add the days of a file: one date a line, or an iCalendar file of whole-day events.
+
+    Events that repeat or have a time of day are refused.
+
+    Example: horarium calendar import company-days days.ics --tz Europe/Istanbul
+    """
+    days = read_dates(file)
+    now = _found(remote, name)
+    if now is None:
+        fresh = {"name": name, "kind": kind or _SKIP, "timezone": timezone or "UTC", "dates": days}
+        _show_kept(remote, remote.client.create_calendar(fresh), f"created with {len(days)} dates")
+        return
+    wanted = days if replace else sorted({*now.dates, *days})
+    changes: dict[str, Any] = {"dates": wanted}
+    changes |= {field: value for field, value in (("kind", kind), ("timezone", timezone)) if value is not None}
+    # The version makes sure that days which somebody adds meanwhile are not lost.
+    done = remote.client.update_calendar(name, changes, if_version=now.version)
+    added, removed = len({*wanted} - {*now.dates}), len({*now.dates} - {*wanted})
+    _show_kept(remote, done, f"{added} dates added, {removed} removed, {len(wanted)} now")
+
+
+@app.command("clone")
+@speaks
+def clone_command(
+    remote: Remote,
+    name: Name,
+    new_name: Annotated[str, typer.Argument(metavar="NEW_NAME", show_default=False, help="The copy's name.")],
+) -> None:
+    """Copy a calendar: how to begin to change a built-in one.
+
+    Example: horarium calendar clone us-federal-holidays-2026 our-holidays
+    """
+    _show_kept(remote, remote.client.clone_calendar(name, new_name), f"cloned from {name}")
+
+
+@app.command("delete")
+@speaks
+def delete_command(remote: Remote, name: Name) -> None:
+    """Delete a calendar that no schedule names.
+
+    Example: horarium calendar delete company-days
+    """
+    remote.client.delete_calendar(name)
+    talk(f"calendar {name} is deleted")
+
+
+def _found(remote: Remote, name: str) -> Calendar | None:
+    from horarium.client.errors import CalendarNotFound
+
+    try:
+        found = remote.client.get_calendar(name)
+    except CalendarNotFound:
+        return None
+    if found.read_only:
+        refuse(f"the calendar {name!r} is built in; clone it to change it")
+    return found
+
+
+def _show_kept(remote: Remote, calendar: Calendar, what: str) -> None:
+    if remote.output is Format.TABLE:
+        typer.echo(printable(f"{calendar.name}: {what}"))
+    else:
+        show_document(calendar.raw, remote.output, [])
+    if calendar.warning is not None:
+        talk(f"warning: {printable(calendar.warning)}")
+
+
+def _described(calendar: Calendar) -> Iterator[tuple[str, str]]:
+    yield "calendar", calendar.name
+    yield "kind", calendar.kind
+    yield "timezone", cell(calendar.timezone)
+    if calendar.rule is not None:
+        yield "rule", calendar.rule
+    yield "read only", cell(calendar.read_only)
+    if calendar.warning is not None:
+        yield "warning", calendar.warning
+    for number, day in enumerate(calendar.dates):
+        yield ("" if number else "dates"), day
+    for number, named in enumerate(calendar.days):
+        yield ("" if number else "days"), f"{cell(named.get('date'))} {named.get('name') or ''}".rstrip()

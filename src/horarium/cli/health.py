@@ -1,0 +1,92 @@
+"""`horarium health`: whether the service does its work, part by part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from horarium.cli.present import show_document
+from horarium.cli.remote import ExitCode, Remote, speaks
+
+if TYPE_CHECKING:
+    from horarium.client.house_answers import Health
+
+app = typer.Typer(add_completion=False)
+
+# The loop that hands runs out: what a worker is there for.
+_DISPATCHER = "dispatcher"
+_PARTS = {"migrated": "database", "database": "database", "ticking": "ticker", "deciding": "decisions"}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """`ok` None = this caller may not know."""
+
+    name: str
+    ok: bool | None
+    detail: str
+    remedy: str | None = None
+
+    @property
+    def word(self) -> str:
+        return "not known" if self.ok is None else "ok" if self.ok else "failing"
+
+
+@app.command("health")
+@speaks
+def health_command(remote: Remote) -> None:
+    """Whether the service does its work: database, ticker, decisions, worker.
+
+    Exit code 0 means that all of it does, 1 that some of it does not, 3 that nobody answers.
+
+    Example: horarium health
+    """
+    found = remote.client.readiness()
+    parts = [*_checks(found), _worker(remote)]
+    document = {"status": "ok" if _good(parts) else "failing", "version": found.version, "tzdata": found.tzdata}
+    told = [{"name": each.name, "status": each.word, "detail": each.detail, "remedy": each.remedy} for each in parts]
+    lines = [("", f"server: ok ({found.version}, tzdata {found.tzdata})"), *(("", _text(each)) for each in parts)]
+    show_document({**document, "parts": told}, remote.output, lines)
+    if not _good(parts):
+        raise typer.Exit(ExitCode.NO)
+
+
+def _good(parts: list[Part]) -> bool:
+    return all(each.ok is not False for each in parts)
+
+
+def _text(part: Part) -> str:
+    return f"{part.name}: {part.word} ({part.detail}{f'; {part.remedy}' if part.remedy else ''})"
+
+
+def _checks(found: Health) -> list[Part]:
+    return [
+        Part(_PARTS.get(name, name), bool(check.get("passed")), str(check.get("detail", "")), check.get("remedy"))
+        for check in found.checks
+        for name in [str(check.get("name", ""))]
+    ]
+
+
+def _worker(remote: Remote) -> Part:
+    from horarium.client.errors import Forbidden, Unauthorized
+
+    try:
+        found = _loops(remote).get(_DISPATCHER)
+    except (Forbidden, Unauthorized):
+        return Part("worker", None, "only an admin's token may ask")
+    if found is None:
+        return Part("worker", False, "no worker hands out runs", "start horarium up or horarium worker")
+    detail = f"a worker completed a step {found.get('seconds_ago', 0):.1f} s ago"
+    ok = bool(found.get("healthy"))
+    return Part("worker", ok, detail, None if ok else "look at its log")
+
+
+def _loops(remote: Remote) -> dict[str, Any]:
+    from horarium.client.call import Call
+
+    # One whose ticker is stuck is an answer too, not an error.
+    answer = remote.send(Call("GET", "/admin/liveness", dict[str, Any], also=(503,)))
+    loops = answer.get("subsystems")
+    return loops if isinstance(loops, dict) else {}

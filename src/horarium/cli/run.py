@@ -1,0 +1,162 @@
+"""`horarium run`: what became of the work, and how to stop it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from horarium.cli.pages import All, Limit, Listing, PageToken, Paging, show_listing
+from horarium.cli.present import cell, printable, show_document
+from horarium.cli.remote import Remote, speaks
+from horarium.cli.render import Format
+
+if TYPE_CHECKING:
+    from horarium.client.answers import Run, RunOutcome
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    help="Runs: what became of the work, and how to stop it.",
+    epilog="Example: horarium run list --state failed",
+)
+
+RunId = Annotated[str, typer.Argument(metavar="RUN_ID", show_default=False, help="Which run.")]
+
+
+@app.command("list")
+@speaks
+def list_command(
+    remote: Remote,
+    schedule_id: Annotated[
+        str | None, typer.Option("--schedule", metavar="ID", show_default="any", help="Of one schedule.")
+    ] = None,
+    state: Annotated[
+        list[str] | None,
+        typer.Option("--state", metavar="STATE", show_default="any", help="Such as failed; may be repeated."),
+    ] = None,
+    origin: Annotated[
+        list[str] | None,
+        typer.Option("--origin", metavar="ORIGIN", show_default="any", help="scheduled, backfill, manual or api."),
+    ] = None,
+    workflow_type: Annotated[
+        str | None, typer.Option("--workflow-type", metavar="NAME", show_default="any", help="What they do.")
+    ] = None,
+    queue: Annotated[
+        str | None, typer.Option("--queue", metavar="NAME", show_default="any", help="Where they wait.")
+    ] = None,
+    skips: Annotated[bool, typer.Option("--skips", help="Also what was skipped; with --schedule.")] = False,
+    limit: Limit = 50,
+    everything: All = False,
+    page_token: PageToken = None,
+) -> None:
+    """Runs, newest first; with --schedule also those of a deleted schedule.
+
+    Example: horarium run list --schedule nightly --state failed --state timed_out
+    """
+    from horarium.client import calls
+
+    if schedule_id is None:
+        call = calls.list_runs(
+            state=state, origin=origin, workflow_type=workflow_type, queue=queue, next_page_token=page_token
+        )
+    else:
+        include = "skips" if skips else None
+        call = calls.list_schedule_runs(
+            schedule_id, state=state, origin=origin, include=include, next_page_token=page_token
+        )
+    show_listing(
+        Listing(remote, call, Paging("runs"), None if everything else limit),
+        ("Run ID", "Schedule ID", "State", "Origin", "Nominal", "Finished"),
+        lambda run: (run.run_id, run.schedule_id, run.state, run.origin, run.nominal, run.finished_at),
+        empty=f"no runs in namespace {remote.namespace}",
+        hint="more runs: --all, or --page-token {cursor}",
+    )
+
+
+@app.command("show")
+@speaks
+def show_command(remote: Remote, run_id: RunId) -> None:
+    """All about one run.
+
+    Example: horarium run show 01JQ8Z6H4M8X2V0T1R3S5W7Y9B
+    """
+    run = remote.client.get_run(run_id)
+    show_document(run.raw, remote.output, _described(run))
+
+
+@app.command("events")
+@speaks
+def events_command(remote: Remote, run_id: RunId) -> None:
+    """What happened to a run, oldest first.
+
+    Example: horarium run events 01JQ8Z6H4M8X2V0T1R3S5W7Y9B
+    """
+    from horarium.client import calls
+
+    show_listing(
+        Listing(remote, calls.get_run_events(run_id), Paging("events", "limit", 500, "next_cursor"), None),
+        ("Seq", "Event", "Recorded At", "Details"),
+        lambda event: (event.sequence, event.event_type, event.recorded_at, event.payload),
+        empty=f"no events about run {run_id}",
+        hint="",
+    )
+
+
+@app.command("cancel")
+@speaks
+def cancel_command(remote: Remote, run_id: RunId) -> None:
+    """What has not started ends now; whoever has taken it is asked to stop.
+
+    Example: horarium run cancel 01JQ8Z6H4M8X2V0T1R3S5W7Y9B
+    """
+    _show_outcome(remote, remote.client.cancel_run(run_id))
+
+
+@app.command("terminate")
+@speaks
+def terminate_command(remote: Remote, run_id: RunId) -> None:
+    """It ends now, whoever has it.
+
+    Example: horarium run terminate 01JQ8Z6H4M8X2V0T1R3S5W7Y9B
+    """
+    _show_outcome(remote, remote.client.terminate_run(run_id))
+
+
+def _show_outcome(remote: Remote, done: RunOutcome) -> None:
+    if remote.output is Format.TABLE:
+        typer.echo(printable(f"{done.run_id}: {done.outcome}; state {done.state}"))
+    else:
+        show_document(done.raw, remote.output, [])
+
+
+def _described(run: Run) -> Iterator[tuple[str, str]]:
+    yield "run", run.run_id
+    yield "schedule", cell(run.schedule_id)
+    yield "namespace", run.namespace
+    yield "state", run.state + (f" (attempt {run.attempt})" if run.attempt > 1 else "")
+    yield "origin", f"{cell(run.origin)} · revision {cell(run.revision)}"
+    yield "workflow", f"{cell(run.workflow_type)} · {cell(run.workflow_instance_id)}"
+    if run.covers is not None:
+        told = run.covers
+        yield "covers", f"{cell(told.get('count'))} occurrences, {cell(told.get('first'))} to {cell(told.get('last'))}"
+    for label, value in _optional(run):
+        if value is not None:
+            yield label, cell(value)
+    times = ("nominal", "due", "created_at", "started_at", "finished_at", "deadline", "stop_requested_at")
+    yield from ((name.removesuffix("_at"), cell(run.raw[name])) for name in times if run.raw.get(name))
+
+
+def _optional(run: Run) -> Iterator[tuple[str, object]]:
+    yield "queue", run.task_queue
+    yield "inputs", run.inputs
+    yield "rotation", run.rotation_index_used
+    yield "result", run.result
+    yield "error", run.error if run.error_class is None else f"{run.error_class}: {cell(run.error)}"
+    yield "cause", run.cause
+    yield "approval", run.approval
+    if run.cost or run.tokens or run.tool_calls:
+        yield "used", f"cost {run.cost:g}, {run.tokens} tokens, {run.tool_calls} tool calls"
+    yield "parent", run.parent_run_id
+    yield "node", run.node_id

@@ -1,0 +1,123 @@
+"""The verbs for what stands between an occurrence and its run: calendars, the condition, the rotation of inputs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from horarium.cli.reading import json_value, refuse
+from horarium.cli.remote import Remote, speaks
+from horarium.cli.schedule_write import IfVersion, ScheduleId, show_written
+
+calendar = typer.Typer(
+    no_args_is_help=True,
+    help="Which calendars a schedule obeys; all of them must allow the day.",
+    epilog="Example: horarium schedule calendar attach nightly us-federal-holidays-2026",
+)
+condition = typer.Typer(
+    no_args_is_help=True,
+    help="What must hold for an occurrence to fire.",
+    epilog='Example: horarium schedule condition set nightly \'{"/last_24h_stats/failed": {"lt": 3}}\'',
+)
+rotation = typer.Typer(
+    no_args_is_help=True,
+    help="Inputs that the runs of a schedule take in turn.",
+    epilog='Example: horarium schedule rotation set nightly \'\\[{"region": "eu"}, {"region": "us"}]\'',
+)
+
+Names = Annotated[list[str], typer.Argument(metavar="CALENDAR...", show_default=False, help="One or more.")]
+
+
+@calendar.command("attach")
+@speaks
+def attach_command(remote: Remote, schedule_id: ScheduleId, names: Names) -> None:
+    """Let calendars forbid days, beside those that do already.
+
+    Example: horarium schedule calendar attach nightly us-federal-holidays-2026 holidays:TR
+    """
+    now = remote.client.describe_schedule(schedule_id)
+    wanted = list(dict.fromkeys([*now.calendars, *names]))
+    # The version makes sure that what is attached meanwhile is not lost.
+    show_written(remote, remote.client.set_calendars(schedule_id, wanted, if_version=now.version))
+
+
+@calendar.command("detach")
+@speaks
+def detach_command(
+    remote: Remote,
+    schedule_id: ScheduleId,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[CALENDAR]...", show_default=False, help="One or more.")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
+) -> None:
+    """Let calendars forbid no more days. Those that are not attached are no error.
+
+    Example: horarium schedule calendar detach nightly us-federal-holidays-2026
+    """
+    if everything == bool(names):
+        refuse("name the calendars, or give --all")
+    now = remote.client.describe_schedule(schedule_id)
+    left = [name for name in now.calendars if names and name not in names]
+    if left:
+        done = remote.client.set_calendars(schedule_id, left, if_version=now.version)
+    else:
+        done = remote.client.clear_calendars(schedule_id, if_version=now.version)
+    show_written(remote, done)
+
+
+@condition.command("set")
+@speaks
+def set_condition_command(
+    remote: Remote,
+    schedule_id: ScheduleId,
+    text: Annotated[str, typer.Argument(metavar="JSON", show_default=False, help="The condition; @FILE reads it.")],
+    if_version: IfVersion = None,
+) -> None:
+    """Fire only while a condition holds.
+
+    Example: horarium schedule condition set nightly '{"/last_24h_stats/failed": {"lt": 3}}'
+    """
+    wanted = json_value("condition", text)
+    if not isinstance(wanted, dict):
+        refuse("condition: must be a JSON object")
+    show_written(remote, remote.client.set_condition(schedule_id, wanted, if_version=if_version))
+
+
+@condition.command("clear")
+@speaks
+def clear_condition_command(remote: Remote, schedule_id: ScheduleId, if_version: IfVersion = None) -> None:
+    """Fire without a condition.
+
+    Example: horarium schedule condition clear nightly
+    """
+    show_written(remote, remote.client.clear_condition(schedule_id, if_version=if_version))
+
+
+@rotation.command("set")
+@speaks
+def set_rotation_command(
+    remote: Remote,
+    schedule_id: ScheduleId,
+    text: Annotated[str, typer.Argument(metavar="JSON", show_default=False, help="An array; @FILE reads it.")],
+    if_version: IfVersion = None,
+) -> None:
+    """Let each run take the next of these inputs; begins with the first.
+
+    Example: horarium schedule rotation set nightly @inputs.json
+    """
+    wanted = json_value("rotation", text)
+    if not isinstance(wanted, list):
+        refuse("rotation: must be a JSON array")
+    show_written(remote, remote.client.set_rotation(schedule_id, wanted, if_version=if_version))
+
+
+@rotation.command("clear")
+@speaks
+def clear_rotation_command(remote: Remote, schedule_id: ScheduleId, if_version: IfVersion = None) -> None:
+    """Let every run take the schedule's own input.
+
+    Example: horarium schedule rotation clear nightly
+    """
+    show_written(remote, remote.client.clear_rotation(schedule_id, if_version=if_version))

@@ -1,0 +1,232 @@
+"""The verbs that look at a schedule and change nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from horarium.cli.pages import All, Limit, Listing, PageToken, Paging, show_listing
+from horarium.cli.present import NOTHING, cell, printable, show_columns, show_document
+from horarium.cli.reading import pairs, refuse
+from horarium.cli.remote import ExitCode, Remote, speaks
+from horarium.cli.render import Format, talk
+from horarium.cli.schedule_write import ScheduleId
+from horarium.cli.whole import show_whole
+
+if TYPE_CHECKING:
+    from horarium.client.answers import Explanation, HistoryEvent
+
+_MORE = "more schedules: --all, or --page-token {cursor}"
+_MORE_EVENTS = "more events available: --all, or --after-sequence {cursor}"
+_UNWELL = frozenset({"stale", "broken"})
+_ANSWERS = {True: "yes", False: "no", None: "not asked"}
+
+
+@speaks
+def list_command(
+    remote: Remote,
+    status: Annotated[
+        str | None,
+        typer.Option("--status", metavar="STATUS", show_default="any", help="active, paused, finished or broken."),
+    ] = None,
+    workflow_type: Annotated[
+        str | None, typer.Option("--workflow-type", metavar="NAME", show_default="any", help="What they start.")
+    ] = None,
+    owner: Annotated[
+        str | None, typer.Option("--owner", metavar="NAME", show_default="any", help="Whose they are.")
+    ] = None,
+    source: Annotated[
+        str | None, typer.Option("--source", metavar="SOURCE", show_default="any", help="runtime or template.")
+    ] = None,
+    text: Annotated[
+        str | None, typer.Option("--text", metavar="TEXT", show_default=False, help="Part of an id or a name.")
+    ] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option("--label", metavar="NAME=VALUE", show_default=False, help="All that are given must fit."),
+    ] = None,
+    query: Annotated[
+        str | None,
+        typer.Option("--query", metavar="QUERY", show_default=False, help="Search attributes: tenant = 42 AND …"),
+    ] = None,
+    limit: Limit = 50,
+    everything: All = False,
+    page_token: PageToken = None,
+) -> None:
+    """The schedules of a namespace, newest first.
+
+    Example: horarium schedule list --status paused -o jsonl
+    """
+    from horarium.client import calls
+
+    call = calls.list_schedules(
+        status=status,
+        workflow_type=workflow_type,
+        owner=owner,
+        source=source,
+        text=text,
+        labels=pairs("--label", label) if label else None,
+        query=query,
+        next_page_token=page_token,
+    )
+    show_listing(
+        Listing(remote, call, Paging("schedules"), None if everything else limit),
+        ("Schedule ID", "Workflow Type", "Status", "Next Fire", "Last Fire"),
+        lambda s: (s.schedule_id, s.workflow_type, s.status, s.next_fire_at, s.last_fired_at),
+        empty=f"no schedules in namespace {remote.namespace}",
+        hint=_MORE,
+    )
+
+
+@speaks
+def describe_command(remote: Remote, schedule_id: ScheduleId) -> None:
+    """All about one schedule, with its next fires in its own zone and in UTC.
+
+    Example: horarium schedule describe nightly
+    """
+    from horarium.cli.schedule_words import described
+
+    found = remote.client.describe_schedule(schedule_id)
+    show_document(found.raw, remote.output, described(found))
+
+
+@speaks
+def inspect_command(remote: Remote, schedule_id: ScheduleId) -> None:
+    """Another word for describe.
+
+    Example: horarium schedule inspect nightly
+    """
+    from horarium.cli.schedule_words import described
+
+    found = remote.client.describe_schedule(schedule_id)
+    show_document(found.raw, remote.output, described(found))
+
+
+@speaks
+def history_command(
+    remote: Remote,
+    schedule_id: ScheduleId,
+    limit: Limit = 100,
+    after_sequence: Annotated[
+        int | None,
+        typer.Option("--after-sequence", min=0, metavar="N", show_default="the first", help="Only events after it."),
+    ] = None,
+    everything: All = False,
+    uid: Annotated[
+        str | None,
+        typer.Option("--uid", metavar="UID", show_default="the newest", help="An older schedule of the same id."),
+    ] = None,
+) -> None:
+    """The audit stream, oldest first; also of a deleted schedule.
+
+    Example: horarium schedule history nightly --all -o jsonl
+    """
+    from horarium.client import calls
+
+    call = calls.get_schedule_history(schedule_id, after_sequence=after_sequence, uid=uid)
+    show_listing(
+        Listing(remote, call, Paging("events", "limit", 500, "next_cursor"), None if everything else limit),
+        ("Seq", "Event", "Recorded At", "Workflow Refs"),
+        lambda event: (event.sequence, event.event_type, event.recorded_at, _references(event)),
+        empty=f"no events about schedule {schedule_id} in namespace {remote.namespace}",
+        hint=_MORE_EVENTS,
+    )
+
+
+@speaks
+def preview_command(
+    remote: Remote,
+    schedule_id: ScheduleId,
+    count: Annotated[
+        int, typer.Option("--count", "-n", min=1, max=200, metavar="N", help="How many occurrences.")
+    ] = 10,
+    start: Annotated[
+        str | None, typer.Option("--from", metavar="RFC3339", show_default="now", help="Look after this moment.")
+    ] = None,
+) -> None:
+    """What the coming occurrences would bring, and why; at most 31 days ahead. Nothing is written.
+
+    Example: horarium schedule preview nightly --count 5
+    """
+    from horarium.client import calls
+
+    call = calls.preview_schedule(schedule_id, n=count, start=start)
+    show_listing(
+        Listing(remote, call, Paging("rows", "n"), count),
+        ("Tick At", "Decision", "Reason", "Inputs"),
+        lambda row: (row.tick_at, row.decision, row.reason, row.inputs),
+        empty="nothing occurs within 31 days",
+        hint=_MORE,
+    )
+
+
+@speaks
+def explain_command(
+    remote: Remote,
+    schedule_id: ScheduleId,
+    at: Annotated[
+        str | None, typer.Option("--at", metavar="RFC3339", show_default="its next fire", help="Which moment.")
+    ] = None,
+) -> None:
+    """Why it did, did not, will or will not fire at a moment, past or future.
+
+    Example: horarium schedule explain nightly --at 2026-07-04T02:00:00Z
+    """
+    found = remote.client.explain_schedule(schedule_id, at or _next_fire(remote, schedule_id))
+    if remote.output is not Format.TABLE:
+        show_document(found.raw, remote.output, [])
+        return
+    typer.echo(printable(found.sentence))
+    typer.echo()
+    show_columns(("Question", "Passes", "Detail"), [_finding(each) for each in found.findings])
+    for text in _around(found):
+        talk(text)
+
+
+@speaks
+def health_command(
+    remote: Remote,
+    schedule_id: Annotated[
+        str | None, typer.Argument(metavar="[ID]", show_default="all", help="Which schedule; all need an admin.")
+    ] = None,
+) -> None:
+    """How schedules are doing, each judged by its own rule: ok, never_run, paused, finished, stale or broken.
+
+    Exit code 0 means that all is well, 1 that something is stale or broken.
+
+    Example: horarium schedule health nightly
+    """
+    from horarium.cli.schedule_health import health_of
+
+    page = health_of(remote, schedule_id)
+    show_whole(
+        remote,
+        "schedules",
+        page,
+        ("Schedule ID", "Status", "Last Run", "Expected Next", "Seconds Late", "Error"),
+        lambda s: (s.schedule_id, s.status, s.last_run_at, s.expected_next_run, f"{s.late_seconds:g}", s.error),
+    )
+    if any(each.status in _UNWELL for each in page):
+        raise typer.Exit(ExitCode.NO)
+
+
+def _references(event: HistoryEvent) -> str:
+    return " ".join(each for each in (event.workflow_instance_id, event.workflow_run_id) if each)
+
+
+def _next_fire(remote: Remote, schedule_id: str) -> str:
+    """Its nominal time, which names it; a jittered one is later."""
+    fires = remote.client.describe_schedule(schedule_id).next_fire_times
+    if not fires:
+        refuse("this schedule has no next fire; give --at")
+    return cell(fires[0])
+
+
+def _finding(finding: Any) -> tuple[str, str, Any]:
+    return finding.question, _ANSWERS[finding.holds], finding.detail
+
+
+def _around(found: Explanation) -> list[str]:
+    known = [("the one before", found.previous), ("the one after", found.following)]
+    return [f"{what}: {cell(when)}" for what, when in known if cell(when) != NOTHING]

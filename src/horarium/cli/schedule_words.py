@@ -1,0 +1,141 @@
+"""How a schedule reads: its rule in words, its next fires on the wall clock, what became of it so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from horarium.cli.present import NOTHING, cell, compact
+from horarium.cli.render import local_time
+from horarium.errors import HorariumError
+from horarium.instant import from_datetime, to_rfc3339
+from horarium.recurrence.words import describe
+from horarium.recurrence.zone import Zone, load_zone
+
+if TYPE_CHECKING:
+    from horarium.client.answers import ScheduleDescription, Written
+
+Lines = Iterator[tuple[str, str]]
+
+_TARGETS = ("workflow_type", "workflow_id", "workflow_class", "prompt", "url", "task", "command")
+
+
+def outcome(done: Written) -> str:
+    """`nightly: updated spec, note; next fire 2026-03-02T02:00:00Z`."""
+    what = " ".join([done.outcome, ", ".join(done.changed_fields)]).rstrip()
+    fires = done.status == "active" and done.next_fire_at is not None
+    following = f"; next fire {cell(done.next_fire_at)}" if fires else ""
+    return f"{done.schedule_id}: {what}{following}"
+
+
+def described(schedule: ScheduleDescription) -> Lines:
+    yield "schedule", schedule.schedule_id
+    yield "namespace", schedule.namespace
+    yield "status", _status(schedule)
+    yield from _given(name=schedule.name, note=schedule.note, error=schedule.error)
+    yield from _labelled("when", _when(schedule))
+    yield "action", _action(schedule)
+    yield from _guards(schedule)
+    yield "policies", f"overlap {cell(schedule.overlap_policy)} · catch-up {cell(schedule.catchup_policy)}"
+    yield from _labelled("next fires", _fires(schedule))
+    yield "last fire", cell(schedule.last_fired_at)
+    yield "so far", _so_far(schedule)
+    if schedule.max_runs is not None:
+        yield "max runs", f"{schedule.max_runs} ({cell(schedule.remaining_actions)} remaining)"
+    if schedule.last_skip_reason is not None:
+        yield "last skip", f"{schedule.last_skip_reason} at {cell(schedule.last_skipped_at)}"
+    if schedule.last_error_message is not None:
+        yield "last error", f"{schedule.last_error_message} at {cell(schedule.last_error_at)}"
+    yield from _given(labels=schedule.labels, memo=schedule.memo, search=schedule.search_attributes)
+    yield "kept", _kept(schedule)
+
+
+def zone_of(schedule: ScheduleDescription) -> Zone:
+    """UTC where this machine has no such zone: its tzdata may be older than the server's."""
+    try:
+        return load_zone(schedule.spec.get("timezone") or "UTC")
+    except HorariumError:
+        return load_zone("UTC")
+
+
+def _status(schedule: ScheduleDescription) -> str:
+    if not schedule.paused:
+        return cell(schedule.status)
+    why = "" if schedule.pause_reason is None else f": {schedule.pause_reason}"
+    return f"paused since {cell(schedule.paused_at)}{why}"
+
+
+def _when(schedule: ScheduleDescription) -> Iterator[str]:
+    spec = schedule.spec
+    for expr in spec.get("cron_expressions") or []:
+        yield f"{expr}  ({_in_words(expr, schedule)})"
+    for interval in spec.get("intervals") or []:
+        offset = f", {interval['offset']} late" if interval.get("offset") else ""
+        yield f"every {interval.get('every')}{offset}"
+    for moment in spec.get("at") or []:
+        yield f"once at {moment}"
+    window = [f"{word} {spec[name]}" for word, name in (("from", "start_at"), ("to", "end_at")) if spec.get(name)]
+    if window:
+        yield " ".join(window)
+    if schedule.jitter_seconds:
+        yield f"up to {schedule.jitter_seconds:g} s later"
+
+
+def _in_words(expr: str, schedule: ScheduleDescription) -> str:
+    try:
+        return describe(expr, timezone=schedule.spec.get("timezone"), key=schedule.schedule_id)
+    except HorariumError as wrong:
+        return wrong.message
+
+
+def _action(schedule: ScheduleDescription) -> str:
+    action = schedule.action
+    target = next((f" {action[name]}" for name in _TARGETS if action.get(name)), "")
+    queue = f" · queue {action['queue']}" if action.get("queue") else ""
+    given = f" · input {compact(action['input'])}" if action.get("input") is not None else ""
+    return f"{cell(action.get('kind'))}{target}{queue}{given}"
+
+
+def _guards(schedule: ScheduleDescription) -> Lines:
+    if schedule.calendars:
+        yield "calendars", ", ".join(schedule.calendars)
+    if schedule.pre_dispatch_condition is not None:
+        yield "condition", compact(schedule.pre_dispatch_condition)
+    turns = schedule.inputs_rotation
+    if turns:
+        upcoming = schedule.rotation_index % len(turns)
+        yield "rotation", f"{upcoming + 1} of {len(turns)} is next: {compact(turns[upcoming])}"
+
+
+def _fires(schedule: ScheduleDescription) -> Iterator[str]:
+    zone = zone_of(schedule)
+    for moment in schedule.next_fire_times:
+        instant = from_datetime(moment)
+        yield f"{local_time(instant, zone)} = {to_rfc3339(instant)}"
+
+
+def _so_far(schedule: ScheduleDescription) -> str:
+    return (
+        f"{schedule.fires_count} fired, {schedule.failures_count} failed, {schedule.skipped_trigger_count} skipped; "
+        f"now {schedule.active_runs} active, {schedule.held_runs} held"
+    )
+
+
+def _kept(schedule: ScheduleDescription) -> str:
+    who = "" if schedule.owner is None else f" by {schedule.owner}"
+    return (
+        f"{cell(schedule.source)}{who} · created {cell(schedule.created_at)}"
+        f" · updated {cell(schedule.updated_at)} · version {schedule.version}"
+    )
+
+
+def _given(**fields: Any) -> Lines:
+    for label, value in fields.items():
+        if value:
+            yield label, cell(value)
+
+
+def _labelled(label: str, texts: Iterator[str]) -> Lines:
+    """The label stands before the first line only."""
+    for number, text in enumerate(list(texts) or [NOTHING]):
+        yield ("" if number else label), text

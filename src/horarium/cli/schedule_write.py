@@ -1,0 +1,120 @@
+"""The verbs that change a schedule."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from horarium.cli.definition import definition, put, without_nothing
+from horarium.cli.options import made_of
+from horarium.cli.present import printable, show_document
+from horarium.cli.reading import refuse
+from horarium.cli.remote import Remote, speaking, speaks
+from horarium.cli.render import Format, talk
+
+if TYPE_CHECKING:
+    from horarium.client.answers import Written
+
+ScheduleId = Annotated[str, typer.Argument(metavar="ID", show_default=False, help="Which schedule.")]
+OptionalId = Annotated[
+    str | None, typer.Argument(metavar="ID", show_default=False, help="Its id, unless the file says it.")
+]
+IfVersion = Annotated[
+    int | None,
+    typer.Option("--if-version", metavar="N", show_default=False, help="Only if nobody has changed it since."),
+]
+Note = Annotated[str | None, typer.Option("--note", metavar="TEXT", show_default=False, help="Why, for the history.")]
+
+
+@made_of(document=definition, remote=speaking)
+def create_command(
+    remote: Remote,
+    document: dict[str, Any],
+    schedule_id: OptionalId = None,
+    paused: Annotated[bool, typer.Option("--paused", help="It waits until it is resumed.")] = False,
+) -> None:
+    """Make a schedule. Without an id it gets one.
+
+    Example: horarium schedule create nightly --cron "0 2 * * *" --tz Europe/Istanbul --workflow-type report
+    """
+    if paused:
+        document["paused"] = True
+    show_written(remote, remote.client.create_schedule(_named(without_nothing(document), schedule_id)))
+
+
+@made_of(document=definition, remote=speaking)
+def upsert_command(remote: Remote, document: dict[str, Any], schedule_id: OptionalId = None) -> None:
+    """Create a schedule, or make the one with this id say the same. Equal definitions change nothing.
+
+    Example: horarium schedule upsert nightly --file nightly.json
+    """
+    show_written(remote, remote.client.upsert_schedule(_named(without_nothing(document), schedule_id)))
+
+
+@made_of(document=definition, remote=speaking)
+def update_command(
+    remote: Remote,
+    document: dict[str, Any],
+    schedule_id: ScheduleId,
+    clear: Annotated[
+        list[str] | None,
+        typer.Option("--clear", metavar="FIELD", show_default=False, help="Such as note or spec.end_at."),
+    ] = None,
+    if_version: IfVersion = None,
+) -> None:
+    """Change what is said, leave the rest. A list such as --cron is replaced as a whole.
+
+    Another kind of action needs --kind, and --clear for the fields of the old one.
+
+    Example: horarium schedule update nightly --cron "0 3 * * *" --clear note
+    """
+    for place in clear or []:
+        put(document, place, None)
+    changes = without_nothing(document)
+    show_written(remote, remote.client.patch_schedule(schedule_id, changes, if_version=if_version))
+
+
+@speaks
+def pause_command(remote: Remote, schedule_id: ScheduleId, note: Note = None, if_version: IfVersion = None) -> None:
+    """Nothing fires until it is resumed; what runs goes on.
+
+    Example: horarium schedule pause nightly --note "the database moves"
+    """
+    show_written(remote, remote.client.pause_schedule(schedule_id, note=note, if_version=if_version))
+
+
+@speaks
+def resume_command(remote: Remote, schedule_id: ScheduleId, note: Note = None, if_version: IfVersion = None) -> None:
+    """Go on from now: what fell into the pause is not made up for.
+
+    Example: horarium schedule resume nightly
+    """
+    show_written(remote, remote.client.resume_schedule(schedule_id, note=note, if_version=if_version))
+
+
+@speaks
+def delete_command(remote: Remote, schedule_id: ScheduleId, if_version: IfVersion = None) -> None:
+    """Runs that have not started are cancelled; its history stays readable.
+
+    Example: horarium schedule delete nightly
+    """
+    show_written(remote, remote.client.delete_schedule(schedule_id, if_version=if_version))
+
+
+def show_written(remote: Remote, done: Written) -> None:
+    from horarium.cli.schedule_words import outcome
+
+    if remote.output is Format.TABLE:
+        typer.echo(printable(outcome(done)))
+    else:
+        show_document(done.raw, remote.output, [])
+    for warning in done.warnings:
+        talk(f"warning: {printable(warning)}")
+
+
+def _named(document: Any, schedule_id: str | None) -> dict[str, Any]:
+    said = document.get("schedule_id")
+    if schedule_id is not None and said not in (None, schedule_id):
+        refuse(f"the file is about {str(said)[:128]!r}, not {schedule_id!r}")
+    return {**document, "schedule_id": schedule_id} if schedule_id is not None else dict(document)

@@ -1,0 +1,78 @@
+"""`horarium token`: who may ask, and for how long."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from horarium.cli.present import printable, show_document
+from horarium.cli.remote import Remote, speaks
+from horarium.cli.render import Format, talk
+from horarium.cli.whole import show_whole
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    help="Tokens: who may ask, and for how long.",
+    epilog="Example: horarium token list",
+)
+
+
+@app.command("create")
+@speaks
+def create_command(
+    remote: Remote,
+    name: Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="What it is for.")],
+    role: Annotated[
+        str,
+        typer.Option("--role", metavar="ROLE", show_default=False, help="admin, owner, operator, viewer or agent."),
+    ],
+    subject: Annotated[
+        str | None,
+        typer.Option("--subject", metavar="WHO", show_default="the name", help="Who its bearer is to owners."),
+    ] = None,
+    expires_at: Annotated[
+        str | None, typer.Option("--expires-at", metavar="RFC3339", show_default="never", help="Until when it is good.")
+    ] = None,
+) -> None:
+    """Give out a token for the namespace. Its secret is printed this once, and nowhere kept.
+
+    Example: horarium token create deploys --role operator
+    """
+    token = remote.client.issue_token(name, role, subject=subject, expires_at=expires_at)
+    if remote.output is not Format.TABLE:
+        show_document(token.raw, remote.output, [])
+        return
+    typer.echo(token.secret)
+    talk(printable(f"token {token.token_id}, role {token.role}; this is the only time that it is shown"))
+
+
+@app.command("list")
+@speaks
+def list_command(remote: Remote) -> None:
+    """The tokens of the namespace, without their secrets.
+
+    Example: horarium token list
+    """
+    show_whole(
+        remote,
+        "tokens",
+        remote.client.list_tokens(),
+        ("Token ID", "Name", "Role", "Subject", "Created", "Expires", "Revoked"),
+        lambda t: (t.token_id, t.name, t.role, t.subject, t.created_at, t.expires_at, t.revoked_at),
+    )
+
+
+@app.command("revoke")
+@speaks
+def revoke_command(
+    remote: Remote,
+    token_id: Annotated[str, typer.Argument(metavar="TOKEN_ID", show_default=False, help="Which token.")],
+) -> None:
+    """Take a token back; from now on it opens nothing.
+
+    Example: horarium token revoke 01JQ8Z6H4M8X2V0T1R3S5W7Y9B
+    """
+    remote.client.revoke_token(token_id)
+    talk(f"token {token_id} is revoked")

@@ -1,0 +1,31 @@
+"""Lists that come as a whole, because they are never long."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from horarium.cli.present import show_columns, show_document
+from horarium.cli.remote import Remote
+from horarium.cli.render import Format, show_json, talk
+
+if TYPE_CHECKING:
+    from horarium.client.answers import Page
+    from horarium.client.lenient import Answer
+
+A = TypeVar("A", bound="Answer")
+
+
+def show_whole(
+    remote: Remote, member: str, page: Page[A], columns: Sequence[str], row: Callable[[A], Sequence[Any]]
+) -> None:
+    match remote.output:
+        case Format.TABLE if len(page):
+            show_columns(columns, [row(item) for item in page])
+        case Format.TABLE:
+            talk(f"no {member}")
+        case Format.JSONL:
+            for item in page:
+                show_json(dict(item.raw))
+        case Format.JSON | Format.YAML:
+            show_document({member: [dict(item.raw) for item in page]}, remote.output, [])

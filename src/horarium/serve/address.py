@@ -1,0 +1,60 @@
+"""Where a server of this machine can be reached: a small file in its data directory, there while it runs.
+
+Command lines on the same machine read it, and take the token from beside it. It is removed at the end, by the
+process that wrote it: an address that is no longer ours may be somebody else's, who should not get our token.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from horarium.serve.admin import make_data_dir
+from horarium.settings import Settings
+from horarium.store.errors import StoreUnavailable
+
+
+def address_file(settings: Settings) -> Path:
+    return settings.data_dir / "server.json"
+
+
+@contextmanager
+def addressed(settings: Settings, url: str) -> Iterator[None]:
+    """Of several servers with one data directory the last one is found."""
+    text = json.dumps({"url": reachable(url), "pid": os.getpid()}) + "\n"
+    path = _written(settings, text)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            if path is not None and path.read_text("utf-8") == text:
+                path.unlink()
+
+
+def _written(settings: Settings, text: str) -> Path | None:
+    """None where nothing can be written: such a server is asked from elsewhere, and works all the same."""
+    path = address_file(settings)
+    passing = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        make_data_dir(settings)
+        passing.write_text(text, "utf-8")
+        return passing.replace(path)
+    except (OSError, StoreUnavailable):
+        return None
+
+
+def reachable(url: str) -> str:
+    """One that listens everywhere is reached on this machine by loopback."""
+    parts = urlsplit(url)
+    try:
+        address = ipaddress.ip_address(parts.hostname or "")
+    except ValueError:
+        return url
+    if not address.is_unspecified:
+        return url
+    return f"http://127.0.0.1:{parts.port}" if address.version == 4 else f"http://[::1]:{parts.port}"

@@ -1,0 +1,175 @@
+"""Killed at any point of the walk, nothing is lost and nothing is decided twice."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import time
+from collections import Counter
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from acceptance import worker_main
+from acceptance.worker_main import FileLauncher
+from engine.builders import ACTION, START, FakeClock, World, insert_all, new_schedule
+
+from horarium.engine.dispatcher import Dispatcher
+from horarium.ids import id_text
+from horarium.instant import SECOND, Instant
+from horarium.launchers.registry import Registry
+from horarium.store.database import Database, open_database
+
+DIALECTS = ("sqlite", "postgresql")
+# Of a run whose outcome nobody knows: wait for its lease to be lost, and for the back-off after it.
+LEASE_SECONDS = 31
+# Every point of the walk that has a name of its own; the test below kills at the others, too.
+STEPS = [
+    "tick: after SELECT positions",
+    "tick: before commit",
+    "tick: after commit",
+    "claim: before commit",
+    "claim: after commit",
+    "launch: before",
+    "launch: after",
+    "settle: before commit",
+    "settle: after commit",
+]
+CHUNKS = 8
+
+
+def start(*args: object) -> BaseProcess:
+    """A process that is forked from a server that has imported everything: quick, and without our threads."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["acceptance.worker_main"])
+    process = context.Process(target=worker_main.work, args=args)
+    process.start()
+    return process
+
+
+def run_worker(url: str, now: Instant, home: Path, kill_at: str | int | None) -> int | None:
+    process = start(url, now, str(home), kill_at)
+    process.join(20)
+    assert process.exitcode is not None, "the worker hangs"
+    return process.exitcode
+
+
+def points(home: Path) -> list[str]:
+    return (home / "points").read_text().splitlines()
+
+
+def populate(database: Database) -> None:
+    """At least once, at most once, and a buffer whose second run the end of the first releases."""
+    once = {"action": ACTION | {"delivery": "at_most_once"}}
+    kinds: list[dict[str, Any]] = [
+        {"overlap_policy": "allow_all"},
+        {"overlap_policy": "allow_all", **once},
+        {"overlap_policy": "buffer_all", "concurrency_key": "k", "concurrency_limit": 3},
+    ]
+    insert_all(database, [new_schedule(f"s{n}", now=START, **kind) for n, kind in enumerate(kinds)], now=START)
+
+
+def recover(database: Database, now: Instant, home: Path) -> World:
+    """Another process takes over, after the leases of the dead one have run out."""
+    clock = FakeClock(now)
+    world = World(database, clock)
+    launcher = FileLauncher(home / "deliveries")
+    world.dispatcher = Dispatcher(database, clock, Registry([launcher]), "second")
+    for _ in range(100):
+        world.tick()
+        world.dispatch()
+        world.clock.move(LEASE_SECONDS)
+        world.tidy()
+        if all(row.finished_at is not None for row in world.runs()) and world.ticker.step().claimed == 0:
+            return world
+        time.sleep(0.01)  # PostgreSQL may not have noticed yet that the dead one is gone
+    raise AssertionError(f"not everything came to its end: {world.states()}")
+
+
+def check(world: World, home: Path, crashes: int) -> None:
+    """No occurrence missing or decided twice, no run twice; one more delivery for a crash, at most."""
+    world.account()
+    file = home / "deliveries"
+    delivered = Counter(line.split()[0] for line in (file.read_text().splitlines() if file.exists() else []))
+    by_id = {id_text(row.run_id): row for row in world.runs()}
+    assert delivered.keys() <= by_id.keys()
+    for run_id, row in by_id.items():
+        if row.delivery == "at_most_once":
+            assert delivered[run_id] <= 1
+            assert row.state in ("succeeded", "unknown")
+        else:
+            assert row.state == "succeeded"
+            assert 1 <= delivered[run_id] <= 1 + crashes
+    keys = Counter(line.split()[1] for line in (file.read_text().splitlines() if file.exists() else []))
+    assert len(keys) == len(delivered)  # a redelivery carries the same key
+
+
+NOW = START + 121 * SECOND
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_worker_that_is_killed_at_a_step_loses_nothing(
+    database: Database, database_url: str, tmp_path: Path, step: str
+) -> None:
+    populate(database)
+    assert run_worker(database_url, NOW, tmp_path, step) == -signal.SIGKILL
+    assert points(tmp_path)[-1] == step
+    world = recover(database, NOW, tmp_path)
+    assert len(world.runs()) >= 6
+    check(world, tmp_path, crashes=1)
+
+
+def test_without_a_kill_the_walk_passes_every_step(database: Database, database_url: str, tmp_path: Path) -> None:
+    populate(database)
+    assert run_worker(database_url, NOW, tmp_path, None) == 0
+    assert set(STEPS) <= set(points(tmp_path))
+    world = World(database, FakeClock(NOW))
+    assert set(world.states()) == {"succeeded"}
+    assert len(world.runs()) == 6
+    check(world, tmp_path, crashes=0)
+    assert len((tmp_path / "deliveries").read_text().splitlines()) == 6
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_a_worker_that_is_killed_after_any_statement_loses_nothing(
+    database: Database, database_url: str, tmp_path: Path, chunk: int
+) -> None:
+    """One database, many deaths: each new worker finds what the ones before it left, two minutes later."""
+    populate(database)
+    whole = tmp_path / "whole"
+    whole.mkdir()
+    copy = tmp_path / "copy.db"
+    if database.dialect == "sqlite":
+        database.write(lambda c: None)
+        _copy_sqlite(database_url, copy)
+        run_worker(f"sqlite:///{copy}", NOW, whole, None)
+    else:
+        run_worker(database_url, NOW, whole, None)
+    count = len(points(whole))
+    killed, now = 0, NOW
+    for kill_at in range(1 + chunk, count + 1, CHUNKS):
+        now += 120 * SECOND
+        killed += run_worker(database_url, now, tmp_path, kill_at) == -signal.SIGKILL
+    assert killed > 0
+    if database.dialect == "postgresql":
+        _append(whole / "deliveries", tmp_path / "deliveries")
+    check(recover(database, now, tmp_path), tmp_path, crashes=killed)
+
+
+def _copy_sqlite(url: str, target: Path) -> None:
+    opened = open_database(url)
+    opened.write(lambda c: c.exec_driver_sql("SELECT 1"))
+    opened.close()
+    import sqlite3
+
+    source = sqlite3.connect(url.removeprefix("sqlite:///"))
+    with sqlite3.connect(target) as copied:
+        source.backup(copied)
+    source.close()
+    copied.close()
+
+
+def _append(source: Path, target: Path) -> None:
+    with target.open("a") as file:
+        file.write(source.read_text())

@@ -1,0 +1,275 @@
+"""The cron scheduler's specification: upsert, pause, delete and get; a key for each tick; overlap and catch-up."""
+
+from __future__ import annotations
+
+import hashlib
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from seeds.door import Door, begins, runs_stay_open
+
+from horarium.instant import from_rfc3339
+from horarium.operations import launches
+from horarium.settings import load_settings
+from horarium.testing import TestService, Unreachable, service
+
+SCHEDULE: dict[str, Any] = {
+    "schedule_id": "wf-1",
+    "workflow_id": "workflow-1",
+    "version": 3,
+    "user_id": "user-7",
+    "cron_expr": "0 9 * * *",
+    "timezone": "America/New_York",
+    "overlap_policy": "skip",
+    "catchup_policy": "none",
+}
+
+
+def upsert(door: Door, **changes: Any) -> dict[str, Any]:
+    return door.post("/api/schedules/upsert", {**SCHEDULE, **changes})
+
+
+def hourly(door: Door, **changes: Any) -> None:
+    upsert(door, cron_expr="0 * * * *", timezone="UTC", **changes)
+
+
+# ── the registrar ────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_an_upsert_answers_with_the_id_and_the_next_time(door: Door) -> None:
+    done = upsert(door)
+    assert (done["schedule_id"], done["next_fire_at"]) == ("wf-1", "2026-04-10T13:00:00Z")
+    assert upsert(door, cron_expr="0 10 * * *")["next_fire_at"] == "2026-04-10T14:00:00Z"
+    assert len(door.get("/api/schedules")["schedules"]) == 1
+
+
+def test_without_an_id_one_is_made(door: Door) -> None:
+    assert upsert(door, schedule_id=None)["schedule_id"]
+
+
+def test_a_schedule_comes_with_its_next_five_times(door: Door) -> None:
+    upsert(door)
+    assert door.describe("wf-1")["next_fire_times"] == [f"2026-04-{day}T13:00:00Z" for day in (10, 11, 12, 13, 14)]
+    assert (door.describe("wf-1")["action"]["version"], door.describe("wf-1")["user_id"]) == (3, "user-7")
+
+
+def test_an_upsert_never_unpauses(door: Door) -> None:
+    """The specification stores `paused: false` at each upsert; a redeploy that starts what an operator stopped is
+    the one thing nobody wants."""
+    upsert(door)
+    door.post("/api/schedules/wf-1/pause")
+    upsert(door, cron_expr="0 10 * * *")
+    assert door.describe("wf-1")["status"] == "paused"
+
+
+def test_a_deleted_schedule_fires_no_more(door: Door, horarium: TestService) -> None:
+    hourly(door)
+    door.delete("/api/schedules/wf-1")
+    horarium.advance(hours=3)
+    assert door.runs("wf-1") == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"cron_expr": "never"}, {"cron_expr": "0 0 30 2 *"}, {"timezone": "Local"}, {"timezone": ""}],
+    ids=["no cron", "never fires", "Local", "an empty zone"],
+)
+def test_cron_and_zone_are_validated(door: Door, change: dict[str, str]) -> None:
+    door.post("/api/schedules/upsert", {**SCHEDULE, **change}, status=422)
+
+
+def test_six_fields_begin_with_seconds(door: Door) -> None:
+    assert upsert(door, cron_expr="30 0 9 * * *")["next_fire_at"] == "2026-04-10T13:00:30Z"
+
+
+def test_a_window_begins_and_ends_inclusively(door: Door, horarium: TestService) -> None:
+    hourly(door, start_at="2026-04-10T02:00:00Z", end_at="2026-04-10T04:00:00Z")
+    horarium.advance(days=1)
+    assert [nominal[11:13] for nominal in door.nominals("wf-1")] == ["02", "03", "04"]
+    found = door.describe("wf-1")
+    assert (found["status"], found["next_fire_at"]) == ("finished", None)
+
+
+# ── one run for each tick ────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_idempotency_key_is_the_hash_of_schedule_and_time(door: Door, horarium: TestService) -> None:
+    """The schedule goes in by its `uid`: an id that is used again must not find the keys of the one before."""
+    hourly(door)
+    horarium.advance(hours=2)
+    uid = door.describe("wf-1")["uid"]
+    expected = [
+        hashlib.sha256(f"{uid}:{from_rfc3339(moment) // 1_000_000}".encode()).hexdigest()
+        for moment in ("2026-04-10T01:00:00Z", "2026-04-10T02:00:00Z")
+    ]
+    assert [run["key"] for run in door.runs("wf-1")] == expected
+    assert [request.key for request in horarium.launcher.deliveries] == expected
+
+
+def test_a_restart_starts_no_tick_a_second_time(tmp_path_factory: pytest.TempPathFactory) -> None:
+    database = f"sqlite:///{tmp_path_factory.mktemp('restart') / 'horarium.db'}"
+    with service(at="2026-04-10T00:00:00Z", database=database) as before:
+        before.create(schedule_id="s", cron_expressions=["0 * * * *"], workflow_type="x")
+        before.advance(hours=2)
+    with service(at="2026-04-10T02:00:00Z", database=database) as after:
+        after.advance(hours=1)
+        assert len(after.runs("s")) == 3
+        assert len(after.launcher.deliveries) == 1
+        assert after.verify() == []
+
+
+def test_the_run_launcher_starts_one_run_for_a_key(horarium: TestService) -> None:
+    """`RunLauncher.start(workflow_id, version, user_id, scheduled_for, idempotency_key)`."""
+    body = {"workflow_id": "workflow-1", "version": 3, "user_id": "user-7", "idempotency_key": "k1"}
+    action, key, _ = launches.action_of_start(body)
+    first = launches.start_run(horarium.desk, horarium.caller, action, key=key)
+    again = launches.start_run(horarium.desk, horarium.caller, action, key=key)
+    assert (first.outcome, again.outcome) == ("started", "already_started")
+    assert first.run_id == again.run_id
+    horarium.settle()
+    assert len(horarium.launcher.deliveries) == 1
+
+
+# ── policies ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+@runs_stay_open
+@pytest.mark.parametrize(
+    ("policy", "statuses"),
+    [
+        ("allow", ["STARTED", "STARTED", "STARTED"]),
+        ("skip", ["STARTED"]),
+        ("queue", ["STARTED", "ENQUEUED", "ENQUEUED"]),
+    ],
+)
+def test_the_overlap_policy_allows_skips_or_queues(
+    door: Door, horarium: TestService, policy: str, statuses: list[str]
+) -> None:
+    hourly(door, overlap_policy=policy, timeout_seconds=86_400)
+    horarium.advance(hours=3)
+    assert [run["status"] for run in door.runs("wf-1")] == statuses
+
+
+@runs_stay_open
+def test_queued_ticks_run_one_after_the_other_in_their_order(door: Door, horarium: TestService) -> None:
+    hourly(door, overlap_policy="queue", timeout_seconds=86_400)
+    horarium.advance(hours=3)
+    for number in range(3):
+        horarium.finish(horarium.runs("wf-1")[number])
+    assert [run["status"] for run in door.runs("wf-1")] == ["SUCCESS"] * 3
+    assert [str(request.nominal // 3_600_000_000 % 24) for request in horarium.launcher.deliveries] == ["1", "2", "3"]
+
+
+@begins("2026-04-10T00:30:00Z")
+@pytest.mark.parametrize(
+    ("policy", "hours"),
+    [("none", []), ("fire_immediately", ["01", "02", "03", "04"]), ("spread", ["01", "02", "03", "04"])],
+)
+def test_the_catchup_policy_ignores_fires_or_spreads_what_was_missed(
+    door: Door, horarium: TestService, policy: str, hours: list[str]
+) -> None:
+    hourly(door, catchup_policy=policy, overlap_policy="allow")
+    horarium.settle()
+    horarium.sleep(hours=4)
+    horarium.advance(minutes=2)
+    assert [nominal[11:13] for nominal in door.nominals("wf-1")] == hours
+    assert horarium.verify() == []
+
+
+@begins("2026-04-10T00:30:00Z")
+def test_spread_distributes_the_missed_ticks_over_a_minute(door: Door, horarium: TestService) -> None:
+    hourly(door, catchup_policy="spread", overlap_policy="allow")
+    horarium.settle()
+    horarium.sleep(hours=4)
+    horarium.advance(minutes=2)
+    ended = [from_rfc3339(run["finished_at"]) for run in door.runs("wf-1")]  # each at once
+    assert all(later - earlier >= 10_000_000 for earlier, later in pairwise(ended))
+    assert ended[-1] - ended[0] <= 60_000_000
+
+
+def test_a_storm_of_missed_ticks_is_capped(door: Door, horarium: TestService) -> None:
+    upsert(
+        door,
+        cron_expr="* * * * *",
+        timezone="UTC",
+        catchup_policy="fire_immediately",
+        overlap_policy="allow",
+        max_catchup=3,
+    )
+    horarium.settle()
+    horarium.sleep(hours=1, minutes=30)
+    horarium.settle()
+    [missed] = door.events("wf-1", "ScheduleMissed")
+    assert missed["payload"]["reason"] == "catchup_cap"
+    assert len(door.runs("wf-1")) + missed["payload"]["count"] == 90
+
+
+def test_jitter_never_comes_early(door: Door, horarium: TestService) -> None:
+    """The specification draws from -jitter to +jitter; here a run is never early, and the delay is a hash."""
+    hourly(door, jitter_ms=90_000)
+    horarium.advance(hours=12)
+    delays = [from_rfc3339(run["due"]) - from_rfc3339(run["nominal"]) for run in door.runs("wf-1")]
+    assert all(0 <= delay <= 90_000_000 for delay in delays)
+    assert len(set(delays)) > 1
+
+
+# ── failures ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("answer", [Unreachable("connection refused")], ids=["unreachable"])
+def test_a_launch_is_tried_a_few_times_and_then_failed(door: Door, horarium: TestService) -> None:
+    hourly(door)
+    horarium.advance(hours=1, minutes=30)
+    [run] = door.runs("wf-1")
+    assert (run["status"], run["state"]) == ("FAILED", "launch_failed")
+    assert len(horarium.launcher.deliveries) > 1
+    assert len({request.key for request in horarium.launcher.deliveries}) == 1
+
+
+@runs_stay_open
+def test_the_executor_reports_back(door: Door, horarium: TestService) -> None:
+    hourly(door)
+    horarium.advance(hours=1)
+    [run] = door.runs("wf-1")
+    done = door.post(f"/api/runs/{run['run_id']}/report", {"state": "succeeded", "result": {"rows": 4}})
+    assert done["state"] == "succeeded"
+    [run] = door.runs("wf-1")
+    assert (run["status"], run["result"]) == ("SUCCESS", {"rows": 4})
+
+
+# ── eyes and knobs ───────────────────────────────────────────────────────────────────────────────────
+
+
+@runs_stay_open
+def test_the_metrics_of_the_specification_are_counted(door: Door, horarium: TestService) -> None:
+    hourly(door)
+    for _ in range(3):
+        door.post("/api/schedules/wf-1/trigger")
+    text = horarium.http().get("/metrics").text
+    lines = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+    assert float(lines['horarium_runs_emitted_total{origin="manual"}']) == 1
+    assert float(lines["horarium_runs_skipped_overlap_total"]) == 2
+    others = {"horarium_schedules_due", "horarium_runs_failed_launch_total", "horarium_drift_seconds_count"}
+    assert others <= lines.keys()
+
+
+@pytest.mark.parametrize(
+    ("variable", "default", "given", "read"),
+    [
+        ("TICK_MS", 1_000, "250", 250),
+        ("LOOKAHEAD_MS", 60_000, "1000", 1_000),
+        ("MAX_CATCHUP_PER_TICK", 100, "7", 7),
+        ("DEFAULT_OVERLAP_POLICY", "skip", "queue", "queue"),
+        # The default of the service is `fire_once`; a schedule that says `none` has what the specification means.
+        ("DEFAULT_CATCHUP_POLICY", "fire_once", "none", "none"),
+        ("DEFAULT_JITTER_MS", 0, "500", 500),
+    ],
+)
+def test_the_knobs_keep_their_bare_names(
+    monkeypatch: pytest.MonkeyPatch, variable: str, default: Any, given: str, read: Any
+) -> None:
+    name = variable.lower()
+    assert getattr(load_settings(), name) == default
+    monkeypatch.setenv(variable, given)
+    assert getattr(load_settings(), name) == read
