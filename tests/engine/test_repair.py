@@ -70,7 +70,7 @@ def test_what_is_right_is_left_alone(office: Office) -> None:
     with capture_logs() as lines:
         assert mend(office) == [Repaired()]
     assert (position(office, uid), lines) == (before, [])
-    assert keys(office) == {"key:default:agent": 1}
+    assert keys(office) == {"key:default agent": 1}
 
 
 @pytest.mark.parametrize(("active", "held"), [(0, 0), (5, 2), (1, 0), (-1, 9)])
@@ -137,15 +137,15 @@ def test_the_holders_of_a_key_are_counted_anew(office: Office, value: int | None
 
 def test_a_key_that_nobody_holds_counts_nothing(office: Office) -> None:
     buffered(office)
-    set_key(office, "key:default:free", 2)
+    set_key(office, "key:default free", 2)
     assert mend(office) == [Repaired(keys=1)]
-    assert keys(office) == {"key:default:free": 0}
-    assert office.desk.database.write(lambda c: repair.recount_key(c, "key:default:free")) is None
+    assert keys(office) == {"key:default free": 0}
+    assert office.desk.database.write(lambda c: repair.recount_key(c, "key:default free")) is None
 
 
 def test_a_run_that_waited_for_a_miscounted_key_is_let_go_afterwards(office: Office) -> None:
     office.create(overlap_policy="allow_all", concurrency_key="agent")
-    set_key(office, "key:default:agent", 1)
+    set_key(office, "key:default agent", 1)
     office.tick(60)
     assert office.states() == ["held"]
     mend(office)

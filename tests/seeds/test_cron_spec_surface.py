@@ -10,7 +10,6 @@ import pytest
 from seeds.door import Door, begins, runs_stay_open
 
 from horarium.instant import from_rfc3339
-from horarium.operations import launches
 from horarium.settings import load_settings
 from horarium.testing import TestService, Unreachable, service
 
@@ -27,7 +26,7 @@ SCHEDULE: dict[str, Any] = {
 
 
 def upsert(door: Door, **changes: Any) -> dict[str, Any]:
-    return door.post("/api/schedules/upsert", {**SCHEDULE, **changes})
+    return door.post("/schedules/upsert", {**SCHEDULE, **changes})
 
 
 def hourly(door: Door, **changes: Any) -> None:
@@ -39,35 +38,52 @@ def hourly(door: Door, **changes: Any) -> None:
 
 def test_an_upsert_answers_with_the_id_and_the_next_time(door: Door) -> None:
     done = upsert(door)
-    assert (done["schedule_id"], done["next_fire_at"]) == ("wf-1", "2026-04-10T13:00:00Z")
-    assert upsert(door, cron_expr="0 10 * * *")["next_fire_at"] == "2026-04-10T14:00:00Z"
+    assert (done["schedule_id"], done["next_run_at"]) == ("wf-1", "2026-04-10T13:00:00Z")
+    assert upsert(door, cron_expr="0 10 * * *")["next_run_at"] == "2026-04-10T14:00:00Z"
     assert len(door.get("/api/schedules")["schedules"]) == 1
 
 
-def test_without_an_id_one_is_made(door: Door) -> None:
-    assert upsert(door, schedule_id=None)["schedule_id"]
+def test_without_an_id_the_same_deployment_is_the_same_schedule(door: Door) -> None:
+    first, again = upsert(door, schedule_id=None), upsert(door, schedule_id=None)
+    assert first["schedule_id"] == again["schedule_id"]
+    assert again["outcome"] == "unchanged"
 
 
-def test_a_schedule_comes_with_its_next_five_times(door: Door) -> None:
+def test_a_schedule_comes_with_its_columns_and_its_next_five_times(door: Door) -> None:
     upsert(door)
-    assert door.describe("wf-1")["next_fire_times"] == [f"2026-04-{day}T13:00:00Z" for day in (10, 11, 12, 13, 14)]
-    assert (door.describe("wf-1")["action"]["version"], door.describe("wf-1")["user_id"]) == (3, "user-7")
+    found = door.get("/schedules/wf-1")
+    assert {name: found[name] for name in SCHEDULE} == SCHEDULE
+    assert (found["paused"], found["jitter_ms"]) == (False, 0)
+    assert found["preview"] == [f"2026-04-{day}T13:00:00Z" for day in (10, 11, 12, 13, 14)]
+
+
+def test_the_policies_are_skip_and_none_where_nothing_is_said(door: Door) -> None:
+    upsert(door, overlap_policy=None, catchup_policy=None)
+    found = door.get("/schedules/wf-1")
+    assert (found["overlap_policy"], found["catchup_policy"]) == ("skip", "none")
+
+
+def test_a_schedule_is_paused_and_resumed_by_its_id(door: Door) -> None:
+    upsert(door)
+    assert door.post("/schedules/pause", {"schedule_id": "wf-1", "paused": True})["paused"] is True
+    assert door.get("/schedules/wf-1")["next_run_at"] is None
+    assert door.post("/schedules/pause", {"schedule_id": "wf-1", "paused": False})["paused"] is False
 
 
 def test_an_upsert_never_unpauses(door: Door) -> None:
-    """The specification stores `paused: false` at each upsert; a redeploy that starts what an operator stopped is
-    the one thing nobody wants."""
+    """The specification stores `paused: false` at each upsert; nobody wants a redeploy to start what was stopped."""
     upsert(door)
-    door.post("/api/schedules/wf-1/pause")
+    door.post("/schedules/pause", {"schedule_id": "wf-1", "paused": True})
     upsert(door, cron_expr="0 10 * * *")
-    assert door.describe("wf-1")["status"] == "paused"
+    assert door.get("/schedules/wf-1")["paused"] is True
 
 
 def test_a_deleted_schedule_fires_no_more(door: Door, horarium: TestService) -> None:
     hourly(door)
-    door.delete("/api/schedules/wf-1")
+    door.delete("/schedules/wf-1")
     horarium.advance(hours=3)
     assert door.runs("wf-1") == []
+    door.get("/schedules/wf-1", status=404)
 
 
 @pytest.mark.parametrize(
@@ -76,11 +92,11 @@ def test_a_deleted_schedule_fires_no_more(door: Door, horarium: TestService) -> 
     ids=["no cron", "never fires", "Local", "an empty zone"],
 )
 def test_cron_and_zone_are_validated(door: Door, change: dict[str, str]) -> None:
-    door.post("/api/schedules/upsert", {**SCHEDULE, **change}, status=422)
+    door.post("/schedules/upsert", {**SCHEDULE, **change}, status=422)
 
 
 def test_six_fields_begin_with_seconds(door: Door) -> None:
-    assert upsert(door, cron_expr="30 0 9 * * *")["next_fire_at"] == "2026-04-10T13:00:30Z"
+    assert upsert(door, cron_expr="30 0 9 * * *")["next_run_at"] == "2026-04-10T13:00:30Z"
 
 
 def test_a_window_begins_and_ends_inclusively(door: Door, horarium: TestService) -> None:
@@ -119,16 +135,32 @@ def test_a_restart_starts_no_tick_a_second_time(tmp_path_factory: pytest.TempPat
         assert after.verify() == []
 
 
-def test_the_run_launcher_starts_one_run_for_a_key(horarium: TestService) -> None:
-    """`RunLauncher.start(workflow_id, version, user_id, scheduled_for, idempotency_key)`."""
-    body = {"workflow_id": "workflow-1", "version": 3, "user_id": "user-7", "idempotency_key": "k1"}
-    action, key, _ = launches.action_of_start(body)
-    first = launches.start_run(horarium.desk, horarium.caller, action, key=key)
-    again = launches.start_run(horarium.desk, horarium.caller, action, key=key)
-    assert (first.outcome, again.outcome) == ("started", "already_started")
-    assert first.run_id == again.run_id
+@pytest.mark.parametrize("path", ["/run-launcher/start", "/api/run-launcher/start"])
+def test_the_run_launcher_starts_one_run_for_a_key(door: Door, horarium: TestService, path: str) -> None:
+    body = {
+        "workflow_id": "workflow-1",
+        "version": 3,
+        "user_id": "user-7",
+        "scheduled_for": "2026-04-10T00:00:00Z",
+        "idempotency_key": "k1",
+    }
+    first, again = door.post(path, body, status=201), door.post(path, body, status=200)
+    assert (first["started"], first["run_id"]) == (True, again["run_id"])
     horarium.settle()
     assert len(horarium.launcher.deliveries) == 1
+
+
+@runs_stay_open
+def test_the_ledger_has_a_row_for_each_tick(door: Door, horarium: TestService) -> None:
+    hourly(door, timeout_seconds=86_400)
+    horarium.advance(hours=3)
+    rows = door.get("/schedules/wf-1/runs", limit=10)["runs"]
+    assert [(row["run_at"][11:13], row["status"]) for row in rows] == [
+        ("03", "SKIPPED"),
+        ("02", "SKIPPED"),
+        ("01", "STARTED"),
+    ]
+    assert {"idempotency_key", "schedule_id", "run_at", "status", "run_id", "created_at"} <= rows[0].keys()
 
 
 # ── policies ─────────────────────────────────────────────────────────────────────────────────────────

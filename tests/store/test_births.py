@@ -47,7 +47,7 @@ def test_births_are_counted_where_somebody_counts_them(database: Database) -> No
         ("spent", theirs, TODAY): 3_000_000,
         ("runs", own, TODAY): 2,
         ("runs", theirs, TODAY): 2,
-        ("key", "key:default:agent-1", 0): 2,
+        ("key", "key:default agent-1", 0): 2,
     }
     assert [row.reserved for row in world.runs(uid)] == [1_500_000] * 2
 
@@ -64,7 +64,7 @@ def test_a_held_run_takes_no_place_of_a_key(database: Database) -> None:
     world.add(concurrency_key="agent-1", overlap_policy="buffer_all")
     fire(world, 3)
     assert world.states() == ["ready", "held", "held"]
-    assert world.counters() == {("key", "key:default:agent-1", 0): 1}
+    assert world.counters() == {("key", "key:default agent-1", 0): 1}
 
 
 def test_the_last_place_of_a_key_goes_to_one_schedule_of_a_batch(database: Database) -> None:
@@ -82,13 +82,13 @@ def test_the_active_run_makes_room_in_the_same_transaction(database: Database) -
     world = World(database)
     uid = world.add(overlap_policy="terminate_other", concurrency_key="k")
     fire(world)
-    claimed = world.write(lambda c: facts.lock_counters(c, [("key", "key:default:k", 0)]))
+    claimed = world.write(lambda c: facts.lock_counters(c, [("key", "key:default k", 0)]))
     assert list(claimed.values()) == [1]
     fire(world)
     old, new = world.runs(uid)
     assert (old.state, old.cause, old.lease_epoch) == ("cancelled", "terminate_other", 1)
     assert new.state == "ready"
-    assert world.counters() == {("key", "key:default:k", 0): 1}
+    assert world.counters() == {("key", "key:default k", 0): 1}
     world.account()
 
 

@@ -230,7 +230,7 @@ def test_whoever_only_looks_creates_and_locks_nothing(database: Database) -> Non
     database.read(lambda c: facts.gather(c, [who], START, lock=False))
     assert World(database).counters() == {}
     gather(database, who)
-    assert World(database).counters() == {("key", "key:default:agent-1", 0): 0}
+    assert World(database).counters() == {("key", "key:default agent-1", 0): 0}
 
 
 def test_changes_add_up_and_zero_changes_nothing(database: Database) -> None:

@@ -9,6 +9,7 @@ import typer
 
 from horarium.cli.pages import All, Limit, Listing, PageToken, Paging, show_listing
 from horarium.cli.present import cell, printable, show_document
+from horarium.cli.reading import refuse
 from horarium.cli.remote import Remote, speaks
 from horarium.cli.render import Format
 
@@ -57,6 +58,10 @@ def list_command(
     """
     from horarium.client import calls
 
+    if schedule_id is None and skips:
+        refuse("--skips needs --schedule: skips are kept in the history of one schedule")
+    if schedule_id is not None and (workflow_type is not None or queue is not None):
+        refuse("--workflow-type and --queue do not go with --schedule")
     if schedule_id is None:
         call = calls.list_runs(
             state=state, origin=origin, workflow_type=workflow_type, queue=queue, next_page_token=page_token

@@ -179,6 +179,7 @@ class _Pen:
         last = decision.covers.last if decision.covers is not None else nominal
         if isinstance(decision, Fire):
             self._fire(decision)
+            self.last_run = run_id
             outcome = TriggerOutcome.BACKFILLED if self.origin is Origin.BACKFILL else TriggerOutcome.SCHEDULED
             said = {"outcome": outcome.value, "trigger_number": self.fires, **common}
             self.event(EventType.TRIGGERED, nominal, last, run_id, **said)
@@ -186,7 +187,7 @@ class _Pen:
             self._hold(decision)
             self.event(EventType.BUFFERED, nominal, last, run_id, buffer_depth=self.held, **common)
         self.runs.append(self._run(run_id, decision))
-        self.last_run, self.status = run_id, dispatch_status(None)
+        self.status = dispatch_status(None)
 
     def skip(self, decision: Skip) -> None:
         if self.origin is Origin.BACKFILL:

@@ -315,6 +315,7 @@ def _let_go(
             fires_count=fires,
             next_sequence=sequence,
             last_fired_at=now if run_ids else position.last_fired_at,
+            last_run_id=run_ids[-1] if run_ids else position.last_run_id,
         )
     )
 
