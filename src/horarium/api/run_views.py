@@ -80,6 +80,7 @@ def claimed(taken: Claimed) -> Body:
         "action": None if definition is None else action_document(definition.action),
         "lease_epoch": taken.lease_epoch,
         "lease_until": moment(taken.lease_until),
+        "lease_seconds": taken.lease_seconds,
     }
 
 

@@ -28,6 +28,7 @@ class Claimed:
     run: Run
     lease_epoch: int
     lease_until: Instant
+    lease_seconds: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ def claim(desk: Desk, caller: Caller, queue: str, *, worker: str | None = None, 
             runs.add_event(connection, each.run_id, RunEventType.RUN_STARTED, now, {"worker": owner})
             row = runs_read.find(connection, caller.namespace, each.run_id)
             assert row is not None  # it was claimed just now
-            claimed.append(Claimed(view(connection, row, known), each.lease_epoch, now + seconds * SECOND))
+            claimed.append(Claimed(view(connection, row, known), each.lease_epoch, now + seconds * SECOND, seconds))
         return claimed
 
     claimed = desk.database.write(work)

@@ -1,0 +1,104 @@
+"""The description of the API is complete, true, and can be read without a network."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from api.worlds import SCHEDULE, STREAM, World, new_run, routes, world
+
+from horarium.api.examples import EXAMPLES
+from horarium.api.permissions import OPEN, PERMISSIONS
+
+pytestmark = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+
+DELETES = [route for route in EXAMPLES if route[0] == "DELETE"]
+# Made by the world itself: once more is refused.
+MADE = {("POST", "/api/schedules"), ("POST", "/api/calendars"), ("POST", "/api/namespaces")}
+
+
+@pytest.fixture
+def here(database_url: str) -> Iterator[World]:
+    with world(database_url) as found:
+        yield found
+
+
+@pytest.fixture
+def described(here: World) -> dict[str, Any]:
+    answer: dict[str, Any] = here.horarium.http(token=None).get("/openapi.json").json()
+    return answer
+
+
+def operations(described: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
+    return {(verb.upper(), path): each for path, verbs in described["paths"].items() for verb, each in verbs.items()}
+
+
+def test_every_route_is_described_with_an_example(described: dict[str, Any]) -> None:
+    assert described["openapi"] == "3.1.0"
+    shown = set(operations(described))
+    assert shown == set(routes()) - {("GET", "/docs")} == set(EXAMPLES)
+
+
+def test_every_reference_leads_somewhere(described: dict[str, Any]) -> None:
+    references = set(re.findall(r'"\$ref": ?"#/components/schemas/(\w+)"', str(described).replace("'", '"')))
+    assert references == {"Problem"} == set(described["components"]["schemas"])
+
+
+def test_every_operation_says_who_may_call_it_and_what_may_go_wrong(described: dict[str, Any]) -> None:
+    assert described["components"]["securitySchemes"]["bearer"]["scheme"] == "bearer"
+    assert described["security"] == [{"bearer": []}]
+    for route, operation in operations(described).items():
+        if PERMISSIONS[route] is OPEN:
+            assert operation["security"] == []
+            continue
+        assert {"401", "403", "404", "429", "500", "503"} <= set(operation["responses"]), route
+        assert "permission" in operation["description"], route
+
+
+def test_bodies_and_preconditions_are_described(described: dict[str, Any]) -> None:
+    found = operations(described)
+    for route, example in EXAMPLES.items():
+        assert ("requestBody" in found[route]) == (example.body is not None), route
+    put = found["PUT", "/api/schedules/{schedule_id}"]
+    assert {"If-Match", "Idempotency-Key", "X-Namespace", "schedule_id"} == {each["name"] for each in put["parameters"]}
+    assert "412" in put["responses"]
+
+
+def test_every_example_is_accepted(here: World, described: dict[str, Any]) -> None:
+    """And every status that comes is one that was declared."""
+    http, found = here.horarium.http(), operations(described)
+    for route in [*(route for route in EXAMPLES if route not in DELETES), *DELETES]:
+        answer = ask(here, http, route)
+        assert str(answer.status_code) in found[route]["responses"], (route, answer.text)
+        if route in MADE:
+            assert answer.status_code == 409, route
+        elif route != STREAM and PERMISSIONS[route] is not OPEN and not route[1].startswith("/admin/liveness"):
+            assert answer.is_success, (route, answer.text)
+
+
+def ask(here: World, http: httpx.Client, route: tuple[str, str]) -> httpx.Response:
+    if route == ("DELETE", "/schedules/{schedule_id}"):
+        http.post("/schedules/upsert", json=EXAMPLES["POST", "/schedules/upsert"].body)
+    if route[1].endswith("/heartbeat"):
+        new_run(here.horarium, http)
+        [run] = http.post("/api/queues/reports/claim", json={"limit": 1}).json()["runs"]
+        return http.post(f"/api/runs/{run['run_id']}/heartbeat", json={"lease_epoch": run["lease_epoch"]})
+    return here.ask(http, route)
+
+
+def test_the_page_for_people_needs_nothing_from_elsewhere(here: World) -> None:
+    answer = here.horarium.http(token=None).get("/docs")
+    assert answer.headers["content-type"].startswith("text/html")
+    assert not re.search(r"(?:src|href)=\"?(?:https?:)?//", answer.text)
+    assert "<script" not in answer.text
+    for path in {path for _, path in routes()} - {"/docs"}:
+        assert f">{path}<" in answer.text
+    assert SCHEDULE in answer.text
+
+
+def test_no_other_page_of_the_framework_is_left(here: World) -> None:
+    http = here.horarium.http(token=None)
+    assert [http.get(path).status_code for path in ("/redoc", "/docs/oauth2-redirect")] == [404, 404]

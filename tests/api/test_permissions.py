@@ -1,0 +1,128 @@
+"""Who may call what: every route, every role, and everybody's own namespace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from api.worlds import CALENDAR, GUARDED, SCHEDULE, World, own_routes, routes, world
+
+from horarium.api.once import is_once
+from horarium.api.permissions import OPEN, PERMISSIONS, permission_for
+from horarium.operations.caller import Caller, Permission, Role
+
+pytestmark = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+
+# A repetition of these is no repetition: a secret is not kept, and a lease is good for the moment only.
+NOT_ONCE = {
+    ("POST", "/api/tokens"),
+    ("POST", "/api/queues/{queue}/claim"),
+    ("POST", "/api/runs/{run_id}/heartbeat"),
+}
+# Whoever asks about the contract is not asked for a namespace.
+NAMELESS = {("GET", "/api/cluster/info")}
+
+
+@pytest.fixture
+def here(database_url: str) -> Iterator[World]:
+    with world(database_url) as found:
+        yield found
+
+
+def test_every_route_has_a_row_and_every_row_a_route(here: World) -> None:
+    assert set(PERMISSIONS) == set(routes()) | own_routes(here.horarium)
+
+
+def test_a_route_without_a_row_lets_nobody_in(dialect: str) -> None:
+    with pytest.raises(LookupError, match="no row"):
+        permission_for("GET", "/api/secrets")
+
+
+def test_every_write_can_be_made_once(dialect: str) -> None:
+    writes = {route for route in routes() if route[0] != "GET"}
+    assert {route for route in writes if not is_once(routes()[route])} == NOT_ONCE
+
+
+def test_nobody_comes_in_without_a_token(here: World) -> None:
+    http = here.horarium.http(token=None)
+    assert {route: here.ask(http, route).status_code for route in GUARDED} == dict.fromkeys(GUARDED, 401)
+
+
+def test_what_is_open_asks_for_no_token(here: World) -> None:
+    http = here.horarium.http(token=None)
+    opened = [path for (_, path), needed in PERMISSIONS.items() if needed is OPEN]
+    assert {path: http.get(path).status_code in (200, 503) for path in opened} == dict.fromkeys(opened, True)
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_every_role_may_do_its_part_and_no_more(here: World, role: Role) -> None:
+    http = here.horarium.http(token=here.token(role))
+    wrong = {}
+    for route in GUARDED:
+        needed = PERMISSIONS[route]
+        assert isinstance(needed, Permission)
+        answer = here.ask(http, route)
+        # An owner may change what is his own: this schedule is the admin's.
+        expected = Caller("x", role).may(needed) and not (role is Role.OWNER and "only its owner" in answer.text)
+        if (answer.status_code != 403) != expected or answer.status_code in (401, 500):
+            wrong[route] = (answer.status_code, answer.text)
+    assert wrong == {}
+
+
+def test_an_owner_does_not_change_what_is_another_s(here: World) -> None:
+    http = here.horarium.http(token=here.token("owner"))
+    answer = http.delete(f"/api/schedules/{SCHEDULE}")
+    assert (answer.status_code, answer.json()["reason"]) == (403, "forbidden")
+
+
+def test_what_is_another_tenant_s_is_not_there(here: World) -> None:
+    """404 and not 403: whether it exists is none of his business. And nothing has happened to it."""
+    before = here.horarium.http().get(f"/api/schedules/{SCHEDULE}").json()
+    http = here.horarium.http(token=here.token("admin", "other"))
+    by_name = [route for route in GUARDED if "{" in route[1] and "{queue}" not in route[1]]
+    by_name.append(("POST", "/schedules/pause"))
+    assert {route: here.ask(http, route).status_code for route in by_name} == dict.fromkeys(by_name, 404)
+    assert here.horarium.http().get(f"/api/schedules/{SCHEDULE}").json() == before
+    assert here.horarium.http().get(f"/api/calendars/{CALENDAR}").status_code == 200
+
+
+def test_lists_show_only_one_s_own(here: World) -> None:
+    http = here.horarium.http(token=here.token("admin", "other"))
+    assert http.get("/api/schedules").json()["schedules"] == []
+    assert http.get("/api/runs").json()["runs"] == []
+    assert http.get("/api/feed").json()["entries"] == []
+    assert http.get("/admin/schedules/health").json() == []
+    assert [token["namespace"] for token in http.get("/api/tokens").json()["tokens"]] == ["other"]
+    assert CALENDAR not in [calendar["name"] for calendar in http.get("/api/calendars").json()["calendars"]]
+    assert http.post("/api/queues/reports/claim").json()["runs"] == []
+
+
+@pytest.mark.parametrize("role", ["admin", "viewer"])
+def test_a_tenant_cannot_speak_for_another_namespace(here: World, role: str) -> None:
+    http = here.horarium.http(token=here.token(role, "other"))
+    asked = [route for route in GUARDED if route not in NAMELESS]
+    for namespace in ("default", "ghost"):
+        answers = {route: here.ask(http, route, **{"X-Namespace": namespace}) for route in asked}
+        reasons = {(answer.status_code, answer.json()["reason"]) for answer in answers.values()}
+        assert reasons == {(404, "namespace_not_found")}
+
+
+def test_a_namespace_that_does_not_exist_is_not_found_on_any_route(here: World) -> None:
+    http = here.horarium.http(namespace="ghost")
+    asked = [route for route in GUARDED if route not in NAMELESS]
+    reasons = {route: here.ask(http, route).json().get("reason") for route in asked}
+    assert reasons == dict.fromkeys(asked, "namespace_not_found")
+
+
+def test_only_an_admin_of_the_house_makes_and_lists_tenants(here: World) -> None:
+    tenant = here.horarium.http(token=here.token("admin", "other"))
+    assert tenant.get("/api/namespaces").status_code == 403
+    assert tenant.post("/api/namespaces", json={"namespace": "mine"}).status_code == 403
+    assert tenant.get("/api/namespaces/other").json()["namespace"] == "other"
+    assert tenant.get("/api/namespaces/default").status_code == 404
+    keeper = here.horarium.http(token=here.token("admin"), namespace="other")
+    assert {each["namespace"] for each in keeper.get("/api/namespaces").json()["namespaces"]} == {
+        "default",
+        "other",
+        "tenant",
+    }

@@ -1,0 +1,91 @@
+"""A service with one of everything in it, and a request for every route."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+from fastapi.routing import APIRoute
+from starlette.routing import Route
+
+from horarium.api.app import ROUTERS
+from horarium.api.examples import EXAMPLES
+from horarium.api.permissions import OPEN, PERMISSIONS
+from horarium.ids import id_text
+from horarium.operations import namespaces, tokens
+from horarium.operations.caller import Caller, Role
+from horarium.testing import Accepted, TestService, service
+
+SCHEDULE = "nightly-report"
+CALENDAR = "company-holidays"
+GUARDED = sorted(route for route, needed in PERMISSIONS.items() if needed is not OPEN and route != ("GET", "/metrics"))
+# It answers for as long as its reader stays; asked for something wrong it ends at once.
+STREAM = ("GET", "/api/events")
+
+
+@dataclass(frozen=True)
+class World:
+    horarium: TestService
+    names: Mapping[str, str]
+
+    def token(self, role: str, namespace: str = "default") -> str:
+        admin = Caller("root", Role.ADMIN, namespace)
+        return tokens.issue(self.horarium.desk, admin, name=role, role=role, subject=f"{role}@{namespace}").secret
+
+    def ask(self, http: httpx.Client, route: tuple[str, str], **headers: str) -> httpx.Response:
+        method, path = route
+        example = EXAMPLES[route]
+        params = {"at": "2026-03-01T23:00:00Z"} if path.endswith("/explain") else {}
+        if route == STREAM:
+            headers = {"Last-Event-ID": "no cursor", **headers}
+        body: dict[str, Any] = {} if example.body is None else {"json": example.body}
+        return http.request(method, path.format(**self.names), params=params, headers=headers, **body)
+
+
+@contextmanager
+def world(database: str) -> Iterator[World]:
+    queued = Accepted(reference="reports", queued=True)
+    with service(at="2026-03-01T00:00:00Z", answer=queued, database=database) as horarium:
+        http = horarium.http()
+        for path in ("/api/schedules", "/api/calendars", "/api/namespaces"):
+            assert http.post(path, json=EXAMPLES["POST", path].body).status_code == 201
+        issued = http.post("/api/tokens", json={"name": "ci", "role": "viewer"}).json()
+        run_id = http.post(f"/api/schedules/{SCHEDULE}/trigger").json()["run_id"]
+        horarium.settle()
+        names = {
+            "schedule_id": SCHEDULE,
+            "run_id": run_id,
+            "name": CALENDAR,
+            "token_id": issued["token_id"],
+            "namespace": "default",
+            "queue": "reports",
+        }
+        namespaces.create(horarium.desk, horarium.caller, "other")
+        yield World(horarium, names)
+
+
+def routes() -> dict[tuple[str, str], Any]:
+    """Every route of the application with its endpoint, hidden ones too."""
+    found: dict[tuple[str, str], Any] = {}
+    for router in ROUTERS:
+        for route in router.routes:
+            assert isinstance(route, APIRoute)
+            for method in route.methods:
+                assert (method, route.path_format) not in found, f"{method} {route.path_format} is there twice"
+                found[method, route.path_format] = route.endpoint
+    return found
+
+
+def own_routes(horarium: TestService) -> set[tuple[str, str]]:
+    """Those that the framework adds by itself."""
+    plain = (route for route in horarium.parts.api.routes if isinstance(route, Route))
+    return {(method, route.path) for route in plain for method in route.methods or () if method != "HEAD"}
+
+
+def new_run(horarium: TestService, http: httpx.Client) -> str:
+    http.post(f"/api/schedules/{SCHEDULE}/trigger", json={"overlap_policy": "allow_all"})
+    horarium.settle()
+    return id_text(horarium.runs()[-1].run_id)
