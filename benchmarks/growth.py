@@ -1,9 +1,9 @@
 """What one tick costs as the number of stored schedules grows: 500 are due each time, the others are not.
 
-The real ticker decides 500 due schedules in one transaction (claim, plan, record). The databases of all
-sizes exist side by side and take turns, tick by tick, so that a noisy machine disturbs them alike. The due
-schedules lie evenly among the others, and a tick meets rows that no tick before has touched, as far as
-there are enough of them. Time stands still during a tick.
+The real ticker decides 500 due schedules in one transaction (claim, plan, record). The databases of both
+kinds and all sizes exist side by side and take turns, tick by tick, so that a noisy machine disturbs them
+alike. The due schedules lie evenly among the others, and a tick meets rows that no tick before has touched,
+as far as there are enough of them. Time stands still during a tick.
 
     python benchmarks/growth.py [--stored 1000 --stored 10000 …] [--million] [--ticks 20] [--plot FILE]
 """
@@ -42,7 +42,7 @@ PLOT = Path(__file__).parents[1] / "docs" / "images" / "tick-cost-over-stored.pn
 class Party:
     """One database of one size. In minute g of each hour its group g is due, and nothing else."""
 
-    opened: Database
+    dialect: str
     stored: int
     groups: int
     ticker: Ticker
@@ -57,24 +57,22 @@ def main() -> None:
     table.add_column("database")
     for heading in ("stored", "ms per tick", "middle half", "µs per due schedule", "to the smallest", "load average"):
         table.add_column(heading, justify="right")
-    lines = {}
-    for dialect in arguments.dialect or DIALECTS:
-        lines[dialect] = measured = _measure(dialect, sizes, arguments.ticks)
-        busy = load()
-        smallest = statistics.median(measured[sizes[0]])
-        for stored, milliseconds in measured.items():
-            low, middle, high = statistics.quantiles(milliseconds, n=4)
-            table.add_row(
-                dialect,
-                f"{stored:,}",
-                f"{middle:.1f}",
-                f"{low:.1f}–{high:.1f}",
-                f"{1_000 * middle / DUE:.0f}",
-                f"{middle / smallest:.2f}",
-                busy,
-            )
+    parties = _measure(arguments.dialect or DIALECTS, sizes, arguments.ticks)
+    busy = load()
+    smallest = {party.dialect: statistics.median(party.milliseconds) for party in parties if party.stored == sizes[0]}
+    for party in parties:
+        low, middle, high = statistics.quantiles(party.milliseconds, n=4)
+        table.add_row(
+            party.dialect,
+            f"{party.stored:,}",
+            f"{middle:.1f}",
+            f"{low:.1f}–{high:.1f}",
+            f"{1_000 * middle / DUE:.0f}",
+            f"{middle / smallest[party.dialect]:.2f}",
+            busy,
+        )
     console.print(table)
-    _plot(lines, arguments.plot)
+    _plot(parties, arguments.plot)
     console.print(f"plot: {arguments.plot}")
 
 
@@ -91,25 +89,29 @@ def _arguments() -> argparse.Namespace:
 # ── measuring ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _measure(dialect: str, sizes: Sequence[int], ticks: int) -> dict[int, list[float]]:
+def _measure(dialects: Sequence[str], sizes: Sequence[int], ticks: int) -> list[Party]:
     with ExitStack() as stack:
-        parties = [_party(stack.enter_context(database(dialect)), size, WARM_UP + ticks) for size in sizes]
+        parties = [
+            _party(stack.enter_context(database(dialect)), size, WARM_UP + ticks)
+            for dialect in dialects
+            for size in sizes
+        ]
         with progress() as bars:
-            bar = bars.add_task(f"{dialect}: ticks", total=(WARM_UP + ticks) * len(parties))
+            bar = bars.add_task("ticks", total=(WARM_UP + ticks) * len(parties))
             for number in range(WARM_UP + ticks):
                 for party in parties:
                     milliseconds = _tick(party, number)
                     if number >= WARM_UP:
                         party.milliseconds.append(milliseconds)
                     bars.advance(bar)
-        return {party.stored: party.milliseconds for party in parties}
+    return parties
 
 
 def _party(opened: Database, stored: int, ticks: int) -> Party:
     clock = FakeClock(START - SECOND)
     groups = min(ticks, stored // DUE)
     _seed(opened, stored, groups)
-    return Party(opened, stored, groups, Ticker(opened, clock, "bench", TickerOptions(batch=DUE)), clock)
+    return Party(opened.dialect, stored, groups, Ticker(opened, clock, "bench", TickerOptions(batch=DUE)), clock)
 
 
 def _seed(opened: Database, stored: int, groups: int) -> None:
@@ -150,12 +152,13 @@ def _tick(party: Party, number: int) -> float:
 # ── drawing ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _plot(lines: dict[str, dict[int, list[float]]], file: Path) -> None:
+def _plot(parties: Sequence[Party], file: Path) -> None:
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     axes = figure.subplots()
-    for dialect, measured in lines.items():
-        quartiles = [statistics.quantiles(milliseconds, n=4) for milliseconds in measured.values()]
-        sizes = list(measured)
+    for dialect in dict.fromkeys(party.dialect for party in parties):
+        ours = [party for party in parties if party.dialect == dialect]
+        quartiles = [statistics.quantiles(party.milliseconds, n=4) for party in ours]
+        sizes = [party.stored for party in ours]
         [line] = axes.plot(sizes, [middle for _, middle, _ in quartiles], marker="o", label=dialect)
         lows, highs = [low for low, _, _ in quartiles], [high for _, _, high in quartiles]
         axes.fill_between(sizes, lows, highs, color=line.get_color(), alpha=0.15, linewidth=0)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 import signal
-import sys
 import time
 from collections import Counter
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 import pytest
 from acceptance import worker_main
+from acceptance.processes import finish, start
 from acceptance.worker_main import FileLauncher
 from engine.builders import ACTION, START, FakeClock, World, insert_all, new_schedule
 
@@ -42,28 +39,10 @@ POINTS = 112
 CHUNKS = 8
 
 
-def start(*args: object) -> BaseProcess:
-    """A process that is forked from a server that has imported everything: quick, and without our threads."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["acceptance.worker_main"])
-    process = context.Process(target=worker_main.work, args=args)
-    before = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)  # else the server imports nothing
-    try:
-        process.start()
-    finally:
-        if before is None:
-            del os.environ["PYTHONPATH"]
-        else:
-            os.environ["PYTHONPATH"] = before
-    return process
-
-
-def run_worker(url: str, now: Instant, home: Path, kill_at: str | int | None) -> int | None:
-    process = start(url, now, str(home), kill_at)
-    process.join(20)
-    assert process.exitcode is not None, "the worker hangs"
-    return process.exitcode
+def run_worker(url: str, now: Instant, home: Path, kill_at: str | int | None) -> int:
+    (code,) = finish([start(worker_main.work, url, now, str(home), kill_at)], 20)
+    assert code is not None, "the worker hangs"
+    return code
 
 
 def points(home: Path) -> list[str]:
@@ -142,7 +121,7 @@ def test_without_a_kill_the_walk_passes_every_step(database: Database, database_
     assert len((tmp_path / "deliveries").read_text().splitlines()) == 6
 
 
-@pytest.mark.parametrize("chunk", range(CHUNKS))
+@pytest.mark.parametrize("chunk", [0, 5, *(pytest.param(n, marks=pytest.mark.long) for n in (1, 2, 3, 4, 6, 7))])
 def test_a_worker_that_is_killed_after_any_statement_loses_nothing(
     database: Database, database_url: str, tmp_path: Path, chunk: int
 ) -> None:

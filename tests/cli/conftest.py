@@ -9,7 +9,7 @@ import pytest
 from cli.served import START, Server, serving, set_environment
 
 from horarium.launchers.launcher import Outcome
-from horarium.testing import Accepted, service
+from horarium.testing import Accepted, TestService, service
 
 
 @pytest.fixture
@@ -26,3 +26,23 @@ def server(
     with service(at=START, answer=answer) as running, serving(running.parts) as url:
         set_environment(monkeypatch, url)
         yield Server(url, running, capsys)
+
+
+@pytest.fixture(scope="module")
+def lasting() -> Iterator[tuple[str, TestService]]:
+    with service(at=START) as running, serving(running.parts) as url:
+        yield url, running
+
+
+@pytest.fixture
+def empty_server(
+    lasting: tuple[str, TestService],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> Server:
+    """One for all tests of a file that are refused, and so leave nothing behind."""
+    monkeypatch.chdir(tmp_path)
+    url, running = lasting
+    set_environment(monkeypatch, url)
+    return Server(url, running, capsys)

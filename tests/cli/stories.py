@@ -11,6 +11,8 @@ Step = str | tuple[str, Callable[[TestService], None]]
 TWO_DAYS: Step = ("two days pass", lambda service: service.advance(days=2))
 NIGHTLY = """schedule create nightly --cron "0 2 * * *" --tz Europe/Istanbul --workflow-type report"""
 
+BACKFILL = "schedule backfill nightly --from 2026-02-01T00:00:00Z --to 2026-02-03T00:00:00Z"
+
 
 def _fail_newest(service: TestService) -> None:
     service.settle()  # only what was handed out can fail
@@ -40,7 +42,8 @@ STORIES: dict[str, list[Step]] = {
     ],
     "schedule-kinds": [
         """schedule create calls --every PT1H+PT5M --url https://example.org/hook --method PUT --header X-Team=ops""",
-        """schedule create once --at 2026-03-05T09:00:00Z --at 2026-03-06T09:00:00Z --command vacuum --name "Clean up" """,
+        """schedule create once --at 2026-03-05T09:00:00Z --at 2026-03-06T09:00:00Z --command vacuum"""
+        """ --name "Clean up" """,
         """schedule create hashed --cron "H 3 * * *" --cron @hourly --workflow-type w --queue slow --max-runs 5"""
         """ --start-at 2026-03-02T00:00:00Z --end-at 2026-04-01T00:00:00Z --overlap-policy buffer_one --paused""",
         "schedule describe calls",
@@ -64,15 +67,16 @@ STORIES: dict[str, list[Step]] = {
     "schedule-fires": [
         NIGHTLY,
         "schedule trigger nightly --reason 'asked for by finance' --key one",
+        "schedule trigger nightly --reason 'asked for by finance' --key one -o json",
         "schedule trigger nightly --key one",
         "schedule trigger nightly",
-        "schedule trigger nightly --overlap-policy allow_all --input '{\"region\": \"us\"}' -o json",
+        'schedule trigger nightly --overlap-policy allow_all --input \'{"region": "us"}\' -o json',
         "schedule pause nightly",
         "schedule trigger nightly -o json",
         "schedule trigger nightly --even-if-paused --overlap-policy buffer_all",
         "schedule backfill nightly --from 2026-02-01T00:00:00Z --to 2026-02-04T00:00:00Z --dry-run",
-        "schedule backfill nightly --from 2026-02-01T00:00:00Z --to 2026-02-03T00:00:00Z --overlap-policy allow_all",
-        "schedule backfill nightly --from 2026-02-01T00:00:00Z --to 2026-02-03T00:00:00Z --overlap-policy allow_all -o jsonl",
+        f"{BACKFILL} --overlap-policy allow_all",
+        f"{BACKFILL} --overlap-policy allow_all -o jsonl",
         "schedule backfill nightly --from 2026-02-01T00:00:00Z --to 2026-02-01T01:00:00Z",
         "schedule backfill nightly --from 2026-02-04T00:00:00Z --to 2026-02-01T00:00:00Z",
     ],
@@ -107,10 +111,10 @@ STORIES: dict[str, list[Step]] = {
         "run events ID000000000000000000000003",
         "run cancel ID000000000000000000000003",
         "schedule trigger nightly --input '{\"day\": 1}'",
-        "run cancel ID000000000000000000000004",
+        "run cancel ID000000000000000000000005",
         "schedule trigger nightly",
-        "run terminate ID000000000000000000000005 -o json",
-        "run show ID000000000000000000000005 -o yaml",
+        "run terminate ID000000000000000000000006 -o json",
+        "run show ID000000000000000000000006 -o yaml",
         "run list --limit 2",
         "run list --schedule nightly --origin manual -o jsonl",
         "run list --schedule nightly --skips --state succeeded",

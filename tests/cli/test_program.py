@@ -50,7 +50,10 @@ def test_a_reader_who_leaves_early_is_no_error() -> None:
 @pytest.mark.parametrize(
     ("arguments", "unwanted"),
     [
-        (["next", "0 9 * * *"], ["holidays", "rich.table", "horarium.recurrence.lint"]),
+        (
+            ["next", "0 9 * * *"],
+            ["holidays", "rich.table", "horarium.recurrence.lint", "httpx", "horarium.cli.schedule"],
+        ),
         (["explain-cron", "0 9 * * *"], ["holidays", "rich.table"]),
     ],
     ids=["next", "explain-cron"],

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -20,22 +21,15 @@ TRANSCRIPTS = Path(__file__).parent / "transcripts"
 SPRING = ["--tz", "America/New_York", "--after", "2026-03-07T12:00:00Z"]
 WINTER = ["--after", "2026-12-01T00:00:00Z"]
 
+
+def commands(group: object, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    nested: Mapping[str, object] = getattr(group, "commands", {})
+    return [path, *(found for name, child in nested.items() for found in commands(child, (*path, name)))]
+
+
+COMMANDS = commands(typer.main.get_command(app))
 CASES: dict[str, list[str]] = {
-    "help": ["--help"],
-    "help-next": ["next", "--help"],
-    "help-explain-cron": ["explain-cron", "--help"],
-    "help-lint": ["lint", "--help"],
-    "help-showcase": ["showcase", "--help"],
-    "help-up": ["up", "--help"],
-    "help-server": ["server", "--help"],
-    "help-worker": ["worker", "--help"],
-    "help-migrate": ["migrate", "--help"],
-    "help-config": ["config", "--help"],
-    "help-doctor": ["doctor", "--help"],
-    "help-tick": ["tick", "--help"],
-    "help-verify": ["verify", "--help"],
-    "help-condition": ["condition", "--help"],
-    "help-condition-test": ["condition", "test", "--help"],
+    **{"-".join(("help", *path)): [*path, "--help"] for path in COMMANDS},
     "no-arguments": [],
     "next-json": ["next", "30 2 * * *", *SPRING, "--count", "3"],
     "next-jsonl": ["next", "30 2 * * *", *SPRING, "-n", "3", "-o", "jsonl"],
@@ -112,12 +106,7 @@ def test_a_bad_question_is_one_line_on_stderr(name: str, capsys: pytest.CaptureF
     assert err.startswith("error: ")
 
 
-def commands(group: object, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
-    nested: dict[str, object] = getattr(group, "commands", {})
-    return [path, *(found for name, child in nested.items() for found in commands(child, (*path, name)))]
-
-
-@pytest.mark.parametrize("path", commands(typer.main.get_command(app)), ids=" ".join)
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
 def test_every_command_has_a_help_page_with_an_example(path: tuple[str, ...]) -> None:
     shown = (TRANSCRIPTS / f"{'-'.join(('help', *path))}.txt").read_text("utf-8")
     assert f"Example: {' '.join(('horarium', *path))}" in shown

@@ -49,12 +49,13 @@ def run(command: str) -> str:
 
 
 def fits(shown: str, printed: str) -> bool:
-    """A line `…` stands for any number of lines; inside a line it stands for any text."""
+    """A line `…` stands for any number of lines; inside a line it stands for any text. The last line may be unended."""
     lines = [
         r"(?:.*\n)*" if line == "…\n" else r".*".join(re.escape(part) for part in line.split("…"))
         for line in shown.splitlines(keepends=True)
     ]
-    return re.fullmatch("".join(lines), printed) is not None
+    ended = printed if printed.endswith("\n") or not printed else f"{printed}\n"
+    return re.fullmatch("".join(lines), ended) is not None
 
 
 # ── blocks that stand alone ──────────────────────────────────────────────────────────────────────────
@@ -150,6 +151,8 @@ def test_the_readme_and_the_explanations_have_examples() -> None:
         ("…\nd\n", "a\nb\n", False),
         ("a…c\n", "a.b.c\n", True),
         ("a…c\n", "a\nc\n", False),
+        ("a\n", "a", True),
+        ("a\n", "", False),
     ],
 )
 def test_only_dots_stand_for_anything(shown: str, printed: str, expected: bool) -> None:

@@ -96,7 +96,7 @@ _STARTED = {"run_id": _RUN_ID, "outcome": "started", "state": "ready", "started"
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """`body` None = the request has none; `also` are other good statuses of the same answer."""
+    """`body` None = the request has none; `also` are other statuses of the same answer."""
 
     answer: Any
     body: Any = None
@@ -189,7 +189,8 @@ EXAMPLES: Mapping[tuple[str, str], Example] = MappingProxyType(
         ("POST", "/api/namespaces"): Example(_NAMESPACE, {"namespace": "tenant", "description": "a tenant"}),
         ("GET", "/api/namespaces/{namespace}"): Example(_NAMESPACE),
         ("GET", "/admin/liveness"): Example(
-            {"healthy": True, "subsystems": {"ticker": {"last_tick_at": _AT, "seconds_ago": 0.4, "healthy": True}}}
+            {"healthy": True, "subsystems": {"ticker": {"last_tick_at": _AT, "seconds_ago": 0.4, "healthy": True}}},
+            also=(503,),
         ),
         ("GET", "/admin/schedules/health"): Example([_HEALTH]),
         # the registrar

@@ -28,8 +28,7 @@ from horarium.store.migrate import DEFAULT_NAMESPACE
 MAX_LENGTH = 8_192
 _MAX_NAME = 255
 _LEEWAY_SECONDS = 30
-# RFC 7518 section 3.2: a key as long as the hash, at least.
-_LEAST_SECRET_BYTES = 32
+_LEAST_SECRET_BYTES = 32  # what the shortest hash takes
 _KINDS = {"HS": "oct", "RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
 _ALGORITHMS = frozenset(
     {"HS256", "HS384", "HS512", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512",
@@ -69,7 +68,7 @@ class Jwts:
         except jwt.PyJWTError:
             raise Unauthorized("this is not a signed token") from None
         algorithm, name = header.get("alg"), header.get("kid")
-        if algorithm not in _ALGORITHMS:
+        if not isinstance(algorithm, str) or algorithm not in _ALGORITHMS:
             raise Unauthorized("this token is signed with an algorithm that we do not take")
         claims = self._verified(token, algorithm, self._candidates(algorithm, name))
         self._check_times(claims)
@@ -102,7 +101,7 @@ class Jwts:
 
     def _candidates(self, algorithm: str, name: object) -> Iterable[Any]:
         kind = _KINDS[algorithm[:2]]
-        if kind == "oct" and self._secret is not None:
+        if kind == "oct" and self._secret is not None and _is_long_enough(self._secret, algorithm):
             yield self._secret
         if kind != "oct" and self._pem is not None and _pem_fits(self._pem, algorithm):
             yield self._pem
@@ -110,7 +109,9 @@ class Jwts:
             if key.get("kty") != kind or key.get("alg", algorithm) != algorithm or key.get("use", "sig") != "sig":
                 continue
             if name is None or key.get("kid", name) == name:
-                yield jwt.PyJWK.from_dict(dict(key), algorithm=algorithm)
+                found = jwt.PyJWK.from_dict(dict(key), algorithm=algorithm)
+                if kind != "oct" or _is_long_enough(found.key, algorithm):
+                    yield found
 
     def _current_keys(self) -> tuple[Mapping[str, Any], ...]:
         """Of a file that cannot be read any more the keys that we know stay good: a bad deployment locks nobody out."""
@@ -139,6 +140,11 @@ class Jwts:
             raise Unauthorized("this token is not good yet")
 
 
+def _is_long_enough(secret: bytes, algorithm: str) -> bool:
+    """RFC 7518 section 3.2: a key as long as the hash, at least."""
+    return len(secret) * 8 >= int(algorithm[2:])
+
+
 def looks_signed(token: str) -> bool:
     """Three parts, as RFC 7515 spells them; our own tokens have no dots."""
     return token.count(".") == 2
@@ -150,7 +156,7 @@ def _bearer(claims: Mapping[str, Any]) -> tuple[str, Role, str]:
     for name, value in (("sub", subject), ("namespace", namespace)):
         if not isinstance(value, str) or not 1 <= len(value) <= _MAX_NAME or not value.isprintable():
             raise Unauthorized(f"{name} of this token is no name")
-    if role not in set(Role):
+    if not isinstance(role, str) or role not in set(Role):
         raise Unauthorized(f"role of this token must be one of {', '.join(Role)}")
     return subject, Role(role), namespace
 
@@ -171,7 +177,7 @@ def _pem(settings: Settings) -> bytes | None:
         pem = settings.jwt_key_file.read_bytes()
     except OSError as wrong:
         raise InvalidDefinition({"jwt_key_file": [f"cannot be read: {wrong.strerror}"]}) from None
-    if b"PRIVATE" in pem or not any(_pem_fits(pem, algorithm) for algorithm in ("RS256", "ES256", "EdDSA")):
+    if b"PRIVATE" in pem or not any(_pem_fits(pem, each) for each in _ALGORITHMS if each[:2] != "HS"):
         raise InvalidDefinition(
             {"jwt_key_file": ["is no public key in PEM form, of RSA, an elliptic curve or Ed25519"]}
         )

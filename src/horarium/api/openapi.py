@@ -120,6 +120,8 @@ def _answers(operation: dict[str, Any], method: str, example: Example, *, is_ope
     }
     if is_open:  # a probe that fails is an answer like any other
         bad["503"] = {"description": "Not now; `checks` say why.", "content": content}
+    for status in good.keys() & bad.keys():  # a finding, or a refusal to look for it
+        bad[status]["content"] = {**content, **bad[status]["content"]}
     return {**good, **bad}
 
 

@@ -39,7 +39,7 @@ def apply_command(
     """Make calendars and schedules what a bundle says. Done twice it changes nothing the second time.
 
     The schedules become templates. Those that a user has made are kept as they are, and pauses survive.
-    The plan counts the fires of the next seven days that come and go.
+    The plan counts the fires of the next seven days that come and go, whatever guards will say to them.
 
     Example: horarium apply -f bundle.json --dry-run
     """
@@ -98,7 +98,7 @@ def _show(remote: Remote, steps: list[Step], *, dry_run: bool) -> None:
     rows = [_row(step) for step in steps]
     match remote.output:
         case Format.TABLE if rows:
-            cells = [tuple(row.values()) for row in rows]
+            cells = [tuple((row | {"fields": ", ".join(row["fields"])}).values()) for row in rows]
             show_columns(("Change", "Kind", "Name", "Fields", "Fires Added", "Fires Removed"), cells)
         case Format.TABLE:
             talk("the bundle is empty")

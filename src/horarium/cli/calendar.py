@@ -9,7 +9,6 @@ import typer
 
 from horarium.cli.dates import read_dates
 from horarium.cli.present import cell, printable, show_document
-from horarium.cli.reading import refuse
 from horarium.cli.remote import Remote, speaks
 from horarium.cli.render import Format, talk
 from horarium.cli.whole import show_whole
@@ -119,7 +118,7 @@ def import_command(
     now = _found(remote, name)
     if now is None:
         fresh = {"name": name, "kind": kind or _SKIP, "timezone": timezone or "UTC", "dates": days}
-        _show_kept(remote, remote.client.create_calendar(fresh), f"created with {len(days)} dates")
+        _show_kept(remote, remote.client.create_calendar(fresh), f"created; dates now: {len(days)}")
         return
     wanted = days if replace else sorted({*now.dates, *days})
     changes: dict[str, Any] = {"dates": wanted}
@@ -127,7 +126,7 @@ def import_command(
     # The version makes sure that days which somebody adds meanwhile are not lost.
     done = remote.client.update_calendar(name, changes, if_version=now.version)
     added, removed = len({*wanted} - {*now.dates}), len({*now.dates} - {*wanted})
-    _show_kept(remote, done, f"{added} dates added, {removed} removed, {len(wanted)} now")
+    _show_kept(remote, done, f"{added} added, {removed} removed; dates now: {len(wanted)}")
 
 
 @app.command("clone")
@@ -159,12 +158,9 @@ def _found(remote: Remote, name: str) -> Calendar | None:
     from horarium.client.errors import CalendarNotFound
 
     try:
-        found = remote.client.get_calendar(name)
+        return remote.client.get_calendar(name)
     except CalendarNotFound:
         return None
-    if found.read_only:
-        refuse(f"the calendar {name!r} is built in; clone it to change it")
-    return found
 
 
 def _show_kept(remote: Remote, calendar: Calendar, what: str) -> None:

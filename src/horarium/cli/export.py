@@ -45,4 +45,4 @@ def export_command(
         show_document({"calendars": calendars, "schedules": schedules}, remote.output, [])
     else:  # in lines, for people who keep it under version control
         typer.echo(json.dumps({"calendars": calendars, "schedules": schedules}, ensure_ascii=False, indent=2))
-    talk(f"{len(calendars)} calendars, {len(schedules)} schedules of namespace {remote.namespace}")
+    talk(f"namespace {remote.namespace}; calendars: {len(calendars)}, schedules: {len(schedules)}")

@@ -16,8 +16,8 @@ from horarium.schedule.definition import Definition
 from horarium.schedule.document import changed_fields
 
 HORIZON = 7 * DAY
-# A schedule of every second has 604,800 in a week; beyond this the number says no more than "many".
-_MAX_FIRES = 100_000
+# One of every minute has 10,080 in a week; beyond this the number says no more than "many".
+_MAX_FIRES = 20_000
 
 
 class Change(StrEnum):

@@ -26,7 +26,7 @@ rotation = typer.Typer(
     epilog='Example: horarium schedule rotation set nightly \'\\[{"region": "eu"}, {"region": "us"}]\'',
 )
 
-Names = Annotated[list[str], typer.Argument(metavar="CALENDAR...", show_default=False, help="One or more.")]
+Names = Annotated[list[str], typer.Argument(metavar="CALENDAR", show_default=False, help="One or more.")]
 
 
 @calendar.command("attach")
@@ -48,7 +48,7 @@ def detach_command(
     remote: Remote,
     schedule_id: ScheduleId,
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[CALENDAR]...", show_default=False, help="One or more.")
+        list[str] | None, typer.Argument(metavar="CALENDAR", show_default=False, help="One or more.")
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
 ) -> None:

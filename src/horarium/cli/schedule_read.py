@@ -188,7 +188,7 @@ def explain_command(
 def health_command(
     remote: Remote,
     schedule_id: Annotated[
-        str | None, typer.Argument(metavar="[ID]", show_default="all", help="Which schedule; all need an admin.")
+        str | None, typer.Argument(metavar="ID", show_default="all", help="Which schedule; all need an admin.")
     ] = None,
 ) -> None:
     """How schedules are doing, each judged by its own rule: ok, never_run, paused, finished, stale or broken.

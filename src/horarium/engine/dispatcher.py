@@ -15,6 +15,7 @@ from typing import Protocol
 
 import structlog
 from sqlalchemy import Connection
+from structlog.typing import FilteringBoundLogger
 
 from horarium.clock import Clock
 from horarium.engine.loop import Loop, Pulse, live
@@ -75,7 +76,9 @@ class Dispatcher:
         owner: str,
         options: DispatcherOptions | None = None,
         telling: Telling | None = None,
+        log: FilteringBoundLogger | None = None,
     ) -> None:
+        self._log = log or structlog.get_logger()
         self._database = database
         self._clock = clock
         self._registry = registry
@@ -253,7 +256,7 @@ class Dispatcher:
             except (StoreUnavailable, CommitUnknown):
                 await asyncio.sleep(pause)
             except Exception as wrong:  # their leases run out, and the janitor calls them unknown
-                structlog.get_logger().error("answers cannot be written", count=len(answers), error=str(wrong))
+                self._log.error("answers cannot be written", count=len(answers), error=str(wrong))
                 return
 
     # ── leases ───────────────────────────────────────────────────────────────────────────────────

@@ -11,6 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+import structlog
+from structlog.typing import FilteringBoundLogger
+
 from horarium.clock import Clock
 from horarium.engine.batch import Tick
 from horarium.engine.dispatcher import Dispatcher, DispatcherOptions
@@ -33,6 +36,7 @@ from horarium.store.runs import Work
 
 _OFFSET_SECONDS = 60
 _BEAT_SECONDS = 5
+_FIRST_BEAT_SECONDS = 0.1
 # Between two steps of a chore that has more to do: it must never crowd out the tick.
 _CHORE_PAUSE_SECONDS = 0.05
 
@@ -86,21 +90,23 @@ class Engine:
         owner: str,
         witness: Witness,
         options: EngineOptions | None = None,
+        log: FilteringBoundLogger | None = None,
     ) -> None:
+        log = log or structlog.get_logger()
         self.options = options or EngineOptions()
         self.clock = SharedClock(clock, database)
-        self.pulse = Pulse()
+        self.pulse = Pulse(log=log)
         self._database = database
         self._registry = registry
         self._owner = owner
         self._witness = witness
         self.ticker = Ticker(database, self.clock, owner, self.options.ticker)
-        self.dispatcher = Dispatcher(database, self.clock, registry, owner, self.options.dispatcher, witness)
-        self.janitor = Janitor(database, self.clock, self.options.dispatcher.launch_retry)
+        self.dispatcher = Dispatcher(database, self.clock, registry, owner, self.options.dispatcher, witness, log)
+        self.janitor = Janitor(database, self.clock, self.options.dispatcher.launch_retry, log)
         self.follower = Follower(database, self.clock, registry)
         self.retention = Retention(database, self.clock, self.options.retention)
-        self.tzdata = TzdataUpgrade(database, self.clock)
-        self.repair = Repair(database, self.clock)
+        self.tzdata = TzdataUpgrade(database, self.clock, log)
+        self.repair = Repair(database, self.clock, log)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop`; then nothing new is claimed, and what is in hand is finished or given back."""
@@ -181,4 +187,6 @@ class Engine:
             self._database.write,
             lambda connection: leases.beat(connection, f"process:{self._owner}", self._owner, now, 30, info),
         )
-        return _BEAT_SECONDS
+        # Until the first tick is done nobody can say that we are well: look again soon.
+        begun = not self.options.ticks or "ticker" in info
+        return _BEAT_SECONDS if begun else _FIRST_BEAT_SECONDS

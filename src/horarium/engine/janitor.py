@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import structlog
 from sqlalchemy import Connection
+from structlog.typing import FilteringBoundLogger
 
 from horarium.clock import Clock
 from horarium.engine.requests import key_of
@@ -54,7 +55,14 @@ class Janitor:
     Each finding is a transaction of its own, so that a row that cannot be tidied is in nobody's way.
     """
 
-    def __init__(self, database: Database, clock: Clock, launch_retry: LaunchRetry | None = None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        launch_retry: LaunchRetry | None = None,
+        log: FilteringBoundLogger | None = None,
+    ) -> None:
+        self._log = log or structlog.get_logger()
         self._database = database
         self._clock = clock
         self._launch_retry = launch_retry or LaunchRetry()
@@ -90,9 +98,7 @@ class Janitor:
                 raise
             except Exception as wrong:
                 what = chore.__name__.strip("_")
-                structlog.get_logger().error(
-                    "could not be tidied", chore=what, error=f"{type(wrong).__name__}: {wrong}"
-                )
+                self._log.error("could not be tidied", chore=what, error=f"{type(wrong).__name__}: {wrong}")
         return done
 
     # ── the chores ───────────────────────────────────────────────────────────────────────────────

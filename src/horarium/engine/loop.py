@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 import structlog
+from structlog.typing import FilteringBoundLogger
 
 from horarium.clock import Clock
 from horarium.instant import Instant
@@ -22,6 +23,7 @@ class Pulse:
     completed: dict[str, Instant] = field(default_factory=dict)
     failures: dict[str, int] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
+    log: FilteringBoundLogger = field(default_factory=structlog.get_logger, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ async def live(loop: Loop, stop: asyncio.Event, wake: asyncio.Event, clock: Cloc
         except Exception as error:
             pulse.failures[loop.name] = pulse.failures.get(loop.name, 0) + 1
             pulse.errors[loop.name] = f"{type(error).__name__}: {error}"
-            structlog.get_logger().error("step failed", loop=loop.name, error=str(error), retry_in_seconds=backoff)
+            pulse.log.error("step failed", loop=loop.name, error=str(error), retry_in_seconds=backoff)
             await sleep_until_woken(stop, seconds=backoff)
             backoff = min(_LONGEST_BACKOFF_SECONDS, backoff * 2)
             continue

@@ -11,6 +11,7 @@ from functools import partial
 
 import structlog
 from sqlalchemy import Connection
+from structlog.typing import FilteringBoundLogger
 
 from horarium.clock import Clock
 from horarium.schedule.position import Status
@@ -39,7 +40,8 @@ class Repaired:
 class Repair:
     """Any number of processes may run one: what two find, one mends, and the other sees it under the lock."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Database, clock: Clock, log: FilteringBoundLogger | None = None) -> None:
+        self._log = log or structlog.get_logger()
         self._database = database
         self._clock = clock
         self._known = Plannings()
@@ -59,7 +61,7 @@ class Repair:
         found = self._database.write(partial(repair.recount, uid=uid))
         if found is None:
             return False
-        structlog.get_logger().warning(
+        self._log.warning(
             "recounted",
             schedule=found.schedule_id,
             active=f"{found.before.active} → {found.after.active}",
@@ -74,7 +76,7 @@ class Repair:
             found = self._database.write(partial(repair.recount_key, owner=owner))
             if found is not None:
                 mended += 1
-                structlog.get_logger().warning("recounted", key=owner, active=f"{found[0]} → {found[1]}")
+                self._log.warning("recounted", key=owner, active=f"{found[0]} → {found[1]}")
         return mended
 
     def _plan_again(self) -> tuple[int, bool]:
@@ -85,7 +87,7 @@ class Repair:
             found = self._database.write(partial(self._plan, uid=uid))
             if found is not None:
                 mended += 1
-                structlog.get_logger().warning("planned again", schedule=found[0], status=found[1].value)
+                self._log.warning("planned again", schedule=found[0], status=found[1].value)
         return mended, mended == _UNPLANNED
 
     def _plan(self, connection: Connection, uid: bytes) -> tuple[str, Status] | None:

@@ -11,6 +11,7 @@ from functools import partial
 
 import structlog
 from sqlalchemy import Connection
+from structlog.typing import FilteringBoundLogger
 
 from horarium.clock import Clock
 from horarium.recurrence.zone import tzdata_version
@@ -27,7 +28,8 @@ _LOOKS = 200
 
 
 class TzdataUpgrade:
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Database, clock: Clock, log: FilteringBoundLogger | None = None) -> None:
+        self._log = log or structlog.get_logger()
         self._database = database
         self._clock = clock
         self._known = Plannings()
@@ -50,7 +52,7 @@ class TzdataUpgrade:
             self._moved += self._move(uid, namespace, f"tzdata {before or 'unknown'} → {version}") is not None
         if looked.after is None:
             self._database.write(partial(generations.set_planned_with, version=version))
-            structlog.get_logger().info("tzdata upgraded", before=before, version=version, moved=self._moved)
+            self._log.info("tzdata upgraded", before=before, version=version, moved=self._moved)
         self._after = looked.after
         return self._after is not None
 

@@ -100,7 +100,13 @@ def _compose(
         for problem in problems:
             logger.warning("launcher not loaded", problem=problem)
     engine = Engine(
-        database, clock, registry, owner=_owner(), witness=EngineWitness(telemetry), options=engine_options(settings)
+        database,
+        clock,
+        registry,
+        owner=_owner(),
+        witness=EngineWitness(telemetry),
+        options=engine_options(settings),
+        log=telemetry.log,
     )
     return Service(
         settings,

@@ -28,7 +28,7 @@ from horarium.store.due import Plannings
 from horarium.store.facts import add_to_counters, assignee_owner, key_owner, lock_counters, schedule_owner
 from horarium.store.jsontext import kept_text
 from horarium.store.record import encode
-from horarium.store.runs import MAX_ERROR, add_event
+from horarium.store.runs import MAX_ERROR, add_event, write_event
 from horarium.store.tables import positions, runs
 
 OPEN = frozenset(RunState) - FINAL
@@ -83,7 +83,8 @@ def end_run(
         planning = known.load(connection, [position.planning])[position.planning]
         _count_end(connection, position, row, end, planning, now)
         _pass_on(connection, known, row, now)
-        release(connection, known, row.schedule_uid, now=now)
+        if position.held:
+            release(connection, known, row.schedule_uid, now=now)
     return True
 
 
@@ -206,6 +207,7 @@ def _waiting_for_key(connection: Connection, namespace: str, key: str, now: Inst
 
 
 def _close(connection: Connection, row: Any, end: End, now: Instant) -> None:
+    """`row` is the whole run, under lock."""
     values: dict[str, Any] = {
         "state": end.state.value,
         "finished_at": now,
@@ -216,6 +218,7 @@ def _close(connection: Connection, row: Any, end: End, now: Instant) -> None:
         "error": None if end.error is None else kept_text(end.error, MAX_ERROR),
         "error_class": end.error_class,
         "cause": end.cause,
+        "next_event": row.next_event + 1,
     }
     if end.result is not None:
         values["result"] = encode(end.result)
@@ -225,9 +228,10 @@ def _close(connection: Connection, row: Any, end: End, now: Instant) -> None:
     connection.execute(update(runs).where(runs.c.run_id == row.run_id).values(**values))
     payload = {"error": values["error"], "error_class": end.error_class, "cause": end.cause, **end.detail}
     is_step = row.parent_run_id is not None
-    add_event(
+    write_event(
         connection,
         row.run_id,
+        row.next_event,
         final_event(end.state, is_step=is_step),
         now,
         {name: value for name, value in payload.items() if value is not None},

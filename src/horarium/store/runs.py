@@ -311,6 +311,13 @@ def add_event(
 ) -> None:
     """The run's own row hands out the numbers, so its stream has no gap."""
     number = connection.execute(_NUMBER, {"id": run_id}).scalar_one()
+    write_event(connection, run_id, number, event_type, now, payload)
+
+
+def write_event(
+    connection: Connection, run_id: bytes, number: int, event_type: RunEventType, now: Instant, payload: dict[str, Any]
+) -> None:
+    """For who holds the run's row and moves its `next_event` himself."""
     connection.execute(
         run_events.insert().values(
             run_id=run_id, sequence=number, event_type=event_type.value, recorded_at=now, payload=encode(payload)

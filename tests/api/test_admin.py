@@ -1,0 +1,175 @@
+"""Liveness by completed steps, and the health of schedules by their own spec."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+
+from horarium.instant import SECOND
+from horarium.store import leases, positions, schedules
+from horarium.testing import TestService
+
+
+def beat(horarium: TestService, process: str = "p1", **seconds_ago: float) -> None:
+    """A process writes down when each of its loops last completed a step."""
+    now = horarium.now
+    info = {loop: now - round(ago * SECOND) for loop, ago in seconds_ago.items()}
+    horarium.desk.database.write(lambda c: leases.beat(c, f"process:{process}", process, now, 30, info))
+
+
+def liveness(http: httpx.Client) -> tuple[int, dict[str, Any]]:
+    answer = http.get("/admin/liveness")
+    return answer.status_code, answer.json()
+
+
+def test_without_a_ticker_nothing_lives(http: httpx.Client) -> None:
+    assert liveness(http) == (503, {"healthy": False, "subsystems": {}, "processes": []})
+
+
+def test_each_loop_is_told_with_the_age_of_its_last_completed_step(http: httpx.Client, horarium: TestService) -> None:
+    beat(horarium, ticker=3, janitor=1)
+    status, body = liveness(http)
+    assert (status, body["healthy"]) == (200, True)
+    assert body["subsystems"]["scheduler"] == body["subsystems"]["ticker"] == {
+        "last_tick_at": "2026-02-28T23:59:57Z",
+        "seconds_ago": 3.0,
+        "limit_seconds": 15.0,
+        "healthy": True,
+    }
+    [process] = body["processes"]
+    assert (process["name"], process["alive"], process["healthy"], sorted(process["loops"])) == (
+        "p1", True, True, ["janitor", "ticker"],
+    )  # fmt: skip
+
+
+def test_a_beat_does_not_hide_a_ticker_that_hangs(http: httpx.Client, horarium: TestService) -> None:
+    """The process beats on; the age of the ticker's last step is what counts."""
+    beat(horarium, ticker=0)
+    for _ in range(10):
+        horarium.clock.advance(5)
+        beat(horarium, ticker=(horarium.now - 1_772_323_200 * SECOND) / SECOND, janitor=0)
+    status, body = liveness(http)
+    assert (status, body["healthy"], body["subsystems"]["ticker"]["healthy"]) == (503, False, False)
+    assert body["subsystems"]["janitor"]["healthy"]
+    assert body["processes"][0]["alive"]
+
+
+def test_any_ticker_will_do_and_the_stuck_one_is_shown(http: httpx.Client, horarium: TestService) -> None:
+    beat(horarium, "good", ticker=1)
+    beat(horarium, "stuck", ticker=100)
+    status, body = liveness(http)
+    assert (status, {each["name"]: each["healthy"] for each in body["processes"]}) == (
+        200, {"good": True, "stuck": False},
+    )  # fmt: skip
+
+
+def test_a_process_that_died_counts_for_nothing(http: httpx.Client, horarium: TestService) -> None:
+    beat(horarium, ticker=0)
+    horarium.clock.advance(31)
+    status, body = liveness(http)
+    assert (status, body["subsystems"], body["processes"][0]["alive"]) == (503, {}, False)
+
+
+@pytest.mark.parametrize(("loop", "rest"), [("clock", 60), ("retention", 600), ("tzdata", 86_400), ("janitor", 5)])
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+def test_a_loop_that_rests_long_is_not_stuck_while_it_rests(
+    http: httpx.Client, horarium: TestService, loop: str, rest: int
+) -> None:
+    beat(horarium, ticker=0, **{loop: rest + 10})
+    assert liveness(http)[1]["subsystems"][loop]["healthy"]
+    beat(horarium, ticker=0, **{loop: rest * 2 + 20})
+    assert not liveness(http)[1]["subsystems"][loop]["healthy"]
+
+
+# ── schedules ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def health(http: httpx.Client, schedule_id: str = "s") -> dict[str, Any]:
+    answer = http.get(f"/api/schedules/{schedule_id}/health")
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def create(horarium: TestService, schedule_id: str = "s", **fields: Any) -> None:
+    usual = {"cron_expressions": ["0 9 * * 1-5"], "workflow_type": "x", "overlap_policy": "allow_all"}
+    horarium.create({"schedule_id": schedule_id, **usual, **fields})
+
+
+def test_a_schedule_for_weekdays_is_not_stale_on_sunday(http: httpx.Client, horarium: TestService) -> None:
+    """Nor on a Monday morning, three days after Friday's run."""
+    create(horarium)
+    horarium.advance_to("2026-03-06T12:00:00Z")
+    for moment in ("2026-03-08T23:00:00Z", "2026-03-09T08:59:00Z"):
+        horarium.advance_to(moment)
+        assert health(http) | {"error": 0} == {
+            "workspace_id": None,
+            "workspace_name": None,
+            "schedule_id": "s",
+            "schedule_name": "s",
+            "namespace": "default",
+            "cron_expr": "0 9 * * 1-5",
+            "last_run_at": "2026-03-06T09:00:00Z",
+            "expected_next_run": "2026-03-09T09:00:00Z",
+            "status": "ok",
+            "late_seconds": 0.0,
+            "stale_threshold_seconds": 120.0,
+            "error": 0,
+        }
+
+
+def test_what_is_due_and_undecided_for_too_long_is_stale(http: httpx.Client, horarium: TestService) -> None:
+    create(horarium)
+    horarium.advance_to("2026-03-02T12:00:00Z")
+    horarium.clock.set("2026-03-03T09:01:00Z")
+    assert health(http)["status"] == "ok"
+    horarium.clock.set("2026-03-03T09:10:00Z")
+    late = health(http)
+    assert (late["status"], late["late_seconds"]) == ("stale", 600.0)
+
+
+def test_a_row_that_lost_its_due_time_is_stale_and_not_at_rest(http: httpx.Client, horarium: TestService) -> None:
+    create(horarium)
+
+    def lose(connection: Any) -> None:
+        row = schedules.find(connection, "default", "s")
+        assert row is not None
+        positions.move(connection, row.schedule_uid, next_due=None)
+
+    horarium.desk.database.write(lose)
+    horarium.clock.set("2026-03-04T00:00:00Z")
+    assert health(http)["status"] == "stale"
+
+
+def test_every_state_has_its_word(http: httpx.Client, horarium: TestService) -> None:
+    create(horarium, "fresh")
+    create(horarium, "resting", paused=True)
+    create(horarium, "over", cron_expressions=[], at=["2026-03-01T01:00:00Z"])
+    create(horarium, "torn")
+    uid = horarium.desk.database.read(lambda c: schedules.find(c, "default", "torn"))
+    assert uid is not None
+    horarium.desk.database.write(lambda c: positions.move(c, uid.schedule_uid, status="broken", last_error="torn"))
+    horarium.advance(hours=2)
+    horarium.clock.set("2026-03-01T03:00:00Z")
+    found = {row["schedule_id"]: (row["status"], row["error"]) for row in http.get("/admin/schedules/health").json()}
+    assert found == {
+        "fresh": ("never_run", None),
+        "resting": ("paused", None),
+        "over": ("finished", None),
+        "torn": ("broken", "torn"),
+    }
+
+
+def test_a_paused_schedule_is_never_stale(http: httpx.Client, horarium: TestService) -> None:
+    create(horarium, paused=True)
+    horarium.clock.set("2027-03-01T00:00:00Z")
+    assert health(http)["status"] == "paused"
+
+
+def test_an_unknown_or_deleted_schedule_has_no_health(http: httpx.Client, horarium: TestService) -> None:
+    create(horarium)
+    http.delete("/api/schedules/s")
+    for name in ("s", "ghost"):
+        assert http.get(f"/api/schedules/{name}/health").json()["reason"] == "schedule_not_found"

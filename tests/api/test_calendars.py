@@ -1,0 +1,109 @@
+"""Calendars over HTTP: one's own, the built-in ones, and rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+
+from horarium.testing import TestService
+
+OURS: dict[str, Any] = {
+    "name": "ours",
+    "kind": "skip_dates",
+    "timezone": "Europe/Istanbul",
+    "dates": ["2026-12-24", "2026-12-31"],
+}
+
+
+@pytest.fixture
+def ours(http: httpx.Client) -> httpx.Response:
+    return http.post("/api/calendars", json=OURS)
+
+
+def test_a_calendar_is_made_read_and_listed(http: httpx.Client, ours: httpx.Response) -> None:
+    assert (ours.status_code, ours.headers["etag"]) == (201, '"1"')
+    read = http.get("/api/calendars/ours").json()
+    assert {name: read[name] for name in OURS} == OURS
+    assert (read["read_only"], read["version"], read["updated_at"]) == (False, 1, "2026-03-01T00:00:00Z")
+    names = [each["name"] for each in http.get("/api/calendars").json()["calendars"]]
+    assert names == ["ours", "us-federal-holidays-2026", "tr-public-holidays-2026", "weekends-only"]
+
+
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [
+        ("us-federal-holidays-2026", {"date": "2026-01-01", "name": None}),
+        ("holidays:US", {"date": "2026-01-01", "name": "New Year's Day"}),
+        ("holidays:US@America/New_York", {"date": "2026-01-01", "name": "New Year's Day"}),
+        ("weekends", {"date": "2026-01-03", "name": "Saturday"}),
+    ],
+)
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+def test_what_everybody_has_can_be_read_with_its_days(http: httpx.Client, name: str, first: dict[str, Any]) -> None:
+    read = http.get(f"/api/calendars/{name}", params={"year": 2026}).json()
+    assert (read["read_only"], read["version"], read["days"][0]) == (True, None, first)
+    assert "days" not in http.get(f"/api/calendars/{name}").json()
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+def test_the_days_are_those_of_the_year(http: httpx.Client) -> None:
+    days = http.get("/api/calendars/weekdays", params={"year": 2027}).json()["days"]
+    assert (days[0]["date"], days[-1]["date"], len(days)) == ("2027-01-01", "2027-12-31", 261)
+    assert http.get("/api/calendars/weekdays", params={"year": 5000}).status_code == 422
+
+
+@pytest.mark.parametrize("name", ["nobodys", "holidays:XX", "holidays:US@Nowhere/City", "x" * 500, "a/b"])
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+def test_an_unknown_calendar_is_not_found(http: httpx.Client, name: str) -> None:
+    answer = http.get(f"/api/calendars/{name}")
+    assert (answer.status_code, answer.json()["reason"]) == (404, "calendar_not_found")
+
+
+def test_an_edit_replaces_what_it_says_and_keeps_the_rest(http: httpx.Client, ours: httpx.Response) -> None:
+    answer = http.put("/api/calendars/ours", json={"dates": ["2026-05-01"]}, headers={"If-Match": '"1"'})
+    assert (answer.json()["dates"], answer.json()["timezone"]) == (["2026-05-01"], "Europe/Istanbul")
+    assert answer.headers["etag"] == '"2"'
+    stale = http.put("/api/calendars/ours", json={"dates": []}, headers={"If-Match": '"1"'})
+    assert (stale.status_code, stale.json()["reason"], stale.json()["version"]) == (412, "precondition_failed", 2)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{"dates": ["2026-02-30"]}, {"kind": "sometimes"}, {"timezone": "Mars"}, {"colour": "red"}, {"name": "other"}],
+    ids=str,
+)
+def test_a_bad_edit_is_refused(http: httpx.Client, ours: httpx.Response, body: dict[str, Any]) -> None:
+    answer = http.put("/api/calendars/ours", json=body)
+    assert (answer.status_code, answer.json()["reason"]) == (422, "invalid_calendar")
+    assert http.get("/api/calendars/ours").json()["version"] == 1
+
+
+def test_a_name_that_is_taken_is_refused(http: httpx.Client, ours: httpx.Response) -> None:
+    assert http.post("/api/calendars", json=OURS).json()["reason"] == "calendar_already_exists"
+    builtin = http.post("/api/calendars", json={**OURS, "name": "weekends-only"})
+    assert (builtin.status_code, builtin.json()["reason"]) == (422, "invalid_calendar")
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE"])
+def test_a_built_in_calendar_is_not_changed(http: httpx.Client, method: str) -> None:
+    answer = http.request(method, "/api/calendars/weekends-only", json={"dates": []} if method == "PUT" else None)
+    assert (answer.status_code, answer.json()["reason"]) == (409, "calendar_read_only")
+
+
+@pytest.mark.parametrize("source", ["weekends-only", "holidays:TR", "holidays:US@America/New_York"])
+def test_a_clone_is_one_s_own(http: httpx.Client, source: str) -> None:
+    made = http.post(f"/api/calendars/{source}/clone", json={"name": "copy"})
+    assert (made.status_code, made.json()["read_only"]) == (201, False)
+    assert http.put("/api/calendars/copy", json={"dates": ["2027-01-01"]}).status_code == 200
+    assert http.post(f"/api/calendars/{source}/clone", json={}).json()["errors"] == {"name": ["is required"]}
+
+
+def test_a_calendar_in_use_is_not_deleted(http: httpx.Client, ours: httpx.Response, horarium: TestService) -> None:
+    horarium.create(schedule_id="s", cron_expressions=["0 2 * * *"], workflow_type="x", calendars=["ours"])
+    answer = http.delete("/api/calendars/ours")
+    assert (answer.status_code, answer.json()["reason"], answer.json()["schedules"]) == (409, "calendar_in_use", ["s"])
+    http.delete("/api/schedules/s/calendars")
+    assert http.delete("/api/calendars/ours").json() == {"name": "ours", "outcome": "deleted"}
+    assert http.get("/api/calendars/ours").status_code == 404

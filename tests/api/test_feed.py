@@ -1,0 +1,256 @@
+"""The feed, newest first and as a stream; and that a stream skips nothing."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+from api.streams import Listener
+
+from horarium.api import feed
+from horarium.operations.feeds import KINDS
+from horarium.schedule.event import EventType
+from horarium.store import history
+from horarium.store.database import Database
+from horarium.testing import TestService
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feed, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(feed, "COMMENT_SECONDS", 0.1)
+
+
+@pytest.fixture
+def hourly(horarium: TestService) -> str:
+    return horarium.create(schedule_id="hourly", cron_expressions=["0 * * * *"], workflow_type="sweep")
+
+
+def entries(http: httpx.Client, **params: Any) -> list[dict[str, Any]]:
+    answer = http.get("/api/feed", params=params)
+    assert answer.status_code == 200, answer.text
+    found: list[dict[str, Any]] = answer.json()["entries"]
+    return found
+
+
+def test_every_event_has_a_kind() -> None:
+    assert set(KINDS) == set(EventType)
+    assert len(set(KINDS.values())) == len(KINDS)
+
+
+def test_the_newest_entry_comes_first(http: httpx.Client, horarium: TestService, hourly: str) -> None:
+    horarium.advance(minutes=61)
+    http.post("/api/schedules/hourly/trigger")
+    kinds = [(each["kind"], each["schedule_id"], each["reason"]) for each in entries(http)]
+    assert kinds == [
+        ("schedule_skipped", "hourly", "overlap_policy_skip"),
+        ("schedule_dispatch", "hourly", None),
+        ("schedule_created", "hourly", None),
+    ]
+    dispatch = entries(http)[1]
+    assert (dispatch["occurrence_time"], dispatch["at"]) == ("2026-03-01T01:00:00Z", "2026-03-01T01:00:00Z")
+    assert http.get(f"/api/runs/{dispatch['run_id']}").status_code == 200
+
+
+def test_pages_lead_back_to_the_beginning(http: httpx.Client, horarium: TestService) -> None:
+    for number in range(7):
+        horarium.create(schedule_id=f"s{number}", cron_expressions=["0 * * * *"], workflow_type="x")
+    names: list[str] = []
+    token: str | None = None
+    while len(names) < 20:
+        params = {"page_size": 3, **({} if token is None else {"next_page_token": token})}
+        page = http.get("/api/feed", params=params).json()
+        names += [each["schedule_id"] for each in page["entries"]]
+        token = page["next_page_token"]
+        if token is None:
+            break
+    assert names == [f"s{number}" for number in reversed(range(7))]
+
+
+def test_after_a_cursor_it_goes_forward(http: httpx.Client, horarium: TestService) -> None:
+    for number in range(4):
+        horarium.create(schedule_id=f"s{number}", cron_expressions=["0 * * * *"], workflow_type="x")
+    oldest = entries(http)[-1]
+    forward = entries(http, after=oldest["id"], page_size=2)
+    assert [each["schedule_id"] for each in forward] == ["s1", "s2"]
+    assert [each["schedule_id"] for each in entries(http, after=forward[-1]["id"])] == ["s3"]
+    assert entries(http, after=entries(http)[0]["id"]) == []
+    assert len(entries(http, after="0-0")) == 4
+
+
+def test_a_deleted_schedule_keeps_its_name(http: httpx.Client, hourly: str) -> None:
+    http.delete("/api/schedules/hourly")
+    assert [each["schedule_id"] for each in entries(http)] == ["hourly", "hourly"]
+
+
+@pytest.mark.parametrize(
+    "params",
+    [{"after": "x"}, {"after": "1-"}, {"next_page_token": "-1-5"}, {"after": f"{9**40}-1"}, {"page_size": 201}],
+    ids=str,
+)
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+def test_a_bad_cursor_is_refused(http: httpx.Client, params: dict[str, Any]) -> None:
+    assert http.get("/api/feed", params=params).status_code == 422
+
+
+# ── the stream ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def names(listener: Listener) -> list[str]:
+    return [json.loads(each["data"])["schedule_id"] for each in listener.heard]
+
+
+def make(horarium: TestService, *wanted: str) -> None:
+    for name in wanted:
+        horarium.create(schedule_id=name, cron_expressions=["0 * * * *"], workflow_type="x")
+
+
+def test_a_stream_tells_what_comes_from_now_on(horarium: TestService) -> None:
+    make(horarium, "before")
+    listener = Listener(horarium.parts.api)
+    listener.listen(lambda me: len(me.heard) >= 2, lambda: make(horarium, "one", "two"))
+    assert names(listener) == ["one", "two"]
+    assert [each["event"] for each in listener.heard] == ["schedule_created", "schedule_created"]
+    assert [each["id"] for each in listener.heard] == [json.loads(each["data"])["id"] for each in listener.heard]
+
+
+@pytest.mark.parametrize("how", ["header", "query"])
+def test_who_was_cut_off_goes_on_where_he_was(horarium: TestService, how: str) -> None:
+    make(horarium, "one", "two", "three")
+    first = Listener(horarium.parts.api, query="after=0-0").listen(lambda me: len(me.heard) >= 1)
+    seen = first.heard[0]["id"]
+    headers, query = ({"last-event-id": seen}, "") if how == "header" else ({}, f"after={seen}")
+    again = Listener(horarium.parts.api, headers=headers, query=query)
+    again.listen(lambda me: len(me.heard) >= 3, lambda: make(horarium, "four"))
+    assert names(again) == ["two", "three", "four"]
+
+
+def test_more_than_a_page_is_told_in_order(horarium: TestService, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feed, "_PAGE", 3)
+    wanted = [f"s{number:02}" for number in range(10)]
+    make(horarium, *wanted)
+    listener = Listener(horarium.parts.api, query="after=0-0").listen(lambda me: len(me.heard) >= 10)
+    assert names(listener) == wanted
+
+
+def test_a_silent_stream_says_that_it_is_still_there(horarium: TestService) -> None:
+    listener = Listener(horarium.parts.api).listen(lambda me: me.comments >= 2)
+    assert listener.heard == []
+
+
+def test_a_stream_ends_when_its_token_is_taken_back(http: httpx.Client, horarium: TestService) -> None:
+    issued = http.post("/api/tokens", json={"name": "x", "role": "viewer"}).json()
+    listener = Listener(horarium.parts.api, headers={"authorization": f"Bearer {issued['secret']}"})
+    listener.listen(lambda _me: False, lambda: http.delete(f"/api/tokens/{issued['token_id']}") and None)
+    assert listener.ended
+
+
+def test_a_stream_ends_when_the_service_stops(horarium: TestService) -> None:
+    assert Listener(horarium.parts.api).listen(lambda _me: False, horarium.parts.api.state.closing.set).ended
+
+
+def test_a_stream_tells_of_its_own_namespace_only(http: httpx.Client, horarium: TestService) -> None:
+    http.post("/api/namespaces", json={"namespace": "tenant"})
+
+    def both() -> None:
+        make(horarium, "mine")
+        body = {"schedule_id": "theirs", "cron_expressions": ["0 * * * *"], "workflow_type": "x"}
+        assert horarium.http(namespace="tenant").post("/api/schedules", json=body).status_code == 201
+
+    listener = Listener(horarium.parts.api, headers={"x-namespace": "tenant"})
+    listener.listen(lambda me: len(me.heard) >= 1, both)
+    assert names(listener) == ["theirs"]
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+def test_a_bad_place_is_refused_before_the_stream_begins(http: httpx.Client) -> None:
+    answer = http.get("/api/events", headers={"Last-Event-ID": "yesterday"})
+    assert (answer.status_code, list(answer.json()["errors"])) == (422, ["Last-Event-ID"])
+
+
+@pytest.fixture
+def latecomer(open_another: Callable[[], Database]) -> Iterator[Callable[[Callable[[], None]], None]]:
+    """Writes an event, lets others go first, and commits then."""
+    other = open_another()
+
+    def late(meanwhile: Callable[[], None]) -> None:
+        written, go = threading.Event(), threading.Event()
+
+        def work(connection: Any) -> None:
+            from horarium.decision.ledger import NewEvent
+
+            event = NewEvent(1, EventType.PAUSED, None, None, None, {"reason": "late"})
+            history.append(connection, b"l" * 16, "default", [event], now=0)
+            written.set()
+            assert go.wait(10)
+
+        thread = threading.Thread(target=other.write, args=(work,))
+        thread.start()
+        assert written.wait(10)
+        try:
+            meanwhile()
+        finally:
+            go.set()
+            thread.join()
+
+    yield late
+
+
+@pytest.mark.parametrize("dialect", ["postgresql"], indirect=True)
+def test_what_commits_late_is_not_skipped(
+    http: httpx.Client, horarium: TestService, latecomer: Callable[[Callable[[], None]], None]
+) -> None:
+    """Its number is lower than that of what is there already; whoever began before or meanwhile still hears of it."""
+    shown: list[list[dict[str, Any]]] = []
+
+    def meanwhile() -> None:
+        make(horarium, "early")
+        shown.append(entries(http))
+
+    listener = Listener(horarium.parts.api)
+    listener.listen(lambda me: len(me.heard) >= 2, lambda: latecomer(meanwhile))
+    assert shown == [[]], "nothing is shown that something may still come before"
+    assert sorted(each["event"] for each in listener.heard) == ["schedule_created", "schedule_paused"]
+    assert len(entries(http)) == 2
+
+
+@pytest.mark.parametrize("dialect", ["postgresql"], indirect=True)
+def test_a_stream_that_begins_while_something_commits_hears_of_it(
+    horarium: TestService, latecomer: Callable[[Callable[[], None]], None]
+) -> None:
+    listener = Listener(horarium.parts.api)
+    heard: list[threading.Thread] = []
+
+    def begin() -> None:
+        opened = threading.Event()
+        stream = threading.Thread(target=listener.listen, args=(lambda me: len(me.heard) >= 1, opened.set))
+        stream.start()
+        assert opened.wait(10)
+        heard.append(stream)
+
+    latecomer(begin)
+    heard[0].join(20)
+    assert [each["event"] for each in listener.heard] == ["schedule_paused"]
+
+
+def test_no_connection_is_held_between_two_looks(horarium: TestService) -> None:
+    """More streams than the pool has connections, all open at once."""
+    many = 40
+    listeners = [Listener(horarium.parts.api) for _ in range(many)]
+    opened = threading.Barrier(many + 1, timeout=30)
+
+    def run(listener: Listener) -> None:
+        listener.listen(lambda me: len(me.heard) >= 1, lambda: opened.wait() and None)
+
+    threads = [threading.Thread(target=run, args=(each,)) for each in listeners]
+    for thread in threads:
+        thread.start()
+    opened.wait()
+    make(horarium, "one")
+    for thread in threads:
+        thread.join(30)
+    assert [names(each) for each in listeners] == [["one"]] * many

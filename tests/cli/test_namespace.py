@@ -1,0 +1,29 @@
+"""`horarium namespace`: tenants are made first, and do not see each other."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from cli.served import Server
+
+
+def test_a_namespace_is_made_before_it_is_used(server: Server) -> None:
+    assert server.ask("schedule", "list", "--namespace", "staging").code == 5
+    made = json.loads(server.told("namespace", "create", "staging", "--description", "x", "-o", "json"))
+    assert (made["namespace"], made["description"]) == ("staging", "x")
+    assert server.ask("schedule", "list", "--namespace", "staging").code == 0
+
+
+def test_a_schedule_of_another_namespace_is_not_found(server: Server) -> None:
+    server.told("namespace", "create", "staging")
+    create = ("schedule", "create", "a", "--every", "PT1H", "--workflow-type", "w")
+    server.told(*create, "--namespace", "staging")
+    assert server.ask("schedule", "describe", "a").code == 5
+    server.told(*create)
+
+
+@pytest.mark.parametrize("name", ["", "with blank", "-x", "x" * 200, "ü"], ids=ascii)
+def test_a_bad_name_is_refused(empty_server: Server, name: str) -> None:
+    answer = empty_server.ask("namespace", "create", "--", name)
+    assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)

@@ -1,0 +1,93 @@
+"""`horarium run`: what became of the work, and how to stop it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from cli.served import Server
+
+from horarium.launchers.launcher import Outcome
+from horarium.testing import Accepted
+
+NIGHTLY = ("schedule", "create", "nightly", "--every", "PT1H", "--workflow-type", "report")
+
+
+def triggered(server: Server) -> str:
+    run_id: str = json.loads(server.told("schedule", "trigger", "nightly", "-o", "json"))["run_id"]
+    return run_id
+
+
+def states(server: Server, *filters: str) -> list[str]:
+    return [json.loads(row)["state"] for row in server.told("run", "list", *filters, "-o", "jsonl").splitlines()]
+
+
+@pytest.mark.parametrize("verb", ["cancel", "terminate"])
+def test_a_run_that_has_not_started_ends_at_once(server: Server, verb: str) -> None:
+    server.told(*NIGHTLY)
+    run_id = triggered(server)
+    assert server.told("run", verb, run_id).startswith(f"{run_id}: ")
+    assert states(server) == ["cancelled"]
+
+
+def test_a_run_that_runs_is_asked_to_stop_or_ended(server: Server) -> None:
+    server.told(*NIGHTLY)
+    run_id = triggered(server)
+    server.service.settle()
+    server.told("run", "cancel", run_id)
+    assert json.loads(server.told("run", "show", run_id, "-o", "json"))["stop_requested_at"] is not None
+    server.told("run", "terminate", run_id)
+    assert states(server) == ["terminated"]
+
+
+def test_a_run_shows_what_it_used_and_what_it_gave(server: Server) -> None:
+    server.told(*NIGHTLY)
+    run_id = triggered(server)
+    server.service.settle()
+    said = {"state": "succeeded", "result": {"rows": 42}, "cost": 0.25, "tokens": 1_200, "tool_calls": 3}
+    server.service.http().post(f"/api/runs/{run_id}/report", json=said).raise_for_status()
+    shown = server.told("run", "show", run_id)
+    assert 'result     {"rows": 42}' in shown
+    assert "cost 0.25, 1200 tokens, 3 tool calls" in shown
+
+
+def test_a_run_that_caught_up_says_what_it_covers(server: Server) -> None:
+    server.told(*NIGHTLY)
+    server.service.sleep(hours=5)
+    server.service.settle()
+    [run] = server.service.runs()
+    [run_id] = [json.loads(row)["run_id"] for row in server.told("run", "list", "-o", "jsonl").splitlines()]
+    assert run.covers_count is not None
+    assert f"{run.covers_count} occurrences, 2026-03-01T01:00:00Z to" in server.told("run", "show", run_id)
+
+
+def test_skips_are_shown_among_the_runs_of_a_schedule(server: Server) -> None:
+    server.told(*NIGHTLY)
+    triggered(server)
+    assert server.ask("schedule", "trigger", "nightly").code == 1
+    assert states(server, "--schedule", "nightly") == ["ready"]
+    assert sorted(states(server, "--schedule", "nightly", "--skips")) == ["ready", "skipped"]
+
+
+@pytest.mark.parametrize("answer", [Accepted(queued=True)], ids=["queued"])
+def test_runs_are_found_by_state_origin_workflow_and_queue(server: Server, answer: Outcome) -> None:
+    server.told(*NIGHTLY, "--queue", "slow")
+    triggered(server)
+    server.service.settle()
+    fitting = ["--state", "queued", "--state", "running", "--origin", "manual", "--workflow-type", "report"]
+    assert states(server, *fitting, "--queue", "slow") == ["queued"]
+    assert states(server, "--queue", "fast") == []
+    assert server.ask("run", "list", "--state", "sleeping").code == 2
+
+
+def test_the_runs_of_a_deleted_schedule_stay(server: Server) -> None:
+    server.told(*NIGHTLY)
+    triggered(server)
+    server.told("schedule", "delete", "nightly")
+    assert states(server, "--schedule", "nightly") == ["cancelled"]
+
+
+def test_a_run_that_is_not_there_is_5(empty_server: Server) -> None:
+    for verb in ("show", "events", "cancel", "terminate"):
+        answer = empty_server.ask("run", verb, "01JQ8Z6H4M8X2V0T1R3S5W7Y9B")
+        assert (answer.code, answer.out, answer.err.count("\n")) == (5, "", 1)

@@ -1,0 +1,245 @@
+"""`horarium schedule`: what the flags, the file and the server make of each other."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from cli.served import Server
+
+from horarium.cli.definition import FLAGS, definition
+from horarium.schedule.aliases import PLACES
+
+NIGHTLY = ("schedule", "create", "nightly", "--cron", "0 2 * * *", "--workflow-type", "report")
+
+
+def described(server: Server, schedule_id: str = "nightly") -> dict[str, object]:
+    found: dict[str, object] = json.loads(server.told("schedule", "describe", schedule_id, "-o", "json"))
+    return found
+
+
+# ── flags and files ──────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("flag", FLAGS, ids=lambda flag: flag.name)
+def test_every_flag_has_a_place_in_the_document(flag: object) -> None:
+    place = getattr(flag, "place", "")
+    assert place in PLACES or any(each.startswith(f"{place}.") for each in PLACES)
+
+
+def said(**flags: object) -> dict[str, object]:
+    return definition(**{**{flag.key: None for flag in FLAGS}, **flags})
+
+
+@pytest.mark.parametrize(
+    ("flags", "document"),
+    [
+        ({}, {}),
+        ({"cron": []}, {}),
+        ({"every": ["PT1H"]}, {"spec": {"intervals": [{"every": "PT1H"}]}}),
+        ({"every": ["PT1H+PT5M"]}, {"spec": {"intervals": [{"every": "PT1H", "offset": "PT5M"}]}}),
+        ({"jitter_seconds": 30.0}, {"spec": {"jitter_seconds": 30}}),
+        ({"jitter_seconds": 0.5}, {"spec": {"jitter_seconds": 0.5}}),
+        ({"label": ["a=b", "c=d=e"]}, {"labels": {"a": "b", "c": "d=e"}}),
+        ({"input": "[1]", "url": "http://x"}, {"action": {"url": "http://x", "input": [1]}}),
+        ({"max_runs": 0}, {"max_runs": 0}),
+        ({"note": ""}, {"note": ""}),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_flags_say(flags: dict[str, object], document: dict[str, object]) -> None:
+    assert said(**flags) == document
+
+
+def test_a_flag_replaces_what_the_file_says_and_leaves_the_rest(server: Server) -> None:
+    document = {"schedule_id": "n", "spec": {"cron_expressions": ["0 1 * * *"], "timezone": "Asia/Tokyo"}, "note": "x"}
+    Path("n.json").write_text(json.dumps({**document, "action": {"workflow_type": "w"}}))
+    server.told("schedule", "create", "--file", "n.json", "--cron", "0 5 * * *", "--queue", "q")
+    found = described(server, "n")
+    assert found["spec"] == {"cron_expressions": ["0 5 * * *"], "timezone": "Asia/Tokyo"}
+    assert (found["note"], found["action"]) == (
+        "x", {"kind": "workflow", "workflow_type": "w", "queue": "q", "task_queue": "q"},
+    )  # fmt: skip
+
+
+def test_a_document_may_come_from_stdin(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = b'{"cron_expr": "0 1 * * *", "workflow_type": "w"}'
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+    assert server.told("schedule", "upsert", "piped", "-f", "-").startswith("piped: created")
+
+
+def test_a_schedule_without_an_id_gets_one(server: Server) -> None:
+    created = json.loads(server.told("schedule", "create", "--every", "PT1H", "--workflow-type", "w", "-o", "json"))
+    assert described(server, created["schedule_id"])["schedule_id"] == created["schedule_id"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["--input", "{"], "--input: not JSON"),
+        (["--input", "NaN"], "--input: not JSON"),
+        (["--input", "@missing.json"], "--input: cannot read 'missing.json'"),
+        (["--input", "[" * 100_000], "nested too deeply"),
+        (["--label", "novalue"], "--label: must be NAME=VALUE"),
+        (["--label", "=x"], "--label: must be NAME=VALUE"),
+        (["--file", "missing.json"], "file: cannot read 'missing.json'"),
+        (["--file", "array.json"], "file: 'array.json' holds no JSON object"),
+        (["--file", "spec.json", "--cron", "* * * * *"], "spec: must be an object"),
+        (["--file", "other.json"], "the file is about 'other', not 'nightly'"),
+        ([], "nothing is said about the schedule"),
+        (["--max-runs", "many"], "--max-runs"),
+        (["--cron", "0 25 * * *", "--workflow-type", "w"], "hour: '25' is outside 0-23"),
+        (["--cron", "0 2 * * *"], "action: is required"),
+        (["--cron", "0 2 * * *", "--prompt", "x", "--url", "http://x"], "belong to different kinds"),
+        (["--cron", "0 2 * * *", "--workflow-type", "w", "--overlap-policy", "maybe"], "overlap_policy"),
+        (["--cron", "0 2 * * *", "--workflow-type", "w", "--tz", "Mars/Base"], "timezone"),
+    ],
+    ids=lambda value: " ".join(value)[:60] if isinstance(value, list) else "",
+)
+def test_a_bad_definition_is_one_line_and_2(empty_server: Server, arguments: list[str], named: str) -> None:
+    Path("array.json").write_text("[]")
+    Path("spec.json").write_text('{"spec": 1}')
+    Path("other.json").write_text('{"schedule_id": "other", "cron_expr": "0 1 * * *", "workflow_type": "w"}')
+    answer = empty_server.ask("schedule", "create", "nightly", *arguments)
+    assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
+    assert named in answer.err
+
+
+def test_a_warning_of_the_server_is_talk(server: Server) -> None:
+    answer = server.ask(*NIGHTLY, "--max-buffered", "3")
+    assert (answer.code, answer.err) == (
+        0, "warning: max_buffered: has no effect without overlap_policy buffer_all\n",
+    )  # fmt: skip
+
+
+# ── changing ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_another_kind_of_action_is_named_and_the_old_field_cleared(server: Server) -> None:
+    server.told(*NIGHTLY)
+    assert server.ask("schedule", "update", "nightly", "--url", "https://example.org").code == 2
+    change = ["--kind", "http", "--url", "https://example.org", "--clear", "action.workflow_type"]
+    assert server.told("schedule", "update", "nightly", *change).startswith("nightly: updated action")
+
+
+def test_of_two_writers_with_the_same_version_the_second_is_refused(server: Server) -> None:
+    server.told(*NIGHTLY)
+    server.told("schedule", "update", "nightly", "--note", "first", "--if-version", "1")
+    for verb in (["update", "nightly", "--note", "second"], ["pause", "nightly"], ["delete", "nightly"]):
+        answer = server.ask("schedule", *verb, "--if-version", "1")
+        assert (answer.code, answer.err.count("\n")) == (1, 1)
+    assert described(server)["note"] == "first"
+
+
+def test_a_schedule_that_is_there_is_not_created_again(server: Server) -> None:
+    server.told(*NIGHTLY)
+    answer = server.ask(*NIGHTLY)
+    assert (answer.code, answer.out) == (1, "")
+
+
+def test_detaching_what_is_not_attached_changes_nothing(server: Server) -> None:
+    server.told(*NIGHTLY)
+    assert "unchanged" in server.told("schedule", "calendar", "detach", "nightly", "holidays:US")
+
+
+# ── looking ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_list_goes_on_for_as_long_as_it_was_asked_to(server: Server) -> None:
+    for number in range(230):
+        server.service.create(schedule_id=f"s{number:03}", cron_expr="0 2 * * *", workflow_type="w")
+    assert len(server.told("schedule", "list").splitlines()) == 51
+    assert len(server.told("schedule", "list", "--limit", "205").splitlines()) == 206
+    assert len(server.told("schedule", "list", "--all").splitlines()) == 231
+    assert len(server.told("schedule", "list", "--all", "-o", "jsonl").splitlines()) == 230
+    whole = json.loads(server.told("schedule", "list", "--all", "-o", "json"))
+    assert (len(whole["schedules"]), whole["has_more"], whole["next_page_token"]) == (230, False, None)
+
+
+def test_a_page_token_goes_on_where_the_list_ended(server: Server) -> None:
+    for number in range(3):
+        server.service.create(schedule_id=f"s{number}", cron_expr="0 2 * * *", workflow_type="w")
+    first = json.loads(server.told("schedule", "list", "--limit", "2", "-o", "json"))
+    assert first["has_more"]
+    rest = json.loads(server.told("schedule", "list", "--page-token", first["next_page_token"], "-o", "json"))
+    ids = [row["schedule_id"] for row in [*first["schedules"], *rest["schedules"]]]
+    assert sorted(ids) == ["s0", "s1", "s2"]
+
+
+@pytest.mark.parametrize(
+    ("filters", "found"),
+    [
+        (["--label", "team=a"], ["one"]),
+        (["--status", "paused"], ["two"]),
+        (["--workflow-type", "x"], ["two"]),
+        (["--text", "tw"], ["two"]),
+        (["--source", "template"], []),
+        (["--owner", "nobody"], []),
+        (["--query", "tenant = 42"], ["two"]),
+    ],
+    ids=lambda value: " ".join(value),
+)
+def test_a_list_can_be_narrowed(server: Server, filters: list[str], found: list[str]) -> None:
+    server.service.create(schedule_id="one", cron_expr="0 2 * * *", workflow_type="w", labels={"team": "a"})
+    server.service.create(
+        schedule_id="two", cron_expr="0 2 * * *", workflow_type="x", paused=True, search_attributes={"tenant": 42}
+    )
+    rows = server.told("schedule", "list", *filters, "-o", "jsonl").splitlines()
+    assert [json.loads(row)["schedule_id"] for row in rows] == found
+
+
+def test_what_others_have_written_cannot_move_the_cursor(server: Server) -> None:
+    server.service.create(schedule_id="a", cron_expr="0 2 * * *", workflow_type="w", note="a\x1b[31mb\u202e")
+    shown = server.told("schedule", "describe", "a")
+    assert "a\\x1b[31mb\\u202e" in shown
+    assert "\x1b" not in shown
+
+
+def test_the_history_ends_where_it_is_asked_to(server: Server) -> None:
+    server.told(*NIGHTLY)
+    for number in range(4):
+        server.told("schedule", "update", "nightly", "--note", str(number))
+    page = json.loads(server.told("schedule", "history", "nightly", "--limit", "2", "-o", "json"))
+    assert ([event["sequence"] for event in page["events"]], page["has_more"], page["next_cursor"]) == ([1, 2], True, 2)
+    rest = server.told("schedule", "history", "nightly", "--after-sequence", "2", "--all", "-o", "jsonl").splitlines()
+    assert [json.loads(line)["sequence"] for line in rest] == [3, 4, 5]
+
+
+def test_explain_takes_the_nominal_time_of_the_next_fire(server: Server) -> None:
+    server.told(*NIGHTLY, "--jitter-seconds", "600")
+    told = json.loads(server.told("schedule", "explain", "nightly", "-o", "json"))
+    assert (told["at"], told["on_spec"]) == ("2026-03-01T02:00:00Z", True)
+
+
+def test_explain_needs_a_moment_where_there_is_no_next_fire(server: Server) -> None:
+    server.told("schedule", "create", "once", "--at", "2026-03-01T01:00:00Z", "--workflow-type", "w")
+    server.service.advance(hours=2)
+    answer = server.ask("schedule", "explain", "once")
+    assert (answer.code, answer.err) == (2, "error: this schedule has no next fire; give --at\n")
+    assert server.ask("schedule", "explain", "once", "--at", "2026-03-01T01:00:00Z").code == 0
+
+
+def test_a_schedule_that_waits_for_its_decision_is_stale_and_1(server: Server) -> None:
+    server.told(*NIGHTLY)
+    server.service.sleep(days=1)
+    answer = server.ask("schedule", "health", "nightly")
+    assert (answer.code, "stale" in answer.out) == (1, True)
+    assert server.ask("schedule", "health").code == 1
+
+
+def test_a_backfill_that_is_too_large_is_refused_with_its_size(server: Server) -> None:
+    server.told("schedule", "create", "often", "--every", "PT1M", "--workflow-type", "w")
+    answer = server.ask(
+        "schedule", "backfill", "often", "--from", "2026-01-01T00:00:00Z", "--to", "2026-02-01T00:00:00Z"
+    )
+    assert (answer.code, answer.err.count("\n")) == (2, 1)
+    assert "1000" in answer.err
+
+
+def test_a_backfill_that_runs_out_of_runs_says_so(server: Server) -> None:
+    server.told(*NIGHTLY, "--max-runs", "1", "--overlap-policy", "allow_all")
+    window = ("--from", "2026-02-01T00:00:00Z", "--to", "2026-02-04T00:00:00Z")
+    assert "the schedule has run out of runs" in server.ask("schedule", "backfill", "nightly", *window).err
