@@ -68,7 +68,7 @@ class Settings(BaseSettings):
     )  # fmt: skip
     lookahead_ms: int = Field(
         60_000, ge=0, le=86_400_000, validation_alias=_bare("LOOKAHEAD_MS"),
-        description="Milliseconds; how far ahead the next wake-up is planned. A hint only: nothing fires early.",
+        description="Milliseconds. Read for compatibility only: the ticker sleeps until the next due time by itself.",
     )  # fmt: skip
     tick_batch: int = Field(500, ge=1, le=10_000, description="Schedules decided in one transaction, at most.")
     max_catchup_per_tick: int = Field(
@@ -91,8 +91,6 @@ class Settings(BaseSettings):
     misfire_grace_seconds: int = Field(
         60, ge=0, description="Seconds that an occurrence may be late without being missed."
     )
-    prompt_timeout_seconds: int = Field(300, ge=1, description="Seconds; deadline of a run that prompts an agent.")
-    run_timeout_seconds: int = Field(3_600, ge=1, description="Seconds; deadline of any other run.")
 
     # ── handing out ──────────────────────────────────────────────────────────────────────────────────
     lease_seconds: int = Field(

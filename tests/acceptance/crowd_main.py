@@ -59,7 +59,7 @@ def work(url: str, now: int, home: str, name: str, threads: int) -> None:
         who = f"{name}-{number}"
         ticker = Ticker(database, clock, who, TickerOptions(batch=17, max_catchup_per_tick=7))
         registry = Registry([ExclusiveLauncher(Path(home), who)])
-        dispatcher = Dispatcher(database, clock, registry, who, DispatcherOptions(concurrency=100))
+        dispatcher = Dispatcher(database, clock, registry, who, DispatcherOptions(concurrency=50))
         janitor = Janitor(database, clock)
         bodies += [
             lambda ticker=ticker: _until_done(database, now, lambda: ticker.step().claimed),
@@ -87,7 +87,7 @@ def _until_done(database: Database, now: int, step: Callable[[], int]) -> None:
             continue
         if database.read(lambda connection: _is_done(connection, now)):
             return
-        time.sleep(0.05)
+        time.sleep(0.2)
 
 
 def _is_done(connection: Connection, now: int) -> bool:

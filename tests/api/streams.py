@@ -24,8 +24,15 @@ class Listener:
 
     @property
     def heard(self) -> list[dict[str, str]]:
-        blocks = [dict(line.split(": ", 1) for line in block.split("\n")) for block in self._text.split("\n\n")[:-1]]
-        return [block for block in blocks if "data" in block]
+        return [block for block in self._blocks if "data" in block]
+
+    @property
+    def last_id(self) -> str:
+        return next((block["id"] for block in reversed(self._blocks) if "id" in block), "")
+
+    @property
+    def _blocks(self) -> list[dict[str, str]]:
+        return [dict(line.split(": ", 1) for line in block.split("\n")) for block in self._text.split("\n\n")[:-1]]
 
     @property
     def comments(self) -> int:

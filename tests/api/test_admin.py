@@ -32,12 +32,16 @@ def test_each_loop_is_told_with_the_age_of_its_last_completed_step(http: httpx.C
     beat(horarium, ticker=3, janitor=1)
     status, body = liveness(http)
     assert (status, body["healthy"]) == (200, True)
-    assert body["subsystems"]["scheduler"] == body["subsystems"]["ticker"] == {
-        "last_tick_at": "2026-02-28T23:59:57Z",
-        "seconds_ago": 3.0,
-        "limit_seconds": 15.0,
-        "healthy": True,
-    }
+    assert (
+        body["subsystems"]["scheduler"]
+        == body["subsystems"]["ticker"]
+        == {
+            "last_tick_at": "2026-02-28T23:59:57Z",
+            "seconds_ago": 3.0,
+            "limit_seconds": 15.0,
+            "healthy": True,
+        }
+    )
     [process] = body["processes"]
     assert (process["name"], process["alive"], process["healthy"], sorted(process["loops"])) == (
         "p1", True, True, ["janitor", "ticker"],

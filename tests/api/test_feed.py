@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import httpx
@@ -129,6 +129,14 @@ def test_who_was_cut_off_goes_on_where_he_was(horarium: TestService, how: str) -
     assert names(again) == ["two", "three", "four"]
 
 
+def test_who_was_cut_off_before_the_first_event_misses_nothing(horarium: TestService) -> None:
+    make(horarium, "before")
+    first = Listener(horarium.parts.api).listen(lambda me: bool(me.last_id))
+    make(horarium, "meanwhile")
+    again = Listener(horarium.parts.api, headers={"last-event-id": first.last_id}).listen(lambda me: bool(me.heard))
+    assert (first.heard, names(again)) == ([], ["meanwhile"])
+
+
 def test_more_than_a_page_is_told_in_order(horarium: TestService, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feed, "_PAGE", 3)
     wanted = [f"s{number:02}" for number in range(10)]
@@ -173,7 +181,7 @@ def test_a_bad_place_is_refused_before_the_stream_begins(http: httpx.Client) -> 
 
 
 @pytest.fixture
-def latecomer(open_another: Callable[[], Database]) -> Iterator[Callable[[Callable[[], None]], None]]:
+def latecomer(open_another: Callable[[], Database]) -> Callable[[Callable[[], None]], None]:
     """Writes an event, lets others go first, and commits then."""
     other = open_another()
 
@@ -197,7 +205,7 @@ def latecomer(open_another: Callable[[], Database]) -> Iterator[Callable[[Callab
             go.set()
             thread.join()
 
-    yield late
+    return late
 
 
 @pytest.mark.parametrize("dialect", ["postgresql"], indirect=True)

@@ -58,9 +58,7 @@ def test_a_condition_is_replaced_and_not_merged(http: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("same", [True, False], ids=["the same", "another"])
-def test_setting_a_rotation_begins_with_its_first_inputs(
-    http: httpx.Client, horarium: TestService, same: bool
-) -> None:
+def test_setting_a_rotation_begins_with_its_first_inputs(http: httpx.Client, horarium: TestService, same: bool) -> None:
     first = [{"n": 0}, {"n": 1}, {"n": 2}]
     http.put("/api/schedules/hourly/rotation", json=first)
     horarium.advance(hours=2)

@@ -37,7 +37,7 @@ def told(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
 
 def test_skips_stand_among_the_runs_newest_first(http: httpx.Client) -> None:
     rows = ledger(http)["runs"]
-    assert told(rows) == [("04", "ENQUEUED"), ("03", "SKIPPED"), ("02", "SKIPPED"), ("01", "SUCCESS")]
+    assert told(rows) == [("04", "STARTED"), ("03", "SKIPPED"), ("02", "SKIPPED"), ("01", "SUCCESS")]
     assert rows[1] | {"detail": None, "sequence": 0} == {
         "run_id": None,
         "schedule_id": "hourly",

@@ -50,7 +50,9 @@ def test_each_row_says_what_would_happen_and_why(http: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize(
-    "start", ["2026-04-01T02:00:00Z", "2026-04-01T05:00:00+03:00", "2026-04-01 02:00:00Z"], ids=["utc", "offset", "blank"]
+    "start",
+    ["2026-04-01T02:00:00Z", "2026-04-01T05:00:00+03:00", "2026-04-01 02:00:00Z"],
+    ids=["utc", "offset", "blank"],
 )
 def test_it_may_begin_anywhere_and_includes_its_beginning(http: httpx.Client, start: str) -> None:
     assert preview(http, n=1, **{"from": start})[0]["tick_at"] == "2026-04-01T02:00:00Z"
@@ -65,7 +67,9 @@ def test_it_ends_after_a_month(http: httpx.Client) -> None:
     assert len(preview(http, n=200)) == 31
 
 
-@pytest.mark.parametrize("params", [{"n": 0}, {"n": 201}, {"n": "many"}, {"from": "soon"}, {"from": "x" * 9_000}], ids=str)
+@pytest.mark.parametrize(
+    "params", [{"n": 0}, {"n": 201}, {"n": "many"}, {"from": "soon"}, {"from": "x" * 9_000}], ids=str
+)
 @pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 def test_bad_numbers_and_times_are_refused(http: httpx.Client, params: dict[str, Any]) -> None:
     assert http.get("/api/schedules/nightly/preview", params=params).status_code == 422
@@ -84,7 +88,9 @@ def test_a_moment_that_is_no_occurrence_says_so(http: httpx.Client) -> None:
     assert (found["on_spec"], found["outcome"], found["following"]) == (False, "nothing", "2026-03-03T02:00:00Z")
 
 
-def test_the_past_is_what_was_recorded_whatever_we_would_decide_today(http: httpx.Client, horarium: TestService) -> None:
+def test_the_past_is_what_was_recorded_whatever_we_would_decide_today(
+    http: httpx.Client, horarium: TestService
+) -> None:
     horarium.advance(days=2)
     http.delete("/api/schedules/nightly/calendars")
     sunday, monday = explain(http, "2026-03-01T02:00:00Z"), explain(http, "2026-03-02T02:00:00Z")

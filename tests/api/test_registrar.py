@@ -169,7 +169,7 @@ def test_the_last_runs_are_shown_with_skips_among_them(http: httpx.Client, horar
     rows = http.get("/schedules/sched-1/runs").json()["runs"]
     assert [(row["run_at"], row["status"], row["reason"]) for row in rows] == [
         ("2026-03-01T01:00:00Z", "SKIPPED", "overlap_policy_skip"),
-        ("2026-03-01T00:30:00Z", "ENQUEUED", None),
+        ("2026-03-01T00:30:00Z", "STARTED", None),
     ]
     assert len(rows[1]["idempotency_key"]) == 64
     assert len(http.get("/schedules/sched-1/runs", params={"limit": 1}).json()["runs"]) == 1

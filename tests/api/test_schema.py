@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ import schemathesis
 from api.worlds import STREAM, World, world
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from schemathesis import APIOperation, Case, GenerationMode
+from schemathesis import APIOperation, BaseSchema, Case, GenerationMode
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
@@ -56,9 +57,14 @@ def here(database_url: str) -> Iterator[World]:
         yield found
 
 
+_SCHEMA: list[BaseSchema] = []
+
+
 def operation(here: World, route: tuple[str, str]) -> APIOperation:
-    schema = schemathesis.openapi.from_asgi("/openapi.json", here.horarium.parts.api)
-    found: APIOperation = schema[route[1]][route[0]]
+    """The description is the same for every service, and dear to read: one for all tests of a process."""
+    if not _SCHEMA:
+        _SCHEMA.append(schemathesis.openapi.from_asgi("/openapi.json", here.horarium.parts.api))
+    found: APIOperation = _SCHEMA[0][route[1]][route[0]]
     return found
 
 
@@ -77,8 +83,8 @@ def try_hard(strategy: st.SearchStrategy[Any], test: Callable[[Any], None], exam
     tried()
 
 
-def check(case: Case) -> None:
-    answer = case.call(headers=AUTHORIZED)
+def check(here: World, case: Case) -> None:
+    answer = case.call(headers=AUTHORIZED, app=here.horarium.parts.api)
     case.validate_response(answer, checks=CHECKS)
     if answer.status_code >= 400:
         problem = json.loads(answer.content)
@@ -104,7 +110,7 @@ def hold_against_description(here: World, route: tuple[str, str], examples: int)
         # Half of the time the names lead somewhere: chance would never guess one.
         named = asked.as_strategy(mode, path_parameters=known_names(here, route), headers=headers)
         guessed = asked.as_strategy(mode, headers=headers) if route == STREAM else asked.as_strategy(mode)
-        try_hard(st.one_of(named, guessed), check, examples)
+        try_hard(st.one_of(named, guessed), partial(check, here), examples)
 
 
 def hold_against_changed_examples(here: World, route: tuple[str, str], examples: int) -> None:
@@ -112,7 +118,7 @@ def hold_against_changed_examples(here: World, route: tuple[str, str], examples:
 
     def send(body: Any) -> None:
         headers = {"Content-Type": "application/json"}
-        check(asked.Case(path_parameters=names, headers=headers, body=body, media_type="application/json"))
+        check(here, asked.Case(path_parameters=names, headers=headers, body=body, media_type="application/json"))
 
     try_hard(changed(EXAMPLES[route].body), send, examples)
     assert here.horarium.verify() == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -73,6 +74,19 @@ def test_the_version_names_the_tz_database_too(capsys: pytest.CaptureFixture[str
     assert re.fullmatch(
         r"horarium \d+\.\d+\.\d+ \(tzdata \d{4}\.\d+, Python \d+\.\d+\.\d+\)\n", capsys.readouterr().out
     )
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [("horarium sch", "schedule"), ("horarium schedule hist", "history"), ("horarium run list --sk", "--skips")],
+)
+def test_the_shell_completes_nouns_verbs_and_options(words: str, completed: str) -> None:
+    typed = {"COMP_WORDS": words, "COMP_CWORD": str(words.count(" ")), "_HORARIUM_COMPLETE": "complete_bash"}
+    script = str(Path(sys.executable).with_name("horarium"))
+    done = subprocess.run(
+        [script], env={**os.environ, **typed}, capture_output=True, text=True, timeout=30, check=False
+    )
+    assert (done.stdout.split(), done.stderr) == ([completed], "")
 
 
 def test_the_installed_script_is_this_program() -> None:

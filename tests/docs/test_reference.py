@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
+
 import pytest
 from docs.pages import ROOT, first_cells, section
+from docs.terminal import environment
 
 from horarium.condition import Operator
 from horarium.recurrence.cron import compile_cron
 from horarium.recurrence.lint import FindingCode
 from horarium.recurrence.wall import DstFold, DstGap
+from horarium.schedule.event import EventType, RunEventType
 from horarium.schedule.reason import REASON_ALIASES, Reason
+from horarium.settings import Settings
+from horarium.telemetry.metrics import Metrics
 
 REFERENCE = ROOT / "docs" / "reference"
 CRON = REFERENCE / "cron-dialect.md"
@@ -52,3 +60,20 @@ def test_every_macro_means_what_its_row_says(macro: str) -> None:
 @pytest.mark.parametrize("choice", [*DstGap, *DstFold], ids=str)
 def test_every_dst_choice_is_documented(choice: str) -> None:
     assert f"`{choice}`" in section(CRON, "Clock changes")
+
+
+def test_the_generated_pages_are_what_the_code_says() -> None:
+    """`python docs/generate.py` writes them anew."""
+    command = [sys.executable, str(ROOT / "docs" / "generate.py"), "--check"]
+    done = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout == "current\n", done.stdout + done.stderr
+
+
+def test_every_setting_metric_and_event_is_on_its_page() -> None:
+    for page, names in {
+        "settings.md": Settings.model_fields,
+        "events.md": [*EventType, *RunEventType],
+        "metrics.md": [metric.name for metric in Metrics().registry.collect()],
+    }.items():
+        text = (REFERENCE / page).read_text("utf-8")
+        assert [name for name in names if not re.search(rf"`{name}(?:_total)?`", text)] == []

@@ -109,9 +109,9 @@ _S, _R, _C = "/api/schedules/{schedule_id}", "/api/runs/{run_id}", "/api/calenda
 EXAMPLES: Mapping[tuple[str, str], Example] = MappingProxyType(
     {
         ("GET", "/livez"): Example({"status": "ok"}),
-        ("GET", "/healthz"): Example(_PROBE),
-        ("GET", "/api/health"): Example(_PROBE),
-        ("GET", "/readyz"): Example(_PROBE),
+        ("GET", "/healthz"): Example(_PROBE, also=(503,)),
+        ("GET", "/api/health"): Example(_PROBE, also=(503,)),
+        ("GET", "/readyz"): Example(_PROBE, also=(503,)),
         ("GET", "/metrics"): Example("horarium_ticks_total 812.0", media_type="text/plain"),
         ("GET", "/api/cluster/info"): Example({"server": "horarium", "control_plane": {"version": "2"}}),
         # schedules

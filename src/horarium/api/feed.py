@@ -75,7 +75,8 @@ async def stream(
 
 async def _events(request: Request, desk: Desk, caller: Caller, cursor: FeedCursor) -> AsyncIterator[bytes]:
     """Ends when the service stops, and when the token is no longer good; then the reader comes again, or is refused."""
-    yield f"retry: {_RETRY_MS}\n: {feeds.cursor_text(cursor)}\n\n".encode()
+    # An id without data is no event, but a place to come back to: who is cut off before the first event has one.
+    yield f"retry: {_RETRY_MS}\nid: {feeds.cursor_text(cursor)}\n\n".encode()
     silent = 0.0
     while not request.app.state.closing.is_set():
         page = await _look(desk, caller, cursor)

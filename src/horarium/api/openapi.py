@@ -111,18 +111,11 @@ def _answers(operation: dict[str, Any], method: str, example: Example, *, is_ope
         str(status): {"description": HTTPStatus(status).phrase, "content": content}
         for status in sorted({*usual, *example.also})
     }
-    bad = {
-        str(status): {
-            "description": _REASONS[status],
-            "content": {MEDIA_TYPE: {"schema": _PROBLEM}},
-        }
+    bad: dict[str, Any] = {
+        str(status): {"description": _REASONS[status], "content": {MEDIA_TYPE: {"schema": _PROBLEM}}}
         for status in _refusals(operation, method, is_open=is_open)
     }
-    if is_open:  # a probe that fails is an answer like any other
-        bad["503"] = {"description": "Not now; `checks` say why.", "content": content}
-    for status in good.keys() & bad.keys():  # a finding, or a refusal to look for it
-        bad[status]["content"] = {**content, **bad[status]["content"]}
-    return {**good, **bad}
+    return {**bad, **good}
 
 
 def _refusals(operation: dict[str, Any], method: str, *, is_open: bool) -> list[int]:

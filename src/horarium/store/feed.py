@@ -15,6 +15,7 @@ from sqlalchemy import Connection
 from horarium.store.history import START, FeedCursor, HistoryRow, select_events, to_events
 from horarium.store.tables import history, schedules
 
+_BEYOND = 10**18 - 1  # more rows than there will ever be
 _OLDEST_RUNNING = sa.text("pg_snapshot_xmin(pg_current_snapshot())::text::bigint")
 
 
@@ -35,7 +36,7 @@ def end(connection: Connection) -> FeedCursor:
     if connection.dialect.name == "postgresql":
         oldest = connection.execute(sa.select(_OLDEST_RUNNING)).scalar_one()
         # Before the first row of the oldest transaction that still runs, whatever numbers its rows have.
-        return FeedCursor(int(oldest), -1)
+        return FeedCursor(int(oldest) - 1, _BEYOND)
     last = connection.execute(sa.select(sa.func.max(history.c.feed_id))).scalar_one()
     return START if last is None else FeedCursor(0, last)
 
