@@ -1,4 +1,4 @@
-"""A database that restarts, a clock that jumps, a disk that is full: nothing is lost, nothing twice, nothing by halves."""
+"""A database that restarts, a clock that jumps, a disk that is full: nothing lost, nothing twice, nothing by halves."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -245,6 +246,14 @@ def test_a_full_disk_while_answers_are_written_loses_none(database: Database) ->
     world.account()
 
 
+def _fill(path: Path) -> None:
+    written = os.open(path, os.O_WRONLY | os.O_CREAT)
+    with suppress(OSError):
+        while os.write(written, b"x" * 4_096):
+            pass
+    os.close(written)
+
+
 @pytest.fixture
 def tiny_disk() -> Iterator[Path]:
     """A real disk of two megabytes, where we may make one."""
@@ -266,17 +275,10 @@ def test_a_real_full_disk_is_survived(tiny_disk: Path) -> None:
     world = World(database)
     world.add(intervals=[{"every": "PT1S"}], overlap_policy="allow_all")
     filler = tiny_disk / "filler"
-    with filler.open("wb") as file:
-        while True:
-            try:
-                file.write(b"x" * 4_096)
-                file.flush()
-            except OSError:
-                break
+    _fill(filler)
+    world.clock.move(100)
     with pytest.raises(StoreUnavailable):
-        for _ in range(100):
-            world.clock.move(1)
-            world.tick()
+        world.tick()
     filler.unlink()
     world.tick()
     world.dispatch()
@@ -284,28 +286,41 @@ def test_a_real_full_disk_is_survived(tiny_disk: Path) -> None:
     database.close()
 
 
-@sqlite_only
-def test_a_file_that_cannot_be_written_is_told_plainly(database: Database, database_url: str, tmp_path: Path) -> None:
+def test_a_disk_that_became_read_only_is_told_plainly_and_may_come_back(tiny_disk: Path) -> None:
+    database = open_database(str(tiny_disk / "horarium.db"))
+    migrate(database)
     world = World(database)
-    world.add()
+    uid = world.add()
     world.ticker.beat()
-    path = Path(database_url.removeprefix("sqlite:///"))
     before = snapshot(database)
-    world.clock.time = START + 60_000_000
-    database.write(lambda c: c.exec_driver_sql("PRAGMA query_only = ON"))
-    world.ticker._beat_at = world.clock.now()
-    with pytest.raises(StoreUnavailable, match="cannot be written"):
-        world.ticker.step()
+    database.close()
+    subprocess.run(["mount", "-o", "remount,ro", str(tiny_disk)], check=True)
+    try:
+        with pytest.raises(StoreUnavailable):
+            _tick_once(tiny_disk)
+    finally:
+        subprocess.run(["mount", "-o", "remount,rw", str(tiny_disk)], check=True)
+    database = open_database(str(tiny_disk / "horarium.db"))
     assert snapshot(database) == before
-    database.write(lambda c: c.exec_driver_sql("PRAGMA query_only = OFF"))
+    world = World(database)
+    world.clock.move(60)
     world.tick()
-    assert world.states() == ["ready"]
-    assert path.exists()
+    assert world.states(uid) == ["ready"]
+    database.close()
+
+
+def _tick_once(disk: Path) -> None:
+    database = open_database(str(disk / "horarium.db"))
+    try:
+        world = World(database)
+        world.clock.move(60)
+        world.tick()
+    finally:
+        database.close()
 
 
 @sqlite_only
 def test_a_damaged_file_is_told_plainly(database: Database, database_url: str, tmp_path: Path) -> None:
-    """Not as one schedule's trouble: nobody is parked for it."""
     database.write(lambda c: c.exec_driver_sql("SELECT 1"))
     source = database_url.removeprefix("sqlite:///")
     broken = tmp_path / "broken.db"
@@ -318,5 +333,4 @@ def test_a_damaged_file_is_told_plainly(database: Database, database_url: str, t
         file.seek(4_096)
         file.write(b"\xff" * (size - 4_096))
     with pytest.raises(StoreUnavailable, match="damaged"):
-        opened = open_database(str(broken))
-        World(opened).ticker.step()
+        open_database(str(broken))

@@ -19,6 +19,7 @@ from horarium.store import namespaces
 from horarium.store.migrate import DEFAULT_NAMESPACE
 
 SOURCE = "api"
+MAX_DEPTH = 100
 _MAX_NAMESPACE = 128
 
 
@@ -85,9 +86,23 @@ async def json_body(request: Request) -> Any:
     if kind and kind != "application/json" and not kind.endswith("+json"):
         raise BadRequest(415, "unsupported_media_type", "the body must be application/json")
     try:
-        return orjson.loads(raw)
+        body = orjson.loads(raw)
     except orjson.JSONDecodeError as wrong:
         raise BadRequest(400, "malformed_json", f"the body is not JSON: {wrong}") from None
+    if raw.count(b"[") + raw.count(b"{") > MAX_DEPTH:
+        _check_depth(body)
+    return body
+
+
+def _check_depth(body: Any) -> None:
+    """Level by level: whatever comes after may recurse without fear."""
+    level = [body]
+    for _ in range(MAX_DEPTH):
+        inside = [each.values() if isinstance(each, dict) else each for each in level]
+        level = [each for several in inside for each in several if isinstance(each, dict | list)]
+        if not level:
+            return
+    raise InvalidDefinition({"body": [f"is nested deeper than {MAX_DEPTH} levels"]})
 
 
 async def json_object(request: Request) -> dict[str, Any]:

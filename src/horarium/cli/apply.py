@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, assert_never
 
 import typer
 
-from horarium.cli.pages import counting
 from horarium.cli.present import show_columns, show_document
+from horarium.cli.progress import counting
 from horarium.cli.remote import Remote, speaks
 from horarium.cli.render import Format, show_json, talk
 from horarium.clock import SystemClock

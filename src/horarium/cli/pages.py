@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
 
 import typer
 
 from horarium.cli.present import show_columns, show_document
+from horarium.cli.progress import counting
 from horarium.cli.remote import Remote
 from horarium.cli.render import Format, show_json, talk
 
@@ -91,18 +90,3 @@ def show_listing(
         paging.cursor: listing.cursor,
     }
     show_document(envelope, remote.output, [])
-
-
-@contextmanager
-def counting(what: str) -> Iterator[Callable[[int], None]]:
-    """A line that counts, on a terminal; a pipe or a log file gets none of it."""
-    if not sys.stderr.isatty():
-        yield lambda _done: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (SpinnerColumn(), TextColumn("{task.completed} " + what), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        task = shown.add_task(what, total=None)
-        yield lambda done: shown.update(task, completed=done)

@@ -26,28 +26,34 @@ app = typer.Typer(
 RunId = Annotated[str, typer.Argument(metavar="RUN_ID", show_default=False, help="Which run.")]
 
 
+OfSchedule = Annotated[
+    str | None, typer.Option("--schedule", metavar="ID", show_default="any", help="Of one schedule.")
+]
+States = Annotated[
+    list[str] | None,
+    typer.Option("--state", metavar="STATE", show_default="any", help="Such as failed; may be repeated."),
+]
+Origins = Annotated[
+    list[str] | None,
+    typer.Option("--origin", metavar="ORIGIN", show_default="any", help="scheduled, backfill, manual or api."),
+]
+WorkflowType = Annotated[
+    str | None, typer.Option("--workflow-type", metavar="NAME", show_default="any", help="What they do.")
+]
+Queue = Annotated[str | None, typer.Option("--queue", metavar="NAME", show_default="any", help="Where they wait.")]
+Skips = Annotated[bool, typer.Option("--skips", help="Also what was skipped; with --schedule.")]
+
+
 @app.command("list")
 @speaks
 def list_command(
     remote: Remote,
-    schedule_id: Annotated[
-        str | None, typer.Option("--schedule", metavar="ID", show_default="any", help="Of one schedule.")
-    ] = None,
-    state: Annotated[
-        list[str] | None,
-        typer.Option("--state", metavar="STATE", show_default="any", help="Such as failed; may be repeated."),
-    ] = None,
-    origin: Annotated[
-        list[str] | None,
-        typer.Option("--origin", metavar="ORIGIN", show_default="any", help="scheduled, backfill, manual or api."),
-    ] = None,
-    workflow_type: Annotated[
-        str | None, typer.Option("--workflow-type", metavar="NAME", show_default="any", help="What they do.")
-    ] = None,
-    queue: Annotated[
-        str | None, typer.Option("--queue", metavar="NAME", show_default="any", help="Where they wait.")
-    ] = None,
-    skips: Annotated[bool, typer.Option("--skips", help="Also what was skipped; with --schedule.")] = False,
+    schedule_id: OfSchedule = None,
+    state: States = None,
+    origin: Origins = None,
+    workflow_type: WorkflowType = None,
+    queue: Queue = None,
+    skips: Skips = False,
     limit: Limit = 50,
     everything: All = False,
     page_token: PageToken = None,
@@ -58,24 +64,27 @@ def list_command(
     """
     from horarium.client import calls
 
-    if schedule_id is None and skips:
+    if schedule_id is not None:
+        if workflow_type is not None or queue is not None:
+            refuse("--workflow-type and --queue do not go with --schedule")
+        call = calls.list_schedule_runs(
+            schedule_id, state=state, origin=origin, include="skips" if skips else None, next_page_token=page_token
+        )
+    elif skips:
         refuse("--skips needs --schedule: skips are kept in the history of one schedule")
-    if schedule_id is not None and (workflow_type is not None or queue is not None):
-        refuse("--workflow-type and --queue do not go with --schedule")
-    if schedule_id is None:
+    else:
         call = calls.list_runs(
             state=state, origin=origin, workflow_type=workflow_type, queue=queue, next_page_token=page_token
         )
-    else:
-        include = "skips" if skips else None
-        call = calls.list_schedule_runs(
-            schedule_id, state=state, origin=origin, include=include, next_page_token=page_token
-        )
+    _show_runs(Listing(remote, call, Paging("runs"), None if everything else limit))
+
+
+def _show_runs(listing: Listing[Run]) -> None:
     show_listing(
-        Listing(remote, call, Paging("runs"), None if everything else limit),
+        listing,
         ("Run ID", "Schedule ID", "State", "Origin", "Nominal", "Finished"),
         lambda run: (run.run_id, run.schedule_id, run.state, run.origin, run.nominal, run.finished_at),
-        empty=f"no runs in namespace {remote.namespace}",
+        empty=f"no runs in namespace {listing.remote.namespace}",
         hint="more runs: --all, or --page-token {cursor}",
     )
 

@@ -23,33 +23,40 @@ _UNWELL = frozenset({"stale", "broken"})
 _ANSWERS = {True: "yes", False: "no", None: "not asked"}
 
 
+Status = Annotated[
+    str | None,
+    typer.Option("--status", metavar="STATUS", show_default="any", help="active, paused, finished or broken."),
+]
+WorkflowType = Annotated[
+    str | None, typer.Option("--workflow-type", metavar="NAME", show_default="any", help="What they start.")
+]
+Owner = Annotated[str | None, typer.Option("--owner", metavar="NAME", show_default="any", help="Whose they are.")]
+Source = Annotated[
+    str | None, typer.Option("--source", metavar="SOURCE", show_default="any", help="runtime or template.")
+]
+Text = Annotated[
+    str | None, typer.Option("--text", metavar="TEXT", show_default=False, help="Part of an id or a name.")
+]
+Label = Annotated[
+    list[str] | None,
+    typer.Option("--label", metavar="NAME=VALUE", show_default=False, help="All that are given must fit."),
+]
+Query = Annotated[
+    str | None,
+    typer.Option("--query", metavar="QUERY", show_default=False, help="Search attributes: tenant = 42 AND …"),
+]
+
+
 @speaks
 def list_command(
     remote: Remote,
-    status: Annotated[
-        str | None,
-        typer.Option("--status", metavar="STATUS", show_default="any", help="active, paused, finished or broken."),
-    ] = None,
-    workflow_type: Annotated[
-        str | None, typer.Option("--workflow-type", metavar="NAME", show_default="any", help="What they start.")
-    ] = None,
-    owner: Annotated[
-        str | None, typer.Option("--owner", metavar="NAME", show_default="any", help="Whose they are.")
-    ] = None,
-    source: Annotated[
-        str | None, typer.Option("--source", metavar="SOURCE", show_default="any", help="runtime or template.")
-    ] = None,
-    text: Annotated[
-        str | None, typer.Option("--text", metavar="TEXT", show_default=False, help="Part of an id or a name.")
-    ] = None,
-    label: Annotated[
-        list[str] | None,
-        typer.Option("--label", metavar="NAME=VALUE", show_default=False, help="All that are given must fit."),
-    ] = None,
-    query: Annotated[
-        str | None,
-        typer.Option("--query", metavar="QUERY", show_default=False, help="Search attributes: tenant = 42 AND …"),
-    ] = None,
+    status: Status = None,
+    workflow_type: WorkflowType = None,
+    owner: Owner = None,
+    source: Source = None,
+    text: Text = None,
+    label: Label = None,
+    query: Query = None,
     limit: Limit = 50,
     everything: All = False,
     page_token: PageToken = None,
@@ -60,16 +67,11 @@ def list_command(
     """
     from horarium.client import calls
 
+    labels = pairs("--label", label) if label else None
     call = calls.list_schedules(
-        status=status,
-        workflow_type=workflow_type,
-        owner=owner,
-        source=source,
-        text=text,
-        labels=pairs("--label", label) if label else None,
-        query=query,
+        status=status, workflow_type=workflow_type, owner=owner, source=source, text=text, labels=labels, query=query,
         next_page_token=page_token,
-    )
+    )  # fmt: skip
     show_listing(
         Listing(remote, call, Paging("schedules"), None if everything else limit),
         ("Schedule ID", "Workflow Type", "Status", "Next Fire", "Last Fire"),

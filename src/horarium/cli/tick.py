@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, assert_never
 
 import typer
 
+from horarium.cli.present import show_columns
 from horarium.cli.render import Json, show_json, talk
 from horarium.cli.service import App, DatabaseUrl, DataDir, failing_with_1, settings_of
 
@@ -42,20 +43,13 @@ def tick_command(
     if as_json:
         show_json(list(rows))
     elif rows:
-        _show_lines([[str(row.get(column) or "-") for column in _COLUMNS] for row in rows])
+        show_columns(_COLUMNS, [[row.get(column) for column in _COLUMNS] for row in rows])
     for schedule_id, error in parked:
         talk(f"{schedule_id} is broken: {error}")
     if not rows:
         talk("nothing is due")
     if parked:
         raise typer.Exit(1)
-
-
-def _show_lines(cells: list[list[str]]) -> None:
-    """Six columns are too many for a narrow terminal: better a line that wraps than times that are cut short."""
-    widths = [max(map(len, column)) for column in zip(_COLUMNS, *cells, strict=True)]
-    for row in (_COLUMNS, *cells):
-        typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
 async def _pass(service: Service, *, everything: bool) -> tuple[list[dict[str, Json]], list[tuple[str, str]]]:

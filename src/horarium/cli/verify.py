@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, assert_never
 
 import typer
 
+from horarium.cli.progress import counting
 from horarium.cli.render import Format, Json, show, talk
 from horarium.cli.service import DatabaseUrl, DataDir, failing_with_1, settings_of
 
@@ -40,7 +38,7 @@ def verify_command(
     from horarium.serve.service import open_service
 
     settings = settings_of(data_dir=data_dir, database=database, log_level="error")
-    with failing_with_1(), open_service(settings, migrates=False) as service, _progress() as progress:
+    with failing_with_1(), open_service(settings, migrates=False) as service, counting("schedules checked") as progress:
         caller = internal("cli", namespace or "default")
         everywhere = namespace is None
         found = list(verify(service.desk, caller, schedule_id=schedule_id, everywhere=everywhere, progress=progress))
@@ -55,21 +53,6 @@ def verify_command(
         talk(f"{len(rows)} findings")
         raise typer.Exit(1)
     talk("every occurrence has its one decision")
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[int], None] | None]:
-    """A line that counts, on a terminal; a pipe or a log file gets none of it."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (SpinnerColumn(), TextColumn("{task.completed} schedules checked"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        task = shown.add_task("verify", total=None)
-        yield lambda checked: shown.update(task, completed=checked)
 
 
 def _row(finding: Finding) -> tuple[str, str, str]:
