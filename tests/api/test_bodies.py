@@ -69,5 +69,5 @@ def test_the_depth_that_is_taken_is_taken_everywhere(here: World, shape: str, di
     assert at_door.json()["errors"] == {"body": ["is nested deeper than 100 levels"]}
     for headers in ({}, {"Idempotency-Key": shape}):
         inside = http.post(path, content=nested(MAX_DEPTH, shape), headers=headers)
-        assert inside.status_code == 422
-        assert "body" not in inside.json()["errors"]
+        assert inside.status_code in (200, 422)
+        assert "body" not in inside.json().get("errors", {})
