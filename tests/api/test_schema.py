@@ -42,7 +42,7 @@ ROUTES = sorted(EXAMPLES)
 WITH_BODY = [route for route in ROUTES if EXAMPLES[route].body is not None]
 # Probes that take nothing cannot be asked wrongly.
 TAKE_NOTHING = {("GET", path) for path in ("/livez", "/healthz", "/readyz", "/api/health")}
-FEW, MANY = 6, 150
+FEW, MANY = 6, 60
 
 Test = Callable[[Case], None]
 
@@ -154,9 +154,9 @@ def changed(draw: st.DrawFn, body: Any) -> Any:
             case "remove" if len(parent) > 0 and (isinstance(parent, list) or last in parent):
                 del parent[last]
             case "add" if isinstance(parent, dict):
-                parent[draw(st.text(max_size=20))] = draw(VALUES)
+                parent[draw(st.text(max_size=20))] = copy.deepcopy(draw(VALUES))
             case _:
-                parent[last] = draw(VALUES)
+                parent[last] = copy.deepcopy(draw(VALUES))
     return made
 
 

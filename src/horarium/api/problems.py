@@ -28,6 +28,8 @@ MEDIA_TYPE = "application/problem+json"
 _CONFLICTS = (InvalidTransition, ApprovalRefused, Conflict, CommitUnknown)
 _UNAVAILABLE = (StoreUnavailable, SchemaMissing, SchemaTooNew)
 _REASONS = {404: "not_found", 405: "method_not_allowed"}
+# A sentence for a person; all that is wrong with a document is in `errors`.
+_LONGEST_MESSAGE = 1_000
 
 
 class BadRequest(OperationError):
@@ -48,6 +50,8 @@ def problem(
     headers: Mapping[str, str] | None = None,
     **members: Any,
 ) -> Response:
+    if len(message) > _LONGEST_MESSAGE:
+        message = f"{message[: _LONGEST_MESSAGE - 1]}…"
     body: dict[str, Any] = {
         "type": f"urn:horarium:problem:{reason}",
         "title": HTTPStatus(status).phrase,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any
 
 import orjson
@@ -85,13 +86,29 @@ async def json_body(request: Request) -> Any:
         return {}
     if kind and kind != "application/json" and not kind.endswith("+json"):
         raise BadRequest(415, "unsupported_media_type", "the body must be application/json")
+    if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
+        raise BadRequest(415, "unsupported_encoding", "the body must not be packed; a small one may unpack to any size")
     try:
         body = orjson.loads(raw)
     except orjson.JSONDecodeError as wrong:
         raise BadRequest(400, "malformed_json", f"the body is not JSON: {wrong}") from None
     if raw.count(b"[") + raw.count(b"{") > MAX_DEPTH:
         _check_depth(body)
+    _NAMES.decode(raw.decode())
     return body
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> None:
+    """RFC 8259 leaves open what a name given twice means; readers differ, and one of the two would be lost."""
+    seen: set[str] = set()
+    for name, _ in pairs:
+        if name in seen:
+            raise BadRequest(400, "malformed_json", f"the body gives {name[:64]!r} twice in one object")
+        seen.add(name)
+
+
+# Reads names alone: numbers stay text, since turning ten thousand digits into one is work, and refused.
+_NAMES = json.JSONDecoder(object_pairs_hook=_once_each, parse_int=str, parse_float=str)
 
 
 def _check_depth(body: Any) -> None:

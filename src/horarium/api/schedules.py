@@ -25,6 +25,8 @@ router = APIRouter(prefix="/api/schedules", tags=["schedules"])
 
 # `namespace` is the header's business; clients of Durable Workflow may send it here too.
 _LIST_FILTERS = frozenset({"status", "workflow_type", "query", "owner", "source", "text", "label", "namespace"})
+# Each is a condition of its own in the query.
+_MAX_LABELS = 20
 _LIST_PARAMETERS = _LIST_FILTERS | {"page_size", "next_page_token"}
 
 
@@ -155,4 +157,6 @@ def _labels(pairs: list[str]) -> dict[str, str] | None:
     split = [pair.partition("=") for pair in pairs]
     if any(not name or not equals for name, equals, _ in split):
         raise InvalidDefinition({"label": ["must be name=value"]})
+    if len(pairs) > _MAX_LABELS:
+        raise InvalidDefinition({"label": [f"at most {_MAX_LABELS} may be asked for at once"]})
     return {name: value for name, _, value in split} or None

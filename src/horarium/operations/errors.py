@@ -17,6 +17,9 @@ from typing import ClassVar
 
 from horarium.errors import HorariumError
 
+# Whoever asks for a name of ten thousand characters knows which one it was.
+_MAX_NAME = 128
+
 
 class OperationError(HorariumError):
     status: ClassVar[int] = 400
@@ -40,8 +43,8 @@ class NotFound(OperationError):
     what: ClassVar[str] = "thing"
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"there is no {self.what} {name!r}")
-        self.name = name
+        self.name = _short(name)
+        super().__init__(f"there is no {self.what} {self.name!r}")
 
 
 class ScheduleNotFound(NotFound):
@@ -75,8 +78,8 @@ class AlreadyExists(OperationError):
     what: ClassVar[str] = "thing"
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"there is a {self.what} {name!r} already")
-        self.name = name
+        self.name = _short(name)
+        super().__init__(f"there is a {self.what} {self.name!r} already")
 
 
 class ScheduleAlreadyExists(AlreadyExists):
@@ -148,3 +151,7 @@ class KeyReused(OperationError):
 
     reason = "idempotency_key_reused"
     status = 422
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _MAX_NAME else f"{name[: _MAX_NAME - 1]}…"

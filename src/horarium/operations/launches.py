@@ -25,6 +25,9 @@ from horarium.store.errors import Conflict
 from horarium.store.record import MILLIONTHS
 from horarium.store.runs_read import RunRow
 
+# Of the fields that nobody knows.
+_MAX_SHOWN = 10
+
 
 class StartOutcome(StrEnum):
     STARTED = "started"
@@ -108,7 +111,7 @@ def action_of_start(document: object) -> tuple[dict[str, Any], str, object]:
     if not isinstance(document, dict):
         raise InvalidDefinition({"document": ["must be an object"]})
     known = {"workflow_id", "version", "user_id", "scheduled_for", "idempotency_key", "inputs", "input"}
-    problems = {str(name)[:64]: ["unknown field"] for name in document.keys() - known}
+    problems = {str(name)[:64]: ["unknown field"] for name in sorted(document.keys() - known)[:_MAX_SHOWN]}
     problems |= {name: ["is required"] for name in ("workflow_id", "idempotency_key") if not document.get(name)}
     if not isinstance(document.get("idempotency_key", ""), str):
         problems["idempotency_key"] = ["must be text"]

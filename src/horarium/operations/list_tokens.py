@@ -16,14 +16,15 @@ from typing import Any
 
 import orjson
 
+from horarium.instant import DAY
 from horarium.operations.list_errors import ForeignPageToken, MalformedPageToken, OtherFilters
 from horarium.store.schedule_lists import Cursor
 
 FIELD = "next_page_token"
 MAX_LENGTH = 8_192
 _VERSION = 1
-# What the database takes; a forged token must be an error of its author, not of ours.
-_LONG = 2**63
+# Within the years that can be shown: a forged token must be an error of its author, not of ours.
+_LAST_CREATION = 2_900_000 * DAY
 _MAX_ID = 128
 
 
@@ -54,7 +55,7 @@ def read_list_token(token: str, namespace: str, filters: str) -> Cursor:
             "namespace": str(whose),
             "filter_fingerprint": str(of),
             "cursor": {"created_at": int(created_at), "schedule_id": str(schedule_id)},
-        } if abs(created_at) < _LONG and len(schedule_id) <= _MAX_ID and schedule_id.isprintable():
+        } if 0 <= created_at < _LAST_CREATION and len(schedule_id) <= _MAX_ID and schedule_id.isprintable():
             cursor = Cursor(created_at, schedule_id)
         case _:
             raise _malformed()

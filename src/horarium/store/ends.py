@@ -16,7 +16,7 @@ from horarium.decision.ending import plan_ending
 from horarium.decision.facts import Shared
 from horarium.decision.release import ActiveRun, HeldRun, plan_release
 from horarium.ids import id_text
-from horarium.instant import DAY, Instant
+from horarium.instant import DAY, SECOND, Instant
 from horarium.schedule.event import EventType, RunEventType, final_event
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
@@ -32,6 +32,7 @@ from horarium.store.runs import MAX_ERROR, add_event, write_event
 from horarium.store.tables import positions, runs
 
 OPEN = frozenset(RunState) - FINAL
+_WORKED = frozenset({RunState.SUCCEEDED, RunState.FAILED})
 _OPEN = tuple(sorted(state.value for state in OPEN))
 # Of the schedules that wait for one key; the janitor looks at the others.
 _MOST_TRIED = 10
@@ -220,6 +221,9 @@ def _close(connection: Connection, row: Any, end: End, now: Instant) -> None:
         "cause": end.cause,
         "next_event": row.next_event + 1,
     }
+    if row.started_at is None and row.deadline is not None and end.state in _WORKED:
+        # Answered at once: it began when it was handed out, which is when its time began to run.
+        values["started_at"] = row.deadline - row.timeout_seconds * SECOND
     if end.result is not None:
         values["result"] = encode(end.result)
     for name in ("cost", "tokens", "tool_calls"):
