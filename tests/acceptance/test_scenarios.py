@@ -15,6 +15,7 @@ import pytest
 import sqlalchemy as sa
 from engine.builders import ACTION, START, FakeClock, World, account, reasons
 
+from horarium.engine.requests import build_request
 from horarium.engine.ticker import TickerOptions
 from horarium.instant import HOUR, MINUTE, SECOND, Instant, to_rfc3339
 from horarium.launchers.launcher import Accepted, Finished, LaunchRequest, Outcome, StillRunning
@@ -25,6 +26,7 @@ from horarium.operations.desk import Desk
 from horarium.operations.verify import verify
 from horarium.settings import Settings
 from horarium.store.database import Database
+from horarium.store.runs import renew
 from horarium.store.tables import runs
 from horarium.telemetry.telemetry import Telemetry
 
@@ -183,8 +185,6 @@ def test_h_a_crash_after_the_start_never_makes_a_second_run(database: Database, 
 
 
 def _request(stage: Stage, work: Any) -> LaunchRequest:
-    from horarium.engine.requests import build_request
-
     definition = stage.dispatcher._definitions.of(work)
     assert not isinstance(definition, Exception)
     return build_request(work, definition)
@@ -340,8 +340,6 @@ def test_r_a_slow_launch_delays_nobody(database: Database) -> None:
 
 
 async def _renew(stage: Stage, works: list[Any]) -> None:
-    from horarium.store.runs import renew
-
     until = stage.clock.now() + 60 * SECOND
     await asyncio.to_thread(stage.write, lambda connection: renew(connection, works, until))
 

@@ -16,7 +16,7 @@ from typing import Any
 from engine.builders import FakeClock
 from sqlalchemy import event
 
-from horarium.engine.dispatcher import Dispatcher
+from horarium.engine.dispatcher import Dispatcher, _InHand
 from horarium.engine.ticker import Ticker
 from horarium.launchers.launcher import Finished, Launcher, LaunchRequest, Outcome
 from horarium.launchers.registry import Registry
@@ -107,12 +107,6 @@ async def _deliver(dispatcher: Dispatcher, points: Points) -> None:
         if not works:
             return
         points.stage = "launch"
-        answers = [(work, await dispatcher._deliver(_in_hand(work))) for work in works]
+        answers = [(work, await dispatcher._deliver(_InHand(work, asyncio.Event()))) for work in works]
         points.stage = "settle"
         await dispatcher.settle(answers)
-
-
-def _in_hand(work: Any) -> Any:
-    from horarium.engine.dispatcher import _InHand
-
-    return _InHand(work, asyncio.Event())

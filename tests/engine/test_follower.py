@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -98,8 +99,6 @@ def test_one_bad_target_keeps_nobody_from_an_answer(database: Database) -> None:
 def test_a_target_that_never_answers_is_left_alone_after_a_while(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import asyncio
-
     monkeypatch.setattr(module, "_PATIENCE_SECONDS", 0.05)
     world, target = running(database, 2)
 

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.typing import FilteringBoundLogger
 
+from horarium.api import commits
 from horarium.api.problems import problem
 from horarium.ids import id_text, new_id
 
@@ -60,8 +62,7 @@ class Envelope:
             # Whatever it is, it is our defect: told to our log with all it knows, to the caller with an id to ask for.
             self._log.error("request failed", path=scope["path"], request_id=request_id, exc_info=error)
             if not started:
-                said = problem(500, "internal_error", f"an unexpected error; its request id is {request_id}")
-                await said(scope, receive, answer)
+                await _excuse(scope, request_id)(scope, receive, answer)
 
     def _check_length(self, length: bytes | None) -> None:
         if length is not None and length.isdigit() and int(length[:20]) > self._limit:
@@ -80,6 +81,12 @@ class Envelope:
             return message
 
         return counted
+
+
+def _excuse(scope: Scope, request_id: str) -> Response:
+    if commits.has_committed(scope["state"]):
+        return problem(409, commits.REASON, commits.sentence(request_id))
+    return problem(500, "internal_error", f"an unexpected error; its request id is {request_id}")
 
 
 def _request_id(given: bytes | None) -> str:

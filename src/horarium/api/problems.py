@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from horarium.api import commits
 from horarium.api.answers import dump
 from horarium.api.limits import RateLimited
 from horarium.errors import ApprovalRefused, HorariumError, InvalidDefinition, InvalidSpec, InvalidTransition
@@ -126,8 +127,10 @@ def _members(error: HorariumError) -> dict[str, Any]:
             return members
 
 
-def on_refusal(_request: Request, error: Exception) -> Response:
+def on_refusal(request: Request, error: Exception) -> Response:
     assert isinstance(error, HorariumError)
+    if status_of(error) >= 500 and commits.has_committed(request.scope["state"]):
+        return problem(409, commits.REASON, commits.sentence(request.state.request_id))
     return problem_of(error)
 
 

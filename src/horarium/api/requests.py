@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Annotated, Any
 
 import orjson
 from fastapi import Depends, Request
 
 from horarium.api.auth import Known, Porter, bearer_of
+from horarium.api.commits import Witnessed
 from horarium.api.middleware import CONTROL_PLANE_VERSION
 from horarium.api.permissions import permission_for
 from horarium.api.problems import BadRequest
@@ -26,7 +28,9 @@ _MAX_NAMESPACE = 128
 
 def desk_of(request: Request) -> Desk:
     desk: Desk = request.app.state.desk
-    return desk
+    if request.method == "GET":
+        return desk
+    return replace(desk, database=Witnessed(desk.database, request.scope["state"]))
 
 
 def known_of(request: Request) -> Known:

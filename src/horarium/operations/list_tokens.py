@@ -55,7 +55,7 @@ def read_list_token(token: str, namespace: str, filters: str) -> Cursor:
             "namespace": str(whose),
             "filter_fingerprint": str(of),
             "cursor": {"created_at": int(created_at), "schedule_id": str(schedule_id)},
-        } if 0 <= created_at < _LAST_CREATION and len(schedule_id) <= _MAX_ID and schedule_id.isprintable():
+        } if _is_creation(created_at) and len(schedule_id) <= _MAX_ID and schedule_id.isprintable():
             cursor = Cursor(created_at, schedule_id)
         case _:
             raise _malformed()
@@ -64,6 +64,11 @@ def read_list_token(token: str, namespace: str, filters: str) -> Cursor:
     if of != filters:
         raise OtherFilters(FIELD, "this token belongs to a list with other filters; begin again", cursor)
     return cursor
+
+
+def _is_creation(number: int) -> bool:
+    """True is a number to Python, and none to PostgreSQL."""
+    return not isinstance(number, bool) and 0 <= number < _LAST_CREATION
 
 
 def _content(token: str) -> object:

@@ -1,0 +1,61 @@
+"""Whether a request has changed something: what goes wrong after that is not told as a failure to do it.
+
+Clients repeat a request blindly on any 5xx. One that was done, and whose answer could not be made, must not be
+done again: it is answered with a 409 that says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, MutableMapping
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection
+
+from horarium.clock import Clock
+from horarium.store.database import Database
+from horarium.store.wakeups import Listener, Wake
+
+T = TypeVar("T")
+
+REASON = "done_without_answer"
+_MARK = "committed"
+
+
+def has_committed(state: MutableMapping[str, Any]) -> bool:
+    """`state` is that of the request."""
+    return _MARK in state
+
+
+def sentence(request_id: str) -> str:
+    return f"it was done, but the answer could not be made; look before you ask again (request id {request_id})"
+
+
+class Witnessed(Database):
+    """A database that notes, in the state of a request, that a transaction of this request was committed."""
+
+    def __init__(self, inner: Database, state: MutableMapping[str, Any]) -> None:
+        self._inner = inner
+        self._state = state
+        self.dialect = inner.dialect
+        self.engine = inner.engine
+        self.url = inner.url
+
+    def write(self, work: Callable[[Connection], T]) -> T:
+        result = self._inner.write(work)
+        self._state[_MARK] = True
+        return result
+
+    def read(self, work: Callable[[Connection], T]) -> T:
+        return self._inner.read(work)
+
+    def notify(self, connection: Connection, channel: str, payload: str = "") -> None:
+        self._inner.notify(connection, channel, payload)
+
+    def listen(self, channels: Iterable[str], wake: Wake) -> Listener:
+        return self._inner.listen(channels, wake)
+
+    def clock_offset(self, clock: Clock) -> int:
+        return self._inner.clock_offset(clock)
+
+    def close(self) -> None:
+        raise RuntimeError("a request does not close the database")
