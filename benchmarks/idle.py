@@ -5,7 +5,7 @@ A real process (`horarium up`: API and engine) is started on each database and w
 - **ready**: from the start of the process until it has said so and has looked once at what is due;
 - **CPU, first**: of the process over one watch, in percent of one core, beginning a few seconds after the
   start. The engine goes once through all positions then, to mend what a crash may have left;
-- **pass**: how long that takes from the start of the process; it is done again ten minutes later;
+- **pass**: how long that takes from the start of the process; it is done again from time to time;
 - **CPU, at rest**: over a second watch, which begins when that pass is over;
 - **memory**: resident, at the begin of the first watch and at the end of the last: it should stay as it is;
 - **CPU of the database**: of all processes of PostgreSQL, at rest; SQLite works inside ours.

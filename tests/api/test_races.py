@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import httpx
 import pytest
+import sqlalchemy as sa
 
 from horarium.api import calendars as calendar_routes
 from horarium.api import firing as firing_routes
-from horarium.api import run_views, runs, schedules, views
-from horarium.ids import id_text
+from horarium.api import runs, schedules, views
+from horarium.launchers.launcher import Outcome
 from horarium.operations import lifecycles
-from horarium.store import history
 from horarium.store.errors import StoreUnavailable
-from horarium.testing import TestService
+from horarium.store.tables import history
+from horarium.testing import Accepted, TestService
 
 T = TypeVar("T")
 
 HANDS = 8
 HOURLY: dict[str, Any] = {"schedule_id": "s", "cron_expressions": ["0 * * * *"], "workflow_type": "report"}
+
+
+@pytest.fixture
+def answer() -> Outcome:
+    """Every run waits on a queue until a worker takes it."""
+    return Accepted(reference="q", queued=True)
 
 
 def at_once(works: Sequence[Callable[[], T]]) -> list[T]:
@@ -56,7 +63,7 @@ WRITES: dict[str, Callable[[httpx.Client, str], httpx.Response]] = {
     "DELETE": lambda http, _: http.delete("/api/schedules/s", headers={"If-Match": '"1"'}),
     "pause": lambda http, note: http.post("/api/schedules/s/pause", json={"note": note}, headers={"If-Match": '"1"'}),
     "rotation": lambda http, note: http.put(
-        "/api/schedules/s/rotation", json={"inputs_rotation": [note]}, headers={"If-Match": '"1"'}
+        "/api/schedules/s/rotation", json={"inputs_rotation": [{"note": note}]}, headers={"If-Match": '"1"'}
     ),
 }
 
@@ -86,7 +93,6 @@ KEYED: dict[str, tuple[str, dict[str, Any]]] = {
     "upsert": ("/api/schedules/upsert", {**HOURLY, "schedule_id": "t"}),
     "trigger": ("/api/schedules/s/trigger", {"overlap_policy": "allow_all"}),
     "backfill": ("/api/schedules/s/backfill", {"from": "2026-02-20T00:00:00Z", "to": "2026-02-20T03:00:00Z"}),
-    "token": ("/api/tokens", {"name": "ci", "role": "viewer"}),
     "calendar": ("/api/calendars", {"name": "ours", "kind": "skip_dates", "dates": ["2026-12-24"]}),
     "start": ("/api/run-launcher/start", {"workflow_id": "report", "idempotency_key": "inner"}),
 }
@@ -139,7 +145,7 @@ def test_a_run_is_given_to_one_of_eight_workers(horarium: TestService) -> None:
     answers = at_once([lambda: horarium.http().post("/api/queues/q/claim", json={"limit": 2})] * HANDS)
     taken = [run["run_id"] for answer in answers for run in answer.json()["runs"]]
     assert {answer.status_code for answer in answers} == {200}
-    assert len(taken) == len(set(taken))
+    assert (len(taken), len(set(taken))) == (3, 3)
 
 
 # ── storms ───────────────────────────────────────────────────────────────────────────────────────────
@@ -174,30 +180,19 @@ def test_a_storm_leaves_a_history_without_a_gap(horarium: TestService) -> None:
     assert refused <= {"conflict"}
     horarium.settle()
     assert horarium.verify() == []
-    uids = {event["uid"] for event in events_by_uid(horarium)}
-    assert all(gapless(horarium, uid) for uid in uids)
+    streams = sequences_by_schedule(horarium)
+    assert len(streams) > 1
+    assert all(found == list(range(1, len(found) + 1)) for found in streams)
 
 
-def events_by_uid(horarium: TestService) -> list[dict[str, str]]:
-    """Every schedule that ever had the id left events in the feed."""
-    entries: list[dict[str, Any]] = []
-    token: str | None = None
-    while True:
-        params = {"page_size": "200", **({} if token is None else {"next_page_token": token})}
-        page = horarium.http().get("/api/feed", params=params).json()
-        entries += page["entries"]
-        token = page["next_page_token"]
-        if token is None:
-            break
-    rows = horarium.desk.database.read(lambda c: history.feed(c, "default", limit=100_000))[0]
-    assert len(rows) == len(entries)
-    return [{"uid": id_text(row.schedule_uid)} for row in rows]
-
-
-def gapless(horarium: TestService, uid: str) -> bool:
-    page = horarium.http().get("/api/schedules/s/history", params={"uid": uid, "limit": 500}).json()
-    found = [event["sequence"] for event in page["events"]]
-    return found == list(range(1, len(found) + 1))
+def sequences_by_schedule(horarium: TestService) -> list[list[int]]:
+    """Of every schedule that ever had the id."""
+    numbers = sa.select(history.c.schedule_uid, history.c.sequence).order_by(history.c.sequence)
+    rows = horarium.desk.database.read(lambda connection: connection.execute(numbers).all())
+    streams: defaultdict[bytes, list[int]] = defaultdict(list)
+    for uid, sequence in rows:
+        streams[bytes(uid)].append(sequence)
+    return list(streams.values())
 
 
 # ── answers that break ───────────────────────────────────────────────────────────────────────────────
@@ -294,5 +289,4 @@ def test_an_answer_that_breaks_before_anything_was_done_is_our_defect(
         assert http.get("/api/schedules/s").status_code == 500
         broken_for_now.setattr(lifecycles, "pause", broken)
         assert http.post("/api/schedules/s/pause", json={}).status_code == 500
-        broken_for_now.setattr(run_views, "run_event", broken)
     assert http.get("/api/schedules/s").status_code == 200

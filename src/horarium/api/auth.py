@@ -53,9 +53,12 @@ class Porter:
         self._buckets.take(_digest(secret))
         return known
 
+    def needs_nobody(self, authorization: str | None) -> bool:
+        """Whether who asks can be told at once, without the database: he has the operator's own token."""
+        return self._is_operators(bearer_of(authorization))
+
     def recognise(self, secret: str) -> Known:
-        fixed = self._desk.settings.token
-        if fixed is not None and hmac.compare_digest(_digest(secret), _digest(fixed.get_secret_value())):
+        if self._is_operators(secret):
             return Known("admin", Role.ADMIN, None)
         if self._jwts.trusted and looks_signed(secret):
             return Known(*self._jwts.identify(secret))
@@ -65,6 +68,10 @@ class Porter:
             raise Unauthorized("this token is unknown, revoked or expired")
         self._touch(row, now)
         return Known(row.subject or row.name, Role(row.role), row.namespace)
+
+    def _is_operators(self, secret: str) -> bool:
+        fixed = self._desk.settings.token
+        return fixed is not None and hmac.compare_digest(_digest(secret), _digest(fixed.get_secret_value()))
 
     def _touch(self, row: TokenRow, now: Instant) -> None:
         if row.last_used_at is None or now - row.last_used_at > _TOUCH_AFTER:

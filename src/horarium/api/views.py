@@ -11,7 +11,7 @@ from horarium.ids import id_text
 from horarium.instant import Instant, to_rfc3339
 from horarium.operations.listings import Described, Listed
 from horarium.operations.written import Written
-from horarium.schedule.canonical import action_document, seconds, to_document
+from horarium.schedule.definition import Source
 from horarium.schedule.position import Status
 from horarium.schedule.run import instance_id
 from horarium.store.runs_read import RunRow
@@ -37,12 +37,11 @@ def written(done: Written) -> Body:
 
 
 def listed(schedule: Listed) -> Body:
-    row, definition = schedule.row, schedule.definition
-    document = to_document(definition)
+    row = schedule.row
     return {
-        **document,
+        **schedule.document,
         **_flat(schedule),
-        "workflow_type": definition.action.workflow,
+        "workflow_type": row.workflow,
         "next_fire": moment(row.next_due),
         "last_fire": moment(row.last_fired_at),
     }
@@ -51,9 +50,9 @@ def listed(schedule: Listed) -> Body:
 def described(schedule: Described) -> Body:
     row = schedule.row
     return {
-        **to_document(schedule.definition),
+        **schedule.document,
         **_flat(schedule),
-        "workflow_type": schedule.definition.action.workflow,
+        "workflow_type": row.workflow,
         "uid": id_text(row.schedule_uid),
         "latest_workflow_instance_id": schedule.last_instance_id,
         "next_fire_times": [moment(fire.nominal) for fire in schedule.next_fires],
@@ -61,30 +60,30 @@ def described(schedule: Described) -> Body:
         "state": {
             "status": row.status.value,
             "paused": _paused(schedule),
-            "note": row.pause_reason or schedule.definition.note,
+            "note": row.pause_reason or schedule.document.get("note"),
         },
         "info": _info(schedule),
     }
 
 
 def _flat(schedule: Listed) -> Body:
-    row, definition = schedule.row, schedule.definition
-    action = action_document(definition.action)
-    if definition.action.queue is not None:
-        action["task_queue"] = definition.action.queue
+    row, document = schedule.row, schedule.document
+    action = dict(document["action"])
+    if "queue" in action:
+        action["task_queue"] = action["queue"]
     return {
         "action": action,
         "namespace": row.namespace,
         "status": row.status.value,
         "paused": _paused(schedule),
-        "note": definition.note,
-        "memo": dict(definition.memo),
-        "search_attributes": dict(definition.search_attributes),
-        "labels": dict(definition.labels),
-        "overlap_policy": definition.overlap.policy.value,
-        "catchup_policy": definition.catchup.policy.value,
-        "jitter_seconds": seconds(definition.spec.jitter_ms),
-        "max_runs": definition.max_runs,
+        "note": document.get("note"),
+        "memo": document.get("memo", {}),
+        "search_attributes": document.get("search_attributes", {}),
+        "labels": document.get("labels", {}),
+        "overlap_policy": document["overlap_policy"],
+        "catchup_policy": document["catchup_policy"],
+        "jitter_seconds": document["spec"].get("jitter_seconds", 0),
+        "max_runs": document.get("max_runs"),
         "remaining_actions": schedule.remaining_runs,
         "fires_count": row.fires_count,
         "failures_count": row.failures_count,
@@ -98,7 +97,7 @@ def _flat(schedule: Listed) -> Body:
         "version": row.version,
         "revision": row.revision,
         "generation": row.generation,
-        "source": definition.source.value,
+        "source": document.get("source", Source.RUNTIME.value),
         "owner": row.owner,
         "rotation_index": row.rotation_index,
         "active_runs": row.active,

@@ -20,7 +20,7 @@ from horarium.store.channels import DUE
 from horarium.store.database import Database
 from horarium.store.due import Plannings
 
-PASS_SECONDS = 600.0
+PASS_SECONDS = 3_600.0
 """How long to rest after a whole pass."""
 
 _LOOKS = 500

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 from sqlalchemy import Connection
 
@@ -43,12 +45,18 @@ class NextFire:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
+    """`document` is the canonical one, as it is stored: to read and to write it again would give the same."""
+
     row: ScheduleRow
-    definition: Definition
+    document: Mapping[str, Any]
+
+    @property
+    def definition(self) -> Definition:
+        return from_canonical(self.document)
 
     @property
     def remaining_runs(self) -> int | None:
-        most = self.definition.max_runs
+        most = self.document.get("max_runs")
         return None if most is None else max(0, most - self.row.runs_born)
 
 
@@ -92,10 +100,11 @@ def list_schedules(
     after = None if next_page_token is None else read_list_token(next_page_token, namespace, filters)
 
     def look(connection: Connection) -> ListPage:
-        require_namespace(connection, namespace)
         page = _page(connection, namespace, wanted, after, limit)
+        if not page.rows:
+            require_namespace(connection, namespace)
         documents = references.current_documents(connection, [row.schedule_uid for row in page.rows])
-        listed = tuple(Listed(row, from_canonical(documents[row.schedule_uid])) for row in page.rows)
+        listed = tuple(Listed(row, documents[row.schedule_uid]) for row in page.rows)
         token = None if page.after is None else make_list_token(namespace, filters, page.after)
         return ListPage(listed, token)
 
@@ -128,20 +137,21 @@ def next_fires(row: ScheduleRow, planning: Planning, now: Instant, count: int = 
 
 
 def _describe(desk: Desk, connection: Connection, caller: Caller, schedule_id: str) -> Described:
-    row = schedules.find(connection, caller.namespace, schedule_id)
-    if row is None:
+    found = schedules.find_with_document(connection, caller.namespace, schedule_id)
+    if found is None:
         require_namespace(connection, caller.namespace)
         raise ScheduleNotFound(schedule_id)
-    definition = from_canonical(references.current_documents(connection, [row.schedule_uid])[row.schedule_uid])
+    row, document = found
+    recent = runs_read.page_of_schedule(connection, row.schedule_uid, limit=RECENT_RUNS).rows
     planning = desk.known.load(connection, [row.planning])[row.planning]
     broken = isinstance(planning, Exception)
     return Described(
         row,
-        definition,
+        document,
         next_fires=() if isinstance(planning, Exception) else next_fires(row, planning, desk.clock.now()),
-        last_instance_id=_last_instance(connection, row),
+        last_instance_id=_last_instance(connection, row, recent),
         error=row.last_error if broken or row.status is Status.BROKEN else None,
-        recent=runs_read.page_of_schedule(connection, row.schedule_uid, limit=RECENT_RUNS).rows,
+        recent=recent,
         held=_held(connection, row),
     )
 
@@ -153,6 +163,10 @@ def _held(connection: Connection, row: ScheduleRow) -> tuple[RunRow, ...]:
     return runs_read.page_of_schedule(connection, row.schedule_uid, wanted, limit=MAX_HELD_SHOWN).rows
 
 
-def _last_instance(connection: Connection, row: ScheduleRow) -> str | None:
-    run = None if row.last_run_id is None else runs_read.find(connection, row.namespace, row.last_run_id)
+def _last_instance(connection: Connection, row: ScheduleRow, recent: Sequence[RunRow]) -> str | None:
+    if row.last_run_id is None:
+        return None
+    run = next((each for each in recent if each.run_id == row.last_run_id), None)
+    if run is None:  # it was born before many others, or retention has removed it
+        run = runs_read.find(connection, row.namespace, row.last_run_id)
     return None if run is None else instance_id(row.schedule_id, run.origin, run.nominal, id_text(run.run_id))

@@ -105,6 +105,8 @@ class RunPage:
 
 EVERYTHING = RunFilter()
 _ROW = [*(runs.c[each.name] for each in fields(RunRow) if each.name != "schedule_id"), schedules.c.schedule_id]
+# Made once: to build a statement of so many columns takes longer than to run it.
+_SELECT = sa.select(*_ROW).outerjoin_from(runs, schedules, runs.c.schedule_uid == schedules.c.schedule_uid)
 
 
 def find(connection: Connection, namespace: str, run_id: bytes) -> RunRow | None:
@@ -131,7 +133,7 @@ def page_of_namespace(
 
 def steps(connection: Connection, root_run_id: bytes) -> list[RunRow]:
     """The steps of a workflow's run, in the order of their birth."""
-    statement = _select().where(runs.c.root_run_id == root_run_id, runs.c.run_id != root_run_id)
+    statement = _SELECT.where(runs.c.root_run_id == root_run_id, runs.c.run_id != root_run_id)
     return [_to_row(values) for values in connection.execute(statement.order_by(runs.c.run_id))]
 
 
@@ -146,19 +148,15 @@ def events(connection: Connection, run_id: bytes, *, after_sequence: int = 0, li
     return [RunEventRow(*values[:3], from_text(values[3])) for values in connection.execute(statement)]
 
 
-def _select() -> sa.Select[Any]:
-    return sa.select(*_ROW).outerjoin_from(runs, schedules, runs.c.schedule_uid == schedules.c.schedule_uid)
-
-
 def _one(connection: Connection, *conditions: sa.ColumnElement[bool]) -> RunRow | None:
-    found = connection.execute(_select().where(*conditions)).one_or_none()
+    found = connection.execute(_SELECT.where(*conditions)).one_or_none()
     return None if found is None else _to_row(found)
 
 
 def _page(
     connection: Connection, of: sa.ColumnElement[bool], wanted: RunFilter, before: bytes | None, limit: int
 ) -> RunPage:
-    statement = _select().where(of, *_conditions(wanted)).order_by(runs.c.run_id.desc()).limit(limit + 1)
+    statement = _SELECT.where(of, *_conditions(wanted)).order_by(runs.c.run_id.desc()).limit(limit + 1)
     if before is not None:
         statement = statement.where(runs.c.run_id < before)
     rows = [_to_row(values) for values in connection.execute(statement)]

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from horarium.instant import Instant
 from horarium.schedule.position import Status
-from horarium.store.schedules import Attribute, ScheduleRow, select_rows, to_row
+from horarium.store.schedules import SELECT_ROWS, Attribute, ScheduleRow, to_row
 from horarium.store.tables import positions, schedule_attributes, schedules
 
 
@@ -58,10 +58,7 @@ def list_page(
             sa.or_(schedules.c.created_at < after.created_at, schedules.c.schedule_id > after.schedule_id)
         )
     statement = (
-        select_rows()
-        .where(*conditions)
-        .order_by(schedules.c.created_at.desc(), schedules.c.schedule_id)
-        .limit(limit + 1)
+        SELECT_ROWS.where(*conditions).order_by(schedules.c.created_at.desc(), schedules.c.schedule_id).limit(limit + 1)
     )
     rows = [to_row(values) for values in connection.execute(statement)]
     more = len(rows) > limit

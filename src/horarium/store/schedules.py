@@ -6,7 +6,7 @@ never interleave. On SQLite the write transaction is that lock.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from hashlib import blake2b
 from typing import Any, Literal
@@ -138,13 +138,40 @@ def planning_hash(text: str) -> bytes:
 # ── reading ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def select_rows() -> sa.Select[Any]:
-    return sa.select(*ROW).join_from(schedules, positions, schedules.c.schedule_uid == positions.c.schedule_uid)
+# Made once: to build a statement of so many columns takes longer than to run it.
+SELECT_ROWS = sa.select(*ROW).join_from(schedules, positions, schedules.c.schedule_uid == positions.c.schedule_uid)
+_STATUS = [each.name for each in fields(ScheduleRow)].index("status")
+_LIVE_WITH_DOCUMENT = (
+    SELECT_ROWS.add_columns(schedule_revisions.c.document)
+    .join(
+        schedule_revisions,
+        sa.and_(
+            schedule_revisions.c.schedule_uid == schedules.c.schedule_uid,
+            schedule_revisions.c.revision == schedules.c.revision,
+        ),
+    )
+    .where(
+        schedules.c.namespace == sa.bindparam("namespace"),
+        schedules.c.schedule_id == sa.bindparam("schedule_id"),
+        schedules.c.deleted_at.is_(None),
+    )
+)
 
 
-def to_row(values: sa.Row[Any]) -> ScheduleRow:
-    named = values._asdict()
-    return ScheduleRow(**(named | {"status": Status(named["status"])}))
+def to_row(values: Sequence[Any]) -> ScheduleRow:
+    """Of the columns of SELECT_ROWS, in their order."""
+    row = list(values)
+    row[_STATUS] = Status(row[_STATUS])
+    return ScheduleRow(*row)
+
+
+def find_with_document(
+    connection: Connection, namespace: str, schedule_id: str
+) -> tuple[ScheduleRow, dict[str, Any]] | None:
+    """The live schedule of that id and its newest revision, by one question."""
+    asked = {"namespace": namespace, "schedule_id": schedule_id}
+    found = connection.execute(_LIVE_WITH_DOCUMENT, asked).one_or_none()
+    return None if found is None else (to_row(found[:-1]), from_text(found[-1]))
 
 
 def find(connection: Connection, namespace: str, schedule_id: str, *, lock: bool = False) -> ScheduleRow | None:
@@ -199,7 +226,7 @@ def planning_text(connection: Connection, planning: bytes) -> str | None:
 
 
 def _one(connection: Connection, *conditions: sa.ColumnElement[bool]) -> ScheduleRow | None:
-    found = connection.execute(select_rows().where(*conditions)).one_or_none()
+    found = connection.execute(SELECT_ROWS.where(*conditions)).one_or_none()
     return None if found is None else to_row(found)
 
 

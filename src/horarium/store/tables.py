@@ -66,8 +66,18 @@ schedules = Table(
         sqlite_where=text("deleted_at IS NULL"),
     ),
     Index("schedules_by_id", "namespace", "schedule_id", "created_at"),
-    Index("schedules_by_creation", "namespace", "created_at", "schedule_id"),
+    # As lists are ordered: schedules by the thousand may have been created at one instant.
+    Index("schedules_by_creation", "namespace", text("created_at DESC"), "schedule_id"),
     Index("schedules_by_workflow", "namespace", "workflow"),
+    Index("schedules_by_owner", "namespace", "owner", "created_at"),
+    Index(
+        "schedules_by_source",
+        "namespace",
+        "source",
+        "created_at",
+        postgresql_where=text("source <> 'runtime'"),
+        sqlite_where=text("source <> 'runtime'"),
+    ),
 )
 
 schedule_revisions = Table(
@@ -128,6 +138,14 @@ positions = Table(
         "next_due",
         postgresql_where=text("status = 'active'"),
         sqlite_where=text("status = 'active'"),
+    ),
+    # For lists of the paused, finished and broken, which are few; a fire never touches it.
+    Index(
+        "positions_at_rest",
+        "namespace",
+        "status",
+        postgresql_where=text("status <> 'active' AND status <> 'deleted'"),
+        sqlite_where=text("status <> 'active' AND status <> 'deleted'"),
     ),
     # A position changes at every fire: leave room on the page for the next version of the row.
     postgresql_with={"fillfactor": "70"},

@@ -50,8 +50,10 @@ def _create_schedules() -> None:
     )
     _index("schedules_live_id", "schedules", ["namespace", "schedule_id"], unique=True, where="deleted_at IS NULL")
     _index("schedules_by_id", "schedules", ["namespace", "schedule_id", "created_at"])
-    _index("schedules_by_creation", "schedules", ["namespace", "created_at", "schedule_id"])
+    _index("schedules_by_creation", "schedules", ["namespace", sa.text("created_at DESC"), "schedule_id"])
     _index("schedules_by_workflow", "schedules", ["namespace", "workflow"])
+    _index("schedules_by_owner", "schedules", ["namespace", "owner", "created_at"])
+    _index("schedules_by_source", "schedules", ["namespace", "source", "created_at"], where="source <> 'runtime'")
 
     op.create_table(
         "schedule_revisions",
@@ -104,6 +106,9 @@ def _create_schedules() -> None:
         postgresql_with={"fillfactor": "70"},
     )
     _index("positions_due", "positions", ["next_due"], where="status = 'active'")
+    _index(
+        "positions_at_rest", "positions", ["namespace", "status"], where="status <> 'active' AND status <> 'deleted'"
+    )
 
 
 def _create_runs() -> None:
