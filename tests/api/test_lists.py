@@ -22,7 +22,9 @@ from horarium.testing import TestService
 
 on_postgres = pytest.mark.parametrize("dialect", ["postgresql"], indirect=True)
 
-FEW, SOME, MANY = 5_000, 20_000, 100_000
+# Plans are looked at where they matter. Of 50,000 PostgreSQL still finds it cheaper to read the whole table for one
+# percent of it than to walk an index; the walk stops at a page's end, so its cost does not grow, and wins beyond.
+FEW, MANY = 5_000, 100_000
 TEMPLATE: dict[str, Any] = {
     "schedule_id": "template",
     "cron_expressions": ["0 2 * * *"],
@@ -86,7 +88,7 @@ def _copy(connection: Connection, count: int) -> None:
             "owner": sa.literal("owner-") + sa.cast(n % 200, sa.Text),
             "source": sa.case((n % 500 == 0, "template"), else_="runtime"),
             # Ten at each instant, as an import may leave them.
-            "created_at": schedules.c.created_at + n / 10 * 1_000,
+            "created_at": schedules.c.created_at + n // 10 * 1_000,
         },
         positions: {"schedule_uid": uid, "schedule_id": name, "status": status},
         schedule_revisions: {
@@ -173,13 +175,6 @@ def _middle(count: int) -> sa.Select[Any]:
 
 @on_postgres
 def test_no_filter_reads_a_whole_table(horarium: TestService) -> None:
-    seed(horarium, SOME)
-    assert whole_tables(horarium, SOME) == {}
-
-
-@pytest.mark.long
-@on_postgres
-def test_no_filter_reads_a_whole_table_however_many_there_are(horarium: TestService) -> None:
     seed(horarium, MANY)
     assert whole_tables(horarium, MANY) == {}
 

@@ -161,10 +161,10 @@ def test_a_bound_is_allowed_and_one_more_is_refused(good, bad):
 def test_hostile_filters_are_refused_quickly_and_briefly(filter):
     best = 1.0
     for _ in range(3):
-        began = time.perf_counter()
+        began = time.process_time()
         with pytest.raises(ConditionError) as caught:
             compile_condition(filter)
-        best = min(best, time.perf_counter() - began)
+        best = min(best, time.process_time() - began)
     assert best < 0.010
     assert 0 < len(caught.value.message) < 300
     caught.value.message.encode()

@@ -134,7 +134,13 @@ def _unknown(name: str) -> str:
         return "the name is empty; write UTC or a name such as Europe/Istanbul"
     if len(name) > 64:
         return f"{name[:12]!a}… is far too long for a zone name"
-    near = {known.lower(): known for known in zone_names()}
-    close = difflib.get_close_matches(name.lower(), near, n=1, cutoff=0.75)
+    lower = name.lower()
+    # Alike in their first letter and about as long: comparing with all six hundred names takes milliseconds.
+    near = {
+        known.lower(): known
+        for known in zone_names()
+        if known[0].lower() == lower[0] and abs(len(known) - len(name)) <= 3
+    }
+    close = [lower] if lower in near else difflib.get_close_matches(lower, near, n=1, cutoff=0.75)
     hint = f"; did you mean {near[close[0]]}?" if close else "; write a name such as Europe/Istanbul"
     return f"{name!r} is not a zone of the tz database{hint}"

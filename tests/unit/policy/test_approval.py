@@ -158,10 +158,10 @@ def deep(depth):
 def test_inputs_that_are_no_json_are_refused_quickly(inputs):
     best = 1.0
     for _ in range(3):
-        began = time.perf_counter()
+        began = time.process_time()
         with pytest.raises(PolicyError, match="JSON") as caught:
             input_hash(inputs)
-        best = min(best, time.perf_counter() - began)
+        best = min(best, time.process_time() - began)
     assert caught.value.field == "inputs"
     assert best < 0.010
 

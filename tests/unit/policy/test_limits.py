@@ -58,10 +58,10 @@ def test_an_amount_is_exact_to_a_millionth(value, amount):
     ids=lambda value: "huge" if isinstance(value, int) and value > MAX_AMOUNT + 1 else repr(value),
 )
 def test_anything_else_is_no_amount(value):
-    began = time.perf_counter()
+    began = time.process_time()
     with pytest.raises(PolicyError) as caught:
         parse(value, "cost")
-    assert time.perf_counter() - began < 0.010
+    assert time.process_time() - began < 0.010
     assert caught.value.field == "cost"
 
 

@@ -206,10 +206,10 @@ def test_any_value_is_shown_short(value, words):
 def test_hostile_names_and_keys_are_refused_quickly(value):
     best = 1.0
     for _ in range(3):
-        began = time.perf_counter()
+        began = time.process_time()
         with pytest.raises(PolicyError):
             colour(value)
         with pytest.raises(PolicyError):
             read_object({value: 1}, "box", ["size"])
-        best = min(best, time.perf_counter() - began)
+        best = min(best, time.process_time() - began)
     assert best < 0.010

@@ -48,10 +48,10 @@ def test_a_base_or_a_ceiling_of_nothing_does_not_wait(base, most):
 
 
 def test_a_millionth_attempt_costs_no_more_than_the_first():
-    began = time.perf_counter()
+    began = time.process_time()
     for _ in range(100):
         backoff(1, 2**31 - 1, 10**6, 0.9)
-    assert time.perf_counter() - began < 0.010
+    assert time.process_time() - began < 0.010
 
 
 @pytest.mark.parametrize(("attempt", "unit"), [(0, 0.5), (-1, 0.5), (1, 1.0), (1, -0.1), (1, float("nan"))])

@@ -122,10 +122,10 @@ def refusal_of(ask: Callable[[], object]) -> str:
     """The message; the best of three, so that a busy machine is not the engine's fault."""
     took = []
     for _ in range(3):
-        begun = time.perf_counter()
+        begun = time.process_time()
         with pytest.raises(InvalidSpec) as refusal:
             ask()
-        took.append(time.perf_counter() - begun)
+        took.append(time.process_time() - begun)
     assert min(took) < LIMIT_SECONDS, took
     message = str(refusal.value)
     assert 0 < len(message) < 300
@@ -231,9 +231,9 @@ def test_any_text_is_answered_or_refused_in_short_time(text: str) -> None:
     """Random text is sometimes a right expression; then the answer is later than the question."""
     took = []
     for _ in range(3):
-        begun = time.perf_counter()
+        begun = time.process_time()
         outcome = answer_or_refusal(text, AFTER)
-        took.append(time.perf_counter() - begun)
+        took.append(time.process_time() - begun)
     assert min(took) < LIMIT_SECONDS, took
     if isinstance(outcome, str):
         assert 0 < len(outcome) < 300

@@ -96,7 +96,7 @@ def test_segments_follow_each_other_without_a_hole() -> None:
 
 def test_a_caller_who_asks_for_far_centuries_does_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(zone_module, "_MAX_BLOCKS", 4)
-    zone = load_zone("Pacific/Apia")
+    zone = load_zone.__wrapped__("Pacific/Apia")  # one that nobody has asked before
     expected = zone.offset_at(seconds("2026-05-04T12:00:00Z"))
     for year in range(2030, 2060):
         zone.offset_at(seconds(f"{year}-06-01T00:00:00Z"))
