@@ -352,10 +352,10 @@ def test_a_bad_field_is_refused_by_name(change: dict[str, object], message: str)
 def test_hostile_documents_are_refused_briefly_and_quickly(document: object) -> None:
     best = 1.0
     for _ in range(3):
-        started = time.perf_counter()
+        started = time.process_time()
         with pytest.raises(InvalidCalendar) as refused:
             parse_calendar(document)  # type: ignore[arg-type]
-        best = min(best, time.perf_counter() - started)
+        best = min(best, time.process_time() - started)
     assert best < 0.01
     assert len(refused.value.message) < 400
 

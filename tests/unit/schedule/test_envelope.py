@@ -132,10 +132,10 @@ def test_nesting_up_to_the_bound_is_read() -> None:
 )
 def test_a_hostile_blob_is_refused_at_once(datum: bytes) -> None:
     envelope = sealed(datum)
-    begun = time.perf_counter()
+    begun = time.process_time()
     with pytest.raises(PolicyError):
         decode_input(envelope)
-    assert time.perf_counter() - begun < 0.25
+    assert time.process_time() - begun < 0.25
 
 
 def test_more_values_than_a_plain_document_may_have_are_refused() -> None:

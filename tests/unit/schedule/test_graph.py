@@ -84,6 +84,6 @@ def test_long_chains_and_dense_graphs_are_quick_and_do_not_overflow() -> None:
     assert topological_order(reversed(names), chain) == tuple(names)
     some = names[:140]
     dense = [(a, b) for position, a in enumerate(some) for b in some[position + 1 :]]
-    started = time.perf_counter()
+    started = time.process_time()
     assert find_cycle(some, dense) is None
-    assert time.perf_counter() - started < 0.1
+    assert time.process_time() - started < 0.1

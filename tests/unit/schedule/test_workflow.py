@@ -277,10 +277,10 @@ def deep(levels: int) -> dict[str, object]:
 def test_hostile_documents_are_refused_briefly_and_quickly(source: dict[str, object]) -> None:
     best = 1.0
     for _ in range(3):
-        started = time.perf_counter()
+        started = time.process_time()
         with pytest.raises(InvalidWorkflow) as refused:
             parse_workflow(source)
-        best = min(best, time.perf_counter() - started)
+        best = min(best, time.process_time() - started)
     assert best < 0.01
     assert len(refused.value.message) < 400
 
