@@ -36,6 +36,7 @@ from sqlalchemy import Connection
 
 from horarium.clock import SystemClock
 from horarium.instant import DAY
+from horarium.store import tokens
 from horarium.store.database import Database, open_database
 
 CONNECTIONS = 8
@@ -67,11 +68,12 @@ class Ask:
     method: str
     target: str
     body: bytes = b""
+    token: str = "bench"
 
     def message(self, number: int) -> bytes:
         head = (
             f"{self.method} {self.target.replace('{n}', str(number))} HTTP/1.1\r\nHost: bench\r\n"
-            f"Authorization: Bearer bench\r\nContent-Type: application/json\r\nContent-Length: {len(self.body)}\r\n\r\n"
+            f"Authorization: Bearer {self.token}\r\nContent-Type: application/json\r\nContent-Length: {len(self.body)}\r\n\r\n"
         )
         return head.encode() + self.body
 
@@ -83,16 +85,22 @@ class Party:
     asks: dict[str, Ask]
 
 
-OURS = {
-    "create": Ask("POST", "/api/schedules", _DOCUMENT),
-    "describe": Ask("GET", "/api/schedules/herd-{n}"),
-    "list": Ask("GET", f"/api/schedules?page_size={PAGE}"),
-}
 BARE = {
     "create": Ask("POST", "/documents", _DOCUMENT),
     "describe": Ask("GET", "/documents/{n}"),
+    "describe, issued token": Ask("GET", "/documents/{n}"),
     "list": Ask("GET", "/documents"),
 }
+
+
+def ours(issued: str) -> dict[str, Ask]:
+    """The operator's own token is in the settings; one that was `issued` is looked up at every request."""
+    return {
+        "create": Ask("POST", "/api/schedules", _DOCUMENT),
+        "describe": Ask("GET", "/api/schedules/herd-{n}"),
+        "describe, issued token": Ask("GET", "/api/schedules/herd-{n}", token=issued),
+        "list": Ask("GET", f"/api/schedules?page_size={PAGE}"),
+    }
 
 
 def main() -> None:
@@ -136,15 +144,17 @@ def _fill(opened: Database, count: int) -> None:
 
 @contextmanager
 def _parties(opened: Database, folder: str) -> Iterator[list[Party]]:
-    ours, bare = Path(folder) / "ours", Path(folder) / "bare"
-    for each in (ours, bare):
+    home, bare = Path(folder) / "ours", Path(folder) / "bare"
+    for each in (home, bare):
         each.mkdir()
-    (ours / "horarium.toml").write_text(_NO_LIMIT)
+    (home / "horarium.toml").write_text(_NO_LIMIT)
+    now = SystemClock().now()
+    issued = opened.write(lambda c: tokens.issue(c, namespace="default", name="bench", role="viewer", now=now))
     ports = [_free_port(), _free_port()]
-    words = ["-m", "horarium", "server", "--database", opened.url, "--data-dir", str(ours), "--port", str(ports[0])]
+    words = ["-m", "horarium", "server", "--database", opened.url, "--data-dir", str(home), "--port", str(ports[0])]
     own = [str(Path(__file__).absolute()), "--bare", opened.url, "--port", str(ports[1])]
-    with talking(words, str(ours)), talking(own, str(bare)):
-        yield [Party("Horarium", ports[0], OURS), Party("bare FastAPI", ports[1], BARE)]
+    with talking(words, str(home)), talking(own, str(bare)):
+        yield [Party("Horarium", ports[0], ours(issued.secret)), Party("bare FastAPI", ports[1], BARE)]
 
 
 def _free_port() -> int:
