@@ -73,7 +73,8 @@ class Ask:
     def message(self, number: int) -> bytes:
         head = (
             f"{self.method} {self.target.replace('{n}', str(number))} HTTP/1.1\r\nHost: bench\r\n"
-            f"Authorization: Bearer {self.token}\r\nContent-Type: application/json\r\nContent-Length: {len(self.body)}\r\n\r\n"
+            f"Authorization: Bearer {self.token}\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(self.body)}\r\n\r\n"
         )
         return head.encode() + self.body
 
