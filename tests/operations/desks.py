@@ -15,8 +15,8 @@ from horarium.operations.written import Written
 from horarium.schedule.run import RunState
 from horarium.settings import Settings
 from horarium.store import ends, leases, runs_read
+from horarium.store.closing import End
 from horarium.store.database import Database
-from horarium.store.ends import End
 from horarium.store.history import HistoryRow
 from horarium.store.runs_read import RunRow
 from horarium.telemetry.telemetry import Telemetry

@@ -15,10 +15,11 @@ from sqlalchemy import Connection
 from horarium.instant import DAY, MINUTE
 from horarium.schedule.event import final_event
 from horarium.schedule.run import FINAL, RunState
-from horarium.store import ends, facts
+from horarium.store import ends, facts, release
+from horarium.store.closing import End
 from horarium.store.database import Database
 from horarium.store.due import Plannings
-from horarium.store.ends import End
+from horarium.store.ends import Asked
 from horarium.store.tables import positions, runs, schedules
 
 TODAY = START // DAY
@@ -28,6 +29,10 @@ KEY = ("key", "key:default k", 0)
 
 def end(world: World, run_id: bytes, how: End = DONE, **given: Any) -> bool:
     return world.write(lambda c: ends.end_run(c, Plannings(), run_id, how, now=world.clock.now(), **given))
+
+
+def end_all(world: World, *asked: Asked) -> list[Asked]:
+    return world.write(lambda c: ends.end_runs(c, Plannings(), asked, now=world.clock.now()))
 
 
 def fire(world: World, minutes: int = 1) -> None:
@@ -80,9 +85,9 @@ def test_an_unknown_run_cannot_end(database: Database) -> None:
 
 def test_the_fence_keeps_out_whoever_lost_the_lease(database: Database) -> None:
     world, _, run = started(database)
-    assert not end(world, run.run_id, epoch=run.lease_epoch + 1)
+    assert end_all(world, Asked(run.run_id, DONE, run.lease_epoch + 1)) == []
     assert world.run(run.run_id).state == "ready"
-    assert end(world, run.run_id, epoch=run.lease_epoch)
+    assert end_all(world, Asked(run.run_id, DONE, run.lease_epoch))
 
 
 def test_whoever_looked_without_a_lock_says_what_must_still_be_so(database: Database) -> None:
@@ -359,7 +364,7 @@ def test_a_schedule_that_somebody_holds_is_left_to_the_janitor(
     locked, done = threading.Event(), threading.Event()
 
     def hold(connection: Connection) -> None:
-        ends.lock_position(connection, second)
+        release.lock_position(connection, second)
         locked.set()
         assert done.wait(10)
 
@@ -403,7 +408,7 @@ def test_those_that_wait_are_looked_at_in_pages(database: Database) -> None:
     now = world.clock.now()
 
     def page(after: bytes) -> list[bytes]:
-        return world.database.read(lambda c: ends.waiting_schedules(c, now, 2, after=after))
+        return world.database.read(lambda c: release.waiting_schedules(c, now, 2, after=after))
 
     assert (page(b""), page(uids[1]), page(uids[3]), page(uids[4])) == (uids[:2], uids[2:4], uids[4:], [])
 
@@ -413,8 +418,8 @@ def test_a_spread_run_is_not_looked_at_before_its_time(database: Database) -> No
     fire(world)
     later = world.clock.now() + MINUTE
     world.write(lambda c: c.execute(sa.update(runs).where(runs.c.state == "held").values(ready_at=later)))
-    assert world.database.read(lambda c: ends.waiting_schedules(c, later - 1, 10)) == []
-    assert world.database.read(lambda c: ends.waiting_schedules(c, later, 10)) == [uid]
+    assert world.database.read(lambda c: release.waiting_schedules(c, later - 1, 10)) == []
+    assert world.database.read(lambda c: release.waiting_schedules(c, later, 10)) == [uid]
 
 
 @pytest.mark.parametrize("dialect", ["postgresql"])
@@ -431,9 +436,7 @@ def test_ends_of_many_schedules_at_once_never_deadlock(
     def settle(one: Database, order: list[bytes]) -> None:
         def work(connection: Connection) -> None:
             tries.append(1)
-            ends.lock_positions(connection, order)
-            for uid in order:
-                ends.end_run(connection, Plannings(), by_uid[uid], DONE, now=START)
+            ends.end_runs(connection, Plannings(), [Asked(by_uid[uid], DONE) for uid in order], now=START)
 
         one.write(work)
 
@@ -448,3 +451,41 @@ def test_ends_of_many_schedules_at_once_never_deadlock(
     assert len(tries) == 4
     assert world.counters()[KEY] == 0
     world.account()
+
+
+# ── many at once ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_ends_of_one_schedule_are_counted_in_turn(database: Database) -> None:
+    world, uid, _ = started(database, overlap_policy="allow_all", pause_on_failure=2)
+    fire(world, 3)
+    one, two, three = (End(RunState.FAILED, error=text) for text in ("one", "two", "three"))
+    asked = [Asked(run.run_id, each) for run, each in zip(world.runs(uid), (one, DONE, two, three), strict=True)]
+    assert end_all(world, *asked) == asked
+    found = world.position(uid)
+    assert (found.active, found.failures_count, found.failures_in_a_row, found.status) == (0, 3, 2, "paused")
+    assert (found.last_error, found.last_completed_run_id) == ("three", asked[-1].run_id)
+    world.account()
+
+
+def test_of_two_answers_for_one_run_the_holder_of_the_lease_is_heard(database: Database) -> None:
+    world, uid, run = started(database)
+    late = Asked(run.run_id, End(RunState.FAILED, error="late"), run.lease_epoch - 1)
+    valid = Asked(run.run_id, DONE, run.lease_epoch)
+    assert end_all(world, late, valid, valid) == [valid]
+    assert world.states(uid) == ["succeeded"]
+    world.account()
+
+
+def test_every_end_lets_one_go_that_waited(database: Database) -> None:
+    world = World(database)
+    uids = [world.add(f"s{n}", overlap_policy="buffer_all") for n in range(3)]
+    fire(world, 3)
+    active = [next(run for run in world.runs(uid) if run.state == "ready") for uid in uids]
+    assert len(end_all(world, *(Asked(run.run_id, DONE) for run in active))) == 3
+    assert {tuple(world.states(uid)) for uid in uids} == {("succeeded", "ready", "held")}
+    world.account()
+
+
+def test_nothing_to_end_is_no_error(database: Database) -> None:
+    assert end_all(World(database)) == []

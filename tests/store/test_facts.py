@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from engine.builders import ACTION, START, World, new_schedule
 from sqlalchemy import Connection
 
-from horarium.decision.facts import Facts, Shared
+from horarium.decision.facts import NO_FACTS, Facts, Shared
 from horarium.ids import new_id
 from horarium.instant import DAY, HOUR
 from horarium.policy.limits import Budget
@@ -38,7 +38,7 @@ def gather(database: Database, *subjects: Subject, **given: Any) -> tuple[dict[b
 
 
 def one(database: Database, who: Subject) -> Facts:
-    return gather(database, who)[0][who.schedule_uid]
+    return gather(database, who)[0].get(who.schedule_uid, NO_FACTS)
 
 
 def insert(database: Database, table: sa.Table, **values: Any) -> None:

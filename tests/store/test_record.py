@@ -118,7 +118,7 @@ def test_a_finished_schedule_is_due_no_more(database: Database) -> None:
     world = World(database)
     uid = world.add()
     (claim,) = claimed(world)
-    write(world, page(claim, [Fire(FIRST, FIRST)], replace(AFTER, status=Status.FINISHED, next_due=None)))
+    write(world, page(claim, [Fire(FIRST, FIRST)], AFTER._replace(status=Status.FINISHED, next_due=None)))
     assert (world.position(uid).status, world.position(uid).next_due) == ("finished", None)
 
 
@@ -127,7 +127,7 @@ def test_a_schedule_whose_runs_are_used_up_is_deleted_with_its_last_run(database
     uid = world.add("a")
     world.add("b")
     claim = next(each for each in claimed(world) if each.schedule_uid == uid)
-    write(world, page(claim, [Fire(FIRST, FIRST)], replace(AFTER, status=Status.DELETED, next_due=None)))
+    write(world, page(claim, [Fire(FIRST, FIRST)], AFTER._replace(status=Status.DELETED, next_due=None)))
     rows = world.database.read(lambda c: c.execute(sa.select(schedules_table)).all())
     deleted = {row.schedule_id: (row.deleted_at, row.version) for row in rows}
     assert deleted == {"a": (NOW, 2), "b": (None, 1)}
@@ -186,9 +186,9 @@ def test_a_second_run_for_an_occurrence_is_a_conflict_and_changes_nothing(databa
     uid = world.add()
     (claim,) = claimed(world)
     write(world, page(claim, [Fire(FIRST, FIRST)], AFTER))
-    later = replace(claim, counts=replace(claim.counts, next_sequence=2))
+    later = claim._replace(counts=claim.counts._replace(next_sequence=2))
     with pytest.raises(Conflict) as taken:
-        write(world, page(later, [Fire(FIRST, FIRST)], replace(AFTER, runs_born=99)))
+        write(world, page(later, [Fire(FIRST, FIRST)], AFTER._replace(runs_born=99)))
     assert taken.value.constraint == "runs_one_per_occurrence"
     assert (len(world.runs(uid)), world.position(uid).runs_born) == (1, 2)
 

@@ -56,7 +56,7 @@ def again(database: Database, work: Work, **given: Any) -> bool:
 
 
 def wait(database: Database, work: Work, *, queued: bool = False, reference: str | None = "ref") -> bool:
-    return database.write(lambda c: store.wait_for_report(c, work, reference=reference, queued=queued, now=NOW + 3))
+    return bool(database.write(lambda c: store.wait_for_reports(c, [(work, reference, queued)], NOW + 3)))
 
 
 # ── the claim ────────────────────────────────────────────────────────────────────────────────────────
@@ -172,15 +172,16 @@ def test_a_retry_goes_back_with_its_numbers(database: Database) -> None:
 def test_work_in_this_process_is_running_under_its_lease(database: Database) -> None:
     run_id = add(database)
     (work,) = claim(database)
-    assert database.write(lambda c: store.mark_running(c, work, NOW + 1))
-    assert (row(database, run_id).state, row(database, run_id).lease_owner) == ("running", "me")
-    assert not database.write(lambda c: store.mark_running(c, work, NOW + 2))
+    database.write(lambda c: store.mark_running(c, [work], NOW + 1))
+    found = row(database, run_id)
+    assert (found.state, found.lease_owner, found.started_at) == ("running", "me", NOW + 1)
+    database.write(lambda c: store.mark_running(c, [], NOW + 2))
+    assert row(database, run_id) == found
 
 
 ANSWERS: dict[str, Callable[[Database, Work], bool]] = {
     "wait_for_report": wait,
     "try_again": again,
-    "mark_running": lambda database, work: database.write(lambda c: store.mark_running(c, work, NOW)),
 }
 
 
@@ -250,13 +251,16 @@ def test_a_run_without_lease_cannot_be_renewed(database: Database) -> None:
 
 
 def test_what_was_not_begun_goes_back_untouched(database: Database) -> None:
-    run_id, begun = add(database), add(database)
+    launching, running, ended = add(database), add(database), add(database)
     works = {work.run_id: work for work in claim(database)}
-    database.write(lambda c: store.mark_running(c, works[begun], NOW))
+    database.write(lambda c: store.mark_running(c, [works[running]], NOW))
+    database.write(lambda c: c.execute(runs.update().where(runs.c.run_id == ended).values(state="cancelled")))
     database.write(lambda c: store.release_leases(c, list(works.values())))
-    found = row(database, run_id)
-    assert (found.state, found.launches, found.lease_owner, found.lease_until) == ("ready", 0, None, None)
-    assert row(database, begun).state == "running"
+    for run_id in (launching, running):
+        found = row(database, run_id)
+        assert (found.state, found.launches, found.lease_owner, found.lease_until) == ("ready", 0, None, None)
+        assert found.started_at is None
+    assert row(database, ended).state == "cancelled"
 
 
 def test_lost_leases_are_found_the_longest_lost_first(database: Database) -> None:

@@ -312,7 +312,7 @@ def test_a_list_can_be_filtered(database: Database, wanted: Filter, expected: li
         revision=other,
         owner="ada",
         source="template",
-        position=replace(POSITION, status=Status.PAUSED),
+        position=POSITION._replace(status=Status.PAUSED),
     )
     make(database, "gone", revision=other)
     change(database, lambda c, row: schedules.mark_deleted(c, row, now=NOW), "gone")
@@ -322,7 +322,7 @@ def test_a_list_can_be_filtered(database: Database, wanted: Filter, expected: li
 def test_every_status_is_counted(database: Database) -> None:
     make(database, "a")
     make(database, "b")
-    make(database, "c", position=replace(POSITION, status=Status.BROKEN))
+    make(database, "c", position=POSITION._replace(status=Status.BROKEN))
     make(database, "d", namespace="other")
     counted = database.read(lambda c: schedule_lists.count_by_status(c, "default"))
     assert counted == {**dict.fromkeys(Status, 0), Status.ACTIVE: 2, Status.BROKEN: 1}

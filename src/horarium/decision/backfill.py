@@ -78,9 +78,9 @@ def plan_backfill(
             break
         decisions.append(decision)
     exhausted = planning.max_runs is not None and tally.runs_born >= planning.max_runs
-    after = replace(position, runs_born=tally.runs_born, rotation_index=tally.rotation_index)
+    after = position._replace(runs_born=tally.runs_born, rotation_index=tally.rotation_index)
     if exhausted:
-        after = replace(after, status=Status.DELETED, next_due=None)
+        after = after._replace(status=Status.DELETED, next_due=None)
     return BackfillPlan(tuple(decisions), after)
 
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from horarium.policy.limits import Budget
 from horarium.schedule.calendar import Calendar
@@ -26,8 +27,10 @@ class Fact(StrEnum):
     KEYS = "keys"
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+_NONE: Mapping[str, Any] = MappingProxyType({})
+
+
+class Facts(NamedTuple):
     """What the store knew of one schedule; a fact that nobody asked for keeps its default.
 
     `active` are root runs that are neither final nor held. `calendars` lacks a name that nobody has.
@@ -37,11 +40,11 @@ class Facts:
     active: int = 0
     held: int = 0
     active_run_ids: tuple[str, ...] = ()
-    calendars: Mapping[str, Calendar] = field(default_factory=dict)
-    context: Mapping[str, Any] = field(default_factory=dict)
+    calendars: Mapping[str, Calendar] = _NONE
+    context: Mapping[str, Any] = _NONE
     spent_today: Decimal = Decimal(0)
     runs_today: int = 0
-    assignee_budget: Budget = field(default_factory=Budget)
+    assignee_budget: Budget = Budget()
     cycle: tuple[str, ...] = ()
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
+from typing import NamedTuple
 
 from horarium.decision.facts import Fact, Facts, Tally
 from horarium.decision.plan import Detail
@@ -23,8 +24,7 @@ from horarium.schedule.reason import Reason
 from horarium.schedule.run import Origin
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(NamedTuple):
     planning: Planning
     facts: Facts
     tally: Tally

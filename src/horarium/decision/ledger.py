@@ -6,12 +6,11 @@ One function serves the tick, a trigger by hand and a backfill, so that no door 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple, assert_never
 
 from horarium.decision.plan import Birth, Covers, Decision, Fire, Hold, Missed, Skip
 from horarium.instant import Instant, to_rfc3339
-from horarium.schedule.event import CommandContext, EventType, TriggerOutcome, make_payload
+from horarium.schedule.event import CommandContext, EventType, TriggerOutcome, checked_payload
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Position, Status
 from horarium.schedule.reason import REASON_ALIASES, Reason, dispatch_status
@@ -48,8 +47,7 @@ class NewEvent(NamedTuple):
     payload: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(NamedTuple):
     """What the position's row counts, beyond what planning needs."""
 
     next_sequence: int = 1
@@ -64,8 +62,7 @@ class Counts:
     last_dispatch_status: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
+class Named(NamedTuple):
     """Which schedule is written about."""
 
     schedule_id: str
@@ -73,8 +70,7 @@ class Named:
     planning: Planning
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """Everything that one transaction writes about one schedule.
 
     With `terminate_active`, runs born before the one at `kept_from` make room too: of several
@@ -114,7 +110,7 @@ def write_down(
             case _:
                 assert_never(decision)
     if position.status is Status.DELETED:
-        pen.event(EventType.DELETED, reason="max_runs_exhausted", deleted_at=to_rfc3339(now))
+        pen.event(EventType.DELETED, {"reason": "max_runs_exhausted", "deleted_at": to_rfc3339(now)})
     return Entry(
         position,
         pen.counts(),
@@ -164,118 +160,113 @@ class _Pen:
 
     def birth(self, decision: Birth) -> None:
         run_id, text = next(self.ids)
-        common: dict[str, Any] = {
-            "occurrence_time": to_rfc3339(decision.nominal),
-            "due": None if decision.due == decision.nominal else to_rfc3339(decision.due),
+        if isinstance(decision, Fire):
+            event_type, said = EventType.TRIGGERED, self._fire(decision, run_id)
+        else:
+            event_type, said = EventType.BUFFERED, self._hold(decision, run_id)
+        nominal, due, rotation, covers = decision[:4]
+        said |= {
+            "occurrence_time": to_rfc3339(nominal),
+            "due": None if due == nominal else to_rfc3339(due),
             "origin": self.origin.value,
             "revision": self.named.revision,
-            "rotation_index_used": decision.rotation_index,
-            "covers": _covers(decision.covers),
-            "workflow_instance_id": instance_id(self.named.schedule_id, self.origin, decision.nominal, text),
+            "rotation_index_used": rotation,
+            "covers": None if covers is None else _covers(covers),
+            "workflow_instance_id": instance_id(self.named.schedule_id, self.origin, nominal, text),
             "workflow_run_id": text,
             "effective_overlap_policy": self.named.planning.overlap.policy.value,
         }
-        nominal = self._nominal(decision)
-        last = decision.covers.last if decision.covers is not None else nominal
-        if isinstance(decision, Fire):
-            self._fire(decision)
-            self.last_run = run_id
-            outcome = TriggerOutcome.BACKFILLED if self.origin is Origin.BACKFILL else TriggerOutcome.SCHEDULED
-            said = {"outcome": outcome.value, "trigger_number": self.fires, **common}
-            self.event(EventType.TRIGGERED, nominal, last, run_id, **said)
-        else:
-            self._hold(decision)
-            self.event(EventType.BUFFERED, nominal, last, run_id, buffer_depth=self.held, **common)
-        self.runs.append(self._run(run_id, decision))
-        self.status = dispatch_status(None)
+        last = nominal if covers is None else covers.last
+        self.event(event_type, said, *self._range(nominal, last), run_id)
+        self.status = _DISPATCHED
 
     def skip(self, decision: Skip) -> None:
         if self.origin is Origin.BACKFILL:
             return
         self.skips += 1
         self.last_skip, self.status = decision.reason, dispatch_status(decision.reason)
-        nominal = self._nominal(decision)
-        self.event(
-            EventType.TRIGGER_SKIPPED,
-            nominal,
-            nominal,
-            reason=decision.reason.value,
-            reason_alias=REASON_ALIASES.get(decision.reason),
-            skipped_trigger_count=self.skips,
-            last_skipped_at=to_rfc3339(self.now),
-            occurrence_time=to_rfc3339(decision.nominal),
-            origin=self.origin.value,
-            detail=decision.detail,
-        )
+        values = {
+            "reason": decision.reason.value,
+            "reason_alias": REASON_ALIASES.get(decision.reason),
+            "skipped_trigger_count": self.skips,
+            "last_skipped_at": to_rfc3339(self.now),
+            "occurrence_time": to_rfc3339(decision.nominal),
+            "origin": self.origin.value,
+            "detail": decision.detail,
+        }
+        self.event(EventType.TRIGGER_SKIPPED, values, *self._range(decision.nominal, decision.nominal))
 
     def miss(self, decision: Missed) -> None:
-        self.event(
-            EventType.MISSED,
-            decision.first,
-            decision.last,
-            first=to_rfc3339(decision.first),
-            last=to_rfc3339(decision.last),
-            count=decision.count,
-            reason=decision.reason.value,
-        )
+        self.event(EventType.MISSED, missed_values(decision), decision.first, decision.last)
 
     def event(
         self,
         event_type: EventType,
+        values: Mapping[str, object],
         nominal: Instant | None = None,
         nominal_last: Instant | None = None,
         run_id: bytes | None = None,
-        **values: object,
     ) -> None:
-        if self.context is not None:
-            values["command_context"] = self.context
-        payload = make_payload(event_type, **values)
+        said = values if self.context is None else {**values, "command_context": self.context}
+        payload = checked_payload(event_type, said)
         self.events.append(NewEvent(self.sequence, event_type, nominal, nominal_last, run_id, payload))
         self.sequence += 1
 
     def counts(self) -> Counts:
+        before, skip = self.before, self.last_skip
         return Counts(
-            next_sequence=self.sequence,
-            active=self.active,
-            held=self.held,
-            fires_count=self.fires,
-            skipped_count=self.skips,
-            last_fired_at=self.now if self.fires > self.before.fires_count else self.before.last_fired_at,
-            last_run_id=self.last_run or self.before.last_run_id,
-            last_skip_reason=self.before.last_skip_reason if self.last_skip is None else self.last_skip.value,
-            last_skipped_at=self.before.last_skipped_at if self.last_skip is None else self.now,
+            self.sequence,
+            self.active,
+            self.held,
+            self.fires,
+            self.skips,
+            last_fired_at=self.now if self.fires > before.fires_count else before.last_fired_at,
+            last_run_id=self.last_run or before.last_run_id,
+            last_skip_reason=before.last_skip_reason if skip is None else skip.value,
+            last_skipped_at=before.last_skipped_at if skip is None else self.now,
             last_dispatch_status=self.status,
         )
 
-    def _nominal(self, decision: Birth | Skip) -> Instant | None:
+    def _range(self, first: Instant, last: Instant) -> tuple[Instant | None, Instant | None]:
         """A trigger by hand is nobody's occurrence: an audit of the spec must not count it."""
-        return None if self.origin is Origin.MANUAL else decision.nominal
+        return (None, None) if self.origin is Origin.MANUAL else (first, last)
 
-    def _fire(self, decision: Fire) -> None:
+    def _fire(self, decision: Fire, run_id: bytes) -> dict[str, object]:
         self.fires += 1
         if decision.terminate_active:
             self.terminate_active, self.active = True, 0
             self.kept_from = len(self.runs)
         self.active += 1
+        self.last_run = run_id
+        state = RunState.AWAITING_APPROVAL if self.named.planning.needs_approval else RunState.READY
+        self.runs.append(_run(run_id, state, decision, self.now, self.fires))
+        outcome = TriggerOutcome.BACKFILLED if self.origin is Origin.BACKFILL else TriggerOutcome.SCHEDULED
+        return {"outcome": outcome.value, "trigger_number": self.fires}
 
-    def _hold(self, decision: Hold) -> None:
+    def _hold(self, decision: Hold, run_id: bytes) -> dict[str, object]:
         self.held += 1
         self.cancel_active = self.cancel_active or decision.cancel_active
-
-    def _run(self, run_id: bytes, decision: Birth) -> NewRun:
-        if isinstance(decision, Hold):
-            state, number = RunState.HELD, None
-            ready_at = decision.release_at or self.now
-        else:
-            waits = self.named.planning.needs_approval
-            state, number = (RunState.AWAITING_APPROVAL if waits else RunState.READY), self.fires
-            ready_at = self.now
-        return NewRun(
-            run_id, state, decision.nominal, decision.due, ready_at, decision.rotation_index, number, decision.covers
-        )
+        self.runs.append(_run(run_id, RunState.HELD, decision, decision.release_at or self.now, None))
+        return {"buffer_depth": self.held}
 
 
-def _covers(covers: Covers | None) -> Mapping[str, Any] | None:
-    if covers is None:
-        return None
+_DISPATCHED = dispatch_status(None)
+
+
+def _run(run_id: bytes, state: RunState, decision: Birth, ready_at: Instant, number: int | None) -> NewRun:
+    nominal, due, rotation, covers = decision[:4]
+    return NewRun(run_id, state, nominal, due, ready_at, rotation, number, covers)
+
+
+def missed_values(missed: Missed) -> dict[str, object]:
+    """What every ScheduleMissed says, whoever overtook the occurrences."""
+    return {
+        "first": to_rfc3339(missed.first),
+        "last": to_rfc3339(missed.last),
+        "count": missed.count,
+        "reason": missed.reason.value,
+    }
+
+
+def _covers(covers: Covers) -> Mapping[str, Any]:
     return {"first": to_rfc3339(covers.first), "last": to_rfc3339(covers.last), "count": covers.count}

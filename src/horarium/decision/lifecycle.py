@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from horarium.decision.plan import Missed
 from horarium.instant import Instant
@@ -35,7 +35,7 @@ def replan(spec: Spec, uid: bytes, position: Position, after: Instant) -> Positi
         status = Status.FINISHED
     elif status is Status.FINISHED and nominal is not None:
         status = Status.ACTIVE
-    return replace(position, decided_until=after, next_due=next_due, status=status)
+    return position._replace(decided_until=after, next_due=next_due, status=status)
 
 
 def edit(
@@ -50,14 +50,14 @@ def edit(
 ) -> Change:
     """An edit that leaves the spec equal leaves the plan alone; one that changes it starts a generation."""
     if position.status is Status.BROKEN:
-        position = replace(position, status=Status.ACTIVE)
+        position = position._replace(status=Status.ACTIVE)
         spec_changed = True  # whatever was broken is mended from now on, not from then
     if rotation_changed or old.rotation != new.rotation:
-        position = replace(position, rotation_index=0)
+        position = position._replace(rotation_index=0)
     if not spec_changed:
         return Change(position)
     superseded = _undecided(old.spec, position, now) if position.status is Status.ACTIVE else None
-    moved = replace(position, generation=position.generation + 1)
+    moved = position._replace(generation=position.generation + 1)
     return Change(replan(new.spec, uid, moved, max(now, position.decided_until)), superseded)
 
 
@@ -66,7 +66,7 @@ def pause(planning: Planning, position: Position, *, now: Instant) -> Change:
     if position.status is Status.PAUSED:
         return Change(position)
     missed = _undecided(planning.spec, position, now)
-    paused = replace(position, status=Status.PAUSED, decided_until=max(position.decided_until, now))
+    paused = position._replace(status=Status.PAUSED, decided_until=max(position.decided_until, now))
     return Change(paused, missed)
 
 
@@ -75,7 +75,7 @@ def resume(planning: Planning, uid: bytes, position: Position, *, now: Instant) 
     if position.status not in (Status.PAUSED, Status.BROKEN):
         return Change(position)
     overtaken = _undecided(planning.spec, position, now) if position.status is Status.BROKEN else None
-    active = replace(position, status=Status.ACTIVE)
+    active = position._replace(status=Status.ACTIVE)
     return Change(replan(planning.spec, uid, active, max(now, position.decided_until)), overtaken)
 
 
@@ -84,7 +84,7 @@ def delete(planning: Planning, position: Position, *, now: Instant) -> Change:
     ticking = position.status in (Status.ACTIVE, Status.BROKEN)
     missed = _undecided(planning.spec, position, now) if ticking else None
     decided = max(position.decided_until, now)
-    return Change(replace(position, status=Status.DELETED, next_due=None, decided_until=decided), missed)
+    return Change(position._replace(status=Status.DELETED, next_due=None, decided_until=decided), missed)
 
 
 def _undecided(spec: Spec, position: Position, now: Instant) -> Missed | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from horarium.instant import Instant
 from horarium.schedule.position import Position
@@ -23,8 +23,7 @@ class Covers:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class Fire:
+class Fire(NamedTuple):
     """A run is born and may start; with `terminate_active` the active ones end in the same transaction."""
 
     nominal: Instant
@@ -34,8 +33,7 @@ class Fire:
     terminate_active: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Hold:
+class Hold(NamedTuple):
     """A run is born and waits: for its turn, for a concurrency key, or (`release_at`) for a time."""
 
     nominal: Instant
@@ -46,8 +44,7 @@ class Hold:
     release_at: Instant | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Skip:
+class Skip(NamedTuple):
     nominal: Instant
     reason: Reason
     detail: Detail | None = None
@@ -67,8 +64,7 @@ Decision: TypeAlias = Fire | Hold | Skip | Missed
 Birth: TypeAlias = Fire | Hold
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """Decisions in nominal order, and the position after them. `more` says that due ones are left."""
 
     decisions: tuple[Decision, ...]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import assert_never
+from typing import NamedTuple, assert_never
 
 from horarium.decision.decide import covering, decide
 from horarium.decision.facts import NO_FACTS, Facts, Shared, Tally
@@ -26,8 +26,7 @@ from horarium.schedule.run import Origin
 MAX_CATCHUP_PER_TICK = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Due:
+class Due(NamedTuple):
     """A schedule whose time has come. `uid` seeds its jitter."""
 
     uid: bytes

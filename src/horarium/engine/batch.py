@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from sqlalchemy import Connection
 
@@ -23,8 +24,7 @@ from horarium.store.births import new_ids, settle_side_effects
 from horarium.store.due import Claim, Plannings
 
 
-@dataclass(frozen=True, slots=True)
-class Decided:
+class Decided(NamedTuple):
     """What a tick decided about one schedule, for whoever counts or tells."""
 
     namespace: str

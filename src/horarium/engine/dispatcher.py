@@ -23,7 +23,7 @@ from horarium.engine.requests import Definitions, build_request, key_of
 from horarium.engine.settle import settle_all
 from horarium.engine.settlement import Settlement, plan_given_back, plan_settlement, plan_unstorable
 from horarium.instant import SECOND, Instant
-from horarium.launchers.launcher import Outcome, Refused, RunCancelled, Unreachable
+from horarium.launchers.launcher import Outcome, Refused, RunCancelled
 from horarium.launchers.registry import Registry
 from horarium.policy.retry import LaunchRetry, RetryPolicy
 from horarium.schedule.definition import ActionKind, Definition
@@ -136,6 +136,7 @@ class Dispatcher:
             kept, surplus = self._within_limits(claimed, busy)
             runs.release_leases(connection, surplus)
             self._definitions.load(connection, kept)
+            runs.mark_running(connection, [work for work in kept if self._is_done_here(work)], now)
             return kept
 
         return await asyncio.to_thread(self._database.write, work)
@@ -175,20 +176,14 @@ class Dispatcher:
             if isinstance(definition, Exception):
                 return Refused(f"the definition of this run cannot be read: {definition}")
             request = build_request(work, definition, held.cancelled)
-            if self._registry.resolve(request.action) in _WORKS_HERE and not await self._begin(work):
-                return Refused("the lease was lost before the work began")
-        except (StoreUnavailable, CommitUnknown) as down:
-            return Unreachable(f"not begun, because the database did not answer: {down}")
         except Exception as wrong:  # one corrupt row is one run's trouble
             return Refused(f"no request can be made of this run: {type(wrong).__name__}: {wrong}")
         held.begun = True
         return await self._registry.launch(request)
 
-    async def _begin(self, work: Work) -> bool:
-        now = self._clock.now()
-        return await asyncio.to_thread(
-            self._database.write, lambda connection: runs.mark_running(connection, work, now)
-        )
+    def _is_done_here(self, work: Work) -> bool:
+        definition = self._definitions.of(work)
+        return isinstance(definition, Definition) and self._registry.resolve(definition.action) in _WORKS_HERE
 
     # ── settling ─────────────────────────────────────────────────────────────────────────────────
 

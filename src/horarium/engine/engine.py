@@ -18,6 +18,7 @@ from horarium.clock import Clock
 from horarium.engine.batch import Tick
 from horarium.engine.dispatcher import Dispatcher, DispatcherOptions
 from horarium.engine.follower import Follower
+from horarium.engine.hands import HANDS, Hands
 from horarium.engine.janitor import Janitor, Tidied
 from horarium.engine.loop import Loop, Pulse, live
 from horarium.engine.repair import PASS_SECONDS as REPAIR_SECONDS
@@ -101,6 +102,7 @@ class Engine:
         self._owner = owner
         self._witness = witness
         self.ticker = Ticker(database, self.clock, owner, self.options.ticker)
+        self._hands = Hands(self.ticker, HANDS[database.dialect])
         self.dispatcher = Dispatcher(database, self.clock, registry, owner, self.options.dispatcher, witness, log)
         self.janitor = Janitor(database, self.clock, self.options.dispatcher.launch_retry, log)
         self.follower = Follower(database, self.clock, registry)
@@ -149,9 +151,13 @@ class Engine:
             await asyncio.to_thread(self.ticker.beat)
             wait = self.options.longest_sleep_seconds
             return wait if next_due is None else min(wait, max((next_due - now) / SECOND, 0.001))
-        tick = await asyncio.to_thread(self.ticker.step)
-        self._witness.ticked(tick, now)
-        return 0 if tick.claimed else 0.05  # due, but another ticker has it
+        shares = await self._hands.step()
+        ticks = [tick for share in shares for tick in share.ticks]
+        for tick in ticks:
+            self._witness.ticked(tick, now)
+        for error in filter(None, (share.error for share in shares)):
+            raise error
+        return 0 if any(tick.claimed for tick in ticks) else 0.05  # due, but another ticker has it
 
     async def _janitor_step(self) -> float:
         tidied = await asyncio.to_thread(self.janitor.step)

@@ -20,9 +20,9 @@ from horarium.policy.retry import LaunchRetry, RetryPolicy
 from horarium.schedule.definition import Definition
 from horarium.schedule.run import RunState
 from horarium.store import ends, runs
+from horarium.store.closing import End
 from horarium.store.database import Database
 from horarium.store.due import Plannings
-from horarium.store.ends import End
 from horarium.store.errors import CommitUnknown, StoreUnavailable
 from horarium.store.runs import Work
 

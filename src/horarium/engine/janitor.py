@@ -18,10 +18,10 @@ from horarium.engine.settlement import plan_lost_lease
 from horarium.instant import Instant
 from horarium.policy.retry import LaunchRetry
 from horarium.schedule.run import RunState
-from horarium.store import ends, runs
+from horarium.store import ends, release, runs
+from horarium.store.closing import End
 from horarium.store.database import Database
 from horarium.store.due import Plannings
-from horarium.store.ends import End
 from horarium.store.errors import CommitUnknown, StoreUnavailable
 from horarium.store.runs import Unanswered, Work
 
@@ -106,7 +106,7 @@ class Janitor:
     def _take_back(self, connection: Connection, work: Work, now: Instant) -> bool:
         settled = plan_lost_lease(work, key=key_of(work), launch_retry=self._launch_retry, now=now)
         if work.schedule_uid is not None:
-            ends.lock_position(connection, work.schedule_uid)  # before the run, as everybody does
+            release.lock_position(connection, work.schedule_uid)  # before the run, as everybody does
         if not runs.has_lost_lease(connection, work, now):
             return False  # its holder was only late
         return settle_one(connection, self._known, work, settled, now)
@@ -123,13 +123,13 @@ class Janitor:
     def _waiting(self, now: Instant) -> list[bytes]:
         """From where the last look ended: those that must go on waiting never hide the others."""
         found = self._database.read(
-            lambda connection: ends.waiting_schedules(connection, now, _BATCH, after=self._looked_at)
+            lambda connection: release.waiting_schedules(connection, now, _BATCH, after=self._looked_at)
         )
         self._looked_at = found[-1] if len(found) == _BATCH else b""
         return found
 
     def _release(self, connection: Connection, schedule_uid: bytes, now: Instant) -> int:
-        return ends.release(connection, self._known, schedule_uid, now=now)
+        return release.release(connection, self._known, schedule_uid, now=now)
 
     def _expire(self, connection: Connection, approval: Unanswered, now: Instant) -> bool:
         if not runs.expire_approval(connection, approval.approval_id, now):

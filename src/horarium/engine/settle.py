@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import assert_never
 
 from sqlalchemy import Connection
 
@@ -11,8 +10,9 @@ from horarium.engine.settlement import Again, Settlement, Waits
 from horarium.instant import Instant
 from horarium.schedule.event import RunEventType
 from horarium.store import ends, runs
+from horarium.store.closing import End
 from horarium.store.due import Plannings
-from horarium.store.ends import End
+from horarium.store.ends import Asked
 from horarium.store.jsontext import kept_text
 from horarium.store.runs import MAX_ERROR, Work
 
@@ -20,25 +20,22 @@ from horarium.store.runs import MAX_ERROR, Work
 def settle_all(
     connection: Connection, known: Plannings, answers: Sequence[tuple[Work, Settlement]], now: Instant
 ) -> list[tuple[Work, Settlement]]:
-    """Those that counted; an answer from a lost lease changes nothing. Ordered, so that two never deadlock."""
-    ends.lock_positions(
-        connection,
-        [work.schedule_uid for work, settled in answers if isinstance(settled, End) and work.schedule_uid is not None],
-    )
-    ordered = sorted(answers, key=lambda answer: (answer[0].schedule_uid or b"", answer[0].run_id))
-    return [(work, settled) for work, settled in ordered if settle_one(connection, known, work, settled, now)]
+    """Those that counted; an answer from a lost lease changes nothing.
+
+    Ends come first, because they lock positions, which everybody locks before runs.
+    """
+    ended = [Asked(work.run_id, settled, work.lease_epoch) for work, settled in answers if isinstance(settled, End)]
+    waiting = [(work, settled.reference, settled.queued) for work, settled in answers if isinstance(settled, Waits)]
+    counted = {(each.run_id, each.epoch) for each in ends.end_runs(connection, known, ended, now=now)}
+    counted |= {(work.run_id, work.lease_epoch) for work in runs.wait_for_reports(connection, waiting, now)}
+    for work, settled in answers:
+        if isinstance(settled, Again) and _again(connection, work, settled, now):
+            counted.add((work.run_id, work.lease_epoch))
+    return [answer for answer in answers if (answer[0].run_id, answer[0].lease_epoch) in counted]
 
 
 def settle_one(connection: Connection, known: Plannings, work: Work, settled: Settlement, now: Instant) -> bool:
-    match settled:
-        case End():
-            return ends.end_run(connection, known, work.run_id, settled, now=now, epoch=work.lease_epoch)
-        case Waits(reference, queued):
-            return runs.wait_for_report(connection, work, reference=reference, queued=queued, now=now)
-        case Again():
-            return _again(connection, work, settled, now)
-        case _:
-            assert_never(settled)
+    return bool(settle_all(connection, known, [(work, settled)], now))
 
 
 def _again(connection: Connection, work: Work, again: Again, now: Instant) -> bool:

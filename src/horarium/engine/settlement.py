@@ -22,7 +22,7 @@ from horarium.policy.limits import parse as parse_amount
 from horarium.policy.retry import GiveUp, LaunchRetry, Retry, RetryPolicy, decide_launch_retry, decide_retry
 from horarium.schedule.reason import Reason
 from horarium.schedule.run import Delivery, RunState
-from horarium.store.ends import End
+from horarium.store.closing import End
 from horarium.store.record import MILLIONTHS
 from horarium.store.runs import Work
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import assert_never
 
@@ -122,7 +122,7 @@ def _passed(opened: Opened) -> Position:
     position = opened.row.position()
     if position.status is Status.ACTIVE:
         return position
-    return replace(position, decided_until=max(position.decided_until, opened.now))
+    return position._replace(decided_until=max(position.decided_until, opened.now))
 
 
 def _answer(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from sqlalchemy import Connection
 
 from horarium.clock import Clock
-from horarium.decision.ledger import NewEvent
+from horarium.decision.ledger import NewEvent, missed_values
 from horarium.decision.plan import Missed
 from horarium.errors import InvalidDefinition
 from horarium.instant import Instant, to_rfc3339
@@ -99,14 +99,7 @@ class Journal:
         """Occurrences that the operation overtook; None = there were none."""
         if range_ is None:
             return
-        payload = make_payload(
-            EventType.MISSED,
-            first=to_rfc3339(range_.first),
-            last=to_rfc3339(range_.last),
-            count=range_.count,
-            reason=range_.reason.value,
-            command_context=self._context,
-        )
+        payload = make_payload(EventType.MISSED, **missed_values(range_), command_context=self._context)
         self._events.append(NewEvent(self.next_sequence, EventType.MISSED, range_.first, range_.last, None, payload))
 
     def write(self, connection: Connection, uid: bytes, namespace: str) -> int:

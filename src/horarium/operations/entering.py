@@ -48,7 +48,7 @@ def enter(
     row, planning, now = opened.row, opened.sound, opened.now
     told = [*decisions, *_left_over(opened, position)]
     if position.status is Status.DELETED:
-        position = replace(position, decided_until=max(position.decided_until, now))
+        position = position._replace(decided_until=max(position.decided_until, now))
     named = Named(row.schedule_id, row.revision, _under(planning, overlap_policy))
     entry = write_down(
         named, row.counts(), told, position, now=now, origin=origin, ids=new_ids(), context=caller.context()

@@ -16,9 +16,9 @@ from horarium.schedule.planning import Planning
 from horarium.schedule.position import Position, Status
 from horarium.schedule.reason import Obstacle, dispatch_status
 from horarium.schedule.run import RunState
-from horarium.store import ends, open_runs, positions, schedules
+from horarium.store import ends, open_runs, positions, release, schedules
 from horarium.store.channels import DUE, READY
-from horarium.store.ends import End
+from horarium.store.closing import End
 
 
 def pause(
@@ -66,7 +66,7 @@ def pause_opened(desk: Desk, connection: Connection, caller: Caller, opened: Ope
     row, now = opened.row, opened.now
     if row.status is Status.PAUSED:
         return unchanged(opened)
-    position = replace(row.position(), status=Status.PAUSED, decided_until=max(row.decided_until, now))
+    position = row.position()._replace(status=Status.PAUSED, decided_until=max(row.decided_until, now))
     journal = Journal(row.next_sequence, caller.context(), now)
     journal.missed(_overtaken(opened))
     journal.add(EventType.PAUSED, reason=caller.reason, paused_at=moment(now))
@@ -111,7 +111,7 @@ def resume_opened(desk: Desk, connection: Connection, caller: Caller, opened: Op
         expected_version=row.version,
         now=now,
     )
-    if row.held and ends.release(connection, desk.known, row.schedule_uid, now=now):
+    if row.held and release.release(connection, desk.known, row.schedule_uid, now=now):
         desk.database.notify(connection, READY)
     if position.next_due is not None:
         desk.database.notify(connection, DUE)
@@ -121,7 +121,7 @@ def resume_opened(desk: Desk, connection: Connection, caller: Caller, opened: Op
 def _delete(desk: Desk, connection: Connection, caller: Caller, opened: Opened) -> Written:
     row, now = opened.row, opened.now
     journal = Journal(row.next_sequence, caller.context(), now)
-    deleted = replace(row.position(), status=Status.DELETED, next_due=None, decided_until=max(row.decided_until, now))
+    deleted = row.position()._replace(status=Status.DELETED, next_due=None, decided_until=max(row.decided_until, now))
     journal.missed(_overtaken(opened))
     journal.add(EventType.DELETED, reason=caller.reason, deleted_at=moment(now))
     schedules.mark_deleted(connection, row, now=now)
@@ -131,9 +131,9 @@ def _delete(desk: Desk, connection: Connection, caller: Caller, opened: Opened) 
         decided_until=deleted.decided_until,
         next_sequence=journal.write(connection, row.schedule_uid, row.namespace),
     )
-    for run_id in open_runs.not_started(connection, row.schedule_uid):
-        end = End(RunState.CANCELLED, error="its schedule was deleted before it started", cause="schedule_deleted")
-        ends.end_run(connection, desk.known, run_id, end, now=now)
+    end = End(RunState.CANCELLED, error="its schedule was deleted before it started", cause="schedule_deleted")
+    waiting = open_runs.not_started(connection, row.schedule_uid)
+    ends.end_runs(connection, desk.known, [ends.Asked(run_id, end) for run_id in waiting], now=now)
     return _moved(opened, Outcome.DELETED, row.version + 1, deleted)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection
@@ -89,7 +89,7 @@ def explain(desk: Desk, caller: Caller, schedule_id: str, at: Instant) -> Explan
             opened.sound,
             row.schedule_uid,
             row.position(),
-            replace(facts, active_run_ids=tuple(id_text(run_id) for run_id in running)),
+            facts._replace(active_run_ids=tuple(id_text(run_id) for run_id in running)),
             at=at,
             now=opened.now,
             recorded=None if event is None else Recorded(event.event_type.value, event.payload),

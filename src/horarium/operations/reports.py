@@ -26,7 +26,7 @@ from horarium.schedule.jsonvalue import check_text, checked_object
 from horarium.schedule.run import FINAL, RunState, check_transition
 from horarium.store import approvals, ends, open_runs, runs
 from horarium.store.channels import READY
-from horarium.store.ends import End
+from horarium.store.closing import End
 from horarium.store.record import MILLIONTHS
 from horarium.store.runs_read import RunRow
 

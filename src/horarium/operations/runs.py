@@ -31,9 +31,9 @@ from horarium.schedule.run import (
     occurrence_key,
     state_after_termination,
 )
-from horarium.store import ends, open_runs, runs_read, schedules
+from horarium.store import ends, open_runs, release, runs_read, schedules
 from horarium.store.channels import READY
-from horarium.store.ends import End
+from horarium.store.closing import End
 from horarium.store.runs_read import RunFilter, RunRow
 
 NOT_STARTED = frozenset({RunState.HELD, RunState.AWAITING_APPROVAL, RunState.READY})
@@ -241,7 +241,7 @@ def locked(connection: Connection, caller: Caller, run_id: str) -> RunRow:
     """The position first, then the run, as everybody does who holds both; read again after the wait."""
     row = find_run(connection, caller, run_id)
     if row.schedule_uid is not None:
-        ends.lock_position(connection, row.schedule_uid)
+        release.lock_position(connection, row.schedule_uid)
     open_runs.lock(connection, row.run_id)
     return find_run(connection, caller, run_id)
 

@@ -26,7 +26,7 @@ from horarium.schedule.event import EventType
 from horarium.schedule.patch import Update
 from horarium.schedule.position import Position
 from horarium.schedule.run import Origin
-from horarium.store import ends, positions, schedules
+from horarium.store import positions, release, schedules
 from horarium.store.channels import DUE, READY
 from horarium.store.errors import Conflict
 from horarium.store.schedules import NewSchedule
@@ -231,7 +231,7 @@ def _revise(
     )
     if not facts_needed(draft.planning, Origin.SCHEDULED).isdisjoint({Fact.SPENDING, Fact.DAILY_RUNS}):
         positions.recount_today(connection, row.schedule_uid, now)
-    if row.held and ends.release(connection, desk.known, row.schedule_uid, now=now):
+    if row.held and release.release(connection, desk.known, row.schedule_uid, now=now):
         desk.database.notify(connection, READY)
     if position.next_due != row.next_due:
         desk.database.notify(connection, DUE)
@@ -250,7 +250,7 @@ def _planned(opened: Opened, draft: Draft, *, spec_changed: bool) -> lifecycle.C
     position = row.position()
     if isinstance(opened.planning, Exception):
         # Nobody can say which occurrences a spec has that cannot be read; count from now on.
-        position = replace(position, decided_until=max(position.decided_until, now))
+        position = position._replace(decided_until=max(position.decided_until, now))
         return lifecycle.edit(draft.planning, draft.planning, row.schedule_uid, position, now=now, spec_changed=True)
     return lifecycle.edit(
         opened.planning, draft.planning, row.schedule_uid, position, now=now, spec_changed=spec_changed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 from sqlalchemy import Connection
@@ -121,9 +121,9 @@ def _after(opened: Opened, decision: Birth | Skip) -> Position:
     if isinstance(decision, Skip):
         return position
     turn = 1 if planning.rotation else 0
-    moved = replace(position, runs_born=position.runs_born + 1, rotation_index=position.rotation_index + turn)
+    moved = position._replace(runs_born=position.runs_born + 1, rotation_index=position.rotation_index + turn)
     if planning.max_runs is not None and moved.runs_born >= planning.max_runs:
-        return replace(moved, status=Status.DELETED, next_due=None)
+        return moved._replace(status=Status.DELETED, next_due=None)
     return moved
 
 

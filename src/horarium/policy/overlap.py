@@ -98,29 +98,30 @@ class Refuse:
 
 
 OverlapOutcome: TypeAlias = Start | Buffer | Refuse
+_START: Final = Start()
 
 
 def decide_overlap(overlap: Overlap, *, active: int, held: int, caught_up: bool = False) -> OverlapOutcome:
     """`active` are root runs that are neither final nor held, `held` those that are held."""
     whole("active", active)
     whole("held", held)
-    policy = overlap.policy
+    policy, capacity = overlap.policy, overlap.capacity
     if caught_up and policy is OverlapPolicy.SKIP:
         policy = OverlapPolicy.BUFFER_ALL  # a backlog is not skipped against itself
-    at_capacity = overlap.capacity is not None and active >= overlap.capacity
-    occupied = overlap.capacity is not None and active + held >= overlap.capacity
+    at_capacity = capacity is not None and active >= capacity
+    occupied = capacity is not None and active + held >= capacity
     must_wait = at_capacity or held > 0
     match policy:
         case OverlapPolicy.SKIP:
-            return Refuse("overlap_policy_skip") if occupied else Start()
+            return Refuse("overlap_policy_skip") if occupied else _START
         case OverlapPolicy.BUFFER_ONE:
             return _buffer(must_wait, held, most=1)
         case OverlapPolicy.BUFFER_ALL:
             return _buffer(must_wait, held, most=overlap.max_buffered)
         case OverlapPolicy.ALLOW_ALL:
-            return Refuse("max_concurrent_reached") if occupied else Start()
+            return Refuse("max_concurrent_reached") if occupied else _START
         case OverlapPolicy.CANCEL_OTHER:
-            return Buffer(cancel_active=True) if must_wait else Start()
+            return Buffer(cancel_active=True) if must_wait else _START
         case OverlapPolicy.TERMINATE_OTHER:
             # Only active runs can be terminated; held ones keep their turn.
             return Start(terminate_active=at_capacity)
@@ -130,5 +131,5 @@ def decide_overlap(overlap: Overlap, *, active: int, held: int, caught_up: bool 
 
 def _buffer(must_wait: bool, held: int, *, most: int | None) -> OverlapOutcome:
     if not must_wait:
-        return Start()
+        return _START
     return Refuse("buffer_full") if most is not None and held >= most else Buffer()

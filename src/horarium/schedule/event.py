@@ -109,8 +109,12 @@ class CommandContext:
 
 
 def make_payload(event_type: EventType, **values: object) -> dict[str, object]:
+    return checked_payload(event_type, values)
+
+
+def checked_payload(event_type: EventType, values: Mapping[str, object]) -> dict[str, object]:
     """Raises ValueError for a key that is not in the registry: a typo must not reach the history."""
-    return _payload(event_type.value, PAYLOAD_KEYS[event_type], values)
+    return _payload(event_type, PAYLOAD_KEYS[event_type], values)
 
 
 def make_lineage_payload(**values: object) -> dict[str, object]:
@@ -119,7 +123,7 @@ def make_lineage_payload(**values: object) -> dict[str, object]:
 
 
 def _payload(what: str, allowed: frozenset[str], values: Mapping[str, object]) -> dict[str, object]:
-    if not values.keys() <= allowed:
+    if not allowed.issuperset(values):
         unknown = ", ".join(sorted(values.keys() - allowed))
         raise ValueError(f"{what} has no payload key {unknown}")
     payload = {key: value for key, value in values.items() if value is not None}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from horarium.instant import Instant
 
@@ -16,8 +16,7 @@ class Status(StrEnum):
     BROKEN = "broken"  # it cannot be planned or recorded; its error is shown everywhere
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(NamedTuple):
     """Every occurrence up to and including `decided_until` has its decision, and none after it has one.
 
     `generation` counts the specs that this schedule has had, so that an audit knows which one to ask.

@@ -10,7 +10,7 @@ from horarium.engine.settlement import Again, Settlement, Waits
 from horarium.ids import id_text
 from horarium.instant import SECOND, Instant
 from horarium.schedule.run import RunState
-from horarium.store.ends import End
+from horarium.store.closing import End
 from horarium.store.runs import Work
 from horarium.telemetry.telemetry import Telemetry
 

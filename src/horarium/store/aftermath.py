@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, update
 
+from horarium.decision.ledger import missed_values
 from horarium.decision.lifecycle import pause
 from horarium.ids import id_text
 from horarium.instant import Instant, to_rfc3339
@@ -25,13 +26,7 @@ def pause_after_failures(
     overtaken = pause(planning, before, now=now).superseded if before.status is Status.ACTIVE else None
     sequence = position.next_sequence
     if overtaken is not None:
-        missed = make_payload(
-            EventType.MISSED,
-            first=to_rfc3339(overtaken.first),
-            last=to_rfc3339(overtaken.last),
-            count=overtaken.count,
-            reason=overtaken.reason.value,
-        )
+        missed = make_payload(EventType.MISSED, **missed_values(overtaken))
         add_history(
             connection, position, sequence, EventType.MISSED, overtaken.first, None, missed, now, last=overtaken.last
         )

@@ -6,6 +6,7 @@ The tick, a trigger by hand and a backfill all end here, so that none of them ca
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from sqlalchemy import Connection
 
@@ -38,7 +39,8 @@ def settle_side_effects(
     """What few plans need beyond their three rows: counters, approvals, runs that must make room."""
     if not entry.runs:
         return
-    facts.add_to_counters(connection, births_to_count(namespace, schedule_uid, planning, entry, now))
+    if _is_counted(planning):
+        facts.add_to_counters(connection, births_to_count(namespace, schedule_uid, planning, entry, now))
     if entry.terminate_active:
         kept = frozenset(run.run_id for run in entry.runs[entry.kept_from :])
         ends.end_active(connection, known, schedule_uid, now=now, keep=kept)
@@ -49,13 +51,16 @@ def settle_side_effects(
         approvals.request(connection, [run.run_id for run in living if run.state is not RunState.HELD], now)
 
 
+@lru_cache(maxsize=65_536)
+def _is_counted(planning: Planning) -> bool:
+    return not facts_needed(planning, Origin.SCHEDULED).isdisjoint({Fact.SPENDING, Fact.DAILY_RUNS, Fact.KEYS})
+
+
 def births_to_count(
     namespace: str, schedule_uid: bytes, planning: Planning, entry: Entry, now: Instant
 ) -> Mapping[facts.Counter, int]:
     """How the births of an entry move the counters that somebody watches."""
     needed = facts_needed(planning, Origin.SCHEDULED)
-    if needed.isdisjoint({Fact.SPENDING, Fact.DAILY_RUNS, Fact.KEYS}):
-        return {}
     day, births = now // DAY, len(entry.runs)
     reserve = int(planning.reserve * record.MILLIONTHS)
     owners = [facts.schedule_owner(schedule_uid)]

@@ -7,8 +7,7 @@ A claim reads `positions` only: planning texts are compiled once and remembered 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, func, select
 
@@ -36,8 +35,7 @@ _AGAIN_POSTGRES = (
 _MAX_REMEMBERED = 65_536
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(NamedTuple):
     """A due schedule under lock. `planning` is what could not be compiled, where it could not."""
 
     schedule_uid: bytes

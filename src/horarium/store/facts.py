@@ -9,10 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, and_, func, select, tuple_
 from sqlalchemy.dialects import postgresql, sqlite
@@ -32,8 +31,7 @@ MILLIONTHS = 1_000_000
 _FAILED = frozenset({RunState.FAILED, RunState.TIMED_OUT, RunState.LAUNCH_FAILED})
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(NamedTuple):
     """Whoever facts are gathered about."""
 
     schedule_uid: bytes
@@ -55,27 +53,29 @@ def gather(
 
     Without `lock` counters are only read, for whoever looks and decides nothing.
     """
-    curious = [subject for subject in subjects if _asks_us(subject.planning, origin)]
-    shared: dict[str, Shared] = {subject.namespace: Shared() for subject in subjects}
+    cycles = _cycles(connection, subjects)
+    curious = [each for each in subjects if _asks_us(each.planning, origin) or _workflow_of(each) in cycles]
+    shared = {namespace: Shared() for namespace in {subject.namespace for subject in subjects}}
     known = {
         subject.schedule_uid: Facts(active=subject.active, held=subject.held)
         for subject in subjects
         if subject.active or subject.held
     }
     if curious:
-        known |= _look_up(connection, curious, shared, now, origin, lock=lock)
+        known |= _look_up(connection, curious, cycles, shared, now, origin, lock=lock)
     return known, shared
 
 
 @lru_cache(maxsize=65_536)
 def _asks_us(planning: Planning, origin: Origin) -> bool:
-    """Whether it needs more than the counts of runs, which come with the claim."""
-    return not facts_needed(planning, origin) <= {Fact.RUNS}
+    """Whether it needs more than the counts of runs, which come with the claim, and cycles, which are rare."""
+    return not facts_needed(planning, origin) <= {Fact.RUNS, Fact.GRAPH}
 
 
 def _look_up(
     connection: Connection,
     subjects: Sequence[Subject],
+    cycles: Mapping[Workflow, tuple[str, ...]],
     shared: dict[str, Shared],
     now: Instant,
     origin: Origin,
@@ -89,7 +89,6 @@ def _look_up(
 
     own_calendars = _calendars(connection, who(Fact.CALENDARS))
     contexts = _contexts(connection, who(Fact.CONTEXT), now)
-    cycles = _cycles(connection, who(Fact.GRAPH))
     counted = _counters(connection, who(Fact.SPENDING), who(Fact.DAILY_RUNS), who(Fact.KEYS), now, lock=lock)
     budgets = _budgets(connection, [*who(Fact.SPENDING), *who(Fact.DAILY_RUNS)])
     day = now // DAY
@@ -103,7 +102,7 @@ def _look_up(
             spent_today=_credits(_counted(counted, "spent", subject, day)),
             runs_today=_counted(counted, "runs", subject, day),
             assignee_budget=budgets.get((subject.namespace, subject.planning.assignee or ""), _NO_BUDGET),
-            cycle=cycles.get((subject.namespace, subject.planning.workflow or ""), ()),
+            cycle=cycles.get(_workflow_of(subject), ()),
         )
         for subject in subjects
     }
@@ -201,8 +200,15 @@ def _prior(state: RunState, result: str | None) -> dict[str, Any]:
 # ── workflows, budgets ───────────────────────────────────────────────────────────────────────────────
 
 
-def _cycles(connection: Connection, subjects: Sequence[Subject]) -> dict[tuple[str, str], tuple[str, ...]]:
-    names = {(subject.namespace, subject.planning.workflow) for subject in subjects}
+Workflow = tuple[str, str | None]
+
+
+def _workflow_of(subject: Subject) -> Workflow:
+    return subject.namespace, subject.planning.workflow
+
+
+def _cycles(connection: Connection, subjects: Sequence[Subject]) -> dict[Workflow, tuple[str, ...]]:
+    names = {_workflow_of(subject) for subject in subjects if subject.planning.workflow is not None}
     if not names:
         return {}
     wanted = _among((workflows.c.namespace, workflows.c.workflow_id), names)

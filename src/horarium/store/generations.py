@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from sqlalchemy.dialects import postgresql, sqlite
 
 from horarium.decision import lifecycle
-from horarium.decision.ledger import NewEvent
+from horarium.decision.ledger import NewEvent, missed_values
 from horarium.decision.plan import Missed
 from horarium.instant import Instant, to_rfc3339
 from horarium.schedule.event import CommandContext, EventType, make_payload
@@ -121,14 +121,7 @@ def move(
 def _events(row: ScheduleRow, overtaken: Missed | None, position: Position, context: CommandContext) -> list[NewEvent]:
     events: list[NewEvent] = []
     if overtaken is not None:
-        missed = make_payload(
-            EventType.MISSED,
-            first=to_rfc3339(overtaken.first),
-            last=to_rfc3339(overtaken.last),
-            count=overtaken.count,
-            reason=overtaken.reason.value,
-            command_context=context,
-        )
+        missed = make_payload(EventType.MISSED, **missed_values(overtaken), command_context=context)
         events.append(NewEvent(row.next_sequence, EventType.MISSED, overtaken.first, overtaken.last, None, missed))
     updated = make_payload(
         EventType.UPDATED,

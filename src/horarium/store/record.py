@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 from sqlalchemy import Connection
@@ -26,8 +25,7 @@ from horarium.store.postgres import copy_rows
 MILLIONTHS = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(NamedTuple):
     """One schedule's share of a batch."""
 
     schedule_uid: bytes
@@ -116,8 +114,8 @@ def write(connection: Connection, pages: Sequence[Page], *, now: Instant, origin
         if history_rows:
             connection.exec_driver_sql(_HISTORY_SQLITE, history_rows)
     else:
-        columns = zip(*position_rows, strict=True)
-        connection.exec_driver_sql(_UPDATE_POSTGRES, tuple(encode([*map(_plain_bytes, each)]) for each in columns))
+        columns = zip(_POSITION.values(), zip(*position_rows, strict=True), strict=True)
+        connection.exec_driver_sql(_UPDATE_POSTGRES, tuple(_json_column(kind, values) for kind, values in columns))
         if run_rows:
             copy_rows(connection, _COPY_RUNS, [*_RUN.values(), *_CONSTANT_KINDS], run_rows, _CONSTANT_VALUES)
         if history_rows:
@@ -217,8 +215,8 @@ def _history_row(page: Page, event: NewEvent, now: Instant) -> tuple[Any, ...]:
     )
 
 
-def _plain_bytes(value: object) -> object:
-    return value.hex() if isinstance(value, bytes) else value
+def _json_column(kind: str, values: Sequence[Any]) -> str:
+    return encode([value and value.hex() for value in values] if kind == "bytea" else values)
 
 
 def _mark_deleted(connection: Connection, pages: Iterable[Page], now: Instant) -> None:

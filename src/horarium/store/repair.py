@@ -16,9 +16,9 @@ from horarium.instant import Instant
 from horarium.schedule.position import Position, Status
 from horarium.schedule.run import FINAL, RunState
 from horarium.store.due import Plannings
-from horarium.store.ends import lock_position
 from horarium.store.facts import lock_counters
 from horarium.store.park import park
+from horarium.store.release import lock_position
 from horarium.store.tables import counters, positions, runs
 
 _HELD = RunState.HELD.value

@@ -129,35 +129,57 @@ def claim_queued(
     return _works(connection, _QUEUE_CLAIM, values)
 
 
-def mark_running(connection: Connection, work: Work, now: Instant) -> bool:
-    """Work that is done in this process has begun; the lease goes on."""
-    done = connection.execute(
-        update(runs)
-        .where(*_mine(work), runs.c.state == RunState.LAUNCHING.value)
-        .values(state=RunState.RUNNING.value, started_at=now)
-    )
-    return done.rowcount == 1
+def mark_running(connection: Connection, works: Sequence[Work], now: Instant) -> None:
+    """Work that is done in this process begins with its claim, in whose transaction this is; the lease goes on."""
+    if works:
+        connection.execute(
+            update(runs)
+            .where(runs.c.run_id.in_([work.run_id for work in works]), runs.c.state == RunState.LAUNCHING.value)
+            .values(state=RunState.RUNNING.value, started_at=now)
+        )
 
 
-def wait_for_report(connection: Connection, work: Work, *, reference: str | None, queued: bool, now: Instant) -> bool:
-    """The target has taken it: the lease is over, the deadline is not.
+def wait_for_reports(
+    connection: Connection, taken: Sequence[tuple[Work, str | None, bool]], now: Instant
+) -> list[Work]:
+    """Targets have taken them, each with its reference and whether it is queued: leases are over, deadlines are not.
 
     That counts, too, if the lease ran out meanwhile and nobody else has begun: a second delivery is spared.
     """
-    state = RunState.QUEUED if queued else RunState.RUNNING
-    done = connection.execute(
-        update(runs)
-        .where(*_mine(work), runs.c.state.in_((*_IN_HAND, RunState.READY.value)))
-        .values(
-            state=state.value,
-            reference=reference,
-            lease_owner=None,
-            lease_until=None,
-            started_at=None if queued else now,
-            queue=work.queue if work.queue is not None or not queued else reference,
-        )
+    if not taken:
+        return []
+    open_states = (*_IN_HAND, RunState.READY.value)
+    ids = [work.run_id for work, _, _ in taken]
+    held = select(runs.c.run_id, runs.c.lease_epoch).where(runs.c.run_id.in_(ids), runs.c.state.in_(open_states))
+    epochs = {row.run_id: row.lease_epoch for row in connection.execute(held.order_by(runs.c.run_id).with_for_update())}
+    ours = [each for each in taken if epochs.get(each[0].run_id) == each[0].lease_epoch]
+    if ours:
+        connection.execute(_WAIT, [_waiting(work, reference, queued, now) for work, reference, queued in ours])
+    return [work for work, _, _ in ours]
+
+
+_WAIT = (
+    update(runs)
+    .where(runs.c.run_id == bindparam("id"))
+    .values(
+        state=bindparam("new_state"),
+        reference=bindparam("new_reference"),
+        lease_owner=None,
+        lease_until=None,
+        started_at=bindparam("new_started_at"),
+        queue=bindparam("new_queue"),
     )
-    return done.rowcount == 1
+)
+
+
+def _waiting(work: Work, reference: str | None, queued: bool, now: Instant) -> dict[str, Any]:
+    return {
+        "id": work.run_id,
+        "new_state": (RunState.QUEUED if queued else RunState.RUNNING).value,
+        "new_reference": reference,
+        "new_started_at": None if queued else now,
+        "new_queue": work.queue if work.queue is not None or not queued else reference,
+    }
 
 
 def try_again(
@@ -213,11 +235,10 @@ def renew(connection: Connection, works: Sequence[Work], until: Instant) -> dict
 
 def release_leases(connection: Connection, works: Sequence[Work]) -> None:
     """What was claimed and not begun goes back as if nobody had touched it."""
+    back = {"state": RunState.READY.value, "lease_owner": None, "lease_until": None, "started_at": None}
     for work in works:
         connection.execute(
-            update(runs)
-            .where(*_mine(work), runs.c.state == RunState.LAUNCHING.value)
-            .values(state=RunState.READY.value, launches=runs.c.launches - 1, lease_owner=None, lease_until=None)
+            update(runs).where(*_mine(work), runs.c.state.in_(_IN_HAND)).values(launches=runs.c.launches - 1, **back)
         )
 
 
@@ -311,13 +332,6 @@ def add_event(
 ) -> None:
     """The run's own row hands out the numbers, so its stream has no gap."""
     number = connection.execute(_NUMBER, {"id": run_id}).scalar_one()
-    write_event(connection, run_id, number, event_type, now, payload)
-
-
-def write_event(
-    connection: Connection, run_id: bytes, number: int, event_type: RunEventType, now: Instant, payload: dict[str, Any]
-) -> None:
-    """For who holds the run's row and moves its `next_event` himself."""
     connection.execute(
         run_events.insert().values(
             run_id=run_id, sequence=number, event_type=event_type.value, recorded_at=now, payload=encode(payload)

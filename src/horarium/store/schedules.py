@@ -112,7 +112,7 @@ class ScheduleRow:
         )
 
     def counts(self) -> Counts:
-        return Counts(**{each.name: getattr(self, each.name) for each in fields(Counts)})
+        return Counts(*(getattr(self, name) for name in Counts._fields))
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,7 +380,7 @@ def _remove_attributes(connection: Connection, uid: bytes) -> None:
 
 
 def _position_values(position: Position) -> dict[str, Any]:
-    return _plain({each.name: getattr(position, each.name) for each in fields(Position)})
+    return _plain(position._asdict())
 
 
 def _plain(values: Mapping[str, Any]) -> dict[str, Any]:

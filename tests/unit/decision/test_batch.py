@@ -60,7 +60,7 @@ def test_a_parked_schedule_leaves_nothing_behind_in_what_is_shared() -> None:
     good = make_planning(concurrency_key="k")
     facts = {bytes([0]): Facts(calendars=SecondLookFails(c=every_day))}
     shared = Shared()
-    dues = [replace(batch(bad)[0], position=make_position(NOON - 2 * SECOND)), replace(batch(good)[0], uid=b"good")]
+    dues = [batch(bad)[0]._replace(position=make_position(NOON - 2 * SECOND)), batch(good)[0]._replace(uid=b"good")]
     (_, parked), (_, plan) = plan_batch(dues, facts, shared, Moment(NOON))
     assert isinstance(parked, Parked)
     assert isinstance(plan, Plan)

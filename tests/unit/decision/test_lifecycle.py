@@ -82,13 +82,13 @@ def test_only_active_and_finished_depend_on_the_future(status: Status, with_futu
 
 @pytest.mark.parametrize("status", [Status.ACTIVE, Status.PAUSED, Status.FINISHED])
 def test_an_edit_that_leaves_the_spec_equal_leaves_the_plan_alone(status: Status) -> None:
-    before = replace(BEHIND, status=status)
+    before = BEHIND._replace(status=status)
     assert edit(MINUTELY, MINUTELY, UID, before, now=NOW, spec_changed=False) == Change(before)
 
 
 def test_an_edit_of_the_spec_supersedes_what_is_undecided_and_plans_after_now() -> None:
     change = edit(MINUTELY, HOURLY, UID, BEHIND, now=NOW, spec_changed=True)
-    after = replace(BEHIND, decided_until=NOW, next_due=clock("13:00"), generation=3)
+    after = BEHIND._replace(decided_until=NOW, next_due=clock("13:00"), generation=3)
     assert change == Change(after, OVERTAKEN)
 
 
@@ -118,7 +118,7 @@ def test_an_edit_never_moves_the_position_back() -> None:
 
 
 def test_an_edit_of_a_paused_schedule_leaves_it_paused_and_supersedes_nothing() -> None:
-    paused = replace(BEHIND, status=Status.PAUSED)
+    paused = BEHIND._replace(status=Status.PAUSED)
     change = edit(MINUTELY, HOURLY, UID, paused, now=NOW, spec_changed=True)
     assert (change.position.status, change.position.next_due) == (Status.PAUSED, clock("13:00"))
     assert change.superseded is None
@@ -139,9 +139,9 @@ def test_an_edit_may_finish_a_schedule() -> None:
 
 @pytest.mark.parametrize("spec_changed", [False, True])
 def test_an_edit_mends_a_broken_schedule_from_now_on(spec_changed: bool) -> None:
-    broken = replace(BEHIND, status=Status.BROKEN, next_due=None)
+    broken = BEHIND._replace(status=Status.BROKEN, next_due=None)
     change = edit(MINUTELY, MINUTELY, UID, broken, now=NOW, spec_changed=spec_changed)
-    after = replace(BEHIND, decided_until=NOW, next_due=clock("12:03"), generation=3)
+    after = BEHIND._replace(decided_until=NOW, next_due=clock("12:03"), generation=3)
     assert change == Change(after, OVERTAKEN)
 
 
@@ -149,7 +149,7 @@ def test_an_edit_mends_a_broken_schedule_from_now_on(spec_changed: bool) -> None
 def test_a_rotation_that_is_set_or_cleared_starts_again(old: int, new: int, index: int) -> None:
     before, after = replace(MINUTELY, rotation=old), replace(MINUTELY, rotation=new)
     change = edit(before, after, UID, BEHIND, now=NOW, spec_changed=False)
-    assert change == Change(replace(BEHIND, rotation_index=index))
+    assert change == Change(BEHIND._replace(rotation_index=index))
 
 
 # ── pause, resume, delete ─────────────────────────────────────────────────────────────────────────
@@ -157,7 +157,7 @@ def test_a_rotation_that_is_set_or_cleared_starts_again(old: int, new: int, inde
 
 def test_a_pause_accounts_for_what_was_due_and_keeps_the_next_time_to_be_read() -> None:
     change = pause(MINUTELY, BEHIND, now=NOW)
-    assert change == Change(replace(BEHIND, status=Status.PAUSED, decided_until=NOW), OVERTAKEN)
+    assert change == Change(BEHIND._replace(status=Status.PAUSED, decided_until=NOW), OVERTAKEN)
 
 
 def test_a_pause_with_nothing_due_accounts_for_nothing() -> None:
@@ -166,14 +166,14 @@ def test_a_pause_with_nothing_due_accounts_for_nothing() -> None:
 
 
 def test_a_pause_when_paused_changes_nothing() -> None:
-    paused = replace(BEHIND, status=Status.PAUSED)
+    paused = BEHIND._replace(status=Status.PAUSED)
     assert pause(MINUTELY, paused, now=NOW) == Change(paused)
 
 
 def test_a_resume_plans_from_now_and_fires_nothing_of_the_pause() -> None:
-    paused = replace(BEHIND, status=Status.PAUSED)
+    paused = BEHIND._replace(status=Status.PAUSED)
     change = resume(MINUTELY, UID, paused, now=NOW)
-    assert change == Change(replace(BEHIND, decided_until=NOW, next_due=clock("12:03")))
+    assert change == Change(BEHIND._replace(decided_until=NOW, next_due=clock("12:03")))
 
 
 def test_a_resume_when_active_changes_nothing() -> None:
@@ -186,7 +186,7 @@ def test_a_resume_without_a_future_finishes() -> None:
 
 
 def test_a_resume_of_a_broken_schedule_accounts_for_what_was_not_decided() -> None:
-    broken = replace(BEHIND, status=Status.BROKEN)
+    broken = BEHIND._replace(status=Status.BROKEN)
     change = resume(MINUTELY, UID, broken, now=NOW)
     assert change.position.status is Status.ACTIVE
     assert change.superseded == OVERTAKEN
@@ -206,8 +206,8 @@ def test_a_pause_and_a_resume_do_not_start_a_generation() -> None:
     ],
 )
 def test_a_deletion_stops_the_clock_and_accounts_for_what_was_due(status: Status, superseded: Missed | None) -> None:
-    change = delete(MINUTELY, replace(BEHIND, status=status), now=NOW)
-    gone = replace(BEHIND, status=Status.DELETED, next_due=None, decided_until=NOW)
+    change = delete(MINUTELY, BEHIND._replace(status=status), now=NOW)
+    gone = BEHIND._replace(status=Status.DELETED, next_due=None, decided_until=NOW)
     assert change == Change(gone, superseded)
 
 
@@ -218,7 +218,7 @@ def test_a_deletion_of_a_finished_schedule_accounts_for_nothing() -> None:
 
 AHEAD: dict[str, Callable[[Planning, Position], Change]] = {
     "pause": lambda planning, position: pause(planning, position, now=NOW),
-    "resume": lambda planning, position: resume(planning, UID, replace(position, status=Status.PAUSED), now=NOW),
+    "resume": lambda planning, position: resume(planning, UID, position._replace(status=Status.PAUSED), now=NOW),
     "delete": lambda planning, position: delete(planning, position, now=NOW),
     "edit": lambda planning, position: edit(planning, planning, UID, position, now=NOW, spec_changed=True),
 }

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError, fields
-
 import pytest
 
 from horarium.schedule.position import Position, Status
@@ -25,8 +23,8 @@ def test_a_new_position_is_active_in_its_first_generation_with_nothing_born() ->
 
 def test_a_position_cannot_be_changed_in_place() -> None:
     position = Position(1, 2)
-    for name in (each.name for each in fields(Position)):
-        with pytest.raises(FrozenInstanceError):
+    for name in Position._fields:
+        with pytest.raises(AttributeError):
             setattr(position, name, 3)
 
 
