@@ -24,7 +24,7 @@ from horarium.store.database import Database, open_database
 from horarium.store.migrate import migrate
 from horarium.store.postgres import copy_rows
 from horarium.store.record import encode
-from horarium.store.schedules import planning_hash
+from horarium.store.schedules import planning_hash, search_text
 
 DIALECTS = ("postgresql", "sqlite")
 _CHUNK = 5_000
@@ -143,7 +143,8 @@ class _Row:
 # Columns with their types, as COPY in binary has to know them.
 _SCHEDULES = {
     "schedule_uid": "bytea", "namespace": "text", "schedule_id": "text", "revision": "int4", "version": "int4",
-    "name": "text", "workflow": "text", "source": "text", "created_at": "int8", "updated_at": "int8",
+    "name": "text", "search_text": "text", "workflow": "text", "source": "text", "created_at": "int8",
+    "updated_at": "int8",
 }  # fmt: skip
 _REVISIONS = {
     "schedule_uid": "bytea", "revision": "int4", "generation": "int4", "planning": "bytea", "document": "text",
@@ -167,7 +168,10 @@ def _insert(connection: Connection, rows: list[_Row], now: Instant) -> None:
         connection,
         "schedules",
         _SCHEDULES,
-        [(row.uid, "default", row.name, 1, 1, "", "herd", "runtime", now, now) for row in rows],
+        [
+            (row.uid, "default", row.name, 1, 1, "", search_text(row.name, ""), "herd", "runtime", now, now)
+            for row in rows
+        ],
     )
     _many(
         connection,

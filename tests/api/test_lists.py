@@ -84,6 +84,7 @@ def _copy(connection: Connection, count: int) -> None:
             "schedule_uid": uid,
             "schedule_id": name,
             "name": sa.literal("name ") + text,
+            "search_text": name + sa.literal("\nname ") + text,
             "workflow": sa.literal("kind-") + sa.cast(n % 100, sa.Text),
             "owner": sa.literal("owner-") + sa.cast(n % 200, sa.Text),
             "source": sa.case((n % 500 == 0, "template"), else_="runtime"),

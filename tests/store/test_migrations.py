@@ -20,7 +20,7 @@ from horarium.store.errors import Conflict, DataError, SchemaMissing, SchemaTooN
 from horarium.store.migrate import check_schema, migrate
 from horarium.store.tables import metadata
 
-REVISIONS = ["0001", "0002"]
+REVISIONS = ["0001", "0002", "0003"]
 
 
 def test_an_empty_database_is_missing_its_schema_until_it_is_migrated(empty_url: str) -> None:
@@ -109,8 +109,21 @@ def test_a_newer_schema_is_refused_and_left_alone(database: Database) -> None:
 
 def test_an_older_schema_is_named_by_its_revision(database: Database) -> None:
     database.write(lambda c: c.exec_driver_sql("UPDATE alembic_version SET version_num = '0001'"))
-    with pytest.raises(SchemaMissing, match="revision 0001 and 0002 is needed"):
+    with pytest.raises(SchemaMissing, match="revision 0001 and 0003 is needed"):
         check_schema(database)
+
+
+def test_what_was_there_before_can_be_searched_for(database: Database) -> None:
+    def before(connection: Connection) -> None:
+        values = {"schedule_uid": new_id(), "namespace": "default", "schedule_id": "Old", "revision": 1, "version": 1}
+        row = {**values, "name": "Été", "source": "runtime", "created_at": 1, "updated_at": 1}
+        connection.execute(metadata.tables["schedules"].insert().values(**row))
+        connection.exec_driver_sql("ALTER TABLE schedules DROP COLUMN search_text")
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0002'")
+
+    database.write(before)
+    assert migrate(database) == ["0003"]
+    assert database.read(lambda c: c.exec_driver_sql("SELECT search_text FROM schedules").all()) == [("old\nété",)]
 
 
 def test_a_migration_that_fails_leaves_nothing_behind(empty_url: str) -> None:

@@ -63,7 +63,7 @@ class Porter:
         if self._jwts.trusted and looks_signed(secret):
             return Known(*self._jwts.identify(secret))
         now = self._desk.clock.now()
-        row = self._desk.database.read(lambda connection: tokens.find_by_secret(connection, secret, now=now))
+        row = self._desk.database.glance(lambda connection: tokens.find_by_secret(connection, secret, now=now))
         if row is None:
             raise Unauthorized("this token is unknown, revoked or expired")
         self._touch(row, now)

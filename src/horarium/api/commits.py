@@ -48,6 +48,9 @@ class Witnessed(Database):
     def read(self, work: Callable[[Connection], T]) -> T:
         return self._inner.read(work)
 
+    def glance(self, work: Callable[[Connection], T]) -> T:
+        return self._inner.glance(work)
+
     def notify(self, connection: Connection, channel: str, payload: str = "") -> None:
         self._inner.notify(connection, channel, payload)
 

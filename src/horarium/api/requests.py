@@ -92,7 +92,7 @@ def _check_control_plane(version: str | None) -> None:
 
 
 def _check_namespace(desk: Desk, namespace: str) -> None:
-    known = len(namespace) <= _MAX_NAMESPACE and desk.database.read(
+    known = len(namespace) <= _MAX_NAMESPACE and desk.database.glance(
         lambda connection: namespaces.find(connection, namespace)
     )
     if not known:

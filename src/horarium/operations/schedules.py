@@ -105,6 +105,10 @@ def _create(desk: Desk, connection: Connection, caller: Caller, parsed: Parsed) 
     definition, now, uid = draft.definition, desk.clock.now(), new_id()
     paused = parsed.paused is True
     position = lifecycle.begin(draft.planning, uid, now=now, paused=paused)
+    journal = Journal(1, caller.context(), now)
+    journal.add(EventType.CREATED, **_told(definition, 1, position))
+    if paused:
+        journal.add(EventType.PAUSED, reason=caller.reason, paused_at=moment(now))
     schedules.insert(
         connection,
         NewSchedule(
@@ -117,14 +121,11 @@ def _create(desk: Desk, connection: Connection, caller: Caller, parsed: Parsed) 
             owner=definition.owner,
             paused_at=now if paused else None,
             pause_reason=caller.reason if paused else None,
+            next_sequence=journal.next_sequence,
         ),
         now=now,
     )
-    journal = Journal(1, caller.context(), now)
-    journal.add(EventType.CREATED, **_told(definition, 1, position))
-    if paused:
-        journal.add(EventType.PAUSED, reason=caller.reason, paused_at=moment(now))
-    positions.move(connection, uid, next_sequence=journal.write(connection, uid, definition.namespace))
+    journal.write(connection, uid, definition.namespace)
     if position.next_due is not None and not paused:
         desk.database.notify(connection, DUE)
     return Written(

@@ -36,6 +36,9 @@ class Joined(Database):
         """Sees what the outer transaction has written."""
         return work(self._connection)
 
+    def glance(self, work: Callable[[Connection], T]) -> T:
+        return self.read(work)
+
     def notify(self, connection: Connection, channel: str, payload: str = "") -> None:
         self._outer.notify(connection, channel, payload)
 

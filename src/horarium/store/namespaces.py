@@ -21,13 +21,16 @@ class NamespaceRow:
 _ROW = [namespaces.c[each.name] for each in fields(NamespaceRow)]
 
 
+_BY_NAME = sa.select(*_ROW).where(namespaces.c.namespace == sa.bindparam("name"))
+
+
 def insert(connection: Connection, namespace: str, description: str, *, now: Instant) -> None:
     """Raises Conflict(`namespaces_pkey`) if there is one of that name."""
     connection.execute(sa.insert(namespaces).values(namespace=namespace, description=description, created_at=now))
 
 
 def find(connection: Connection, namespace: str) -> NamespaceRow | None:
-    found = connection.execute(sa.select(*_ROW).where(namespaces.c.namespace == namespace)).one_or_none()
+    found = connection.execute(_BY_NAME, {"name": namespace}).one_or_none()
     return None if found is None else NamespaceRow(*found)
 
 

@@ -7,15 +7,17 @@ statements, no LISTEN, no start-up options (set `statement_timeout` on the role 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeVar, cast
 
 import psycopg
 from psycopg.pq import TransactionStatus
 from psycopg.types.string import BytesBinaryDumper
-from sqlalchemy import URL, Connection, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.engine import ExceptionContext
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, DisconnectionError
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from horarium.clock import Clock
 from horarium.errors import HorariumError, InvalidDefinition
@@ -28,6 +30,7 @@ OLDEST_VERSION = 14
 _SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
 _CONNECT_SECONDS = 10
 _CLOCK_SAMPLES = 5
+_REST_SECONDS = 1.0
 
 # PostgreSQL manual, appendix A. Classes are the first two characters.
 _TRY_AGAIN = frozenset({"40001", "40P01", "55P03", "53300"})
@@ -56,14 +59,11 @@ class PostgresBackend:
             isolation_level="READ COMMITTED",
             pool_size=pool_size,
             max_overflow=pool_size,
-            pool_pre_ping=True,
         )
+        _ping_after_rest(self.engine)
 
         @event.listens_for(self.engine, "handle_error")
         def on_error(context: ExceptionContext) -> BaseException | None:
-            # A failed ping is the pool's own business: it opens another connection.
-            if context.is_pre_ping:
-                return None
             return judge(context.original_exception, is_disconnect=context.is_disconnect)
 
     def check(self) -> None:
@@ -77,6 +77,9 @@ class PostgresBackend:
 
     def reader(self) -> Connection:
         return self.engine.connect().execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+
+    def glance(self) -> Connection:
+        return self.engine.connect().execution_options(isolation_level="AUTOCOMMIT")
 
     def is_aborted(self, connection: Connection) -> bool:
         """After an error PostgreSQL answers COMMIT with a silent ROLLBACK."""
@@ -110,6 +113,29 @@ class PostgresBackend:
         # Of the two that psycopg has for this type COPY would take the one of DB-API's `Binary`, which is slow.
         connection.adapters.register_dumper(bytes, BytesBinaryDumper)
         return connection
+
+
+def _ping_after_rest(engine: Engine) -> None:
+    """A connection that has rested may be dead by now; one that was used a moment ago is not asked each time.
+
+    Should it have died just then, the statement fails, the pool is emptied and the transaction tried again.
+    """
+
+    @event.listens_for(engine, "checkin")
+    def on_return(_connection: object, record: ConnectionPoolEntry) -> None:
+        record.info["returned"] = time.monotonic()
+
+    @event.listens_for(engine, "checkout")
+    def on_use(connection: psycopg.Connection, record: ConnectionPoolEntry, _proxy: object) -> None:
+        returned = record.info.get("returned")
+        if returned is None or time.monotonic() - returned < _REST_SECONDS:
+            return
+        connection.autocommit = True
+        try:
+            connection.execute("")
+        except psycopg.Error as dead:
+            raise DisconnectionError from dead  # the pool opens another
+        connection.autocommit = False
 
 
 def _parse(url: str) -> URL:

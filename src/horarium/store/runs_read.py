@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -109,6 +109,13 @@ _ROW = [*(runs.c[each.name] for each in fields(RunRow) if each.name != "schedule
 _SELECT = sa.select(*_ROW).outerjoin_from(runs, schedules, runs.c.schedule_uid == schedules.c.schedule_uid)
 
 
+_NEWEST = (
+    _SELECT.where(runs.c.schedule_uid == sa.bindparam("uid"), runs.c.parent_run_id.is_(None))
+    .order_by(runs.c.run_id.desc())
+    .limit(sa.bindparam("most"))
+)
+
+
 def find(connection: Connection, namespace: str, run_id: bytes) -> RunRow | None:
     return _one(connection, runs.c.namespace == namespace, runs.c.run_id == run_id)
 
@@ -121,6 +128,8 @@ def page_of_schedule(
     connection: Connection, uid: bytes, wanted: RunFilter = EVERYTHING, *, before: bytes | None = None, limit: int
 ) -> RunPage:
     """Newest first."""
+    if wanted is EVERYTHING and before is None:
+        return _shown(connection.execute(_NEWEST, {"uid": uid, "most": limit + 1}), limit)
     return _page(connection, runs.c.schedule_uid == uid, wanted, before, limit)
 
 
@@ -159,7 +168,12 @@ def _page(
     statement = _SELECT.where(of, *_conditions(wanted)).order_by(runs.c.run_id.desc()).limit(limit + 1)
     if before is not None:
         statement = statement.where(runs.c.run_id < before)
-    rows = [_to_row(values) for values in connection.execute(statement)]
+    return _shown(connection.execute(statement), limit)
+
+
+def _shown(found: Iterable[sa.Row[Any]], limit: int) -> RunPage:
+    """One more was asked for than is shown: whether there is a next page."""
+    rows = [_to_row(values) for values in found]
     shown = tuple(rows[:limit])
     return RunPage(shown, shown[-1].run_id if len(rows) > limit else None)
 

@@ -114,10 +114,7 @@ def _conditions(wanted: Filter) -> Iterator[sa.ColumnElement[bool]]:
         if value is not None:
             yield column == value
     if wanted.text is not None:
-        yield sa.or_(
-            schedules.c.schedule_id.icontains(wanted.text, autoescape=True),
-            schedules.c.name.icontains(wanted.text, autoescape=True),
-        )
+        yield schedules.c.search_text.contains(wanted.text.casefold(), autoescape=True)
     for attribute in wanted.attributes:
         yield schedules.c.schedule_uid.in_(
             sa.select(schedule_attributes.c.schedule_uid).where(

@@ -57,6 +57,7 @@ class NewSchedule:
     owner: str | None = None
     paused_at: Instant | None = None
     pause_reason: str | None = None
+    next_sequence: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +134,11 @@ _CHANGEABLE = frozenset(column.name for column in positions.columns) - {"schedul
 def planning_hash(text: str) -> bytes:
     """The name of a planning text."""
     return blake2b(text.encode(), digest_size=16).digest()
+
+
+def search_text(schedule_id: str, name: str) -> str:
+    """Where a search for part of an id or of a name looks; no part of both is part of either."""
+    return f"{schedule_id}\n{name}".casefold()
 
 
 # ── reading ──────────────────────────────────────────────────────────────────────────────────────────
@@ -250,38 +256,46 @@ def _to_revision(values: sa.Row[Any]) -> RevisionRow:
 # ── writing ──────────────────────────────────────────────────────────────────────────────────────────
 
 
+_INSERT_SCHEDULE, _INSERT_POSITION = sa.insert(schedules), sa.insert(positions)
+_INSERT_REVISION, _INSERT_ATTRIBUTES = sa.insert(schedule_revisions), sa.insert(schedule_attributes)
+_INSERT_PLANNING = {
+    "postgresql": postgresql.insert(plannings).on_conflict_do_nothing(),
+    "sqlite": sqlite.insert(plannings).on_conflict_do_nothing(),
+}
+_ZEROS = dict.fromkeys(("active", "held", "fires_count", "failures_count", "failures_in_a_row", "skipped_count"), 0)
+
+
 def insert(connection: Connection, new: NewSchedule, *, now: Instant) -> None:
     """Raises Conflict(`schedules_live_id`) if the id is taken by a schedule that is not deleted."""
+    named = {"schedule_uid": new.schedule_uid, "namespace": new.namespace, "schedule_id": new.schedule_id}
     connection.execute(
-        sa.insert(schedules).values(
-            schedule_uid=new.schedule_uid,
-            namespace=new.namespace,
-            schedule_id=new.schedule_id,
-            revision=1,
-            version=1,
-            name=new.revision.name,
-            workflow=new.revision.workflow,
-            source=new.source,
-            owner=new.owner,
-            created_at=now,
-            updated_at=now,
-        )
+        _INSERT_SCHEDULE,
+        {
+            **named,
+            "revision": 1,
+            "version": 1,
+            "name": new.revision.name,
+            "search_text": search_text(new.schedule_id, new.revision.name),
+            "workflow": new.revision.workflow,
+            "source": new.source,
+            "owner": new.owner,
+            "created_at": now,
+            "updated_at": now,
+        },
     )
     planning = insert_revision(connection, new.schedule_uid, 1, new.revision, now)
-    zeros = dict.fromkeys(("active", "held", "fires_count", "failures_count", "failures_in_a_row", "skipped_count"), 0)
     connection.execute(
-        sa.insert(positions).values(
-            schedule_uid=new.schedule_uid,
-            namespace=new.namespace,
-            schedule_id=new.schedule_id,
-            revision=1,
-            planning=planning,
-            next_sequence=1,
-            paused_at=new.paused_at,
-            pause_reason=new.pause_reason,
+        _INSERT_POSITION,
+        {
+            **named,
+            **_ZEROS,
             **_position_values(new.position),
-            **zeros,
-        )
+            "revision": 1,
+            "planning": planning,
+            "next_sequence": new.next_sequence,
+            "paused_at": new.paused_at,
+            "pause_reason": new.pause_reason,
+        },
     )
     _add_attributes(connection, new.schedule_uid, new.namespace, new.revision.attributes)
 
@@ -297,6 +311,7 @@ def add_revision(
         row.version,
         revision=number,
         name=revision.name,
+        search_text=search_text(row.schedule_id, revision.name),
         workflow=revision.workflow,
         owner=owner or row.owner,
         updated_at=now,
@@ -349,19 +364,17 @@ def _advance(connection: Connection, uid: bytes, expected_version: int, **values
 def insert_revision(connection: Connection, uid: bytes, number: int, revision: Revision, now: Instant) -> bytes:
     """The document and its planning text; returns the hash that names the text."""
     planning = planning_hash(revision.planning)
-    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
+    connection.execute(_INSERT_PLANNING[connection.dialect.name], {"planning": planning, "text": revision.planning})
     connection.execute(
-        dialect.insert(plannings).values(planning=planning, text=revision.planning).on_conflict_do_nothing()
-    )
-    connection.execute(
-        sa.insert(schedule_revisions).values(
-            schedule_uid=uid,
-            revision=number,
-            generation=revision.generation,
-            planning=planning,
-            document=to_text(revision.document),
-            created_at=now,
-        )
+        _INSERT_REVISION,
+        {
+            "schedule_uid": uid,
+            "revision": number,
+            "generation": revision.generation,
+            "planning": planning,
+            "document": to_text(revision.document),
+            "created_at": now,
+        },
     )
     return planning
 
@@ -372,7 +385,7 @@ def _add_attributes(connection: Connection, uid: bytes, namespace: str, attribut
         for each in sorted(attributes)
     ]
     if rows:
-        connection.execute(sa.insert(schedule_attributes), rows)
+        connection.execute(_INSERT_ATTRIBUTES, rows)
 
 
 def _remove_attributes(connection: Connection, uid: bytes) -> None:

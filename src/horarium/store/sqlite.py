@@ -79,6 +79,9 @@ class SqliteBackend:
     def reader(self) -> Connection:
         return self._readers.connect()
 
+    def glance(self) -> Connection:
+        return self.reader()
+
     def is_aborted(self, connection: Connection) -> bool:
         """SQLite undoes the failed statement only; what SQLite rolled back itself has no transaction left."""
         return not _raw(connection).in_transaction

@@ -49,6 +49,7 @@ class IssuedToken:
 
 
 _ROW = [tokens.c[each.name] for each in fields(TokenRow)]
+_BY_HASH = sa.select(*_ROW, tokens.c.sha256).where(tokens.c.sha256 == sa.bindparam("wanted"))
 
 
 def issue(
@@ -81,7 +82,7 @@ def issue(
 def find_by_secret(connection: Connection, secret: str, *, now: Instant) -> TokenRow | None:
     """None for what was never issued, is revoked or has expired: the caller learns no more than that."""
     wanted = _hash(secret)
-    found = connection.execute(sa.select(*_ROW, tokens.c.sha256).where(tokens.c.sha256 == wanted)).one_or_none()
+    found = connection.execute(_BY_HASH, {"wanted": wanted}).one_or_none()
     if found is None or not hmac.compare_digest(found.sha256, wanted):
         return None
     row = TokenRow(*found[:-1])
