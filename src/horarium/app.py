@@ -18,13 +18,17 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from types import TracebackType
 from typing import Any, TypeVar, overload
 
+import httpx
 from fastapi import FastAPI
 
+from horarium.client.aio import AsyncClient
+from horarium.client.client import Client
+from horarium.client.inprocess import InProcess
 from horarium.errors import InvalidDefinition
 from horarium.launchers.tasks import Task, TaskRegistry
 from horarium.schedule.definition import ActionKind, Source
@@ -35,6 +39,7 @@ from horarium.settings import Settings, load_settings
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_HERE = "http://in-process.invalid"  # no name that a network could know
 _NOT_IN_AN_ID = re.compile(r"[^A-Za-z0-9._:@-]+")
 
 
@@ -49,6 +54,7 @@ class Horarium:
         self.tasks = TaskRegistry()
         self._templates: dict[str, Mapping[str, Any]] = {}
         self._open: _Open | None = None
+        self._inside: _Inside | None = None
 
     @property
     def settings(self) -> Settings:
@@ -64,14 +70,39 @@ class Horarium:
     @property
     def service(self) -> Service:
         """The parts of the running service."""
-        if self._open is None:
-            raise RuntimeError("the service runs only inside `async with app:`")
-        return self._open.service
+        return self._living().service
+
+    @property
+    def client(self) -> Client:
+        """The ordinary client, without a network between: what code does and what HTTP does is one thing.
+
+        For tasks and other ordinary functions; a coroutine would block its loop with it, and has `async_client`.
+        """
+        return self._living().client
+
+    @property
+    def async_client(self) -> AsyncClient:
+        return self._living().async_client
 
     @property
     def api(self) -> FastAPI:
         """The HTTP API of the running service, to be mounted in another application."""
         return self.service.api
+
+    @contextmanager
+    def inside(self, service: Service) -> Iterator[None]:
+        """Called by whoever runs this application, also by `horarium up --app`."""
+        before, self._inside = self._inside, _Inside(service)
+        try:
+            yield
+        finally:
+            self._inside.close()
+            self._inside = before
+
+    def _living(self) -> _Inside:
+        if self._inside is None:
+            raise RuntimeError("the service does not run: use `async with app:`, `app.run()` or `horarium up --app`")
+        return self._inside
 
     # ── declaring ────────────────────────────────────────────────────────────────────────────────
 
@@ -138,6 +169,22 @@ class Horarium:
         opened, self._open = self._open, None
         if opened is not None:
             await opened.close()
+
+
+class _Inside:
+    """What a living service offers to the code in its process."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self._transport = InProcess(service.api)
+        self.client = Client(_HERE, token=service.secret, transport=self._transport)
+        self.async_client = AsyncClient(
+            _HERE, token=service.secret, transport=httpx.ASGITransport(app=service.api, raise_app_exceptions=False)
+        )
+
+    def close(self) -> None:
+        self.client.close()
+        self._transport.close()
 
 
 class _Open:

@@ -49,6 +49,23 @@ def test_what_is_exported_applies_elsewhere_and_means_the_same(server: Server) -
     assert apply(server, "--namespace", "copy", **copied) == {"ours": "unchanged", "a": "unchanged"}
 
 
+def test_a_bundle_may_be_yaml(server: Server) -> None:
+    bundle = """
+    schedules:  # all of them
+      - schedule_id: hourly
+        cron_expr: 0 * * * *
+        start_at: 2026-03-08T07:00:00Z
+        workflow_type: w
+    """
+    Path("bundle.yaml").write_text(bundle)
+    asked = ("apply", *FROM, "-o", "jsonl", "-f")
+    assert json.loads(server.told(*asked, "bundle.yaml"))["change"] == "create"
+    Path("again.yml").write_text(server.told("export", "-o", "yaml"))
+    assert json.loads(server.told(*asked, "again.yml"))["change"] == "unchanged"
+    Path("bad.yaml").write_text("schedules: &a [*a]")
+    assert "is not YAML: a reference" in server.ask("apply", "-f", "bad.yaml").err
+
+
 def test_what_a_user_has_made_is_kept(server: Server) -> None:
     server.told("schedule", "create", "hourly", "--every", "PT2H", "--workflow-type", "theirs")
     assert apply(server, "--prune", schedules=[HOURLY]) == {"hourly": "keep"}
@@ -88,7 +105,7 @@ def test_a_built_in_calendar_is_kept(empty_server: Server) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("[]", "holds no JSON object"),
+        ("[]", "holds no object"),
         ('{"schedule": []}', "unknown field 'schedule'"),
         ('{"schedules": 1}', "must be an array of objects"),
         ('{"schedules": [1]}', "must be an array of objects"),

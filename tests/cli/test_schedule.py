@@ -86,7 +86,7 @@ def test_a_schedule_without_an_id_gets_one(server: Server) -> None:
         (["--label", "novalue"], "--label: must be NAME=VALUE"),
         (["--label", "=x"], "--label: must be NAME=VALUE"),
         (["--file", "missing.json"], "file: cannot read 'missing.json'"),
-        (["--file", "array.json"], "file: 'array.json' holds no JSON object"),
+        (["--file", "array.json"], "file: 'array.json' holds no object"),
         (["--file", "spec.json", "--cron", "* * * * *"], "spec: must be an object"),
         (["--file", "other.json"], "the file is about 'other', not 'nightly'"),
         ([], "nothing is said about the schedule"),

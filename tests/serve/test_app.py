@@ -126,6 +126,53 @@ def test_it_runs_inside_another_loop(tmp_path: Path) -> None:
         _ = app.service
 
 
+def test_code_speaks_to_its_own_service_as_anybody_else_does(tmp_path: Path) -> None:
+    app, told = embedded(tmp_path), []
+
+    @app.schedule("0 0 1 1 *")
+    def yearly() -> str:
+        told.append(app.client.describe_schedule("yearly").schedule_id)
+        return "done"
+
+    async def main() -> None:
+        async with app:
+            created = await app.async_client.create_schedule(
+                schedule_id="nightly", cron_expressions=["0 2 * * *"], workflow_type="report"
+            )
+            assert created.schedule_id == "nightly"
+            await asyncio.to_thread(app.client.trigger_schedule, "yearly")
+            await until(lambda: told)
+            history = await app.async_client.get_schedule_history("nightly")
+            assert history.items[0].payload["command_context"]["principal"] == "embedded"
+
+    asyncio.run(main())
+    assert told == ["yearly"]
+    for name in ("client", "async_client", "service"):
+        with pytest.raises(RuntimeError, match="does not run"):
+            getattr(app, name)
+
+
+def test_a_service_that_stands_still_has_its_client_too() -> None:
+    app = Horarium()
+    app.schedule("0 2 * * *", schedule_id="nightly")(len)
+    with service(app=app):
+        assert [each.schedule_id for each in app.client.iter_schedules()] == ["nightly"]
+
+
+def test_its_secret_opens_no_other_service(tmp_path: Path) -> None:
+    async def ask(app: Horarium, secret: str) -> int:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app.api), base_url="http://x") as http:
+            return (await http.get("/api/schedules", headers={"Authorization": f"Bearer {secret}"})).status_code
+
+    async def main() -> None:
+        async with embedded(tmp_path / "a") as one, embedded(tmp_path / "b") as other:
+            assert await ask(one, one.service.secret) == 200
+            assert await ask(one, other.service.secret) == 401
+            assert one.service.secret not in repr(one.service)
+
+    asyncio.run(main())
+
+
 def test_it_starts_again_where_it_was(tmp_path: Path) -> None:
     app = embedded(tmp_path)
     app.schedule("0 2 * * *", schedule_id="nightly")(len)

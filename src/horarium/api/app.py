@@ -42,10 +42,14 @@ from horarium.operations.desk import Desk
 
 @dataclass(frozen=True, slots=True)
 class Doorway:
-    """`open_metrics`: whether metrics are shown to callers without a token."""
+    """`open_metrics`: whether metrics are shown to callers without a token.
+
+    `own_secret` is the token of code in this very process, which nobody else can know.
+    """
 
     desk: Desk
     open_metrics: bool = False
+    own_secret: str | None = None
 
 
 ROUTERS = (
@@ -82,7 +86,7 @@ def make_api(doorway: Doorway) -> FastAPI:
     )
     api.state.desk = desk
     api.state.open_metrics = doorway.open_metrics
-    api.state.porter = Porter(desk)
+    api.state.porter = Porter(desk, doorway.own_secret)
     api.state.closing = threading.Event()  # set when the service stops; streams end by it
     for router in ROUTERS:
         api.include_router(router)

@@ -26,7 +26,8 @@ app = typer.Typer(add_completion=False)
 def apply_command(
     remote: Remote,
     file: Annotated[
-        str, typer.Option("--file", "-f", metavar="FILE", show_default=False, help="The bundle, JSON; - is stdin.")
+        str,
+        typer.Option("--file", "-f", metavar="FILE", show_default=False, help="The bundle, JSON or YAML; - is stdin."),
     ],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and do nothing.")] = False,
     prune: Annotated[
@@ -41,7 +42,7 @@ def apply_command(
     The schedules become templates. Those that a user has made are kept as they are, and pauses survive.
     The plan counts the fires of the next seven days that come and go, whatever guards will say to them.
 
-    Example: horarium apply -f bundle.json --dry-run
+    Example: horarium apply -f bundle.yaml --dry-run
     """
     from horarium.cli.bundle import read_bundle
 

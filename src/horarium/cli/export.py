@@ -25,7 +25,7 @@ def export_command(
 ) -> None:
     """Your calendars and schedules as one bundle, as people write them: without ids of rows, counts and times.
 
-    It is JSON, which `apply` reads, unless -o says yaml or jsonl.
+    It is JSON unless -o says yaml or jsonl; `apply` reads JSON and YAML.
 
     Example: horarium export > bundle.json
     """

@@ -1,15 +1,18 @@
-"""What a person hands to a command beside words: JSON, in a file, on stdin or on the command line."""
+"""What a person hands to a command beside words: JSON or YAML, in a file, on stdin or on the command line."""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
 
 STDIN = "-"
+_YAML_NAMES = (".yaml", ".yml")
+_JSON_STARTS = (b"{", b"[", b"")
 
 
 def refuse(why: str) -> NoReturn:
@@ -26,13 +29,18 @@ def read_bytes(name: str, file: str) -> bytes:
 
 
 def read_json(name: str, file: str) -> Any:
-    return _parse(read_bytes(name, file), f"{name}: {file!r} is not JSON")
+    """YAML where the name of the file says so, or where stdin does not begin as JSON does."""
+    raw = read_bytes(name, file)
+    is_yaml = file.endswith(_YAML_NAMES) or (file == STDIN and raw.lstrip()[:1] not in _JSON_STARTS)
+    if is_yaml:
+        return _parse(raw, f"{name}: {file!r} is not YAML", _parse_yaml)
+    return _parse(raw, f"{name}: {file!r} is not JSON")
 
 
 def read_object(name: str, file: str) -> dict[str, Any]:
     document = read_json(name, file)
     if not isinstance(document, dict):
-        refuse(f"{name}: {file!r} holds no JSON object")
+        refuse(f"{name}: {file!r} holds no object")
     return document
 
 
@@ -49,9 +57,19 @@ def pairs(name: str, texts: list[str]) -> dict[str, str]:
     return {key: value for key, _, value in split}
 
 
-def _parse(raw: str | bytes, wrong_because: str) -> Any:
+def _parse_json(raw: str | bytes) -> Any:
+    return json.loads(raw, parse_constant=_no_constant)
+
+
+def _parse_yaml(raw: str | bytes) -> Any:
+    from horarium.cli.yaml_text import parse_yaml  # only where it is needed: it takes a moment to load
+
+    return parse_yaml(raw)
+
+
+def _parse(raw: str | bytes, wrong_because: str, parse: Callable[[str | bytes], Any] = _parse_json) -> Any:
     try:
-        return json.loads(raw, parse_constant=_no_constant)
+        return parse(raw)
     except (ValueError, RecursionError) as wrong:
         why = "it is nested too deeply" if isinstance(wrong, RecursionError) else str(wrong)
         refuse(f"{wrong_because}: {why}")

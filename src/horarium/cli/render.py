@@ -90,4 +90,5 @@ def _yaml(data: Json) -> Iterator[str]:
             yield f"- {first}"
             yield from (f"  {line}" for line in rest)
     else:
-        yield json.dumps(data, ensure_ascii=False)
+        # Escaped, where YAML would not take the letters as they are.
+        yield json.dumps(data, ensure_ascii=isinstance(data, str) and not data.isprintable())

@@ -6,6 +6,7 @@ import importlib
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -21,6 +22,9 @@ class Application(Protocol):
     def templates(self) -> Sequence[Mapping[str, Any]]:
         """Documents of the schedules that are put in place at each start."""
 
+    def inside(self, service: Any) -> AbstractContextManager[None]:
+        """Entered while a service that was opened for this application lives."""
+
 
 @dataclass(frozen=True, slots=True)
 class Bare:
@@ -28,6 +32,9 @@ class Bare:
 
     tasks: TaskRegistry = field(default_factory=TaskRegistry)
     templates: Sequence[Mapping[str, Any]] = ()
+
+    def inside(self, service: Any) -> AbstractContextManager[None]:
+        return nullcontext()
 
 
 def load_application(name: str) -> Application:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import secrets
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TextIO
 
 from fastapi import FastAPI
@@ -36,6 +37,7 @@ from horarium.telemetry.telemetry import Telemetry
 
 # Runs of kinds that are limited one by one need a hand each; this many more are for the kinds of other packages.
 _SPARE_HANDS = 32
+_SECRET_BYTES = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,7 @@ class Service:
     registry: Registry
     engine: Engine
     api: FastAPI
+    secret: str = field(repr=False)  # opens the API to code in this process, and to nobody else
 
 
 @contextmanager
@@ -73,7 +76,9 @@ def open_service(
             migrate(database, clock)
         else:
             check_schema(database)
-        yield _compose(settings, clock, database, _application(settings, application), registry, log_to)
+        service = _compose(settings, clock, database, _application(settings, application), registry, log_to)
+        with service.application.inside(service):
+            yield service
     finally:
         database.close()
 
@@ -108,6 +113,7 @@ def _compose(
         options=engine_options(settings),
         log=telemetry.log,
     )
+    secret = secrets.token_urlsafe(_SECRET_BYTES)
     return Service(
         settings,
         clock,
@@ -117,7 +123,8 @@ def _compose(
         desk,
         registry,
         engine,
-        make_api(Doorway(desk, open_metrics=is_loopback(settings.host))),
+        make_api(Doorway(desk, open_metrics=is_loopback(settings.host), own_secret=secret)),
+        secret,
     )
 
 

@@ -1,0 +1,88 @@
+"""YAML is JSON written by hand: the same values, nothing that JSON has no word for."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from horarium.cli.render import _yaml
+from horarium.cli.yaml_text import parse_yaml
+
+JSON_VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("at: 12:30", {"at": "12:30"}),
+        ("cron: 0 2 * * *", {"cron": "0 2 * * *"}),
+        ("start_at: 2026-03-08T07:00:00Z", {"start_at": "2026-03-08T07:00:00Z"}),
+        ("day: 2026-03-08", {"day": "2026-03-08"}),
+        ("country: no", {"country": "no"}),
+        ("on: off", {"on": "off"}),
+        ("mode: 0644", {"mode": "0644"}),
+        ("big: 1_000", {"big": "1_000"}),
+        ("hex: 0x10", {"hex": "0x10"}),
+        ("inf: .inf", {"inf": ".inf"}),
+        ("n: -5\nf: 1.5e3\nt: true\nz: null\ne:", {"n": -5, "f": 1500.0, "t": True, "z": None, "e": None}),
+        ("# a note\na:\n  - b  # another\n  - 'c'\n", {"a": ["b", "c"]}),
+        ("a: |\n  two\n  lines\n", {"a": "two\nlines\n"}),
+        ('{"json": ["is", {"yaml": 1}]}', {"json": ["is", {"yaml": 1}]}),
+        ("", None),
+    ],
+)
+def test_words_mean_what_they_mean_in_json(text: str, value: Any) -> None:
+    assert parse_yaml(text.encode()) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("a: &x [1]\nb: *x", r"a reference \(\*\) is not read \(line 2\)"),
+        ("a: 1\na: 2", r"'a' is given twice \(line 2\)"),
+        ("1: one", r"the name 1 is no text; quote it \(line 1\)"),
+        ("[a]: b", r"is no text|unhashable|the name"),
+        ("a: !!python/object:os.system x", "the mark .* is not read"),
+        ("a: !mine x", "the mark '!mine' is not read"),
+        ("a: !!timestamp 2026-01-01", "the mark .* is not read"),
+        ("a: [1", "line 1|line 2"),
+        ("a: b: c", "mapping values are not allowed here"),
+        ("a\x00b", "special characters|unacceptable"),
+        ("a: 1\n---\nb: 2", "single document|another document"),
+    ],
+)
+def test_what_json_has_no_word_for_is_refused_in_one_line(text: str, why: str) -> None:
+    with pytest.raises(ValueError, match=why) as caught:
+        parse_yaml(text.encode())
+    assert "\n" not in str(caught.value)
+
+
+def test_a_few_lines_cannot_mean_a_billion() -> None:
+    lines = ["a0: &a0 [x]"] + [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 10)]
+    began = time.process_time()
+    with pytest.raises(ValueError, match="reference"):
+        parse_yaml("\n".join(lines).encode())
+    assert time.process_time() - began < 2
+
+
+@given(JSON_VALUES)
+def test_json_is_read_as_json_reads_it(value: Any) -> None:
+    assert parse_yaml(json.dumps(value).encode()) == value
+
+
+@given(st.dictionaries(st.text(), JSON_VALUES, max_size=4))
+def test_what_we_write_as_yaml_we_read_again(value: Any) -> None:
+    assert parse_yaml("\n".join(_yaml(value)).encode()) == value
