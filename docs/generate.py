@@ -1,4 +1,4 @@
-"""Writes the reference pages that can be read off the code: settings, events, metrics, command line, HTTP, delivery.
+"""Writes the reference pages that can be read off the code: fields, settings, events, metrics, CLI, HTTP, delivery.
 
     python docs/generate.py            write them
     python docs/generate.py --check    say which are out of date; exit code 1 if any is
@@ -16,6 +16,7 @@ from typing import Any
 
 from generate_cli import cli_page
 from generate_http import http_page
+from generate_schedule import schedule_page
 from generate_text import code, codes, page, table
 from prometheus_client import Histogram
 from pydantic_core import PydanticUndefined
@@ -198,6 +199,7 @@ def delivery_page() -> str:
 # ── all of them ──────────────────────────────────────────────────────────────────────────────────────
 
 PAGES: Mapping[str, Callable[[], str]] = {
+    "schedule.md": schedule_page,
     "settings.md": settings_page,
     "events.md": events_page,
     "metrics.md": metrics_page,

@@ -14,9 +14,20 @@ from fastapi.openapi.utils import get_openapi
 from horarium.api.examples import EXAMPLES, Example
 from horarium.api.permissions import Open, permission_for
 from horarium.api.problems import MEDIA_TYPE
+from horarium.schedule.fields import schema_of
 
 _JSON = "application/json"
 _PROBLEM = {"$ref": "#/components/schemas/Problem"}
+_SCHEDULE = {"$ref": "#/components/schemas/Schedule"}
+# Their bodies are schedules, or parts of one.
+_SCHEDULES = frozenset(
+    {
+        ("POST", "/api/schedules"),
+        ("POST", "/api/schedules/upsert"),
+        ("PUT", "/api/schedules/{schedule_id}"),
+        ("POST", "/schedules/upsert"),
+    }
+)
 _VERBS = ("get", "put", "post", "patch", "delete")
 
 _REASONS = {
@@ -74,7 +85,7 @@ def _described(api: FastAPI) -> dict[str, Any]:
         title=api.title, version=api.version, summary=api.summary, openapi_version="3.1.0", routes=api.routes
     )
     components = schema.setdefault("components", {})
-    components["schemas"] = {"Problem": PROBLEM_SCHEMA}
+    components["schemas"] = {"Problem": PROBLEM_SCHEMA, "Schedule": schema_of()}
     components["securitySchemes"] = {
         "bearer": {"type": "http", "scheme": "bearer", "description": "A token of ours, or a signed JWT."}
     }
@@ -96,9 +107,10 @@ def _complete(operation: dict[str, Any], method: str, path: str) -> None:
         role = f"Needs the permission to {needed.value}."
         operation["description"] = f"{operation.get('description', '')}\n\n{role}".strip()
     if example.body is not None:
+        schema = _SCHEDULE if (method, path) in _SCHEDULES else {"type": "object"}
         operation["requestBody"] = {
             "required": True,
-            "content": {_JSON: {"schema": {"type": "object"}, "example": example.body}},
+            "content": {_JSON: {"schema": schema, "example": example.body}},
         }
     operation["responses"] = _answers(operation, method, example, is_open=isinstance(needed, Open))
 

@@ -1,0 +1,83 @@
+"""The table of fields tells what the readers do: no field more or less, no other default, no other bound."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from horarium.errors import InvalidDefinition
+from horarium.schedule.aliases import PLACES
+from horarium.schedule.document import parse_definition, to_document
+from horarium.schedule.fields import FIELDS, other_names, schema_of
+
+NOW = 1_770_000_000_000_000
+BASE: dict[str, Any] = {
+    "schedule_id": "s",
+    "spec": {"cron_expressions": ["0 2 * * *"]},
+    "action": {"workflow_type": "w"},
+}
+# A field of one kind of action needs an action of that kind.
+ACTIONS: dict[str, dict[str, Any]] = {
+    "action.method": {"kind": "http", "url": "https://example.com"},
+    "action.headers": {"kind": "http", "url": "https://example.com"},
+}
+
+
+def document(place: str, value: object) -> dict[str, Any]:
+    part, _, name = place.rpartition(".")
+    base = {**BASE, "action": ACTIONS.get(place, BASE["action"])}
+    return {**base, part: {**base.get(part, {}), name: value}} if part else {**base, name: value}
+
+
+def written(given_document: dict[str, Any]) -> dict[str, object]:
+    """Canonical, with what the spec means: `UTC` is kept where somebody wrote it."""
+    definition = parse_definition(given_document, now=NOW).definition
+    return to_document(definition) | {"spec": definition.spec.compile("s")}
+
+
+def test_every_field_that_is_read_is_told_and_no_other() -> None:
+    assert FIELDS.keys() == PLACES
+
+
+@pytest.mark.parametrize("place", [place for place, field in FIELDS.items() if "default" in field.schema])
+def test_a_default_means_what_leaving_the_field_out_means(place: str) -> None:
+    plain = {**BASE, "action": ACTIONS.get(place, BASE["action"])}
+    assert written(document(place, FIELDS[place].schema["default"])) == written(plain)
+
+
+@pytest.mark.parametrize(
+    ("place", "bound", "beyond"),
+    [
+        (place, name, field.schema[name] + (1 if name == "maximum" else -1))
+        for place, field in FIELDS.items()
+        for name in ("minimum", "maximum")
+        if name in field.schema
+    ],
+)
+def test_a_bound_is_where_the_readers_draw_it(place: str, bound: str, beyond: int) -> None:
+    written(document(place, FIELDS[place].schema[bound]) | ({"catchup_policy": "skip"} if "catchup" in place else {}))
+    with pytest.raises(InvalidDefinition):
+        written(document(place, beyond))
+
+
+@pytest.mark.parametrize("place", [place for place, field in FIELDS.items() if "enum" in field.schema])
+def test_every_word_is_known_and_no_other(place: str) -> None:
+    with pytest.raises(InvalidDefinition):
+        written(document(place, "no-such-word"))
+
+
+def test_other_names_are_those_that_the_readers_know() -> None:
+    assert other_names("spec.cron_expressions") == (
+        "cron_expr",
+        "cron_expression",
+        "spec.cron_expr",
+        "spec.cron_expression",
+    )
+    assert other_names("spec.at") == ()
+
+
+def test_the_schema_is_nested_as_documents_are() -> None:
+    schema = schema_of()
+    assert schema["properties"]["spec"]["properties"]["timezone"]["default"] == "UTC"
+    assert "spec.timezone" not in schema["properties"]
