@@ -3,14 +3,12 @@
 A real process (`horarium up`: API and engine) is started on each database and watched from outside:
 
 - **ready**: from the start of the process until it has said so and has looked once at what is due;
-- **CPU, first**: of the process over one watch, in percent of one core, beginning a few seconds after the
-  start. The engine goes once through all positions then, to mend what a crash may have left;
-- **pass**: how long that takes from the start of the process; it is done again from time to time;
-- **CPU, at rest**: over a second watch, which begins when that pass is over;
-- **memory**: resident, at the begin of the first watch and at the end of the last: it should stay as it is;
-- **CPU of the database**: of all processes of PostgreSQL, at rest; SQLite works inside ours.
+- **CPU**: of the process over the watch, in percent of one core, beginning a few seconds after the start. The
+  engine goes slowly through all positions meanwhile, to mend what a crash may have left;
+- **memory**: resident, at the begin and at the end of the watch: it should stay as it is;
+- **CPU of the database**: of all processes of PostgreSQL; SQLite works inside ours.
 
-    python benchmarks/idle.py [--schedules 1000000] [--seconds 30] [--dialect sqlite] [--command worker] [--peer]
+    python benchmarks/idle.py [--schedules 1000000] [--seconds 60] [--dialect sqlite] [--command worker] [--peer]
 
 With `--peer` APScheduler 3 is watched the same way with 100,000 jobs.
 """
@@ -35,14 +33,10 @@ from rich.table import Table
 from sqlalchemy import Connection, make_url
 
 from horarium.clock import SystemClock
-from horarium.instant import DAY, SECOND, Instant
-from horarium.store import leases
+from horarium.instant import DAY
 from horarium.store.database import Database
 
 SETTLE_SECONDS = 5
-# A pass goes on if its loop has completed a step within this time; heartbeats tell every five seconds.
-_PASS_SECONDS = 15
-_LONGEST_PASS_SECONDS = 900
 PEER_JOBS = 100_000
 _PEER_CHUNK = 5_000
 # A program of its own, which imports nothing of ours: its memory is its own too.
@@ -62,9 +56,7 @@ scheduler.shutdown()
 @dataclass(frozen=True, slots=True)
 class Watched:
     ready_seconds: float
-    first_percent: float
-    pass_seconds: float | None
-    rest_percent: float
+    percent: float
     begin_megabytes: float
     end_megabytes: float
     database_percent: float | None
@@ -79,9 +71,7 @@ def main() -> None:
     for heading in (
         "stored",
         "ready, s\n< 3",
-        "CPU, first, %",
-        "pass, s",
-        "CPU, at rest, %\n< 1",
+        "CPU, %\n< 1",
         "memory, MB\n< 150",
         "database CPU, %",
         "load average",
@@ -98,7 +88,7 @@ def main() -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--schedules", type=int, default=1_000_000)
-    parser.add_argument("--seconds", type=int, default=30)
+    parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--command", choices=["up", "worker"], default="up")
     parser.add_argument("--dialect", action="append", choices=DIALECTS)
     parser.add_argument("--peer", action="store_true", help=f"also APScheduler 3 with {PEER_JOBS:,} jobs")
@@ -111,9 +101,7 @@ def _add(table: Table, dialect: str, party: str, stored: int, watched: Watched) 
         party,
         f"{stored:,}",
         f"{watched.ready_seconds:.2f}",
-        f"{watched.first_percent:.2f}",
-        "–" if watched.pass_seconds is None else f"{watched.pass_seconds:.0f}",
-        f"{watched.rest_percent:.2f}",
+        f"{watched.percent:.2f}",
         f"{watched.begin_megabytes:.0f} → {watched.end_megabytes:.0f}",
         "–" if watched.database_percent is None else f"{watched.database_percent:.2f}",
         watched.load,
@@ -124,18 +112,13 @@ def _add(table: Table, dialect: str, party: str, stored: int, watched: Watched) 
 
 
 def _watch(opened: Database, living: Living, seconds: int, title: str) -> Watched:
-    started = SystemClock().now() - round(living.ready_seconds * SECOND)
     with progress() as bars:
-        bar = bars.add_task(title, total=SETTLE_SECONDS + 2 * seconds)
+        bar = bars.add_task(title, total=SETTLE_SECONDS + seconds)
         _wait(SETTLE_SECONDS, lambda: bars.advance(bar))
         megabytes = resident_megabytes(living.pid)
-        first, _ = _percents(opened, living.pid, seconds, lambda: bars.advance(bar))
-        passed = _wait_for_the_pass(opened, living.pid)
         ours, theirs = _percents(opened, living.pid, seconds, lambda: bars.advance(bar))
     return Watched(
         living.ready_seconds,
-        first,
-        None if passed is None else (passed - started) / SECOND,
         ours,
         megabytes,
         resident_megabytes(living.pid),
@@ -151,19 +134,6 @@ def _percents(opened: Database, pid: int, seconds: int, advance: Callable[[], No
     took, after = time.perf_counter() - began, _used(opened, pid)
     ours, theirs = (100 * (end - begin) / took for begin, end in zip(before, after, strict=True))
     return ours, theirs
-
-
-def _wait_for_the_pass(opened: Database, pid: int) -> Instant | None:
-    """When its last step was completed: the heartbeat of a process tells that of each loop. The peer has none."""
-    for _ in range(_LONGEST_PASS_SECONDS):
-        beats = [row for row in opened.read(leases.all_leases) if f":{pid}:" in row.name]
-        if not beats:
-            return None
-        [last] = [row.info.get("repair") for row in beats]
-        if last is not None and SystemClock().now() - last > _PASS_SECONDS * SECOND:
-            return int(last)
-        time.sleep(1)
-    raise TimeoutError("the first pass does not end")
 
 
 def _used(opened: Database, pid: int) -> tuple[float, float]:

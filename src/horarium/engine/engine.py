@@ -40,6 +40,8 @@ _BEAT_SECONDS = 5
 _FIRST_BEAT_SECONDS = 0.1
 # Between two steps of a chore that has more to do: it must never crowd out the tick.
 _CHORE_PAUSE_SECONDS = 0.05
+# Between two looks for what should never be wrong: a million schedules take an hour, and no measurable share of a core.
+_LOOK_PAUSE_SECONDS = 2.0
 
 
 class Witness(Protocol):
@@ -175,7 +177,9 @@ class Engine:
 
     async def _repair_step(self) -> float:
         repaired = await asyncio.to_thread(self.repair.step)
-        return _CHORE_PAUSE_SECONDS if repaired.more else REPAIR_SECONDS
+        if repaired.planned:  # somebody would have waited for ever; there may be others
+            return _CHORE_PAUSE_SECONDS
+        return _LOOK_PAUSE_SECONDS if repaired.more else REPAIR_SECONDS
 
     async def _retention_step(self) -> float:
         forgotten = await asyncio.to_thread(self.retention.step)

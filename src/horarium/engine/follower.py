@@ -105,7 +105,7 @@ class Follower:
             end = End(RunState.CANCELLED, error="cancelled on request")
             return ends.end_run(connection, self._known, work.run_id, end, now=now)
 
-        works = await asyncio.to_thread(self._database.write, take)
+        works = await asyncio.to_thread(self._database.read, take)
         await asyncio.gather(*(self._cancel(work) for work in works))
         for work in works:
             await asyncio.to_thread(self._database.write, partial(call_it_cancelled, work=work))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import structlog
 from sqlalchemy import Connection
@@ -49,6 +49,16 @@ class Tidied:
         return self.lost_leases + self.timed_out + self.cancelled + self.released + self.expired_approvals
 
 
+class _Found(NamedTuple):
+    """What is to be tidied, at one moment."""
+
+    lost: list[Work]
+    late: list[Work]
+    unwanted: list[Work]
+    waiting: list[bytes]
+    unanswered: list[Unanswered]
+
+
 class Janitor:
     """Any number of processes may run one: what two find at once only one can change.
 
@@ -71,22 +81,26 @@ class Janitor:
 
     def step(self) -> Tidied:
         now = self._clock.now()
-        lost = self._find(runs.lost_leases, now)
-        late = self._find(runs.past_deadline, now)
-        unwanted = self._database.read(lambda connection: runs.asked_to_stop(connection, _BATCH))
-        waiting = self._waiting(now)
-        unanswered = self._find(runs.unanswered_approvals, now)
+        found = self._database.read(lambda connection: self._look(connection, now))
+        # From where the last look ended: those that must go on waiting never hide the others.
+        self._looked_at = found.waiting[-1] if len(found.waiting) == _BATCH else b""
         return Tidied(
-            lost_leases=self._each(self._take_back, lost, now),
-            timed_out=self._each(self._time_out, late, now),
-            cancelled=self._each(self._cancel, unwanted, now),
-            released=self._each(self._release, waiting, now),
-            expired_approvals=self._each(self._expire, unanswered, now),
-            full=any(len(found) == _BATCH for found in (lost, late, unwanted, unanswered)),
+            lost_leases=self._each(self._take_back, found.lost, now),
+            timed_out=self._each(self._time_out, found.late, now),
+            cancelled=self._each(self._cancel, found.unwanted, now),
+            released=self._each(self._release, found.waiting, now),
+            expired_approvals=self._each(self._expire, found.unanswered, now),
+            full=any(len(each) == _BATCH for each in (found.lost, found.late, found.unwanted, found.unanswered)),
         )
 
-    def _find(self, question: Callable[[Connection, Instant, int], list[T]], now: Instant) -> list[T]:
-        return self._database.read(lambda connection: question(connection, now, _BATCH))
+    def _look(self, connection: Connection, now: Instant) -> _Found:
+        return _Found(
+            lost=runs.lost_leases(connection, now, _BATCH),
+            late=runs.past_deadline(connection, now, _BATCH),
+            unwanted=runs.asked_to_stop(connection, _BATCH),
+            waiting=release.waiting_schedules(connection, now, _BATCH, after=self._looked_at),
+            unanswered=runs.unanswered_approvals(connection, now, _BATCH),
+        )
 
     def _each(self, chore: Callable[[Connection, T, Instant], int], found: Sequence[T], now: Instant) -> int:
         """How many were tidied: another process may have been faster."""
@@ -119,14 +133,6 @@ class Janitor:
     def _cancel(self, connection: Connection, work: Work, now: Instant) -> bool:
         end = End(RunState.CANCELLED, error="cancelled before it started")
         return ends.end_run(connection, self._known, work.run_id, end, now=now, only_from=NOT_STARTED)
-
-    def _waiting(self, now: Instant) -> list[bytes]:
-        """From where the last look ended: those that must go on waiting never hide the others."""
-        found = self._database.read(
-            lambda connection: release.waiting_schedules(connection, now, _BATCH, after=self._looked_at)
-        )
-        self._looked_at = found[-1] if len(found) == _BATCH else b""
-        return found
 
     def _release(self, connection: Connection, schedule_uid: bytes, now: Instant) -> int:
         return release.release(connection, self._known, schedule_uid, now=now)

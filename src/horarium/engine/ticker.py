@@ -70,7 +70,7 @@ class Ticker:
         return Tick(done.claimed, done.decided, done.parked, more=done.more or full)
 
     def next_due(self) -> Instant | None:
-        return self._database.read(due.earliest_due)
+        return self._database.glance(due.earliest_due)
 
     def _decide(self, connection: Connection, claims: Sequence[due.Claim], now: Instant) -> Tick:
         if not claims:
