@@ -44,7 +44,7 @@ def test_every_route_is_described_with_an_example(described: dict[str, Any]) -> 
 
 def test_every_reference_leads_somewhere(described: dict[str, Any]) -> None:
     references = set(re.findall(r'"\$ref": ?"#/components/schemas/(\w+)"', str(described).replace("'", '"')))
-    assert references == {"Problem"} == set(described["components"]["schemas"])
+    assert references == {"Problem", "Schedule"} == set(described["components"]["schemas"])
 
 
 def test_every_operation_says_who_may_call_it_and_what_may_go_wrong(described: dict[str, Any]) -> None:

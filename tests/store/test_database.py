@@ -281,7 +281,10 @@ def test_a_closed_listener_hears_nothing_and_may_be_closed_again(database: Datab
 
 
 def test_a_listener_that_fails_disturbs_nobody(database: Database, caplog: pytest.LogCaptureFixture) -> None:
+    heard = threading.Event()
+
     def broken(_: str) -> None:
+        heard.set()
         raise ZeroDivisionError
 
     ear = Ear()
@@ -289,6 +292,7 @@ def test_a_listener_that_fails_disturbs_nobody(database: Database, caplog: pytes
     for _ in range(2):
         database.write(lambda connection: database.notify(connection, "runs"))
     assert ear.wait_for("runs")
+    assert heard.wait(5)
     for listener in listeners:
         listener.close()
     assert "a listener on runs failed" in caplog.text

@@ -60,6 +60,8 @@ def end_runs(
 
     `only_from` is for those who looked without a lock: the states in which a run must still be.
     """
+    if not asked:
+        return []
     places = _lock_positions(connection, [each.run_id for each in asked])
     rows = _lock_runs(connection, [each.run_id for each in asked], only_from)
     ended: list[tuple[Asked, Any]] = []
