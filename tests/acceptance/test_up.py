@@ -92,6 +92,8 @@ def test_the_demo_fires_within_ten_seconds_stops_in_order_and_goes_on_afterwards
         first.wait_for("readiness", lambda: first.http.get("/readyz").status_code == 200, 15)
         described = first.http.get("/api/schedules/demo-catchup").json()
         assert described["fires_count"] >= 1
+        often = "demo-every-five-seconds"
+        first.wait_for("fire on the clock", lambda: any(run["schedule_id"] == often for run in first.runs()), 15)
         covering = [run for run in first.runs() if run["covers"] and run["schedule_id"] == "demo-catchup"]
         assert covering[0]["covers"]["count"] >= 8
         assert first.stop() == 0
