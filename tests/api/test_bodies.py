@@ -54,7 +54,7 @@ def test_a_hostile_body_is_refused_and_quickly(here: World, kind: str, dialect: 
             begun = time.perf_counter()
             answer = send(http, method, path.format(**here.names), content, {"Content-Type": media, **headers})
             assert 400 <= answer.status_code < 500, (method, path, answer.status_code, answer.text[:300])
-            assert time.perf_counter() - begun < 1, (method, path)
+            assert time.perf_counter() - begun < 5, (method, path)
 
 
 def send(http: httpx.Client, method: str, path: str, content: bytes, headers: dict[str, str]) -> httpx.Response:

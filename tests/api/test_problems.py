@@ -61,7 +61,7 @@ def test_a_hostile_body_is_refused_quickly(
     begun = time.perf_counter()
     answer = http.post("/api/schedules", content=body, headers={"Content-Type": kind})
     assert (answer.status_code, answer.json()["reason"]) == (status, reason)
-    assert time.perf_counter() - begun < 1
+    assert time.perf_counter() - begun < 5
 
 
 def test_a_body_that_hides_its_length_is_counted(http: httpx.Client) -> None:

@@ -81,7 +81,7 @@ def test_a_hostile_file_is_refused_in_good_time(tmp_path: Path) -> None:
     begin = time.monotonic()
     with pytest.raises(typer.TyperException):
         read_dates(str(tmp_path / "days"))
-    assert time.monotonic() - begin < 2
+    assert time.monotonic() - begin < 10
 
 
 def test_more_days_than_fit_are_refused(tmp_path: Path) -> None:

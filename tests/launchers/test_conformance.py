@@ -175,7 +175,7 @@ def test_inputs_that_are_no_json_are_refused(case: Case) -> None:
     for name, (outcome, took) in _with(case, run).items():
         assert isinstance(outcome, Refused), name
         assert outcome.error.startswith("the input "), name
-        assert took < 0.05, name
+        assert took < 1, name
 
 
 @each_launcher

@@ -61,7 +61,7 @@ def test_anything_else_is_no_amount(value):
     began = time.process_time()
     with pytest.raises(PolicyError) as caught:
         parse(value, "cost")
-    assert time.process_time() - began < 0.010
+    assert time.process_time() - began < 0.5
     assert caught.value.field == "cost"
 
 

@@ -51,7 +51,7 @@ def test_a_millionth_attempt_costs_no_more_than_the_first():
     began = time.process_time()
     for _ in range(100):
         backoff(1, 2**31 - 1, 10**6, 0.9)
-    assert time.process_time() - began < 0.010
+    assert time.process_time() - began < 0.5
 
 
 @pytest.mark.parametrize(("attempt", "unit"), [(0, 0.5), (-1, 0.5), (1, 1.0), (1, -0.1), (1, float("nan"))])

