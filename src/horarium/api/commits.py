@@ -6,14 +6,13 @@ done again: it is answered with a 409 that says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, MutableMapping
+from collections.abc import Callable, MutableMapping
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
-from horarium.clock import Clock
 from horarium.store.database import Database
-from horarium.store.wakeups import Listener, Wake
+from horarium.store.wrapped import Wrapped
 
 T = TypeVar("T")
 
@@ -30,35 +29,14 @@ def sentence(request_id: str) -> str:
     return f"it was done, but the answer could not be made; look before you ask again (request id {request_id})"
 
 
-class Witnessed(Database):
+class Witnessed(Wrapped):
     """A database that notes, in the state of a request, that a transaction of this request was committed."""
 
     def __init__(self, inner: Database, state: MutableMapping[str, Any]) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._state = state
-        self.dialect = inner.dialect
-        self.engine = inner.engine
-        self.url = inner.url
 
     def write(self, work: Callable[[Connection], T]) -> T:
-        result = self._inner.write(work)
+        result = super().write(work)
         self._state[_MARK] = True
         return result
-
-    def read(self, work: Callable[[Connection], T]) -> T:
-        return self._inner.read(work)
-
-    def glance(self, work: Callable[[Connection], T]) -> T:
-        return self._inner.glance(work)
-
-    def notify(self, connection: Connection, channel: str, payload: str = "") -> None:
-        self._inner.notify(connection, channel, payload)
-
-    def listen(self, channels: Iterable[str], wake: Wake) -> Listener:
-        return self._inner.listen(channels, wake)
-
-    def clock_offset(self, clock: Clock) -> int:
-        return self._inner.clock_offset(clock)
-
-    def close(self) -> None:
-        raise RuntimeError("a request does not close the database")

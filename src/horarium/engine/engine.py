@@ -40,7 +40,7 @@ _BEAT_SECONDS = 5
 _FIRST_BEAT_SECONDS = 0.1
 # Between two steps of a chore that has more to do: it must never crowd out the tick.
 _CHORE_PAUSE_SECONDS = 0.05
-# Between two looks for what should never be wrong: a million schedules take an hour, and no measurable share of a core.
+# Between two looks for what should never be wrong: in a hurry they took 6 % of a core, and there is none.
 _LOOK_PAUSE_SECONDS = 2.0
 
 
