@@ -16,8 +16,9 @@ from sqlalchemy import Connection
 from horarium.engine.dispatcher import Dispatcher, DispatcherOptions
 from horarium.engine.janitor import Janitor
 from horarium.engine.ticker import Ticker, TickerOptions
-from horarium.launchers.launcher import Finished, Launcher, LaunchRequest, Outcome
+from horarium.launchers.launcher import Launcher, LaunchRequest
 from horarium.launchers.registry import Registry
+from horarium.life.outcome import Finished, Outcome
 from horarium.schedule.run import FINAL
 from horarium.store.database import Database, open_database
 from horarium.store.tables import positions, runs

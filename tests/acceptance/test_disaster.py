@@ -23,9 +23,10 @@ from engine.test_engine import Silent
 from horarium.clock import SystemClock
 from horarium.engine.dispatcher import DispatcherOptions
 from horarium.engine.engine import Engine, EngineOptions
-from horarium.launchers.launcher import Finished, LaunchRequest, Outcome
+from horarium.launchers.launcher import LaunchRequest
 from horarium.launchers.recording import RecordingLauncher
 from horarium.launchers.registry import Registry
+from horarium.life.outcome import Finished, Outcome
 from horarium.store.database import Database, open_database
 from horarium.store.errors import StoreUnavailable
 from horarium.store.migrate import migrate

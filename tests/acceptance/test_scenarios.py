@@ -18,8 +18,9 @@ from engine.builders import ACTION, START, FakeClock, World, account, reasons
 from horarium.engine.requests import build_request
 from horarium.engine.ticker import TickerOptions
 from horarium.instant import HOUR, MINUTE, SECOND, Instant, to_rfc3339
-from horarium.launchers.launcher import Accepted, Finished, LaunchRequest, Outcome, StillRunning
+from horarium.launchers.launcher import LaunchRequest
 from horarium.launchers.recording import RecordingLauncher
+from horarium.life.outcome import Accepted, Finished, Outcome, StillRunning
 from horarium.operations import lifecycles, schedules
 from horarium.operations.caller import internal
 from horarium.operations.desk import Desk

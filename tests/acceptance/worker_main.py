@@ -18,8 +18,9 @@ from sqlalchemy import event
 
 from horarium.engine.dispatcher import Dispatcher, _InHand
 from horarium.engine.ticker import Ticker
-from horarium.launchers.launcher import Finished, Launcher, LaunchRequest, Outcome
+from horarium.launchers.launcher import Launcher, LaunchRequest
 from horarium.launchers.registry import Registry
+from horarium.life.outcome import Finished, Outcome
 from horarium.store import database as database_module
 from horarium.store import record
 from horarium.store.database import Database, open_database

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from horarium.launchers.launcher import Outcome
+from horarium.life.outcome import Outcome
 from horarium.testing import Accepted, TestService, service
 
 

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from horarium.api import calendars as calendar_routes
 from horarium.api import firing as firing_routes
 from horarium.api import runs, schedules, views
-from horarium.launchers.launcher import Outcome
+from horarium.life.outcome import Outcome
 from horarium.operations import lifecycles
 from horarium.store.errors import StoreUnavailable
 from horarium.store.tables import history

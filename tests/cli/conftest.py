@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from cli.served import START, Server, serving, set_environment
 
-from horarium.launchers.launcher import Outcome
+from horarium.life.outcome import Outcome
 from horarium.testing import Accepted, TestService, service
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 from cli.served import Server
 
-from horarium.launchers.launcher import Outcome
+from horarium.life.outcome import Outcome
 from horarium.testing import Accepted
 
 NIGHTLY = ("schedule", "create", "nightly", "--every", "PT1H", "--workflow-type", "report")

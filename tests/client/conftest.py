@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from client.drivers import Driver
 
-from horarium.launchers.launcher import Outcome
+from horarium.life.outcome import Outcome
 from horarium.testing import Accepted, TestService, service
 from horarium.testing.service import TOKEN
 

@@ -14,11 +14,13 @@ from horarium.engine import dispatcher as module
 from horarium.engine.dispatcher import Dispatcher, DispatcherOptions
 from horarium.engine.loop import Pulse
 from horarium.instant import HOUR, SECOND
-from horarium.launchers.launcher import (
+from horarium.launchers.launcher import LaunchRequest
+from horarium.launchers.recording import RecordingLauncher, Step
+from horarium.launchers.registry import Registry
+from horarium.life.outcome import (
     Accepted,
     Busy,
     Finished,
-    LaunchRequest,
     Outcome,
     Refused,
     RunCancelled,
@@ -27,8 +29,6 @@ from horarium.launchers.launcher import (
     Unknown,
     Unreachable,
 )
-from horarium.launchers.recording import RecordingLauncher, Step
-from horarium.launchers.registry import Registry
 from horarium.schedule.run import delivery_key
 from horarium.store.database import Database
 from horarium.store.errors import StoreUnavailable

@@ -11,16 +11,9 @@ from engine.builders import FakeClock, World
 
 from horarium.engine import follower as module
 from horarium.instant import SECOND
-from horarium.launchers.launcher import (
-    Accepted,
-    Finished,
-    LaunchRequest,
-    Outcome,
-    RunFailed,
-    StillRunning,
-    Unknown,
-)
+from horarium.launchers.launcher import LaunchRequest
 from horarium.launchers.recording import RecordingLauncher
+from horarium.life.outcome import Accepted, Finished, Outcome, RunFailed, StillRunning, Unknown
 from horarium.store.database import Database
 from horarium.store.tables import runs, schedule_revisions
 

@@ -12,8 +12,8 @@ from engine.builders import ACTION, FakeClock, World, poison
 from horarium.engine import janitor as module
 from horarium.engine.janitor import Janitor, Tidied
 from horarium.instant import SECOND
-from horarium.launchers.launcher import Accepted
 from horarium.launchers.recording import RecordingLauncher
+from horarium.life.outcome import Accepted
 from horarium.store.database import Database
 from horarium.store.errors import StoreUnavailable
 from horarium.store.runs import Work

@@ -18,7 +18,7 @@ from horarium.engine.settlement import (
     plan_unstorable,
 )
 from horarium.instant import HOUR, SECOND
-from horarium.launchers.launcher import (
+from horarium.life.outcome import (
     Accepted,
     Busy,
     Finished,

@@ -15,11 +15,12 @@ from launchers.far_ends import COMMANDS, FixedClock, HttpFarEnd, tasks
 
 from horarium.launchers.command import CommandLauncher
 from horarium.launchers.http import HttpLauncher
-from horarium.launchers.launcher import Finished, Launcher, LaunchRequest, Outcome
+from horarium.launchers.launcher import Launcher, LaunchRequest
 from horarium.launchers.pull import PullLauncher
 from horarium.launchers.python import PythonLauncher
 from horarium.launchers.recording import RecordingLauncher
 from horarium.launchers.ssrf import AddressPolicy, Guard
+from horarium.life.outcome import Finished, Outcome
 from horarium.schedule.definition import ActionKind
 
 Target = Mapping[str, Any]

@@ -14,8 +14,9 @@ import orjson
 
 from horarium.instant import SECOND, from_rfc3339
 from horarium.launchers.command import CommandSpec
-from horarium.launchers.launcher import Finished, LaunchRequest
+from horarium.launchers.launcher import LaunchRequest
 from horarium.launchers.tasks import RunContext, TaskRegistry
+from horarium.life.outcome import Finished
 from horarium.schedule.definition import Action, ActionKind
 
 NOW = from_rfc3339("2026-03-08T07:00:00Z")

@@ -12,7 +12,7 @@ import pytest
 from launchers.far_ends import COMMANDS, KEY, FixedClock, python_command, request_for
 
 from horarium.launchers.command import CommandLauncher, CommandSpec
-from horarium.launchers.launcher import Finished, Outcome, Refused, RunCancelled, RunFailed, RunTimedOut
+from horarium.life.outcome import Finished, Outcome, Refused, RunCancelled, RunFailed, RunTimedOut
 from horarium.schedule.definition import ActionKind
 
 

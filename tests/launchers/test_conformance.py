@@ -14,17 +14,9 @@ from launchers.conformance import CASES, Case, Far
 from launchers.far_ends import request_for
 
 import horarium.launchers
-from horarium.launchers.launcher import (
-    Accepted,
-    Finished,
-    Launcher,
-    Outcome,
-    Refused,
-    RunCancelled,
-    RunTimedOut,
-    Unknown,
-)
+from horarium.launchers.launcher import Launcher
 from horarium.launchers.payload import MAX_RESULT_BYTES
+from horarium.life.outcome import Accepted, Finished, Outcome, Refused, RunCancelled, RunTimedOut, Unknown
 from horarium.schedule.definition import ActionKind
 
 each_launcher = pytest.mark.parametrize("case", CASES.values(), ids=CASES)

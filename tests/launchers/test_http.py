@@ -14,17 +14,8 @@ from standardwebhooks import Webhook
 
 from horarium.instant import SECOND, to_datetime
 from horarium.launchers.http import HttpLauncher
-from horarium.launchers.launcher import (
-    Accepted,
-    Busy,
-    Finished,
-    Outcome,
-    Refused,
-    RunCancelled,
-    Unknown,
-    Unreachable,
-)
 from horarium.launchers.ssrf import AddressPolicy, Guard
+from horarium.life.outcome import Accepted, Busy, Finished, Outcome, Refused, RunCancelled, Unknown, Unreachable
 from horarium.schedule.definition import ActionKind
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"

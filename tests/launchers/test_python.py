@@ -13,9 +13,9 @@ import pytest
 from launchers import far_ends
 from launchers.far_ends import FixedClock, request_for
 
-from horarium.launchers.launcher import Busy, Finished, Outcome, Refused, RunCancelled, RunFailed, RunTimedOut
 from horarium.launchers.python import PythonLauncher
 from horarium.launchers.tasks import RunContext, Task, TaskRegistry, context_of
+from horarium.life.outcome import Busy, Finished, Outcome, Refused, RunCancelled, RunFailed, RunTimedOut
 from horarium.schedule.definition import ActionKind
 
 

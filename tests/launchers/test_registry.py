@@ -10,22 +10,11 @@ import pytest
 from launchers.far_ends import FixedClock, request_for
 
 from horarium.errors import InvalidDefinition
-from horarium.launchers.launcher import (
-    Accepted,
-    Busy,
-    Finished,
-    Launcher,
-    LaunchesMany,
-    LaunchRequest,
-    Outcome,
-    Refused,
-    StillRunning,
-    Unknown,
-    Unreachable,
-)
+from horarium.launchers.launcher import Launcher, LaunchesMany, LaunchRequest
 from horarium.launchers.pull import PullLauncher
 from horarium.launchers.recording import RecordingLauncher
 from horarium.launchers.registry import Registry, discover
+from horarium.life.outcome import Accepted, Busy, Finished, Outcome, Refused, StillRunning, Unknown, Unreachable
 from horarium.schedule.definition import Action, ActionKind
 
 

@@ -11,7 +11,6 @@ import pytest
 from launchers.far_ends import FixedClock, HttpFarEnd, answer, request_for
 
 from horarium.launchers.http import HttpLauncher
-from horarium.launchers.launcher import Finished, Outcome, Refused
 from horarium.launchers.ssrf import (
     AddressPolicy,
     Forbidden,
@@ -24,6 +23,7 @@ from horarium.launchers.ssrf import (
     range_of,
 )
 from horarium.launchers.transport import TargetForbidden, guarded_client
+from horarium.life.outcome import Finished, Outcome, Refused
 from horarium.schedule.definition import ActionKind
 
 

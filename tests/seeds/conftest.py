@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from seeds.door import Door
 
-from horarium.launchers.launcher import Outcome
+from horarium.life.outcome import Outcome
 from horarium.testing import Finished, TestService, service
 
 

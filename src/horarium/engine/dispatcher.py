@@ -23,8 +23,8 @@ from horarium.engine.requests import Definitions, build_request, key_of
 from horarium.engine.settle import settle_all
 from horarium.engine.settlement import Settlement, plan_given_back, plan_settlement, plan_unstorable
 from horarium.instant import SECOND, Instant
-from horarium.launchers.launcher import Outcome, Refused, RunCancelled
 from horarium.launchers.registry import Registry
+from horarium.life.outcome import Outcome, Refused, RunCancelled
 from horarium.policy.retry import LaunchRetry, RetryPolicy
 from horarium.schedule.definition import ActionKind, Definition
 from horarium.store import runs

@@ -14,8 +14,8 @@ from horarium.engine.settle import settle_one
 from horarium.engine.settlement import Settlement, plan_settlement, plan_unstorable
 from horarium.ids import id_text
 from horarium.instant import SECOND, Instant
-from horarium.launchers.launcher import Outcome, StillRunning
 from horarium.launchers.registry import Registry
+from horarium.life.outcome import Outcome, StillRunning
 from horarium.policy.retry import LaunchRetry, RetryPolicy
 from horarium.schedule.definition import Definition
 from horarium.schedule.run import RunState

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
 from horarium.instant import SECOND, Instant
-from horarium.launchers.launcher import (
+from horarium.life.outcome import (
     Accepted,
     Busy,
     Finished,

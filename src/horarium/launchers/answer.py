@@ -18,8 +18,8 @@ from email.utils import parsedate_to_datetime
 import httpx
 
 from horarium.instant import SECOND, Instant, from_datetime
-from horarium.launchers.launcher import Accepted, Busy, Finished, Outcome, Refused, Unreachable
 from horarium.launchers.payload import MAX_RESULT_BYTES, clean_text, read
+from horarium.life.outcome import Accepted, Busy, Finished, Outcome, Refused, Unreachable
 from horarium.schedule.definition import Json
 
 MAX_REFERENCE = 1_024

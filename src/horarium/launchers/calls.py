@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any, TypeAlias
 
-from horarium.launchers.launcher import Finished
 from horarium.launchers.payload import MAX_ERROR_CHARACTERS, NotJson, clean_text, keep
+from horarium.life.outcome import Finished
 from horarium.policy.retry import RetryCause
 from horarium.schedule.definition import Json
 

@@ -26,20 +26,10 @@ from typing import assert_never
 from horarium.clock import Clock
 from horarium.instant import to_rfc3339
 from horarium.launchers.bounds import CancelAsked, DeadlineReached, Ended, run_within
-from horarium.launchers.launcher import (
-    DEFAULT_CONCURRENCY,
-    Finished,
-    Launcher,
-    LaunchRequest,
-    Outcome,
-    Refused,
-    RunCancelled,
-    RunFailed,
-    RunTimedOut,
-    Unreachable,
-)
+from horarium.launchers.launcher import DEFAULT_CONCURRENCY, Launcher, LaunchRequest
 from horarium.launchers.payload import MAX_RESULT_BYTES, clean_text, read
 from horarium.launchers.preflight import Cleared, preflight
+from horarium.life.outcome import Finished, Outcome, Refused, RunCancelled, RunFailed, RunTimedOut, Unreachable
 from horarium.policy.retry import RetryCause
 from horarium.schedule.definition import Json
 from horarium.schedule.read_action import MAX_COMMAND_ARGUMENTS

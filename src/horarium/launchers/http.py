@@ -23,20 +23,12 @@ from horarium.instant import SECOND, to_datetime
 from horarium.launchers.answer import outcome_of
 from horarium.launchers.bounds import CancelAsked, DeadlineReached, Ended, run_within
 from horarium.launchers.cloudevent import STRUCTURED, binary_headers, header_text, structured
-from horarium.launchers.launcher import (
-    DEFAULT_CONCURRENCY,
-    Launcher,
-    LaunchRequest,
-    Outcome,
-    Refused,
-    RunCancelled,
-    Unknown,
-    Unreachable,
-)
+from horarium.launchers.launcher import DEFAULT_CONCURRENCY, Launcher, LaunchRequest
 from horarium.launchers.payload import NotJson, clean_text, encode
 from horarium.launchers.preflight import Cleared, preflight
 from horarium.launchers.ssrf import Guard
 from horarium.launchers.transport import TargetForbidden, guarded_client
+from horarium.life.outcome import Outcome, Refused, RunCancelled, Unknown, Unreachable
 from horarium.schedule.read_action import MAX_HEADER_VALUE, MAX_URL, METHODS
 
 WITH_BODY = frozenset({"POST", "PUT", "PATCH"})

@@ -1,16 +1,4 @@
-"""What a launcher is: it takes one run, gives it to its target, and answers with one of nine outcomes.
-
-| outcome       | what is known                                                       |
-|---------------|---------------------------------------------------------------------|
-| Finished      | the work is done, here is its result                                |
-| Accepted      | the target has it; its report, a poll or the deadline ends the run  |
-| Refused       | the target will never take it as it is; trying again is pointless   |
-| Busy          | the target has no room now; nothing was started                     |
-| Unreachable   | nothing was started; a later try may reach it                       |
-| Unknown       | it was sent and nobody can say whether it arrived                   |
-| RunFailed     | the work ran and failed                                             |
-| RunTimedOut   | the deadline came first                                             |
-| RunCancelled  | somebody asked it to stop, and it was stopped                       |
+"""What a launcher is: it takes one run, gives it to its target, and answers with one of the outcomes in `life`.
 
 A launcher never raises because of its target, keeps to the request's deadline, stops when
 `request.cancelled` is set, and opens no transaction.
@@ -21,10 +9,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from horarium.clock import Clock
 from horarium.instant import SECOND, Instant
+from horarium.life.outcome import Outcome, StillRunning, Unknown
 from horarium.schedule.definition import Action, Json
 
 DEFAULT_CONCURRENCY = 10
@@ -50,6 +39,9 @@ class LaunchRequest:
     labels: Mapping[str, str] = field(default_factory=dict)
     memo: Mapping[str, Json] = field(default_factory=dict)
     traceparent: str | None = None
+    report_url: str | None = None
+    report_token: str | None = field(default=None, repr=False)
+    """Where the target may say what became of the run, and what shows that this attempt is its own."""
     cancelled: asyncio.Event | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
@@ -60,72 +52,6 @@ class LaunchRequest:
 
     def seconds_left(self, clock: Clock) -> float:
         return (self.deadline - clock.now()) / SECOND
-
-
-@dataclass(frozen=True, slots=True)
-class Finished:
-    result: Json = None
-    cost: float | None = None
-    tokens: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Accepted:
-    """`queued`: it waits for a worker and has not started. `reference` is the target's own name for it."""
-
-    reference: str | None = None
-    queued: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    error: str
-
-
-@dataclass(frozen=True, slots=True)
-class Busy:
-    """`retry_after_seconds` is the target's own wish; None = it named no time."""
-
-    retry_after_seconds: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Unreachable:
-    error: str
-
-
-@dataclass(frozen=True, slots=True)
-class Unknown:
-    error: str
-
-
-@dataclass(frozen=True, slots=True)
-class RunFailed:
-    """`error_class` is what the retry policy asks for: `timeout`, `provider_error` … or the target's own word."""
-
-    error: str
-    error_class: str | None = None
-    result: Json = None
-
-
-@dataclass(frozen=True, slots=True)
-class RunTimedOut:
-    error: str
-
-
-@dataclass(frozen=True, slots=True)
-class RunCancelled:
-    error: str
-
-
-@dataclass(frozen=True, slots=True)
-class StillRunning:
-    """A poll's answer that is no outcome: ask again later."""
-
-
-Outcome: TypeAlias = (
-    Finished | Accepted | Refused | Busy | Unreachable | Unknown | RunFailed | RunTimedOut | RunCancelled
-)
 
 
 class Launcher(Protocol):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from horarium.clock import Clock
-from horarium.launchers.launcher import LaunchRequest, Refused, RunCancelled, RunTimedOut
+from horarium.launchers.launcher import LaunchRequest
 from horarium.launchers.payload import NotJson, encode
+from horarium.life.outcome import Refused, RunCancelled, RunTimedOut
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from horarium.clock import Clock
-from horarium.launchers.launcher import Accepted, Launcher, LaunchRequest, Outcome
+from horarium.launchers.launcher import Launcher, LaunchRequest
 from horarium.launchers.preflight import Cleared, preflight
+from horarium.life.outcome import Accepted, Outcome
 
 DEFAULT_QUEUE = "default"
 

@@ -20,20 +20,11 @@ import orjson
 from horarium.clock import Clock
 from horarium.launchers.bounds import CancelAsked, DeadlineReached, Ended, run_within
 from horarium.launchers.calls import Call, Called, ChildProcess, Raised, Returned, call_async, call_sync, start_thread
-from horarium.launchers.launcher import (
-    DEFAULT_CONCURRENCY,
-    Busy,
-    Launcher,
-    LaunchRequest,
-    Outcome,
-    Refused,
-    RunCancelled,
-    RunFailed,
-    RunTimedOut,
-)
+from horarium.launchers.launcher import DEFAULT_CONCURRENCY, Launcher, LaunchRequest
 from horarium.launchers.payload import clean_text
 from horarium.launchers.preflight import Cleared, preflight
 from horarium.launchers.tasks import Task, TaskRegistry, context_of
+from horarium.life.outcome import Busy, Outcome, Refused, RunCancelled, RunFailed, RunTimedOut
 
 GRACE_SECONDS = 1.0
 """How long a call that was asked to stop has before it is left to itself."""

@@ -13,19 +13,9 @@ from typing import TypeAlias
 
 from horarium.clock import Clock
 from horarium.launchers.bounds import CancelAsked, DeadlineReached, Ended, run_within
-from horarium.launchers.launcher import (
-    Busy,
-    Finished,
-    Launcher,
-    LaunchRequest,
-    Outcome,
-    Refused,
-    RunCancelled,
-    StillRunning,
-    Unknown,
-    Unreachable,
-)
+from horarium.launchers.launcher import Launcher, LaunchRequest
 from horarium.launchers.preflight import Cleared, preflight
+from horarium.life.outcome import Busy, Finished, Outcome, Refused, RunCancelled, StillRunning, Unknown, Unreachable
 
 Step: TypeAlias = Outcome | Callable[[LaunchRequest], Outcome | Awaitable[Outcome]]
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 
 from horarium.errors import InvalidDefinition
-from horarium.launchers.launcher import Launcher, LaunchRequest, Outcome, Refused, Unknown
+from horarium.launchers.launcher import Launcher, LaunchRequest
 from horarium.launchers.payload import clean_text
+from horarium.life.outcome import Outcome, Refused, Unknown
 from horarium.schedule.definition import Action, ActionKind
 
 ENTRY_POINT_GROUP = "horarium.launchers"

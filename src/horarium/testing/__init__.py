@@ -9,7 +9,7 @@ def test_the_report_runs_every_night() -> None:
         assert len(horarium.runs("report")) == 3
 """
 
-from horarium.launchers.launcher import Accepted, Busy, Finished, Refused, RunFailed, Unknown, Unreachable
+from horarium.life.outcome import Accepted, Busy, Finished, Refused, RunFailed, Unknown, Unreachable
 from horarium.testing.clock import FakeClock
 from horarium.testing.service import TestService, service
 

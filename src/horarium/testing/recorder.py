@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from horarium.clock import Clock
-from horarium.launchers.launcher import Launcher, LaunchRequest, Outcome
+from horarium.launchers.launcher import Launcher, LaunchRequest
 from horarium.launchers.python import PythonLauncher
 from horarium.launchers.recording import RecordingLauncher
 from horarium.launchers.registry import Registry
 from horarium.launchers.tasks import TaskRegistry
+from horarium.life.outcome import Outcome
 from horarium.schedule.definition import ActionKind
 
 

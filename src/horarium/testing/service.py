@@ -19,8 +19,8 @@ from sqlalchemy import Connection
 
 from horarium.ids import id_text
 from horarium.instant import DAY, HOUR, MINUTE, SECOND, Instant, to_rfc3339
-from horarium.launchers.launcher import Finished
 from horarium.launchers.recording import RecordingLauncher, Step
+from horarium.life.outcome import Finished
 from horarium.operations import history as histories
 from horarium.operations import reports, schedules, verify
 from horarium.operations.caller import Caller, Role
