@@ -263,7 +263,7 @@ def test_a_cap_that_is_passed_ends_the_run_with_its_cause(office: Office) -> Non
     assert office.states() == ["running"]
     _report(office, run_id, state="running", tokens=101)
     row = office.runs()[0]
-    assert (row.state, row.cause, row.tokens) == (RunState.FAILED, "token_cap", 101)
+    assert (row.state, row.cause, row.tokens) == (RunState.FAILED, "tokens_cap", 101)
 
 
 def test_failures_in_a_row_pause_the_schedule_and_account_for_what_is_due(office: Office) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection, inspect
@@ -20,7 +22,7 @@ from horarium.store.errors import Conflict, DataError, SchemaMissing, SchemaTooN
 from horarium.store.migrate import check_schema, migrate
 from horarium.store.tables import metadata
 
-REVISIONS = ["0001", "0002", "0003"]
+REVISIONS = ["0001", "0002", "0003", "0004"]
 
 
 def test_an_empty_database_is_missing_its_schema_until_it_is_migrated(empty_url: str) -> None:
@@ -109,21 +111,52 @@ def test_a_newer_schema_is_refused_and_left_alone(database: Database) -> None:
 
 def test_an_older_schema_is_named_by_its_revision(database: Database) -> None:
     database.write(lambda c: c.exec_driver_sql("UPDATE alembic_version SET version_num = '0001'"))
-    with pytest.raises(SchemaMissing, match="revision 0001 and 0003 is needed"):
+    with pytest.raises(SchemaMissing, match="revision 0001 and 0004 is needed"):
         check_schema(database)
 
 
-def test_what_was_there_before_can_be_searched_for(database: Database) -> None:
-    def before(connection: Connection) -> None:
-        values = {"schedule_uid": new_id(), "namespace": "default", "schedule_id": "Old", "revision": 1, "version": 1}
-        row = {**values, "name": "Été", "source": "runtime", "created_at": 1, "updated_at": 1}
-        connection.execute(metadata.tables["schedules"].insert().values(**row))
-        connection.exec_driver_sql("ALTER TABLE schedules DROP COLUMN search_text")
-        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0002'")
+@pytest.fixture
+def older(empty_url: str) -> Iterator[Callable[[str], Database]]:
+    """A database as an older program left it."""
+    opened: list[Database] = []
 
-    database.write(before)
-    assert migrate(database) == ["0003"]
+    def make(revision: str) -> Database:
+        opened.append(open_database(empty_url))
+        migrate(opened[-1], until=revision)
+        return opened[-1]
+
+    yield make
+    for each in opened:
+        each.close()
+
+
+def insert(database: Database, table: str, **values: Any) -> None:
+    columns = (*(sa.column(name) for name in values),)
+    database.write(lambda c: c.execute(sa.insert(sa.table(table, *columns)).values(**values)))
+
+
+def test_what_was_there_before_can_be_searched_for(older: Callable[[str], Database]) -> None:
+    database = older("0002")
+    values = {"schedule_uid": new_id(), "namespace": "default", "schedule_id": "Old", "revision": 1, "version": 1}
+    insert(database, "schedules", **values, name="Été", source="runtime", created_at=1, updated_at=1)
+    assert migrate(database)[0] == "0003"
     assert database.read(lambda c: c.exec_driver_sql("SELECT search_text FROM schedules").all()) == [("old\nété",)]
+
+
+def test_a_run_of_no_schedule_stops_posing_as_one(older: Callable[[str], Database]) -> None:
+    database, run_id = older("0003"), new_id()
+    texts = {"namespace": "default", "kind": "http", "state": "ready", "delivery": "at_least_once", "origin": "api"}
+    numbers = ("nominal", "due", "ready_at", "timeout_seconds", "priority", "attempt", "launches", "lease_epoch",
+               "reserved", "cost", "tokens", "tool_calls", "next_event", "created_at")  # fmt: skip
+    insert(database, "runs", run_id=run_id, schedule_uid=run_id, revision=1, needs_approval=False, **texts,
+           **dict.fromkeys(numbers, 0))  # fmt: skip
+    insert(database, "schedule_revisions", schedule_uid=run_id, revision=1, generation=1, planning=b"p" * 16,
+           document="{}", created_at=0)  # fmt: skip
+    migrate(database)
+    look = "SELECT schedule_uid, revision, target FROM runs"
+    assert database.read(lambda c: c.exec_driver_sql(look).all()) == [(None, None, "http:")]
+    assert database.read(lambda c: c.exec_driver_sql("SELECT * FROM run_definitions").all()) == [(run_id, "{}")]
+    assert database.read(lambda c: c.exec_driver_sql("SELECT * FROM schedule_revisions").all()) == []
 
 
 def test_a_migration_that_fails_leaves_nothing_behind(empty_url: str) -> None:

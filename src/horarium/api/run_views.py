@@ -9,9 +9,9 @@ from horarium.ids import id_text
 from horarium.operations.ledgers import Skipped
 from horarium.operations.queues import Claimed
 from horarium.operations.runs import Run, RunEvent
+from horarium.policy.limits import MILLIONTHS
 from horarium.schedule.canonical import action_document, amount
 from horarium.schedule.run import Origin, RunState, public_status
-from horarium.store.record import MILLIONTHS
 from horarium.store.runs_read import RunRow
 
 

@@ -18,12 +18,12 @@ from horarium.life.outcome import (
     Unknown,
     Unreachable,
 )
+from horarium.policy.limits import MILLIONTHS
 from horarium.policy.limits import parse as parse_amount
 from horarium.policy.retry import GiveUp, LaunchRetry, Retry, RetryPolicy, decide_launch_retry, decide_retry
 from horarium.schedule.reason import Reason
 from horarium.schedule.run import Delivery, RunState
 from horarium.store.closing import End
-from horarium.store.record import MILLIONTHS
 from horarium.store.runs import Work
 
 # A target at capacity is worth waiting for, but not for ever.

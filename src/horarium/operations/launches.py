@@ -16,13 +16,13 @@ from horarium.operations.desk import Desk
 from horarium.operations.drafts import Draft, check_draft, signed
 from horarium.operations.errors import KeyReused
 from horarium.operations.triggers import check_key
+from horarium.policy.limits import MILLIONTHS
 from horarium.schedule.definition import SpecText
 from horarium.schedule.document import parse_definition
 from horarium.schedule.run import Origin, RunState
 from horarium.store import approvals, open_runs, runs_read
 from horarium.store.channels import READY
 from horarium.store.errors import Conflict
-from horarium.store.record import MILLIONTHS
 from horarium.store.runs_read import RunRow
 
 # Of the fields that nobody knows.

@@ -17,7 +17,7 @@ from horarium.operations.caller import Caller, Permission
 from horarium.operations.desk import Desk
 from horarium.operations.errors import RunNotHeld
 from horarium.operations.runs import Run, locked, view
-from horarium.policy.limits import Usage, exceeded
+from horarium.policy.limits import MILLIONTHS, Usage, exceeded
 from horarium.policy.limits import parse as parse_amount
 from horarium.policy.names import MAX_LONG, PolicyError, parse_name, read_object, text, whole_or_none
 from horarium.policy.retry import Retry, decide_retry
@@ -27,7 +27,6 @@ from horarium.schedule.run import FINAL, RunState, check_transition
 from horarium.store import approvals, ends, open_runs, runs
 from horarium.store.channels import READY
 from horarium.store.closing import End
-from horarium.store.record import MILLIONTHS
 from horarium.store.runs_read import RunRow
 
 _FIELDS = ("state", "result", "error", "error_class", "cost", "tokens", "tool_calls", "gate", "lease_epoch")

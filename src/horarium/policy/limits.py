@@ -22,6 +22,7 @@ ALIASES: Final[Mapping[str, str]] = MappingProxyType(
 )
 
 MAX_AMOUNT = 10**12
+MILLIONTHS = 1_000_000
 _MILLIONTH = Decimal("0.000001")
 # Our own context: the thread's may have any precision. 12 digits before the point and 6 after fit.
 _EXACT = Context(prec=28)
@@ -37,6 +38,11 @@ def parse(value: object, field: str) -> Decimal:
     if not 0 <= number <= MAX_AMOUNT:
         raise PolicyError(field, f"must be between 0 and {MAX_AMOUNT}")
     return Decimal(number).quantize(_MILLIONTH, context=_EXACT)
+
+
+def millionths(value: object, field: str) -> int:
+    """An amount as a BIGINT column keeps it."""
+    return int(parse(value, field) * MILLIONTHS)
 
 
 def _amount_or_none(field: str, value: object) -> Decimal | None:
@@ -135,9 +141,9 @@ def exceeded(limits: RunLimits, usage: Usage) -> str | None:
     if limits.cost is not None and usage.cost > limits.cost:
         return "cost_cap"
     if limits.tokens is not None and usage.tokens > limits.tokens:
-        return "token_cap"
+        return "tokens_cap"
     if limits.tool_calls is not None and usage.tool_calls > limits.tool_calls:
-        return "tool_call_cap"
+        return "tool_calls_cap"
     return None
 
 

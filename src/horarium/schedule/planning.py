@@ -16,15 +16,12 @@ from typing import Any
 
 from horarium.condition import Condition, compile_condition
 from horarium.policy.catchup import Catchup, CatchupPolicy
-from horarium.policy.limits import Budget
+from horarium.policy.limits import MILLIONTHS, Budget
 from horarium.policy.overlap import Overlap, OverlapPolicy
 from horarium.recurrence.cron import resolve_hashes
 from horarium.recurrence.spec import Spec, compile_spec
 from horarium.schedule.definition import ActionKind, Definition, SpecText
 from horarium.schedule.run import Delivery
-
-_MILLIONTHS = 1_000_000
-
 
 _OVERLAP, _CATCHUP, _BUDGET = Overlap(), Catchup(), Budget()
 
@@ -133,8 +130,8 @@ def _spec_document(spec: SpecText, key: str) -> Mapping[str, Any]:
 
 
 def _millionths(amount: Decimal | int | None) -> int | None:
-    return None if amount is None else int(amount * _MILLIONTHS)
+    return None if amount is None else int(amount * MILLIONTHS)
 
 
 def _credits(millionths: int | None) -> Decimal | None:
-    return None if millionths is None else Decimal(millionths) / _MILLIONTHS
+    return None if millionths is None else Decimal(millionths) / MILLIONTHS

@@ -51,6 +51,12 @@ FINAL: frozenset[RunState] = frozenset(
     }
 )
 
+# Nobody outside has seen these, so they can end without anybody being told.
+NOT_STARTED: frozenset[RunState] = frozenset({RunState.HELD, RunState.AWAITING_APPROVAL, RunState.READY})
+# Somebody may be at work on these.
+HANDED_OUT: frozenset[RunState] = frozenset({RunState.LAUNCHING, RunState.QUEUED, RunState.RUNNING})
+OPEN: frozenset[RunState] = NOT_STARTED | HANDED_OUT
+
 _NOTHING: frozenset[RunState] = frozenset()
 
 TRANSITIONS: Mapping[RunState, frozenset[RunState]] = MappingProxyType(
@@ -62,7 +68,8 @@ TRANSITIONS: Mapping[RunState, frozenset[RunState]] = MappingProxyType(
         RunState.READY: frozenset({RunState.LAUNCHING, RunState.CANCELLED}),
         # Back to ready: a launch that is tried again, or a lease that was lost.
         RunState.LAUNCHING: FINAL | {RunState.QUEUED, RunState.RUNNING, RunState.READY},
-        RunState.QUEUED: FINAL | {RunState.RUNNING},
+        # Back to ready: nobody took it in time, and it is tried again.
+        RunState.QUEUED: FINAL | {RunState.RUNNING, RunState.READY},
         # Back to ready: a retry. Awaiting approval: the run came to a gate.
         RunState.RUNNING: FINAL | {RunState.READY, RunState.AWAITING_APPROVAL},
         **dict.fromkeys(FINAL, _NOTHING),

@@ -15,9 +15,10 @@ from horarium.decision.guards import facts_needed
 from horarium.decision.ledger import Entry, NewId
 from horarium.ids import id_text, new_id
 from horarium.instant import DAY, Instant
+from horarium.policy.limits import MILLIONTHS
 from horarium.schedule.planning import Planning
 from horarium.schedule.run import Origin, RunState
-from horarium.store import approvals, ends, facts, record
+from horarium.store import approvals, ends, facts
 from horarium.store.due import Plannings
 
 
@@ -62,7 +63,7 @@ def births_to_count(
     """How the births of an entry move the counters that somebody watches."""
     needed = facts_needed(planning, Origin.SCHEDULED)
     day, births = now // DAY, len(entry.runs)
-    reserve = int(planning.reserve * record.MILLIONTHS)
+    reserve = int(planning.reserve * MILLIONTHS)
     owners = [facts.schedule_owner(schedule_uid)]
     if planning.assignee is not None:
         owners.append(facts.assignee_owner(namespace, planning.assignee))

@@ -21,13 +21,12 @@ from horarium.decision.guards import facts_needed
 from horarium.errors import HorariumError
 from horarium.ids import id_at
 from horarium.instant import DAY, MINUTE, Instant
-from horarium.policy.limits import Budget, parse_budget
+from horarium.policy.limits import MILLIONTHS, Budget, parse_budget
 from horarium.schedule.calendar import Calendar, parse_calendar, shared_calendar
 from horarium.schedule.planning import Planning
 from horarium.schedule.run import FINAL, Origin, RunState, result_status
 from horarium.store.tables import agents, calendars, counters, runs, workflows
 
-MILLIONTHS = 1_000_000
 _FAILED = frozenset({RunState.FAILED, RunState.TIMED_OUT, RunState.LAUNCH_FAILED})
 
 

@@ -32,11 +32,14 @@ _LOCK = int.from_bytes(b"horarium", "big")
 _one_at_a_time = threading.Lock()
 
 
-def migrate(database: Database, clock: Clock | None = None) -> list[str]:
-    """The revisions that were applied, oldest first; raises SchemaTooNew before touching anything."""
+def migrate(database: Database, clock: Clock | None = None, *, until: str = "head") -> list[str]:
+    """The revisions that were applied, oldest first; raises SchemaTooNew before touching anything.
+
+    `until` stops at an older revision, for those who look at what an upgrade does.
+    """
     now = (clock or SystemClock()).now()
     with _one_at_a_time:
-        return database.write(lambda connection: _upgrade(connection, now))
+        return database.write(lambda connection: _upgrade(connection, now, until))
 
 
 def check_schema(database: Database) -> None:
@@ -49,7 +52,7 @@ def check_schema(database: Database) -> None:
         raise SchemaMissing(f"the database {state}; migrate it first")
 
 
-def _upgrade(connection: Connection, now: Instant) -> list[str]:
+def _upgrade(connection: Connection, now: Instant, until: str) -> list[str]:
     if connection.dialect.name == "postgresql":  # on SQLite the write transaction is the lock
         connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
@@ -59,7 +62,7 @@ def _upgrade(connection: Connection, now: Instant) -> list[str]:
     applied: list[str] = []
 
     def steps(revision: str, _context: MigrationContext) -> Any:
-        found = scripts._upgrade_revs("head", revision)
+        found = scripts._upgrade_revs(until, revision)
         applied.extend(step.revision.revision for step in found)
         return found
 

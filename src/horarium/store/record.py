@@ -17,12 +17,11 @@ from sqlalchemy import Connection
 
 from horarium.decision.ledger import FIRST_STORED_EVENT, Entry, NewEvent, NewRun
 from horarium.instant import Instant
+from horarium.policy.limits import MILLIONTHS
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
 from horarium.schedule.run import Origin
 from horarium.store.postgres import copy_rows
-
-MILLIONTHS = 1_000_000
 
 
 class Page(NamedTuple):

@@ -23,7 +23,7 @@ from sqlalchemy import (
     text,
 )
 
-from horarium.schedule.run import FINAL, RunState
+from horarium.schedule.run import FINAL, HANDED_OUT, OPEN, RunState
 
 metadata = MetaData()
 
@@ -36,8 +36,8 @@ def _in(states: frozenset[RunState]) -> str:
 
 
 _UNAPPROVED = _in(FINAL | {RunState.HELD, RunState.AWAITING_APPROVAL})
-_OPEN = _in(frozenset(RunState) - FINAL)
-_TIMED = _in(frozenset({RunState.LAUNCHING, RunState.QUEUED, RunState.RUNNING}))
+_OPEN = _in(OPEN)
+_TIMED = _in(HANDED_OUT)
 
 # ── schedules ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -207,6 +207,14 @@ runs = Table(
     Column("created_at", BigInteger, nullable=False),
     Column("started_at", BigInteger),
     Column("finished_at", BigInteger),
+    # What it is sent to, as far as one target's trouble is another's: scheme, host and port, a queue, an agent.
+    Column("target", Text, nullable=False, server_default=""),
+    Column("attempt_ms", BigInteger),  # NULL = an attempt may take `timeout_seconds`
+    Column("runtime_seconds", Integer),  # all attempts together; NULL = any time
+    Column("ends_by", BigInteger),  # when that is up: set by the first launch
+    Column("earlier_cost", BigInteger, nullable=False, server_default="0"),  # of the attempts that are over
+    Column("earlier_tokens", BigInteger, nullable=False, server_default="0"),
+    Column("earlier_tool_calls", BigInteger, nullable=False, server_default="0"),
     # No code path may launch what nobody approved, whatever the code says.
     CheckConstraint(
         f"NOT needs_approval OR approval_id IS NOT NULL OR state IN {_UNAPPROVED}", name="runs_wait_for_approval"
@@ -230,6 +238,8 @@ runs = Table(
     ),
     Index(
         "runs_ready",
+        "namespace",
+        "target",
         text("priority DESC"),
         "ready_at",
         "run_id",
@@ -255,6 +265,7 @@ runs = Table(
         "runs_queued",
         "namespace",
         "queue",
+        text("priority DESC"),
         "run_id",
         postgresql_where=text("state = 'queued'"),
         sqlite_where=text("state = 'queued'"),
@@ -300,6 +311,14 @@ runs = Table(
         postgresql_where=text("workflow IS NOT NULL"),
         sqlite_where=text("workflow IS NOT NULL"),
     ),
+)
+
+# What a run is that no schedule asked for: its definition, under its own id.
+run_definitions = Table(
+    "run_definitions",
+    metadata,
+    Column("run_id", LargeBinary(16), primary_key=True),
+    Column("document", Text, nullable=False),
 )
 
 run_events = Table(

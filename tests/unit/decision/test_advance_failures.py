@@ -174,8 +174,8 @@ def test_a_target_that_had_no_room_is_a_failure_unlike_other_skips() -> None:
     ("limits", "usage", "cause"),
     [
         (RunLimits(cost=2), Usage(cost=3), "cost_cap"),
-        (RunLimits(tokens=2), Usage(tokens=3), "token_cap"),
-        (RunLimits(tool_calls=2), Usage(tool_calls=3), "tool_call_cap"),
+        (RunLimits(tokens=2), Usage(tokens=3), "tokens_cap"),
+        (RunLimits(tool_calls=2), Usage(tool_calls=3), "tool_calls_cap"),
         (RunLimits(runtime_seconds=9), Usage(), "runtime_cap"),
         (RunLimits(runtime_seconds=99), Usage(runtime_seconds=99), "runtime_cap"),
     ],

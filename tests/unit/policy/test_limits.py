@@ -99,9 +99,9 @@ CAPS = [
     (RunLimits(cost=1), Usage(cost=Decimal("1.000001")), "cost_cap"),
     (RunLimits(cost=0), Usage(cost=0), None),
     (RunLimits(tokens=100), Usage(tokens=100), None),
-    (RunLimits(tokens=100), Usage(tokens=101), "token_cap"),
+    (RunLimits(tokens=100), Usage(tokens=101), "tokens_cap"),
     (RunLimits(tool_calls=0), Usage(tool_calls=0), None),
-    (RunLimits(tool_calls=0), Usage(tool_calls=1), "tool_call_cap"),
+    (RunLimits(tool_calls=0), Usage(tool_calls=1), "tool_calls_cap"),
     (RunLimits(), Usage(10**6, 10**6, 10**6, 10**6), None),
     (RunLimits(1, 0, 0, 0), Usage(1, 1, 1, 1), "runtime_cap"),
 ]
@@ -116,7 +116,7 @@ def test_a_run_ends_with_the_cap_it_passed(limits, usage, cause):
 
 def test_every_cap_has_a_row():
     causes = {row[2] for row in CAPS} - {None}
-    assert causes == {"runtime_cap", "cost_cap", "token_cap", "tool_call_cap"}
+    assert causes == {"runtime_cap", "cost_cap", "tokens_cap", "tool_calls_cap"}
 
 
 def test_the_strictest_limit_wins():

@@ -1,0 +1,124 @@
+"""What can happen to a run after it was decided: its launcher answers, a target reports, time passes, it is stopped.
+
+Each is a value that `react` turns into a change. An event names the fence under which it speaks, since the
+world may have moved on before it is heard: `epoch` is the lease, `attempt` the delivery that it is about.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from horarium.life.outcome import Outcome
+from horarium.schedule.definition import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The launcher, or the target that it polled; the holder of the lease speaks."""
+
+    outcome: Outcome
+    epoch: int
+
+
+class ReportedState(StrEnum):
+    """What a target may say of its run."""
+
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    TIMED_OUT = "timed_out"
+    CANCELLED = "cancelled"
+    BLOCKED = "blocked"
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """`cost` is in millionths of a credit; usage is that of this attempt alone.
+
+    `epoch` and `attempt` are None where the reporter does not say. `proven`: the attempt is shown by the
+    token that its target was handed.
+    """
+
+    state: ReportedState
+    result: Json = None
+    error: str | None = None
+    error_class: str | None = None
+    cost: int | None = None
+    tokens: int | None = None
+    tool_calls: int | None = None
+    gate: str | None = None
+    epoch: int | None = None
+    attempt: int | None = None
+    proven: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseLost:
+    """Its holder was not heard of in time: nobody knows what became of it."""
+
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class GivenBack:
+    """Its holder stops in good order, in the midst of it. `begun`: the target may have heard of it."""
+
+    epoch: int
+    begun: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Unstorable:
+    """Its holder has an answer that cannot be written down."""
+
+    error: str
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeadlineReached:
+    """The time of this attempt, or of the whole run, is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class CancelledUnstarted:
+    """Somebody wants it no more, and nobody outside has seen it."""
+
+    error: str
+    cause: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CancelledOutside:
+    """Somebody wants it no more, and the target that has it was told."""
+
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Terminated:
+    """It ends now, whoever has it."""
+
+    error: str
+    cause: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalExpired:
+    """Nobody said yes in time."""
+
+
+Event: TypeAlias = (
+    Answered
+    | Reported
+    | LeaseLost
+    | GivenBack
+    | Unstorable
+    | DeadlineReached
+    | CancelledUnstarted
+    | CancelledOutside
+    | Terminated
+    | ApprovalExpired
+)

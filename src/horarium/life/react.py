@@ -1,0 +1,390 @@
+"""What becomes of a run when something happens to it: one function of the run, the event, the rules and the moment.
+
+Every way of failing meets here: an answer, a report and a deadline are asked the same questions in the same
+order. Is the speaker heard? Has a cap been passed? May it be sent again? Does the retry policy want it?
+
+| it is …                     | it ends as                    | unless                                          |
+|-----------------------------|-------------------------------|-------------------------------------------------|
+| done                        | succeeded                     | a cap was passed: failed, the cap is the cause  |
+| failed                      | failed                        | the retry policy has another try                |
+| out of time                 | timed_out                     | likewise, if it retries `timeout`               |
+| out of the run's whole time | failed, cause runtime_cap     | –                                               |
+| unreachable                 | launch_failed                 | the budget of the launch has another try        |
+| unknown                     | unknown                       | likewise, and it may be delivered twice         |
+| busy for two minutes        | skipped, cause target_busy    | busy is a failure here: as failed               |
+
+Under `at_most_once` nothing is sent again once a byte of it was sent, whatever the policies say.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Protocol, assert_never
+
+from horarium.instant import SECOND, Instant
+from horarium.life.change import Again, Block, Change, End, Nothing, Progress, Used, Wait, Why
+from horarium.life.event import (
+    Answered,
+    ApprovalExpired,
+    CancelledOutside,
+    CancelledUnstarted,
+    DeadlineReached,
+    Event,
+    GivenBack,
+    LeaseLost,
+    Reported,
+    ReportedState,
+    Terminated,
+    Unstorable,
+)
+from horarium.life.outcome import (
+    Accepted,
+    Busy,
+    Finished,
+    Outcome,
+    Refused,
+    RunCancelled,
+    RunFailed,
+    RunTimedOut,
+    Unknown,
+    Unreachable,
+)
+from horarium.policy.limits import MILLIONTHS, RunLimits, Usage, exceeded, millionths
+from horarium.policy.retry import (
+    GiveUp,
+    LaunchRetry,
+    Retry,
+    RetryCause,
+    RetryOutcome,
+    RetryPolicy,
+    decide_launch_retry,
+    decide_retry,
+)
+from horarium.schedule.reason import Reason
+from horarium.schedule.run import (
+    FINAL,
+    HANDED_OUT,
+    NOT_STARTED,
+    Delivery,
+    RunState,
+    check_transition,
+    state_after_termination,
+)
+
+# A target at capacity is worth waiting for, but not for ever.
+BUSY_SECONDS = 120
+_BUSY_PAUSE_SECONDS = 10.0
+
+
+class LiveRun(Protocol):
+    """What the life of a run depends on. Usage counts all attempts; `earlier` those that are over."""
+
+    @property
+    def run_id(self) -> bytes: ...
+    @property
+    def state(self) -> str: ...
+    @property
+    def delivery(self) -> str: ...
+    @property
+    def attempt(self) -> int: ...
+    @property
+    def launches(self) -> int: ...
+    @property
+    def busy_since(self) -> Instant | None: ...
+    @property
+    def lease_epoch(self) -> int: ...
+    @property
+    def lease_until(self) -> Instant | None: ...
+    @property
+    def deadline(self) -> Instant | None: ...
+    @property
+    def ends_by(self) -> Instant | None: ...
+    @property
+    def started_at(self) -> Instant | None: ...
+    @property
+    def used(self) -> Used: ...
+    @property
+    def earlier(self) -> Used: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the definition of a run says about its life."""
+
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    limits: RunLimits = field(default_factory=RunLimits)
+    launch_retry: LaunchRetry = field(default_factory=LaunchRetry)
+
+
+# For a run whose definition cannot be read: what went wrong once is not tried again.
+NO_RULES = Rules(retry=RetryPolicy(max_retries=0))
+
+
+def react(run: LiveRun, event: Event, rules: Rules, now: Instant) -> Change:
+    """Raises InvalidTransition for a report about a run that nobody was given."""
+    match event:
+        case Answered(outcome, epoch):
+            return _of_holder(run, epoch) or _answered(run, outcome, rules, now)
+        case Reported():
+            return _heard(run, event) or _reported(run, event, rules, now)
+        case LeaseLost(epoch):
+            return _lost(run, epoch, now) or _unknown(run, _SILENT, rules, now)
+        case GivenBack(epoch, begun):
+            return _of_holder(run, epoch) or _given_back(run, begun, now)
+        case Unstorable(error, epoch):
+            said = f"the answer cannot be kept: {error}"
+            return _of_holder(run, epoch) or _failure_end(run, RunState.FAILED, said, "unstorable_answer")
+        case DeadlineReached():
+            return _deadline(run, rules, now)
+        case CancelledUnstarted(error, cause):
+            return _from(run, NOT_STARTED) or End(RunState.CANCELLED, error=error, cause=cause)
+        case CancelledOutside(error):
+            return _from(run, HANDED_OUT) or End(RunState.CANCELLED, error=error)
+        case Terminated(error, cause):
+            ended = Nothing(Why.SAID_BEFORE) if run.state in FINAL else None
+            return ended or End(state_after_termination(RunState(run.state)), error=error, cause=cause)
+        case ApprovalExpired():
+            return _from(run, _AWAITING) or End(RunState.EXPIRED, error="nobody approved it in time")
+        case _:
+            assert_never(event)
+
+
+_SILENT = "the process that held this run was not heard of again"
+_AWAITING = frozenset({RunState.AWAITING_APPROVAL})
+# A lease that ran out while nobody else had begun: its holder's answer still counts, and spares a second delivery.
+_OPEN_TO_HOLDER = HANDED_OUT | {RunState.READY}
+
+
+# ── who is heard ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def _of_holder(run: LiveRun, epoch: int) -> Nothing | None:
+    if run.state in FINAL:
+        return Nothing(Why.TOO_LATE)
+    if run.lease_epoch != epoch or run.state not in _OPEN_TO_HOLDER:
+        return Nothing(Why.NOT_HELD)
+    return None
+
+
+def _lost(run: LiveRun, epoch: int, now: Instant) -> Nothing | None:
+    lost = run.lease_epoch == epoch and run.lease_until is not None and run.lease_until < now
+    return None if lost and run.state in HANDED_OUT else Nothing(Why.NOT_SO)
+
+
+def _from(run: LiveRun, states: frozenset[RunState]) -> Nothing | None:
+    return None if run.state in states else Nothing(Why.NOT_SO)
+
+
+def _heard(run: LiveRun, report: Reported) -> Nothing | None:
+    """A leased run listens to its holder, and to whoever shows the token of the attempt that is under way."""
+    if run.state in FINAL:
+        return Nothing(Why.SAID_BEFORE if report.state == run.state else Why.TOO_LATE)
+    if report.epoch is not None and report.epoch != run.lease_epoch:
+        return Nothing(Why.NOT_HELD)
+    if report.attempt is not None and report.attempt != run.attempt:
+        return Nothing(Why.TOO_LATE if report.attempt < run.attempt else Why.NOT_HELD)
+    if run.lease_until is not None and report.epoch is None and not report.proven:
+        return Nothing(Why.NOT_HELD)
+    if report.epoch is None and report.attempt is None and run.attempt > 0:
+        return Nothing(Why.ATTEMPT_NEEDED)
+    return None
+
+
+# ── what was said ────────────────────────────────────────────────────────────────────────────────────
+
+
+def _answered(run: LiveRun, outcome: Outcome, rules: Rules, now: Instant) -> Change:
+    match outcome:
+        case Finished(result, cost, tokens):
+            used = _used(run, None if cost is None else millionths(cost, "cost"), tokens, None)
+            return _done(run, End(RunState.SUCCEEDED, result, used=used), rules, now)
+        case Accepted(reference, queued):
+            return Wait(reference, queued)
+        case Refused(error):
+            return End(RunState.LAUNCH_FAILED, error=error, error_class="refused")
+        case Busy():
+            return _busy(run, outcome, rules, now)
+        case Unreachable(error, sent):
+            return _unreachable(run, error, sent, rules, now)
+        case Unknown(error):
+            return _unknown(run, error, rules, now)
+        case RunFailed(error, error_class, result):
+            return _failed(run, _failure_end(run, RunState.FAILED, error, error_class, result), rules, now)
+        case RunTimedOut(error):
+            return _timed_out(run, error, rules, now)
+        case RunCancelled(error):
+            return End(RunState.CANCELLED, error=error)
+        case _:
+            assert_never(outcome)
+
+
+def _reported(run: LiveRun, report: Reported, rules: Rules, now: Instant) -> Change:
+    used = _used(run, report.cost, report.tokens, report.tool_calls)
+    match report.state:
+        case ReportedState.RUNNING:
+            return _progress(run, used, rules, now)
+        case ReportedState.BLOCKED:
+            if run.state == RunState.AWAITING_APPROVAL:
+                return Nothing(Why.SAID_BEFORE)
+            check_transition(RunState(run.state), RunState.AWAITING_APPROVAL)
+            return Block(report.gate or "")
+        case ReportedState.SUCCEEDED:
+            check_transition(RunState(run.state), RunState.SUCCEEDED)
+            return _done(run, End(RunState.SUCCEEDED, report.result, report.error, used=used), rules, now)
+        case ReportedState.FAILED | ReportedState.TIMED_OUT:
+            state = RunState(report.state.value)
+            check_transition(RunState(run.state), state)
+            error_class = RetryCause.TIMEOUT.value if state is RunState.TIMED_OUT else report.error_class
+            end = _failure_end(run, state, report.error, error_class, report.result)
+            return _failed(run, replace(end, used=used), rules, now)
+        case ReportedState.CANCELLED:
+            check_transition(RunState(run.state), RunState.CANCELLED)
+            return End(RunState.CANCELLED, report.result, report.error, report.error_class, used=used)
+        case _:
+            assert_never(report.state)
+
+
+def _progress(run: LiveRun, used: Used, rules: Rules, now: Instant) -> Change:
+    begins = run.state != RunState.RUNNING
+    if begins:
+        check_transition(RunState(run.state), RunState.RUNNING)
+    capped = _capped(run, used, rules, now)
+    return capped or Progress(used, begins)
+
+
+def _given_back(run: LiveRun, begun: bool, now: Instant) -> Change:
+    """Whoever takes it next may begin at once, and nothing is counted."""
+    if not begun:
+        return Again(now, run.attempt, run.launches - 1, run.busy_since, untouched=True, told=False)
+    stopped = "the process that worked on this run was stopped"
+    if run.delivery == Delivery.AT_MOST_ONCE:
+        return End(RunState.UNKNOWN, error=stopped, error_class="unknown")
+    return Again(now, run.attempt, run.launches - 1, run.busy_since, stopped)
+
+
+def _deadline(run: LiveRun, rules: Rules, now: Instant) -> Change:
+    if run.state not in HANDED_OUT or run.deadline is None or run.deadline > now:
+        return Nothing(Why.NOT_SO)
+    return _timed_out(run, "no end before the deadline", rules, now)
+
+
+# ── what it leads to ─────────────────────────────────────────────────────────────────────────────────
+
+
+def _done(run: LiveRun, end: End, rules: Rules, now: Instant) -> Change:
+    """A cap that was passed on the way is no success; the result is kept, since the work was done."""
+    used = run.used if end.used is None else end.used
+    capped = _capped(run, used, rules, now)
+    return end if capped is None else replace(capped, result=end.result)
+
+
+def _failed(run: LiveRun, end: End, rules: Rules, now: Instant) -> Change:
+    """The one home of retries. `end` is what it comes to if there is none."""
+    used = run.used if end.used is None else end.used
+    capped = _capped(run, used, rules, now)
+    if capped is not None:
+        return replace(capped, result=end.result, error=end.error or capped.error)
+    if run.delivery == Delivery.AT_MOST_ONCE:
+        return end
+    failures = run.attempt + 1
+    choice = decide_retry(
+        rules.retry, attempt=failures, error_class=end.error_class, deadline=run.ends_by, now=now, key=run.run_id.hex()
+    )
+    match choice:
+        case Retry(at):
+            return Again(at, failures, 0, error=end.error, error_class=end.error_class, used=used, known=True)
+        case GiveUp():
+            return end
+        case _:
+            assert_never(choice)
+
+
+def _timed_out(run: LiveRun, error: str, rules: Rules, now: Instant) -> Change:
+    end = _failure_end(run, RunState.TIMED_OUT, error, RetryCause.TIMEOUT.value)
+    return _failed(run, end, rules, now)
+
+
+def _busy(run: LiveRun, busy: Busy, rules: Rules, now: Instant) -> Change:
+    since = now if run.busy_since is None else run.busy_since
+    once = busy.sent and run.delivery == Delivery.AT_MOST_ONCE
+    if once or now - since >= BUSY_SECONDS * SECOND:
+        error = "the target is busy" if once else f"the target was busy for {BUSY_SECONDS} seconds"
+        if busy.error_class is not None:
+            return _failed(run, _failure_end(run, RunState.FAILED, error, busy.error_class), rules, now)
+        return End(RunState.SKIPPED, error=error, cause=Reason.TARGET_BUSY.value)
+    wish = busy.retry_after_seconds
+    pause = _BUSY_PAUSE_SECONDS if wish is None else min(max(wish, 0.1), BUSY_SECONDS)
+    # However long the target wants us to wait, there is a last try when the time is up.
+    again = min(now + int(pause * SECOND), since + BUSY_SECONDS * SECOND)
+    # Nothing was delivered, so nothing is counted; the run's events mention the first time only.
+    first = run.busy_since is None
+    return Again(again, run.attempt, run.launches - 1, since, "the target is busy", untouched=True, told=first)
+
+
+def _unreachable(run: LiveRun, error: str, sent: bool, rules: Rules, now: Instant) -> Change:
+    if sent and run.delivery == Delivery.AT_MOST_ONCE:
+        return End(RunState.LAUNCH_FAILED, error=error, error_class="unreachable")
+    choice = decide_launch_retry(rules.launch_retry, attempt=run.launches, deadline=None, now=now, key=run.run_id.hex())
+    return _deliver_again(
+        run, choice, End(RunState.LAUNCH_FAILED, error=error, error_class="unreachable"), untouched=True
+    )
+
+
+def _unknown(run: LiveRun, error: str, rules: Rules, now: Instant) -> Change:
+    if run.deadline is not None and now >= run.deadline:
+        return _timed_out(run, error, rules, now)
+    end = End(RunState.UNKNOWN, error=error, error_class="unknown")
+    if run.delivery == Delivery.AT_MOST_ONCE:
+        return end
+    choice = decide_launch_retry(
+        rules.launch_retry, attempt=run.launches, deadline=run.ends_by, now=now, key=run.run_id.hex()
+    )
+    return _deliver_again(run, choice, end, untouched=False)
+
+
+def _deliver_again(run: LiveRun, choice: RetryOutcome, end: End, *, untouched: bool) -> Change:
+    match choice:
+        case Retry(at):
+            return Again(
+                at, run.attempt, run.launches, error=end.error, error_class=end.error_class, untouched=untouched
+            )
+        case GiveUp(reason):
+            return replace(end, error=f"{end.error} ({reason})")
+        case _:
+            assert_never(choice)
+
+
+# ── counting ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _failure_end(
+    run: LiveRun, state: RunState, error: str | None, error_class: str | None, result: object = None
+) -> End:
+    return End(state, result, error, error_class, attempt=run.attempt + 1)
+
+
+def _used(run: LiveRun, cost: int | None, tokens: int | None, tool_calls: int | None) -> Used:
+    """A target knows its own attempt only: what the earlier ones used comes on top."""
+    before, so_far = run.earlier, run.used
+    return Used(
+        so_far.cost if cost is None else before.cost + cost,
+        so_far.tokens if tokens is None else before.tokens + tokens,
+        so_far.tool_calls if tool_calls is None else before.tool_calls + tool_calls,
+    )
+
+
+def _capped(run: LiveRun, used: Used, rules: Rules, now: Instant) -> End | None:
+    """How a cap that was passed ends the run."""
+    cause = "runtime_cap" if run.ends_by is not None and now >= run.ends_by else _passed(used, rules.limits)
+    if cause is None:
+        return None
+    error = f"the run passed its {cause.replace('_', ' ')}"
+    return End(RunState.FAILED, error=error, cause=cause, used=used, attempt=run.attempt + 1)
+
+
+def _passed(used: Used, limits: RunLimits) -> str | None:
+    if limits.cost is None and limits.tokens is None and limits.tool_calls is None:
+        return None
+    usage = Usage(cost=Decimal(used.cost) / MILLIONTHS, tokens=used.tokens, tool_calls=used.tool_calls)
+    return exceeded(replace(limits, runtime_seconds=None), usage)
