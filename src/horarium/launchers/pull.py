@@ -11,8 +11,7 @@ from horarium.clock import Clock
 from horarium.launchers.launcher import Launcher, LaunchRequest
 from horarium.launchers.preflight import Cleared, preflight
 from horarium.life.outcome import Accepted, Outcome
-
-DEFAULT_QUEUE = "default"
+from horarium.schedule.target import DEFAULT_QUEUE
 
 
 class PullLauncher(Launcher):
