@@ -23,7 +23,7 @@ from horarium.instant import SECOND, to_datetime
 from horarium.launchers.answer import outcome_of
 from horarium.launchers.bounds import CancelAsked, DeadlineReached, Ended, run_within
 from horarium.launchers.cloudevent import STRUCTURED, binary_headers, header_text, structured
-from horarium.launchers.launcher import DEFAULT_CONCURRENCY, Launcher, LaunchRequest
+from horarium.launchers.launcher import Launcher, LaunchRequest
 from horarium.launchers.payload import NotJson, clean_text, encode
 from horarium.launchers.preflight import Cleared, preflight
 from horarium.launchers.ssrf import Guard
@@ -74,7 +74,7 @@ class _Progress:
 class HttpLauncher(Launcher):
     kind = "http"
     honours_key = False
-    concurrency = DEFAULT_CONCURRENCY
+    concurrency = None
     can_poll = False
 
     def __init__(

@@ -27,7 +27,7 @@ class RecordingLauncher(Launcher):
     """`otherwise` answers when the script has come to its end; a step may be a function of the request."""
 
     honours_key = True
-    concurrency = 1_000
+    concurrency = None
     can_poll = True
 
     def __init__(
