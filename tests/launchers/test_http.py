@@ -13,13 +13,33 @@ from launchers.far_ends import KEY, NOW, FixedClock, HttpFarEnd, Received, answe
 from standardwebhooks import Webhook
 
 from horarium.instant import SECOND, to_datetime
+from horarium.launchers.answer import not_done
 from horarium.launchers.http import HttpLauncher
 from horarium.launchers.ssrf import AddressPolicy, Guard
-from horarium.life.outcome import Accepted, Busy, Finished, Outcome, Refused, RunCancelled, Unknown, Unreachable
+from horarium.life.outcome import (
+    Accepted,
+    Busy,
+    Finished,
+    Outcome,
+    Refused,
+    RunCancelled,
+    RunFailed,
+    RunTimedOut,
+    Unknown,
+    Unreachable,
+)
 from horarium.schedule.definition import ActionKind
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 OTHER_SECRET = "whsec_" + "QUJD" * 8
+
+
+def limited(seconds: float | None) -> Busy:
+    return Busy(seconds, sent=True, error_class="rate_limit")
+
+
+def broken_off(status: str) -> bytes:
+    return f"HTTP/1.1 {status}\r\ncontent-length: 100\r\n\r\nhalf".encode()
 
 
 def launch(
@@ -137,17 +157,33 @@ def test_a_bad_secret_is_refused_at_once_and_not_shown(secret: str) -> None:
         (answer("301 Moved", location="http://169.254.169.254/"), Refused),
         (answer("400 Bad Request", "no such\nfield"), Refused("HTTP 400: no such field")),
         (answer("404 Not Found"), Refused("HTTP 404")),
-        (answer("408 Timeout"), Unreachable("HTTP 408")),
-        (answer("425 Too Early"), Unreachable("HTTP 425")),
-        (answer("429 Slow", retry_after="7"), Busy(7.0)),
-        (answer("429 Slow", retry_after="Sun, 08 Mar 2026 07:00:30 GMT"), Busy(30.0)),
-        (answer("429 Slow", retry_after="Sun, 08 Mar 2026 06:00:00 -0000"), Busy(0.0)),
-        (answer("429 Slow", retry_after="soon"), Busy(None)),
-        (answer("429 Slow", retry_after="9" * 400), Busy(86_400.0)),
-        (answer("429 Slow"), Busy(None)),
-        (answer("503 Full", retry_after="2"), Busy(2.0)),
-        (answer("503 Full"), Unreachable("HTTP 503")),
-        (answer("500 Oops", "boom"), Unreachable("HTTP 500: boom")),
+        (answer("408 Timeout"), Unreachable("HTTP 408", sent=True)),
+        (answer("425 Too Early"), Unreachable("HTTP 425", sent=True)),
+        (answer("429 Slow", retry_after="7"), limited(7.0)),
+        (answer("429 Slow", retry_after="Sun, 08 Mar 2026 07:00:30 GMT"), limited(30.0)),
+        (answer("429 Slow", retry_after="Sun, 08 Mar 2026 06:00:00 -0000"), limited(0.0)),
+        (answer("429 Slow", retry_after="soon"), limited(None)),
+        (answer("429 Slow", retry_after="9" * 400), limited(86_400.0)),
+        (answer("429 Slow"), limited(None)),
+        (answer("503 Full", retry_after="2"), Busy(2.0, sent=True)),
+        (answer("503 Full", retry_after="soon"), Busy(None, sent=True)),
+        (answer("503 Full"), Unknown("HTTP 503")),
+        (answer("502 Gateway", "upstream is gone"), Unknown("HTTP 502: upstream is gone")),
+        (answer("504 Gateway", retry_after="2"), Unknown("HTTP 504")),
+        (answer("500 Oops", "boom"), RunFailed("HTTP 500: boom", "provider_error")),
+        (answer("500 Oops", retry_after="2"), RunFailed("HTTP 500", "provider_error")),
+        (answer("501 Not Implemented"), RunFailed("HTTP 501", "provider_error")),
+        (answer("507 Full"), RunFailed("HTTP 507", "provider_error")),
+        (answer("799 Odd"), RunFailed("HTTP 799", "provider_error")),
+        # The status says what became of the run, although its body breaks off.
+        (broken_off("400 Bad Request"), Refused("HTTP 400")),
+        (broken_off("500 Oops"), RunFailed("HTTP 500", "provider_error")),
+        (broken_off("200 OK"), Unknown),
+        (broken_off("202 Accepted"), Unknown),
+        (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nno size\r\n", Unknown),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: many\r\n\r\n", Unknown),
+        (b"200 OK\r\n\r\n", Unknown),
+        (b"", Unknown),
     ],
 )
 def test_an_answer_means(raw: bytes, expected: Any) -> None:
@@ -155,13 +191,21 @@ def test_an_answer_means(raw: bytes, expected: Any) -> None:
     assert isinstance(outcome, expected) if isinstance(expected, type) else outcome == expected
 
 
+def test_every_status_has_a_meaning_and_none_raises() -> None:
+    for status in range(400, 1_000):
+        for wish in (None, "2"):
+            outcome = not_done(status, "said", wish, NOW)
+            assert isinstance(outcome, Refused | Busy | Unreachable | Unknown | RunFailed)
+            assert isinstance(outcome, Refused) is (status < 500 and status not in (408, 425, 429)), status
+
+
 @pytest.mark.parametrize(
     ("path", "expected"),
-    [("/hang-up", Unknown), ("/half", Unknown), ("/slow", Unknown)],
+    [("/hang-up", Unknown), ("/half", Unknown), ("/slow", RunTimedOut)],
     ids=["hangs up before the answer", "hangs up within the answer", "does not answer"],
 )
-def test_what_goes_wrong_after_sending_is_unknown(path: str, expected: type) -> None:
-    outcome, _ = launch({"path": path}, seconds=0.3)
+def test_what_goes_wrong_after_sending_may_have_been_done(path: str, expected: type) -> None:
+    outcome, _ = launch({"path": path}, seconds=0.3 if path == "/slow" else 20)
     assert isinstance(outcome, expected)
 
 

@@ -95,6 +95,34 @@ def test_a_launcher_that_breaks_the_contract_gives_unknown(launcher: Launcher, p
     assert part in outcome.error
 
 
+class BrokenAtOnce(Broken):
+    launches_at_once = True
+
+    def answer_at_once(self, request: LaunchRequest) -> Outcome:
+        if self.error is not None:
+            raise self.error
+        return self.answer  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(
+    ("launcher", "expected"),
+    [
+        (BrokenAtOnce(error=KeyError("x")), Unreachable("the http launcher failed: KeyError: 'x'")),
+        (BrokenAtOnce(7), Unreachable("the http launcher answered with int, which is no outcome")),
+        (BrokenAtOnce(Busy(3)), Busy(3)),
+    ],
+    ids=["raises", "odd", "good"],
+)
+def test_an_answer_at_once_never_raises_and_what_failed_has_started_nothing(
+    launcher: Launcher, expected: Outcome
+) -> None:
+    assert Registry([launcher]).answer_at_once(request_for(ActionKind.HTTP)) == expected
+
+
+def test_an_answer_at_once_for_a_kind_that_is_not_installed_is_a_refusal() -> None:
+    assert isinstance(Registry([]).answer_at_once(request_for(ActionKind.PULL)), Refused)
+
+
 def test_an_outcome_passes_through() -> None:
     registry = Registry([recording("http", script=[Busy(3)])])
     assert asyncio.run(registry.launch(request_for(ActionKind.HTTP))) == Busy(3)
@@ -197,6 +225,7 @@ def test_a_run_waits_on_the_queue_of_its_action_or_on_the_default() -> None:
         request_for(ActionKind.WORKFLOW, {"workflow_type": "x"}),
     ]
     assert isinstance(launcher, LaunchesMany)
+    assert [launcher.answer_at_once(each) for each in requests] == asyncio.run(launcher.launch_many(requests))
     outcomes = asyncio.run(launcher.launch_many(requests))
     assert outcomes == [Accepted("a", queued=True), Accepted("default", queued=True)]
 

@@ -1,13 +1,19 @@
 """What an HTTP answer means for the run: status, headers and body become one outcome.
 
-| answer                                | outcome                                                       |
-|---------------------------------------|---------------------------------------------------------------|
-| 202                                   | Accepted; reference = `reference` or `id` of the body, else `Location` |
-| other 2xx                             | Finished with the body                                        |
-| 429; 503 with `Retry-After`           | Busy                                                          |
-| 408, 425, other 5xx                   | Unreachable: the target did not do it, a later try may        |
-| 3xx                                   | Refused: a redirect would lead past the check of the address  |
-| other 4xx                             | Refused                                                       |
+| answer                             | outcome                                                                |
+|------------------------------------|------------------------------------------------------------------------|
+| 202                                | Accepted; reference = `reference` or `id` of the body, else `Location` |
+| other 2xx                          | Finished with the body                                                 |
+| 408, 425                           | Unreachable: the target says that it did not begin                     |
+| 429                                | Busy; of class `rate_limit` where it lasts                             |
+| 503 with `Retry-After`             | Busy                                                                   |
+| 502, 504; 503 without it           | Unknown: whoever answers cannot say what became of the request         |
+| 500, other 5xx, 6xx and above      | RunFailed, `provider_error`: the target tried, a retry is a new attempt|
+| 3xx                                | Refused: a redirect would lead past the check of the address           |
+| other 4xx                          | Refused                                                                |
+
+A number beyond 599 counts as a 5xx (RFC 9110 section 15). An answer that breaks off is no answer, except where
+its status alone says that the run is not done.
 """
 
 from __future__ import annotations
@@ -19,13 +25,16 @@ import httpx
 
 from horarium.instant import SECOND, Instant, from_datetime
 from horarium.launchers.payload import MAX_RESULT_BYTES, clean_text, read
-from horarium.life.outcome import Accepted, Busy, Finished, Outcome, Refused, Unreachable
+from horarium.life.outcome import Accepted, Busy, Finished, Outcome, Refused, RunFailed, Unknown, Unreachable
+from horarium.policy.retry import RetryCause
 from horarium.schedule.definition import Json
 
 MAX_REFERENCE = 1_024
 MAX_RETRY_AFTER_SECONDS = 86_400.0
 _SNIPPET_CHARACTERS = 500
-_TRY_LATER = frozenset({408, 425})
+_NOT_BEGUN = frozenset({408, 425})
+# A gateway that lost its upstream, or a server that goes down: the request may have been carried out behind it.
+_NOBODY_KNOWS = frozenset({502, 503, 504})
 
 
 async def outcome_of(response: httpx.Response, now: Instant) -> Outcome:
@@ -37,11 +46,20 @@ async def outcome_of(response: httpx.Response, now: Instant) -> Outcome:
     if 300 <= status < 400:
         return Refused(f"HTTP {status}: redirects are not followed; schedule the final URL")
     said = f"HTTP {status}: {await _snippet(response)}".removesuffix(": ")
-    if status == 429 or (status == 503 and "retry-after" in response.headers):
-        return Busy(retry_after(response.headers.get("retry-after"), now))
-    if status in _TRY_LATER or status >= 500:
-        return Unreachable(said)
-    return Refused(said)
+    return not_done(status, said, response.headers.get("retry-after"), now)
+
+
+def not_done(status: int, said: str, wish: str | None, now: Instant) -> Outcome:
+    """What a status of 400 or more means; `wish` is the header `Retry-After`."""
+    if status == 429:
+        return Busy(retry_after(wish, now), sent=True, error_class=RetryCause.RATE_LIMIT)
+    if status == 503 and wish is not None:
+        return Busy(retry_after(wish, now), sent=True)
+    if status in _NOT_BEGUN:
+        return Unreachable(said, sent=True)
+    if status in _NOBODY_KNOWS:
+        return Unknown(said)
+    return Refused(said) if status < 500 else RunFailed(said, RetryCause.PROVIDER_ERROR)
 
 
 async def _body(response: httpx.Response) -> Json:
@@ -55,7 +73,11 @@ async def _body(response: httpx.Response) -> Json:
 
 
 async def _snippet(response: httpx.Response) -> str:
-    raw, _ = await _read(response, 4 * _SNIPPET_CHARACTERS)
+    """Only for people: the status has said already what became of the run, so a body that breaks off is left out."""
+    try:
+        raw, _ = await _read(response, 4 * _SNIPPET_CHARACTERS)
+    except httpx.HTTPError:
+        return ""
     return clean_text(" ".join(raw.decode("utf-8", "replace").split()), _SNIPPET_CHARACTERS)
 
 

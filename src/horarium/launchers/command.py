@@ -97,6 +97,7 @@ class CommandLauncher(Launcher):
     honours_key = False
     concurrency = DEFAULT_CONCURRENCY
     can_poll = False
+    works_here = True
 
     def __init__(
         self,

@@ -3,8 +3,8 @@
 `Idempotency-Key` and `webhook-id` carry the delivery key. Whether a second delivery is harmless is the
 receiver's doing, so this launcher promises nothing about it: delivery is at least once.
 
-A request counts as sent from its first header byte. Whatever goes wrong before is `Unreachable`,
-whatever goes wrong after is `Unknown`.
+A request counts as sent from its first header byte. Whatever goes wrong before is `Unreachable`. After it a
+lost connection is `Unknown` and the deadline is `RunTimedOut`: the target may have acted.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from horarium.instant import SECOND, to_datetime
 from horarium.launchers.answer import outcome_of
 from horarium.launchers.bounds import CancelAsked, DeadlineReached, Ended, run_within
 from horarium.launchers.cloudevent import STRUCTURED, binary_headers, header_text, structured
-from horarium.launchers.launcher import DEFAULT_CONCURRENCY, Launcher, LaunchRequest
+from horarium.launchers.launcher import Launcher, LaunchRequest
 from horarium.launchers.payload import NotJson, clean_text, encode
 from horarium.launchers.preflight import Cleared, preflight
 from horarium.launchers.ssrf import Guard
 from horarium.launchers.transport import TargetForbidden, guarded_client
-from horarium.life.outcome import Outcome, Refused, RunCancelled, Unknown, Unreachable
+from horarium.life.outcome import Outcome, Refused, RunCancelled, RunTimedOut, Unknown, Unreachable
 from horarium.schedule.read_action import MAX_HEADER_VALUE, MAX_URL, METHODS
 
 WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
@@ -74,7 +74,7 @@ class _Progress:
 class HttpLauncher(Launcher):
     kind = "http"
     honours_key = False
-    concurrency = DEFAULT_CONCURRENCY
+    concurrency = None
     can_poll = False
 
     def __init__(
@@ -114,7 +114,8 @@ class HttpLauncher(Launcher):
             case Ended(outcome):
                 return outcome
             case DeadlineReached():
-                return _lost("no answer before the deadline", progress)
+                late = "no answer before the deadline"
+                return RunTimedOut(late) if progress.sent else Unreachable(late)
             case CancelAsked():
                 heard = "the target may have acted on it" if progress.sent else "nothing was sent"
                 return RunCancelled(f"cancelled while the request was under way; {heard}")

@@ -60,11 +60,20 @@ class Launcher(Protocol):
     kind: str
     honours_key: bool
     """Is a second delivery of the same key harmless by the target's own doing?"""
-    concurrency: int
-    """How many launches may be in flight unless the settings say otherwise."""
+    concurrency: int | None
+    """Places of this kind in a process, unless the settings say otherwise. None: a launch costs this process
+    next to nothing, and only the limits of the process, the namespace and the target hold."""
     can_poll: bool
+    works_here: bool = False
+    """Is the work done in this process or beside it, so that a run is running for as long as the launch lasts?"""
+    launches_at_once: bool = False
+    """Does a launch touch nothing outside? Then `answer_at_once` may be asked inside the claim's transaction."""
 
     async def launch(self, request: LaunchRequest) -> Outcome: ...
+
+    def answer_at_once(self, request: LaunchRequest) -> Outcome:
+        """The outcome without waiting for anybody; only for launchers that say `launches_at_once`."""
+        raise TypeError(f"a launch of kind {self.kind} reaches outside and has no answer at once")
 
     async def poll(self, request: LaunchRequest, reference: str | None) -> Outcome | StillRunning:
         return Unknown(f"a {self.kind} target cannot be asked how a run is doing")

@@ -1,6 +1,7 @@
 """Runs that wait for a worker: the pull launcher hands nothing out, it names the queue where a run can be claimed.
 
-The run row is the message. Launching it twice puts the same row on the same queue, so the key is honoured.
+The run row is the message. Launching it twice puts the same row on the same queue, so the key is honoured;
+and since nothing outside is touched, a launch is a change of that row and may happen where the row is claimed.
 """
 
 from __future__ import annotations
@@ -11,24 +12,27 @@ from horarium.clock import Clock
 from horarium.launchers.launcher import Launcher, LaunchRequest
 from horarium.launchers.preflight import Cleared, preflight
 from horarium.life.outcome import Accepted, Outcome
-
-DEFAULT_QUEUE = "default"
+from horarium.schedule.target import DEFAULT_QUEUE
 
 
 class PullLauncher(Launcher):
     kind = "pull"
     honours_key = True
-    concurrency = 1_000
+    concurrency = None
     can_poll = False
+    launches_at_once = True
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
 
-    async def launch(self, request: LaunchRequest) -> Outcome:
+    def answer_at_once(self, request: LaunchRequest) -> Outcome:
         cleared = preflight(request, self._clock)
         if not isinstance(cleared, Cleared):
             return cleared
         return Accepted(reference=request.action.queue or DEFAULT_QUEUE, queued=True)
 
+    async def launch(self, request: LaunchRequest) -> Outcome:
+        return self.answer_at_once(request)
+
     async def launch_many(self, requests: Sequence[LaunchRequest]) -> Sequence[Outcome]:
-        return [await self.launch(request) for request in requests]
+        return [self.answer_at_once(request) for request in requests]

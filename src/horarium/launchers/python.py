@@ -34,6 +34,7 @@ class PythonLauncher(Launcher):
     kind = "python"
     honours_key = False
     can_poll = False
+    works_here = True
 
     def __init__(
         self,
@@ -44,7 +45,7 @@ class PythonLauncher(Launcher):
         processes: int | None = None,
         grace_seconds: float = GRACE_SECONDS,
     ) -> None:
-        self.concurrency = concurrency
+        self.concurrency: int = concurrency
         self._tasks = tasks
         self._clock = clock
         self._grace = grace_seconds

@@ -15,7 +15,7 @@ from horarium.clock import Clock
 from horarium.launchers.bounds import CancelAsked, DeadlineReached, Ended, run_within
 from horarium.launchers.launcher import Launcher, LaunchRequest
 from horarium.launchers.preflight import Cleared, preflight
-from horarium.life.outcome import Busy, Finished, Outcome, Refused, RunCancelled, StillRunning, Unknown, Unreachable
+from horarium.life.outcome import Busy, Finished, Outcome, Refused, RunCancelled, RunTimedOut, StillRunning, Unreachable
 
 Step: TypeAlias = Outcome | Callable[[LaunchRequest], Outcome | Awaitable[Outcome]]
 
@@ -27,7 +27,7 @@ class RecordingLauncher(Launcher):
     """`otherwise` answers when the script has come to its end; a step may be a function of the request."""
 
     honours_key = True
-    concurrency = 1_000
+    concurrency = None
     can_poll = True
 
     def __init__(
@@ -69,7 +69,7 @@ class RecordingLauncher(Launcher):
                     self._answers[request.key] = outcome
                 return outcome
             case DeadlineReached():
-                return Unknown("no answer before the deadline")
+                return RunTimedOut("no answer before the deadline")
             case CancelAsked():
                 return RunCancelled("cancelled while the answer was awaited")
 

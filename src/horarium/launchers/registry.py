@@ -14,7 +14,7 @@ from importlib.metadata import EntryPoint, entry_points
 from horarium.errors import InvalidDefinition
 from horarium.launchers.launcher import Launcher, LaunchRequest
 from horarium.launchers.payload import clean_text
-from horarium.life.outcome import Outcome, Refused, Unknown
+from horarium.life.outcome import Outcome, Refused, Unknown, Unreachable
 from horarium.schedule.definition import Action, ActionKind
 
 ENTRY_POINT_GROUP = "horarium.launchers"
@@ -91,10 +91,20 @@ class Registry:
             outcome: object = await launcher.launch(request)
         except Exception as error:
             # It may have raised after it had delivered: only Unknown is true.
-            return Unknown(clean_text(f"the {launcher.kind} launcher failed: {type(error).__name__}: {error}", 1_000))
-        if not isinstance(outcome, Outcome):
-            return Unknown(f"the {launcher.kind} launcher answered with {type(outcome).__name__}, which is no outcome")
-        return outcome
+            return Unknown(_failed(launcher, error))
+        return outcome if isinstance(outcome, Outcome) else Unknown(_no_outcome(launcher, outcome))
+
+    def answer_at_once(self, request: LaunchRequest) -> Outcome:
+        """The same for launchers that touch nothing outside: what went wrong there has started nothing."""
+        try:
+            launcher = self.launcher_for(request.action)
+        except InvalidDefinition as wrong:
+            return Refused(wrong.message)
+        try:
+            outcome: object = launcher.answer_at_once(request)
+        except Exception as error:
+            return Unreachable(_failed(launcher, error))
+        return outcome if isinstance(outcome, Outcome) else Unreachable(_no_outcome(launcher, outcome))
 
     async def start(self) -> None:
         """All or none: when one cannot start, those that did are closed again."""
@@ -117,6 +127,14 @@ class Registry:
 
     def __contains__(self, kind: object) -> bool:
         return kind in self._launchers
+
+
+def _failed(launcher: Launcher, error: Exception) -> str:
+    return clean_text(f"the {launcher.kind} launcher failed: {type(error).__name__}: {error}", 1_000)
+
+
+def _no_outcome(launcher: Launcher, answer: object) -> str:
+    return f"the {launcher.kind} launcher answered with {type(answer).__name__}, which is no outcome"
 
 
 def _row(launcher: Launcher) -> DeliveryRow:

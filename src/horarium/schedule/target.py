@@ -1,0 +1,95 @@
+"""What counts as one target: a text that all actions share which burden the same machine, agent or queue.
+
+| kind     | target                                              |
+|----------|-----------------------------------------------------|
+| http     | `http:<scheme>://<host>:<port>`, as it is dialled   |
+| pull     | `pull:<queue>`                                      |
+| celery   | `celery:<connection>/<queue>`                       |
+| prompt   | `prompt:<agent or team>/<id>`, `prompt:` for nobody |
+| workflow | `workflow:<name>`                                   |
+| python   | `python:`, this process                             |
+| command  | `command:`, this machine                            |
+
+It is computed when a schedule is written and kept with its runs, so it never raises: an action that names
+nothing we could count has the bare kind, and shares its room with others of its sort.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Final, assert_never
+from urllib.parse import urlsplit
+
+from horarium.schedule.assignee import Assignee
+from horarium.schedule.definition import Action, ActionKind
+
+DEFAULT_QUEUE = "default"
+DEFAULT_CONNECTION = "default"
+DEFAULT_PORTS: Final[Mapping[str, int]] = {"http": 80, "https": 443}
+MAX_TARGET_LENGTH = 320
+# RFC 1035 section 2.3.4; no longer name can be looked up.
+_MAX_HOST_NAME = 253
+_DIGEST_CHARACTERS = 16
+
+
+def target_of(action: Action, assignee: Assignee | None = None) -> str:
+    """`assignee` is who a prompt goes to; the definition names it, not the action."""
+    kind = action.kind
+    match kind:
+        case ActionKind.HTTP:
+            name = _origin(action.target.get("url"))
+        case ActionKind.PULL:
+            name = _text(action.queue or DEFAULT_QUEUE)
+        case ActionKind.CELERY:
+            name = f"{_text(action.connection or DEFAULT_CONNECTION)}/{_text(action.queue)}"
+        case ActionKind.PROMPT:
+            name = "" if assignee is None else f"{assignee.type}/{assignee.id}"
+        case ActionKind.WORKFLOW:
+            name = _text(action.workflow)
+        case ActionKind.PYTHON | ActionKind.COMMAND:
+            name = ""
+        case _:
+            assert_never(kind)
+    return _bounded(f"{kind}:{name}")
+
+
+def _origin(url: object) -> str:
+    """Scheme, host and port in one spelling (RFC 3986 section 6.2); empty for what is no address."""
+    if not isinstance(url, str):
+        return ""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+        if parts.scheme not in DEFAULT_PORTS or not host or port == 0:
+            return ""
+        return f"{parts.scheme}://{_host(host)}:{port or DEFAULT_PORTS[parts.scheme]}"
+    except ValueError:  # also what no name can be made of, a UnicodeError
+        return ""
+
+
+def _host(name: str) -> str:
+    if ":" in name:
+        address, percent, zone = name.partition("%")
+        return f"[{ipaddress.IPv6Address(address)}{percent}{zone}]"
+    # The dot at the end says that the name is whole, as all names in a URL are.
+    name = name.removesuffix(".")
+    if not name.isascii():
+        name = name.encode("idna").decode("ascii").lower()
+    if not 0 < len(name) <= _MAX_HOST_NAME or not name.isprintable() or " " in name:
+        raise ValueError("no host name")
+    return name
+
+
+def _text(value: object) -> str:
+    """Names come checked from the door; what is no plain text came past it and is not counted apart."""
+    return value if isinstance(value, str) and value.isprintable() else ""
+
+
+def _bounded(target: str) -> str:
+    """Long names stay apart by their digest; a column and an index hold the rest."""
+    if len(target) <= MAX_TARGET_LENGTH:
+        return target
+    digest = sha256(target.encode()).hexdigest()[:_DIGEST_CHARACTERS]
+    return f"{target[: MAX_TARGET_LENGTH - _DIGEST_CHARACTERS - 1]}~{digest}"
