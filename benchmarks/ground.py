@@ -23,7 +23,7 @@ from horarium.schedule.planning import planning_text
 from horarium.store.database import Database, open_database
 from horarium.store.migrate import migrate
 from horarium.store.postgres import copy_rows
-from horarium.store.record import encode
+from horarium.store.many import encode
 from horarium.store.schedules import planning_hash, search_text
 
 DIALECTS = ("postgresql", "sqlite")

@@ -201,6 +201,7 @@ class _Open:
         stack = ExitStack()
         try:
             service = await asyncio.to_thread(stack.enter_context, open_service(app.settings, application=app))
+            await asyncio.to_thread(service.clock.measure)
             await asyncio.to_thread(seed_admin_token, app.settings, service.database, service.clock)
             await asyncio.to_thread(put_templates, service)
             return cls(service, stack)

@@ -15,6 +15,7 @@ from horarium.errors import InvalidSpec
 
 Instant: TypeAlias = int
 
+MILLISECOND = 1_000
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
 HOUR = 60 * MINUTE

@@ -96,9 +96,19 @@ class Settings(BaseSettings):
     lease_seconds: int = Field(
         30, ge=2, le=30, description="Seconds that a run stays with a worker without a sign of life."
     )
-    launch_concurrency: int = Field(10, ge=1, le=10_000, description="Launches of one kind under way at once, at most.")
+    in_flight: int = Field(500, ge=1, le=100_000, description="Launches under way at once in one process, at most.")
+    in_flight_per_namespace: int | None = Field(
+        None, ge=1, le=100_000, description="The same for one namespace; none = half of those of the process."
+    )
+    in_flight_per_target: int = Field(
+        32, ge=1, le=100_000, description="The same for one target: scheme, host and port, an agent, a queue."
+    )
+    launch_concurrency: int = Field(
+        10, ge=1, le=10_000,
+        description="Launches of one kind that works in this process (python, command) under way at once, at most.",
+    )  # fmt: skip
     launch_concurrency_by_kind: Mapping[str, int] = Field(
-        default_factory=dict, description='The same for single kinds, such as {"http": 50}.'
+        default_factory=dict, description='The same for single kinds, whatever they are, such as {"http": 50}.'
     )
     shutdown_seconds: float = Field(20, ge=0, description="Seconds that a stopping process waits for launches to end.")
     allow_loopback_targets: bool = Field(False, description="Whether a schedule may call this machine itself.")
@@ -117,6 +127,12 @@ class Settings(BaseSettings):
     idempotency_hours: int = Field(24, ge=1, description="Hours that the answer to an Idempotency-Key is remembered.")
 
     # ── the doors ────────────────────────────────────────────────────────────────────────────────────
+    public_url: str | None = Field(
+        None, description="Where targets reach this service to report; none = the address on which it listens."
+    )
+    secret_key: SecretStr | None = Field(
+        None, description="Key of what this installation signs, the same in all its processes; none = a file is made."
+    )
     token: SecretStr | None = Field(None, description="The admin token; without it one is made at the first start.")
     jwt_secret: SecretStr | None = Field(None, description="Shared secret of signed JWTs (HS); 32 bytes or more.")
     jwks_file: Path | None = Field(None, description="JWK set of signed JWTs; it is read again when it changes.")
@@ -156,6 +172,16 @@ class Settings(BaseSettings):
     @property
     def database_url(self) -> str:
         return self.database or f"sqlite:///{self.data_dir / 'horarium.db'}"
+
+    @property
+    def namespace_in_flight(self) -> int:
+        return self.in_flight_per_namespace or max(1, self.in_flight // 2)
+
+    @property
+    def own_url(self) -> str:
+        """Where targets reach this service, as far as the settings tell."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return self.public_url or f"http://{host}:{self.port}"
 
     def concurrency_of(self, kind: str) -> int:
         return self.launch_concurrency_by_kind.get(kind, self.launch_concurrency)

@@ -13,7 +13,8 @@ from sqlalchemy import Connection
 
 from horarium.decision.lifecycle import begin
 from horarium.engine.batch import Tick
-from horarium.engine.dispatcher import Dispatcher, DispatcherOptions
+from horarium.engine.claimer import DispatcherOptions
+from horarium.engine.dispatcher import Dispatcher
 from horarium.engine.follower import Follower
 from horarium.engine.janitor import Janitor, Tidied
 from horarium.engine.ticker import Ticker, TickerOptions

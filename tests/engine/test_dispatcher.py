@@ -11,8 +11,10 @@ import sqlalchemy as sa
 from engine.builders import ACTION, FakeClock, World
 
 from horarium.engine import dispatcher as module
-from horarium.engine.dispatcher import Dispatcher, DispatcherOptions
+from horarium.engine.claimer import DispatcherOptions, InFlight
+from horarium.engine.dispatcher import Answer, Dispatcher
 from horarium.engine.loop import Pulse
+from horarium.engine.room import Limits
 from horarium.instant import HOUR, SECOND
 from horarium.launchers.launcher import LaunchRequest
 from horarium.launchers.recording import RecordingLauncher, Step
@@ -60,6 +62,10 @@ def world_with(
     return world
 
 
+def claim(world: World) -> list[InFlight]:
+    return list(asyncio.run(world.dispatcher.claim()).taken)
+
+
 # ── one round ────────────────────────────────────────────────────────────────────────────────────────
 
 ANSWERS: dict[str, tuple[Outcome, str]] = {
@@ -72,7 +78,7 @@ ANSWERS: dict[str, tuple[Outcome, str]] = {
     "unknown": (Unknown("gone"), "ready"),
     "failed": (RunFailed("boom"), "ready"),
     "failed for good": (RunFailed("boom", "own_word"), "failed"),
-    "timed out": (RunTimedOut("late"), "timed_out"),
+    "timed out": (RunTimedOut("late"), "ready"),
     "cancelled": (RunCancelled("asked"), "cancelled"),
 }
 
@@ -117,7 +123,9 @@ def test_a_redelivery_repeats_the_key_and_a_retry_has_its_own(database: Database
     first = keys[0]
     assert keys == [first, first, first, delivery_key(first, 1), delivery_key(first, 1)]
     assert world.states() == ["succeeded"]
-    assert world.events(world.runs()[0].run_id) == ["run.retried", "run.completed"]
+    assert world.events(world.runs()[0].run_id) == [
+        "run.redelivered", "run.redelivered", "run.retried", "run.redelivered", "run.completed",
+    ]  # fmt: skip
     world.account()
 
 
@@ -159,12 +167,15 @@ def test_a_busy_target_is_waited_for_and_then_skipped(database: Database) -> Non
     world.account()
 
 
-def test_a_deadline_is_for_all_attempts_together(database: Database) -> None:
+def test_the_time_of_an_attempt_begins_with_its_launch(database: Database) -> None:
+    """However long it waited for its turn, or for a target that had no room."""
     world = world_with(database, Busy(100.0), action=ACTION | {"timeout_seconds": 90})
+    world.clock.move(1_000)
     world.dispatch()
+    assert world.runs()[0].deadline is None
     world.clock.move(100)
-    world.dispatch()
-    assert world.states() == ["timed_out"]
+    (taken,) = claim(world)
+    assert taken.work.deadline == world.clock.now() + 90 * SECOND
 
 
 # ── poison among answers ─────────────────────────────────────────────────────────────────────────────
@@ -186,11 +197,11 @@ POISONS["circular"] = Finished(circle)
 def test_an_answer_that_cannot_be_kept_spoils_no_other(database: Database, kind: str) -> None:
     world = world_with(database, count=5)
     outcomes = iter([Finished(), Finished(), POISONS[kind], Finished(), Finished()])
-    works = asyncio.run(world.dispatcher.claim())
-    asyncio.run(world.dispatcher.settle([(work, next(outcomes)) for work in works]))
+    taken = claim(world)
+    asyncio.run(world.dispatcher.settle([Answer(each, next(outcomes)) for each in taken]))
     assert sorted(world.states()) == ["failed"] + ["succeeded"] * 4
     (failed,) = [run for run in world.runs() if run.state == "failed"]
-    assert (failed.run_id, failed.error_class) == (works[2].run_id, "unstorable_answer")
+    assert (failed.run_id, failed.error_class) == (taken[2].work.run_id, "unstorable_answer")
     world.account()
 
 
@@ -235,15 +246,15 @@ def test_an_action_without_a_launcher_is_refused(database: Database) -> None:
 
 def test_an_answer_after_somebody_else_took_over_changes_nothing(database: Database) -> None:
     world = world_with(database)
-    (late,) = asyncio.run(world.dispatcher.claim())
+    (late,) = claim(world)
     world.clock.move(31)
     assert world.tidy().lost_leases == 1
     world.clock.move(5)
-    (second,) = asyncio.run(world.dispatcher.claim())
-    assert second.lease_epoch == late.lease_epoch + 1
-    asyncio.run(world.dispatcher.settle([(late, Refused("I was asleep"))]))
+    (second,) = claim(world)
+    assert second.work.lease_epoch == late.work.lease_epoch + 1
+    asyncio.run(world.dispatcher.settle([Answer(late, Refused("I was asleep"))]))
     assert world.states() == ["launching"]
-    asyncio.run(world.dispatcher.settle([(second, Finished())]))
+    asyncio.run(world.dispatcher.settle([Answer(second, Finished())]))
     assert world.states() == ["succeeded"]
     world.account()
 
@@ -251,10 +262,10 @@ def test_an_answer_after_somebody_else_took_over_changes_nothing(database: Datab
 def test_a_known_end_still_counts_while_nobody_else_has_begun(database: Database) -> None:
     """The lease ran out while the database was away; the answer spares a second delivery."""
     world = world_with(database)
-    (late,) = asyncio.run(world.dispatcher.claim())
+    (late,) = claim(world)
     world.clock.move(31)
     world.tidy()
-    asyncio.run(world.dispatcher.settle([(late, Finished({"n": 1}))]))
+    asyncio.run(world.dispatcher.settle([Answer(late, Finished({"n": 1}))]))
     assert world.states() == ["succeeded"]
     world.account()
 
@@ -263,37 +274,35 @@ class Teller:
     def __init__(self) -> None:
         self.heard: list[str] = []
 
-    def settled(self, answers: Any, now: int) -> None:
-        self.heard += [type(settled).__name__ for _, settled in answers]
+    def settled(self, recorded: Any, now: int) -> None:
+        self.heard += [type(change).__name__ for _, change in recorded]
 
 
 def test_only_answers_that_counted_are_told(database: Database) -> None:
     world, teller = world_with(database), Teller()
-    dispatcher = Dispatcher(database, world.clock, world.registry, "x", telling=teller)
-    works = asyncio.run(dispatcher.claim())
-    asyncio.run(dispatcher.settle([(works[0], Finished())]))
-    asyncio.run(dispatcher.settle([(works[0], Finished())]))
+    dispatcher = Dispatcher(database, world.clock, world.registry, "x", observer=teller)
+    (taken,) = asyncio.run(dispatcher.claim()).taken
+    asyncio.run(dispatcher.settle([Answer(taken, Finished())]))
+    asyncio.run(dispatcher.settle([Answer(taken, Finished())]))
     assert teller.heard == ["End"]
 
 
 # ── limits ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_no_more_is_claimed_than_there_are_hands(database: Database) -> None:
-    world = world_with(database, count=5, options=DispatcherOptions(concurrency=3))
-    assert len(asyncio.run(world.dispatcher.claim())) == 3
+def test_no_more_is_claimed_than_there_is_room_for(database: Database) -> None:
+    world = world_with(database, count=5, options=DispatcherOptions(Limits(process=3)))
+    assert len(claim(world)) == 3
 
 
-def test_a_kind_gets_no_more_hands_than_its_own(database: Database) -> None:
-    world = world_with(database, count=5, options=DispatcherOptions(per_kind={"http": 2, "pull": 9}))
-    world.add("other", action={"kind": "pull", "workflow_type": "w", "queue": "q"})
+def test_a_kind_gets_no_more_places_than_its_own(database: Database) -> None:
+    world = world_with(database, count=5, options=DispatcherOptions(Limits(kinds={"http": 2, "command": 9})))
+    world.add("other", action={"kind": "command", "command": "true"})
     world.clock.move(60)
     world.ticker.step()
-    works = asyncio.run(world.dispatcher.claim())
-    assert sorted(work.kind for work in works) == ["http", "http", "pull"]
-    back = [run for run in world.runs() if run.state == "ready"]
-    assert {run.launches for run in back} == {0}
-    assert {run.lease_until for run in back} == {None}
+    assert sorted(each.work.kind for each in claim(world)) == ["command", "http", "http"]
+    left = [run for run in world.runs() if run.state == "ready"]
+    assert {(run.launches, run.lease_epoch, run.lease_until, run.deadline) for run in left} == {(0, 0, None, None)}
 
 
 # ── the loop ─────────────────────────────────────────────────────────────────────────────────────────
@@ -341,14 +350,14 @@ def gated(database: Database, gate: Gate, **given: Any) -> World:
 
 
 def test_the_loop_hands_out_and_settles(database: Database) -> None:
-    world = world_with(database, count=50, options=DispatcherOptions(concurrency=7))
+    world = world_with(database, count=50, options=DispatcherOptions(Limits(process=7)))
 
     async def during(_stop: asyncio.Event) -> None:
         await until(lambda: set(world.states()) == {"succeeded"})
 
     asyncio.run(live(world.dispatcher, during))
     assert len(world.launcher.deliveries) == 50
-    assert world.dispatcher.in_hand == 0
+    assert world.dispatcher.in_flight == 0
     world.account()
 
 
@@ -380,7 +389,7 @@ def test_a_launch_is_stopped_when_nobody_wants_it_from_us(database: Database, ch
         await until(lambda: bool(gate.requests))
         world.write(lambda c: c.execute(sa.update(runs).values(**change)))
         await until(lambda: gate.requests[0].cancelled is not None and gate.requests[0].cancelled.is_set())
-        await until(lambda: world.dispatcher.in_hand == 0)
+        await until(lambda: world.dispatcher.in_flight == 0)
 
     asyncio.run(live(world.dispatcher, during))
     assert world.states() == [state]
@@ -442,15 +451,15 @@ def test_at_a_stop_what_was_not_begun_goes_back_untouched(database: Database, mo
 def test_answers_outlive_an_absence_of_the_database(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     world = world_with(database, count=3)
     failures: list[int] = []
-    settle_all = module.settle_all
+    record_events = module.record_events
 
-    def fail_first(*args: Any) -> Any:
+    def fail_first(*args: Any, **given: Any) -> Any:
         if len(failures) < 3:
             failures.append(1)
             raise StoreUnavailable("restarting")
-        return settle_all(*args)
+        return record_events(*args, **given)
 
-    monkeypatch.setattr(module, "settle_all", fail_first)
+    monkeypatch.setattr(module, "record_events", fail_first)
 
     async def during(_stop: asyncio.Event) -> None:
         await until(lambda: set(world.states()) == {"succeeded"})
@@ -470,6 +479,7 @@ def test_work_that_is_done_here_is_running_meanwhile(database: Database) -> None
         return Finished()
 
     launcher = RecordingLauncher(clock, kind="command", otherwise=look)
+    launcher.works_here = True
     dispatcher = Dispatcher(database, clock, Registry([launcher]), "test")
     world.add(action={"kind": "command", "command": "true"})
     world.clock.move(60)

@@ -51,6 +51,7 @@ def _process(process: ProcessLife) -> Body:
     return {
         "name": process.name,
         "alive": process.alive,
+        "draining": process.draining,
         "healthy": process.healthy,
         "since": moment(process.since),
         "beat_at": moment(process.beat_at),

@@ -9,12 +9,13 @@ from hashlib import sha256
 
 from horarium.api.jwts import Jwts, looks_signed
 from horarium.api.limits import Buckets
-from horarium.errors import HorariumError
+from horarium.errors import HorariumError, InvalidDefinition
+from horarium.ids import id_text, parse_id
 from horarium.instant import MINUTE, Instant
 from horarium.operations.caller import Role
 from horarium.operations.desk import Desk
 from horarium.operations.errors import Unauthorized
-from horarium.store import tokens
+from horarium.store import runs_read, tokens
 from horarium.store.migrate import DEFAULT_NAMESPACE
 from horarium.store.tokens import TokenRow
 
@@ -22,6 +23,7 @@ from horarium.store.tokens import TokenRow
 EMBEDDED = "embedded"
 # How exactly we remember when a token was last used: a write for each request would cost more than it tells.
 _TOUCH_AFTER = 10 * MINUTE
+_NOT_OF_THIS_RUN = "this token is not the report_token of this run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,11 @@ class Known:
     def everywhere(self) -> bool:
         """The admin of the default namespace keeps the house; everybody else stays in his own rooms."""
         return self.role is Role.ADMIN and self.home in (None, DEFAULT_NAMESPACE)
+
+
+def run_principal(run_id: bytes) -> str:
+    """Who reports with the token of a run: its target, whoever that is."""
+    return f"run:{id_text(run_id)}"
 
 
 class Porter:
@@ -62,6 +69,20 @@ class Porter:
         if known is not self._own:  # our own program slows nobody down but itself
             self._buckets.take(_digest(secret))
         return known
+
+    def admit_target(self, token: str, run_id: str) -> Known:
+        """Whoever shows the token of a run may speak for that run, in its own namespace, and do nothing else."""
+        try:
+            key = parse_id(run_id, "run_id")
+        except InvalidDefinition:
+            raise Unauthorized(_NOT_OF_THIS_RUN) from None
+        if self._desk.tokens.attempt_of(token, key) is None:
+            raise Unauthorized(_NOT_OF_THIS_RUN)
+        self._buckets.take(_digest(token))
+        namespace = self._desk.database.glance(lambda connection: runs_read.namespace_of(connection, key))
+        if namespace is None:
+            raise Unauthorized(_NOT_OF_THIS_RUN)
+        return Known(run_principal(key), Role.AGENT, namespace)
 
     def needs_nobody(self, authorization: str | None) -> bool:
         """Whether who asks can be told at once, without the database."""

@@ -16,6 +16,7 @@ from horarium.api.middleware import CONTROL_PLANE_VERSION
 from horarium.api.permissions import permission_for
 from horarium.api.problems import BadRequest
 from horarium.errors import InvalidDefinition
+from horarium.life.report_token import is_report_token
 from horarium.operations.caller import Caller, Permission
 from horarium.operations.desk import Desk
 from horarium.operations.errors import NamespaceNotFound
@@ -153,7 +154,26 @@ async def json_object(request: Request) -> dict[str, Any]:
     return body
 
 
+async def reporter_of(request: Request, body: Annotated[dict[str, Any], Depends(json_object)]) -> Caller:
+    """Who reports on a run: a caller with a token of its own, or the target with the one that came with the run."""
+    porter: Porter = request.app.state.porter
+    authorization = request.headers.get("authorization")
+    shown = body.get("report_token") if authorization is None else bearer_of(authorization)
+    if not isinstance(shown, str) or not is_report_token(shown):
+        return await caller_at_once(request)
+    known = await run_in_threadpool(porter.admit_target, shown, request.path_params["run_id"])
+    return Caller(known.principal, known.role, known.home or DEFAULT_NAMESPACE, SOURCE, request.state.request_id)
+
+
+def shown_report_token(request: Request) -> str | None:
+    """The report token that came as the bearer, where one did."""
+    scheme, _, secret = request.headers.get("authorization", "").partition(" ")
+    return secret.strip() if scheme.lower() == "bearer" and is_report_token(secret.strip()) else None
+
+
 DeskOf = Annotated[Desk, Depends(desk_at_once)]
+ReporterOf = Annotated[Caller, Depends(reporter_of)]
+ReportToken = Annotated[str | None, Depends(shown_report_token)]
 CallerOf = Annotated[Caller, Depends(caller_at_once)]
 KnownOf = Annotated[Known, Depends(known_of)]
 Document = Annotated[dict[str, Any], Depends(json_object)]

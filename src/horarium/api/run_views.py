@@ -81,6 +81,8 @@ def claimed(taken: Claimed) -> Body:
         "lease_epoch": taken.lease_epoch,
         "lease_until": moment(taken.lease_until),
         "lease_seconds": taken.lease_seconds,
+        "report_url": taken.report_url,
+        "report_token": taken.report_token,
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, TypeVar
 
 from fastapi import APIRouter, Query
@@ -10,7 +11,7 @@ from fastapi import APIRouter, Query
 from horarium.api.answers import Answer
 from horarium.api.bodies import Fields
 from horarium.api.once import once
-from horarium.api.requests import CallerOf, DeskOf, Document
+from horarium.api.requests import CallerOf, DeskOf, Document, ReporterOf, ReportToken
 from horarium.api.run_views import claimed, run_event, shown, skipped
 from horarium.api.views import moment
 from horarium.errors import InvalidDefinition
@@ -107,8 +108,10 @@ def terminate(desk: DeskOf, caller: CallerOf, run_id: str) -> Answer:
 
 @router.post("/runs/{run_id}/report")
 @once
-def report(desk: DeskOf, caller: CallerOf, run_id: str, body: Document) -> Answer:
-    done = reports.report(desk, caller, run_id, reports.parse_report(body))
+def report(desk: DeskOf, caller: ReporterOf, run_id: str, body: Document, token: ReportToken) -> Answer:
+    """By a worker with a token of its own, or by the target with the `report_token` that came with the run."""
+    said = reports.parse_report(body)
+    done = reports.report(desk, caller, run_id, said if token is None else replace(said, token=token))
     return Answer({"run_id": id_text(done.run_id), "outcome": done.outcome.value, "state": done.state.value})
 
 

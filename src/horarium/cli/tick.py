@@ -56,7 +56,7 @@ async def _pass(service: Service, *, everything: bool) -> tuple[list[dict[str, J
     import asyncio
 
     engine = service.engine
-    await asyncio.to_thread(engine.clock.measure)
+    await asyncio.to_thread(service.clock.measure)
     rows: list[dict[str, Json]] = []
     parked: list[tuple[str, str]] = []
     await service.registry.start()

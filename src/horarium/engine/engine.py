@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from horarium.clock import Clock
 from horarium.engine.batch import Tick
-from horarium.engine.dispatcher import Dispatcher, DispatcherOptions
+from horarium.engine.claimer import DispatcherOptions
+from horarium.engine.dispatcher import Dispatcher
 from horarium.engine.follower import Follower
 from horarium.engine.hands import HANDS, Hands
 from horarium.engine.janitor import Janitor, Tidied
@@ -25,17 +26,19 @@ from horarium.engine.repair import PASS_SECONDS as REPAIR_SECONDS
 from horarium.engine.repair import Repair
 from horarium.engine.retention import PASS_SECONDS as RETENTION_SECONDS
 from horarium.engine.retention import Retention, RetentionOptions
-from horarium.engine.settlement import Settlement
+from horarium.engine.threads import Threads
 from horarium.engine.ticker import Ticker, TickerOptions
 from horarium.engine.tzdata import REST_SECONDS, TzdataUpgrade
+from horarium.errors import HorariumError
 from horarium.instant import SECOND, Instant
 from horarium.launchers.registry import Registry
+from horarium.life.report_token import ReportTokens
 from horarium.store import leases
 from horarium.store.channels import DUE, READY
 from horarium.store.database import Database
-from horarium.store.runs import Work
+from horarium.store.run_writer import Recorded
+from horarium.store.shared_clock import OFFSET_SECONDS, SharedClock
 
-_OFFSET_SECONDS = 60
 _BEAT_SECONDS = 5
 _FIRST_BEAT_SECONDS = 0.1
 # Between two steps of a chore that has more to do: it must never crowd out the tick.
@@ -48,7 +51,7 @@ class Witness(Protocol):
     """Whoever counts and tells what the engine does; it hears only of what is committed."""
 
     def ticked(self, tick: Tick, now: Instant) -> None: ...
-    def settled(self, answers: Sequence[tuple[Work, Settlement]], now: Instant) -> None: ...
+    def settled(self, recorded: Sequence[Recorded], now: Instant) -> None: ...
     def tidied(self, tidied: Tidied, now: Instant) -> None: ...
 
 
@@ -65,56 +68,44 @@ class EngineOptions:
     dispatches: bool = True
 
 
-class SharedClock:
-    """The clock that all processes on one database agree on: ours, corrected by the measured offset."""
-
-    def __init__(self, clock: Clock, database: Database) -> None:
-        self._clock = clock
-        self._database = database
-        self._offset = 0
-
-    def measure(self) -> None:
-        self._offset = self._database.clock_offset(self._clock)
-
-    def now(self) -> Instant:
-        return self._clock.now() + self._offset
-
-    def monotonic(self) -> float:
-        return self._clock.monotonic()
-
-
 class Engine:
     def __init__(
         self,
         database: Database,
-        clock: Clock,
+        clock: SharedClock,
         registry: Registry,
         *,
         owner: str,
         witness: Witness,
         options: EngineOptions | None = None,
         log: FilteringBoundLogger | None = None,
+        tokens: ReportTokens | None = None,
     ) -> None:
         log = log or structlog.get_logger()
         self.options = options or EngineOptions()
-        self.clock = SharedClock(clock, database)
+        self.clock = clock
         self.pulse = Pulse(log=log)
         self._database = database
         self._registry = registry
         self._owner = owner
         self._witness = witness
+        self._threads = Threads()
+        self._draining = False
+        delivery = self.options.dispatcher
         self.ticker = Ticker(database, self.clock, owner, self.options.ticker)
-        self._hands = Hands(self.ticker, HANDS[database.dialect])
-        self.dispatcher = Dispatcher(database, self.clock, registry, owner, self.options.dispatcher, witness, log)
-        self.janitor = Janitor(database, self.clock, self.options.dispatcher.launch_retry, log)
-        self.follower = Follower(database, self.clock, registry)
+        self._hands = Hands(self.ticker, HANDS[database.dialect], self._threads)
+        self.dispatcher = Dispatcher(
+            database, self.clock, registry, owner, delivery, witness, log, tokens=tokens, threads=self._threads
+        )
+        self.janitor = Janitor(database, self.clock, delivery.launch_retry, log)
+        self.follower = Follower(database, self.clock, registry, delivery.launch_retry, self._threads)
         self.retention = Retention(database, self.clock, self.options.retention)
         self.tzdata = TzdataUpgrade(database, self.clock, log)
         self.repair = Repair(database, self.clock, log)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop`; then nothing new is claimed, and what is in hand is finished or given back."""
-        await asyncio.to_thread(self.clock.measure)
+        await self._threads.run(self.clock.measure)
         due, ready = asyncio.Event(), asyncio.Event()
         here = asyncio.get_running_loop()
 
@@ -123,15 +114,28 @@ class Engine:
 
         listener = self._database.listen([DUE, READY], wake)
         await self._registry.start()
+        over, hurry = asyncio.Event(), asyncio.Event()
+        beating = asyncio.create_task(
+            live(Loop("heartbeat", self._beat_step), over, hurry, self.clock, self.pulse), name="heartbeat"
+        )
+        telling = asyncio.create_task(self._tell_of_drain(stop, hurry), name="drain")
         try:
             await asyncio.gather(*self._loops(stop, due, ready))
         finally:
+            over.set()
+            telling.cancel()
+            await asyncio.gather(beating, telling, return_exceptions=True)
             listener.close()
             await self._registry.close()
+            await self._leave()
+
+    def close(self) -> None:
+        """Nobody runs it any more."""
+        self._threads.close()
 
     def _loops(self, stop: asyncio.Event, due: asyncio.Event, ready: asyncio.Event) -> list[asyncio.Task[None]]:
         never = asyncio.Event()
-        loops = [(Loop("clock", self._measure_step), never), (Loop("heartbeat", self._beat_step), never)]
+        loops = [(Loop("clock", self._measure_step), never)]
         if self.options.ticks:
             loops += [(Loop("ticker", self._tick_step), due), (Loop("janitor", self._janitor_step), never)]
             loops += [(Loop("tzdata", self._tzdata_step), never), (Loop("repair", self._repair_step), never)]
@@ -146,11 +150,23 @@ class Engine:
             tasks.append(asyncio.create_task(self.dispatcher.run(stop, ready, grace, self.pulse), name="dispatcher"))
         return tasks
 
+    async def _tell_of_drain(self, stop: asyncio.Event, hurry: asyncio.Event) -> None:
+        """Whoever looks at the processes sees at once that this one takes nothing more."""
+        await stop.wait()
+        self._draining = True
+        hurry.set()
+
+    async def _leave(self) -> None:
+        """A process that ends in good order leaves no row that would grow old."""
+        name, owner = f"process:{self._owner}", self._owner
+        with suppress(HorariumError):
+            await self._threads.run(lambda: self._database.write(lambda c: leases.forget(c, name, owner)))
+
     async def _tick_step(self) -> float:
-        next_due = await asyncio.to_thread(self.ticker.next_due)
+        next_due = await self._threads.run(self.ticker.next_due)
         now = self.clock.now()
         if next_due is None or next_due > now:
-            await asyncio.to_thread(self.ticker.beat)
+            await self._threads.run(self.ticker.beat)
             wait = self.options.longest_sleep_seconds
             return wait if next_due is None else min(wait, max((next_due - now) / SECOND, 0.001))
         shares = await self._hands.step()
@@ -162,7 +178,7 @@ class Engine:
         return 0 if any(tick.claimed for tick in ticks) else 0.05  # due, but another ticker has it
 
     async def _janitor_step(self) -> float:
-        tidied = await asyncio.to_thread(self.janitor.step)
+        tidied = await self._threads.run(self.janitor.step)
         if tidied.total:
             self._witness.tidied(tidied, self.clock.now())
         return 0 if tidied.full and tidied.total else self.options.janitor_seconds
@@ -172,30 +188,31 @@ class Engine:
         return self.options.follower_seconds
 
     async def _tzdata_step(self) -> float:
-        more = await asyncio.to_thread(self.tzdata.step)
+        more = await self._threads.run(self.tzdata.step)
         return _CHORE_PAUSE_SECONDS if more else REST_SECONDS
 
     async def _repair_step(self) -> float:
-        repaired = await asyncio.to_thread(self.repair.step)
+        repaired = await self._threads.run(self.repair.step)
         if repaired.planned:  # somebody would have waited for ever; there may be others
             return _CHORE_PAUSE_SECONDS
         return _LOOK_PAUSE_SECONDS if repaired.more else REPAIR_SECONDS
 
     async def _retention_step(self) -> float:
-        forgotten = await asyncio.to_thread(self.retention.step)
+        forgotten = await self._threads.run(self.retention.step)
         return _CHORE_PAUSE_SECONDS if forgotten.more else RETENTION_SECONDS
 
     async def _measure_step(self) -> float:
-        await asyncio.to_thread(self.clock.measure)
-        return _OFFSET_SECONDS
+        await self._threads.run(self.clock.measure)
+        return OFFSET_SECONDS
 
     async def _beat_step(self) -> float:
         """One row for this process: each loop with the instant at which it last completed a step."""
-        info = {name: at for name, at in self.pulse.completed.items() if name != "heartbeat"}
-        now = self.clock.now()
-        await asyncio.to_thread(
-            self._database.write,
-            lambda connection: leases.beat(connection, f"process:{self._owner}", self._owner, now, 30, info),
+        info: dict[str, Any] = {name: at for name, at in self.pulse.completed.items() if name != "heartbeat"}
+        if self._draining:
+            info["draining"] = "yes"
+        now, name, owner = self.clock.now(), f"process:{self._owner}", self._owner
+        await self._threads.run(
+            lambda: self._database.write(lambda connection: leases.beat(connection, name, owner, now, 30, info))
         )
         # Until the first tick is done nobody can say that we are well: look again soon.
         begun = not self.options.ticks or "ticker" in info

@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-from functools import partial
+from collections.abc import Sequence
 
 import structlog
 from sqlalchemy import Connection
 
 from horarium.clock import Clock
-from horarium.engine.requests import Definitions, build_request, key_of
-from horarium.engine.settle import settle_one
-from horarium.engine.settlement import Settlement, plan_settlement, plan_unstorable
+from horarium.engine.requests import build_request
+from horarium.engine.threads import Threads
 from horarium.ids import id_text
-from horarium.instant import SECOND, Instant
+from horarium.instant import SECOND
 from horarium.launchers.registry import Registry
+from horarium.life.event import Answered, CancelledOutside, Unstorable
 from horarium.life.outcome import Outcome, StillRunning
-from horarium.policy.retry import LaunchRetry, RetryPolicy
+from horarium.life.react import NO_RULES, Rules
+from horarium.policy.retry import LaunchRetry
 from horarium.schedule.definition import Definition
-from horarium.schedule.run import RunState
-from horarium.store import ends, runs
-from horarium.store.closing import End
+from horarium.store import runs
+from horarium.store.channels import READY
 from horarium.store.database import Database
+from horarium.store.definitions import Definitions
 from horarium.store.due import Plannings
 from horarium.store.errors import CommitUnknown, StoreUnavailable
-from horarium.store.runs import Work
+from horarium.store.run_writer import Happened, record_events
+from horarium.store.work import Work
 
 _BATCH = 50
 _FIRST_PAUSE_SECONDS = 2
@@ -32,12 +34,23 @@ _LONGEST_PAUSE_SECONDS = 60
 # For one question to one target.
 _PATIENCE_SECONDS = 30
 
+Followed = tuple[Work, Definition | Exception]
+
 
 class Follower:
-    def __init__(self, database: Database, clock: Clock, registry: Registry) -> None:
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        registry: Registry,
+        launch_retry: LaunchRetry | None = None,
+        threads: Threads | None = None,
+    ) -> None:
         self._database = database
         self._clock = clock
         self._registry = registry
+        self._launch_retry = launch_retry or LaunchRetry()
+        self._threads = threads or Threads()
         self._definitions = Definitions()
         self._known = Plannings()
 
@@ -48,22 +61,24 @@ class Follower:
         kinds = [kind for kind in self._registry if self._registry.get(kind).can_poll]
         now = self._clock.now()
 
-        def take(connection: Connection) -> list[Work]:
+        def take(connection: Connection) -> list[Followed]:
             works = runs.to_follow(connection, kinds, now, _BATCH)
-            self._definitions.load(connection, works)
             for work in works:
                 runs.ask_later(connection, work, now + _pause(work, now) * SECOND)
-            return works
+            return self._defined(connection, works)
 
-        works = await asyncio.to_thread(self._database.write, take) if kinds else []
-        answers = await asyncio.gather(*(self._poll(work) for work in works))
-        for work, answer in zip(works, answers, strict=True):
+        followed = await self._threads.run(lambda: self._database.write(take)) if kinds else []
+        answers = await asyncio.gather(*(self._poll(*each) for each in followed))
+        for (work, definition), answer in zip(followed, answers, strict=True):
             if not isinstance(answer, StillRunning):
-                await self._settle(work, answer)
-        return len(works)
+                await self._settle(work, definition, answer)
+        return len(followed)
 
-    async def _poll(self, work: Work) -> Outcome | StillRunning:
-        definition = self._definitions.of(work)
+    def _defined(self, connection: Connection, works: Sequence[Work]) -> list[Followed]:
+        definitions = self._definitions.load(connection, works)
+        return [(work, definitions[work.run_id]) for work in works]
+
+    async def _poll(self, work: Work, definition: Definition | Exception) -> Outcome | StillRunning:
         if isinstance(definition, Exception):
             return StillRunning()  # the deadline will end it
         try:
@@ -75,45 +90,42 @@ class Follower:
             _tell("a target could not be asked", work, wrong)
             return StillRunning()
 
-    async def _settle(self, work: Work, outcome: Outcome) -> None:
-        now = self._clock.now()
-        definition = self._definitions.of(work)
-        retry = definition.retry if isinstance(definition, Definition) else RetryPolicy(max_retries=0)
+    async def _settle(self, work: Work, definition: Definition | Exception, outcome: Outcome) -> None:
+        rules = NO_RULES
+        if isinstance(definition, Definition):
+            rules = Rules(definition.retry, definition.limits, self._launch_retry)
         try:
-            settled = plan_settlement(outcome, work, key=key_of(work), retry=retry, launch_retry=LaunchRetry(), now=now)
-            await self._write_down(work, settled, now)
+            await self._record([Happened(work.run_id, Answered(outcome, work.lease_epoch), rules)])
         except (StoreUnavailable, CommitUnknown):
             raise
         except Exception as wrong:
-            await self._write_down(work, plan_unstorable(wrong), now)
-
-    async def _write_down(self, work: Work, settled: Settlement, now: Instant) -> None:
-        await asyncio.to_thread(
-            self._database.write, lambda connection: settle_one(connection, self._known, work, settled, now)
-        )
+            unstorable = Unstorable(f"{type(wrong).__name__}: {wrong}", work.lease_epoch)
+            await self._record([Happened(work.run_id, unstorable, rules)])
 
     async def _stop(self) -> int:
         """What nobody in this house holds and somebody wants stopped: tell the target, then call it cancelled."""
+
+        def take(connection: Connection) -> list[Followed]:
+            return self._defined(connection, runs.taken_and_unwanted(connection, _BATCH))
+
+        followed = await self._threads.run(lambda: self._database.read(take))
+        await asyncio.gather(*(self._cancel(*each) for each in followed))
+        await self._record([Happened(work.run_id, CancelledOutside("cancelled on request")) for work, _ in followed])
+        return len(followed)
+
+    async def _record(self, happened: Sequence[Happened]) -> None:
+        if not happened:
+            return
         now = self._clock.now()
 
-        def take(connection: Connection) -> list[Work]:
-            works = runs.taken_and_unwanted(connection, _BATCH)
-            self._definitions.load(connection, works)
-            return works
+        def write(connection: Connection) -> None:
+            record_events(connection, self._known, happened, now=now)
+            self._database.notify(connection, READY)
 
-        def call_it_cancelled(connection: Connection, work: Work) -> bool:
-            end = End(RunState.CANCELLED, error="cancelled on request")
-            return ends.end_run(connection, self._known, work.run_id, end, now=now)
+        await self._threads.run(lambda: self._database.write(write))
 
-        works = await asyncio.to_thread(self._database.read, take)
-        await asyncio.gather(*(self._cancel(work) for work in works))
-        for work in works:
-            await asyncio.to_thread(self._database.write, partial(call_it_cancelled, work=work))
-        return len(works)
-
-    async def _cancel(self, work: Work) -> None:
+    async def _cancel(self, work: Work, definition: Definition | Exception) -> None:
         """The target is told; whether it listens is its own affair."""
-        definition = self._definitions.of(work)
         if isinstance(definition, Exception):
             return
         try:

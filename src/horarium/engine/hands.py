@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from horarium.engine.batch import Tick
+from horarium.engine.threads import Threads
 from horarium.engine.ticker import Ticker
 from horarium.store.database import Dialect
 
@@ -29,17 +30,20 @@ class Share(NamedTuple):
 
 
 class Hands:
-    def __init__(self, ticker: Ticker, count: int) -> None:
+    def __init__(self, ticker: Ticker, count: int, threads: Threads | None = None) -> None:
         self._ticker = ticker
         self._count = count
+        self._threads = threads or Threads()
         self._is_herd = False
 
     async def step(self) -> list[Share]:
         """One batch; of a herd, a few for each hand."""
         if self._is_herd:
-            shares = await asyncio.gather(*(asyncio.to_thread(self._take, _BATCHES) for _ in range(self._count)))
+            shares = await asyncio.gather(
+                *(self._threads.run(lambda: self._take(_BATCHES)) for _ in range(self._count))
+            )
         else:
-            shares = [await asyncio.to_thread(self._take, 1)]
+            shares = [await self._threads.run(lambda: self._take(1))]
         self._is_herd = self._count > 1 and all(share.ticks and share.ticks[-1].more for share in shares)
         return shares
 

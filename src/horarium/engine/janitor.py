@@ -12,36 +12,39 @@ from sqlalchemy import Connection
 from structlog.typing import FilteringBoundLogger
 
 from horarium.clock import Clock
-from horarium.engine.requests import key_of
-from horarium.engine.settle import settle_one
-from horarium.engine.settlement import plan_lost_lease
 from horarium.instant import Instant
+from horarium.life.change import End
+from horarium.life.event import ApprovalExpired, CancelledUnstarted, DeadlineReached, LeaseLost
+from horarium.life.react import NO_RULES, Rules
 from horarium.policy.retry import LaunchRetry
+from horarium.schedule.definition import Definition
 from horarium.schedule.run import RunState
-from horarium.store import ends, release, runs
-from horarium.store.closing import End
+from horarium.store import release, runs
+from horarium.store.channels import READY
 from horarium.store.database import Database
+from horarium.store.definitions import Definitions
 from horarium.store.due import Plannings
 from horarium.store.errors import CommitUnknown, StoreUnavailable
-from horarium.store.runs import Unanswered, Work
+from horarium.store.run_writer import Happened, Recorded, record_events
+from horarium.store.runs import Unanswered
+from horarium.store.work import Work
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 _BATCH = 200
-HANDED_OUT = frozenset({RunState.LAUNCHING, RunState.QUEUED, RunState.RUNNING})
-NOT_STARTED = frozenset({RunState.HELD, RunState.AWAITING_APPROVAL, RunState.READY})
-AWAITING = frozenset({RunState.AWAITING_APPROVAL})
 
 
 @dataclass(frozen=True, slots=True)
 class Tidied:
-    """What one step has done; `full`: there is more of it, so the next step follows at once."""
+    """What one step has done; `ended`: the states in which runs ended by it. `full`: there is more of it."""
 
     lost_leases: int = 0
     timed_out: int = 0
     cancelled: int = 0
     released: int = 0
     expired_approvals: int = 0
+    ended: tuple[RunState, ...] = ()
     full: bool = False
 
     @property
@@ -52,9 +55,9 @@ class Tidied:
 class _Found(NamedTuple):
     """What is to be tidied, at one moment."""
 
-    lost: list[Work]
-    late: list[Work]
-    unwanted: list[Work]
+    lost: list[Happened]
+    late: list[Happened]
+    unwanted: list[Happened]
     waiting: list[bytes]
     unanswered: list[Unanswered]
 
@@ -62,7 +65,8 @@ class _Found(NamedTuple):
 class Janitor:
     """Any number of processes may run one: what two find at once only one can change.
 
-    Each finding is a transaction of its own, so that a row that cannot be tidied is in nobody's way.
+    Findings of a kind are one transaction. If it fails each is tried alone, so that a row that cannot be
+    tidied is in nobody's way.
     """
 
     def __init__(
@@ -77,6 +81,7 @@ class Janitor:
         self._clock = clock
         self._launch_retry = launch_retry or LaunchRetry()
         self._known = Plannings()
+        self._definitions = Definitions()
         self._looked_at = b""
 
     def step(self) -> Tidied:
@@ -84,30 +89,80 @@ class Janitor:
         found = self._database.read(lambda connection: self._look(connection, now))
         # From where the last look ended: those that must go on waiting never hide the others.
         self._looked_at = found.waiting[-1] if len(found.waiting) == _BATCH else b""
+        lost, late, unwanted = (
+            self._together(self._record, each, now) for each in (found.lost, found.late, found.unwanted)
+        )
+        released = self._alone(self._release, found.waiting, now)
+        expired = self._together(self._expire, found.unanswered, now)
+        recorded = [*lost, *late, *unwanted, *expired]
         return Tidied(
-            lost_leases=self._each(self._take_back, found.lost, now),
-            timed_out=self._each(self._time_out, found.late, now),
-            cancelled=self._each(self._cancel, found.unwanted, now),
-            released=self._each(self._release, found.waiting, now),
-            expired_approvals=self._each(self._expire, found.unanswered, now),
+            len(lost),
+            len(late),
+            len(unwanted),
+            sum(released),
+            len(expired),
+            ended=tuple(each.change.state for each in recorded if isinstance(each.change, End)),
             full=any(len(each) == _BATCH for each in (found.lost, found.late, found.unwanted, found.unanswered)),
         )
 
     def _look(self, connection: Connection, now: Instant) -> _Found:
+        lost = runs.lost_leases(connection, now, _BATCH)
+        late = runs.past_deadline(connection, now, _BATCH)
+        unwanted = CancelledUnstarted("cancelled before it started", "requested")
+        rules = self._rules(connection, [*lost, *late])
         return _Found(
-            lost=runs.lost_leases(connection, now, _BATCH),
-            late=runs.past_deadline(connection, now, _BATCH),
-            unwanted=runs.asked_to_stop(connection, _BATCH),
+            lost=[Happened(work.run_id, LeaseLost(work.lease_epoch), rules[work.run_id]) for work in lost],
+            late=[Happened(work.run_id, DeadlineReached(), rules[work.run_id]) for work in late],
+            unwanted=[Happened(work.run_id, unwanted) for work in runs.asked_to_stop(connection, _BATCH)],
             waiting=release.waiting_schedules(connection, now, _BATCH, after=self._looked_at),
             unanswered=runs.unanswered_approvals(connection, now, _BATCH),
         )
 
-    def _each(self, chore: Callable[[Connection, T, Instant], int], found: Sequence[T], now: Instant) -> int:
-        """How many were tidied: another process may have been faster."""
-        done = 0
+    def _rules(self, connection: Connection, works: Sequence[Work]) -> dict[bytes, Rules]:
+        definitions = self._definitions.load(connection, works)
+        return {
+            run_id: Rules(each.retry, each.limits, self._launch_retry) if isinstance(each, Definition) else NO_RULES
+            for run_id, each in definitions.items()
+        }
+
+    # ── the chores ───────────────────────────────────────────────────────────────────────────────
+
+    def _record(self, connection: Connection, happened: Sequence[Happened], now: Instant) -> list[Recorded]:
+        """Judged again under lock: a holder may only have been late, or another process faster."""
+        recorded = record_events(connection, self._known, happened, now=now)
+        self._database.notify(connection, READY)
+        return [each for each in recorded if each.counted]
+
+    def _expire(self, connection: Connection, found: Sequence[Unanswered], now: Instant) -> list[Recorded]:
+        expired = [each for each in found if runs.expire_approval(connection, each.approval_id, now)]
+        return self._record(connection, [Happened(each.run_id, ApprovalExpired()) for each in expired], now)
+
+    def _release(self, connection: Connection, schedules: Sequence[bytes], now: Instant) -> list[int]:
+        (uid,) = schedules
+        self._database.notify(connection, READY)
+        return [release.release(connection, self._known, uid, now=now)]
+
+    # ── how they are done ────────────────────────────────────────────────────────────────────────
+
+    def _together(
+        self, chore: Callable[[Connection, Sequence[T], Instant], list[U]], found: Sequence[T], now: Instant
+    ) -> list[U]:
+        if not found:
+            return []
+        try:
+            return self._database.write(lambda connection: chore(connection, found, now))
+        except (StoreUnavailable, CommitUnknown):
+            raise
+        except Exception:  # one of them cannot be tidied; the others are not lost with it
+            return self._alone(chore, found, now)
+
+    def _alone(
+        self, chore: Callable[[Connection, Sequence[T], Instant], list[U]], found: Sequence[T], now: Instant
+    ) -> list[U]:
+        done: list[U] = []
         for one in found:
             try:
-                done += self._database.write(partial(_call, chore, one, now))
+                done += self._database.write(partial(_of_one, chore, one, now))
             except (StoreUnavailable, CommitUnknown):
                 raise
             except Exception as wrong:
@@ -115,34 +170,8 @@ class Janitor:
                 self._log.error("could not be tidied", chore=what, error=f"{type(wrong).__name__}: {wrong}")
         return done
 
-    # ── the chores ───────────────────────────────────────────────────────────────────────────────
 
-    def _take_back(self, connection: Connection, work: Work, now: Instant) -> bool:
-        settled = plan_lost_lease(work, key=key_of(work), launch_retry=self._launch_retry, now=now)
-        if work.schedule_uid is not None:
-            release.lock_position(connection, work.schedule_uid)  # before the run, as everybody does
-        if not runs.has_lost_lease(connection, work, now):
-            return False  # its holder was only late
-        return settle_one(connection, self._known, work, settled, now)
-
-    def _time_out(self, connection: Connection, work: Work, now: Instant) -> bool:
-        error = f"no end within {work.timeout_seconds} seconds"
-        end = End(RunState.TIMED_OUT, error=error, error_class="timeout", cause="runtime_cap")
-        return ends.end_run(connection, self._known, work.run_id, end, now=now, only_from=HANDED_OUT)
-
-    def _cancel(self, connection: Connection, work: Work, now: Instant) -> bool:
-        end = End(RunState.CANCELLED, error="cancelled before it started")
-        return ends.end_run(connection, self._known, work.run_id, end, now=now, only_from=NOT_STARTED)
-
-    def _release(self, connection: Connection, schedule_uid: bytes, now: Instant) -> int:
-        return release.release(connection, self._known, schedule_uid, now=now)
-
-    def _expire(self, connection: Connection, approval: Unanswered, now: Instant) -> bool:
-        if not runs.expire_approval(connection, approval.approval_id, now):
-            return False
-        end = End(RunState.EXPIRED, error="nobody approved it in time")
-        return ends.end_run(connection, self._known, approval.run_id, end, now=now, only_from=AWAITING)
-
-
-def _call(chore: Callable[[Connection, T, Instant], int], one: T, now: Instant, connection: Connection) -> int:
-    return int(chore(connection, one, now))
+def _of_one(
+    chore: Callable[[Connection, Sequence[T], Instant], list[U]], one: T, now: Instant, connection: Connection
+) -> list[U]:
+    return chore(connection, [one], now)

@@ -4,53 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable
-
-from sqlalchemy import Connection, and_, or_, select
 
 from horarium.ids import id_text
-from horarium.instant import SECOND
+from horarium.instant import MILLISECOND
 from horarium.launchers.launcher import LaunchRequest
+from horarium.life.report_token import ReportTokens
 from horarium.policy.rotation import inputs_for
 from horarium.schedule.definition import Definition
-from horarium.schedule.document import from_canonical
 from horarium.schedule.envelope import decode_input
 from horarium.schedule.run import Origin, delivery_key, instance_id, occurrence_key
-from horarium.store.runs import Work
-from horarium.store.tables import schedule_revisions
+from horarium.store.work import Work
 
-_MAX_REMEMBERED = 4_096
 _OCCURRENCES = (Origin.SCHEDULED.value, Origin.BACKFILL.value)
-RevisionKey = tuple[bytes, int]
-
-
-class Definitions:
-    """Parsed definitions by schedule and revision; revisions never change, so none is ever stale."""
-
-    def __init__(self) -> None:
-        self._known: dict[RevisionKey, Definition | Exception] = {}
-
-    def load(self, connection: Connection, works: Iterable[Work]) -> None:
-        keys = {revision_key(work) for work in works if work.schedule_uid is not None}
-        unknown = [key for key in keys if key not in self._known]
-        if len(self._known) + len(unknown) > _MAX_REMEMBERED:
-            self._known.clear()
-            unknown = list(keys)
-        if not unknown:
-            return
-        revisions = schedule_revisions.c
-        wanted = or_(*(and_(revisions.schedule_uid == uid, revisions.revision == number) for uid, number in unknown))
-        for uid, number, document in connection.execute(
-            select(revisions.schedule_uid, revisions.revision, revisions.document).where(wanted)
-        ):
-            self._known[uid, number] = _parsed(document)
-
-    def of(self, work: Work) -> Definition | Exception:
-        return self._known.get(revision_key(work), LookupError("the revision that this run names is gone"))
-
-
-def revision_key(work: Work) -> RevisionKey:
-    return work.schedule_uid or b"", work.revision or 0
 
 
 def key_of(work: Work) -> str:
@@ -60,7 +25,9 @@ def key_of(work: Work) -> str:
     return occurrence_key(id_text(work.run_id), work.nominal)
 
 
-def build_request(work: Work, definition: Definition, cancelled: asyncio.Event | None = None) -> LaunchRequest:
+def build_request(
+    work: Work, definition: Definition, tokens: ReportTokens | None = None, cancelled: asyncio.Event | None = None
+) -> LaunchRequest:
     run_id = id_text(work.run_id)
     if work.inputs is not None:
         inputs = json.loads(work.inputs)
@@ -74,20 +41,15 @@ def build_request(work: Work, definition: Definition, cancelled: asyncio.Event |
         due=work.due,
         origin=work.origin,
         action=definition.action,
-        deadline=work.deadline if work.deadline is not None else work.due + work.timeout_seconds * SECOND,
+        deadline=work.deadline if work.deadline is not None else work.due + work.allowed_ms * MILLISECOND,
         instance_id=instance_id(definition.schedule_id, Origin(work.origin), work.nominal, run_id),
-        schedule_id=definition.schedule_id,
+        schedule_id=None if work.schedule_uid is None else definition.schedule_id,
         attempt=work.attempt,
         inputs=decode_input(inputs),
         trigger_number=work.trigger_number,
         labels=definition.labels,
         memo=definition.memo,
+        report_url=None if tokens is None else tokens.report_url(run_id),
+        report_token=None if tokens is None else tokens.make(work.run_id, work.attempt),
         cancelled=cancelled,
     )
-
-
-def _parsed(document: str) -> Definition | Exception:
-    try:
-        return from_canonical(json.loads(document))
-    except Exception as wrong:  # one corrupt document is one run's trouble
-        return wrong

@@ -62,14 +62,30 @@ class Registry:
 
         Neither is no error: its run waits on its task queue for any worker that knows the name.
         """
-        if action.kind is not ActionKind.WORKFLOW:
-            return action.kind.value
-        name = action.workflow
+        return self._resolved(action.kind.value, action.workflow)
+
+    def kind_of_target(self, target: str) -> str:
+        """The same for a run of which only the target is known (`schedule/target.py`)."""
+        kind, _, name = target.partition(":")
+        return self._resolved(kind, name or None)
+
+    def _resolved(self, kind: str, name: str | None) -> str:
+        if kind != WORKFLOW:
+            return kind
         if name is not None and self._knows_task(name):
             return ActionKind.PYTHON.value
         if name is not None and self._knows_workflow(name):
             return WORKFLOW
         return ActionKind.PULL.value
+
+    def at_once(self, kind: str) -> bool:
+        """Whether a launch of this kind takes up no place, because it touches nothing outside."""
+        found = self._launchers.get(kind)
+        return found is not None and found.launches_at_once
+
+    def works_here(self, kind: str) -> bool:
+        found = self._launchers.get(kind)
+        return found is not None and found.works_here
 
     def get(self, kind: str) -> Launcher:
         found = self._launchers.get(kind)

@@ -11,6 +11,7 @@ from horarium.decision.ledger import NewEvent, missed_values
 from horarium.decision.plan import Missed
 from horarium.errors import InvalidDefinition
 from horarium.instant import Instant, to_rfc3339
+from horarium.life.report_token import ReportTokens
 from horarium.operations.caller import Caller
 from horarium.operations.errors import PreconditionFailed, ScheduleBroken, ScheduleNotFound
 from horarium.policy.catchup import parse as parse_catchup
@@ -22,6 +23,7 @@ from horarium.schedule.planning import Planning
 from horarium.settings import Settings
 from horarium.store import history, schedules
 from horarium.store.database import Database
+from horarium.store.definitions import Definitions
 from horarium.store.due import Plannings
 from horarium.store.schedules import ScheduleRow
 from horarium.telemetry.telemetry import Telemetry
@@ -33,7 +35,9 @@ class Desk:
     clock: Clock
     settings: Settings
     telemetry: Telemetry
+    tokens: ReportTokens
     known: Plannings = field(default_factory=Plannings)
+    definitions: Definitions = field(default_factory=Definitions)
 
     def defaults(self) -> Defaults:
         """Raises InvalidDefinition for a setting that names no policy."""

@@ -129,6 +129,12 @@ class RunNotHeld(Refused):
     reason = "lease_lost"
 
 
+class AttemptNeeded(Refused):
+    """A report that does not say which of several attempts it is about."""
+
+    reason = "attempt_needed"
+
+
 class RequestInProgress(Refused):
     """The same request, by its idempotency key, is being answered at this moment."""
 

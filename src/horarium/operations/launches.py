@@ -16,13 +16,13 @@ from horarium.operations.desk import Desk
 from horarium.operations.drafts import Draft, check_draft, signed
 from horarium.operations.errors import KeyReused
 from horarium.operations.triggers import check_key
-from horarium.policy.limits import MILLIONTHS
 from horarium.schedule.definition import SpecText
 from horarium.schedule.document import parse_definition
 from horarium.schedule.run import Origin, RunState
 from horarium.store import approvals, open_runs, runs_read
 from horarium.store.channels import READY
 from horarium.store.errors import Conflict
+from horarium.store.many import encode
 from horarium.store.runs_read import RunRow
 
 # Of the fields that nobody knows.
@@ -74,14 +74,12 @@ def _again(run: RunRow, workflow: str | None) -> Started:
 
 
 def _start(desk: Desk, connection: Connection, draft: Draft, key: str, nominal: Instant) -> Started:
-    """The run is its own schedule, so to speak: it names a revision under its own id."""
+    """No schedule asked for it: its definition is kept with the run itself."""
     run_id, now, planning = new_id(), desk.clock.now(), draft.planning
     state = RunState.AWAITING_APPROVAL if planning.needs_approval else RunState.READY
     values: dict[str, Any] = {
         "run_id": run_id,
         "namespace": draft.definition.namespace,
-        "schedule_uid": run_id,
-        "revision": 1,
         "workflow": planning.workflow,
         "kind": planning.kind.value,
         "origin": Origin.API.value,
@@ -95,11 +93,14 @@ def _start(desk: Desk, connection: Connection, draft: Draft, key: str, nominal: 
         "delivery": planning.delivery.value,
         "needs_approval": planning.needs_approval,
         "assignee": planning.assignee,
-        "reserved": int(planning.reserve * MILLIONTHS),
+        "reserved": 0,  # no schedule's budget pays for it
+        "target": planning.target,
+        "attempt_ms": planning.attempt_ms,
+        "runtime_seconds": planning.runtime_seconds,
         "external_key": key,
         "created_at": now,
     }
-    open_runs.insert_unscheduled(connection, values, draft.revision(1))
+    open_runs.insert_unscheduled(connection, values, encode(draft.revision(1).document))
     if planning.needs_approval:
         approvals.request(connection, [run_id], now)
     desk.database.notify(connection, READY)

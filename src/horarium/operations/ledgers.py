@@ -14,7 +14,6 @@ from horarium.operations.desk import Desk
 from horarium.operations.history import find_any
 from horarium.operations.pages import checked_limit
 from horarium.operations.runs import EVERYTHING, Run, WantedRuns, view
-from horarium.schedule.definition import Definition
 from horarium.schedule.run import Origin, RunState
 from horarium.store import runs_read, skips
 from horarium.store.history import HistoryRow
@@ -68,7 +67,7 @@ def list_ledger(
             connection, row.schedule_uid, filters, before=place.before_run, limit=limit + 1
         ).rows
         skipped = _skips(connection, row.schedule_uid, wanted, place.before_sequence, limit + 1)
-        return _merge(connection, row.schedule_id, list(runs), skipped, place, limit)
+        return _merge(desk, connection, row.schedule_id, list(runs), skipped, place, limit)
 
     return desk.database.read(look)
 
@@ -85,7 +84,13 @@ def _skips(connection: Connection, uid: bytes, wanted: WantedRuns, before: int |
 
 
 def _merge(
-    connection: Connection, schedule_id: str, runs: list[RunRow], skipped: list[HistoryRow], place: _Place, limit: int
+    desk: Desk,
+    connection: Connection,
+    schedule_id: str,
+    runs: list[RunRow],
+    skipped: list[HistoryRow],
+    place: _Place,
+    limit: int,
 ) -> LedgerPage:
     """By when each was decided; at the same moment by the occurrence."""
     both: list[RunRow | HistoryRow] = [*runs, *skipped]
@@ -96,10 +101,8 @@ def _merge(
     skips_shown = len(shown) - runs_shown
     turn = iter(runs), iter(skipped)
     ordered = [next(turn[0]) if isinstance(row, RunRow) else next(turn[1]) for row in shown]
-    known: dict[tuple[bytes, int], Definition | None] = {}
-    rows = tuple(
-        view(connection, row, known) if isinstance(row, RunRow) else Skipped(schedule_id, row) for row in ordered
-    )
+    viewed = iter(view(desk, connection, [row for row in ordered if isinstance(row, RunRow)]))
+    rows = tuple(next(viewed) if isinstance(row, RunRow) else Skipped(schedule_id, row) for row in ordered)
     if len(both) <= limit:
         return LedgerPage(rows, None)
     following = _Place(

@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 
 from horarium.decision import lifecycle
 from horarium.decision.plan import Missed
+from horarium.life.event import CancelledUnstarted
 from horarium.operations.caller import Caller, Permission
 from horarium.operations.desk import Desk, Journal, Opened, moment, open_schedule
 from horarium.operations.written import Outcome, Written, unchanged
@@ -15,10 +16,9 @@ from horarium.schedule.event import EventType
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Position, Status
 from horarium.schedule.reason import Obstacle, dispatch_status
-from horarium.schedule.run import RunState
-from horarium.store import ends, open_runs, positions, release, schedules
+from horarium.store import open_runs, positions, release, schedules
 from horarium.store.channels import DUE, READY
-from horarium.store.closing import End
+from horarium.store.run_writer import Happened, record_events
 
 
 def pause(
@@ -131,9 +131,9 @@ def _delete(desk: Desk, connection: Connection, caller: Caller, opened: Opened) 
         decided_until=deleted.decided_until,
         next_sequence=journal.write(connection, row.schedule_uid, row.namespace),
     )
-    end = End(RunState.CANCELLED, error="its schedule was deleted before it started", cause="schedule_deleted")
+    gone = CancelledUnstarted("its schedule was deleted before it started", "schedule_deleted")
     waiting = open_runs.not_started(connection, row.schedule_uid)
-    ends.end_runs(connection, desk.known, [ends.Asked(run_id, end) for run_id in waiting], now=now)
+    record_events(connection, desk.known, [Happened(run_id, gone) for run_id in waiting], now=now)
     return _moved(opened, Outcome.DELETED, row.version + 1, deleted)
 
 

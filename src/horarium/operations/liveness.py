@@ -46,6 +46,7 @@ class ProcessLife:
     since: Instant
     beat_at: Instant
     alive: bool
+    draining: bool
     loops: tuple[LoopLife, ...]
 
     @property
@@ -89,7 +90,7 @@ def _process(desk: Desk, row: LeaseRow, now: Instant) -> ProcessLife:
         for name, at in sorted(row.info.items())
         if isinstance(at, int)
     )
-    return ProcessLife(row.name.removeprefix(_PROCESS), row.since, row.beat_at, alive, loops)
+    return ProcessLife(row.name.removeprefix(_PROCESS), row.since, row.beat_at, alive, "draining" in row.info, loops)
 
 
 def _age(at: Instant, now: Instant) -> float:

@@ -14,21 +14,22 @@ from horarium.operations.desk import Desk
 from horarium.operations.errors import RunNotHeld
 from horarium.operations.runs import Run, find_run, view
 from horarium.policy.names import MAX_TEXT_LENGTH
-from horarium.schedule.definition import Definition
 from horarium.schedule.event import RunEventType
-from horarium.store import runs, runs_read
+from horarium.store import claims, runs, runs_read
 
 MAX_CLAIM = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """`lease_epoch` goes back with every heartbeat and with the report."""
+    """`lease_epoch` goes back with every heartbeat and with the report; `report_token` may speak for it."""
 
     run: Run
     lease_epoch: int
     lease_until: Instant
     lease_seconds: int
+    report_url: str | None
+    report_token: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class Beat:
 
 
 def claim(desk: Desk, caller: Caller, queue: str, *, worker: str | None = None, limit: int = 1) -> list[Claimed]:
-    """Up to `limit` runs, the oldest first; an empty list means that nothing waits."""
+    """Up to `limit` runs, the highest priority first and then the oldest; an empty list means that nothing waits."""
     caller.require(Permission.WORK)
     if not 1 <= limit <= MAX_CLAIM:
         raise InvalidDefinition({"limit": [f"must be between 1 and {MAX_CLAIM}"]})
@@ -49,7 +50,7 @@ def claim(desk: Desk, caller: Caller, queue: str, *, worker: str | None = None, 
 
     def work(connection: Connection) -> list[Claimed]:
         now = desk.clock.now()
-        taken = runs.claim_queued(
+        taken = claims.claim_queued(
             connection,
             namespace=caller.namespace,
             queue=queue,
@@ -58,19 +59,21 @@ def claim(desk: Desk, caller: Caller, queue: str, *, worker: str | None = None, 
             lease_seconds=seconds,
             limit=limit,
         )
-        known: dict[tuple[bytes, int], Definition | None] = {}
-        claimed = []
-        for each in sorted(taken, key=lambda work: work.run_id):
+        for each in taken:
             runs.add_event(connection, each.run_id, RunEventType.RUN_STARTED, now, {"worker": owner})
-            row = runs_read.find(connection, caller.namespace, each.run_id)
-            assert row is not None  # it was claimed just now
-            claimed.append(Claimed(view(connection, row, known), each.lease_epoch, now + seconds * SECOND, seconds))
-        return claimed
+        rows = runs_read.find_all(connection, [each.run_id for each in taken])
+        return [_claimed(desk, run, now, seconds) for run in view(desk, connection, rows)]
 
     claimed = desk.database.write(work)
     for each in claimed:
         desk.telemetry.launched(fired_at=each.run.row.created_at, started_at=each.run.row.started_at or 0)
     return claimed
+
+
+def _claimed(desk: Desk, run: Run, now: Instant, seconds: int) -> Claimed:
+    row = run.row
+    token, url = desk.tokens.make(row.run_id, row.attempt), desk.tokens.report_url(id_text(row.run_id))
+    return Claimed(run, row.lease_epoch, now + seconds * SECOND, seconds, url, token)
 
 
 def heartbeat(desk: Desk, caller: Caller, run_id: str, lease_epoch: int) -> Beat:
@@ -82,7 +85,7 @@ def heartbeat(desk: Desk, caller: Caller, run_id: str, lease_epoch: int) -> Beat
         held = runs.find_work(connection, row.run_id)
         until = desk.clock.now() + desk.settings.lease_seconds * SECOND
         if held is not None and held.lease_epoch == lease_epoch:
-            renewed = runs.renew(connection, [held], until).get(row.run_id)
+            renewed = claims.renew(connection, [held], until).get((row.run_id, lease_epoch))
             if renewed is not None:
                 return Beat(until, renewed.stop_requested)
         raise RunNotHeld(f"the lease {lease_epoch} of the run {id_text(row.run_id)} is over")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -12,6 +12,8 @@ from sqlalchemy import Connection
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text, parse_id
 from horarium.instant import Instant, to_rfc3339
+from horarium.life.change import End
+from horarium.life.event import CancelledUnstarted, Terminated
 from horarium.operations.caller import Caller, Permission
 from horarium.operations.desk import Desk
 from horarium.operations.errors import RunNotFound
@@ -19,24 +21,23 @@ from horarium.operations.history import find_any
 from horarium.operations.pages import checked_limit
 from horarium.policy.rotation import inputs_for
 from horarium.schedule.definition import Definition
-from horarium.schedule.document import from_canonical
 from horarium.schedule.envelope import shown_input
 from horarium.schedule.event import RunEventType, make_lineage_payload
 from horarium.schedule.run import (
     FINAL,
+    NOT_STARTED,
     Origin,
     RunState,
     delivery_key,
     instance_id,
     occurrence_key,
-    state_after_termination,
 )
-from horarium.store import ends, open_runs, release, runs_read, schedules
+from horarium.store import open_runs, release, runs_read
 from horarium.store.channels import READY
-from horarium.store.closing import End
+from horarium.store.run_writer import record_event
 from horarium.store.runs_read import RunFilter, RunRow
 
-NOT_STARTED = frozenset({RunState.HELD, RunState.AWAITING_APPROVAL, RunState.READY})
+_FAILED = frozenset({RunState.FAILED, RunState.TIMED_OUT})
 _OF_A_SCHEDULE = frozenset({Origin.SCHEDULED, Origin.MANUAL, Origin.BACKFILL})
 
 
@@ -61,7 +62,9 @@ class Run:
         row = self.row
         of_occurrence = row.schedule_uid is not None and row.origin in (Origin.SCHEDULED, Origin.BACKFILL)
         whose = row.schedule_uid if of_occurrence and row.schedule_uid is not None else row.run_id
-        return delivery_key(occurrence_key(id_text(whose), row.nominal), row.attempt)
+        # A failed run counts its last failure too, and was not delivered again after it.
+        delivered = row.attempt - 1 if row.state in _FAILED and row.attempt else row.attempt
+        return delivery_key(occurrence_key(id_text(whose), row.nominal), delivered)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +115,12 @@ EVERYTHING = WantedRuns()
 
 def get(desk: Desk, caller: Caller, run_id: str) -> Run:
     caller.require(Permission.READ)
-    return desk.database.read(lambda connection: view(connection, find_run(connection, caller, run_id), {}))
+
+    def look(connection: Connection) -> Run:
+        (run,) = view(desk, connection, [find_run(connection, caller, run_id)])
+        return run
+
+    return desk.database.read(look)
 
 
 def list_runs(
@@ -136,8 +144,7 @@ def list_runs(
         else:
             uid = find_any(connection, caller, schedule_id).schedule_uid
             page = runs_read.page_of_schedule(connection, uid, asked, before=before, limit=limit)
-        known: dict[tuple[bytes, int], Definition | None] = {}
-        shown = tuple(view(connection, row, known) for row in page.rows)
+        shown = tuple(view(desk, connection, page.rows))
         return RunPage(shown, None if page.before is None else id_text(page.before))
 
     return desk.database.read(look)
@@ -150,7 +157,7 @@ def events(desk: Desk, caller: Caller, run_id: str, *, after_sequence: int = 0, 
         raise InvalidDefinition({"limit": ["must be between 1 and 1000, after a sequence that is not negative"]})
 
     def look(connection: Connection) -> list[RunEvent]:
-        run = view(connection, find_run(connection, caller, run_id), {})
+        (run,) = view(desk, connection, [find_run(connection, caller, run_id)])
         stored = runs_read.events(connection, run.row.run_id, after_sequence=after_sequence, limit=limit)
         told = [RunEvent(each.sequence, each.event_type, each.recorded_at, each.payload) for each in stored]
         return [event for event in _first_events(run) if event.sequence > after_sequence] + told
@@ -169,17 +176,16 @@ def find_run(connection: Connection, caller: Caller, run_id: str) -> RunRow:
     return row
 
 
-def view(connection: Connection, row: RunRow, known: dict[tuple[bytes, int], Definition | None]) -> Run:
-    """`known` keeps the definitions that a page has met."""
-    definition = None
-    if row.schedule_uid is not None and row.revision is not None:
-        key = (row.schedule_uid, row.revision)
-        if key not in known:
-            revision = schedules.find_revision(connection, *key)
-            known[key] = None if revision is None else from_canonical(revision.document)
-        definition = known[key]
+def view(desk: Desk, connection: Connection, rows: Sequence[RunRow]) -> list[Run]:
+    definitions = desk.definitions.load(connection, rows)
+    return [_view(row, definitions[row.run_id]) for row in rows]
+
+
+def _view(row: RunRow, definition: Definition | Exception) -> Run:
+    if isinstance(definition, Exception):
+        return Run(row, None, shown_input(row.inputs))
     inputs = row.inputs
-    if inputs is None and definition is not None:
+    if inputs is None:
         inputs = inputs_for(definition.action.input, definition.inputs_rotation, row.rotation_index or 0)
     return Run(row, definition, shown_input(inputs))
 
@@ -216,7 +222,7 @@ def cancel(desk: Desk, caller: Caller, run_id: str) -> Stopped:
         if row.state in FINAL:
             return Stopped(row.run_id, StopOutcome.UNCHANGED, row.state)
         if row.state in NOT_STARTED:
-            return _end(desk, connection, row, RunState.CANCELLED, "cancelled before it started")
+            return _end(desk, connection, row, CancelledUnstarted("cancelled before it started", "requested"))
         open_runs.ask_to_stop(connection, [row.run_id], desk.clock.now())
         desk.database.notify(connection, READY)
         return Stopped(row.run_id, StopOutcome.REQUESTED, row.state)
@@ -232,7 +238,7 @@ def terminate(desk: Desk, caller: Caller, run_id: str) -> Stopped:
         row = locked(connection, caller, run_id)
         if row.state in FINAL:
             return Stopped(row.run_id, StopOutcome.UNCHANGED, row.state)
-        return _end(desk, connection, row, state_after_termination(row.state), "terminated on request")
+        return _end(desk, connection, row, Terminated("terminated on request", "requested"))
 
     return _told(desk, desk.database.write(work))
 
@@ -246,11 +252,11 @@ def locked(connection: Connection, caller: Caller, run_id: str) -> RunRow:
     return find_run(connection, caller, run_id)
 
 
-def _end(desk: Desk, connection: Connection, row: RunRow, state: RunState, why: str) -> Stopped:
-    end = End(state, error=why, cause="requested")
-    ends.end_run(connection, desk.known, row.run_id, end, now=desk.clock.now())
+def _end(desk: Desk, connection: Connection, row: RunRow, event: CancelledUnstarted | Terminated) -> Stopped:
+    change = record_event(connection, desk.known, row.run_id, event, now=desk.clock.now())
+    assert isinstance(change, End)  # it is locked, and was open just now
     desk.database.notify(connection, READY)  # its end may have released another
-    return Stopped(row.run_id, StopOutcome(state.value), state)
+    return Stopped(row.run_id, StopOutcome(change.state.value), change.state)
 
 
 def _told(desk: Desk, stopped: Stopped) -> Stopped:

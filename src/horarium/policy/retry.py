@@ -9,11 +9,10 @@ from hashlib import blake2b
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from horarium.instant import Instant
+from horarium.instant import MILLISECOND, Instant
 from horarium.policy.names import PolicyError, parse_name, read_object, shown, whole, whole_or_none
 
 MAX_RETRIES = 1_000
-_MILLISECOND = 1_000
 
 
 class RetryCause(StrEnum):
@@ -160,6 +159,6 @@ def _cause_of(error_class: str | None) -> RetryCause | None:
 
 
 def _wait(base_ms: int, max_ms: int, attempt: int, *, deadline: Instant | None, now: Instant, key: str) -> RetryOutcome:
-    at = now + backoff(base_ms, max_ms, attempt, unit_hash(key, attempt)) * _MILLISECOND
+    at = now + backoff(base_ms, max_ms, attempt, unit_hash(key, attempt)) * MILLISECOND
     # A try that starts at the deadline could only time out.
     return GiveUp("deadline_reached") if deadline is not None and at >= deadline else Retry(at)

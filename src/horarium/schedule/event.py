@@ -147,6 +147,7 @@ class RunEventType(StrEnum):
     RUN_APPROVED = "run.approved"
     RUN_STARTED = "run.started"
     RUN_RETRIED = "run.retried"
+    RUN_REDELIVERED = "run.redelivered"
     RUN_BLOCKED = "run.blocked"
     RUN_LATE_REPORT = "run.late_report"
     RUN_COMPLETED = "run.completed"

@@ -22,6 +22,7 @@ from horarium.recurrence.cron import resolve_hashes
 from horarium.recurrence.spec import Spec, compile_spec
 from horarium.schedule.definition import ActionKind, Definition, SpecText
 from horarium.schedule.run import Delivery
+from horarium.schedule.target import target_of
 
 _OVERLAP, _CATCHUP, _BUDGET = Overlap(), Catchup(), Budget()
 
@@ -50,6 +51,9 @@ class Planning:
     queue: str | None = None
     timeout_seconds: int = 3_600
     delivery: Delivery = Delivery.AT_LEAST_ONCE
+    target: str = ""
+    attempt_ms: int | None = None
+    runtime_seconds: int | None = None
 
 
 def planning_text(definition: Definition, *, needs_approval: bool) -> str:
@@ -81,6 +85,9 @@ def planning_text(definition: Definition, *, needs_approval: bool) -> str:
         "queue": definition.action.queue,
         "timeout": definition.action.deadline_seconds,
         "delivery": definition.action.delivery,
+        "target": target_of(definition.action, definition.assignee),
+        "attempt_ms": _attempt_ms(definition),
+        "runtime_seconds": definition.limits.runtime_seconds,
     }
     return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
@@ -112,7 +119,17 @@ def compile_planning(text: str) -> Planning:
         queue=document["queue"],
         timeout_seconds=document["timeout"],
         delivery=Delivery(document["delivery"]),
+        # Texts that were written before these had a place name none of them.
+        target=document.get("target", f"{document['kind']}:"),
+        attempt_ms=document.get("attempt_ms"),
+        runtime_seconds=document.get("runtime_seconds"),
     )
+
+
+def _attempt_ms(definition: Definition) -> int | None:
+    """The time of an attempt, where the retry policy allows less of it than the action."""
+    allowed = definition.retry.timeout_ms
+    return None if allowed is None or allowed >= definition.action.deadline_seconds * 1_000 else allowed
 
 
 def _spec_document(spec: SpecText, key: str) -> Mapping[str, Any]:

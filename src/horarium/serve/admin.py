@@ -39,25 +39,25 @@ def seed_admin_token(settings: Settings, database: Database, clock: Clock) -> Pa
     make_data_dir(settings)
     path = token_file(settings)
     now = clock.now()
-    known = _read(path)
+    known = read_privately(path)
     if known is not None and database.read(lambda c: tokens.find_by_secret(c, known, now=now)) is not None:
         return path
 
     def issue(connection: Connection) -> tokens.IssuedToken:
         return tokens.issue(connection, namespace=DEFAULT_NAMESPACE, name="first start", role=ADMIN, now=now)
 
-    _write_privately(path, database.write(issue).secret)
+    write_privately(path, database.write(issue).secret)
     return path
 
 
-def _read(path: Path) -> str | None:
+def read_privately(path: Path) -> str | None:
     try:
         return path.read_text("utf-8").strip() or None
     except (OSError, UnicodeError):
         return None
 
 
-def _write_privately(path: Path, secret: str) -> None:
+def write_privately(path: Path, secret: str) -> None:
     """Made with its mode, then renamed: at no moment is there a file that others can read, or half of one."""
     passing = path.with_name(f"{path.name}.{os.getpid()}")
     try:
@@ -67,4 +67,4 @@ def _write_privately(path: Path, secret: str) -> None:
             file.write(secret + "\n")
         passing.replace(path)
     except OSError as wrong:
-        raise StoreUnavailable(f"the admin token cannot be written to {path}: {wrong.strerror}") from wrong
+        raise StoreUnavailable(f"{path} cannot be written: {wrong.strerror}") from wrong

@@ -12,7 +12,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from horarium.serve.admin import seed_admin_token
 from horarium.serve.application import Application
 from horarium.serve.service import Service, open_service, put_templates
 from horarium.settings import Settings
+from horarium.store.shared_clock import OFFSET_SECONDS, SharedClock
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _BACKLOG = 2_048
@@ -65,7 +66,10 @@ def run(
     # First of all: a second service on the same port must not touch the database of the first.
     listening = listen(settings.host, settings.port) if parts.api else None
     try:
+        if listening is not None and settings.public_url is None:
+            settings = settings.model_copy(update={"public_url": url_of(listening)})
         with open_service(settings, application=application, migrates=parts is UP) as service:
+            service.clock.measure()
             token = seed_admin_token(settings, service.database, service.clock) if parts.api else None
             put_templates(service)
             if before is not None:
@@ -99,6 +103,8 @@ async def _live(service: Service, parts: Parts, listening: socket.socket | None,
         tasks: list[asyncio.Task[None]] = []
         if parts.engine:
             tasks.append(asyncio.create_task(service.engine.run(stop), name="engine"))
+        else:
+            tasks.append(asyncio.create_task(_keep_time(service.clock, stop), name="clock"))
         if listening is not None:
             door = Door(service, listening)
             tasks.append(asyncio.create_task(door.run(stop), name="api"))
@@ -107,6 +113,15 @@ async def _live(service: Service, parts: Parts, listening: socket.socket | None,
             ready()
         await _until_all_end(tasks, stop)
     service.telemetry.flush()
+
+
+async def _keep_time(clock: SharedClock, stop: asyncio.Event) -> None:
+    """A process without an engine must not drift away from those that have one."""
+    while not stop.is_set():
+        with suppress(HorariumError):  # the offset that was measured last still holds
+            await asyncio.to_thread(clock.measure)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), OFFSET_SECONDS)
 
 
 async def _until_all_end(tasks: list[asyncio.Task[None]], stop: asyncio.Event) -> None:

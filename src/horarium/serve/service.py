@@ -14,29 +14,31 @@ from fastapi import FastAPI
 
 from horarium.api.app import Doorway, make_api
 from horarium.clock import Clock, SystemClock
-from horarium.engine.dispatcher import DispatcherOptions
+from horarium.engine.claimer import DispatcherOptions
 from horarium.engine.engine import Engine, EngineOptions
 from horarium.engine.retention import RetentionOptions
+from horarium.engine.room import Limits
 from horarium.engine.ticker import TickerOptions
 from horarium.ids import id_text, new_id
 from horarium.launchers.registry import Registry
+from horarium.life.report_token import ReportTokens
 from horarium.operations import schedules
 from horarium.operations.caller import Caller, internal
 from horarium.operations.desk import Desk
-from horarium.schedule.definition import ActionKind, Source
+from horarium.schedule.definition import Source
 from horarium.serve.admin import make_data_dir
 from horarium.serve.application import Application, Bare, load_application
 from horarium.serve.hands import is_loopback, make_registry
+from horarium.serve.secret_key import installation_key
 from horarium.serve.witness import EngineWitness
 from horarium.settings import Settings
 from horarium.store.database import Database, open_database
 from horarium.store.migrate import DEFAULT_NAMESPACE, check_schema, migrate
 from horarium.store.schedules import find
+from horarium.store.shared_clock import SharedClock
 from horarium.telemetry.log import make_logger
 from horarium.telemetry.telemetry import Telemetry
 
-# Runs of kinds that are limited one by one need a hand each; this many more are for the kinds of other packages.
-_SPARE_HANDS = 32
 _SECRET_BYTES = 32
 
 
@@ -45,7 +47,7 @@ class Service:
     """Every part of a service, by name."""
 
     settings: Settings
-    clock: Clock
+    clock: SharedClock
     application: Application
     database: Database
     telemetry: Telemetry
@@ -77,8 +79,11 @@ def open_service(
         else:
             check_schema(database)
         service = _compose(settings, clock, database, _application(settings, application), registry, log_to)
-        with service.application.inside(service):
-            yield service
+        try:
+            with service.application.inside(service):
+                yield service
+        finally:
+            service.engine.close()
     finally:
         database.close()
 
@@ -99,24 +104,27 @@ def _compose(
 ) -> Service:
     logger = make_logger(level=settings.log_level, format=settings.log_format, stream=log_to, clock=clock)
     telemetry = Telemetry(clock, logger=logger, decisions_per_second=settings.log_decisions_per_second)
-    desk = Desk(database, clock, settings, telemetry)
+    shared = SharedClock(clock, database)
+    tokens = ReportTokens(installation_key(settings, database), settings.own_url)
+    desk = Desk(database, shared, settings, telemetry, tokens)
     if registry is None:
-        registry, problems = make_registry(settings, clock, application.tasks)
+        registry, problems = make_registry(settings, shared, application.tasks)
         for problem in problems:
             logger.warning("launcher not loaded", problem=problem)
     engine = Engine(
         database,
-        clock,
+        shared,
         registry,
         owner=_owner(),
         witness=EngineWitness(telemetry),
-        options=engine_options(settings),
+        options=engine_options(settings, registry),
         log=telemetry.log,
+        tokens=tokens,
     )
     secret = secrets.token_urlsafe(_SECRET_BYTES)
     return Service(
         settings,
-        clock,
+        shared,
         application,
         database,
         telemetry,
@@ -128,13 +136,16 @@ def _compose(
     )
 
 
-def engine_options(settings: Settings) -> EngineOptions:
-    per_kind = {kind.value: settings.concurrency_of(kind.value) for kind in ActionKind}
+def engine_options(settings: Settings, registry: Registry) -> EngineOptions:
     return EngineOptions(
         ticker=TickerOptions(settings.tick_batch, settings.max_catchup_per_tick),
         dispatcher=DispatcherOptions(
-            concurrency=sum(per_kind.values()) + _SPARE_HANDS,
-            per_kind=per_kind,
+            limits=Limits(
+                settings.in_flight,
+                settings.namespace_in_flight,
+                settings.in_flight_per_target,
+                _places(settings, registry),
+            ),
             lease_seconds=settings.lease_seconds,
         ),
         longest_sleep_seconds=settings.tick_ms / 1_000,
@@ -142,6 +153,12 @@ def engine_options(settings: Settings) -> EngineOptions:
         stop_grace_seconds=settings.shutdown_seconds,
         retention=RetentionOptions(settings.keep_history_days, settings.keep_runs_days, settings.idempotency_hours),
     )
+
+
+def _places(settings: Settings, registry: Registry) -> dict[str, int]:
+    """Kinds that have a limit of their own: those that the operator limits, and those that work in this process."""
+    usual = {kind: settings.concurrency_of(kind) for kind in registry if registry.get(kind).concurrency is not None}
+    return {**usual, **settings.launch_concurrency_by_kind}
 
 
 def put_templates(service: Service) -> None:

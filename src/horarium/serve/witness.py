@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from horarium.engine.batch import Tick
 from horarium.engine.janitor import Tidied
-from horarium.engine.settlement import Again, Settlement, Waits
 from horarium.ids import id_text
 from horarium.instant import SECOND, Instant
+from horarium.life.change import Again, End
 from horarium.schedule.run import RunState
-from horarium.store.closing import End
-from horarium.store.runs import Work
+from horarium.store.run_writer import Recorded
+from horarium.store.work import Work
 from horarium.telemetry.telemetry import Telemetry
 
 _GOOD = frozenset({RunState.SUCCEEDED, RunState.CANCELLED, RunState.SKIPPED})
@@ -25,36 +25,28 @@ class EngineWitness:
     def ticked(self, tick: Tick, now: Instant) -> None:
         self._telemetry.tick(tick, now)
 
-    def settled(self, answers: Sequence[tuple[Work, Settlement]], now: Instant) -> None:
-        for work, settled in answers:
-            self._telemetry.launched(fired_at=work.created_at, started_at=work.started_at or now)
-            match settled:
-                case End():
-                    self._telemetry.ended(settled.state)
-                    self._tell_end(work, settled, now)
-                case Again():
-                    self._telemetry.log.info(
-                        "will be tried again",
-                        run=id_text(work.run_id),
-                        in_seconds=round((settled.ready_at - now) / SECOND, 1),
-                        error=_in_short(settled.error),
-                    )
-                case Waits():
-                    pass  # its report or its deadline will be told
+    def settled(self, recorded: Sequence[Recorded], now: Instant) -> None:
+        for run, change in recorded:
+            self._telemetry.launched(fired_at=run.created_at, started_at=run.started_at or now)
+            if isinstance(change, End):
+                self._telemetry.ended(change.state)
+                self._tell_end(run, change, now)
+            elif isinstance(change, Again):
+                self._telemetry.log.info(
+                    "will be tried again",
+                    run=id_text(run.run_id),
+                    in_seconds=round((change.ready_at - now) / SECOND, 1),
+                    error=_in_short(change.error),
+                )
 
     def tidied(self, tidied: Tidied, now: Instant) -> None:
         if tidied.lost_leases:
             self._telemetry.lease_expired(tidied.lost_leases)
-        for state, count in (
-            (RunState.TIMED_OUT, tidied.timed_out),
-            (RunState.CANCELLED, tidied.cancelled),
-            (RunState.EXPIRED, tidied.expired_approvals),
-        ):
-            for _ in range(count):
-                self._telemetry.ended(state)
+        for state in tidied.ended:
+            self._telemetry.ended(state)
 
-    def _tell_end(self, work: Work, end: End, now: Instant) -> None:
-        told = {"run": id_text(work.run_id), "took_seconds": round((now - (work.started_at or now)) / SECOND, 3)}
+    def _tell_end(self, run: Work, end: End, now: Instant) -> None:
+        told = {"run": id_text(run.run_id), "took_seconds": round((now - (run.started_at or now)) / SECOND, 3)}
         if end.state in _GOOD:
             self._telemetry.log.debug(end.state.value, **told)
         else:

@@ -14,7 +14,7 @@ from horarium.schedule.event import EventType, TriggerOutcome, make_payload
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Position, Status
 from horarium.schedule.run import Origin, instance_id
-from horarium.store.record import encode
+from horarium.store.many import encode
 from horarium.store.tables import history, schedules
 
 

@@ -13,7 +13,7 @@ from horarium.instant import Instant
 from horarium.policy.approval import ApprovalDecision, input_hash
 from horarium.policy.rotation import inputs_for
 from horarium.schedule.document import from_canonical
-from horarium.store.record import encode
+from horarium.store.many import encode
 from horarium.store.tables import approvals, runs, schedule_revisions
 
 

@@ -44,7 +44,7 @@ def settle_side_effects(
         facts.add_to_counters(connection, births_to_count(namespace, schedule_uid, planning, entry, now))
     if entry.terminate_active:
         kept = frozenset(run.run_id for run in entry.runs[entry.kept_from :])
-        ends.end_active(connection, known, schedule_uid, now=now, keep=kept)
+        ends.end_active(connection, schedule_uid, now=now, keep=kept)
     if entry.cancel_active:
         ends.ask_active_to_stop(connection, schedule_uid, now)
     if planning.needs_approval:

@@ -34,5 +34,10 @@ def find(connection: Connection, namespace: str) -> NamespaceRow | None:
     return None if found is None else NamespaceRow(*found)
 
 
+def count(connection: Connection) -> int:
+    number: int = connection.execute(sa.select(sa.func.count()).select_from(namespaces)).scalar_one()
+    return number
+
+
 def all_namespaces(connection: Connection) -> list[NamespaceRow]:
     return [NamespaceRow(*values) for values in connection.execute(sa.select(*_ROW).order_by(namespaces.c.namespace))]

@@ -10,8 +10,8 @@ from sqlalchemy import Connection
 
 from horarium.instant import Instant
 from horarium.schedule.run import FINAL, Origin, RunState
+from horarium.store.definitions import insert_own
 from horarium.store.jsontext import to_text
-from horarium.store.schedules import Revision, insert_revision
 from horarium.store.tables import runs
 
 _OCCURRENCES = (Origin.SCHEDULED.value, Origin.BACKFILL.value)
@@ -66,15 +66,15 @@ def set_callers_part(connection: Connection, run_id: bytes, *, external_key: str
         connection.execute(sa.update(runs).where(runs.c.run_id == run_id).values(**values))
 
 
-def insert_unscheduled(connection: Connection, values: dict[str, Any], revision: Revision) -> None:
-    """A run that no schedule asked for: its definition is kept as a revision under the id of the run itself.
+def insert_unscheduled(connection: Connection, values: dict[str, Any], document: str) -> None:
+    """A run that no schedule asked for; its definition is kept under its own id.
 
     Raises Conflict(`runs_by_callers_key`) if its key is taken.
     """
     zeros = dict.fromkeys(("attempt", "launches", "lease_epoch", "cost", "tokens", "tool_calls"), 0)
     # Only its creation is read off the row; why it exists is nobody's schedule.
     connection.execute(sa.insert(runs).values(**zeros, next_event=2, **values))
-    insert_revision(connection, values["run_id"], 1, revision, values["created_at"])
+    insert_own(connection, values["run_id"], document)
 
 
 def ask_to_stop(connection: Connection, run_ids: Collection[bytes], now: Instant) -> None:
@@ -84,13 +84,6 @@ def ask_to_stop(connection: Connection, run_ids: Collection[bytes], now: Instant
         .where(runs.c.run_id.in_(list(run_ids)), runs.c.stop_requested_at.is_(None))
         .values(stop_requested_at=now)
     )
-
-
-def change(connection: Connection, run_id: bytes, *, from_states: Collection[RunState], **values: Any) -> bool:
-    """Whether the run was in one of the states, and has been changed."""
-    states = [state.value for state in from_states]
-    done = connection.execute(sa.update(runs).where(runs.c.run_id == run_id, runs.c.state.in_(states)).values(**values))
-    return done.rowcount == 1
 
 
 def depth_by_state(connection: Connection, namespace: str | None = None) -> dict[str, int]:

@@ -9,7 +9,7 @@ from horarium.schedule.event import EventType, make_payload
 from horarium.schedule.position import Status
 from horarium.schedule.reason import Obstacle, dispatch_status
 from horarium.store.jsontext import kept_text
-from horarium.store.record import encode
+from horarium.store.many import encode
 from horarium.store.tables import history, positions
 
 _MAX_ERROR = 1_000

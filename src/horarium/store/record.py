@@ -1,18 +1,14 @@
 """How a batch of decisions becomes rows: three set-based statements in the transaction of the claim.
 
-One UPDATE of positions, then the new rows of runs and history. SQLite gets each as an `executemany`.
-PostgreSQL gets the update as columns in JSON, and the rows by binary COPY: of the ways to hand five
-hundred rows to it these cost the least (ten times less than arrays as the driver writes them).
+One UPDATE of positions, then the new rows of runs and history.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-import orjson
 from sqlalchemy import Connection
 
 from horarium.decision.ledger import FIRST_STORED_EVENT, Entry, NewEvent, NewRun
@@ -21,7 +17,7 @@ from horarium.policy.limits import MILLIONTHS
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
 from horarium.schedule.run import Origin
-from horarium.store.postgres import copy_rows
+from horarium.store.many import Insert, Update, encode
 
 
 class Page(NamedTuple):
@@ -34,71 +30,83 @@ class Page(NamedTuple):
     entry: Entry
 
 
-_POSITION = {
-    "schedule_uid": "bytea",
-    "status": "text",
-    "next_due": "int8",
-    "decided_until": "int8",
-    "next_sequence": "int8",
-    "active": "int4",
-    "held": "int4",
-    "runs_born": "int8",
-    "fires_count": "int8",
-    "skipped_count": "int8",
-    "rotation_index": "int8",
-    "last_fired_at": "int8",
-    "last_run_id": "bytea",
-    "last_skip_reason": "text",
-    "last_skipped_at": "int8",
-    "last_dispatch_status": "text",
-}
-_RUN = {
-    "run_id": "bytea",
-    "namespace": "text",
-    "schedule_uid": "bytea",
-    "revision": "int4",
-    "origin": "text",
-    "state": "text",
-    "nominal": "int8",
-    "due": "int8",
-    "ready_at": "int8",
-    "rotation_index": "int4",
-    "trigger_number": "int8",
-    "covers_first": "int8",
-    "covers_last": "int8",
-    "covers_count": "int8",
-    "created_at": "int8",
-    "workflow": "text",
-    "kind": "text",
-    "timeout_seconds": "int4",
-    "priority": "int4",
-    "queue": "text",
-    "delivery": "text",
-    "needs_approval": "bool",
-    "concurrency_key": "text",
-    "assignee": "text",
-    "reserved": "int8",
-}
-_RUN_CONSTANTS = {
-    "attempt": 0,
-    "launches": 0,
-    "lease_epoch": 0,
-    "cost": 0,
-    "tokens": 0,
-    "tool_calls": 0,
-    "next_event": FIRST_STORED_EVENT,
-}
-_HISTORY = {
-    "schedule_uid": "bytea",
-    "sequence": "int8",
-    "namespace": "text",
-    "event_type": "text",
-    "recorded_at": "int8",
-    "nominal": "int8",
-    "nominal_last": "int8",
-    "run_id": "bytea",
-    "payload": "text",
-}
+_POSITIONS = Update(
+    "positions",
+    {
+        "schedule_uid": "bytea",
+        "status": "text",
+        "next_due": "int8",
+        "decided_until": "int8",
+        "next_sequence": "int8",
+        "active": "int4",
+        "held": "int4",
+        "runs_born": "int8",
+        "fires_count": "int8",
+        "skipped_count": "int8",
+        "rotation_index": "int8",
+        "last_fired_at": "int8",
+        "last_run_id": "bytea",
+        "last_skip_reason": "text",
+        "last_skipped_at": "int8",
+        "last_dispatch_status": "text",
+    },
+)
+_RUNS = Insert(
+    "runs",
+    {
+        "run_id": "bytea",
+        "namespace": "text",
+        "schedule_uid": "bytea",
+        "revision": "int4",
+        "origin": "text",
+        "state": "text",
+        "nominal": "int8",
+        "due": "int8",
+        "ready_at": "int8",
+        "rotation_index": "int4",
+        "trigger_number": "int8",
+        "covers_first": "int8",
+        "covers_last": "int8",
+        "covers_count": "int8",
+        "created_at": "int8",
+        "workflow": "text",
+        "kind": "text",
+        "timeout_seconds": "int4",
+        "priority": "int4",
+        "queue": "text",
+        "delivery": "text",
+        "needs_approval": "bool",
+        "concurrency_key": "text",
+        "assignee": "text",
+        "reserved": "int8",
+        "target": "text",
+        "attempt_ms": "int8",
+        "runtime_seconds": "int4",
+    },
+    {
+        "attempt": ("int4", 0),
+        "launches": ("int4", 0),
+        "lease_epoch": ("int4", 0),
+        "cost": ("int8", 0),
+        "tokens": ("int8", 0),
+        "tool_calls": ("int8", 0),
+        "next_event": ("int4", FIRST_STORED_EVENT),
+    },
+)
+HISTORY = Insert(
+    "history",
+    {
+        "schedule_uid": "bytea",
+        "sequence": "int8",
+        "namespace": "text",
+        "event_type": "text",
+        "recorded_at": "int8",
+        "nominal": "int8",
+        "nominal_last": "int8",
+        "run_id": "bytea",
+        "payload": "text",
+    },
+)
 
 
 def write(connection: Connection, pages: Sequence[Page], *, now: Instant, origin: Origin = Origin.SCHEDULED) -> None:
@@ -106,36 +114,10 @@ def write(connection: Connection, pages: Sequence[Page], *, now: Instant, origin
     position_rows = [_position_row(page) for page in pages]
     run_rows = [_run_row(page, run, now, origin.value) for page in pages for run in page.entry.runs]
     history_rows = [_history_row(page, event, now) for page in pages for event in page.entry.events]
-    if connection.dialect.name == "sqlite":
-        connection.exec_driver_sql(_UPDATE_SQLITE, [(*row[1:], row[0]) for row in position_rows])
-        if run_rows:
-            connection.exec_driver_sql(_RUNS_SQLITE, run_rows)
-        if history_rows:
-            connection.exec_driver_sql(_HISTORY_SQLITE, history_rows)
-    else:
-        columns = zip(_POSITION.values(), zip(*position_rows, strict=True), strict=True)
-        connection.exec_driver_sql(_UPDATE_POSTGRES, tuple(_json_column(kind, values) for kind, values in columns))
-        if run_rows:
-            copy_rows(connection, _COPY_RUNS, [*_RUN.values(), *_CONSTANT_KINDS], run_rows, _CONSTANT_VALUES)
-        if history_rows:
-            copy_rows(connection, _COPY_HISTORY, [*_HISTORY.values()], history_rows)
+    _POSITIONS.run(connection, position_rows)
+    _RUNS.run(connection, run_rows)
+    HISTORY.run(connection, history_rows)
     _mark_deleted(connection, pages, now)
-
-
-def encode(value: object) -> str:
-    """JSON text for a column; keys keep their order, so equal payloads are equal texts."""
-    try:
-        return orjson.dumps(value, default=_plain).decode()
-    except TypeError:  # an integer beyond 64 bits, half of a surrogate pair: JSON all the same
-        return json.dumps(value, default=_plain, separators=(",", ":"))
-
-
-def _plain(value: object) -> Any:
-    if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, frozenset | set | tuple):
-        return list(value)
-    return str(value)
 
 
 def _position_row(page: Page) -> tuple[Any, ...]:
@@ -197,6 +179,9 @@ def _run_constants(planning: Planning) -> tuple[Any, ...]:
         planning.concurrency_key,
         planning.assignee,
         int(planning.reserve * MILLIONTHS),
+        planning.target,
+        planning.attempt_ms,
+        planning.runtime_seconds,
     )
 
 
@@ -214,10 +199,6 @@ def _history_row(page: Page, event: NewEvent, now: Instant) -> tuple[Any, ...]:
     )
 
 
-def _json_column(kind: str, values: Sequence[Any]) -> str:
-    return encode([value and value.hex() for value in values] if kind == "bytea" else values)
-
-
 def _mark_deleted(connection: Connection, pages: Iterable[Page], now: Instant) -> None:
     """A schedule whose runs are used up is deleted by the transaction that bore the last one."""
     gone = [page.schedule_uid for page in pages if page.entry.position.status is Status.DELETED]
@@ -228,37 +209,3 @@ def _mark_deleted(connection: Connection, pages: Iterable[Page], now: Instant) -
             f"WHERE schedule_uid = {mark}",
             (now, now, uid),
         )
-
-
-# ── the statements ───────────────────────────────────────────────────────────────────────────────────
-
-
-def _names(columns: Mapping[str, str]) -> str:
-    return ", ".join(columns)
-
-
-def _from_text(number: int, kind: str) -> str:
-    return f"decode(c{number}, 'hex')" if kind == "bytea" else f"c{number}::{kind}"
-
-
-_SET = [name for name in _POSITION if name != "schedule_uid"]
-_UPDATE_SQLITE = f"UPDATE positions SET {', '.join(f'{name} = ?' for name in _SET)} WHERE schedule_uid = ?"
-_RUNS_SQLITE = (
-    f"INSERT INTO runs ({_names(_RUN)}, {', '.join(_RUN_CONSTANTS)}) "
-    f"VALUES ({', '.join('?' * len(_RUN))}, {', '.join(map(str, _RUN_CONSTANTS.values()))})"
-)
-_HISTORY_SQLITE = f"INSERT INTO history ({_names(_HISTORY)}) VALUES ({', '.join('?' * len(_HISTORY))})"
-
-_CONSTANT_KINDS = ["int4", "int4", "int4", "int8", "int8", "int8", "int4"]
-_CONSTANT_VALUES = tuple(_RUN_CONSTANTS.values())
-_COPY_RUNS = f"COPY runs ({_names(_RUN)}, {', '.join(_RUN_CONSTANTS)}) FROM STDIN (FORMAT BINARY)"
-_COPY_HISTORY = f"COPY history ({_names(_HISTORY)}) FROM STDIN (FORMAT BINARY)"
-_UPDATE_POSTGRES = f"""
-UPDATE positions SET {", ".join(f"{name} = new.{name}" for name in _SET)}
-FROM (
-  SELECT {", ".join(f"{_from_text(i, kind)} AS {name}" for i, (name, kind) in enumerate(_POSITION.items()))}
-  FROM ROWS FROM ({", ".join(["json_array_elements_text(%s::json)"] * len(_POSITION))})
-    AS columns ({", ".join(f"c{i}" for i in range(len(_POSITION)))})
-) AS new
-WHERE positions.schedule_uid = new.schedule_uid
-"""

@@ -11,17 +11,21 @@ from horarium.decision.facts import Shared
 from horarium.decision.release import ActiveRun, HeldRun, plan_release
 from horarium.ids import id_text
 from horarium.instant import Instant
+from horarium.life.change import End
+from horarium.life.event import Terminated
+from horarium.life.react import NO_RULES, react
 from horarium.schedule.event import EventType, RunEventType
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
-from horarium.schedule.run import Origin, RunState, state_after_termination
+from horarium.schedule.run import Origin, RunState
 from horarium.store import approvals
 from horarium.store.aftermath import add_history, released_payload
-from horarium.store.closing import OPEN_STATES, End, close
+from horarium.store.closing import OPEN_STATES, close
 from horarium.store.due import Plannings
 from horarium.store.facts import add_to_counters, key_owner, lock_counters
 from horarium.store.runs import add_event
 from horarium.store.tables import positions, runs
+from horarium.store.work import lock_work
 
 # Of the schedules that wait for one key; the janitor looks at the others.
 _MOST_TRIED = 10
@@ -53,10 +57,10 @@ def release(connection: Connection, known: Plannings, schedule_uid: bytes, *, no
     plan = plan_release(planning, Status(position.status), held, active, _shared(connection, position, planning), now)
     for text in plan.terminate:
         # Under lock: a claim does not ask for the position, and may be handing it out just now.
-        row = connection.execute(select(runs).where(runs.c.run_id == by_text[text]).with_for_update()).one()
-        state = state_after_termination(RunState(row.state))
-        end = End(state, error="did not stop in time", cause="cancel_other")
-        close(connection, [(row, end)], now)
+        run = lock_work(connection, by_text[text])
+        end = react(run, Terminated("did not stop in time", "cancel_other"), NO_RULES, now)
+        assert isinstance(end, End)  # it was open just now, and the position is ours
+        close(connection, [(run, end)], now)
     _let_go(connection, position, planning, [by_text[text] for text in plan.release], len(plan.terminate), now)
     return len(plan.release)
 

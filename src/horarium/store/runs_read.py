@@ -120,6 +120,20 @@ def find(connection: Connection, namespace: str, run_id: bytes) -> RunRow | None
     return _one(connection, runs.c.namespace == namespace, runs.c.run_id == run_id)
 
 
+def find_all(connection: Connection, run_ids: Collection[bytes]) -> list[RunRow]:
+    """The highest priority first, then the oldest."""
+    statement = _SELECT.where(runs.c.run_id.in_(list(run_ids))).order_by(runs.c.priority.desc(), runs.c.run_id)
+    return [_to_row(values) for values in connection.execute(statement)]
+
+
+def namespace_of(connection: Connection, run_id: bytes) -> str | None:
+    """Whose a run is, for one who can show that it was given to him."""
+    found: str | None = connection.execute(
+        sa.select(runs.c.namespace).where(runs.c.run_id == run_id)
+    ).scalar_one_or_none()
+    return found
+
+
 def find_by_callers_key(connection: Connection, namespace: str, external_key: str) -> RunRow | None:
     return _one(connection, runs.c.namespace == namespace, runs.c.external_key == external_key)
 

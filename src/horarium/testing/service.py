@@ -25,7 +25,7 @@ from horarium.operations import history as histories
 from horarium.operations import reports, schedules, verify
 from horarium.operations.caller import Caller, Role
 from horarium.operations.desk import Desk
-from horarium.schedule.run import FINAL, RunState
+from horarium.schedule.run import OPEN
 from horarium.serve.application import Application, Bare
 from horarium.serve.service import Service, open_service, put_templates
 from horarium.settings import Settings
@@ -41,7 +41,6 @@ T = TypeVar("T")
 TOKEN = "hor_testing"
 """The admin token of every service under test."""
 
-_OPEN = frozenset(RunState) - FINAL
 _MANY = 100_000
 # More rounds than this at one instant mean that two parts of the engine keep each other busy.
 _MAX_ROUNDS = 1_000
@@ -129,6 +128,7 @@ class TestService:
         self._report(run, state="failed", error=error, error_class=error_class)
 
     def _report(self, run: RunRow, **said: Any) -> None:
+        said["attempt"] = run.attempt
         reports.report(self.desk, self.caller, id_text(run.run_id), reports.parse_report(said))
         self.settle()
 
@@ -178,7 +178,7 @@ class TestService:
 
     @staticmethod
     def _open_runs(connection: Connection) -> list[RunRow]:
-        wanted = RunFilter(states=_OPEN, with_steps=True)
+        wanted = RunFilter(states=OPEN, with_steps=True)
         return [
             run
             for each in namespaces.all_namespaces(connection)

@@ -42,6 +42,6 @@ def upgrade() -> None:
     op.execute("UPDATE runs SET schedule_uid = NULL, revision = NULL WHERE origin = 'api'")
 
 
-def _index(name: str, columns: list[object], where: str) -> None:
+def _index(name: str, columns: list[str | sa.TextClause], where: str) -> None:
     op.drop_index(name, "runs")
     op.create_index(name, "runs", columns, postgresql_where=sa.text(where), sqlite_where=sa.text(where))

@@ -1,0 +1,219 @@
+"""How the dispatcher takes runs: what there is room for, from every namespace in turn, and nothing else.
+
+Whoever looks first and takes afterwards never takes too much: a run that is not begun at once is not claimed,
+so its time does not run, and it costs nobody a write. Runs whose launch touches nothing outside are handed
+over in the same transaction.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from sqlalchemy import Connection
+
+from horarium.clock import Clock
+from horarium.engine.requests import build_request
+from horarium.engine.room import Limits, Room, Seat, choose, places_for
+from horarium.instant import SECOND, Instant
+from horarium.launchers.launcher import LaunchRequest
+from horarium.launchers.registry import Registry
+from horarium.life.change import Wait
+from horarium.life.event import Answered
+from horarium.life.outcome import Outcome, Refused
+from horarium.life.react import NO_RULES, Rules, react
+from horarium.life.report_token import ReportTokens
+from horarium.policy.retry import LaunchRetry
+from horarium.schedule.definition import Definition
+from horarium.store import claims, namespaces
+from horarium.store.claims import ReadyTarget
+from horarium.store.closing import write_changes
+from horarium.store.database import Database
+from horarium.store.definitions import Definitions
+from horarium.store.run_writer import Recorded
+from horarium.store.work import Work
+
+# Of those that have something ready a claim looks at so many; the next one goes on behind them.
+_NAMESPACES = 64
+_TARGETS = 256
+# Of candidates locked at once: the best are chosen from them.
+_CANDIDATES = 1_000
+_COUNT_SECONDS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class DispatcherOptions:
+    """`batch` bounds what one transaction takes or writes down."""
+
+    limits: Limits = field(default_factory=Limits)
+    lease_seconds: int = 30
+    launch_retry: LaunchRetry = field(default_factory=LaunchRetry)
+    batch: int = 250
+
+
+@dataclass(slots=True, eq=False)
+class InFlight:
+    """A run in the hands of this process, with all that its end will need.
+
+    `begun`: the target may have heard of it. `lost`: the lease is no longer ours. `stopped`: we ended it ourselves,
+    because we must stop. `answered`: its answer waits to be written down.
+    """
+
+    work: Work
+    rules: Rules
+    seat: Seat
+    request: LaunchRequest | Refused
+    cancelled: asyncio.Event
+    task: asyncio.Task[None] | None = None
+    begun: bool = False
+    lost: bool = False
+    stopped: bool = False
+    answered: bool = False
+
+    @property
+    def key(self) -> tuple[bytes, int]:
+        return self.work.run_id, self.work.lease_epoch
+
+
+class _Defined(NamedTuple):
+    work: Work
+    definition: Definition | Exception
+
+
+class Claimed(NamedTuple):
+    """`handed`: launches that are over already. `more`: a next claim may find something at once.
+
+    `waiting`: something is ready for which there was no room.
+    """
+
+    taken: Sequence[InFlight] = ()
+    handed: Sequence[Recorded] = ()
+    more: bool = False
+    waiting: bool = False
+
+
+class Claimer:
+    """Called from one thread at a time."""
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        registry: Registry,
+        owner: str,
+        options: DispatcherOptions,
+        tokens: ReportTokens | None,
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._registry = registry
+        self._owner = owner
+        self._options = options
+        self._tokens = tokens
+        self._definitions = Definitions()
+        self._turn = ""
+        self._targets_after: dict[str, str] = {}
+        self._counted_at: Instant | None = None
+        self._alone = True
+
+    def claim(self, room: Room, in_hand: Collection[bytes]) -> Claimed:
+        """`room` is a copy that nobody else changes; a run in `in_hand` is still being worked on here."""
+        now = self._clock.now()
+        ready = self._database.glance(self._look)
+        if not ready:
+            return Claimed()
+        room.alone = self._is_alone(now)
+        places = places_for(ready, room, self._place_kind, _CANDIDATES)
+        if not places:
+            return Claimed(waiting=True)
+        works, handed, more = self._database.write(
+            lambda connection: self._take(connection, places, room, in_hand, now)
+        )
+        taken = [self._in_flight(*work) for work in works]
+        return Claimed(taken, handed, more, waiting=len(places) < len(ready))
+
+    def _look(self, connection: Connection) -> list[ReadyTarget]:
+        found = claims.ready_namespaces(connection, after=self._turn, limit=_NAMESPACES)
+        if not found:
+            return []
+        ready = claims.ready_targets(connection, {name: self._targets_after.get(name, "") for name in found}, _TARGETS)
+        self._go_round(found, ready)
+        return ready
+
+    def _go_round(self, found: Sequence[str], ready: Sequence[ReadyTarget]) -> None:
+        """A namespace with more targets than one look takes in is looked at from there on next time."""
+        for name in found:
+            targets = [each.target for each in ready if each.namespace == name]
+            if len(targets) == _TARGETS:
+                self._targets_after[name] = targets[-1]
+            else:
+                self._targets_after.pop(name, None)
+
+    def _take(
+        self,
+        connection: Connection,
+        places: Sequence[tuple[ReadyTarget, int]],
+        room: Room,
+        in_hand: Collection[bytes],
+        now: Instant,
+    ) -> tuple[list[_Defined], list[Recorded], bool]:
+        candidates = [each for each in claims.candidates(connection, places, now) if each.run_id not in in_hand]
+        most = self._options.batch
+        chosen = choose(candidates, room, self._place_kind, after=self._turn, most=most)
+        if not chosen:
+            return [], [], False
+        order = {each.run_id: number for number, each in enumerate(chosen)}
+        here = [each.run_id for each in chosen if self._registry.works_here(self._kind(each.target))]
+        works = claims.take(
+            connection, list(order), here=here, owner=self._owner, now=now, lease_seconds=self._options.lease_seconds
+        )
+        works.sort(key=lambda work: order[work.run_id])
+        definitions = self._definitions.load(connection, works)
+        self._turn = chosen[-1].namespace
+        defined = [_Defined(work, definitions[work.run_id]) for work in works]
+        handed = self._hand_over(connection, defined, now)
+        gone = {each.run.run_id for each in handed}
+        left = [each for each in defined if each.work.run_id not in gone]
+        return left, handed, len(candidates) > len(chosen) or len(chosen) == most
+
+    def _in_flight(self, work: Work, definition: Definition | Exception) -> InFlight:
+        cancelled = asyncio.Event()
+        seat = Seat(work.namespace, self._kind(work.target), work.target)
+        if isinstance(definition, Exception):
+            refused = Refused(f"the definition of this run cannot be read: {definition}")
+            return InFlight(work, NO_RULES, seat, refused, cancelled)
+        rules = Rules(definition.retry, definition.limits, self._options.launch_retry)
+        try:
+            request: LaunchRequest | Refused = build_request(work, definition, self._tokens, cancelled)
+        except Exception as wrong:  # one corrupt row is one run's trouble
+            request = Refused(f"no request can be made of this run: {type(wrong).__name__}: {wrong}")
+        return InFlight(work, rules, seat, request, cancelled)
+
+    def _hand_over(self, connection: Connection, defined: Sequence[_Defined], now: Instant) -> list[Recorded]:
+        """Ours under lock, and nobody outside is asked: what only waits for its worker from now on is written here."""
+        handed: list[Recorded] = []
+        at_once = [each for each in defined if self._registry.at_once(self._kind(each.work.target))]
+        for each in (self._in_flight(*each) for each in at_once):
+            if isinstance(each.request, LaunchRequest):
+                outcome: Outcome = self._registry.answer_at_once(each.request)
+                change = react(each.work, Answered(outcome, each.work.lease_epoch), each.rules, now)
+                if isinstance(change, Wait):
+                    handed.append(Recorded(each.work, change))
+        write_changes(connection, handed, now)
+        return handed
+
+    def _kind(self, target: str) -> str:
+        return self._registry.kind_of_target(target)
+
+    def _place_kind(self, target: str) -> str | None:
+        kind = self._kind(target)
+        return None if self._registry.at_once(kind) else kind
+
+    def _is_alone(self, now: Instant) -> bool:
+        """Whether there is one namespace only; asked now and then."""
+        if self._counted_at is None or not 0 <= now - self._counted_at < _COUNT_SECONDS * SECOND:
+            self._alone = self._database.glance(namespaces.count) <= 1
+            self._counted_at = now
+        return self._alone

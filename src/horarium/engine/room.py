@@ -1,0 +1,166 @@
+"""Who may have a place: how much of a process is in flight, and which ready runs are taken next. Pure.
+
+Four limits hold at once: the process, the kind, the target and the namespace. Namespaces take turns, one run
+a turn; inside a namespace the highest priority comes first, then the oldest. So a tenant with ten thousand
+ready runs, or with targets that never answer, delays its own and nobody else's.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from horarium.store.claims import Candidate, ReadyTarget
+
+IN_FLIGHT = 500
+IN_FLIGHT_OF_TARGET = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Launches under way at once, at most. A kind that is not named has no limit of its own.
+
+    Of a kind and of a target a namespace has half, so that there is always room for another; all of it where it
+    is the only one (`alone`).
+    """
+
+    process: int = IN_FLIGHT
+    namespace: int = IN_FLIGHT // 2
+    target: int = IN_FLIGHT_OF_TARGET
+    kinds: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """What a launch takes up while it lasts."""
+
+    namespace: str
+    kind: str
+    target: str
+
+
+class Room:
+    """What is in flight in this process."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.alone = True
+        self._all = 0
+        self._namespaces = Counter[str]()
+        self._kinds = Counter[str]()
+        self._targets = Counter[str]()
+        self._kinds_of = Counter[tuple[str, str]]()
+        self._targets_of = Counter[tuple[str, str]]()
+
+    @property
+    def free(self) -> int:
+        return max(0, self.limits.process - self._all)
+
+    def free_for_namespace(self, namespace: str) -> int:
+        return max(0, min(self.free, self.limits.namespace - self._namespaces[namespace]))
+
+    def free_for(self, seat: Seat) -> int:
+        """How many more launches like this one may be under way."""
+        free = min(self.free_for_namespace(seat.namespace), self.limits.target - self._targets[seat.target])
+        own = self._share(self.limits.target) - self._targets_of[seat.namespace, seat.target]
+        free = min(free, own)
+        limit = self.limits.kinds.get(seat.kind)
+        if limit is not None:
+            own = self._share(limit) - self._kinds_of[seat.namespace, seat.kind]
+            free = min(free, limit - self._kinds[seat.kind], own)
+        return max(0, free)
+
+    def enter(self, seat: Seat) -> None:
+        self._move(seat, 1)
+
+    def leave(self, seat: Seat) -> None:
+        self._move(seat, -1)
+
+    def copy(self) -> Room:
+        twin = Room(self.limits)
+        twin.alone = self.alone
+        twin._all = self._all
+        twin._namespaces, twin._kinds, twin._targets = self._namespaces.copy(), self._kinds.copy(), self._targets.copy()
+        twin._kinds_of, twin._targets_of = self._kinds_of.copy(), self._targets_of.copy()
+        return twin
+
+    def _share(self, limit: int) -> int:
+        return limit if self.alone else max(1, limit // 2)
+
+    def _move(self, seat: Seat, by: int) -> None:
+        self._all += by
+        for counter, key in (
+            (self._namespaces, seat.namespace),
+            (self._kinds, seat.kind),
+            (self._targets, seat.target),
+        ):
+            counter[key] += by
+            if not counter[key]:
+                del counter[key]
+        for pairs, pair in (
+            (self._kinds_of, (seat.namespace, seat.kind)),
+            (self._targets_of, (seat.namespace, seat.target)),
+        ):
+            pairs[pair] += by
+            if not pairs[pair]:
+                del pairs[pair]
+
+
+def places_for(
+    ready: Iterable[ReadyTarget], room: Room, kind_of: Callable[[str], str | None], most: int
+) -> list[tuple[ReadyTarget, int]]:
+    """How many candidates of each target are worth locking: not more than there is room for, `most` in all.
+
+    `kind_of` says which kind takes a target; None = its launch takes up no place.
+    """
+    wanted: list[tuple[ReadyTarget, int]] = []
+    for each in ready:
+        kind = kind_of(each.target)
+        free = most if kind is None else room.free_for(Seat(each.namespace, kind, each.target))
+        if free:
+            wanted.append((each, free))
+    # Each has a few, so that the best of many targets are seen; one alone may fill the whole claim.
+    share = max(_FEW, most // max(1, len(wanted)))
+    return [(each, min(free, share)) for each, free in wanted]
+
+
+_FEW = 4
+
+
+def choose(
+    candidates: Sequence[Candidate], room: Room, kind_of: Callable[[str], str | None], *, after: str, most: int
+) -> list[Candidate]:
+    """Namespaces in turn from the one behind `after`; in each the best candidate for which there is a place."""
+    taken = room.copy()
+    chosen: list[Candidate] = []
+    turns = deque(_by_namespace(candidates, after))
+    while turns and len(chosen) < most:
+        waiting = turns.popleft()
+        found = _next_with_place(waiting, taken, kind_of)
+        if found is None:
+            continue  # this namespace has no more, or no room for more
+        chosen.append(found)
+        turns.append(waiting)
+    return chosen
+
+
+def _by_namespace(candidates: Iterable[Candidate], after: str) -> list[deque[Candidate]]:
+    groups: dict[str, list[Candidate]] = {}
+    for each in candidates:
+        groups.setdefault(each.namespace, []).append(each)
+    names = sorted(groups, key=lambda name: (name <= after, name))
+    return [deque(sorted(groups[name], key=lambda each: each[2:])) for name in names]
+
+
+def _next_with_place(waiting: deque[Candidate], taken: Room, kind_of: Callable[[str], str | None]) -> Candidate | None:
+    while waiting:
+        each = waiting.popleft()
+        kind = kind_of(each.target)
+        if kind is None:
+            return each
+        seat = Seat(each.namespace, kind, each.target)
+        if taken.free_for(seat):
+            taken.enter(seat)
+            return each
+    return None

@@ -1,0 +1,49 @@
+"""What shows that a report is about an attempt that its sender was given: a signature over run and attempt.
+
+It is handed to the target with the run, and comes back with the report, in the body or as the bearer token.
+Nothing is stored: whoever has the key can make it again, so a redelivery carries the same one.
+"""
+
+from __future__ import annotations
+
+import hmac
+from base64 import urlsafe_b64encode
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+PREFIX = "hrt_"
+_PURPOSE = b"report:"
+_SIGNATURE_BYTES = 24
+# More digits than any attempt has.
+_MAX_LENGTH = 64
+
+
+@dataclass(frozen=True, slots=True)
+class ReportTokens:
+    """`key` is the installation's own; `url` is where this service is seen from outside, None = nobody has said."""
+
+    key: bytes = field(repr=False)
+    url: str | None = None
+
+    def make(self, run_id: bytes, attempt: int) -> str:
+        return f"{PREFIX}{attempt}.{self._signature(run_id, attempt)}"
+
+    def attempt_of(self, token: str, run_id: bytes) -> int | None:
+        """The attempt that the token stands for; None for a token that is not of this run."""
+        number, dot, signature = token.removeprefix(PREFIX).partition(".")
+        if not dot or len(token) > _MAX_LENGTH or not (number.isascii() and number.isdigit()):
+            return None
+        wanted = self._signature(run_id, int(number))
+        same = hmac.compare_digest(signature.encode("utf-8", "replace"), wanted.encode())
+        return int(number) if same else None
+
+    def report_url(self, run_id: str) -> str | None:
+        return None if self.url is None else f"{self.url.rstrip('/')}/api/runs/{run_id}/report"
+
+    def _signature(self, run_id: bytes, attempt: int) -> str:
+        signed = hmac.new(self.key, _PURPOSE + run_id + attempt.to_bytes(8, "big"), sha256).digest()
+        return urlsafe_b64encode(signed[:_SIGNATURE_BYTES]).decode()
+
+
+def is_report_token(secret: str) -> bool:
+    return secret.startswith(PREFIX)
