@@ -13,8 +13,10 @@ import sqlalchemy as sa
 from engine.builders import FakeClock
 from sqlalchemy import Connection
 
-from horarium.engine.dispatcher import Dispatcher, DispatcherOptions
+from horarium.engine.claimer import DispatcherOptions
+from horarium.engine.dispatcher import Dispatcher
 from horarium.engine.janitor import Janitor
+from horarium.engine.room import Limits
 from horarium.engine.ticker import Ticker, TickerOptions
 from horarium.launchers.launcher import Launcher, LaunchRequest
 from horarium.launchers.registry import Registry
@@ -60,7 +62,7 @@ def work(url: str, now: int, home: str, name: str, threads: int) -> None:
         who = f"{name}-{number}"
         ticker = Ticker(database, clock, who, TickerOptions(batch=17, max_catchup_per_tick=7))
         registry = Registry([ExclusiveLauncher(Path(home), who)])
-        dispatcher = Dispatcher(database, clock, registry, who, DispatcherOptions(concurrency=50))
+        dispatcher = Dispatcher(database, clock, registry, who, DispatcherOptions(Limits(process=50, target=50)))
         janitor = Janitor(database, clock)
         bodies += [
             lambda ticker=ticker: _until_done(database, now, lambda: ticker.step().claimed),

@@ -21,8 +21,9 @@ from engine.builders import START, FakeClock, World, account, insert_all, new_sc
 from engine.test_engine import Silent
 
 from horarium.clock import SystemClock
-from horarium.engine.dispatcher import DispatcherOptions
+from horarium.engine.claimer import DispatcherOptions
 from horarium.engine.engine import Engine, EngineOptions
+from horarium.engine.room import Limits
 from horarium.launchers.launcher import LaunchRequest
 from horarium.launchers.recording import RecordingLauncher
 from horarium.launchers.registry import Registry
@@ -30,6 +31,7 @@ from horarium.life.outcome import Finished, Outcome
 from horarium.store.database import Database, open_database
 from horarium.store.errors import StoreUnavailable
 from horarium.store.migrate import migrate
+from horarium.store.shared_clock import SharedClock
 from horarium.store.tables import runs
 
 # ── a PostgreSQL of our own that may be hurt ─────────────────────────────────────────────────────────
@@ -114,9 +116,16 @@ def test_a_database_that_goes_away_under_load_loses_nothing(server: Server, hurt
         longest_sleep_seconds=0.2,
         janitor_seconds=0.3,
         stop_grace_seconds=5.0,
-        dispatcher=DispatcherOptions(lease_seconds=2, concurrency=20),
+        dispatcher=DispatcherOptions(Limits(process=20), lease_seconds=2),
     )
-    engine = Engine(database, SystemClock(), Registry([target]), owner="me", witness=Silent(), options=options)
+    engine = Engine(
+        database,
+        SharedClock(SystemClock(), database),
+        Registry([target]),
+        owner="me",
+        witness=Silent(),
+        options=options,
+    )
     asyncio.run(_live_through(engine, target, lambda: hurt(server)))
     account(database)
     # What was in flight may have been sent again, with the same key; the rest came once.

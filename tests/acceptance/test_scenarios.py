@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from engine.builders import ACTION, START, FakeClock, World, account, reasons
+from operations.desks import TOKENS
 
 from horarium.engine.requests import build_request
 from horarium.engine.ticker import TickerOptions
@@ -69,7 +70,7 @@ class Stage(World):
         clock = clock or FakeClock()
         self.target = Lasting(clock, lasts)
         super().__init__(database, clock, launcher=self.target, **given)
-        self.desk = Desk(database, clock, Settings(), Telemetry(clock))
+        self.desk = Desk(database, clock, Settings(), Telemetry(clock), TOKENS)
 
     def put(self, **fields: Any) -> bytes:
         document = {"schedule_id": "s", "cron_expressions": ["* * * * *"], "action": ACTION, **fields}

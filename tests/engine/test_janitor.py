@@ -11,13 +11,15 @@ from engine.builders import ACTION, FakeClock, World, poison
 
 from horarium.engine import janitor as module
 from horarium.engine.janitor import Janitor, Tidied
+from horarium.engine.requests import key_of
 from horarium.instant import SECOND
 from horarium.launchers.recording import RecordingLauncher
 from horarium.life.outcome import Accepted
+from horarium.store import claims
 from horarium.store.database import Database
 from horarium.store.errors import StoreUnavailable
-from horarium.store.runs import Work
 from horarium.store.tables import runs
+from horarium.store.work import Work
 
 ONCE = {"action": ACTION | {"delivery": "at_most_once"}}
 
@@ -29,7 +31,7 @@ def claimed(database: Database, count: int = 1, **fields: Any) -> tuple[World, l
         world.add(f"s{number}", **fields)
     world.clock.move(60)
     world.tick()
-    return world, asyncio.run(world.dispatcher.claim())
+    return world, [each.work for each in asyncio.run(world.dispatcher.claim()).taken]
 
 
 def test_nothing_to_do_is_nothing_done(database: Database) -> None:
@@ -56,7 +58,7 @@ def test_a_lost_run_is_delivered_again_with_the_same_key(database: Database) -> 
     world.clock.move(10)
     assert world.dispatch() == 1
     (request,) = world.launcher.deliveries
-    assert request.key == module.key_of(work)
+    assert request.key == key_of(work)
     assert world.states() == ["succeeded"]
 
 
@@ -74,7 +76,8 @@ def test_a_run_that_is_lost_again_and_again_ends(database: Database) -> None:
 def test_a_deadline_ends_what_the_target_never_reported(database: Database) -> None:
     clock = FakeClock()
     world = World(database, clock, launcher=RecordingLauncher(clock, kind="http", otherwise=Accepted("ref")))
-    uid = world.add(action=ACTION | {"timeout_seconds": 100}, overlap_policy="buffer_all")
+    action = ACTION | {"timeout_seconds": 100}
+    uid = world.add(action=action, overlap_policy="buffer_all", retry_policy={"max_retries": 0})
     world.clock.move(60)
     world.tick()
     world.dispatch()
@@ -86,7 +89,7 @@ def test_a_deadline_ends_what_the_target_never_reported(database: Database) -> N
     world.clock.move(1)
     assert world.tidy().timed_out == 1
     run = world.runs(uid)[0]
-    assert (run.state, run.error_class, run.cause) == ("timed_out", "timeout", "runtime_cap")
+    assert (run.state, run.error_class, run.cause) == ("timed_out", "timeout", None)
     # Nothing blocks for ever: the next one goes.
     assert world.states(uid) == ["timed_out", "ready"]
     world.account()
@@ -155,14 +158,14 @@ def test_a_row_that_cannot_be_tidied_is_in_nobodys_way(database: Database, monke
     world, works = claimed(database, 3)
     poison(database, works[1].schedule_uid or b"", lambda _: "{")
     bad = works[0].run_id
-    settle_one = module.settle_one
+    record_events = module.record_events
 
-    def explode(connection: Any, known: Any, work: Work, settled: Any, now: int) -> bool:
-        if work.run_id == bad:
+    def explode(connection: Any, known: Any, happened: Any, **given: Any) -> Any:
+        if any(each.run_id == bad for each in happened):
             raise ValueError("cannot be read")
-        return settle_one(connection, known, work, settled, now)
+        return record_events(connection, known, happened, **given)
 
-    monkeypatch.setattr(module, "settle_one", explode)
+    monkeypatch.setattr(module, "record_events", explode)
     world.clock.move(31)
     assert world.tidy().lost_leases == 2
     assert sorted(world.states()) == ["launching", "ready", "ready"]
@@ -171,10 +174,10 @@ def test_a_row_that_cannot_be_tidied_is_in_nobodys_way(database: Database, monke
 def test_an_absent_database_ends_the_step(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     world, _ = claimed(database)
 
-    def fail(*_args: object) -> bool:
+    def fail(*_args: object, **_given: object) -> bool:
         raise StoreUnavailable("restarting")
 
-    monkeypatch.setattr(module, "settle_one", fail)
+    monkeypatch.setattr(module, "record_events", fail)
     world.clock.move(31)
     with pytest.raises(StoreUnavailable):
         world.tidy()
@@ -190,7 +193,7 @@ def test_a_holder_who_was_only_late_keeps_his_lease(database: Database, monkeypa
 
     found = database.read(lambda c: find_then_renew(c, world.clock.now(), 10))
     until = world.clock.now() + 30 * SECOND
-    database.write(lambda c: module.runs.renew(c, works, until))
+    database.write(lambda c: claims.renew(c, works, until))
     monkeypatch.setattr(module.runs, "lost_leases", lambda *_args: found)
     assert world.tidy().lost_leases == 0
     assert world.states() == ["launching"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from operations.desks import NOON, FakeClock, Office
+from operations.desks import NOON, TOKENS, FakeClock, Office
 from sqlalchemy import Connection
 from structlog.testing import capture_logs
 
@@ -26,7 +26,7 @@ from horarium.telemetry.telemetry import Telemetry
 @pytest.fixture
 def office(database: Database) -> Office:
     clock = FakeClock()
-    return Office(Desk(database, clock, Settings(), Telemetry(clock)), clock)
+    return Office(Desk(database, clock, Settings(), Telemetry(clock), TOKENS), clock)
 
 
 def mend(office: Office) -> list[Repaired]:

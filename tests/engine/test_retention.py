@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from operations.desks import ADMIN, FakeClock, Office
+from operations.desks import ADMIN, TOKENS, FakeClock, Office
 from sqlalchemy import Connection
 
 from horarium.clock import SystemClock
@@ -17,7 +17,6 @@ from horarium.engine.batch import Tick
 from horarium.engine.engine import Engine, EngineOptions
 from horarium.engine.janitor import Tidied
 from horarium.engine.retention import Forgotten, Retention, RetentionOptions
-from horarium.engine.settlement import Settlement
 from horarium.instant import DAY, HOUR, Instant
 from horarium.launchers.registry import Registry
 from horarium.operations import backfills, lifecycles, schedules, triggers
@@ -28,7 +27,8 @@ from horarium.schedule.run import RunState
 from horarium.settings import Settings
 from horarium.store import generations, idempotency, leases
 from horarium.store.database import Database
-from horarium.store.runs import Work
+from horarium.store.run_writer import Recorded
+from horarium.store.shared_clock import SharedClock
 from horarium.store.tables import (
     approvals,
     checkpoints,
@@ -51,7 +51,7 @@ BOTH = RetentionOptions(keep_history_days=1, keep_runs_days=1)
 def office(database: Database) -> Office:
     """Tomorrow noon: ids carry the machine's time, which must not lie after the times of the test."""
     clock = FakeClock((SystemClock().now() // DAY + 1) * DAY + 12 * HOUR)
-    return Office(Desk(database, clock, Settings(), Telemetry(clock)), clock)
+    return Office(Desk(database, clock, Settings(), Telemetry(clock), TOKENS), clock)
 
 
 def retention(office: Office, options: RetentionOptions = BOTH) -> Retention:
@@ -223,9 +223,8 @@ def test_the_engine_runs_the_rarer_chores_from_its_start(office: Office) -> None
 
     office.desk.database.write(spoil)
     options = EngineOptions(retention=RetentionOptions(keep_history_days=1), dispatches=False)
-    engine = Engine(
-        office.desk.database, office.clock, Registry([]), owner="test", witness=Unheard(), options=options
-    )  # fmt: skip
+    clock = SharedClock(office.clock, office.desk.database)
+    engine = Engine(office.desk.database, clock, Registry([]), owner="test", witness=Unheard(), options=options)
 
     async def live() -> None:
         stop = asyncio.Event()
@@ -250,7 +249,7 @@ class Unheard:
     """A witness that nobody asks."""
 
     def ticked(self, tick: Tick, now: Instant) -> None: ...
-    def settled(self, answers: Sequence[tuple[Work, Settlement]], now: Instant) -> None: ...
+    def settled(self, answers: Sequence[Recorded], now: Instant) -> None: ...
     def tidied(self, tidied: Tidied, now: Instant) -> None: ...
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta, timezone
 
 import pytest
 import sqlalchemy as sa
-from operations.desks import ADMIN, FakeClock, Office
+from operations.desks import ADMIN, TOKENS, FakeClock, Office
 from sqlalchemy import Connection
 from structlog.testing import capture_logs
 
@@ -50,7 +50,7 @@ def upgrade(database: Database, clock: FakeClock, monkeypatch: pytest.MonkeyPatc
             "horarium.recurrence.spec.load_zone", lambda name: there if name == there.key else load_zone(name)
         )
         compile_planning.cache_clear()
-        return Office(Desk(database, clock, Settings(), Telemetry(clock)), clock)
+        return Office(Desk(database, clock, Settings(), Telemetry(clock), TOKENS), clock)
 
     yield start
     compile_planning.cache_clear()  # of plans in a zone that never was

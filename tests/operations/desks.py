@@ -6,21 +6,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from endings import end_run
+
 from horarium.engine.ticker import Ticker, TickerOptions
 from horarium.instant import SECOND, Instant, from_rfc3339
+from horarium.life.change import End
+from horarium.life.report_token import ReportTokens
 from horarium.operations import history, schedules
 from horarium.operations.caller import Caller, Role
 from horarium.operations.desk import Desk
 from horarium.operations.written import Written
 from horarium.schedule.run import RunState
 from horarium.settings import Settings
-from horarium.store import ends, leases, runs_read
-from horarium.store.closing import End
+from horarium.store import leases, runs_read
 from horarium.store.database import Database
 from horarium.store.history import HistoryRow
 from horarium.store.runs_read import RunRow
 from horarium.telemetry.telemetry import Telemetry
 
+TOKENS = ReportTokens(b"k" * 32, "http://horarium.test")
 NOON = from_rfc3339("2026-03-15T12:00:00Z")
 ADMIN = Caller("root", Role.ADMIN, source="test", request_id="r-1")
 ALICE = Caller("alice", Role.OWNER)
@@ -58,7 +62,7 @@ class Office:
     @classmethod
     def on(cls, database: Database, **settings: Any) -> Office:
         clock = FakeClock()
-        return cls(Desk(database, clock, Settings(**settings), Telemetry(clock)), clock)
+        return cls(Desk(database, clock, Settings(**settings), Telemetry(clock), TOKENS), clock)
 
     def create(self, schedule_id: str = "nightly", caller: Caller = ADMIN, **parts: Any) -> Written:
         return schedules.create(self.desk, caller, document(schedule_id, **parts))
@@ -85,8 +89,8 @@ class Office:
         return [run.state.value for run in self.runs(schedule_id)]
 
     def end(self, run: RunRow, state: RunState = RunState.SUCCEEDED, **values: Any) -> None:
-        now, known = self.clock.now(), self.desk.known
-        self.desk.database.write(lambda c: ends.end_run(c, known, run.run_id, End(state, **values), now=now))
+        now = self.clock.now()
+        self.desk.database.write(lambda c: end_run(c, run.run_id, End(state, **values), now=now))
 
 
 def document(schedule_id: str = "nightly", **parts: Any) -> dict[str, Any]:

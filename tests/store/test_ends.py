@@ -9,17 +9,16 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from endings import Asked, end_run, end_runs
 from engine.builders import START, World
 from sqlalchemy import Connection
 
 from horarium.instant import DAY, MINUTE
+from horarium.life.change import End, Used
 from horarium.schedule.event import final_event
 from horarium.schedule.run import FINAL, RunState
-from horarium.store import ends, facts, release
-from horarium.store.closing import End
+from horarium.store import facts, release
 from horarium.store.database import Database
-from horarium.store.due import Plannings
-from horarium.store.ends import Asked
 from horarium.store.tables import positions, runs, schedules
 
 TODAY = START // DAY
@@ -27,12 +26,12 @@ DONE = End(RunState.SUCCEEDED)
 KEY = ("key", "key:default k", 0)
 
 
-def end(world: World, run_id: bytes, how: End = DONE, **given: Any) -> bool:
-    return world.write(lambda c: ends.end_run(c, Plannings(), run_id, how, now=world.clock.now(), **given))
+def end(world: World, run_id: bytes, how: End = DONE) -> bool:
+    return world.write(lambda c: end_run(c, run_id, how, now=world.clock.now()))
 
 
-def end_all(world: World, *asked: Asked) -> list[Asked]:
-    return world.write(lambda c: ends.end_runs(c, Plannings(), asked, now=world.clock.now()))
+def end_all(world: World, *asked: Asked) -> list[bytes]:
+    return world.write(lambda c: end_runs(c, asked, now=world.clock.now()))
 
 
 def fire(world: World, minutes: int = 1) -> None:
@@ -55,7 +54,7 @@ def started(database: Database, **fields: Any) -> tuple[World, bytes, Any]:
 @pytest.mark.parametrize("state", sorted(FINAL))
 def test_every_end_is_written_with_its_event(database: Database, state: RunState) -> None:
     world, uid, run = started(database)
-    how = End(state, {"n": 2**70}, "why\x00", "timeout", "cause", cost=5, tokens=6, tool_calls=7, detail={"x": 1})
+    how = End(state, {"n": 2**70}, "why\x00", "timeout", "cause", Used(5, 6, 7), detail={"x": 1})
     assert end(world, run.run_id, how)
     row = world.run(run.run_id)
     assert (row.state, row.finished_at, row.lease_epoch) == (state.value, world.clock.now(), run.lease_epoch + 1)
@@ -88,12 +87,6 @@ def test_the_fence_keeps_out_whoever_lost_the_lease(database: Database) -> None:
     assert end_all(world, Asked(run.run_id, DONE, run.lease_epoch + 1)) == []
     assert world.run(run.run_id).state == "ready"
     assert end_all(world, Asked(run.run_id, DONE, run.lease_epoch))
-
-
-def test_whoever_looked_without_a_lock_says_what_must_still_be_so(database: Database) -> None:
-    world, _, run = started(database)
-    assert not end(world, run.run_id, only_from=frozenset({RunState.RUNNING}))
-    assert end(world, run.run_id, only_from=frozenset({RunState.READY}))
 
 
 def test_the_schedule_remembers_its_last_end(database: Database) -> None:
@@ -176,7 +169,7 @@ def test_what_a_run_cost_takes_the_place_of_its_reserve(database: Database) -> N
     counter = ("spent", facts.schedule_owner(uid), TODAY)
     assert world.counters()[counter] == 2_000_000
     world.clock.move(2 * 86_400)  # the day of its birth is charged, whenever it ends
-    end(world, run.run_id, End(RunState.SUCCEEDED, cost=500_000))
+    end(world, run.run_id, End(RunState.SUCCEEDED, used=Used(500_000, 0, 0)))
     assert world.counters()[counter] == 500_000
 
 
@@ -184,7 +177,7 @@ def test_the_assignee_is_charged_too(database: Database) -> None:
     world, _, run = started(
         database, assignee_type="agent", assignee_id="ada", approval_policy={"requires_approval": False}
     )
-    end(world, run.run_id, End(RunState.SUCCEEDED, cost=700_000))
+    end(world, run.run_id, End(RunState.SUCCEEDED, used=Used(700_000, 0, 0)))
     assert world.counters()["spent", "assignee:default ada", TODAY] == 700_000
 
 
@@ -436,7 +429,7 @@ def test_ends_of_many_schedules_at_once_never_deadlock(
     def settle(one: Database, order: list[bytes]) -> None:
         def work(connection: Connection) -> None:
             tries.append(1)
-            ends.end_runs(connection, Plannings(), [Asked(by_uid[uid], DONE) for uid in order], now=START)
+            end_runs(connection, [Asked(by_uid[uid], DONE) for uid in order], now=START)
 
         one.write(work)
 
@@ -461,7 +454,7 @@ def test_ends_of_one_schedule_are_counted_in_turn(database: Database) -> None:
     fire(world, 3)
     one, two, three = (End(RunState.FAILED, error=text) for text in ("one", "two", "three"))
     asked = [Asked(run.run_id, each) for run, each in zip(world.runs(uid), (one, DONE, two, three), strict=True)]
-    assert end_all(world, *asked) == asked
+    assert end_all(world, *asked) == [each.run_id for each in asked]
     found = world.position(uid)
     assert (found.active, found.failures_count, found.failures_in_a_row, found.status) == (0, 3, 2, "paused")
     assert (found.last_error, found.last_completed_run_id) == ("three", asked[-1].run_id)
@@ -472,7 +465,7 @@ def test_of_two_answers_for_one_run_the_holder_of_the_lease_is_heard(database: D
     world, uid, run = started(database)
     late = Asked(run.run_id, End(RunState.FAILED, error="late"), run.lease_epoch - 1)
     valid = Asked(run.run_id, DONE, run.lease_epoch)
-    assert end_all(world, late, valid, valid) == [valid]
+    assert end_all(world, late, valid, valid) == [run.run_id]
     assert world.states(uid) == ["succeeded"]
     world.account()
 

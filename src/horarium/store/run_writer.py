@@ -8,8 +8,9 @@ the two never wait for each other. What waits for a place or a key is then let g
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
@@ -71,21 +72,38 @@ def record_events(
     connection: Connection, known: Plannings, happened: Sequence[Happened], *, now: Instant
 ) -> list[Recorded]:
     """One for each run that exists, in order; the second event about a run that has just changed comes too late."""
-    if not happened:
+    judged = [(each.run_id, partial(_judge, each, now)) for each in happened]
+    return change_runs(connection, known, judged, now=now, may_end=any(_may_end(each.event) for each in happened))
+
+
+def _judge(happened: Happened, now: Instant, run: Work) -> Change:
+    return react(run, happened.event, happened.rules, now)
+
+
+def change_runs(
+    connection: Connection,
+    known: Plannings,
+    judged: Sequence[tuple[bytes, Callable[[Work], Change]]],
+    *,
+    now: Instant,
+    may_end: bool = True,
+) -> list[Recorded]:
+    """Each run is locked, judged as it is then, and changed. Without `may_end` no judgement may be an end."""
+    if not judged:
         return []
-    run_ids = [each.run_id for each in happened]
-    places = _lock_positions(connection, run_ids) if any(_may_end(each.event) for each in happened) else {}
+    run_ids = [run_id for run_id, _ in judged]
+    places = _lock_positions(connection, run_ids) if may_end else {}
     runs = _lock_runs(connection, run_ids)
     recorded: list[Recorded] = []
     changed: set[bytes] = set()
-    for each in happened:
-        run = runs.get(each.run_id)
+    for run_id, judge in judged:
+        run = runs.get(run_id)
         if run is None:
             continue
-        change = Nothing(Why.TOO_LATE) if run.run_id in changed else react(run, each.event, each.rules, now)
+        change = Nothing(Why.TOO_LATE) if run_id in changed else judge(run)
         if not isinstance(change, Nothing):
             _check(run, change)
-            changed.add(run.run_id)
+            changed.add(run_id)
         recorded.append(Recorded(run, change))
     _write(connection, known, places, [each for each in recorded if each.counted], now)
     return recorded

@@ -120,12 +120,6 @@ _NUMBER = (
 )
 
 
-def find_work(connection: Connection, run_id: bytes, *, lock: bool = False) -> Work | None:
-    tail = "run_id = :id LOCK" if lock else "run_id = :id"
-    found = select_works(connection, tail, {"id": run_id})
+def find_work(connection: Connection, run_id: bytes) -> Work | None:
+    found = select_works(connection, "run_id = :id", {"id": run_id})
     return found[0] if found else None
-
-
-def current_state(connection: Connection, run_id: bytes) -> str | None:
-    state: str | None = connection.execute(select(runs.c.state).where(runs.c.run_id == run_id)).scalar_one_or_none()
-    return state

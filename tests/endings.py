@@ -1,0 +1,39 @@
+"""How tests end runs as they like: by the one writer, past what would have led to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
+
+from sqlalchemy import Connection
+
+from horarium.instant import Instant
+from horarium.life.change import Change, End, Nothing, Why
+from horarium.schedule.run import FINAL
+from horarium.store.due import Plannings
+from horarium.store.run_writer import change_runs
+from horarium.store.work import Work
+
+
+class Asked(NamedTuple):
+    """A run that a test wants ended; `epoch` is the lease under which it says so, None = nobody's."""
+
+    run_id: bytes
+    end: End
+    epoch: int | None = None
+
+
+def end_runs(connection: Connection, asked: Sequence[Asked], *, now: Instant) -> list[bytes]:
+    """Those that ended now."""
+    judged = [(each.run_id, partial(_judge, each)) for each in asked]
+    return [each.run.run_id for each in change_runs(connection, Plannings(), judged, now=now) if each.counted]
+
+
+def end_run(connection: Connection, run_id: bytes, end: End, *, now: Instant) -> bool:
+    return bool(end_runs(connection, [Asked(run_id, end)], now=now))
+
+
+def _judge(asked: Asked, run: Work) -> Change:
+    late = run.state in FINAL or asked.epoch not in (None, run.lease_epoch)
+    return Nothing(Why.TOO_LATE) if late else asked.end

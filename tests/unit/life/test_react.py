@@ -1,0 +1,459 @@
+"""What becomes of a run when something happens to it: a pure table, event by event."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from horarium.errors import InvalidTransition
+from horarium.instant import HOUR, SECOND
+from horarium.life.change import Again, Block, Change, End, Nothing, Progress, Used, Wait, Why
+from horarium.life.event import (
+    Answered,
+    ApprovalExpired,
+    CancelledOutside,
+    CancelledUnstarted,
+    DeadlineReached,
+    Event,
+    GivenBack,
+    LeaseLost,
+    Reported,
+    ReportedState,
+    Terminated,
+    Unstorable,
+)
+from horarium.life.outcome import (
+    Accepted,
+    Busy,
+    Finished,
+    Outcome,
+    Refused,
+    RunCancelled,
+    RunFailed,
+    RunTimedOut,
+    Unknown,
+    Unreachable,
+)
+from horarium.life.react import BUSY_SECONDS, Rules, react
+from horarium.policy.limits import PolicyError, RunLimits
+from horarium.policy.retry import LaunchRetry, RetryCause, RetryPolicy
+from horarium.schedule.run import FINAL, HANDED_OUT, NOT_STARTED, OPEN, RunState
+
+NOW = 1_000 * HOUR
+EPOCH = 7
+RULES = Rules(RetryPolicy(max_retries=2, backoff_ms=1_000), RunLimits(), LaunchRetry(3, 1_000, 8_000))
+NOTHING_USED = Used(0, 0, 0)
+
+
+@dataclass(frozen=True)
+class Run:
+    run_id: bytes = b"r" * 16
+    state: str = "launching"
+    delivery: str = "at_least_once"
+    attempt: int = 0
+    launches: int = 1
+    busy_since: int | None = None
+    lease_epoch: int = EPOCH
+    lease_until: int | None = NOW + 30 * SECOND
+    deadline: int | None = NOW + HOUR
+    ends_by: int | None = None
+    started_at: int | None = NOW - SECOND
+    used: Used = NOTHING_USED
+    earlier: Used = NOTHING_USED
+
+
+def after(event: Event, rules: Rules = RULES, **given: Any) -> Change:
+    return react(Run(**given), event, rules, NOW)
+
+
+def answered(outcome: Outcome, rules: Rules = RULES, **given: Any) -> Change:
+    return after(Answered(outcome, EPOCH), rules, **given)
+
+
+def reported(state: str, rules: Rules = RULES, run: dict[str, Any] | None = None, **said: Any) -> Change:
+    whole = {"state": "running", "lease_until": None, **(run or {})}
+    return after(Reported(ReportedState(state), **said), rules, **whole)
+
+
+# ── answers ──────────────────────────────────────────────────────────────────────────────────────────
+
+SETTLED: dict[type, tuple[Outcome, Change]] = {
+    Finished: (Finished({"n": 1}, 0.25, 7), End(RunState.SUCCEEDED, {"n": 1}, used=Used(250_000, 7, 0))),
+    Accepted: (Accepted("ref", queued=True), Wait("ref", True)),
+    Refused: (Refused("no"), End(RunState.LAUNCH_FAILED, error="no", error_class="refused")),
+    RunCancelled: (RunCancelled("asked"), End(RunState.CANCELLED, error="asked")),
+}
+TRIED_AGAIN: dict[type, Outcome] = {
+    Busy: Busy(),
+    Unreachable: Unreachable("x"),
+    Unknown: Unknown("x"),
+    RunFailed: RunFailed("x"),
+    RunTimedOut: RunTimedOut("x"),
+}
+# What an outcome says about the byte that left; busy and unreachable may be said by the target itself.
+SENT = {
+    "busy": Busy(sent=True),
+    "rate limited": Busy(sent=True, error_class="rate_limit"),
+    "not done": Unreachable("x", sent=True),
+    "unknown": Unknown("x"),
+    "failed": RunFailed("x", "provider_error"),
+    "timed out": RunTimedOut("x"),
+}
+
+
+def test_every_outcome_has_a_row() -> None:
+    assert set(SETTLED) | set(TRIED_AGAIN) == set(get_args(Outcome))
+
+
+@pytest.mark.parametrize("kind", SETTLED, ids=lambda kind: kind.__name__)
+def test_an_answer_that_settles_the_matter_does(kind: type) -> None:
+    outcome, change = SETTLED[kind]
+    assert answered(outcome) == change
+
+
+@pytest.mark.parametrize("kind", TRIED_AGAIN, ids=lambda kind: kind.__name__)
+def test_other_answers_are_tried_again_later(kind: type) -> None:
+    change = answered(TRIED_AGAIN[kind])
+    assert isinstance(change, Again)
+    assert change.ready_at > NOW
+
+
+@pytest.mark.parametrize("name", SENT)
+def test_at_most_once_sends_nothing_again_once_a_byte_was_sent(name: str) -> None:
+    assert isinstance(answered(SENT[name], delivery="at_most_once"), End)
+
+
+@pytest.mark.parametrize("outcome", [Busy(), Unreachable("gone")], ids=["busy", "unreachable"])
+def test_at_most_once_may_send_what_has_not_left(outcome: Outcome) -> None:
+    assert isinstance(answered(outcome, delivery="at_most_once"), Again)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "state", "error_class"),
+    [
+        (Unknown("?"), RunState.UNKNOWN, "unknown"),
+        (RunFailed("?", "provider_error"), RunState.FAILED, "provider_error"),
+        (RunTimedOut("?"), RunState.TIMED_OUT, "timeout"),
+        (Busy(sent=True, error_class="rate_limit"), RunState.FAILED, "rate_limit"),
+        (Busy(sent=True), RunState.SKIPPED, None),
+        (Unreachable("?", sent=True), RunState.LAUNCH_FAILED, "unreachable"),
+    ],
+)
+def test_what_it_ends_as_under_at_most_once(outcome: Outcome, state: RunState, error_class: str | None) -> None:
+    change = answered(outcome, delivery="at_most_once")
+    assert isinstance(change, End)
+    assert (change.state, change.error_class) == (state, error_class)
+
+
+def test_a_known_failure_begins_a_new_attempt() -> None:
+    change = answered(RunFailed("boom", "provider_error"), attempt=1, launches=3)
+    assert isinstance(change, Again)
+    assert (change.attempt, change.launches, change.known, change.untouched) == (2, 0, True, False)
+    assert 1_000 <= (change.ready_at - NOW) / 1_000 <= 2_000
+
+
+def test_the_last_failure_is_counted_too() -> None:
+    change = answered(RunFailed("boom"), attempt=2)
+    assert change == End(RunState.FAILED, error="boom", attempt=3)
+
+
+@pytest.mark.parametrize("outcome", [Unknown("?"), Unreachable("?")], ids=["unknown", "unreachable"])
+def test_a_redelivery_counts_no_failure(outcome: Outcome) -> None:
+    change = answered(outcome, attempt=1, launches=2)
+    assert isinstance(change, Again)
+    assert (change.attempt, change.launches, change.known) == (1, 2, False)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "state"), [(Unreachable("gone"), RunState.LAUNCH_FAILED), (Unknown("gone"), RunState.UNKNOWN)]
+)
+def test_deliveries_have_a_budget_of_their_own(outcome: Outcome, state: RunState) -> None:
+    change = answered(outcome, launches=3)
+    assert isinstance(change, End)
+    assert (change.state, change.error) == (state, "gone (retries_exhausted)")
+
+
+@pytest.mark.parametrize("cause", RetryCause)
+def test_only_what_the_policy_names_is_retried(cause: RetryCause) -> None:
+    others = tuple(each for each in RetryCause if each is not cause)
+    rules = replace(RULES, retry=RetryPolicy(max_retries=5, retry_on=others))
+    assert isinstance(answered(RunFailed("x", cause), rules), End)
+    assert isinstance(answered(RunFailed("x", others[0]), rules), Again)
+
+
+def test_a_timeout_is_retried_by_the_policy_and_is_a_timeout_if_not() -> None:
+    assert isinstance(answered(RunTimedOut("late")), Again)
+    rules = replace(RULES, retry=RetryPolicy(max_retries=9, retry_on=(RetryCause.PROVIDER_ERROR,)))
+    change = answered(RunTimedOut("late"), rules)
+    assert change == End(RunState.TIMED_OUT, error="late", error_class="timeout", attempt=1)
+
+
+def test_an_unknown_outcome_at_the_deadline_is_a_timeout() -> None:
+    change = answered(Unknown("?"), deadline=NOW)
+    assert isinstance(change, Again)
+    assert change.error_class == "timeout"
+
+
+# ── busy ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_busy_target_costs_neither_a_delivery_nor_time() -> None:
+    change = answered(Busy(5.0), launches=2)
+    assert change == Again(NOW + 5 * SECOND, 0, 1, NOW, "the target is busy", untouched=True, told=True)
+
+
+def test_it_is_mentioned_once() -> None:
+    change = answered(Busy(5.0), busy_since=NOW - SECOND)
+    assert isinstance(change, Again)
+    assert not change.told
+
+
+@pytest.mark.parametrize(("wish", "seconds"), [(None, 10), (0.0, 0.1), (-5.0, 0.1), (10**9, BUSY_SECONDS)])
+def test_a_target_may_say_when_within_bounds(wish: float | None, seconds: float) -> None:
+    change = answered(Busy(wish))
+    assert isinstance(change, Again)
+    assert change.ready_at == NOW + round(seconds * SECOND)
+
+
+def test_there_is_a_last_try_when_the_time_is_up() -> None:
+    change = answered(Busy(115.0), busy_since=NOW - 60 * SECOND)
+    assert isinstance(change, Again)
+    assert change.ready_at == NOW + 60 * SECOND
+
+
+def test_a_target_that_stays_busy_is_skipped() -> None:
+    change = answered(Busy(), busy_since=NOW - BUSY_SECONDS * SECOND)
+    assert isinstance(change, End)
+    assert (change.state, change.cause, change.attempt) == (RunState.SKIPPED, "target_busy", None)
+
+
+def test_a_rate_limit_that_lasts_is_a_failure_for_the_policy() -> None:
+    lasting = {"busy_since": NOW - BUSY_SECONDS * SECOND}
+    change = answered(Busy(sent=True, error_class="rate_limit"), **lasting)
+    assert isinstance(change, Again)
+    assert (change.attempt, change.error_class, change.busy_since) == (1, "rate_limit", None)
+    end = answered(Busy(sent=True, error_class="rate_limit"), attempt=2, **lasting)
+    assert isinstance(end, End)
+    assert (end.state, end.error_class) == (RunState.FAILED, "rate_limit")
+
+
+# ── who is heard ─────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("state", RunState)
+def test_an_answer_counts_while_its_lease_does(state: RunState) -> None:
+    change = answered(Finished(), state=state.value)
+    if state in HANDED_OUT or state is RunState.READY:  # ready: the lease ran out, and nobody else has begun
+        assert change == End(RunState.SUCCEEDED, used=NOTHING_USED)
+    else:
+        assert change == Nothing(Why.TOO_LATE if state in FINAL else Why.NOT_HELD)
+
+
+@pytest.mark.parametrize("event", [Answered(Finished(), 6), GivenBack(6, True), Unstorable("x", 6), LeaseLost(6)])
+def test_whoever_lost_the_lease_changes_nothing(event: Event) -> None:
+    assert isinstance(after(event), Nothing)
+
+
+@pytest.mark.parametrize(
+    ("said", "run", "why"),
+    [
+        ({}, {}, None),
+        ({}, {"attempt": 1}, Why.ATTEMPT_NEEDED),
+        ({"attempt": 1}, {"attempt": 1}, None),
+        ({"attempt": 0}, {"attempt": 1}, Why.TOO_LATE),
+        ({"attempt": 0, "proven": True}, {"attempt": 1}, Why.TOO_LATE),
+        ({"attempt": 2}, {"attempt": 1}, Why.NOT_HELD),
+        ({"epoch": EPOCH}, {"attempt": 1}, None),
+        ({"epoch": EPOCH - 1}, {}, Why.NOT_HELD),
+        ({"epoch": EPOCH - 1, "attempt": 0, "proven": True}, {}, Why.NOT_HELD),
+        ({}, {"lease_until": NOW}, Why.NOT_HELD),
+        ({"attempt": 0}, {"lease_until": NOW}, Why.NOT_HELD),
+        ({"epoch": EPOCH}, {"lease_until": NOW}, None),
+        ({"attempt": 0, "proven": True}, {"lease_until": NOW}, None),
+        ({"attempt": 0, "proven": True}, {"lease_until": NOW, "state": "launching"}, None),
+        ({"attempt": 0}, {"attempt": 1, "state": "ready"}, Why.TOO_LATE),
+        ({}, {"state": "succeeded"}, Why.SAID_BEFORE),
+        ({}, {"state": "cancelled"}, Why.TOO_LATE),
+    ],
+)
+def test_which_reports_are_heard(said: dict[str, Any], run: dict[str, Any], why: Why | None) -> None:
+    change = reported("succeeded", run=run, **said)
+    assert change == (End(RunState.SUCCEEDED, used=NOTHING_USED) if why is None else Nothing(why))
+
+
+@pytest.mark.parametrize("state", sorted(NOT_STARTED))
+def test_a_report_about_a_run_that_nobody_was_given_is_refused(state: RunState) -> None:
+    with pytest.raises(InvalidTransition):
+        reported("succeeded", run={"state": state.value})
+
+
+# ── reports ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("state", "run", "change"),
+    [
+        ("running", "launching", Progress(NOTHING_USED, True)),
+        ("running", "queued", Progress(NOTHING_USED, True)),
+        ("running", "running", Progress(NOTHING_USED, False)),
+        ("blocked", "running", Block("publish")),
+        ("blocked", "awaiting_approval", Nothing(Why.SAID_BEFORE)),
+        ("cancelled", "running", End(RunState.CANCELLED, used=NOTHING_USED)),
+    ],
+)
+def test_what_a_report_does(state: str, run: str, change: Change) -> None:
+    assert reported(state, run={"state": run}, gate="publish") == change
+
+
+@pytest.mark.parametrize("state", ["failed", "timed_out"])
+def test_a_reported_failure_meets_the_same_policy(state: str) -> None:
+    change = reported(state, error="boom")
+    assert isinstance(change, Again)
+    assert (change.attempt, change.known, change.error) == (1, True, "boom")
+    end = reported(state, run={"attempt": 2}, attempt=2, error="boom")
+    assert isinstance(end, End)
+    assert (end.state.value, end.attempt) == (state, 3)
+
+
+def test_usage_is_that_of_all_attempts() -> None:
+    run = {"earlier": Used(5, 50, 1), "used": Used(5, 50, 1)}
+    assert reported("running", run=run, cost=2, tokens=7) == Progress(Used(7, 57, 1), False)
+    assert reported("running", run=run | {"used": Used(7, 57, 1)}, cost=3) == Progress(Used(8, 57, 1), False)
+    change = reported("failed", run=run, cost=2)
+    assert isinstance(change, Again)
+    assert change.used == Used(7, 50, 1)
+
+
+# ── caps ─────────────────────────────────────────────────────────────────────────────────────────────
+
+CAPS: dict[str, tuple[RunLimits, dict[str, Any], dict[str, Any]]] = {
+    "cost_cap": (RunLimits(cost=1), {"cost": 1_000_001}, {}),
+    "tokens_cap": (RunLimits(tokens=10), {"tokens": 11}, {}),
+    "tool_calls_cap": (RunLimits(tool_calls=0), {"tool_calls": 1}, {}),
+    "runtime_cap": (RunLimits(runtime_seconds=5), {}, {"ends_by": NOW}),
+}
+
+
+@pytest.mark.parametrize("state", ["running", "succeeded", "failed"])
+@pytest.mark.parametrize("cause", CAPS)
+def test_whatever_is_reported_a_passed_cap_ends_the_run(cause: str, state: str) -> None:
+    limits, said, run = CAPS[cause]
+    change = reported(state, replace(RULES, limits=limits), run, result={"kept": True}, **said)
+    assert isinstance(change, End)
+    assert (change.state, change.cause, change.attempt) == (RunState.FAILED, cause, 1)
+    assert change.result == (None if state == "running" else {"kept": True})
+
+
+@pytest.mark.parametrize("cause", [cause for cause in CAPS if cause != "runtime_cap"])
+def test_what_is_within_its_caps_goes_on(cause: str) -> None:
+    limits, said, run = CAPS[cause]
+    within = {name: value - 1 for name, value in said.items()}
+    assert isinstance(reported("succeeded", replace(RULES, limits=limits), run, **within), End)
+    assert reported("running", replace(RULES, limits=limits), run, **within) != Nothing(Why.TOO_LATE)
+
+
+def test_earlier_attempts_count_for_the_caps() -> None:
+    rules = replace(RULES, limits=RunLimits(tokens=10))
+    change = reported("succeeded", rules, {"earlier": Used(0, 8, 0)}, tokens=3)
+    assert isinstance(change, End)
+    assert (change.cause, change.used) == ("tokens_cap", Used(0, 11, 0))
+
+
+def test_an_answer_at_once_is_capped_as_a_report_is() -> None:
+    change = answered(Finished({"n": 1}, 2.0), replace(RULES, limits=RunLimits(cost=1)))
+    assert isinstance(change, End)
+    assert (change.state, change.cause, change.result) == (RunState.FAILED, "cost_cap", {"n": 1})
+
+
+def test_a_retry_that_could_not_end_in_time_is_not_begun() -> None:
+    change = answered(RunFailed("x"), ends_by=NOW + 1)
+    assert isinstance(change, End)
+
+
+# ── time ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("state", sorted(HANDED_OUT))
+def test_a_deadline_is_a_failed_attempt(state: RunState) -> None:
+    change = after(DeadlineReached(), state=state.value, deadline=NOW)
+    assert isinstance(change, Again)
+    assert (change.attempt, change.error_class) == (1, "timeout")
+
+
+def test_the_time_of_the_whole_run_ends_it() -> None:
+    change = after(DeadlineReached(), deadline=NOW, ends_by=NOW)
+    assert isinstance(change, End)
+    assert (change.state, change.cause) == (RunState.FAILED, "runtime_cap")
+
+
+@pytest.mark.parametrize(
+    "run",
+    [{"deadline": NOW + 1}, {"deadline": None}, *({"deadline": NOW, "state": s.value} for s in FINAL | NOT_STARTED)],
+)
+def test_a_deadline_that_is_not_reached_any_more_changes_nothing(run: dict[str, Any]) -> None:
+    assert after(DeadlineReached(), **run) == Nothing(Why.NOT_SO)
+
+
+def test_a_lost_lease_is_an_unknown_outcome() -> None:
+    change = after(LeaseLost(EPOCH), lease_until=NOW - 1)
+    assert isinstance(change, Again)
+    assert (change.attempt, change.launches, change.known) == (0, 1, False)
+    once = after(LeaseLost(EPOCH), lease_until=NOW - 1, delivery="at_most_once")
+    assert isinstance(once, End)
+    assert once.state is RunState.UNKNOWN
+
+
+@pytest.mark.parametrize("until", [None, NOW, NOW + 1])
+def test_a_lease_that_was_renewed_is_not_lost(until: int | None) -> None:
+    assert after(LeaseLost(EPOCH), lease_until=until) == Nothing(Why.NOT_SO)
+
+
+# ── stopping ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_what_was_not_begun_goes_back_untouched() -> None:
+    assert after(GivenBack(EPOCH, False)) == Again(NOW, 0, 0, untouched=True, told=False)
+    assert isinstance(after(GivenBack(EPOCH, False), delivery="at_most_once"), Again)
+
+
+def test_what_was_begun_is_delivered_again_or_unknown() -> None:
+    change = after(GivenBack(EPOCH, True))
+    assert isinstance(change, Again)
+    assert (change.ready_at, change.launches, change.untouched) == (NOW, 0, False)
+    once = after(GivenBack(EPOCH, True), delivery="at_most_once")
+    assert isinstance(once, End)
+    assert once.state is RunState.UNKNOWN
+
+
+def test_an_answer_that_cannot_be_kept_fails() -> None:
+    change = after(Unstorable("no JSON", EPOCH))
+    assert isinstance(change, End)
+    assert (change.state, change.error_class) == (RunState.FAILED, "unstorable_answer")
+
+
+@pytest.mark.parametrize("state", RunState)
+def test_each_way_to_stop_acts_where_it_may(state: RunState) -> None:
+    unstarted = after(CancelledUnstarted("x"), state=state.value)
+    outside = after(CancelledOutside("x"), state=state.value)
+    terminated = after(Terminated("x"), state=state.value)
+    expired = after(ApprovalExpired(), state=state.value)
+    assert isinstance(unstarted, End) == (state in NOT_STARTED)
+    assert isinstance(outside, End) == (state in HANDED_OUT)
+    assert isinstance(terminated, End) == (state in OPEN)
+    assert isinstance(expired, End) == (state is RunState.AWAITING_APPROVAL)
+    if isinstance(terminated, End):
+        assert (terminated.state is RunState.TERMINATED) == (state in HANDED_OUT)
+
+
+@pytest.mark.parametrize("outcome", [Finished(None, float("nan")), Finished(None, -1.0)])
+def test_a_cost_that_is_none_is_said_so(outcome: Outcome) -> None:
+    with pytest.raises(PolicyError):
+        answered(outcome)
+
+
+def test_every_event_has_a_test() -> None:
+    text = Path(__file__).read_text("utf-8")
+    assert [kind.__name__ for kind in get_args(Event) if f"{kind.__name__}(" not in text] == []
