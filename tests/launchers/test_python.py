@@ -339,5 +339,16 @@ def test_a_builtin_without_a_signature_is_called_as_it_comes() -> None:
     assert run_task(max, [3, 9, 4]) == Finished(9)
 
 
+@pytest.mark.parametrize("cpu", [False, True], ids=["thread", "process"])
+def test_the_context_says_where_and_by_what_right_the_attempt_may_report(cpu: bool) -> None:
+    told = {"attempt": 2, "report_url": "https://h.example/r", "report_token": "rt.secret"}
+    assert run_task(far_ends.reports, cpu=cpu, **told) == Finished([2, "https://h.example/r", "rt.secret"])
+    assert run_task(far_ends.reports, cpu=cpu) == Finished([0, None, None])
+
+
+def test_a_context_shows_no_token() -> None:
+    assert "rt.secret" not in repr(context_of(request_for(ActionKind.PYTHON, report_token="rt.secret")))
+
+
 def test_a_context_that_nobody_watches_is_never_cancelled() -> None:
     assert context_of(request_for(ActionKind.PYTHON)).cancelled() is False

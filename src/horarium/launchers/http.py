@@ -105,7 +105,7 @@ class HttpLauncher(Launcher):
         except _BadAction as wrong:
             return Refused(str(wrong))
         end = await run_within(
-            self._exchange(outgoing, progress),
+            self._exchange(outgoing, progress, request.report_token),
             seconds=cleared.seconds_left,
             cancelled=request.cancelled,
             grace_seconds=_TIDY_SECONDS,
@@ -120,11 +120,11 @@ class HttpLauncher(Launcher):
                 heard = "the target may have acted on it" if progress.sent else "nothing was sent"
                 return RunCancelled(f"cancelled while the request was under way; {heard}")
 
-    async def _exchange(self, outgoing: httpx.Request, progress: _Progress) -> Outcome:
+    async def _exchange(self, outgoing: httpx.Request, progress: _Progress, token: str | None) -> Outcome:
         try:
             response = await self._client.send(outgoing, stream=True)
             try:
-                return await outcome_of(response, self._clock.now())
+                return await outcome_of(response, self._clock.now(), hidden=token)
             finally:
                 await response.aclose()
         except (TargetForbidden, httpx.UnsupportedProtocol, httpx.LocalProtocolError) as wrong:

@@ -53,6 +53,9 @@ class RunContext:
     labels: Mapping[str, str] = field(default_factory=dict)
     memo: Mapping[str, Json] = field(default_factory=dict)
     cancelled: Callable[[], bool] = never
+    report_url: str | None = None
+    report_token: str | None = field(default=None, repr=False)
+    """Where whoever the task hands its work on to may say what became of the run; the token is for this attempt."""
 
 
 def context_of(request: LaunchRequest, cancelled: Callable[[], bool] = never) -> RunContext:
@@ -70,6 +73,8 @@ def context_of(request: LaunchRequest, cancelled: Callable[[], bool] = never) ->
         labels=dict(request.labels),
         memo=dict(request.memo),
         cancelled=cancelled,
+        report_url=request.report_url,
+        report_token=request.report_token,
     )
 
 
