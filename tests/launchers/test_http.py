@@ -256,7 +256,7 @@ def test_what_goes_wrong_before_sending_is_unreachable(url: str) -> None:
 
 
 def test_a_name_server_that_hangs_is_unreachable_at_the_deadline() -> None:
-    async def hang(_host: str, _port: int) -> list[str]:
+    async def hang(_host: str, _port: int, _group: str) -> list[str]:
         await asyncio.sleep(30)
         return []
 
@@ -364,7 +364,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_tls_is_verified_for_the_name_although_the_address_is_dialled(
     certificate: Path, host: str, expected: Any
 ) -> None:
-    async def to_loopback(_host: str, _port: int) -> list[str]:
+    async def to_loopback(_host: str, _port: int, _group: str) -> list[str]:
         return ["127.0.0.1"]
 
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -90,10 +90,12 @@ class HttpLauncher(Launcher):
         self._clock = clock
         self._source = source
         self._signers = {name: _signers(name, value) for name, value in (secrets or {}).items()}
-        self._client = guarded_client(guard or Guard(), tls=tls)
+        self._guard = guard or Guard()
+        self._client = guarded_client(self._guard, tls=tls)
 
     async def close(self) -> None:
         await self._client.aclose()
+        self._guard.close()
 
     async def launch(self, request: LaunchRequest) -> Outcome:
         cleared = preflight(request, self._clock)
@@ -143,7 +145,7 @@ class HttpLauncher(Launcher):
                 url,
                 headers=self._headers(request, body),
                 content=body,
-                extensions={"trace": progress.trace},
+                extensions={"trace": progress.trace, "group": request.namespace},
             )
         except (UnicodeError, httpx.InvalidURL) as wrong:
             raise _BadAction(f"the request cannot be written: {_said(wrong)}") from None
@@ -206,7 +208,7 @@ def _url(value: object) -> httpx.URL:
         raise _BadAction(f"url: {_said(wrong)}") from None
     if url.scheme not in ("http", "https"):
         raise _BadAction(f"url: only http and https are launched, not {clean_text(url.scheme, 50)!r}")
-    if not url.host:
+    if not url.raw_host:
         raise _BadAction("url: it names no host")
     if url.port is not None and not 0 < url.port < 65_536:
         raise _BadAction(f"url: {url.port} is no port")
