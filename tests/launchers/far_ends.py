@@ -215,6 +215,10 @@ def who(context: RunContext) -> dict[str, Any]:
     return {"run_id": context.run_id, "key": context.key, "cancelled": context.cancelled()}
 
 
+def reports(context: RunContext) -> list[Any]:
+    return [context.attempt, context.report_url, context.report_token]
+
+
 def costly() -> Finished:
     return Finished("done", cost=1.5, tokens=42)
 

@@ -94,6 +94,13 @@ def test_a_run_without_a_schedule_has_no_schedule_id_in_its_environment() -> Non
     assert run_command(shell("printenv HORARIUM_SCHEDULE_ID || echo none"), schedule_id=None) == Finished("none\n")
 
 
+def test_the_environment_says_where_and_by_what_right_the_attempt_may_report() -> None:
+    script = 'echo "$HORARIUM_RUN_ATTEMPT ${HORARIUM_REPORT_URL-none} ${HORARIUM_REPORT_TOKEN-none}"'
+    told = {"attempt": 2, "report_url": "https://h.example/r", "report_token": "rt.secret"}
+    assert run_command(shell(script), **told) == Finished("2 https://h.example/r rt.secret\n")
+    assert run_command(shell(script)) == Finished("0 none none\n")
+
+
 def test_the_working_directory_is_the_configured_one(tmp_path: Path) -> None:
     assert run_command(shell("pwd", cwd=str(tmp_path))) == Finished(f"{tmp_path}\n")
 

@@ -86,6 +86,45 @@ def test_a_redelivery_sends_the_same_bytes() -> None:
     assert first.body == second.body
 
 
+REPORT: dict[str, Any] = {"report_url": "https://h.example/api/runs/run-1/report", "report_token": "rt.ünsafe\r\n"}
+
+
+def test_an_event_says_where_and_by_what_right_its_attempt_may_report() -> None:
+    _, [received] = launch({}, attempt=2, **REPORT)
+    _, [again] = launch({}, attempt=2, **REPORT)
+    told = {name: received.event["data"][name] for name in ("attempt", "report_url", "report_token")}
+    assert told == {"attempt": 2, **REPORT}
+    assert again.body == received.body
+    assert received.headers["idempotency-key"] == KEY
+
+
+def test_without_a_place_to_report_to_there_is_null() -> None:
+    _, [received] = launch({})
+    told = {name: received.event["data"][name] for name in ("attempt", "report_url", "report_token")}
+    assert told == {"attempt": 0, "report_url": None, "report_token": None}
+
+
+def test_an_event_in_headers_says_the_same() -> None:
+    _, [received] = launch({"method": "GET"}, attempt=2, **REPORT)
+    assert received.headers["ce-attempt"] == "2"
+    assert received.headers["ce-reporturl"] == REPORT["report_url"]
+    assert received.headers["ce-reporttoken"] == "rt.%C3%BCnsafe%0D%0A"
+    _, [bare] = launch({"method": "GET"})
+    assert bare.headers["ce-attempt"] == "0"
+    assert not {"ce-reporturl", "ce-reporttoken"} & set(bare.headers)
+
+
+@pytest.mark.parametrize("status", ["400 Bad Request", "500 Oops", "502 Gateway"])
+def test_a_token_that_the_target_sends_back_stands_in_no_error(status: str) -> None:
+    outcome, _ = launch({}, {"/": answer(status, "you sent rt.secret to me")}, report_token="rt.secret")
+    assert isinstance(outcome, Refused | RunFailed | Unknown)
+    assert outcome.error == f"HTTP {status[:3]}: you sent … to me"
+
+
+def test_a_request_shows_no_token() -> None:
+    assert "rt.secret" not in repr(request_for(ActionKind.HTTP, report_token="rt.secret"))
+
+
 @pytest.mark.parametrize("method", ["get", "DELETE", "HEAD"])
 def test_a_method_without_a_body_carries_the_event_in_headers(method: str) -> None:
     _, [received] = launch({"method": method}, namespace="büro", schedule_id=None, run_id="r 1")
@@ -217,7 +256,7 @@ def test_what_goes_wrong_before_sending_is_unreachable(url: str) -> None:
 
 
 def test_a_name_server_that_hangs_is_unreachable_at_the_deadline() -> None:
-    async def hang(_host: str, _port: int) -> list[str]:
+    async def hang(_host: str, _port: int, _group: str) -> list[str]:
         await asyncio.sleep(30)
         return []
 
@@ -325,7 +364,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_tls_is_verified_for_the_name_although_the_address_is_dialled(
     certificate: Path, host: str, expected: Any
 ) -> None:
-    async def to_loopback(_host: str, _port: int) -> list[str]:
+    async def to_loopback(_host: str, _port: int, _group: str) -> list[str]:
         return ["127.0.0.1"]
 
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -164,6 +164,44 @@ def test_what_comes_first_is_the_end() -> None:
     assert within(_stubborn, 5, cancel_after=0.05) == CancelAsked(abandoned=True)
 
 
+@pytest.mark.parametrize("how", ["deadline", "cancel", "shutdown"])
+def test_work_elsewhere_is_told_to_stop_and_not_cancelled(how: str) -> None:
+    async def run() -> list[Any]:
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[int] = loop.create_future()
+        cancelled = asyncio.Event()
+        bounded = asyncio.ensure_future(
+            run_within(
+                answer,
+                seconds=0.01 if how == "deadline" else 30,
+                cancelled=cancelled,
+                grace_seconds=30,
+                stop=lambda: answer.set_result(7),
+            )
+        )
+        await asyncio.sleep(0.02)
+        if how == "cancel":
+            cancelled.set()
+        elif how == "shutdown":
+            bounded.cancel()
+        [end] = await asyncio.gather(bounded, return_exceptions=True)
+        return [end, answer.result()]
+
+    end, answer = asyncio.run(run())
+    expected = {"deadline": DeadlineReached(), "cancel": CancelAsked()}
+    assert isinstance(end, asyncio.CancelledError) if how == "shutdown" else end == expected[how]
+    assert answer == 7
+
+
+def test_work_elsewhere_that_has_ended_is_not_told_to_stop() -> None:
+    async def run() -> Any:
+        answer: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        answer.set_result(7)
+        return await run_within(answer, seconds=0, cancelled=None, grace_seconds=1, stop=pytest.fail)
+
+    assert asyncio.run(run()) == Ended(7)
+
+
 def test_an_error_of_the_work_is_the_callers() -> None:
     with pytest.raises(LookupError):
         within(_fails, 5)

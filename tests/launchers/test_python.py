@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import functools
 import os
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +17,7 @@ from launchers.far_ends import FixedClock, request_for
 
 from horarium.launchers.python import PythonLauncher
 from horarium.launchers.tasks import RunContext, Task, TaskRegistry, context_of
-from horarium.life.outcome import Busy, Finished, Outcome, Refused, RunCancelled, RunFailed, RunTimedOut
+from horarium.life.outcome import Busy, Finished, Outcome, Refused, RunCancelled, RunFailed, RunTimedOut, Unreachable
 from horarium.schedule.definition import ActionKind
 
 
@@ -94,6 +96,30 @@ def test_inputs_that_do_not_fit_are_refused_with_the_task_named(function: Callab
     outcome = run_task(function, inputs)
     assert isinstance(outcome, Refused)
     assert outcome.error.startswith("the input does not fit the task it: ")
+
+
+def test_a_task_takes_inputs_of_every_shape_one_after_the_other() -> None:
+    context = context_of(request_for(ActionKind.PYTHON))
+    shapes: list[Any] = [None, 5, "x", [], [5], [5, 6], {}, {"a": 1}, {"b": 1}, {"a": 1, "b": 2}, {"context": "mine"}]
+    for function in (none, one, two, many, context_first, context_last, context_is_mine):
+        known = Task("known", function)
+        for inputs in shapes * 2:
+            assert _bound(known, inputs, context) == _bound(Task("new", function), inputs, context)
+
+
+def _bound(task: Task, inputs: Any, context: RunContext) -> Any:
+    try:
+        return task.bind(inputs, context)
+    except TypeError as wrong:
+        return str(wrong)
+
+
+def test_inputs_with_ever_new_names_fill_no_memory() -> None:
+    task = Task("many", many)
+    for n in range(1_000):
+        assert task.bind({f"name-{n}": n}) == ((), {f"name-{n}": n})
+    task.bind({f"name-{n}": n for n in range(1_000)})
+    assert sum(len(shape) for shape in task._ways if isinstance(shape, tuple)) <= 64 * 100
 
 
 def test_a_task_may_change_its_inputs_and_the_request_stays_as_it_was() -> None:
@@ -240,6 +266,60 @@ def test_abandoned_threads_are_counted_and_bounded_and_forgotten_when_they_end()
     assert later == 0
 
 
+def test_calls_take_a_thread_again_but_never_that_of_a_call_that_goes_on() -> None:
+    release = threading.Event()
+    tasks = TaskRegistry()
+    tasks.add(lambda: release.wait(30), name="stuck")
+    tasks.add(threading.get_ident, name="who")
+
+    async def run() -> tuple[Outcome, list[Any]]:
+        launcher = PythonLauncher(tasks, FixedClock(), grace_seconds=0.01)
+        stuck = await launcher.launch(request_for(ActionKind.PYTHON, {"callable": "stuck"}, seconds=0.05))
+        found: list[Any] = []
+        for _ in range(20):
+            found.append(await launcher.launch(request_for(ActionKind.PYTHON, {"callable": "who"})))
+            while not launcher._threads.idle:  # a moment after its answer was heard
+                await asyncio.sleep(0.001)
+        release.set()
+        await launcher.close()
+        return stuck, [each.result for each in found]
+
+    stuck, idents = asyncio.run(run())
+    assert isinstance(stuck, RunTimedOut)
+    assert len(set(idents)) == 1
+
+
+def test_a_thread_sees_the_context_variables_of_its_launch_and_leaves_none_behind() -> None:
+    place: contextvars.ContextVar[str] = contextvars.ContextVar("place", default="nowhere")
+
+    def look() -> str:
+        seen = place.get()
+        place.set("changed")
+        return seen
+
+    tasks = TaskRegistry()
+    tasks.add(look, name="look")
+
+    async def run() -> list[Outcome]:
+        launcher = PythonLauncher(tasks, FixedClock())
+        found = []
+        for name in ("here", "there"):
+            place.set(name)
+            found.append(await launcher.launch(request_for(ActionKind.PYTHON, {"callable": "look"})))
+        return found
+
+    assert asyncio.run(run()) == [Finished("here"), Finished("there")]
+
+
+@pytest.mark.parametrize("cpu", [False, True], ids=["thread", "process"])
+def test_a_system_without_threads_has_started_nothing(cpu: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none_left(_self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", none_left)
+    assert run_task(none, cpu=cpu) == Unreachable("no thread for the call: can't start new thread")
+
+
 def test_a_thread_that_listens_is_not_abandoned() -> None:
     async def run() -> tuple[Outcome, int]:
         launcher = PythonLauncher(far_ends.tasks(), FixedClock())
@@ -337,6 +417,17 @@ def test_an_object_with_an_async_call_is_async() -> None:
 
 def test_a_builtin_without_a_signature_is_called_as_it_comes() -> None:
     assert run_task(max, [3, 9, 4]) == Finished(9)
+
+
+@pytest.mark.parametrize("cpu", [False, True], ids=["thread", "process"])
+def test_the_context_says_where_and_by_what_right_the_attempt_may_report(cpu: bool) -> None:
+    told = {"attempt": 2, "report_url": "https://h.example/r", "report_token": "rt.secret"}
+    assert run_task(far_ends.reports, cpu=cpu, **told) == Finished([2, "https://h.example/r", "rt.secret"])
+    assert run_task(far_ends.reports, cpu=cpu) == Finished([0, None, None])
+
+
+def test_a_context_shows_no_token() -> None:
+    assert "rt.secret" not in repr(context_of(request_for(ActionKind.PYTHON, report_token="rt.secret")))
 
 
 def test_a_context_that_nobody_watches_is_never_cancelled() -> None:

@@ -28,7 +28,7 @@ from horarium.schedule.definition import ActionKind
 
 
 def answering(*addresses: str) -> Resolver:
-    async def resolver(_host: str, _port: int) -> Sequence[str]:
+    async def resolver(_host: str, _port: int, _group: str) -> Sequence[str]:
         return addresses
 
     return resolver
@@ -147,7 +147,7 @@ def test_odd_names_and_answers(resolver: Resolver, host: str, expected: type) ->
 
 
 def test_a_failing_resolver_is_no_refusal() -> None:
-    async def fails(_host: str, _port: int) -> Sequence[str]:
+    async def fails(_host: str, _port: int, _group: str) -> Sequence[str]:
         raise socket.gaierror(socket.EAI_AGAIN, "try again")
 
     assert isinstance(judge(Guard(resolver=fails)), Unresolved)
@@ -167,7 +167,7 @@ def _launch(resolver: Resolver, policy: AddressPolicy) -> tuple[Outcome, int]:
 def test_the_name_is_looked_up_once_and_the_checked_address_is_dialled() -> None:
     asked: list[str] = []
 
-    async def rebinding(host: str, _port: int) -> Sequence[str]:
+    async def rebinding(host: str, _port: int, _group: str) -> Sequence[str]:
         asked.append(host)
         return ["127.0.0.1"] if len(asked) == 1 else ["10.0.0.1"]
 

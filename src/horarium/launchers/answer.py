@@ -37,15 +37,18 @@ _NOT_BEGUN = frozenset({408, 425})
 _NOBODY_KNOWS = frozenset({502, 503, 504})
 
 
-async def outcome_of(response: httpx.Response, now: Instant) -> Outcome:
-    """Reads the body as far as it is wanted; network errors are the caller's to catch."""
+async def outcome_of(response: httpx.Response, now: Instant, *, hidden: str | None = None) -> Outcome:
+    """Reads the body as far as it is wanted; network errors are the caller's to catch.
+
+    `hidden` is what no error may show, although the target sends it back: errors are kept and read by many.
+    """
     status = response.status_code
     if 200 <= status < 300:
         result = await _body(response)
         return Accepted(reference=_reference(result, response.headers)) if status == 202 else Finished(result)
     if 300 <= status < 400:
         return Refused(f"HTTP {status}: redirects are not followed; schedule the final URL")
-    said = f"HTTP {status}: {await _snippet(response)}".removesuffix(": ")
+    said = f"HTTP {status}: {await _snippet(response, hidden)}".removesuffix(": ")
     return not_done(status, said, response.headers.get("retry-after"), now)
 
 
@@ -72,13 +75,14 @@ async def _body(response: httpx.Response) -> Json:
     return read(raw, cut=cut, expect_json=False if kind.startswith("text/") else None)
 
 
-async def _snippet(response: httpx.Response) -> str:
+async def _snippet(response: httpx.Response, hidden: str | None) -> str:
     """Only for people: the status has said already what became of the run, so a body that breaks off is left out."""
     try:
         raw, _ = await _read(response, 4 * _SNIPPET_CHARACTERS)
     except httpx.HTTPError:
         return ""
-    return clean_text(" ".join(raw.decode("utf-8", "replace").split()), _SNIPPET_CHARACTERS)
+    text = " ".join(raw.decode("utf-8", "replace").split())
+    return clean_text(text.replace(hidden, "…") if hidden else text, _SNIPPET_CHARACTERS)
 
 
 async def _read(response: httpx.Response, limit: int) -> tuple[bytes, bool]:

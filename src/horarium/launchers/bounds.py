@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -34,36 +34,63 @@ End: TypeAlias = Ended[T] | DeadlineReached | CancelAsked
 
 
 async def run_within(
-    work: Coroutine[Any, Any, T], *, seconds: float, cancelled: asyncio.Event | None, grace_seconds: float
+    work: Coroutine[Any, Any, T] | asyncio.Future[T],
+    *,
+    seconds: float,
+    cancelled: asyncio.Event | None,
+    grace_seconds: float,
+    stop: Callable[[], object] | None = None,
 ) -> End[T]:
     """What comes first. Work that is cut short is cancelled and has `grace_seconds` to tidy up.
 
+    A future stands for work that goes on elsewhere, which is told to stop by `stop` and not cancelled.
     Work that ended at the same moment as the deadline has ended: its answer is worth more than our clock.
     """
     task = asyncio.ensure_future(work)
-    # An abandoned task may fail long after anybody listens; asking for its error keeps the loop quiet.
-    task.add_done_callback(_forget_error)
-    asked = asyncio.ensure_future(cancelled.wait()) if cancelled is not None else None
-    waiting: set[asyncio.Future[Any]] = {task} if asked is None else {task, asked}
+    stop = stop or task.cancel
     try:
-        done, _ = await asyncio.wait(
-            waiting, timeout=min(max(seconds, 0), LONGEST_WAIT_SECONDS), return_when=asyncio.FIRST_COMPLETED
-        )
+        # Much of what is called ends at its first step, and needs neither a timer nor anybody who watches.
+        await asyncio.sleep(0)
+        if not task.done():
+            await _first_of(task, min(max(seconds, 0), LONGEST_WAIT_SECONDS), cancelled)
     except asyncio.CancelledError:
         # The launch itself is cancelled, at shutdown: its work goes down with it.
-        await _stopped(task, grace_seconds)
+        await _stopped(task, stop, grace_seconds)
         raise
+    if task.done():
+        return Ended(task.result())
+    asked = cancelled is not None and cancelled.is_set()
+    abandoned = not await _stopped(task, stop, grace_seconds)
+    return CancelAsked(abandoned) if asked else DeadlineReached(abandoned)
+
+
+async def _first_of(task: asyncio.Future[Any], seconds: float, cancelled: asyncio.Event | None) -> None:
+    """`asyncio.wait` would do, at three times the price."""
+    loop = asyncio.get_running_loop()
+    first = loop.create_future()
+    asked = loop.create_task(cancelled.wait()) if cancelled is not None else None
+
+    def end(_ended: object = None) -> None:
+        if not first.done():
+            first.set_result(None)
+
+    timer = loop.call_later(seconds, end)
+    task.add_done_callback(end)
+    if asked is not None:
+        asked.add_done_callback(end)
+    try:
+        await first
     finally:
+        timer.cancel()
+        task.remove_done_callback(end)
         if asked is not None:
             asked.cancel()
-    if task in done:
-        return Ended(task.result())
-    abandoned = not await _stopped(task, grace_seconds)
-    return CancelAsked(abandoned) if asked in done else DeadlineReached(abandoned)
 
 
-async def _stopped(task: asyncio.Future[Any], grace_seconds: float) -> bool:
-    task.cancel()
+async def _stopped(task: asyncio.Future[Any], stop: Callable[[], object], grace_seconds: float) -> bool:
+    # It may fail long after anybody listens; asking for its error keeps the loop quiet.
+    task.add_done_callback(_forget_error)
+    stop()
     done, _ = await asyncio.wait({task}, timeout=grace_seconds)
     return bool(done)
 

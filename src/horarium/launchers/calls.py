@@ -2,9 +2,10 @@
 
 Whatever the function does — raise, exit, return something odd — becomes `Returned` or `Raised`.
 
-Threads and processes are made per call. A shared pool would be simpler, and wrong here: a thread cannot
-be killed, so one stuck call would hold a pool's slot and the interpreter's exit for ever; and killing one
-worker of a process pool breaks its neighbours' calls too.
+A thread is used again once its call has ended, and one whose call never ends is nobody else's loss
+(`threads.py`): a thread cannot be killed, so a pool with a fixed number of them would lose a place for each
+stuck call, and the interpreter its exit. Processes are made per call, since killing one worker of a pool
+breaks its neighbours' calls too.
 """
 
 from __future__ import annotations
@@ -22,11 +23,16 @@ from multiprocessing.connection import Connection
 from typing import Any, TypeAlias
 
 from horarium.launchers.payload import MAX_ERROR_CHARACTERS, NotJson, clean_text, keep
+from horarium.launchers.threads import Threads
 from horarium.life.outcome import Finished
 from horarium.policy.retry import RetryCause
 from horarium.schedule.definition import Json
 
 _TRACEBACK_FRAMES = 10
+
+
+class NoThread(Exception):
+    """The system gives no more threads; nothing was started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +47,14 @@ class Raised:
 
 
 Called: TypeAlias = Returned | Raised
+_NOTHING = Returned(Finished())
 Call: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
 
 def returned(value: Any) -> Called:
     """A task may return a Finished to say what it cost; any other value is the result itself."""
+    if value is None:
+        return _NOTHING
     if inspect.isawaitable(value):
         if inspect.iscoroutine(value):
             value.close()
@@ -91,24 +100,29 @@ def call_sync(call: Call) -> Called:
     return returned(value)
 
 
-def start_thread(function: Callable[[], Called], name: str) -> asyncio.Future[Called]:
-    """A daemon thread, so that a call that never ends cannot keep the process from ending."""
+def start_thread(threads: Threads, function: Callable[[], Called], name: str) -> asyncio.Future[Called]:
+    """The call in a thread, with the context variables of whoever starts it. Raises NoThread."""
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[Called] = loop.create_future()
     context = contextvars.copy_context()
 
-    def deliver(value: Called) -> None:
-        if not answer.done():
-            answer.set_result(value)
-
     def work() -> None:
+        threading.current_thread().name = name
         value = context.run(function)
         # The loop may have closed in the meantime: then nobody waits any more.
         with suppress(RuntimeError):
-            loop.call_soon_threadsafe(deliver, value)
+            loop.call_soon_threadsafe(_deliver, answer, value)
 
-    threading.Thread(target=work, name=name, daemon=True).start()
+    try:
+        threads.start(work)
+    except RuntimeError as wrong:
+        raise NoThread(f"no thread for the call: {wrong}") from None
     return answer
+
+
+def _deliver(answer: asyncio.Future[Called], value: Called) -> None:
+    if not answer.done():
+        answer.set_result(value)
 
 
 class ChildProcess:

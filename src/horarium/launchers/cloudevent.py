@@ -38,8 +38,14 @@ def structured(request: LaunchRequest, source: str) -> dict[str, Json]:
 
 def binary_headers(request: LaunchRequest, source: str) -> dict[str, str]:
     """The event as headers: binary content mode, for methods without a body. The run's identity travels along."""
-    named = {f"ce-{name}": header_text(value) for name, value in attributes(request, source).items()}
-    return {**named, "ce-runid": header_text(request.run_id)}
+    own = {
+        "runid": request.run_id,
+        "attempt": str(request.attempt),
+        "reporturl": request.report_url,
+        "reporttoken": request.report_token,
+    }
+    everything = {**attributes(request, source), **own}
+    return {f"ce-{name}": header_text(value) for name, value in everything.items() if value is not None}
 
 
 def header_text(value: str) -> str:
@@ -59,6 +65,8 @@ def data(request: LaunchRequest) -> dict[str, Json]:
         "deadline": to_rfc3339(request.deadline),
         "origin": request.origin,
         "attempt": request.attempt,
+        "report_url": request.report_url,
+        "report_token": request.report_token,
         "trigger_number": request.trigger_number,
         "labels": dict(request.labels),
         "memo": dict(request.memo),

@@ -191,6 +191,10 @@ def _environment(spec: CommandSpec, request: LaunchRequest) -> dict[str, str]:
     }
     if request.schedule_id is not None:
         given["HORARIUM_SCHEDULE_ID"] = request.schedule_id
+    if request.report_url is not None:
+        given["HORARIUM_REPORT_URL"] = request.report_url
+    if request.report_token is not None:
+        given["HORARIUM_REPORT_TOKEN"] = request.report_token
     if request.traceparent is not None:
         given["TRACEPARENT"] = request.traceparent
     return {**{name: os.environ[name] for name in _INHERITED if name in os.environ}, **spec.env, **given}

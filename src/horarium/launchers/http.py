@@ -90,10 +90,12 @@ class HttpLauncher(Launcher):
         self._clock = clock
         self._source = source
         self._signers = {name: _signers(name, value) for name, value in (secrets or {}).items()}
-        self._client = guarded_client(guard or Guard(), tls=tls)
+        self._guard = guard or Guard()
+        self._client = guarded_client(self._guard, tls=tls)
 
     async def close(self) -> None:
         await self._client.aclose()
+        self._guard.close()
 
     async def launch(self, request: LaunchRequest) -> Outcome:
         cleared = preflight(request, self._clock)
@@ -105,7 +107,7 @@ class HttpLauncher(Launcher):
         except _BadAction as wrong:
             return Refused(str(wrong))
         end = await run_within(
-            self._exchange(outgoing, progress),
+            self._exchange(outgoing, progress, request.report_token),
             seconds=cleared.seconds_left,
             cancelled=request.cancelled,
             grace_seconds=_TIDY_SECONDS,
@@ -120,11 +122,11 @@ class HttpLauncher(Launcher):
                 heard = "the target may have acted on it" if progress.sent else "nothing was sent"
                 return RunCancelled(f"cancelled while the request was under way; {heard}")
 
-    async def _exchange(self, outgoing: httpx.Request, progress: _Progress) -> Outcome:
+    async def _exchange(self, outgoing: httpx.Request, progress: _Progress, token: str | None) -> Outcome:
         try:
             response = await self._client.send(outgoing, stream=True)
             try:
-                return await outcome_of(response, self._clock.now())
+                return await outcome_of(response, self._clock.now(), hidden=token)
             finally:
                 await response.aclose()
         except (TargetForbidden, httpx.UnsupportedProtocol, httpx.LocalProtocolError) as wrong:
@@ -143,7 +145,7 @@ class HttpLauncher(Launcher):
                 url,
                 headers=self._headers(request, body),
                 content=body,
-                extensions={"trace": progress.trace},
+                extensions={"trace": progress.trace, "group": request.namespace},
             )
         except (UnicodeError, httpx.InvalidURL) as wrong:
             raise _BadAction(f"the request cannot be written: {_said(wrong)}") from None
@@ -206,7 +208,7 @@ def _url(value: object) -> httpx.URL:
         raise _BadAction(f"url: {_said(wrong)}") from None
     if url.scheme not in ("http", "https"):
         raise _BadAction(f"url: only http and https are launched, not {clean_text(url.scheme, 50)!r}")
-    if not url.host:
+    if not url.raw_host:
         raise _BadAction("url: it names no host")
     if url.port is not None and not 0 < url.port < 65_536:
         raise _BadAction(f"url: {url.port} is no port")

@@ -7,7 +7,8 @@ again would not make its answer smaller.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import orjson
 
@@ -53,41 +54,63 @@ def _plain(value: object) -> object:
 
 
 def check(value: object) -> None:
-    """orjson alone would turn NaN into null and objects of many classes into text; both would be silent."""
-    waiting: list[tuple[object, int]] = [(value, 1)]
-    seen = 0
-    while waiting:
-        item, depth = waiting.pop()
-        seen += 1
-        if seen > MAX_VALUES:
-            # Small documents can be vast: thirty lists, each of which holds the one before it twice.
-            raise NotJson(f"has more than {MAX_VALUES} values")
+    """orjson alone would turn NaN into null and objects of many classes into text; both would be silent.
+
+    Every input and result passes here, so the plain classes are told apart by identity, level by level.
+    """
+    level: Sequence[Any] = (value,)
+    depth = seen = 0
+    while level:
+        depth += 1
         if depth > MAX_DEPTH:
             raise NotJson(f"is nested more than {MAX_DEPTH} deep")
-        if isinstance(item, Mapping):
-            for key in item:
-                if not isinstance(key, str):
-                    raise NotJson(f"holds a key of type {type(key).__name__}; keys are texts")
-                _check_scalar(key)
-            waiting.extend((child, depth + 1) for child in item.values())
-        elif isinstance(item, list | tuple):
-            waiting.extend((child, depth + 1) for child in item)
-        else:
-            _check_scalar(item)
+        seen += len(level)
+        below: list[Any] = []
+        for item in level:
+            kind = type(item)
+            if kind is str:
+                if not item.isascii() or "\x00" in item:
+                    _check_text(item)
+            elif kind is int:
+                if not _INT_MIN <= item <= _INT_MAX:
+                    _check_scalar(item)
+            elif item is None or kind is bool:
+                continue
+            elif kind is dict or kind is list or isinstance(item, Mapping | list | tuple):
+                if len(item) > MAX_VALUES - seen - len(below):
+                    # Small documents can be vast: thirty lists, each of which holds the one before it twice.
+                    raise NotJson(f"has more than {MAX_VALUES} values")
+                below += item if kind is list else _children(item)
+            else:
+                _check_scalar(item)
+        level = below
+
+
+def _children(item: Mapping[Any, Any] | Sequence[Any]) -> Iterable[Any]:
+    if not isinstance(item, dict | Mapping):
+        return item
+    for key in item:
+        if not isinstance(key, str):
+            raise NotJson(f"holds a key of type {type(key).__name__}; keys are texts")
+        if not key.isascii() or "\x00" in key:
+            _check_text(key)
+    return item.values()
+
+
+def _check_text(value: str) -> None:
+    if "\x00" in value:
+        raise NotJson("holds the character U+0000, which cannot be stored")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise NotJson("holds half a surrogate pair, which is no character") from None
 
 
 def _check_scalar(value: object) -> None:
+    """Large and broken numbers, kin of the plain classes, and what JSON cannot say."""
     match value:
-        case None | bool():
-            pass
         case str():
-            if "\x00" in value:
-                raise NotJson("holds the character U+0000, which cannot be stored")
-            if not value.isascii():
-                try:
-                    value.encode()
-                except UnicodeEncodeError:
-                    raise NotJson("holds half a surrogate pair, which is no character") from None
+            _check_text(value)
         case int():
             if not _INT_MIN <= value <= _INT_MAX:
                 raise NotJson("holds an integer of more than 64 bits")

@@ -11,23 +11,49 @@ from __future__ import annotations
 
 import asyncio
 import os
-import threading
+from collections.abc import Coroutine
 from functools import partial
-from typing import assert_never
+from typing import Any, assert_never
 
 import orjson
 
 from horarium.clock import Clock
 from horarium.launchers.bounds import CancelAsked, DeadlineReached, Ended, run_within
-from horarium.launchers.calls import Call, Called, ChildProcess, Raised, Returned, call_async, call_sync, start_thread
+from horarium.launchers.calls import (
+    Call,
+    Called,
+    ChildProcess,
+    NoThread,
+    Raised,
+    Returned,
+    call_async,
+    call_sync,
+    start_thread,
+)
 from horarium.launchers.launcher import DEFAULT_CONCURRENCY, Launcher, LaunchRequest
 from horarium.launchers.payload import clean_text
 from horarium.launchers.preflight import Cleared, preflight
-from horarium.launchers.tasks import Task, TaskRegistry, context_of
-from horarium.life.outcome import Busy, Outcome, Refused, RunCancelled, RunFailed, RunTimedOut
+from horarium.launchers.tasks import Task, TaskRegistry, context_of, never
+from horarium.launchers.threads import Threads
+from horarium.life.outcome import Busy, Outcome, Refused, RunCancelled, RunFailed, RunTimedOut, Unreachable
 
 GRACE_SECONDS = 1.0
 """How long a call that was asked to stop has before it is left to itself."""
+
+
+class _Stop:
+    """Whether a thread was told to stop; it is asked from there, and a flag is all that takes."""
+
+    __slots__ = ("_told",)
+
+    def __init__(self) -> None:
+        self._told = False
+
+    def tell(self) -> None:
+        self._told = True
+
+    def asked(self) -> bool:
+        return self._told
 
 
 class PythonLauncher(Launcher):
@@ -52,6 +78,7 @@ class PythonLauncher(Launcher):
         self._slots = asyncio.Semaphore(processes or os.cpu_count() or 1)
         self._abandoned: set[asyncio.Future[Called]] = set()
         self._children: set[ChildProcess] = set()
+        self._threads = Threads("horarium-task")
 
     @property
     def abandoned(self) -> int:
@@ -61,6 +88,7 @@ class PythonLauncher(Launcher):
     async def close(self) -> None:
         for child in list(self._children):
             child.kill()
+        self._threads.close()
 
     async def launch(self, request: LaunchRequest) -> Outcome:
         cleared = preflight(request, self._clock)
@@ -69,8 +97,8 @@ class PythonLauncher(Launcher):
         task = self._task_of(request)
         if isinstance(task, Refused):
             return task
-        stop = threading.Event()
-        context = context_of(request) if task.cpu else context_of(request, stop.is_set)
+        stop = _Stop()
+        context = context_of(request, never if task.cpu else stop.asked) if task.wants_context else None
         try:
             # Its own copy of the inputs: a function may change what it is given, the definition must not change.
             args, kwargs = task.bind(orjson.loads(cleared.inputs), context)
@@ -78,7 +106,10 @@ class PythonLauncher(Launcher):
             return Refused(f"the input does not fit the task {task.name}: {clean_text(str(wrong), 500)}")
         if not task.is_async and not task.cpu and self.abandoned >= self.concurrency:
             return Busy()
-        return await self._run(task, (task.function, args, kwargs), request, cleared.seconds_left, stop)
+        try:
+            return await self._run(task, (task.function, args, kwargs), request, cleared.seconds_left, stop)
+        except NoThread as wrong:
+            return Unreachable(str(wrong))
 
     def _task_of(self, request: LaunchRequest) -> Task | Refused:
         target = request.action.target
@@ -89,16 +120,16 @@ class PythonLauncher(Launcher):
         known = clean_text(", ".join(self._tasks), 500) or "none"
         return Refused(f"no task is registered under the name {clean_text(repr(name), 200)}; registered: {known}")
 
-    async def _run(
-        self, task: Task, call: Call, request: LaunchRequest, seconds: float, stop: threading.Event
-    ) -> Outcome:
+    async def _run(self, task: Task, call: Call, request: LaunchRequest, seconds: float, stop: _Stop) -> Outcome:
+        work: Coroutine[Any, Any, Called] | asyncio.Future[Called]
         if task.is_async:
-            started = call_async(call)
+            work, told = call_async(call), None
         elif task.cpu:
-            started = self._in_process(call, request.run_id)
+            work, told = self._in_process(call, request.run_id), None
         else:
-            started = self._in_thread(call, request.run_id, stop)
-        end = await run_within(started, seconds=seconds, cancelled=request.cancelled, grace_seconds=self._grace)
+            work = start_thread(self._threads, partial(call_sync, call), f"horarium-task-{request.run_id}")
+            told = partial(self._abandon, work, stop)
+        end = await run_within(work, seconds=seconds, cancelled=request.cancelled, grace_seconds=self._grace, stop=told)
         match end:
             case Ended(called):
                 return _outcome(called)
@@ -109,24 +140,18 @@ class PythonLauncher(Launcher):
             case _:
                 assert_never(end)
 
-    async def _in_thread(self, call: Call, run_id: str, stop: threading.Event) -> Called:
-        answer = start_thread(partial(call_sync, call), f"horarium-task-{run_id}")
-        try:
-            return await asyncio.shield(answer)
-        except asyncio.CancelledError:
-            stop.set()
-            self._abandoned.add(answer)
-            answer.add_done_callback(self._abandoned.discard)
-            # Waiting on shows the caller that the thread has not stopped; it gives up after its grace.
-            await asyncio.wait({answer})
-            raise
+    def _abandon(self, answer: asyncio.Future[Called], stop: _Stop) -> None:
+        """A thread can be told and not stopped; until it ends by itself it counts."""
+        stop.tell()
+        self._abandoned.add(answer)
+        answer.add_done_callback(self._abandoned.discard)
 
     async def _in_process(self, call: Call, run_id: str) -> Called:
         async with self._slots:
             child = ChildProcess(call)
             self._children.add(child)
             try:
-                return await start_thread(child.run, f"horarium-cpu-{run_id}")
+                return await start_thread(self._threads, child.run, f"horarium-cpu-{run_id}")
             finally:
                 child.kill()
                 self._children.discard(child)

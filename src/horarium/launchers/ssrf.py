@@ -10,17 +10,18 @@ The special ranges are those of the IANA special-purpose address registries (RFC
 
 from __future__ import annotations
 
-import asyncio
 import ipaddress
-import socket
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
+from horarium.launchers.resolver import SystemResolver
+
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
-Resolver: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
+Resolver: TypeAlias = Callable[[str, int, str], Awaitable[Sequence[str]]]
+"""Of host, port and group, the namespace that asks."""
 
 # RFC 1035 section 2.3.4.
 MAX_HOST_NAME = 253
@@ -126,24 +127,22 @@ class Unresolved:
 Verdict: TypeAlias = Permitted | Forbidden | Unresolved
 
 
-async def resolve(host: str, port: int) -> Sequence[str]:
-    """The system's resolver, in a thread: it blocks."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return [str(each[4][0]) for each in found]
-
-
 class Guard:
     """Judges a host by all its addresses; one bad address is enough, since the mix is what an attack looks like."""
 
-    def __init__(self, policy: AddressPolicy | None = None, resolver: Resolver = resolve) -> None:
+    def __init__(self, policy: AddressPolicy | None = None, resolver: Resolver | None = None) -> None:
         self._policy = policy or AddressPolicy()
-        self._resolver = resolver
+        self._resolver = resolver or SystemResolver()
 
-    async def judge(self, host: str, port: int) -> Verdict:
+    def close(self) -> None:
+        if isinstance(self._resolver, SystemResolver):
+            self._resolver.close()
+
+    async def judge(self, host: str, port: int, group: str = "") -> Verdict:
         if not host or len(host) > MAX_HOST_NAME:
             return Forbidden("the URL names no host, or one longer than a host name can be")
         try:
-            texts = await self._resolver(host, port)
+            texts = await self._resolver(host, port, group)
             addresses = [ipaddress.ip_address(text) for text in dict.fromkeys(texts)]
         except (OSError, UnicodeError) as wrong:
             return Unresolved(f"{host} cannot be resolved: {wrong}")

@@ -15,15 +15,24 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from horarium.instant import Instant
 from horarium.launchers.launcher import LaunchRequest
 from horarium.schedule.definition import Json
 
 F = TypeVar("F", bound=Callable[..., Any])
+Arguments: TypeAlias = tuple[tuple[Any, ...], dict[str, Any]]
+_Way: TypeAlias = "Callable[[Json, RunContext | None], Arguments]"
+"""From inputs of one shape to arguments."""
+_Shape: TypeAlias = tuple[str, ...] | int | str | None
+"""What decides whether inputs fit: their names, their number, or that they are one value or none."""
 
 CONTEXT = "context"
+_ONE = "one value"
+# A schedule has inputs of one shape; whoever makes more of them pays for the question each time.
+_MAX_SHAPES = 64
+_MAX_NAMES = 100
 _ANYTHING = inspect.Signature(
     [
         inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL),
@@ -53,6 +62,9 @@ class RunContext:
     labels: Mapping[str, str] = field(default_factory=dict)
     memo: Mapping[str, Json] = field(default_factory=dict)
     cancelled: Callable[[], bool] = never
+    report_url: str | None = None
+    report_token: str | None = field(default=None, repr=False)
+    """Where whoever the task hands its work on to may say what became of the run; the token is for this attempt."""
 
 
 def context_of(request: LaunchRequest, cancelled: Callable[[], bool] = never) -> RunContext:
@@ -70,6 +82,8 @@ def context_of(request: LaunchRequest, cancelled: Callable[[], bool] = never) ->
         labels=dict(request.labels),
         memo=dict(request.memo),
         cancelled=cancelled,
+        report_url=request.report_url,
+        report_token=request.report_token,
     )
 
 
@@ -82,52 +96,106 @@ class Task:
     cpu: bool = False
     signature: inspect.Signature = field(init=False, repr=False, compare=False)
     is_async: bool = field(init=False, repr=False, compare=False)
+    wants_context: bool = field(init=False, repr=False, compare=False)
+    _ways: dict[_Shape, _Way] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not 0 < len(self.name) <= 255:
             raise ValueError("the name of a task is a text of 1 to 255 characters")
         if not callable(self.function):
             raise TypeError(f"the task {self.name!r} is a {type(self.function).__name__}, which cannot be called")
-        object.__setattr__(self, "signature", _signature(self.function))
+        signature = _signature(self.function)
+        object.__setattr__(self, "signature", signature)
         object.__setattr__(self, "is_async", _is_async(self.function))
+        object.__setattr__(self, "wants_context", CONTEXT in signature.parameters)
+        object.__setattr__(self, "_ways", {})
         if self.cpu and self.is_async:
             raise ValueError(f"the task {self.name!r} is async; cpu=True is for functions that compute")
 
-    def bind(self, inputs: Json, context: RunContext) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments of the call; raises TypeError when the inputs do not fit the signature."""
+    def bind(self, inputs: Json, context: RunContext | None = None) -> Arguments:
+        """The arguments of the call; raises TypeError when the inputs do not fit the signature.
+
+        `context` is needed only where the task wants one. Whether inputs fit is a question of how many there are
+        and of their names, not of their values, so it is asked of the signature once for each shape.
+        """
+        shape = _shape(inputs)
+        way = self._ways.get(shape)
+        if way is None:
+            way = self._way(inputs)
+            args, kwargs = way(inputs, context)
+            self.signature.bind(*args, **kwargs)
+            if len(self._ways) < _MAX_SHAPES and not (isinstance(shape, tuple) and len(shape) > _MAX_NAMES):
+                self._ways[shape] = way
+            return args, kwargs
+        return way(inputs, context)
+
+    def _way(self, inputs: Json) -> _Way:
         match inputs:
             case None:
-                call = self._with_context((), context)
+                return self._by_position(0, _no_arguments)
             case list() | tuple():
-                call = self._with_context(tuple(inputs), context)
+                return self._by_position(len(inputs), tuple)
             case Mapping():
-                wants = CONTEXT in self.signature.parameters and CONTEXT not in inputs
-                named: dict[str, Any] = {**inputs, CONTEXT: context} if wants else {**inputs}
-                whole = self._with_context((inputs,), context)
+                wants = self.wants_context and CONTEXT not in inputs
+                whole = self._by_position(1, _one_argument)
                 # When neither way fits, the names are what the writer of the schedule meant.
-                call = whole if not self._fits((), named) and self._fits(*whole) else ((), named)
+                if not self._fits((), {**inputs, CONTEXT: None} if wants else inputs) and self._fits(
+                    *whole(inputs, None)
+                ):
+                    return whole
+                return _by_name_with_context if wants else _by_name
             case _:
-                call = self._with_context((inputs,), context)
-        self.signature.bind(*call[0], **call[1])
-        return call
+                return self._by_position(1, _one_argument)
 
-    def _with_context(self, args: tuple[Any, ...], context: RunContext) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def _by_position(self, count: int, arguments: Callable[[Json], tuple[Any, ...]]) -> _Way:
         """The context by name, or in its place when arguments that stand after it are given by position."""
-        names = list(self.signature.parameters)
-        if CONTEXT not in names:
-            return args, {}
-        place = names.index(CONTEXT)
+        if not self.wants_context:
+            return lambda inputs, _context: (arguments(inputs), {})
+        place = list(self.signature.parameters).index(CONTEXT)
         by_position = self.signature.parameters[CONTEXT].kind is not inspect.Parameter.KEYWORD_ONLY
-        if by_position and place < len(args) + 1:
-            return (*args[:place], context, *args[place:]), {}
-        return args, {CONTEXT: context}
+        if not by_position or place > count:
+            return lambda inputs, context: (arguments(inputs), {CONTEXT: context})
 
-    def _fits(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        def in_its_place(inputs: Json, context: RunContext | None) -> Arguments:
+            args = arguments(inputs)
+            return (*args[:place], context, *args[place:]), {}
+
+        return in_its_place
+
+    def _fits(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
         try:
             self.signature.bind(*args, **kwargs)
         except TypeError:
             return False
         return True
+
+
+def _shape(inputs: Json) -> _Shape:
+    match inputs:
+        case None:
+            return None
+        case list() | tuple():
+            return len(inputs)
+        case Mapping():
+            return tuple(inputs)
+        case _:
+            return _ONE
+
+
+def _no_arguments(_inputs: Json) -> tuple[Any, ...]:
+    return ()
+
+
+def _one_argument(inputs: Json) -> tuple[Any, ...]:
+    return (inputs,)
+
+
+def _by_name(inputs: Json, _context: RunContext | None) -> Arguments:
+    return (), {**inputs}
+
+
+def _by_name_with_context(inputs: Json, context: RunContext | None) -> Arguments:
+    return (), {**inputs, CONTEXT: context}
 
 
 def _signature(function: Callable[..., Any]) -> inspect.Signature:

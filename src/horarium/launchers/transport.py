@@ -38,7 +38,10 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         url = request.url
         if url.scheme not in _DEFAULT_PORTS:
             raise TargetForbidden(f"only http and https are launched, not {url.scheme!r}")
-        verdict = await self._guard.judge(url.host, url.port or _DEFAULT_PORTS[url.scheme])
+        # The name as it is written in `Host`: decoded and encoded again, `xn--fa-hia` (faß) would become `fass`.
+        name = url.raw_host.decode("ascii")
+        group = str(request.extensions.get("group", ""))
+        verdict = await self._guard.judge(name, url.port or _DEFAULT_PORTS[url.scheme], group)
         match verdict:
             case Permitted(addresses):
                 return await self._dial(request, addresses)
