@@ -47,7 +47,10 @@ _UNAVAILABLE = {
     sqlite3.SQLITE_NOTADB: "the file is not a SQLite database",
     sqlite3.SQLITE_NOMEM: "out of memory",
 }
-_DATA = frozenset({sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_RANGE})
+_DATA = frozenset({sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_MISMATCH})
+_TRY_AGAIN = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_SCHEMA})
+# Statements that we wrote or used wrongly.
+_OURS = frozenset({sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISUSE, sqlite3.SQLITE_RANGE})
 
 
 class SqliteBackend:
@@ -169,7 +172,7 @@ def judge(error: BaseException) -> HorariumError | None:
     if not isinstance(error, sqlite3.Error):
         return None
     primary, text = _primary(error), str(error)
-    if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+    if primary in _TRY_AGAIN:
         return Transient(f"another process is writing to the database: {text}")
     if primary == sqlite3.SQLITE_IOERR:
         return StoreUnavailable(f"the disk does not answer: {text}", outcome_known=False)
@@ -181,7 +184,8 @@ def judge(error: BaseException) -> HorariumError | None:
         return DataError(f"the database refuses a value: {text}")
     if text.startswith("no such table"):
         return SchemaMissing(f"{text}; the database has not been migrated")
-    return None
+    # Without a code it was found by the driver before SQLite was asked.
+    return None if primary is None or primary in _OURS else StoreUnavailable(f"the database is in trouble: {text}")
 
 
 def _primary(error: sqlite3.Error) -> int | None:
