@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -31,6 +32,25 @@ def test_an_empty_database_is_missing_its_schema_until_it_is_migrated(empty_url:
     check_schema(database)
     assert migrate(database) == []
     database.close()
+
+
+@pytest.mark.parametrize("dialect", ["postgresql"])
+def test_a_migration_may_take_longer_than_a_statement(empty_url: str) -> None:
+    """Here it waits for another that migrates; a large table would take as long."""
+    database, other = open_database(empty_url, statement_timeout_seconds=1), open_database(empty_url)
+    waits = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+    with other.engine.begin() as connection:
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({int.from_bytes(b'horarium', 'big')})")
+        applied: list[list[str]] = []
+        migrating = threading.Thread(target=lambda: applied.append(migrate(database)))
+        migrating.start()
+        while not connection.exec_driver_sql(waits).scalar_one():
+            time.sleep(0.01)
+        time.sleep(1.2)
+    migrating.join()
+    assert applied == [REVISIONS]
+    database.close()
+    other.close()
 
 
 def test_a_statement_on_an_empty_database_says_that_the_schema_is_missing(empty_url: str) -> None:

@@ -216,6 +216,44 @@ def test_a_statement_that_takes_too_long_is_stopped(database_url: str) -> None:
     database.close()
 
 
+def _shown(database: Database, name: str) -> object:
+    return database.read(lambda connection: connection.exec_driver_sql(f"SHOW {name}").scalar())
+
+
+@pytest.mark.parametrize(("seconds", "shown"), [(None, "0"), (0, "0"), (7, "7s"), (60.0001, "60001ms")])
+def test_the_timeout_of_statements_is_the_one_that_was_asked_for(
+    database_url: str, seconds: float | None, shown: str
+) -> None:
+    database = open_database(database_url, statement_timeout_seconds=seconds)
+    assert _shown(database, "statement_timeout") == shown
+    database.close()
+
+
+def test_what_the_url_says_of_a_timeout_wins(database_url: str) -> None:
+    mark = "&" if "?" in database_url else "?"
+    given = f"{database_url}{mark}options=-c%20statement_timeout%3D9s&tcp_user_timeout=5000"
+    database = open_database(given, statement_timeout_seconds=7)
+    assert _shown(database, "statement_timeout") == "9s"
+    assert _parameters(database)["tcp_user_timeout"] == "5000"
+    database.close()
+
+
+def test_a_peer_that_vanished_is_noticed(database: Database) -> None:
+    """Linux gives up after a quarter of an hour if nobody says otherwise, and without keepalives never."""
+    parameters = _parameters(database)
+    wanted = ("keepalives_idle", "keepalives_interval", "keepalives_count", "tcp_user_timeout")
+    assert [parameters.get(name) for name in wanted] == ["30", "10", "3", "30000"]
+
+
+def _parameters(database: Database) -> dict[str, str]:
+    def look(connection: Connection) -> dict[str, str]:
+        raw = connection.connection.dbapi_connection
+        assert isinstance(raw, psycopg.Connection)
+        return raw.info.get_parameters()
+
+    return database.read(look)
+
+
 def test_we_say_who_we_are_unless_the_url_does(database: Database, database_url: str) -> None:
     statement = "SHOW application_name"
     assert database.read(lambda c: c.exec_driver_sql(statement).scalar()) == "horarium"
@@ -241,18 +279,11 @@ def test_a_server_that_is_not_there_is_unavailable_and_the_password_stays_secret
 
 
 def test_the_shown_url_hides_the_password(dialect: str) -> None:
-    backend = postgres.PostgresBackend("postgresql://me:hunter2@db/x", pool_size=1, statement_timeout_seconds=None)
+    backend = postgres.PostgresBackend(
+        "postgresql://me:hunter2@db/x", pool_size=1, pool_seconds=1, statement_timeout_seconds=None
+    )
     assert backend.url == "postgresql://me:***@db/x"
     assert "hunter2" not in repr(backend.engine)
-
-
-def test_a_pool_that_is_used_up_is_unavailable(database_url: str) -> None:
-    database = open_database(database_url, pool_size=1)
-    database.engine.pool._timeout = 0.05  # type: ignore[attr-defined]
-    full = pytest.raises(StoreUnavailable, match="no connection became free")
-    with database.engine.connect(), database.engine.connect(), full:
-        database.write(lambda connection: None)
-    database.close()
 
 
 def _failed(sqlstate: str | None, kind: type[psycopg.Error] = psycopg.OperationalError) -> psycopg.Error:

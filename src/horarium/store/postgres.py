@@ -1,14 +1,18 @@
 """PostgreSQL: how we connect, how processes wake each other, and what its errors mean.
 
 READ COMMITTED for writes, since every write locks what it changes; a read is one REPEATABLE READ
-snapshot. With `?pgbouncer=true` nothing is used that a transaction pooler cannot carry: no prepared
-statements, no LISTEN, no start-up options (set `statement_timeout` on the role instead).
+snapshot. A process has `pool_size` connections at most, and one more that listens. Whoever finds none
+free waits, which is safe because nobody asks for a second one while he has one.
+
+With `?pgbouncer=true` nothing is used that a transaction pooler cannot carry: no prepared statements,
+no LISTEN, no start-up options (set `statement_timeout` on the role instead).
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import ceil
 from typing import Any, Literal, TypeVar, cast
 
 import psycopg
@@ -29,6 +33,14 @@ T = TypeVar("T")
 OLDEST_VERSION = 14
 _SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
 _CONNECT_SECONDS = 10
+# A peer that vanished without a word is noticed within a minute, whether we wait for it (keepalives: 30 + 3 × 10 s)
+# or it for us (bytes that nobody has acknowledged).
+_SOCKET = {
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+}
 _CLOCK_SAMPLES = 5
 _REST_SECONDS = 1.0
 
@@ -54,7 +66,9 @@ _TOO_MANY_PARAMETERS = "number of parameters must be between"
 class PostgresBackend:
     dialect: Literal["postgresql"] = "postgresql"
 
-    def __init__(self, url: str, *, pool_size: int, statement_timeout_seconds: float | None) -> None:
+    def __init__(
+        self, url: str, *, pool_size: int, pool_seconds: float, statement_timeout_seconds: float | None
+    ) -> None:
         parsed = _parse(url)
         pooled = str(parsed.query.get("pgbouncer", "false")).lower() in ("true", "1", "yes")
         self.url = parsed.render_as_string(hide_password=True)
@@ -65,7 +79,8 @@ class PostgresBackend:
             creator=self._connect,
             isolation_level="READ COMMITTED",
             pool_size=pool_size,
-            max_overflow=pool_size,
+            max_overflow=0,
+            pool_timeout=pool_seconds,
         )
         _ping_after_rest(self.engine)
 
@@ -162,15 +177,15 @@ def _connect_arguments(url: URL, pooled: bool, statement_timeout_seconds: float 
     arguments: dict[str, Any] = {
         "application_name": "horarium",
         "connect_timeout": _CONNECT_SECONDS,
-        "keepalives_idle": 30,
+        **_SOCKET,
         **{name: value for name, value in named.items() if value is not None},
         **{name: value for name, value in url.query.items() if name != "pgbouncer"},
     }
     if pooled:
         arguments["prepare_threshold"] = None
-    elif statement_timeout_seconds is not None:
-        given = arguments.get("options", "")
-        arguments["options"] = f"{given} -c statement_timeout={round(statement_timeout_seconds * 1000)}".strip()
+    elif statement_timeout_seconds:
+        given = arguments.get("options", "")  # of two that say the same the server takes the last
+        arguments["options"] = f"-c statement_timeout={ceil(statement_timeout_seconds * 1000)} {given}".strip()
     return arguments
 
 
