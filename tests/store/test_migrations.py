@@ -8,8 +8,12 @@ import time
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.runtime.environment import EnvironmentContext
 from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, inspect
 
 from horarium.clock import SystemClock
@@ -18,10 +22,10 @@ from horarium.instant import from_datetime
 from horarium.recurrence.zone import tzdata_version
 from horarium.store.database import Database, open_database
 from horarium.store.errors import Conflict, DataError, SchemaMissing, SchemaTooNew
-from horarium.store.migrate import check_schema, migrate
+from horarium.store.migrate import DIRECTORY, check_schema, migrate
 from horarium.store.tables import metadata
 
-REVISIONS = ["0001", "0002", "0003"]
+REVISIONS = ["0001", "0002", "0003", "0005"]
 
 
 def test_an_empty_database_is_missing_its_schema_until_it_is_migrated(empty_url: str) -> None:
@@ -129,21 +133,35 @@ def test_a_newer_schema_is_refused_and_left_alone(database: Database) -> None:
 
 def test_an_older_schema_is_named_by_its_revision(database: Database) -> None:
     database.write(lambda c: c.exec_driver_sql("UPDATE alembic_version SET version_num = '0001'"))
-    with pytest.raises(SchemaMissing, match="revision 0001 and 0003 is needed"):
+    with pytest.raises(SchemaMissing, match=f"revision 0001 and {REVISIONS[-1]} is needed"):
         check_schema(database)
 
 
-def test_what_was_there_before_can_be_searched_for(database: Database) -> None:
+def _migrate_to(connection: Connection, revision: str) -> None:
+    """As an older program did."""
+    scripts = ScriptDirectory(DIRECTORY)
+
+    def steps(current: str, _context: MigrationContext) -> Any:
+        return scripts._upgrade_revs(revision, current)
+
+    with EnvironmentContext(Config(), scripts, fn=steps) as environment:
+        environment.configure(connection=connection)
+        environment.run_migrations()
+
+
+def test_what_was_there_before_can_be_searched_for(empty_url: str) -> None:
     def before(connection: Connection) -> None:
+        _migrate_to(connection, "0002")
         values = {"schedule_uid": new_id(), "namespace": "default", "schedule_id": "Old", "revision": 1, "version": 1}
         row = {**values, "name": "Été", "source": "runtime", "created_at": 1, "updated_at": 1}
-        connection.execute(metadata.tables["schedules"].insert().values(**row))
-        connection.exec_driver_sql("ALTER TABLE schedules DROP COLUMN search_text")
-        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0002'")
+        old = sa.table("schedules", *(sa.column(name) for name in row))
+        connection.execute(sa.insert(old).values(**row))
 
+    database = open_database(empty_url)
     database.write(before)
-    assert migrate(database) == ["0003"]
+    assert migrate(database) == REVISIONS[2:]
     assert database.read(lambda c: c.exec_driver_sql("SELECT search_text FROM schedules").all()) == [("old\nété",)]
+    database.close()
 
 
 def test_a_migration_that_fails_leaves_nothing_behind(empty_url: str) -> None:

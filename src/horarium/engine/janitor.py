@@ -88,9 +88,10 @@ class Janitor:
             lost_leases=self._each(self._take_back, found.lost, now),
             timed_out=self._each(self._time_out, found.late, now),
             cancelled=self._each(self._cancel, found.unwanted, now),
-            released=self._each(self._release, found.waiting, now),
+            released=(released := self._each(self._release, found.waiting, now)),
             expired_approvals=self._each(self._expire, found.unanswered, now),
-            full=any(len(each) == _BATCH for each in (found.lost, found.late, found.unwanted, found.unanswered)),
+            full=released >= release.MOST_CHANGED
+            or any(len(each) == _BATCH for each in (found.lost, found.late, found.unwanted, found.unanswered)),
         )
 
     def _look(self, connection: Connection, now: Instant) -> _Found:
