@@ -56,7 +56,15 @@ class Settings(BaseSettings):
     database: str | None = Field(
         None, description="postgresql://… or sqlite:///file; without it, horarium.db in the data directory."
     )
-    pool_size: int = Field(10, ge=1, le=500, description="Database connections of one process, at most.")
+    pool_size: int = Field(
+        10, ge=1, le=500,
+        description="Database connections of one process, at most; one more listens (PostgreSQL) or writes (SQLite).",
+    )  # fmt: skip
+    statement_timeout_seconds: float | None = Field(
+        30,
+        ge=0,
+        description="Seconds that a statement on PostgreSQL may take; 0 = any. Migrations take what they need.",
+    )
     host: str = Field("127.0.0.1", description="Address on which the API listens.")
     port: int = Field(8765, ge=0, le=65535, description="Port on which the API listens; 0 = any free one.")
     app: str | None = Field(None, description="module:attribute of a Horarium application to load.")

@@ -99,6 +99,31 @@ def poison(database: Database, uid: bytes, change: Callable[[str], str]) -> None
     database.write(work)
 
 
+def multiply(database: Database, run_id: bytes, count: int) -> None:
+    """That many more runs like one that is held or active, a microsecond apart, counted by their schedule."""
+    on_postgres = database.dialect == "postgresql"
+    numbers = f"generate_series(1, {count})" if on_postgres else "json_each(:places)"
+    number = "CAST(n AS bigint)" if on_postgres else "(n.key + 1)"
+    new = {
+        "run_id": "decode(md5(n || encode(run_id, 'hex')), 'hex')" if on_postgres else "randomblob(16)",
+        "nominal": f"nominal + {number}",
+        "due": f"due + {number}",
+    }
+    names = [column.name for column in runs.columns]
+    values = ", ".join(new.get(name, name) for name in names)
+    statement = f"INSERT INTO runs ({', '.join(names)}) SELECT {values} FROM runs, {numbers} AS n WHERE run_id = :id"
+    parameters = {"id": run_id} | ({} if on_postgres else {"places": json.dumps([0] * count)})
+
+    def work(connection: Connection) -> None:
+        row = connection.execute(sa.select(runs.c.schedule_uid, runs.c.state).where(runs.c.run_id == run_id)).one()
+        connection.execute(sa.text(statement), parameters)
+        counted = positions.c.held if row.state == "held" else positions.c.active
+        more = {counted: counted + count, positions.c.runs_born: positions.c.runs_born + count}
+        connection.execute(sa.update(positions).where(positions.c.schedule_uid == row.schedule_uid).values(more))
+
+    database.write(work)
+
+
 # ── the world ────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import time
 from collections.abc import Callable
 from typing import Any
 
+import psycopg
 import pytest
 import sqlalchemy as sa
 from engine.builders import START, World, insert_all, new_schedule, poison, reasons
@@ -16,7 +18,7 @@ from horarium.engine.ticker import Ticker, TickerOptions
 from horarium.instant import MINUTE, SECOND
 from horarium.store.channels import READY
 from horarium.store.database import Database
-from horarium.store.errors import CommitUnknown, StoreUnavailable
+from horarium.store.errors import CommitUnknown, SchemaMissing, StoreUnavailable
 from horarium.store.tables import calendars, history, plannings, positions, runs, schedule_revisions
 
 
@@ -303,8 +305,20 @@ def test_a_hundred_budgets_and_more_fit_in_one_batch(database: Database) -> None
 
 @pytest.mark.parametrize(
     "trouble",
-    [StoreUnavailable("down"), CommitUnknown("who knows"), sa.exc.ProgrammingError("x", {}, Exception("bad SQL"))],
-    ids=["unavailable", "unknown", "bad SQL"],
+    [
+        StoreUnavailable("down"),
+        CommitUnknown("who knows"),
+        SchemaMissing("no tables"),
+        sa.exc.ProgrammingError("x", {}, Exception("bad SQL")),
+        sa.exc.NoSuchColumnError("a KeyError, too"),
+        psycopg.errors.IoError("the disk fails under a COPY"),
+        psycopg.errors.UndefinedColumn("bad SQL in a COPY"),
+        sqlite3.OperationalError("bad SQL past SQLAlchemy"),
+        OSError("no file left to open"),
+        MemoryError(),
+        RuntimeError("the process is about to end"),
+    ],
+    ids=lambda trouble: type(trouble).__name__,
 )
 def test_trouble_of_the_database_parks_nobody(
     database: Database, monkeypatch: pytest.MonkeyPatch, trouble: Exception
@@ -323,6 +337,40 @@ def test_trouble_of_the_database_parks_nobody(
     assert world.position(uid).status == "active"
     world.tick()
     assert world.states(uid) == ["ready"]
+
+
+@pytest.mark.parametrize("dialect", ["postgresql"])
+def test_a_disk_that_fails_while_a_batch_is_written_parks_nobody(database: Database) -> None:
+    world = World(database)
+    uids = add_many(world, 40)
+    world.clock.move(60)
+    fail = "CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RAISE USING ERRCODE = '58030'; END$$"
+    world.write(lambda c: c.exec_driver_sql(fail))
+    trigger = "CREATE TRIGGER fails BEFORE INSERT ON runs FOR EACH ROW EXECUTE FUNCTION fail()"
+    world.write(lambda c: c.exec_driver_sql(trigger))
+    with pytest.raises(StoreUnavailable, match="58030"):
+        world.ticker.step()
+    assert {world.position(uid).status for uid in uids} == {"active"}
+    world.write(lambda c: c.exec_driver_sql("DROP TRIGGER fails ON runs"))
+    world.tick()
+    assert world.states() == ["ready"] * 40
+
+
+def test_trouble_that_comes_while_a_batch_is_halved_parks_nobody(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(database)
+    uids = add_many(world, 4)
+    world.clock.move(60)
+    told: list[Exception] = [ValueError("a row"), psycopg.errors.IoError("the disk")]
+
+    def fail(*_args: object) -> object:
+        raise told[0] if len(told) == 1 else told.pop(0)
+
+    monkeypatch.setattr(module, "decide_claims", fail)
+    with pytest.raises(psycopg.errors.IoError):
+        world.ticker.step()
+    assert {world.position(uid).status for uid in uids} == {"active"}
 
 
 def test_trouble_while_nothing_is_claimed_is_told(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -342,3 +342,52 @@ def test_an_address_that_is_none_is_refused_with_a_hint(url: str) -> None:
 def test_a_pool_needs_a_connection(empty_url: str) -> None:
     with pytest.raises(InvalidDefinition, match="pool_size"):
         open_database(empty_url, pool_size=0)
+
+
+def test_the_pool_is_as_large_as_it_says_and_the_others_wait(database_url: str) -> None:
+    database = open_database(database_url, pool_size=2)
+    lock, both = threading.Lock(), threading.Barrier(2)
+    now_open, most_open, done = 0, 0, 0
+
+    def look(connection: Connection) -> None:
+        nonlocal now_open, most_open, done
+        connection.exec_driver_sql("SELECT 1")
+        with lock:
+            now_open += 1
+            most_open = max(most_open, now_open)
+        both.wait(10)  # two are in here at once, and never a third
+        with lock:
+            now_open -= 1
+            done += 1
+
+    threads = [threading.Thread(target=database.read, args=[look]) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    database.close()
+    assert (most_open, done) == (2, 8)
+
+
+def test_a_pool_that_stays_used_up_is_unavailable_and_says_which_setting_helps(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transactions, "_POOL_SECONDS", 0.05)
+    database = open_database(database_url, pool_size=1)
+    taken, over = threading.Event(), threading.Event()
+
+    def hold(_connection: Connection) -> None:
+        taken.set()
+        over.wait(30)
+
+    holder = threading.Thread(target=database.read, args=[hold])
+    holder.start()
+    taken.wait(30)
+    try:
+        with pytest.raises(StoreUnavailable, match=r"no connection to the database became free .* see pool_size"):
+            database.read(lambda connection: None)
+    finally:
+        over.set()
+        holder.join()
+    assert database.read(lambda connection: "free") == "free"
+    database.close()

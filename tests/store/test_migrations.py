@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -22,7 +23,7 @@ from horarium.store.errors import Conflict, DataError, SchemaMissing, SchemaTooN
 from horarium.store.migrate import check_schema, migrate
 from horarium.store.tables import metadata
 
-REVISIONS = ["0001", "0002", "0003", "0004"]
+REVISIONS = ["0001", "0002", "0003", "0004", "0005"]
 
 
 def test_an_empty_database_is_missing_its_schema_until_it_is_migrated(empty_url: str) -> None:
@@ -33,6 +34,25 @@ def test_an_empty_database_is_missing_its_schema_until_it_is_migrated(empty_url:
     check_schema(database)
     assert migrate(database) == []
     database.close()
+
+
+@pytest.mark.parametrize("dialect", ["postgresql"])
+def test_a_migration_may_take_longer_than_a_statement(empty_url: str) -> None:
+    """Here it waits for another that migrates; a large table would take as long."""
+    database, other = open_database(empty_url, statement_timeout_seconds=1), open_database(empty_url)
+    waits = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+    with other.engine.begin() as connection:
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({int.from_bytes(b'horarium', 'big')})")
+        applied: list[list[str]] = []
+        migrating = threading.Thread(target=lambda: applied.append(migrate(database)))
+        migrating.start()
+        while not connection.exec_driver_sql(waits).scalar_one():
+            time.sleep(0.01)
+        time.sleep(1.2)
+    migrating.join()
+    assert applied == [REVISIONS]
+    database.close()
+    other.close()
 
 
 def test_a_statement_on_an_empty_database_says_that_the_schema_is_missing(empty_url: str) -> None:
@@ -111,7 +131,7 @@ def test_a_newer_schema_is_refused_and_left_alone(database: Database) -> None:
 
 def test_an_older_schema_is_named_by_its_revision(database: Database) -> None:
     database.write(lambda c: c.exec_driver_sql("UPDATE alembic_version SET version_num = '0001'"))
-    with pytest.raises(SchemaMissing, match="revision 0001 and 0004 is needed"):
+    with pytest.raises(SchemaMissing, match="revision 0001 and 0005 is needed"):
         check_schema(database)
 
 
@@ -141,6 +161,7 @@ def test_what_was_there_before_can_be_searched_for(older: Callable[[str], Databa
     insert(database, "schedules", **values, name="Été", source="runtime", created_at=1, updated_at=1)
     assert migrate(database)[0] == "0003"
     assert database.read(lambda c: c.exec_driver_sql("SELECT search_text FROM schedules").all()) == [("old\nété",)]
+    database.close()
 
 
 def test_a_run_of_no_schedule_stops_posing_as_one(older: Callable[[str], Database]) -> None:

@@ -10,9 +10,18 @@ import pytest
 from sqlalchemy import Connection
 
 from horarium.clock import SystemClock
+from horarium.errors import HorariumError
 from horarium.store import postgres
 from horarium.store.database import Database, open_database
-from horarium.store.errors import CommitUnknown, Conflict, DataError, StoreUnavailable, Transient
+from horarium.store.errors import (
+    CommitUnknown,
+    Conflict,
+    DataError,
+    SchemaMissing,
+    StoreUnavailable,
+    Transient,
+    is_fault_of_a_row,
+)
 from horarium.store.postgres import copy_rows, judge
 
 pytestmark = pytest.mark.parametrize("dialect", ["postgresql"], indirect=True)
@@ -207,6 +216,44 @@ def test_a_statement_that_takes_too_long_is_stopped(database_url: str) -> None:
     database.close()
 
 
+def _shown(database: Database, name: str) -> object:
+    return database.read(lambda connection: connection.exec_driver_sql(f"SHOW {name}").scalar())
+
+
+@pytest.mark.parametrize(("seconds", "shown"), [(None, "0"), (0, "0"), (7, "7s"), (60.0001, "60001ms")])
+def test_the_timeout_of_statements_is_the_one_that_was_asked_for(
+    database_url: str, seconds: float | None, shown: str
+) -> None:
+    database = open_database(database_url, statement_timeout_seconds=seconds)
+    assert _shown(database, "statement_timeout") == shown
+    database.close()
+
+
+def test_what_the_url_says_of_a_timeout_wins(database_url: str) -> None:
+    mark = "&" if "?" in database_url else "?"
+    given = f"{database_url}{mark}options=-c%20statement_timeout%3D9s&tcp_user_timeout=5000"
+    database = open_database(given, statement_timeout_seconds=7)
+    assert _shown(database, "statement_timeout") == "9s"
+    assert _parameters(database)["tcp_user_timeout"] == "5000"
+    database.close()
+
+
+def test_a_peer_that_vanished_is_noticed(database: Database) -> None:
+    """Linux gives up after a quarter of an hour if nobody says otherwise, and without keepalives never."""
+    parameters = _parameters(database)
+    wanted = ("keepalives_idle", "keepalives_interval", "keepalives_count", "tcp_user_timeout")
+    assert [parameters.get(name) for name in wanted] == ["30", "10", "3", "30000"]
+
+
+def _parameters(database: Database) -> dict[str, str]:
+    def look(connection: Connection) -> dict[str, str]:
+        raw = connection.connection.dbapi_connection
+        assert isinstance(raw, psycopg.Connection)
+        return raw.info.get_parameters()
+
+    return database.read(look)
+
+
 def test_we_say_who_we_are_unless_the_url_does(database: Database, database_url: str) -> None:
     statement = "SHOW application_name"
     assert database.read(lambda c: c.exec_driver_sql(statement).scalar()) == "horarium"
@@ -232,22 +279,94 @@ def test_a_server_that_is_not_there_is_unavailable_and_the_password_stays_secret
 
 
 def test_the_shown_url_hides_the_password(dialect: str) -> None:
-    backend = postgres.PostgresBackend("postgresql://me:hunter2@db/x", pool_size=1, statement_timeout_seconds=None)
+    backend = postgres.PostgresBackend(
+        "postgresql://me:hunter2@db/x", pool_size=1, pool_seconds=1, statement_timeout_seconds=None
+    )
     assert backend.url == "postgresql://me:***@db/x"
     assert "hunter2" not in repr(backend.engine)
 
 
-def test_a_pool_that_is_used_up_is_unavailable(database_url: str) -> None:
-    database = open_database(database_url, pool_size=1)
-    database.engine.pool._timeout = 0.05  # type: ignore[attr-defined]
-    full = pytest.raises(StoreUnavailable, match="no connection became free")
-    with database.engine.connect(), database.engine.connect(), full:
-        database.write(lambda connection: None)
-    database.close()
+def _failed(sqlstate: str | None, kind: type[psycopg.Error] = psycopg.OperationalError) -> psycopg.Error:
+    error = kind("it says")
+    error.sqlstate = sqlstate
+    return error
 
 
-class _Failed(psycopg.OperationalError):
-    pass
+# PostgreSQL manual, appendix A: what a value in a row can bring about.
+_OF_A_VALUE = {"22", "23", "44", "54"}
+
+
+def test_a_row_is_blamed_for_its_values_and_for_nothing_else(dialect: str) -> None:
+    classes = [each for each in vars(psycopg.errors).values() if isinstance(each, type)]
+    states = {each.sqlstate for each in classes if issubclass(each, psycopg.Error) and each.sqlstate} | {"99999"}
+    assert len(states) > 200
+    blamed = {state for state in states if is_fault_of_a_row(judge(_failed(state), is_disconnect=False) or OSError())}
+    assert {state for state in states if state[:2] in _OF_A_VALUE} == blamed
+
+
+@pytest.mark.parametrize(
+    ("sqlstate", "kind"),
+    [
+        ("08006", Transient),
+        ("22003", DataError),
+        ("23502", DataError),
+        ("23505", Conflict),
+        ("40001", Transient),
+        ("42501", StoreUnavailable),
+        ("42601", None),
+        ("42P01", SchemaMissing),
+        ("25P02", None),
+        ("53100", StoreUnavailable),
+        ("53200", StoreUnavailable),
+        ("53300", Transient),
+        ("54000", DataError),
+        ("55000", StoreUnavailable),
+        ("57014", StoreUnavailable),
+        ("57P01", Transient),
+        ("58030", StoreUnavailable),
+        ("58P01", StoreUnavailable),
+        ("F0001", StoreUnavailable),
+        ("HV000", StoreUnavailable),
+        ("P0001", StoreUnavailable),
+        ("XX000", StoreUnavailable),
+        ("XX001", StoreUnavailable),
+        ("99999", StoreUnavailable),
+    ],
+)
+def test_every_sqlstate_has_a_meaning(dialect: str, sqlstate: str, kind: type[HorariumError] | None) -> None:
+    judged = judge(_failed(sqlstate), is_disconnect=False)
+    assert judged is None if kind is None else type(judged) is kind
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (psycopg.DataError("NUL"), DataError),
+        (psycopg.OperationalError("connection refused"), Transient),
+        (psycopg.OperationalError("number of parameters must be between 0 and 65535"), None),
+        (psycopg.ProgrammingError("the query has 2 placeholders but 1 parameters were passed"), None),
+        (psycopg.InterfaceError("the cursor is closed"), None),
+        (psycopg.InternalError("got an unexpected status from the server"), StoreUnavailable),
+        (OverflowError("too large"), DataError),
+        (KeyError("ours"), None),
+    ],
+    ids=lambda each: each.__name__ if isinstance(each, type) else str(each)[:24],
+)
+def test_what_the_driver_finds_has_a_meaning_too(
+    dialect: str, error: Exception, kind: type[HorariumError] | None
+) -> None:
+    judged = judge(error, is_disconnect=False)
+    assert judged is None if kind is None else type(judged) is kind
+
+
+def test_a_disk_that_fails_under_a_copy_is_the_databases_trouble(database: Database) -> None:
+    fail = "CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RAISE USING ERRCODE = '58030'; END$$"
+    database.write(lambda c: c.exec_driver_sql(fail))
+    trigger = "CREATE TRIGGER fails BEFORE INSERT ON counters FOR EACH ROW EXECUTE FUNCTION fail()"
+    database.write(lambda c: c.exec_driver_sql(trigger))
+    statement = "COPY counters (kind, owner, day, value) FROM STDIN (FORMAT binary)"
+    with pytest.raises(StoreUnavailable, match="58030"):
+        database.write(lambda c: copy_rows(c, statement, ["text", "text", "int4", "int8"], [("runs", "a", 0, 1)]))
 
 
 @pytest.mark.parametrize(
@@ -255,9 +374,7 @@ class _Failed(psycopg.OperationalError):
     [("40001", True), ("40P01", True), ("55P03", True), ("57P01", False), ("08006", False), (None, False)],
 )
 def test_it_is_known_which_failed_commits_may_have_happened(dialect: str, sqlstate: str | None, known: bool) -> None:
-    error = _Failed("it says")
-    error.sqlstate = sqlstate
-    judged = judge(error, is_disconnect=False)
+    judged = judge(_failed(sqlstate), is_disconnect=False)
     assert isinstance(judged, Transient)
     assert judged.outcome_known is known
 

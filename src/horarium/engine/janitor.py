@@ -102,7 +102,8 @@ class Janitor:
             sum(released),
             len(expired),
             ended=tuple(each.change.state for each in recorded if isinstance(each.change, End)),
-            full=any(len(each) == _BATCH for each in (found.lost, found.late, found.unwanted, found.unanswered)),
+            full=sum(released) >= release.MOST_CHANGED
+            or any(len(each) == _BATCH for each in (found.lost, found.late, found.unwanted, found.unanswered)),
         )
 
     def _look(self, connection: Connection, now: Instant) -> _Found:

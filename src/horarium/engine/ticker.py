@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import partial
 
 from sqlalchemy import Connection
-from sqlalchemy.exc import SQLAlchemyError
 
 from horarium.clock import Clock
 from horarium.decision.tick import MAX_CATCHUP_PER_TICK, Moment
@@ -21,14 +20,12 @@ from horarium.store import due, leases, park
 from horarium.store.channels import READY
 from horarium.store.database import Database
 from horarium.store.due import Plannings
-from horarium.store.errors import CommitUnknown, SchemaMissing, SchemaTooNew, StoreUnavailable
+from horarium.store.errors import is_fault_of_a_row
 
 LEASE = "ticker"
 BEAT_SECONDS = 5
 # A ticker that was away for longer than this was down: what came due meanwhile was missed.
 GAP_SECONDS = 30
-# The database's trouble, or a mistake in our own SQL: no row brought it about, so no row is parked for it.
-_NOBODYS_FAULT = (StoreUnavailable, CommitUnknown, SchemaMissing, SchemaTooNew, SQLAlchemyError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +57,8 @@ class Ticker:
 
         try:
             done = self._database.write(tick)
-        except _NOBODYS_FAULT:
-            raise
-        except Exception as wrong:  # whatever a row can bring about, it must not stop the others
-            if not claimed:
+        except Exception as wrong:  # what one row can bring about must not stop the others
+            if not claimed or not is_fault_of_a_row(wrong):
                 raise
             return self._halve(claimed, now, wrong)
         full = done.claimed == self._options.batch
@@ -91,9 +86,9 @@ class Ticker:
         for half in (uids[:middle], uids[middle:]):
             try:
                 done.append(self._database.write(partial(self._again, uids=half, now=now)))
-            except _NOBODYS_FAULT:
-                raise
             except Exception as still_wrong:  # see `step`
+                if not is_fault_of_a_row(still_wrong):
+                    raise
                 done.append(self._halve(half, now, still_wrong))
         return Tick(
             sum(tick.claimed for tick in done),

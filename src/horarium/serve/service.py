@@ -71,7 +71,11 @@ def open_service(
     """Closed again when the block is left. Without `migrates` the tables must be there, and nothing is made."""
     if migrates:
         make_data_dir(settings)
-    database = open_database(settings.database_url, pool_size=settings.pool_size)
+    database = open_database(
+        settings.database_url,
+        pool_size=settings.pool_size,
+        statement_timeout_seconds=settings.statement_timeout_seconds,
+    )
     try:
         clock = clock or SystemClock()
         if migrates:

@@ -77,16 +77,29 @@ def add_history(
     *,
     last: Instant | None = None,
 ) -> None:
-    connection.execute(
-        history.insert().values(
-            schedule_uid=position.schedule_uid,
-            sequence=sequence,
-            namespace=position.namespace,
-            event_type=event_type.value,
-            recorded_at=now,
-            nominal=nominal,
-            nominal_last=nominal if last is None else last,
-            run_id=run_id,
-            payload=encode(payload),
-        )
-    )
+    row = history_row(position, sequence, event_type, nominal, run_id, payload, now, last=last)
+    connection.execute(history.insert().values(row))
+
+
+def history_row(
+    position: Any,
+    sequence: int,
+    event_type: EventType,
+    nominal: Instant | None,
+    run_id: bytes | None,
+    payload: dict[str, object],
+    now: Instant,
+    *,
+    last: Instant | None = None,
+) -> dict[str, Any]:
+    return {
+        "schedule_uid": position.schedule_uid,
+        "sequence": sequence,
+        "namespace": position.namespace,
+        "event_type": event_type.value,
+        "recorded_at": now,
+        "nominal": nominal,
+        "nominal_last": nominal if last is None else last,
+        "run_id": run_id,
+        "payload": encode(payload),
+    }

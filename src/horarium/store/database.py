@@ -33,6 +33,8 @@ Dialect = Literal["sqlite", "postgresql"]
 _TRIES = 6
 _PAUSE_SECONDS = 0.02
 _LONGEST_PAUSE_SECONDS = 1.0
+# Whoever asks over HTTP is told to come again before his own patience, often half a minute, is over.
+_POOL_SECONDS = 10.0
 
 
 class Backend(Protocol):
@@ -142,16 +144,23 @@ class Database:
 
 
 def open_database(url: str, *, pool_size: int = 5, statement_timeout_seconds: float | None = None) -> Database:
-    """`sqlite:///file`, a path, or `postgresql://…`; connects once, so that a wrong address fails here."""
+    """`sqlite:///file`, a path, or `postgresql://…`; connects once, so that a wrong address fails here.
+
+    `pool_size` is the most that are open at once, but for one that listens (PostgreSQL) or writes (SQLite). A
+    statement that takes longer than the timeout is stopped; None or 0 = none, and SQLite has none.
+    """
     if pool_size < 1:
         raise InvalidDefinition({"pool_size": [f"{pool_size} connections are too few"]})
     backend: Backend
     if "://" in url and not url.startswith("sqlite:"):
         backend = postgres.PostgresBackend(
-            url, pool_size=pool_size, statement_timeout_seconds=statement_timeout_seconds
+            url,
+            pool_size=pool_size,
+            pool_seconds=_POOL_SECONDS,
+            statement_timeout_seconds=statement_timeout_seconds,
         )
     else:
-        backend = sqlite.SqliteBackend(sqlite.database_path(url), pool_size=pool_size)
+        backend = sqlite.SqliteBackend(sqlite.database_path(url), pool_size=pool_size, pool_seconds=_POOL_SECONDS)
     try:
         _patiently(backend.check)
     except BaseException:
@@ -182,7 +191,8 @@ def _attempt(attempt: Callable[[], T]) -> T:
     try:
         return attempt()
     except PoolTimeout as crowded:
-        raise StoreUnavailable(f"no connection became free in time: {crowded}") from crowded
+        message = f"no connection to the database became free in {_POOL_SECONDS:g} seconds; see pool_size"
+        raise StoreUnavailable(message) from crowded
 
 
 def _pause(number: int) -> float:

@@ -8,9 +8,13 @@ HorariumError
 ├── Conflict               conflict               a unique constraint is taken; `constraint` says which
 ├── SchemaMissing          schema_missing         the tables are not there, or are older than this program
 └── SchemaTooNew           schema_too_new         the tables were made by a newer program
+
+What is none of these - an error of SQLAlchemy or of a driver - is a mistake in our own SQL.
 """
 
 from __future__ import annotations
+
+from sqlalchemy.exc import SQLAlchemyError
 
 from horarium.errors import HorariumError
 
@@ -53,3 +57,17 @@ class SchemaMissing(HorariumError):
 
 class SchemaTooNew(HorariumError):
     reason = "schema_too_new"
+
+
+# What Python raises for a value that cannot be read, planned or encoded.
+_OF_A_VALUE = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, AssertionError, RecursionError)
+
+
+def is_fault_of_a_row(error: BaseException) -> bool:
+    """Whether one row among many can have brought it about, so that setting that row aside helps the others.
+
+    Only what is named here: whatever else a database, a driver or a machine may raise, now or in a later
+    version, hits every row alike, and nobody is to be set aside for it.
+    """
+    # Some errors of SQLAlchemy are KeyErrors as well.
+    return isinstance(error, (DataError, Conflict, *_OF_A_VALUE)) and not isinstance(error, SQLAlchemyError)

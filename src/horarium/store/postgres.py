@@ -1,14 +1,18 @@
 """PostgreSQL: how we connect, how processes wake each other, and what its errors mean.
 
 READ COMMITTED for writes, since every write locks what it changes; a read is one REPEATABLE READ
-snapshot. With `?pgbouncer=true` nothing is used that a transaction pooler cannot carry: no prepared
-statements, no LISTEN, no start-up options (set `statement_timeout` on the role instead).
+snapshot. A process has `pool_size` connections at most, and one more that listens. Whoever finds none
+free waits, which is safe because nobody asks for a second one while he has one.
+
+With `?pgbouncer=true` nothing is used that a transaction pooler cannot carry: no prepared statements,
+no LISTEN, no start-up options (set `statement_timeout` on the role instead).
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import ceil
 from typing import Any, Literal, TypeVar, cast
 
 import psycopg
@@ -29,25 +33,42 @@ T = TypeVar("T")
 OLDEST_VERSION = 14
 _SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
 _CONNECT_SECONDS = 10
+# A peer that vanished without a word is noticed within a minute, whether we wait for it (keepalives: 30 + 3 × 10 s)
+# or it for us (bytes that nobody has acknowledged).
+_SOCKET = {
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+}
 _CLOCK_SAMPLES = 5
 _REST_SECONDS = 1.0
 
-# PostgreSQL manual, appendix A. Classes are the first two characters.
-_TRY_AGAIN = frozenset({"40001", "40P01", "55P03", "53300"})
-_GONE = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03", "25P04"})
-_DATA_CLASSES = frozenset({"22", "23", "54"})
+# PostgreSQL manual, appendix A. Classes are the first two characters. What stands in none of these lists
+# (53, 57, 58, XX, F0, HV and whatever a later version adds) is trouble of the database, not of a row.
+_TRY_AGAIN = frozenset({"40001", "40P01", "55P03", "55006", "53300"})
+_GONE = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03", "25P04", "40003"})
+_DATA_CLASSES = frozenset({"22", "23", "44", "54"})
+# Statements, cursors, savepoints and transactions that we use wrongly.
+_OUR_CLASSES = frozenset({"03", "07", "21", "24", "25", "26", "2D", "34", "3B", "42"})
 _UNAVAILABLE = {
     "53100": "the database's disk is full; nothing was written",
     "53200": "the database is out of memory",
     "25006": "the database takes no writes now; is it a standby?",
+    "42501": "the database does not allow us that",
     "57014": "the statement took longer than the database allows",
 }
+_ELSE = "the database is in trouble"
+# libpq says so of a statement with more than 65,535 of them, in the class of a server that does not answer.
+_TOO_MANY_PARAMETERS = "number of parameters must be between"
 
 
 class PostgresBackend:
     dialect: Literal["postgresql"] = "postgresql"
 
-    def __init__(self, url: str, *, pool_size: int, statement_timeout_seconds: float | None) -> None:
+    def __init__(
+        self, url: str, *, pool_size: int, pool_seconds: float, statement_timeout_seconds: float | None
+    ) -> None:
         parsed = _parse(url)
         pooled = str(parsed.query.get("pgbouncer", "false")).lower() in ("true", "1", "yes")
         self.url = parsed.render_as_string(hide_password=True)
@@ -58,7 +79,8 @@ class PostgresBackend:
             creator=self._connect,
             isolation_level="READ COMMITTED",
             pool_size=pool_size,
-            max_overflow=pool_size,
+            max_overflow=0,
+            pool_timeout=pool_seconds,
         )
         _ping_after_rest(self.engine)
 
@@ -155,15 +177,15 @@ def _connect_arguments(url: URL, pooled: bool, statement_timeout_seconds: float 
     arguments: dict[str, Any] = {
         "application_name": "horarium",
         "connect_timeout": _CONNECT_SECONDS,
-        "keepalives_idle": 30,
+        **_SOCKET,
         **{name: value for name, value in named.items() if value is not None},
         **{name: value for name, value in url.query.items() if name != "pgbouncer"},
     }
     if pooled:
         arguments["prepare_threshold"] = None
-    elif statement_timeout_seconds is not None:
-        given = arguments.get("options", "")
-        arguments["options"] = f"{given} -c statement_timeout={round(statement_timeout_seconds * 1000)}".strip()
+    elif statement_timeout_seconds:
+        given = arguments.get("options", "")  # of two that say the same the server takes the last
+        arguments["options"] = f"-c statement_timeout={ceil(statement_timeout_seconds * 1000)} {given}".strip()
     return arguments
 
 
@@ -205,7 +227,16 @@ def judge(error: BaseException, *, is_disconnect: bool) -> HorariumError | None:
         return DataError(f"the database cannot hold a value: {error}")
     if not isinstance(error, psycopg.Error):
         return None
-    state, text = error.sqlstate, str(error).strip()
+    text = str(error).strip()
+    if error.sqlstate is not None:
+        return _judge_state(error, error.sqlstate, text, is_disconnect=is_disconnect)
+    if is_disconnect:
+        return Transient(f"the connection to the database was lost: {text}", outcome_known=False)
+    return _judge_driver(error, text)
+
+
+def _judge_state(error: psycopg.Error, state: str, text: str, *, is_disconnect: bool) -> HorariumError | None:
+    """By what the server says."""
     if state == "23505":
         return Conflict(error.diag.constraint_name or text)
     if state == "42P01":
@@ -214,13 +245,21 @@ def judge(error: BaseException, *, is_disconnect: bool) -> HorariumError | None:
         return Transient(text)
     if state in _UNAVAILABLE:
         return StoreUnavailable(f"{_UNAVAILABLE[state]}: {text}")
-    if is_disconnect or state in _GONE or (state is not None and state.startswith("08")):
+    if is_disconnect or state in _GONE or state.startswith("08"):
         return Transient(f"the connection to the database was lost: {text}", outcome_known=False)
-    if state is not None:
-        return DataError(f"the database refuses a value: {text}") if state[:2] in _DATA_CLASSES else None
-    # Found by the driver before anything was sent.
+    if state[:2] in _DATA_CLASSES:
+        return DataError(f"the database refuses a value: {text}")
+    return None if state[:2] in _OUR_CLASSES else StoreUnavailable(f"{_ELSE}: {text} (SQLSTATE {state})")
+
+
+def _judge_driver(error: psycopg.Error, text: str) -> HorariumError | None:
+    """Without a word of the server: found before anything was sent, or an answer that is none."""
     if isinstance(error, psycopg.DataError) or "cannot adapt type" in text:
         return DataError(f"the database cannot hold a value: {text}")
+    if _TOO_MANY_PARAMETERS in text:
+        return None
     if isinstance(error, psycopg.OperationalError):
         return Transient(f"the database does not answer: {text}", outcome_known=False)
-    return None
+    if isinstance(error, (psycopg.ProgrammingError, psycopg.NotSupportedError, psycopg.InterfaceError)):
+        return None
+    return StoreUnavailable(f"{_ELSE}: {text}", outcome_known=False)

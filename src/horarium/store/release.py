@@ -1,11 +1,16 @@
-"""How held runs are let go: as far as there is room, the oldest first, and a key goes to whoever waited longest."""
+"""How held runs are let go: as far as there is room, the oldest first, and a key goes to whoever waited longest.
+
+However many are held, a release reads and changes a bounded number of rows: it happens at every end of a run,
+under the lock of the position. What it leaves the next end takes up, or the janitor.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, and_, case, func, select, update
+from sqlalchemy import Connection, bindparam, func, select, text, update
 
 from horarium.decision.facts import Shared
 from horarium.decision.release import ActiveRun, HeldRun, plan_release
@@ -19,16 +24,24 @@ from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
 from horarium.schedule.run import Origin, RunState
 from horarium.store import approvals
-from horarium.store.aftermath import add_history, released_payload
-from horarium.store.closing import OPEN_STATES, close
+from horarium.store.aftermath import history_row, released_payload
+from horarium.store.closing import close
 from horarium.store.due import Plannings
 from horarium.store.facts import add_to_counters, key_owner, lock_counters
-from horarium.store.runs import add_event
-from horarium.store.tables import positions, runs
-from horarium.store.work import lock_work
+from horarium.store.many import encode
+from horarium.store.tables import history, positions, run_events, runs
+from horarium.store.work import lock_works
 
 # Of the schedules that wait for one key; the janitor looks at the others.
 _MOST_TRIED = 10
+# Let go, or terminated, in one transaction.
+MOST_CHANGED = 200
+# Looked at to find them: those in front may have been spread over the hours to come.
+_MOST_LOOKED_AT = 1_000
+
+# As text and not as parameters: only so do both databases see which partial index holds just these.
+_HELD = "runs.state = 'held'"
+_TO_STOP = "runs.stop_requested_at IS NOT NULL AND runs.finished_at IS NULL AND runs.state <> 'held'"
 
 
 def lock_position(connection: Connection, schedule_uid: bytes) -> Any:
@@ -46,23 +59,162 @@ def release(connection: Connection, known: Plannings, schedule_uid: bytes, *, no
     planning = known.load(connection, [position.planning])[position.planning]
     if isinstance(planning, Exception):
         return 0
-    rows = connection.execute(
-        select(runs.c.run_id, runs.c.nominal, runs.c.ready_at, runs.c.state, runs.c.stop_requested_at).where(
-            runs.c.schedule_uid == schedule_uid, runs.c.parent_run_id.is_(None), runs.c.state.in_(OPEN_STATES)
-        )
-    ).all()
-    held = [HeldRun(id_text(row.run_id), row.nominal, row.ready_at) for row in rows if row.state == RunState.HELD]
-    active = [ActiveRun(id_text(row.run_id), row.stop_requested_at) for row in rows if row.state != RunState.HELD]
-    by_text = {id_text(row.run_id): row.run_id for row in rows}
-    plan = plan_release(planning, Status(position.status), held, active, _shared(connection, position, planning), now)
-    for text in plan.terminate:
-        # Under lock: a claim does not ask for the position, and may be handing it out just now.
-        run = lock_work(connection, by_text[text])
-        end = react(run, Terminated("did not stop in time", "cancel_other"), NO_RULES, now)
-        assert isinstance(end, End)  # it was open just now, and the position is ours
-        close(connection, [(run, end)], now)
-    _let_go(connection, position, planning, [by_text[text] for text in plan.release], len(plan.terminate), now)
+    asked = _asked_to_stop(connection, schedule_uid)
+    others = position.active - len(asked)
+    held = _held(connection, schedule_uid, now, _most_usable(planning, others))
+    by_text = {id_text(row.run_id): row.run_id for row in (*asked, *held)}
+    plan = plan_release(
+        planning,
+        Status(position.status),
+        [HeldRun(id_text(row.run_id), row.nominal, row.ready_at) for row in held],
+        [ActiveRun(id_text(row.run_id), row.stop_requested_at) for row in asked] + _others(planning, others),
+        _shared(connection, position, planning),
+        now,
+    )
+    _terminate(connection, [by_text[each] for each in plan.terminate], now)
+    _let_go(connection, position, planning, [by_text[each] for each in plan.release], len(plan.terminate), now)
     return len(plan.release)
+
+
+# ── looking ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _asked_to_stop(connection: Connection, schedule_uid: bytes) -> Sequence[Any]:
+    """Active root runs that somebody wants stopped; of the others only the number counts."""
+    return connection.execute(
+        select(runs.c.run_id, runs.c.stop_requested_at)
+        .where(runs.c.schedule_uid == schedule_uid, text(_TO_STOP), runs.c.parent_run_id.is_(None))
+        .order_by(runs.c.run_id)
+        .limit(MOST_CHANGED)
+    ).all()
+
+
+def _held(connection: Connection, schedule_uid: bytes, now: Instant, most: int) -> Sequence[Any]:
+    """The oldest whose time has come and that nobody wants stopped."""
+    columns = (runs.c.run_id, runs.c.nominal, runs.c.ready_at, runs.c.stop_requested_at)
+    oldest = (
+        select(*columns)
+        .where(runs.c.schedule_uid == schedule_uid, text(_HELD))
+        .order_by(runs.c.nominal, runs.c.run_id)
+        .limit(_MOST_LOOKED_AT)
+        .subquery("oldest")
+    )
+    usable = (oldest.c.ready_at <= now, oldest.c.stop_requested_at.is_(None))
+    return connection.execute(
+        select(oldest).where(*usable).order_by(oldest.c.nominal, oldest.c.run_id).limit(most)
+    ).all()
+
+
+def _most_usable(planning: Planning, others: int) -> int:
+    """As many as would find room if all that were asked to stop ended now; one at least, who waits for that."""
+    limits = [MOST_CHANGED]
+    if planning.overlap.capacity is not None:
+        limits.append(planning.overlap.capacity - others)
+    if planning.concurrency_key is not None:
+        limits.append(planning.concurrency_limit)
+    return max(1, min(limits))
+
+
+def _others(planning: Planning, count: int) -> list[ActiveRun]:
+    """Active runs that nobody asked to stop: beyond the capacity their number says nothing."""
+    capacity = planning.overlap.capacity
+    return [] if capacity is None else [ActiveRun("")] * min(count, capacity)
+
+
+def _shared(connection: Connection, position: Any, planning: Planning) -> Shared:
+    shared = Shared()
+    if planning.concurrency_key is not None:
+        counter = ("key", key_owner(position.namespace, planning.concurrency_key), 0)
+        shared.active_by_key[planning.concurrency_key] = lock_counters(connection, [counter])[counter]
+    return shared
+
+
+# ── changing ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _locked(connection: Connection, run_ids: Sequence[bytes]) -> Sequence[Any]:
+    """In sorted order. A claim does not ask for the position, and may be handing one out just now."""
+    wanted = select(runs).where(runs.c.run_id.in_(run_ids)).order_by(runs.c.run_id)
+    return connection.execute(wanted.with_for_update()).all() if run_ids else ()
+
+
+def _terminate(connection: Connection, run_ids: Sequence[bytes], now: Instant) -> None:
+    stopped = Terminated("did not stop in time", "cancel_other")
+    judged = [(run, react(run, stopped, NO_RULES, now)) for run in lock_works(connection, run_ids)]
+    close(connection, [(run, end) for run, end in judged if isinstance(end, End)], now)
+
+
+def _let_go(
+    connection: Connection,
+    position: Any,
+    planning: Planning,
+    run_ids: Sequence[bytes],
+    terminated: int,
+    now: Instant,
+) -> None:
+    rows = {row.run_id: row for row in _locked(connection, run_ids)}
+    released = [(rows[run_id], position.fires_count + 1 + place) for place, run_id in enumerate(run_ids)]
+    if released:
+        _write_released(connection, position, planning, released, now)
+    # By the run's own key, which its end will give back: an edit may have changed ours.
+    taken = Counter(row.concurrency_key for row, _ in released if row.concurrency_key is not None)
+    add_to_counters(connection, {("key", key_owner(position.namespace, key), 0): count for key, count in taken.items()})
+    connection.execute(
+        update(positions)
+        .where(positions.c.schedule_uid == position.schedule_uid)
+        .values(
+            held=positions.c.held - len(released),
+            active=positions.c.active + len(released) - terminated,
+            fires_count=position.fires_count + len(released),
+            next_sequence=position.next_sequence + len(released),
+            last_fired_at=now if released else position.last_fired_at,
+            last_run_id=run_ids[-1] if released else position.last_run_id,
+        )
+    )
+
+
+def _write_released(
+    connection: Connection, position: Any, planning: Planning, released: Sequence[tuple[Any, int]], now: Instant
+) -> None:
+    """The run, its event and the schedule's, for all of them together."""
+    # Whether it needs a yes was settled at its birth: an edit since then must not let it slip through.
+    waits = [row.run_id for row, _ in released if row.needs_approval and row.approval_id is None]
+    changes, events, told = [], [], []
+    for place, (row, number) in enumerate(released):
+        state = RunState.AWAITING_APPROVAL if row.run_id in waits else RunState.READY
+        changes.append({"id": row.run_id, "new_state": state.value, "number": number, "at": now})
+        events.append(
+            {
+                "run_id": row.run_id,
+                "sequence": row.next_event,
+                "event_type": RunEventType.RUN_RELEASED.value,
+                "recorded_at": now,
+                "payload": encode({"trigger_number": number}),
+            }
+        )
+        payload = released_payload(position, planning, row.run_id, row, number)
+        nominal = None if row.origin == Origin.MANUAL else row.nominal
+        sequence = position.next_sequence + place
+        told.append(history_row(position, sequence, EventType.TRIGGERED, nominal, row.run_id, payload, now))
+    connection.execute(_RELEASE, changes)
+    connection.execute(run_events.insert(), events)
+    connection.execute(history.insert(), told)
+    approvals.request(connection, waits, now)
+
+
+_RELEASE = (
+    update(runs)
+    .where(runs.c.run_id == bindparam("id"))
+    .values(
+        state=bindparam("new_state"),
+        trigger_number=bindparam("number"),
+        ready_at=bindparam("at"),
+        next_event=runs.c.next_event + 1,
+    )
+)
+
+
+# ── who is next ──────────────────────────────────────────────────────────────────────────────────────
 
 
 def pass_on(connection: Connection, known: Plannings, row: Any, now: Instant) -> None:
@@ -80,82 +232,57 @@ def pass_on(connection: Connection, known: Plannings, row: Any, now: Instant) ->
 
 
 def _waiting_for_key(connection: Connection, namespace: str, key: str, now: Instant) -> list[bytes]:
+    oldest = (
+        select(runs.c.schedule_uid, runs.c.nominal, runs.c.ready_at)
+        .where(runs.c.namespace == namespace, runs.c.concurrency_key == key, text(_HELD))
+        .order_by(runs.c.nominal)
+        .limit(_MOST_LOOKED_AT)
+        .subquery("oldest")
+    )
     rows = connection.execute(
-        select(runs.c.schedule_uid)
-        .join(positions, positions.c.schedule_uid == runs.c.schedule_uid)
-        .where(
-            runs.c.namespace == namespace,
-            runs.c.concurrency_key == key,
-            runs.c.state == RunState.HELD.value,
-            runs.c.ready_at <= now,
-            positions.c.status != Status.PAUSED.value,
-        )
-        .group_by(runs.c.schedule_uid)
-        .order_by(func.min(runs.c.nominal), runs.c.schedule_uid)
+        select(oldest.c.schedule_uid)
+        .join(positions, positions.c.schedule_uid == oldest.c.schedule_uid)
+        .where(oldest.c.ready_at <= now, positions.c.status != Status.PAUSED.value)
+        .group_by(oldest.c.schedule_uid)
+        .order_by(func.min(oldest.c.nominal), oldest.c.schedule_uid)
         .limit(_MOST_TRIED)
     )
     return [each.schedule_uid for each in rows]
 
 
-def _shared(connection: Connection, position: Any, planning: Planning) -> Shared:
-    shared = Shared()
-    if planning.concurrency_key is not None:
-        counter = ("key", key_owner(position.namespace, planning.concurrency_key), 0)
-        shared.active_by_key[planning.concurrency_key] = lock_counters(connection, [counter])[counter]
-    return shared
-
-
-def _let_go(
-    connection: Connection, position: Any, planning: Planning, run_ids: list[bytes], terminated: int, now: Instant
-) -> None:
-    sequence, fires = position.next_sequence, position.fires_count
-    taken = Counter[str]()  # by the run's own key, which its end will give back: an edit may have changed ours
-    # Whether it needs a yes was settled at its birth: an edit since then must not let it slip through.
-    waits = and_(runs.c.needs_approval, runs.c.approval_id.is_(None))
-    state = case((waits, RunState.AWAITING_APPROVAL.value), else_=RunState.READY.value)
-    for run_id in run_ids:
-        fires += 1
-        row = connection.execute(
-            update(runs)
-            .where(runs.c.run_id == run_id)
-            .values(state=state, trigger_number=fires, ready_at=now)
-            .returning(*_RELEASED, runs.c.concurrency_key)
-        ).one()
-        if row.concurrency_key is not None:
-            taken[row.concurrency_key] += 1
-        if row.state == RunState.AWAITING_APPROVAL:
-            approvals.request(connection, [run_id], now)
-        add_event(connection, run_id, RunEventType.RUN_RELEASED, now, {"trigger_number": fires})
-        payload = released_payload(position, planning, run_id, row, fires)
-        nominal = None if row.origin == Origin.MANUAL else row.nominal
-        add_history(connection, position, sequence, EventType.TRIGGERED, nominal, run_id, payload, now)
-        sequence += 1
-    add_to_counters(connection, {("key", key_owner(position.namespace, key), 0): count for key, count in taken.items()})
-    connection.execute(
-        update(positions)
-        .where(positions.c.schedule_uid == position.schedule_uid)
-        .values(
-            held=positions.c.held - len(run_ids),
-            active=positions.c.active + len(run_ids) - terminated,
-            fires_count=fires,
-            next_sequence=sequence,
-            last_fired_at=now if run_ids else position.last_fired_at,
-            last_run_id=run_ids[-1] if run_ids else position.last_run_id,
-        )
-    )
-
-
-_RELEASED = [runs.c.nominal, runs.c.due, runs.c.origin, runs.c.revision, runs.c.rotation_index, runs.c.state]
-
-
 def waiting_schedules(connection: Connection, now: Instant, limit: int, *, after: bytes = b"") -> list[bytes]:
-    """Schedules with a held run whose time to be looked at has come, or whose grace to stop is over.
+    """Schedules with a held run whose time to be looked at has come, or which waits for one that was asked to stop.
 
-    In the order of their uids, beginning after one: many that must go on waiting never hide the others.
+    In the order of their uids, beginning after one: many that must go on waiting never hide the others. The
+    index is asked for one schedule after the other, however many runs each of them holds.
     """
-    uid = runs.c.schedule_uid
-    due = select(uid).where(uid > after, runs.c.state == RunState.HELD.value, runs.c.ready_at <= now)
-    asked = select(uid).where(uid > after, runs.c.stop_requested_at.is_not(None), runs.c.state.in_(OPEN_STATES))
-    either = due.union(asked).subquery()
-    rows = connection.execute(select(either.c.schedule_uid).order_by(either.c.schedule_uid).limit(limit))
-    return [row.schedule_uid for row in rows]
+    values = {"after": after, "now": now, "limit": limit}
+    return sorted(connection.execute(_WAITING, values).scalars())
+
+
+_WAITING = text(f"""
+WITH RECURSIVE waiting (uid) AS (
+  SELECT * FROM (
+    SELECT runs.schedule_uid FROM runs WHERE {_HELD} AND runs.schedule_uid > :after
+    ORDER BY runs.schedule_uid LIMIT 1
+  ) AS first
+  UNION ALL
+  SELECT (
+    SELECT runs.schedule_uid FROM runs WHERE {_HELD} AND runs.schedule_uid > waiting.uid
+    ORDER BY runs.schedule_uid LIMIT 1
+  ) FROM waiting WHERE waiting.uid IS NOT NULL
+)
+SELECT uid FROM waiting WHERE uid IS NOT NULL AND (
+  EXISTS (
+    SELECT 1 FROM (
+      SELECT runs.ready_at FROM runs WHERE {_HELD} AND runs.schedule_uid = waiting.uid
+      ORDER BY runs.nominal LIMIT {_MOST_LOOKED_AT}
+    ) AS oldest WHERE oldest.ready_at <= :now
+  )
+  OR EXISTS (
+    SELECT 1 FROM runs
+    WHERE runs.schedule_uid = waiting.uid AND {_TO_STOP} AND runs.parent_run_id IS NULL
+  )
+)
+LIMIT :limit
+""")

@@ -31,7 +31,7 @@ from horarium.store.closing import kept_error, write_changes
 from horarium.store.due import Plannings
 from horarium.store.many import Update, select_by_ids
 from horarium.store.release import pass_on, release
-from horarium.store.work import COLUMNS, Work, as_works
+from horarium.store.work import Work, lock_works
 
 _DEFAULT_RULES = Rules()
 
@@ -93,7 +93,7 @@ def change_runs(
         return []
     run_ids = [run_id for run_id, _ in judged]
     places = _lock_positions(connection, run_ids) if may_end else {}
-    runs = _lock_runs(connection, run_ids)
+    runs = {run.run_id: run for run in lock_works(connection, run_ids)}
     recorded: list[Recorded] = []
     changed: set[bytes] = set()
     for run_id, judge in judged:
@@ -190,24 +190,15 @@ class Place:
 
 _PLACES = f"SELECT {', '.join(each.name for each in fields(Place))} FROM positions WHERE schedule_uid"
 _OF_ROOTS = "SELECT DISTINCT schedule_uid FROM runs WHERE parent_run_id IS NULL AND schedule_uid IS NOT NULL AND run_id"
-_RUNS = f"SELECT {COLUMNS} FROM runs WHERE run_id"
 
 
 def _lock_positions(connection: Connection, run_ids: Sequence[bytes]) -> dict[bytes, Place]:
     """Those whose root runs these are, in sorted order, so that two transactions never wait for each other."""
     uids = sorted(row[0] for row in select_by_ids(connection, _OF_ROOTS, run_ids))
-    rows = select_by_ids(connection, _PLACES, uids, _locked(connection, "schedule_uid"))
+    tail = "ORDER BY schedule_uid FOR UPDATE" if connection.dialect.name == "postgresql" else ""
+    rows = select_by_ids(connection, _PLACES, uids, tail)
     places = (Place(*row) for row in rows)
     return {place.schedule_uid: place for place in places}
-
-
-def _lock_runs(connection: Connection, run_ids: Sequence[bytes]) -> dict[bytes, Work]:
-    rows = select_by_ids(connection, _RUNS, run_ids, _locked(connection, "run_id"))
-    return {run.run_id: run for run in as_works(rows)}
-
-
-def _locked(connection: Connection, order: str) -> str:
-    return f"ORDER BY {order} FOR UPDATE" if connection.dialect.name == "postgresql" else ""
 
 
 # ── counting on the schedule ─────────────────────────────────────────────────────────────────────────

@@ -3,7 +3,7 @@
 The file is in WAL mode, so that readers see the last commit while the next one is being written, and
 `synchronous=FULL`, so that a commit survives a power cut. Every write runs on one thread and takes the
 write lock at its start: inside a process nobody waits for SQLite's lock, other processes wait by
-`busy_timeout`.
+`busy_timeout`. Of readers there are `pool_size` at most; the writer is one more.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ T = TypeVar("T")
 # RETURNING and partial unique indexes as targets of an upsert.
 OLDEST_VERSION = (3, 35)
 _BUSY_SECONDS = 5.0
-_READERS_BEYOND_POOL = 20
 # Two processes that turn on WAL at the same time: the loser is told "busy" without waiting.
 _WAL_TRIES = 50
 _UNIQUE_CODES = frozenset(
@@ -47,20 +46,23 @@ _UNAVAILABLE = {
     sqlite3.SQLITE_NOTADB: "the file is not a SQLite database",
     sqlite3.SQLITE_NOMEM: "out of memory",
 }
-_DATA = frozenset({sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_RANGE})
+_DATA = frozenset({sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_MISMATCH})
+_TRY_AGAIN = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_SCHEMA})
+# Statements that we wrote or used wrongly.
+_OURS = frozenset({sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISUSE, sqlite3.SQLITE_RANGE})
 
 
 class SqliteBackend:
     dialect: Literal["sqlite"] = "sqlite"
 
-    def __init__(self, path: Path, *, pool_size: int) -> None:
+    def __init__(self, path: Path, *, pool_size: int, pool_seconds: float) -> None:
         if sqlite3.sqlite_version_info < OLDEST_VERSION:
             raise StoreUnavailable(f"SQLite {sqlite3.sqlite_version} is too old; 3.35 or newer is needed")
         if not path.parent.is_dir():
             raise StoreUnavailable(f"the database file cannot be opened: there is no directory {path.parent}")
         self.url = f"sqlite:///{path}"
-        self.engine = _engine(path, "BEGIN IMMEDIATE", _prepare_writer, pool_size=1, max_overflow=0)
-        self._readers = _engine(path, "BEGIN", _prepare_reader, pool_size=pool_size, max_overflow=_READERS_BEYOND_POOL)
+        self.engine = _engine(path, "BEGIN IMMEDIATE", _prepare_writer, pool_size=1, pool_timeout=pool_seconds)
+        self._readers = _engine(path, "BEGIN", _prepare_reader, pool_size=pool_size, pool_timeout=pool_seconds)
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="horarium-write")
         self._bell = Bell()
 
@@ -115,10 +117,11 @@ def database_path(url: str) -> Path:
     return Path(text).absolute()
 
 
-def _engine(path: Path, begin: str, prepare: Callable[[sqlite3.Connection], None], **pool: int) -> Engine:
+def _engine(path: Path, begin: str, prepare: Callable[[sqlite3.Connection], None], **pool: Any) -> Engine:
     engine = create_engine(
         URL.create("sqlite", database=str(path)),
         poolclass=QueuePool,
+        max_overflow=0,
         # None: we say BEGIN ourselves; by default the driver begins late and only for some statements.
         connect_args={"isolation_level": None, "timeout": _BUSY_SECONDS, "check_same_thread": False},
         **pool,
@@ -169,7 +172,7 @@ def judge(error: BaseException) -> HorariumError | None:
     if not isinstance(error, sqlite3.Error):
         return None
     primary, text = _primary(error), str(error)
-    if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+    if primary in _TRY_AGAIN:
         return Transient(f"another process is writing to the database: {text}")
     if primary == sqlite3.SQLITE_IOERR:
         return StoreUnavailable(f"the disk does not answer: {text}", outcome_known=False)
@@ -181,7 +184,8 @@ def judge(error: BaseException) -> HorariumError | None:
         return DataError(f"the database refuses a value: {text}")
     if text.startswith("no such table"):
         return SchemaMissing(f"{text}; the database has not been migrated")
-    return None
+    # Without a code it was found by the driver before SQLite was asked.
+    return None if primary is None or primary in _OURS else StoreUnavailable(f"the database is in trouble: {text}")
 
 
 def _primary(error: sqlite3.Error) -> int | None:

@@ -289,6 +289,14 @@ runs = Table(
         postgresql_where=text("stop_requested_at IS NOT NULL"),
         sqlite_where=text("stop_requested_at IS NOT NULL"),
     ),
+    # The same of one schedule, however many of its runs are held or active.
+    Index(
+        "runs_to_stop_by_schedule",
+        "schedule_uid",
+        "run_id",
+        postgresql_where=text("stop_requested_at IS NOT NULL AND finished_at IS NULL AND state <> 'held'"),
+        sqlite_where=text("stop_requested_at IS NOT NULL AND finished_at IS NULL AND state <> 'held'"),
+    ),
     Index(
         "runs_open",
         "schedule_uid",

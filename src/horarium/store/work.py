@@ -10,6 +10,7 @@ from sqlalchemy import Connection, TextClause, bindparam, text
 
 from horarium.instant import Instant
 from horarium.life.change import Used
+from horarium.store.many import select_by_ids
 
 
 class Work(NamedTuple):
@@ -73,17 +74,17 @@ class Work(NamedTuple):
 
 
 COLUMNS = ", ".join(Work._fields)
+_BY_ID = f"SELECT {COLUMNS} FROM runs WHERE run_id"
 
 
 def select_works(connection: Connection, where: str, values: Mapping[str, Any]) -> list[Work]:
     return run_works(connection, f"SELECT {COLUMNS} FROM runs WHERE {where}", values)
 
 
-def lock_work(connection: Connection, run_id: bytes) -> Work:
-    """Ours until the transaction ends, however long we must wait for it."""
-    tail = " FOR UPDATE" if connection.dialect.name == "postgresql" else ""
-    (found,) = select_works(connection, f"run_id = :id{tail}", {"id": run_id})
-    return found
+def lock_works(connection: Connection, run_ids: Sequence[bytes]) -> list[Work]:
+    """Ours until the transaction ends, in sorted order, so that two who want the same never wait for each other."""
+    tail = "ORDER BY run_id FOR UPDATE" if connection.dialect.name == "postgresql" else ""
+    return as_works(select_by_ids(connection, _BY_ID, run_ids, tail)) if run_ids else []
 
 
 def run_works(connection: Connection, sql: str, values: Mapping[str, Any]) -> list[Work]:
