@@ -5,20 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from operations.desks import ADMIN, AGENT, NOON, OPERATOR, VIEWER, Office, without_gaps
 
 from horarium.errors import InvalidDefinition, InvalidTransition
 from horarium.ids import id_text, new_id
 from horarium.instant import MINUTE, SECOND
 from horarium.operations import listings, queues, reports, runs
-from horarium.operations.errors import Forbidden, RunNotFound, RunNotHeld
+from horarium.operations.errors import AttemptNeeded, Forbidden, RunNotFound, RunNotHeld
 from horarium.operations.launches import start_run
 from horarium.operations.reports import ReportOutcome, parse_report
 from horarium.operations.runs import StopOutcome
 from horarium.operations.triggers import trigger
 from horarium.schedule.run import RunState
-from horarium.store import open_runs
 from horarium.store.runs_read import RunRow
+from horarium.store.tables import runs as table
 
 
 def _queued(office: Office, **parts: Any) -> str:
@@ -31,13 +32,21 @@ def _queued(office: Office, **parts: Any) -> str:
 def _enqueue(office: Office, run: RunRow) -> str:
     deadline = office.clock.now() + 60 * MINUTE
     office.desk.database.write(
-        lambda c: open_runs.change(c, run.run_id, from_states=[RunState.READY], state="queued", deadline=deadline)
+        lambda c: c.execute(
+            sa.update(table).where(table.c.run_id == run.run_id).values(state="queued", deadline=deadline)
+        )
     )
     return id_text(run.run_id)
 
 
 def _report(office: Office, run_id: str, **body: Any) -> ReportOutcome:
     return reports.report(office.desk, AGENT, run_id, parse_report(body)).outcome
+
+
+def _claim(office: Office) -> dict[str, Any]:
+    """What goes back with the report."""
+    (claimed,) = queues.claim(office.desk, AGENT, "q")
+    return {"lease_epoch": claimed.lease_epoch}
 
 
 def _kinds(office: Office, run_id: str) -> list[str]:
@@ -214,12 +223,12 @@ def test_a_late_report_is_written_down_and_changes_nothing(office: Office) -> No
 
 def test_a_failure_is_retried_while_the_policy_allows(office: Office) -> None:
     run_id = _queued(office, retry_policy={"max_retries": 1, "backoff_ms": 0})
-    queues.claim(office.desk, AGENT, "q")
-    assert _report(office, run_id, state="failed", error="first") is ReportOutcome.RETRIED
+    first = _claim(office)
+    assert _report(office, run_id, state="failed", error="first", **first) is ReportOutcome.RETRIED
     assert (office.runs()[0].state, office.runs()[0].attempt) == (RunState.READY, 1)
     _enqueue(office, office.runs()[0])
-    queues.claim(office.desk, AGENT, "q")
-    assert _report(office, run_id, state="failed", error="second") is ReportOutcome.RECORDED
+    second = _claim(office)
+    assert _report(office, run_id, state="failed", error="second", **second) is ReportOutcome.RECORDED
     assert (office.runs()[0].state, office.runs()[0].error) == (RunState.FAILED, "second")
     assert listings.describe(office.desk, ADMIN, "nightly").row.failures_count == 1
 
@@ -232,10 +241,35 @@ def test_a_worker_that_lost_its_lease_is_told_so(office: Office) -> None:
     assert _report(office, run_id, state="succeeded", lease_epoch=claimed.lease_epoch) is ReportOutcome.RECORDED
 
 
+def test_a_leased_run_is_ended_by_its_holder_only(office: Office) -> None:
+    run_id = _queued(office)
+    (claimed,) = queues.claim(office.desk, AGENT, "q")
+    for said in ({}, {"attempt": 0}):
+        with pytest.raises(RunNotHeld):
+            _report(office, run_id, state="succeeded", **said)
+    with pytest.raises(Forbidden):
+        _report(office, run_id, state="succeeded", report_token=office.desk.tokens.make(new_id(), 0))
+    assert office.states() == ["running"]
+    assert _report(office, run_id, state="succeeded", report_token=claimed.report_token) is ReportOutcome.RECORDED
+
+
+def test_a_repeated_failed_report_leaves_the_next_attempt_alone(office: Office) -> None:
+    run_id = _queued(office, retry_policy={"max_retries": 3, "backoff_ms": 0})
+    (claimed,) = queues.claim(office.desk, AGENT, "q")
+    said = {"state": "failed", "error": "first", "report_token": claimed.report_token}
+    assert _report(office, run_id, **said) is ReportOutcome.RETRIED
+    assert _report(office, run_id, **said) is ReportOutcome.LATE
+    _enqueue(office, office.runs()[0])
+    assert _report(office, run_id, **said) is ReportOutcome.LATE
+    with pytest.raises(AttemptNeeded):
+        _report(office, run_id, state="failed")
+    row = office.runs()[0]
+    assert (row.state, row.attempt) == (RunState.QUEUED, 1)
+
+
 def test_a_gate_makes_a_running_run_wait_for_approval(office: Office) -> None:
     run_id = _queued(office)
-    queues.claim(office.desk, AGENT, "q")
-    assert _report(office, run_id, state="blocked", gate="publish") is ReportOutcome.BLOCKED
+    assert _report(office, run_id, state="blocked", gate="publish", **_claim(office)) is ReportOutcome.BLOCKED
     assert _report(office, run_id, state="blocked", gate="publish") is ReportOutcome.UNCHANGED
     row = office.runs()[0]
     assert (row.state, row.needs_approval, row.lease_until) == (RunState.AWAITING_APPROVAL, True, None)
@@ -264,6 +298,21 @@ def test_a_cap_that_is_passed_ends_the_run_with_its_cause(office: Office) -> Non
     _report(office, run_id, state="running", tokens=101)
     row = office.runs()[0]
     assert (row.state, row.cause, row.tokens) == (RunState.FAILED, "tokens_cap", 101)
+
+
+@pytest.mark.parametrize(
+    ("limits", "said", "cause"),
+    [
+        ({"tokens": 100}, {"tokens": 101}, "tokens_cap"),
+        ({"cost": 1}, {"cost": 1.5}, "cost_cap"),
+        ({"tool_calls": 0}, {"tool_calls": 1}, "tool_calls_cap"),
+    ],
+)
+def test_a_final_report_beyond_a_cap_is_no_success(office: Office, limits: Any, said: Any, cause: str) -> None:
+    run_id = _queued(office, limits=limits)
+    _report(office, run_id, state="succeeded", result={"kept": True}, **said)
+    row = office.runs()[0]
+    assert (row.state, row.cause, row.result) == (RunState.FAILED, cause, {"kept": True})
 
 
 def test_failures_in_a_row_pause_the_schedule_and_account_for_what_is_due(office: Office) -> None:
@@ -296,7 +345,7 @@ def test_a_report_that_makes_no_sense_is_refused(body: Any, field: str) -> None:
 
 
 def test_a_long_error_is_cut(office: Office) -> None:
-    assert len(parse_report({"state": "failed", "error": "x" * 100_000}).error or "") == 4_000
+    assert len(parse_report({"state": "failed", "error": "x" * 100_000}).said.error or "") == 4_000
 
 
 def test_metrics_count_the_end_of_a_run_once(office: Office) -> None:

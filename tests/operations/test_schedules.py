@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from operations.desks import ADMIN, ALICE, BOB, NOON, OPERATOR, VIEWER, Office, document, without_gaps
 
 from horarium.errors import InvalidDefinition
 from horarium.instant import DAY, MINUTE, SECOND, to_rfc3339
+from horarium.life.change import Used
 from horarium.operations import history, lifecycles, listings, namespaces, schedules
 from horarium.operations.errors import (
     Forbidden,
@@ -21,8 +23,7 @@ from horarium.operations.list_errors import MalformedPageToken
 from horarium.operations.written import Outcome
 from horarium.schedule.patch import Update
 from horarium.schedule.position import Status
-from horarium.schedule.run import RunState
-from horarium.store import open_runs
+from horarium.store.tables import runs
 
 
 def _caller(namespace: str) -> Any:
@@ -210,7 +211,7 @@ def test_a_limit_added_at_noon_counts_the_morning(office: Office) -> None:
 def test_a_spending_limit_added_at_noon_counts_what_the_morning_cost(office: Office) -> None:
     office.create(overlap_policy="allow_all")
     office.tick(60)
-    office.end(office.runs()[0], cost=5_000_000)
+    office.end(office.runs()[0], used=Used(5_000_000, 0, 0))
     schedules.update(office.desk, ADMIN, "nightly", {"budget": {"spending_limit_credits": 5}})
     office.tick(60)
     assert office.events()[-1].payload["reason"] == "budget_exceeded"
@@ -292,7 +293,7 @@ def test_a_delete_cancels_what_has_not_started_and_lets_the_rest_end(office: Off
 
 
 def _mark(connection: Any, run_id: bytes, state: str) -> None:
-    open_runs.change(connection, run_id, from_states=[RunState.READY], state=state)
+    connection.execute(sa.update(runs).where(runs.c.run_id == run_id).values(state=state))
 
 
 def test_a_deleted_schedule_is_gone_but_its_history_stays(office: Office) -> None:

@@ -88,7 +88,7 @@ def test_a_run_stays_open_until_the_test_ends_it() -> None:
 
 def test_a_run_that_is_never_answered_times_out_at_its_deadline() -> None:
     with service(at="2026-03-01T00:00:00Z", answer=Accepted()) as horarium:
-        horarium.create(NIGHTLY, timeout_seconds=60)
+        horarium.create(NIGHTLY, timeout_seconds=60, retry_policy={"max_retries": 0})
         horarium.advance(hours=3)
         [run] = horarium.runs()
         assert (run.state, to_rfc3339(run.finished_at)) == (RunState.TIMED_OUT, "2026-03-01T02:01:00Z")

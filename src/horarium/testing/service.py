@@ -208,6 +208,7 @@ def service(
     loop = _Loop()
     with tempfile.TemporaryDirectory(prefix="horarium-testing-") as directory:
         usual = {"data_dir": Path(directory), "database": database, "log_level": "error", "token": TOKEN}
+        usual["secret_key"] = "of every service under test"
         chosen = Settings(**{**usual, **(settings or {})})
         registry = recording_registry(launcher, clock, application.tasks)
         try:

@@ -16,6 +16,7 @@ from horarium.instant import from_rfc3339
 from horarium.policy.catchup import Catchup, CatchupPolicy
 from horarium.policy.limits import Budget, RunLimits
 from horarium.policy.overlap import Overlap, OverlapPolicy
+from horarium.policy.retry import RetryPolicy
 from horarium.recurrence.spec import Spec
 from horarium.recurrence.wall import CronSchedule, DstFold, DstGap
 from horarium.schedule.assignee import Assignee, AssigneeType
@@ -56,7 +57,8 @@ RICH = Definition(
     concurrency_key="agent:ada",
     concurrency_limit=4,
     priority=9,
-    limits=RunLimits(cost=Decimal("0.000001")),
+    limits=RunLimits(runtime_seconds=600, cost=Decimal("0.000001")),
+    retry=RetryPolicy(timeout_ms=5_000),
     max_runs=99,
     pause_on_failure=3,
 )
@@ -92,6 +94,9 @@ KEPT: dict[str, Any] = {
     "queue": "slow",
     "timeout_seconds": 77,
     "delivery": Delivery.AT_MOST_ONCE,
+    "target": "workflow:report",
+    "attempt_ms": 5_000,
+    "runtime_seconds": 600,
 }
 
 
@@ -115,7 +120,8 @@ def test_every_field_of_a_planning_is_looked_at() -> None:
 
 
 def test_the_defaults_survive_the_text() -> None:
-    planning, bare = compiled(PLAIN), Planning(PLAIN.spec.compile("one"), kind=ActionKind.HTTP)
+    target = "http:https://example.org:443"
+    planning, bare = compiled(PLAIN), Planning(PLAIN.spec.compile("one"), kind=ActionKind.HTTP, target=target)
     for each in fields(Planning):
         assert getattr(planning, each.name) == getattr(bare, each.name), each.name
 
@@ -211,8 +217,13 @@ def _with(key: str, value: Any) -> Callable[[dict[str, Any]], object]:
     return lambda document: document.__setitem__(key, value)
 
 
+# What a text of an older program lacks.
+ADDED = {"target": "http:", "attempt_ms": None, "runtime_seconds": None}
 DAMAGE: dict[str, Callable[[dict[str, Any]], object]] = {
-    **{f"no {key}": _without(key) for key in json.loads(planning_text(PLAIN, needs_approval=False))},
+    **{
+        f"no {key}": _without(key)
+        for key in sorted(json.loads(planning_text(PLAIN, needs_approval=False)).keys() - ADDED)
+    },
     "unknown overlap": _with("overlap", ["never", None, None, 30]),
     "overlap too long": _with("overlap", ["skip", None, None, 30, 1]),
     "overlap negative": _with("overlap", ["skip", -1, None, 30]),
@@ -235,6 +246,16 @@ def test_a_corrupt_text_raises(damage: str) -> None:
     DAMAGE[damage](document)
     with pytest.raises((ValueError, KeyError, TypeError)):
         compile_planning(json.dumps(document))
+
+
+def test_a_text_of_an_older_program_is_still_read() -> None:
+    document = json.loads(planning_text(PLAIN, needs_approval=False))
+    planning = compile_planning(json.dumps({key: value for key, value in document.items() if key not in ADDED}))
+    assert {name: getattr(planning, name) for name in ADDED} == ADDED
+
+
+def test_a_policy_that_allows_more_time_than_the_action_changes_nothing() -> None:
+    assert compiled(replace(RICH, retry=RetryPolicy(timeout_ms=77_000))).attempt_ms is None
 
 
 @pytest.mark.parametrize("text", ["", "null", "[]", "{", "1", '"x"', "\0", "\ud800"])

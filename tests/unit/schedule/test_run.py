@@ -34,7 +34,7 @@ TABLE = {
     "awaiting_approval": "ready rejected expired cancelled",
     "ready": "launching cancelled",
     "launching": f"queued running ready {FINAL_NAMES}",
-    "queued": f"running {FINAL_NAMES}",
+    "queued": f"running ready {FINAL_NAMES}",
     "running": f"ready awaiting_approval {FINAL_NAMES}",
 } | dict.fromkeys(FINAL_NAMES.split(), "")
 
