@@ -142,7 +142,7 @@ def test_what_runs_is_asked_to_stop(office: Office) -> None:
     (claimed,) = queues.claim(office.desk, AGENT, "q")
     assert runs.cancel(office.desk, ADMIN, run_id).outcome is StopOutcome.REQUESTED
     assert queues.heartbeat(office.desk, AGENT, run_id, claimed.lease_epoch).stop_requested
-    assert _report(office, run_id, state="cancelled") is ReportOutcome.RECORDED
+    assert _report(office, run_id, state="cancelled", lease_epoch=claimed.lease_epoch) is ReportOutcome.RECORDED
     assert office.states() == ["cancelled"]
 
 
