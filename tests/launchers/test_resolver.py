@@ -16,7 +16,7 @@ from launchers.far_ends import FixedClock, HttpFarEnd, answer, request_for
 from horarium.launchers.http import HttpLauncher
 from horarium.launchers.resolver import MAX_KEPT, SystemResolver, numeric_address
 from horarium.launchers.ssrf import AddressPolicy, Guard, Unresolved
-from horarium.life.outcome import Finished, Outcome, Refused, Unreachable
+from horarium.life.outcome import Finished, Outcome, Unreachable
 from horarium.schedule.definition import ActionKind
 
 PATIENCE = 30.0
@@ -402,9 +402,9 @@ def test_a_launch_looks_up_the_name_as_it_is_written_for_its_namespace() -> None
 
 
 def test_a_name_that_no_rule_can_decode_gives_an_outcome() -> None:
-    outcome = launched("http://xn--zz--.example/", patient(Names()))
-    assert isinstance(outcome, Refused)
-    assert "hyphen" in outcome.error
+    wrong = socket.gaierror(socket.EAI_NONAME, "no such name")
+    outcome = launched("http://xn--zz--.example/", patient(Names(wrong={"xn--zz--.example": wrong})))
+    assert outcome == Unreachable(f"xn--zz--.example cannot be resolved: {wrong}")
 
 
 def test_closing_the_launcher_closes_the_resolver() -> None:

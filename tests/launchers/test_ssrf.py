@@ -22,7 +22,6 @@ from horarium.launchers.ssrf import (
     Verdict,
     range_of,
 )
-from horarium.launchers.transport import TargetForbidden, guarded_client
 from horarium.life.outcome import Finished, Outcome, Refused
 from horarium.schedule.definition import ActionKind
 
@@ -180,15 +179,6 @@ def test_a_forbidden_target_is_never_dialled() -> None:
     assert isinstance(outcome, Refused)
     assert "loopback" in outcome.error
     assert received == 0
-
-
-def test_a_client_behind_the_guard_speaks_http_only() -> None:
-    async def run() -> None:
-        async with guarded_client(Guard()) as client:
-            await client.get("ftp://8.8.8.8/")
-
-    with pytest.raises(TargetForbidden, match="only http and https"):
-        asyncio.run(run())
 
 
 def test_the_next_address_is_tried_when_the_first_does_not_answer() -> None:

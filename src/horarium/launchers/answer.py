@@ -18,12 +18,12 @@ its status alone says that the run is not done.
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 
-import httpx
-
 from horarium.instant import SECOND, Instant, from_datetime
+from horarium.launchers.exchange import Answer, Lost
 from horarium.launchers.payload import MAX_RESULT_BYTES, clean_text, read
 from horarium.life.outcome import Accepted, Busy, Finished, Outcome, Refused, RunFailed, Unknown, Unreachable
 from horarium.policy.retry import RetryCause
@@ -32,24 +32,25 @@ from horarium.schedule.definition import Json
 MAX_REFERENCE = 1_024
 MAX_RETRY_AFTER_SECONDS = 86_400.0
 _SNIPPET_CHARACTERS = 500
+_SNIPPET_SECONDS = 5.0
 _NOT_BEGUN = frozenset({408, 425})
 # A gateway that lost its upstream, or a server that goes down: the request may have been carried out behind it.
 _NOBODY_KNOWS = frozenset({502, 503, 504})
 
 
-async def outcome_of(response: httpx.Response, now: Instant, *, hidden: str | None = None) -> Outcome:
-    """Reads the body as far as it is wanted; network errors are the caller's to catch.
+async def outcome_of(answer: Answer, now: Instant, *, hidden: str | None = None) -> Outcome:
+    """Reads the body as far as it is wanted; a connection that breaks is the caller's to catch.
 
     `hidden` is what no error may show, although the target sends it back: errors are kept and read by many.
     """
-    status = response.status_code
+    status = answer.status
     if 200 <= status < 300:
-        result = await _body(response)
-        return Accepted(reference=_reference(result, response.headers)) if status == 202 else Finished(result)
+        result = await _body(answer)
+        return Accepted(_reference(result, answer.header(b"location"))) if status == 202 else Finished(result)
     if 300 <= status < 400:
         return Refused(f"HTTP {status}: redirects are not followed; schedule the final URL")
-    said = f"HTTP {status}: {await _snippet(response, hidden)}".removesuffix(": ")
-    return not_done(status, said, response.headers.get("retry-after"), now)
+    said = f"HTTP {status}: {await _snippet(answer, hidden)}".removesuffix(": ")
+    return not_done(status, said, answer.header(b"retry-after"), now)
 
 
 def not_done(status: int, said: str, wish: str | None, now: Instant) -> Outcome:
@@ -65,43 +66,33 @@ def not_done(status: int, said: str, wish: str | None, now: Instant) -> Outcome:
     return Refused(said) if status < 500 else RunFailed(said, RetryCause.PROVIDER_ERROR)
 
 
-async def _body(response: httpx.Response) -> Json:
+async def _body(answer: Answer) -> Json:
     """The raw bytes, never unpacked: `identity` was asked for, and a packed megabyte can hold a gigabyte."""
-    raw, cut = await _read(response, MAX_RESULT_BYTES)
-    packed = response.headers.get("content-encoding", "identity").strip().lower()
+    raw, cut = await answer.read(MAX_RESULT_BYTES)
+    packed = (answer.header(b"content-encoding") or "identity").strip().lower()
     if packed not in ("", "identity"):
         return {"undecoded": clean_text(packed, 100), "size_bytes": len(raw)}
-    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    kind = (answer.header(b"content-type") or "").partition(";")[0].strip().lower()
     return read(raw, cut=cut, expect_json=False if kind.startswith("text/") else None)
 
 
-async def _snippet(response: httpx.Response, hidden: str | None) -> str:
-    """Only for people: the status has said already what became of the run, so a body that breaks off is left out."""
+async def _snippet(answer: Answer, hidden: str | None) -> str:
+    """Only for people: the status has said already what became of the run, so a body that does not come is left out."""
     try:
-        raw, _ = await _read(response, 4 * _SNIPPET_CHARACTERS)
-    except httpx.HTTPError:
+        async with asyncio.timeout(_SNIPPET_SECONDS):
+            raw, _ = await answer.read(4 * _SNIPPET_CHARACTERS)
+    except (Lost, TimeoutError):
         return ""
     text = " ".join(raw.decode("utf-8", "replace").split())
     return clean_text(text.replace(hidden, "…") if hidden else text, _SNIPPET_CHARACTERS)
 
 
-async def _read(response: httpx.Response, limit: int) -> tuple[bytes, bool]:
-    """At most `limit` bytes, and whether there was more."""
-    raw = bytearray()
-    async for chunk in response.aiter_raw():
-        raw += chunk
-        if len(raw) > limit:
-            return bytes(raw[:limit]), True
-    return bytes(raw), False
-
-
-def _reference(result: Json, headers: httpx.Headers) -> str | None:
+def _reference(result: Json, location: str | None) -> str | None:
     if isinstance(result, dict):
         for name in ("reference", "id"):
             value = result.get(name)
             if isinstance(value, str | int) and not isinstance(value, bool) and value != "":
                 return clean_text(str(value), MAX_REFERENCE)
-    location = headers.get("location")
     return clean_text(location, MAX_REFERENCE) if location else None
 
 

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
+import orjson
+
 from horarium.instant import to_rfc3339
 from horarium.launchers.launcher import LaunchRequest
+from horarium.launchers.payload import check, dump
 from horarium.schedule.definition import Json
 
 EVENT_TYPE = "dev.horarium.run.due.v1"
@@ -31,9 +34,20 @@ def attributes(request: LaunchRequest, source: str) -> dict[str, str]:
     return found if request.traceparent is None else {**found, "traceparent": request.traceparent}
 
 
-def structured(request: LaunchRequest, source: str) -> dict[str, Json]:
-    """The event as one JSON object: structured content mode, for requests with a body."""
-    return {**attributes(request, source), "datacontenttype": "application/json", "data": data(request)}
+def event_body(request: LaunchRequest, source: str, inputs: bytes) -> bytes:
+    """The event as one JSON object: structured content mode, for requests with a body. Raises NotJson.
+
+    `inputs` is the JSON text of the run's inputs, which was checked and written before the launch began.
+    """
+    for part in (request.labels, request.memo):
+        if part:
+            check(part)
+    event = {
+        **attributes(request, source),
+        "datacontenttype": "application/json",
+        "data": {**data(request), "inputs": orjson.Fragment(inputs)},
+    }
+    return dump(event)
 
 
 def binary_headers(request: LaunchRequest, source: str) -> dict[str, str]:
@@ -54,6 +68,7 @@ def header_text(value: str) -> str:
 
 
 def data(request: LaunchRequest) -> dict[str, Json]:
+    """What a run is, but for its inputs."""
     return {
         "run_id": request.run_id,
         "schedule_id": request.schedule_id,
@@ -70,5 +85,4 @@ def data(request: LaunchRequest) -> dict[str, Json]:
         "trigger_number": request.trigger_number,
         "labels": dict(request.labels),
         "memo": dict(request.memo),
-        "inputs": request.inputs,
     }

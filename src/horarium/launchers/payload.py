@@ -31,6 +31,11 @@ class NotJson(ValueError):
 def encode(value: object, *, limit: int = MAX_INPUT_BYTES) -> bytes:
     """The JSON text of a value; raises NotJson for what JSON cannot say or what is too large."""
     check(value)
+    return dump(value, limit=limit)
+
+
+def dump(value: object, *, limit: int = MAX_INPUT_BYTES) -> bytes:
+    """The same for a value that is known to be JSON, or made of parts that are."""
     try:
         raw = orjson.dumps(value, default=_plain)
     except (orjson.JSONEncodeError, RecursionError) as wrong:

@@ -20,7 +20,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, TypeAlias
 
 from horarium.clock import Clock, SystemClock
@@ -221,6 +221,7 @@ class SystemResolver:
             del self._kept[next(iter(self._kept))]
 
 
+@lru_cache(maxsize=MAX_KEPT)
 def numeric_address(host: str) -> str | None:
     """The address, for hosts that are one in any spelling the system knows, `127.1` and `0x7f000001` too."""
     if not host or not (host[0].isdigit() or ":" in host):

@@ -14,6 +14,7 @@ import ipaddress
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import TypeAlias
 
 from horarium.launchers.resolver import SystemResolver
@@ -26,6 +27,8 @@ Resolver: TypeAlias = Callable[[str, int, str], Awaitable[Sequence[str]]]
 # RFC 1035 section 2.3.4.
 MAX_HOST_NAME = 253
 MAX_ADDRESSES = 16
+# Targets are few and called often; taking an address apart and finding its range is most of a judgement's price.
+_REMEMBERED = 4_096
 
 
 class Range(StrEnum):
@@ -64,6 +67,11 @@ _SPECIAL_6 = _networks("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
 
+@lru_cache(maxsize=_REMEMBERED)
+def _address(text: str) -> Address:
+    return ipaddress.ip_address(text)
+
+
 def plain(address: Address) -> Address:
     """IPv4-mapped and NAT64 addresses are another way to write the IPv4 address inside them."""
     if isinstance(address, ipaddress.IPv6Address):
@@ -74,6 +82,7 @@ def plain(address: Address) -> Address:
     return address
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def range_of(address: Address) -> Range:
     address = plain(address)
     for networks, name in (
@@ -143,7 +152,7 @@ class Guard:
             return Forbidden("the URL names no host, or one longer than a host name can be")
         try:
             texts = await self._resolver(host, port, group)
-            addresses = [ipaddress.ip_address(text) for text in dict.fromkeys(texts)]
+            addresses = [_address(text) for text in dict.fromkeys(texts)]
         except (OSError, UnicodeError) as wrong:
             return Unresolved(f"{host} cannot be resolved: {wrong}")
         except ValueError as wrong:
