@@ -30,16 +30,13 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import bare
-from ground import DIALECTS, HERD, console, database, load, pattern, progress, seed_each
+from ground import DIALECTS, HERD, console, database, load, progress, seed_ready
 from rich.table import Table
 from sqlalchemy import Connection, text
 from targets import answering
 
-from horarium.clock import SystemClock
 from horarium.engine.engine import Engine
 from horarium.engine.memory import settle_in
-from horarium.engine.ticker import Ticker
-from horarium.instant import SECOND, Instant, to_datetime
 from horarium.launchers.tasks import TaskRegistry
 from horarium.serve.application import Bare
 from horarium.serve.service import open_service
@@ -109,7 +106,9 @@ def _measured(dialect: str, kind: str, count: int, party: str, deliver: Party) -
         answering(folder) if kind == "http" else nullcontext("") as url,
         database(dialect) as opened,
     ):
-        _fire(opened, _action(kind, url), count, f"{title}, seeding")
+        action = _action(kind, url)
+        seed_ready(opened, count, lambda number: action, title=f"{title}, seeding")
+        assert opened.read(lambda connection: _count(connection, "ready")) == count
         with progress() as bars:
             bar = bars.add_task(title, total=count)
             seconds = deliver(opened, lambda done: bars.update(bar, completed=done))
@@ -124,23 +123,6 @@ def _action(kind: str, url: str) -> dict[str, Any]:
     if kind == "python":
         return {"kind": "python", "task": "nothing", "input": _INPUT}
     return {"kind": "http", "url": f"{url}/hook", "input": _INPUT}
-
-
-def _fire(opened: Database, action: dict[str, Any], count: int, title: str) -> None:
-    """Once, at the last full minute; the next time is in a year, so that the engine has nothing else to do."""
-    now = SystemClock().now()
-    nominal = now - now % (60 * SECOND)
-    like = pattern({**HERD, "cron_expr": _yearly(nominal), "timezone": "UTC", "action": action}, now=now)
-    seed_each(opened, count, lambda number: (like, nominal), now=now - 120 * SECOND, title=title)
-    ticker = Ticker(opened, SystemClock(), "bench")
-    while ticker.step().more:
-        pass
-    assert opened.read(lambda connection: _count(connection, "ready")) == count
-
-
-def _yearly(nominal: Instant) -> str:
-    at = to_datetime(nominal)
-    return f"{at.minute} {at.hour} {at.day} {at.month} *"
 
 
 def _count(connection: Connection, state: str) -> int:
