@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from ground import DIALECTS, console, database, load, progress, seed_ready
-from process import talking
+from process import Up, up
 from rich.table import Table
 from targets import answering, hanging, read_arrivals
 
@@ -100,7 +100,7 @@ def _measured(dialect: str, crowd: int, count: int, seconds: int) -> Late:
             if crowd:
                 _seed_crowd(opened, crowd, hang)
             title = f"{dialect}: beside {crowd:,}" if crowd else f"{dialect}: alone"
-            first, last = _live(opened.url, Path(folder), f"{quick}/quiet", seconds, title)
+            first, last = _live(opened, folder, f"{quick}/quiet", seconds, title)
         return _lateness(arrivals, first, last)
 
 
@@ -114,13 +114,11 @@ def _seed_crowd(opened: Database, crowd: int, hang: Sequence[str]) -> None:
     seed_ready(opened, crowd + more, action, title=f"{opened.dialect}: seeding the crowd", namespace="crowd")
 
 
-def _live(url: str, folder: Path, target: str, seconds: int, title: str) -> tuple[Instant, Instant]:
+def _live(opened: Database, folder: str, target: str, seconds: int, title: str) -> tuple[Instant, Instant]:
     """The first and the last nominal second that count."""
-    data, clock = folder / "data", SystemClock()
-    words = [__file__, "--child", "up", "--port", "0", "--database", url, "--data-dir", str(data)]
-    with talking([str(Path(words[0]).absolute()), *words[1:]], str(folder)) as child:
-        address = next(word for word in child.line.split() if word.startswith("http://"))
-        _create_quiet(address, (data / "admin.token").read_text("utf-8").strip(), target)
+    clock = SystemClock()
+    with up(opened, folder, [str(Path(__file__).absolute()), "--child"]) as service:
+        _create_quiet(service, target)
         first = clock.now() // SECOND * SECOND + _LEAD_SECONDS * SECOND
         last = first + (seconds - 1) * SECOND
         with progress() as bars:
@@ -131,13 +129,13 @@ def _live(url: str, folder: Path, target: str, seconds: int, title: str) -> tupl
     return first, last
 
 
-def _create_quiet(address: str, token: str, target: str) -> None:
+def _create_quiet(service: Up, target: str) -> None:
     """Through the door, as a tenant does: with a token of its own."""
-    with Client(address, token=token) as admin:
+    with Client(service.address, token=service.token) as admin:
         admin.create_namespace("quiet")
-    with Client(address, token=token, namespace="quiet") as admin:
+    with Client(service.address, token=service.token, namespace="quiet") as admin:
         issued = admin.issue_token("bench", "owner")
-    with Client(address, token=issued.secret, namespace="quiet") as quiet:
+    with Client(service.address, token=issued.secret, namespace="quiet") as quiet:
         quiet.create_schedule(
             schedule_id="quiet",
             cron_expressions=["* * * * * *"],

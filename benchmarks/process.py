@@ -48,6 +48,23 @@ def service(database: Database, command: str) -> Iterator[Living]:
             yield Living(child.pid, time.perf_counter() - started)
 
 
+@dataclass(frozen=True, slots=True)
+class Up:
+    pid: int
+    address: str
+    token: str  # of the admin
+
+
+@contextmanager
+def up(database: Database, folder: str, program: Sequence[str] = ("-m", "horarium")) -> Iterator[Up]:
+    """`horarium up` with its default settings, ready to be asked; `program` may start it in a way of its own."""
+    data = Path(folder) / "data"
+    where = ["--port", "0", "--database", database.url, "--data-dir", str(data)]
+    with talking([*program, "up", *where], folder) as child:
+        address = next(word for word in child.line.split() if word.startswith("http://"))
+        yield Up(child.pid, address, (data / "admin.token").read_text("utf-8").strip())
+
+
 @contextmanager
 def talking(words: Sequence[str], folder: str) -> Iterator[Child]:
     """A Python process that has said its first line; stopped in good order at the end."""
