@@ -1,158 +1,185 @@
-"""How fast decided runs are delivered: from `ready` to the end of each on disk, by the real dispatcher.
+"""How fast decided runs are delivered: from `ready` to the end of each on disk, by a service as it is shipped.
 
-The launchers do next to nothing, so that what is left is ours: claim, request, answer, settlement.
+The service is opened with its default settings, and its engine runs as in `horarium up`. The targets do next to
+nothing, so that what is left is ours: claim, request, answer, settlement. The clock runs from the start of the
+engine until the last run has ended on disk.
 
 - **pull**: a run is done with when it lies on its queue, where a worker outside will find it;
-- **python**: a task that returns at once, in a thread of this process, and its result is kept;
-- **bare loop**: claims and ends the same runs in the same steps, 32 at a time, with no thought in between:
-  its update of the run, its event, its update of the position. What no dispatcher can beat.
+- **python**: a task that returns at once, and its result is kept;
+- **http**: one request to a server on loopback, in a process of its own, that answers at once.
 
-    python benchmarks/delivery.py [--runs 10000] [--dialect postgresql --dialect sqlite]
+Beside each stands a **bare loop** (`bare.py`), an asyncio program that claims the same runs 32 at a time and ends
+them in the same steps with no thought in between: its update of the run, its event, its update of the position.
+For http it makes the same calls, 32 at a time, without keeping connections, as we do. A hand-over to a queue
+changes less than an end: what a loop can do that writes only as much stands beside it for information.
+
+    python benchmarks/delivery.py [--runs 10000] [--rounds 3] [--dialect postgresql] [--kind http --kind pull]
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import json
+import statistics
+import tempfile
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any, TypeAlias
 
-from ground import DIALECTS, HERD, console, database, load, pattern, progress, seed_each
+import bare
+from ground import DIALECTS, HERD, console, database, load, progress, seed_ready
 from rich.table import Table
 from sqlalchemy import Connection, text
+from targets import answering
 
-from horarium.clock import SystemClock
-from horarium.engine.dispatcher import Dispatcher, DispatcherOptions
-from horarium.engine.loop import Pulse
+from horarium.engine.engine import Engine
 from horarium.engine.memory import settle_in
-from horarium.engine.ticker import Ticker
-from horarium.instant import SECOND
-from horarium.launchers.pull import PullLauncher
-from horarium.launchers.python import PythonLauncher
-from horarium.launchers.registry import Registry
 from horarium.launchers.tasks import TaskRegistry
+from horarium.serve.application import Bare
+from horarium.serve.service import open_service
+from horarium.settings import Settings
 from horarium.store.database import Database
 
-KINDS = {
-    "pull": HERD["action"],
-    "python": {"kind": "python", "task": "nothing", "input": {"region": "eu", "size": 3}},
+Party: TypeAlias = Callable[[Database, bare.Tell], float]
+KINDS = ("pull", "python", "http")
+# The state in which a run is done with.
+DONE = {"pull": "queued", "python": "succeeded", "http": "succeeded"}
+BARE: Mapping[str, Party] = {"pull": bare.end, "python": bare.end, "http": bare.call}
+TARGETS = {
+    ("postgresql", "pull"): 0.7,
+    ("postgresql", "python"): 0.5,
+    ("postgresql", "http"): 0.5,
+    **{("sqlite", kind): 0.4 for kind in KINDS},
 }
-HANDS = DispatcherOptions().concurrency
+_INPUT = {"region": "eu", "size": 3}
+_LOOK_SECONDS = 0.01
+_TELL_SECONDS = 0.5
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=10_000)
-    parser.add_argument("--dialect", action="append", choices=DIALECTS)
-    arguments = parser.parse_args()
+    arguments = _arguments()
     settle_in()
-    table = Table(title=f"{arguments.runs:,} runs, {HANDS} in hand, load average before {load()}")
-    for heading in ("database", "party", "runs/s", "of the bare loop"):
-        table.add_column(heading, justify="left" if heading in ("database", "party") else "right")
+    table = Table(title=f"{arguments.runs:,} runs, load average before {load()}")
+    for heading in ("database", "kind", "party", "runs/s", "of the bare loop", "target"):
+        table.add_column(heading, justify="right" if heading in ("runs/s", "of the bare loop", "target") else "left")
     for dialect in arguments.dialect or DIALECTS:
-        bare = _measured(dialect, "pull", arguments.runs, "bare loop", _bare)
-        for kind in KINDS:
-            rate = _measured(dialect, kind, arguments.runs, kind, _dispatcher)
-            table.add_row(dialect, kind, f"{rate:,.0f}", f"{rate / bare:.2f}")
-        table.add_row(dialect, "bare loop", f"{bare:,.0f}", "1.00")
+        for kind in arguments.kind or KINDS:
+            _compare(table, dialect, kind, arguments.runs, arguments.rounds)
     console.print(table)
 
 
-def _measured(dialect: str, kind: str, count: int, title: str, deliver: Callable[[Database, Any], None]) -> float:
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=10_000)
+    parser.add_argument("--rounds", type=int, default=1, help="medians of so many turns")
+    parser.add_argument("--dialect", action="append", choices=DIALECTS)
+    parser.add_argument("--kind", action="append", choices=KINDS)
+    return parser.parse_args()
+
+
+def _compare(table: Table, dialect: str, kind: str, count: int, rounds: int) -> None:
+    """The parties take turns; the ratio of each turn is what counts, since both suffer from what else goes on."""
+    parties: dict[str, Party] = {
+        "bare loop": BARE[kind],
+        **({"bare hand-over": bare.queue} if kind == "pull" else {}),
+        "horarium": lambda opened, tell: _horarium(opened, tell, DONE[kind]),
+    }
+    turns = [
+        {party: _measured(dialect, kind, count, party, deliver) for party, deliver in parties.items()}
+        for _ in range(rounds)
+    ]
+    for party in parties:
+        rate = statistics.median(turn[party] for turn in turns)
+        ratio = statistics.median(turn[party] / turn["bare loop"] for turn in turns)
+        target = f"≥ {TARGETS[dialect, kind]}" if party == "horarium" else ""
+        table.add_row(dialect, kind, party, f"{rate:,.0f}", f"{ratio:.2f}", target)
+
+
+def _measured(dialect: str, kind: str, count: int, party: str, deliver: Party) -> float:
     """Schedules fire beforehand; the clock runs for their delivery alone."""
-    with database(dialect) as opened:
-        _fire(opened, kind, count, f"{dialect}: seeding for {title}")
+    title = f"{dialect} {kind}: {party}"
+    with (
+        tempfile.TemporaryDirectory(prefix="horarium-bench-") as folder,
+        answering(folder) if kind == "http" else nullcontext("") as url,
+        database(dialect) as opened,
+    ):
+        action = _action(kind, url)
+        seed_ready(opened, count, lambda number: action, title=f"{title}, seeding")
+        assert opened.read(lambda connection: _count(connection, "ready")) == count
         with progress() as bars:
-            bar = bars.add_task(f"{dialect}: {title} delivers", total=count)
-            started = time.perf_counter()
-            deliver(opened, lambda done: bars.update(bar, completed=done))
-            seconds = time.perf_counter() - started
-        left = opened.read(_left)
-        assert left == 0, f"{left} runs were not delivered"
+            bar = bars.add_task(title, total=count)
+            seconds = deliver(opened, lambda done: bars.update(bar, completed=done))
+        done = opened.read(lambda connection: _count(connection, "succeeded") + _count(connection, "queued"))
+        assert done == count, f"{count - done} runs were not delivered"
     return count / seconds
 
 
-def _fire(opened: Database, kind: str, count: int, title: str) -> None:
-    now = SystemClock().now()
-    like = pattern({**HERD, "action": KINDS[kind], "timezone": "UTC"}, now=now)
-    seed_each(opened, count, lambda number: (like, now - now % (60 * SECOND)), now=now - 120 * SECOND, title=title)
-    ticker = Ticker(opened, SystemClock(), "bench")
-    while ticker.step().more:
-        pass
+def _action(kind: str, url: str) -> dict[str, Any]:
+    if kind == "pull":
+        return {**HERD["action"]}
+    if kind == "python":
+        return {"kind": "python", "task": "nothing", "input": _INPUT}
+    return {"kind": "http", "url": f"{url}/hook", "input": _INPUT}
 
 
-def _left(connection: Connection) -> int:
-    left: int = connection.execute(text("SELECT count(*) FROM runs WHERE state IN ('ready', 'launching')")).scalar_one()
-    return left
+def _count(connection: Connection, state: str) -> int:
+    found: int = connection.execute(
+        text("SELECT count(*) FROM runs WHERE state = :state"), {"state": state}
+    ).scalar_one()
+    return found
 
 
-# ── the dispatcher ───────────────────────────────────────────────────────────────────────────────────
+# ── the service ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def _dispatcher(opened: Database, tell: Callable[[int], None]) -> None:
-    clock, tasks = SystemClock(), TaskRegistry()
-    tasks.add(_nothing, name="nothing")
-    told = _Told(tell)
-    registry = Registry([PullLauncher(clock), PythonLauncher(tasks, clock, concurrency=HANDS)])
-    dispatcher = Dispatcher(opened, clock, registry, "bench", telling=told)
-    total = opened.read(_left)
+def _horarium(opened: Database, tell: bare.Tell, done: str) -> float:
+    """As `horarium up` would, with the defaults; a schedule may call this machine, where the target is."""
+    total = opened.read(lambda connection: _count(connection, "ready"))
+    with tempfile.TemporaryDirectory(prefix="horarium-bench-") as folder:
+        chosen: dict[str, Any] = {"data_dir": folder, "database": opened.url, "allow_loopback_targets": True}
+        tasks = TaskRegistry()
+        tasks.add(_nothing, name="nothing")
+        with (
+            (Path(folder) / "log").open("w", encoding="utf-8") as log,
+            open_service(Settings(**chosen), application=Bare(tasks), log_to=log) as service,
+        ):
+            return asyncio.run(_until_done(service.engine, opened, tell, done, total))
 
-    async def deliver() -> None:
-        stop, wake = asyncio.Event(), asyncio.Event()
-        running = asyncio.create_task(dispatcher.run(stop, wake, 10, Pulse()))
-        while told.count < total:
-            await asyncio.sleep(0.02)
-        stop.set()
-        wake.set()
-        await running
 
-    asyncio.run(deliver())
+async def _until_done(engine: Engine, opened: Database, tell: bare.Tell, done: str, total: int) -> float:
+    """Seconds from the start of the engine; that it stops afterwards is not counted."""
+    stop = asyncio.Event()
+    started = told = time.perf_counter()
+    running = asyncio.create_task(engine.run(stop))
+    with ThreadPoolExecutor(1) as own:  # the threads of the loop are the engine's
+
+        async def look(question: Callable[[Connection], int]) -> int:
+            return await asyncio.get_running_loop().run_in_executor(own, lambda: opened.read(question))
+
+        while not await look(lambda connection: _is_done(connection, done, total)):
+            await asyncio.wait([running], timeout=_LOOK_SECONDS)
+            assert not running.done(), "the engine has ended"
+            if time.perf_counter() - told > _TELL_SECONDS:
+                told = time.perf_counter()
+                tell(await look(lambda connection: _count(connection, done)))
+    seconds = time.perf_counter() - started
+    tell(total)
+    stop.set()
+    await running
+    return seconds
+
+
+def _is_done(connection: Connection, done: str, total: int) -> bool:
+    """Whether one is left is a glance into an index; they are counted only when none is."""
+    left = connection.execute(text("SELECT run_id FROM runs WHERE state = 'ready' LIMIT 1")).first()
+    return left is None and _count(connection, done) == total
 
 
 def _nothing(region: str, size: int) -> int:
     return size
-
-
-class _Told:
-    def __init__(self, tell: Callable[[int], None]) -> None:
-        self.count = 0
-        self._tell = tell
-
-    def settled(self, answers: Any, now: int) -> None:
-        self.count += len(answers)
-        self._tell(self.count)
-
-
-# ── the bare loop ────────────────────────────────────────────────────────────────────────────────────
-
-_CLAIM = """
-UPDATE runs SET state = 'launching', lease_epoch = lease_epoch + 1, lease_owner = 'bench', lease_until = 1,
-  launches = launches + 1, deadline = 1
-WHERE run_id IN (SELECT run_id FROM runs WHERE state = 'ready' ORDER BY priority DESC, ready_at, run_id LIMIT 32)
-RETURNING run_id, schedule_uid
-"""
-_END = "UPDATE runs SET state = 'succeeded', lease_owner = NULL, lease_until = NULL, result = '3' WHERE run_id = :run"
-_EVENT = (
-    "INSERT INTO run_events (run_id, sequence, event_type, recorded_at, payload) "
-    "VALUES (:run, 3, 'run.completed', 1, :payload)"
-)
-_POSITION = "UPDATE positions SET active = active - 1, last_completed_run_id = :run WHERE schedule_uid = :schedule"
-
-
-def _bare(opened: Database, tell: Callable[[int], None]) -> None:
-    done = 0
-    while claimed := opened.write(lambda connection: connection.execute(text(_CLAIM)).all()):
-        rows = [{"run": run, "schedule": schedule, "payload": json.dumps({})} for run, schedule in claimed]
-
-        def settle(connection: Connection, rows: list[dict[str, Any]] = rows) -> None:
-            for statement in (_END, _EVENT, _POSITION):
-                connection.execute(text(statement), rows)
-
-        opened.write(settle)
-        done += len(rows)
-        tell(done)
 
 
 if __name__ == "__main__":

