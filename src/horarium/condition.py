@@ -96,6 +96,10 @@ class Condition:
         """Every clause with the value it saw, also those after the first that does not hold."""
         return tuple(clause.explain(context) for clause in self.clauses)
 
+    def reads(self, member: str) -> bool:
+        """Whether that member of the context can matter: a clause points at it, into it, or at the whole context."""
+        return any(not clause.path or clause.path[0] == member for clause in self.clauses)
+
 
 def evaluate_condition(filter: object, context: object) -> bool:
     """True if every clause of the filter holds; a malformed filter raises ConditionError."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
 
@@ -55,7 +56,9 @@ def add_run(database: Database, **values: Any) -> None:
 # ── what nobody asks for is not looked up ────────────────────────────────────────────────────────────
 
 
-def test_a_plain_schedule_costs_no_query(database: Database) -> None:
+@contextmanager
+def asked_of(database: Database) -> Iterator[list[str]]:
+    """The statements that are executed meanwhile."""
     asked: list[str] = []
 
     def listen(_c: object, _cursor: object, statement: str, *_rest: object) -> None:
@@ -63,8 +66,13 @@ def test_a_plain_schedule_costs_no_query(database: Database) -> None:
             asked.append(statement)
 
     sa.event.listen(database.engine, "before_cursor_execute", listen)
-    known, shared = gather(database, subject(overlap_policy="allow_all"))
+    yield asked
     sa.event.remove(database.engine, "before_cursor_execute", listen)
+
+
+def test_a_plain_schedule_costs_no_query(database: Database) -> None:
+    with asked_of(database) as asked:
+        known, shared = gather(database, subject(overlap_policy="allow_all"))
     assert (known, asked) == ({}, [])
     assert shared == {"default": Shared()}
 
@@ -99,7 +107,38 @@ def test_the_same_name_means_another_calendar_in_another_namespace(database: Dat
 
 # ── the context of conditions ────────────────────────────────────────────────────────────────────────
 
-CONDITIONED = {"pre_dispatch_condition": {"/last_24h_stats/total": {"gt": 0}}}
+CONDITIONED = {"pre_dispatch_condition": {"": {"neq": None}}}
+WHOLE = {"prior_run_result", "last_24h_stats", "signal_rpc_result"}
+
+
+@pytest.mark.parametrize(
+    ("pointer", "members", "statements"),
+    [
+        ("/last_24h_stats/total", {"last_24h_stats"}, 1),
+        ("/prior_run_result/status", {"prior_run_result"}, 1),
+        ("/signal_rpc_result", {"signal_rpc_result"}, 0),
+        ("/elsewhere", set(), 0),
+        ("", WHOLE, 2),
+    ],
+    ids=["stats", "prior", "signal", "elsewhere", "whole"],
+)
+def test_of_the_context_only_what_the_condition_can_see_is_looked_up(
+    database: Database, pointer: str, members: set[str], statements: int
+) -> None:
+    who = subject(pre_dispatch_condition={pointer: {"neq": 1}})
+    with asked_of(database) as asked:
+        context = one(database, who).context
+    assert (set(context), len(asked)) == (members, statements)
+
+
+def test_schedules_that_share_a_context_look_it_up_once(database: Database) -> None:
+    action = {"kind": "workflow", "workflow_type": "report"}
+    stats = subject(action=action, pre_dispatch_condition={"/last_24h_stats/total": {"lt": 9}})
+    prior = subject(action=action, pre_dispatch_condition={"/prior_run_result": {"eq": None}})
+    with asked_of(database) as asked:
+        known, _ = gather(database, stats, prior)
+    assert len([statement for statement in asked if "FROM runs" in statement]) == 2
+    assert set(known[stats.schedule_uid].context) == {"last_24h_stats", "prior_run_result"}
 
 
 def test_a_schedule_without_runs_has_an_empty_context(database: Database) -> None:
@@ -241,8 +280,8 @@ def test_changes_add_up_and_zero_changes_nothing(database: Database) -> None:
 
 
 def test_a_batch_may_need_thousands_of_counters(database: Database) -> None:
-    """SQLite refuses a chain of more than a thousand ORs."""
-    wanted = [("runs", f"schedule:{number}", TODAY) for number in range(2_500)]
+    """SQLite refuses a chain of more than a thousand ORs, PostgreSQL a statement with 65,536 parameters."""
+    wanted = [("runs", f"schedule:{number}", TODAY) for number in range(22_000)]
     values = database.write(lambda c: facts.lock_counters(c, wanted))
     assert values == dict.fromkeys(wanted, 0)
 

@@ -294,3 +294,14 @@ def test_explain_and_evaluate_agree_on_every_vector():
         if row["expected"] != "error":
             results = compile_condition(row["filter"]).explain(row["context"])
             assert all(result.holds for result in results) is row["expected"], row["id"]
+
+
+@pytest.mark.parametrize(
+    ("pointer", "reads"),
+    [("", True), ("/a", True), ("/a/b/0", True), ("/b", False), ("/ab", False), ("/b/a", False), ("/", False)],
+)
+def test_a_condition_knows_which_members_it_reads(pointer: str, reads: bool) -> None:
+    condition = compile_condition({"/else": {"eq": 1}, pointer: {"neq": None}})
+    assert condition.reads("a") is reads
+    assert not compile_condition(None).reads("a")
+    assert compile_condition({"/~0~1": {"eq": 1}}).reads("~/")

@@ -24,7 +24,6 @@ from enum import Enum
 from typing import TypeAlias, assert_never
 
 from horarium.decision.step import (
-    NOT_STARTED,
     RETRYABLE,
     STOP_REASONS,
     Advance,
@@ -46,7 +45,7 @@ from horarium.policy.limits import Usage, exceeded
 from horarium.policy.names import shown
 from horarium.policy.retry import GiveUp, Retry, RetryCause, RetryPolicy, decide_retry
 from horarium.schedule.definition import Json
-from horarium.schedule.run import FINAL, RunState
+from horarium.schedule.run import FINAL, NOT_STARTED, RunState
 from horarium.schedule.workflow import Edge, Node, Workflow, edges_into, topological_order
 
 

@@ -27,6 +27,14 @@ class Fact(StrEnum):
     KEYS = "keys"
 
 
+class ContextMember(StrEnum):
+    """What the context of a condition holds; each is looked up only where a clause can see it."""
+
+    PRIOR_RUN_RESULT = "prior_run_result"
+    LAST_24H_STATS = "last_24h_stats"
+    SIGNAL_RPC_RESULT = "signal_rpc_result"
+
+
 _NONE: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -34,7 +42,7 @@ class Facts(NamedTuple):
     """What the store knew of one schedule; a fact that nobody asked for keeps its default.
 
     `active` are root runs that are neither final nor held. `calendars` lacks a name that nobody has.
-    `context` is what a condition reads. `cycle` are the nodes of a cycle in the schedule's workflow.
+    `context` holds the members that the condition reads. `cycle` are the nodes of a cycle in the schedule's workflow.
     """
 
     active: int = 0

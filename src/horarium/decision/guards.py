@@ -12,7 +12,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
-from horarium.decision.facts import Fact, Facts, Tally
+from horarium.decision.facts import ContextMember, Fact, Facts, Tally
 from horarium.decision.plan import Detail
 from horarium.instant import Instant, to_rfc3339
 from horarium.policy.limits import Amount, budget_allows, daily_allows
@@ -67,6 +67,13 @@ def facts_needed(planning: Planning, origin: Origin) -> frozenset[Fact]:
     if planning.concurrency_key is not None:
         needed.add(Fact.KEYS)
     return frozenset(needed)
+
+
+@lru_cache(maxsize=65_536)
+def context_needed(planning: Planning) -> frozenset[ContextMember]:
+    """Of the context, the members that a clause of the condition can see."""
+    condition = planning.condition
+    return frozenset(member for member in ContextMember if condition is not None and condition.reads(member.value))
 
 
 def _status(question: Question) -> Answer:

@@ -22,8 +22,6 @@ RETRYABLE = frozenset({RunState.FAILED, RunState.TIMED_OUT})
 REASSIGNABLE = RETRYABLE | {RunState.LAUNCH_FAILED}
 FAILURES = REASSIGNABLE | {RunState.UNKNOWN, RunState.REJECTED, RunState.EXPIRED}
 STOPPED = frozenset({RunState.CANCELLED, RunState.TERMINATED})
-# Nobody outside is at work on these, so they can end without being asked.
-NOT_STARTED = frozenset({RunState.HELD, RunState.AWAITING_APPROVAL, RunState.READY})
 
 
 class SkipReason(StrEnum):

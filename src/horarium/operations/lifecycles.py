@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 from sqlalchemy import Connection
 
 from horarium.decision import lifecycle
 from horarium.decision.plan import Missed
+from horarium.instant import Instant
 from horarium.life.event import CancelledUnstarted
 from horarium.operations.caller import Caller, Permission
 from horarium.operations.desk import Desk, Journal, Opened, moment, open_schedule
@@ -18,7 +20,13 @@ from horarium.schedule.position import Position, Status
 from horarium.schedule.reason import Obstacle, dispatch_status
 from horarium.store import open_runs, positions, release, schedules
 from horarium.store.channels import DUE, READY
+from horarium.store.errors import CommitUnknown, StoreUnavailable
+from horarium.store.joined import Joined
 from horarium.store.run_writer import Happened, record_events
+
+# Runs that a delete cancels in one transaction, and in how many: whoever asks over HTTP waits for it.
+_AT_ONCE = 500
+_MOST_STEPS = 10
 
 
 def pause(
@@ -50,15 +58,23 @@ def resume(
 def delete(
     desk: Desk, caller: Caller, schedule_id: str, *, reason: str | None = None, if_version: int | None = None
 ) -> Written:
-    """Soft: history stays readable, what has not started is cancelled, what runs may end."""
+    """Soft: history stays readable, what has not started is cancelled, what runs may end.
+
+    Of very many that have not started a part is cancelled here and the rest soon, by the janitor; none of them can
+    start any more when this returns.
+    """
     caller.require(Permission.WRITE)
 
-    def work(connection: Connection) -> Written:
+    def work(connection: Connection) -> tuple[Written, bool]:
         opened = open_schedule(desk, connection, caller, schedule_id, if_version=if_version)
         caller.require_owner(opened.row.owner, f"the schedule {schedule_id!r}")
         return _delete(desk, connection, caller.because(reason), opened)
 
-    return desk.database.write(work)
+    written, is_rest = desk.database.write(work)
+    # Inside a larger transaction it would only make that one longer.
+    if is_rest and not isinstance(desk.database, Joined):
+        _cancel_more(desk, written.schedule_uid)
+    return written
 
 
 def pause_opened(desk: Desk, connection: Connection, caller: Caller, opened: Opened) -> Written:
@@ -118,7 +134,8 @@ def resume_opened(desk: Desk, connection: Connection, caller: Caller, opened: Op
     return _moved(opened, Outcome.RESUMED, version, position)
 
 
-def _delete(desk: Desk, connection: Connection, caller: Caller, opened: Opened) -> Written:
+def _delete(desk: Desk, connection: Connection, caller: Caller, opened: Opened) -> tuple[Written, bool]:
+    """With whether there are runs left to cancel."""
     row, now = opened.row, opened.now
     journal = Journal(row.next_sequence, caller.context(), now)
     deleted = row.position()._replace(status=Status.DELETED, next_due=None, decided_until=max(row.decided_until, now))
@@ -131,10 +148,26 @@ def _delete(desk: Desk, connection: Connection, caller: Caller, opened: Opened) 
         decided_until=deleted.decided_until,
         next_sequence=journal.write(connection, row.schedule_uid, row.namespace),
     )
+    if len(open_runs.not_started(connection, row.schedule_uid, _AT_ONCE + 1)) > _AT_ONCE:
+        open_runs.ask_not_started_to_stop(connection, row.schedule_uid, now)
+    is_rest = _cancel_some(desk, connection, row.schedule_uid, now)
+    return _moved(opened, Outcome.DELETED, row.version + 1, deleted), is_rest
+
+
+def _cancel_some(desk: Desk, connection: Connection, uid: bytes, now: Instant) -> bool:
+    """As many as one transaction should end; whether there are more."""
+    waiting = open_runs.not_started(connection, uid, _AT_ONCE + 1)
     gone = CancelledUnstarted("its schedule was deleted before it started", "schedule_deleted")
-    waiting = open_runs.not_started(connection, row.schedule_uid)
-    record_events(connection, desk.known, [Happened(run_id, gone) for run_id in waiting], now=now)
-    return _moved(opened, Outcome.DELETED, row.version + 1, deleted)
+    record_events(connection, desk.known, [Happened(run_id, gone) for run_id in waiting[:_AT_ONCE]], now=now)
+    return len(waiting) > _AT_ONCE
+
+
+def _cancel_more(desk: Desk, uid: bytes) -> None:
+    """The schedule is deleted, whatever happens here: what is left, or cannot be written now, the janitor ends."""
+    with suppress(StoreUnavailable, CommitUnknown):
+        for _ in range(_MOST_STEPS):
+            if not desk.database.write(lambda connection: _cancel_some(desk, connection, uid, desk.clock.now())):
+                return
 
 
 def _overtaken(opened: Opened) -> Missed | None:

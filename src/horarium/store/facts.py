@@ -7,17 +7,17 @@ order and after the positions, so that two tickers cannot both take the last pla
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, assert_never
 
-from sqlalchemy import ColumnElement, Connection, and_, func, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Select, and_, func, select, tuple_
 from sqlalchemy.dialects import postgresql, sqlite
 
-from horarium.decision.facts import Fact, Facts, Shared
-from horarium.decision.guards import facts_needed
+from horarium.decision.facts import ContextMember, Fact, Facts, Shared
+from horarium.decision.guards import context_needed, facts_needed
 from horarium.errors import HorariumError
 from horarium.ids import id_at
 from horarium.instant import DAY, MINUTE, Instant
@@ -27,6 +27,7 @@ from horarium.schedule.planning import Planning
 from horarium.schedule.run import FINAL, Origin, RunState, result_status
 from horarium.store.tables import agents, calendars, counters, runs, workflows
 
+_PIECE = 5_000
 _FAILED = frozenset({RunState.FAILED, RunState.TIMED_OUT, RunState.LAUNCH_FAILED})
 
 
@@ -115,9 +116,20 @@ def _counted(counted: Mapping[Counter, int], kind: str, subject: Subject, day: i
     return counted.get((kind, schedule_owner(subject.schedule_uid), day), 0) if counted else 0
 
 
-def _among(columns: Sequence[ColumnElement[Any]], values: Collection[tuple[Any, ...]]) -> ColumnElement[bool]:
-    """A list and no chain of ORs: SQLite takes a thousand of those at most, and a batch may need more."""
-    return tuple_(*columns).in_(sorted(values))
+def _found(
+    connection: Connection,
+    statement: Select[Any],
+    columns: Sequence[ColumnElement[Any]],
+    values: Collection[tuple[Any, ...]],
+) -> Iterator[Any]:
+    """The rows whose columns have one of the values; asked in sorted order and in pieces.
+
+    A list and no chain of ORs: SQLite takes a thousand of those at most. And a statement takes 65,535 parameters
+    at most, of which a large batch may need more.
+    """
+    ordered = sorted(values)
+    for start in range(0, len(ordered), _PIECE):
+        yield from connection.execute(statement.where(tuple_(*columns).in_(ordered[start : start + _PIECE])))
 
 
 # ── calendars ────────────────────────────────────────────────────────────────────────────────────────
@@ -125,10 +137,8 @@ def _among(columns: Sequence[ColumnElement[Any]], values: Collection[tuple[Any, 
 
 def _calendars(connection: Connection, subjects: Sequence[Subject]) -> dict[tuple[str, str], Calendar]:
     names = {(subject.namespace, name) for subject in subjects for name in subject.planning.calendars}
-    if not names:
-        return {}
-    wanted = _among((calendars.c.namespace, calendars.c.name), names)
-    rows = connection.execute(select(calendars.c.namespace, calendars.c.name, calendars.c.document).where(wanted))
+    statement = select(calendars.c.namespace, calendars.c.name, calendars.c.document)
+    rows = _found(connection, statement, (calendars.c.namespace, calendars.c.name), names)
     found: dict[tuple[str, str], Calendar] = {}
     for namespace, name, document in rows:
         # One that cannot be read is as good as gone: its schedules are told so, the others go on.
@@ -160,14 +170,34 @@ def _context_key(subject: Subject) -> tuple[str, str | bytes]:
 def _contexts(
     connection: Connection, subjects: Sequence[Subject], now: Instant
 ) -> dict[tuple[str, str | bytes], dict[str, Any]]:
-    keys = {_context_key(subject) for subject in subjects}
-    return {key: _context(connection, key, now) for key in keys}
+    needed: dict[tuple[str, str | bytes], frozenset[ContextMember]] = {}
+    for subject in subjects:
+        key = _context_key(subject)
+        needed[key] = needed.get(key, frozenset()) | context_needed(subject.planning)
+    return {key: _context(connection, key, members, now) for key, members in needed.items()}
 
 
-def _context(connection: Connection, key: tuple[str, str | bytes], now: Instant) -> dict[str, Any]:
+def _context(
+    connection: Connection, key: tuple[str, str | bytes], members: frozenset[ContextMember], now: Instant
+) -> dict[str, Any]:
     namespace, work = key
     same = runs.c.workflow == work if isinstance(work, str) else runs.c.schedule_uid == work
     mine = and_(runs.c.namespace == namespace, same, runs.c.parent_run_id.is_(None))
+    context: dict[str, Any] = {}
+    for member in members:
+        match member:
+            case ContextMember.PRIOR_RUN_RESULT:
+                context[member.value] = _prior_run_result(connection, mine)
+            case ContextMember.LAST_24H_STATS:
+                context[member.value] = _last_24h_stats(connection, mine, now)
+            case ContextMember.SIGNAL_RPC_RESULT:
+                context[member.value] = None
+            case _:
+                assert_never(member)
+    return context
+
+
+def _last_24h_stats(connection: Connection, mine: ColumnElement[bool], now: Instant) -> dict[str, int]:
     stats = {"succeeded": 0, "failed": 0, "total": 0}
     # Ids are in order of birth: "since yesterday" is a range of the index. Clocks may differ by a little, so ask twice.
     since = and_(runs.c.run_id >= id_at(now - DAY - MINUTE), runs.c.created_at > now - DAY)
@@ -176,6 +206,10 @@ def _context(connection: Connection, key: tuple[str, str | bytes], now: Instant)
         stats["total"] += count
         stats["succeeded"] += count if state == RunState.SUCCEEDED else 0
         stats["failed"] += count if state in _FAILED else 0
+    return stats
+
+
+def _prior_run_result(connection: Connection, mine: ColumnElement[bool]) -> dict[str, Any] | None:
     finished = (
         select(runs.c.state, runs.c.result)
         .where(mine, runs.c.state.in_(sorted(FINAL)))
@@ -183,11 +217,7 @@ def _context(connection: Connection, key: tuple[str, str | bytes], now: Instant)
         .limit(1)
     )
     prior = connection.execute(finished).one_or_none()
-    return {
-        "prior_run_result": None if prior is None else _prior(RunState(prior.state), prior.result),
-        "last_24h_stats": stats,
-        "signal_rpc_result": None,
-    }
+    return None if prior is None else _prior(RunState(prior.state), prior.result)
 
 
 def _prior(state: RunState, result: str | None) -> dict[str, Any]:
@@ -208,23 +238,19 @@ def _workflow_of(subject: Subject) -> Workflow:
 
 def _cycles(connection: Connection, subjects: Sequence[Subject]) -> dict[Workflow, tuple[str, ...]]:
     names = {_workflow_of(subject) for subject in subjects if subject.planning.workflow is not None}
-    if not names:
-        return {}
-    wanted = _among((workflows.c.namespace, workflows.c.workflow_id), names)
-    rows = connection.execute(
+    statement = (
         select(workflows.c.namespace, workflows.c.workflow_id, workflows.c.cycle)
-        .where(wanted, workflows.c.cycle.is_not(None))
+        .where(workflows.c.cycle.is_not(None))
         .order_by(workflows.c.version)
     )
+    rows = _found(connection, statement, (workflows.c.namespace, workflows.c.workflow_id), names)
     return {(namespace, name): tuple(json.loads(cycle)) for namespace, name, cycle in rows}
 
 
 def _budgets(connection: Connection, subjects: Sequence[Subject]) -> dict[tuple[str, str], Budget]:
     names = {(subject.namespace, subject.planning.assignee) for subject in subjects if subject.planning.assignee}
-    if not names:
-        return {}
-    wanted = _among((agents.c.namespace, agents.c.agent_id), names)
-    rows = connection.execute(select(agents.c.namespace, agents.c.agent_id, agents.c.document).where(wanted))
+    statement = select(agents.c.namespace, agents.c.agent_id, agents.c.document)
+    rows = _found(connection, statement, (agents.c.namespace, agents.c.agent_id), names)
     return {(ns, agent): parse_budget(json.loads(document).get("budget") or {}) for ns, agent, document in rows}
 
 
@@ -282,11 +308,9 @@ def lock_counters(connection: Connection, wanted: Iterable[Counter]) -> dict[Cou
 def _read_counters(
     connection: Connection, wanted: Sequence[Counter], *, for_update: bool = False
 ) -> dict[Counter, int]:
-    if not wanted:
-        return {}
-    match = _among((counters.c.kind, counters.c.owner, counters.c.day), wanted)
-    found = select(counters).where(match).order_by(counters.c.kind, counters.c.owner, counters.c.day)
-    rows = connection.execute(found.with_for_update() if for_update else found)
+    columns = (counters.c.kind, counters.c.owner, counters.c.day)
+    statement = select(counters).order_by(*columns)
+    rows = _found(connection, statement.with_for_update() if for_update else statement, columns, wanted)
     return {(row.kind, row.owner, row.day): row.value for row in rows}
 
 

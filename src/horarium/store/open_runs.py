@@ -9,24 +9,26 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.instant import Instant
-from horarium.schedule.run import FINAL, Origin, RunState
+from horarium.schedule.run import FINAL, NOT_STARTED, Origin, RunState
 from horarium.store.definitions import insert_own
 from horarium.store.jsontext import to_text
-from horarium.store.tables import runs
+from horarium.store.tables import OPEN_ROOT, runs
 
 _OCCURRENCES = (Origin.SCHEDULED.value, Origin.BACKFILL.value)
-# Held ones first: while they wait, the end of another would release them.
-_NOT_STARTED = (RunState.HELD.value, RunState.AWAITING_APPROVAL.value, RunState.READY.value)
+# With the condition of the index `runs_open`, as text, so that both databases see that it is the one to use.
+_IS_NOT_STARTED = sa.and_(sa.text(OPEN_ROOT), runs.c.state.in_(sorted(state.value for state in NOT_STARTED)))
 
 
-def not_started(connection: Connection, uid: bytes) -> list[bytes]:
-    """Root runs that nobody outside has seen; those that wait in the buffer first."""
-    rows = connection.execute(
-        sa.select(runs.c.run_id)
-        .where(runs.c.schedule_uid == uid, runs.c.parent_run_id.is_(None), runs.c.state.in_(_NOT_STARTED))
-        .order_by(sa.case((runs.c.state == RunState.HELD.value, 0), else_=1), runs.c.run_id)
-    )
-    return [row.run_id for row in rows]
+def not_started(connection: Connection, uid: bytes, limit: int) -> list[bytes]:
+    """Root runs that nobody outside has seen, in no order."""
+    some = sa.select(runs.c.run_id).where(runs.c.schedule_uid == uid, _IS_NOT_STARTED).limit(limit)
+    return list(connection.execute(some).scalars())
+
+
+def ask_not_started_to_stop(connection: Connection, uid: bytes, now: Instant) -> None:
+    """However many there are: from now on no claim sees them, no release lets them go, and the janitor ends them."""
+    waiting = sa.update(runs).where(runs.c.schedule_uid == uid, _IS_NOT_STARTED, runs.c.stop_requested_at.is_(None))
+    connection.execute(waiting.values(stop_requested_at=now))
 
 
 def taken(connection: Connection, uid: bytes, first: Instant, last: Instant) -> set[Instant]:

@@ -37,6 +37,8 @@ def _in(states: frozenset[RunState]) -> str:
 
 _UNAPPROVED = _in(FINAL | {RunState.HELD, RunState.AWAITING_APPROVAL})
 _OPEN = _in(OPEN)
+# The condition of `runs_open`.
+OPEN_ROOT = f"state IN {_OPEN} AND parent_run_id IS NULL"
 _TIMED = _in(HANDED_OUT)
 
 # ── schedules ────────────────────────────────────────────────────────────────────────────────────────
@@ -300,8 +302,8 @@ runs = Table(
     Index(
         "runs_open",
         "schedule_uid",
-        postgresql_where=text(f"state IN {_OPEN} AND parent_run_id IS NULL"),
-        sqlite_where=text(f"state IN {_OPEN} AND parent_run_id IS NULL"),
+        postgresql_where=text(OPEN_ROOT),
+        sqlite_where=text(OPEN_ROOT),
     ),
     Index(
         "runs_steps",

@@ -11,8 +11,8 @@ import pytest
 from unit.decision.builders import NOON, make_planning, make_question, make_spec
 
 from horarium.condition import compile_condition
-from horarium.decision.facts import NO_FACTS, Fact, Facts, Shared
-from horarium.decision.guards import GUARDS, facts_needed, first_refusal, guards_for
+from horarium.decision.facts import NO_FACTS, ContextMember, Fact, Facts, Shared
+from horarium.decision.guards import GUARDS, context_needed, facts_needed, first_refusal, guards_for
 from horarium.instant import DAY, SECOND
 from horarium.policy.limits import Budget
 from horarium.policy.overlap import Overlap, OverlapPolicy
@@ -329,3 +329,29 @@ def test_every_fact_is_needed_by_some_schedule() -> None:
 
 def test_a_trigger_by_hand_gathers_no_calendar_and_no_context() -> None:
     assert facts_needed(FULL, Origin.MANUAL) == {Fact.RUNS, Fact.SPENDING, Fact.DAILY_RUNS, Fact.GRAPH}
+
+
+WHOLE = frozenset(ContextMember)
+
+
+@pytest.mark.parametrize(
+    ("condition", "needed"),
+    [
+        (None, set()),
+        ({}, set()),
+        ({"/elsewhere": {"eq": 1}}, set()),
+        ({"/prior_run_result/status": {"eq": "completed"}}, {ContextMember.PRIOR_RUN_RESULT}),
+        ({"/last_24h_stats": {"neq": None}}, {ContextMember.LAST_24H_STATS}),
+        ({"/last_24h_stats_too/x": {"eq": 1}}, set()),
+        ({"/signal_rpc_result": {"eq": None}}, {ContextMember.SIGNAL_RPC_RESULT}),
+        (
+            {"/prior_run_result/a/b": {"eq": 1}, "/last_24h_stats/failed": {"lt": 3}},
+            {ContextMember.PRIOR_RUN_RESULT, ContextMember.LAST_24H_STATS},
+        ),
+        ({"": {"neq": {}}}, WHOLE),
+    ],
+    ids=["none", "empty", "elsewhere", "inside", "itself", "longer name", "signal", "two", "whole"],
+)
+def test_of_the_context_only_what_a_clause_can_see_is_needed(condition: Any, needed: set[ContextMember]) -> None:
+    compiled = None if condition is None else compile_condition(condition)
+    assert context_needed(make_planning(condition=compiled)) == needed

@@ -1,0 +1,147 @@
+"""A delete of any size: the schedule is gone at once, nothing of it can start, and what waited is ended in parts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import pytest
+import sqlalchemy as sa
+from engine.builders import multiply
+from operations.desks import ADMIN, Office
+from sqlalchemy import Connection
+
+from horarium.engine.janitor import Janitor
+from horarium.operations import lifecycles
+from horarium.operations.errors import ScheduleNotFound
+from horarium.schedule.run import RunState
+from horarium.store.errors import CommitUnknown, StoreUnavailable
+from horarium.store.joined import Joined
+from horarium.store.runs import claim_ready
+from horarium.store.tables import positions, runs
+from horarium.store.wrapped import Wrapped
+
+T = TypeVar("T")
+
+
+def crowded(office: Office, active: int, held: int) -> bytes:
+    """A schedule with that many runs that nobody has started; one more is being worked on."""
+    uid = office.create(overlap_policy="buffer_all", max_concurrency=2).schedule_uid
+    for _ in range(3):
+        office.tick(60)
+    running, ready, waiting = office.runs()
+    assert (ready.state, waiting.state) == (RunState.READY, RunState.HELD)
+    office.desk.database.write(
+        lambda c: c.execute(sa.update(runs).where(runs.c.run_id == running.run_id).values(state="running"))
+    )
+    multiply(office.desk.database, ready.run_id, active - 1)
+    multiply(office.desk.database, waiting.run_id, held - 1)
+    return uid
+
+
+def states(office: Office) -> Counter[tuple[str, bool]]:
+    """How many runs are in each state, and whether somebody wants them stopped."""
+    asked = runs.c.stop_requested_at.is_not(None)
+    statement = sa.select(runs.c.state, asked, sa.func.count()).group_by(runs.c.state, asked)
+    rows = office.desk.database.read(lambda connection: connection.execute(statement).all())
+    return Counter({(state, bool(is_asked)): count for state, is_asked, count in rows})
+
+
+def counts(office: Office, uid: bytes) -> tuple[int, int]:
+    statement = sa.select(positions.c.active, positions.c.held).where(positions.c.schedule_uid == uid)
+    return tuple(office.desk.database.read(lambda connection: connection.execute(statement).one()))
+
+
+def claimed(office: Office) -> list[Any]:
+    now = office.clock.now()
+    return office.desk.database.write(lambda c: claim_ready(c, owner="test", now=now, lease_seconds=30, limit=10))
+
+
+def tidy(office: Office) -> None:
+    janitor = Janitor(office.desk.database, office.clock)
+    while janitor.step().total:
+        pass
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few at once, so that little is much."""
+    monkeypatch.setattr(lifecycles, "_AT_ONCE", 5)
+    monkeypatch.setattr(lifecycles, "_MOST_STEPS", 2)
+
+
+def test_more_runs_than_a_statement_takes_parameters_are_no_obstacle(office: Office) -> None:
+    uid = crowded(office, 35_000, 35_000)
+    lifecycles.delete(office.desk, ADMIN, "nightly")
+    with pytest.raises(ScheduleNotFound):
+        lifecycles.pause(office.desk, ADMIN, "nightly")
+    found = states(office)
+    open_and_wanted = {state for (state, asked), count in found.items() if not asked and count} - {"cancelled"}
+    assert open_and_wanted == {"running"}
+    assert found["cancelled", True] == 5_500
+    assert sum(counts(office, uid)) == 70_001 - 5_500
+    assert claimed(office) == []
+
+
+@pytest.mark.usefixtures("small")
+def test_what_a_delete_leaves_the_janitor_ends(office: Office) -> None:
+    uid = crowded(office, 20, 20)
+    lifecycles.delete(office.desk, ADMIN, "nightly")
+    assert states(office)["cancelled", True] == 15
+    tidy(office)
+    assert states(office) == {("running", False): 1, ("cancelled", True): 40}
+    assert counts(office, uid) == (1, 0)
+
+
+@pytest.mark.usefixtures("small")
+def test_a_few_more_than_fit_at_once_are_all_ended_by_the_delete(office: Office) -> None:
+    uid = crowded(office, 6, 6)
+    lifecycles.delete(office.desk, ADMIN, "nightly")
+    assert states(office) == {("running", False): 1, ("cancelled", True): 12}
+    assert counts(office, uid) == (1, 0)
+    ended = office.runs()[-1]
+    assert (ended.cause, ended.error) == ("schedule_deleted", "its schedule was deleted before it started")
+
+
+class _Failing(Wrapped):
+    """A database that goes away after so many writes."""
+
+    def __init__(self, inner: Any, writes: int, error: Exception) -> None:
+        super().__init__(inner)
+        self.writes, self.error = writes, error
+
+    def write(self, work: Callable[[Connection], T]) -> T:
+        if not self.writes:
+            raise self.error
+        self.writes -= 1
+        return super().write(work)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("error", [StoreUnavailable("gone"), CommitUnknown("gone")], ids=["gone", "unknown"])
+def test_a_delete_that_is_cut_off_in_the_middle_is_done_all_the_same(office: Office, error: Exception) -> None:
+    uid = crowded(office, 20, 20)
+    whole = office.desk
+    office.desk = replace(whole, database=_Failing(whole.database, 1, error))
+    lifecycles.delete(office.desk, ADMIN, "nightly")
+    office.desk = whole
+    assert states(office)["cancelled", True] == 5
+    assert claimed(office) == []
+    tidy(office)
+    assert (states(office)["cancelled", True], counts(office, uid)) == (40, (1, 0))
+
+
+@pytest.mark.usefixtures("small")
+def test_inside_a_larger_transaction_a_delete_ends_one_part(office: Office) -> None:
+    crowded(office, 20, 20)
+    whole = office.desk
+
+    def larger(connection: Connection) -> None:
+        joined = replace(whole, database=Joined(whole.database, connection))
+        lifecycles.delete(joined, ADMIN, "nightly")
+
+    whole.database.write(larger)
+    assert states(office)["cancelled", True] == 5
+    assert {state for (state, asked) in states(office) if not asked} == {"running"}
