@@ -158,7 +158,7 @@ class _Walk:
 
     def _fire_each(self, first: Instant, last: Instant, *, spread: bool) -> None:
         """The newest get a run each, the oldest first; what is beyond the cap is missed."""
-        newest, count = self._newest(first, last)
+        newest, count = self.spec.newest(first - 1, last, self.planning.catchup.max_catchup)
         if newest != first:
             before = last if newest is None else self.spec.previous_before(newest)
             assert before is not None  # `first` is one
@@ -169,23 +169,6 @@ class _Walk:
             when = spread_due(index, count, now=self.moment.now, spread_seconds=seconds) if spread else None
             self._record(self._ask(self.next, caught_up=True, release_at=when), self.next)
             index += 1
-
-    def _newest(self, first: Instant, last: Instant) -> tuple[Instant | None, int]:
-        """Where the newest `max_catchup` of a stretch begin, and how many they are."""
-        most = self.planning.catchup.max_catchup
-        if most == 0:
-            return None, 0
-        count = self.spec.count(first - 1, last)
-        if count <= most:
-            return first, count
-        low, high = first, last  # halve: (low, last] holds too many or just enough, (high, last] too few
-        while high - low > SECOND:
-            middle = (low + high) // 2
-            if self.spec.count(middle, last) >= most:
-                low = middle
-            else:
-                high = middle
-        return self.spec.next_after(low), most
 
     # ── small steps ──────────────────────────────────────────────────────────────────────────────
 
