@@ -188,7 +188,5 @@ def test_specs_that_read_alike_share_a_union() -> None:
 
 def test_a_walk_of_several_parts_keeps_the_window() -> None:
     noon = from_rfc3339("2026-05-04T12:00:00Z")
-    spec = compile_spec(
-        cron_expressions=["0 * * * *", "30 * * * *"], start_at=noon + MINUTE, end_at=noon + 2 * HOUR
-    )
+    spec = compile_spec(cron_expressions=["0 * * * *", "30 * * * *"], start_at=noon + MINUTE, end_at=noon + 2 * HOUR)
     assert list(islice(spec.occurrences(noon - DAY), 9)) == [noon + n * 30 * MINUTE for n in (1, 2, 3, 4)]
