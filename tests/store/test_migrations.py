@@ -20,7 +20,7 @@ from horarium.store.errors import Conflict, DataError, SchemaMissing, SchemaTooN
 from horarium.store.migrate import check_schema, migrate
 from horarium.store.tables import metadata
 
-REVISIONS = ["0001", "0002", "0003"]
+REVISIONS = ["0001", "0002", "0003", "0006"]
 
 
 def test_an_empty_database_is_missing_its_schema_until_it_is_migrated(empty_url: str) -> None:
@@ -109,7 +109,7 @@ def test_a_newer_schema_is_refused_and_left_alone(database: Database) -> None:
 
 def test_an_older_schema_is_named_by_its_revision(database: Database) -> None:
     database.write(lambda c: c.exec_driver_sql("UPDATE alembic_version SET version_num = '0001'"))
-    with pytest.raises(SchemaMissing, match="revision 0001 and 0003 is needed"):
+    with pytest.raises(SchemaMissing, match="revision 0001 and 0006 is needed"):
         check_schema(database)
 
 
@@ -119,10 +119,11 @@ def test_what_was_there_before_can_be_searched_for(database: Database) -> None:
         row = {**values, "name": "Été", "source": "runtime", "created_at": 1, "updated_at": 1}
         connection.execute(metadata.tables["schedules"].insert().values(**row))
         connection.exec_driver_sql("ALTER TABLE schedules DROP COLUMN search_text")
+        connection.exec_driver_sql("DROP INDEX positions_due_by_namespace")
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0002'")
 
     database.write(before)
-    assert migrate(database) == ["0003"]
+    assert migrate(database) == ["0003", "0006"]
     assert database.read(lambda c: c.exec_driver_sql("SELECT search_text FROM schedules").all()) == [("old\nété",)]
 
 

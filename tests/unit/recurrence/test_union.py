@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import islice, takewhile
+from itertools import islice, pairwise, takewhile
 from typing import Any
 
 import pytest
@@ -103,7 +103,7 @@ def test_a_century_is_the_sum_of_its_years(zone: str) -> None:
         timezone=zone,
     )
     years = [from_rfc3339(f"{year}-01-01T00:00:00Z") for year in range(1950, 2051)]
-    parts = [spec.count(one, two) for one, two in zip(years, years[1:], strict=False)]
+    parts = [spec.count(one, two) for one, two in pairwise(years)]
     assert spec.count(years[0], years[-1]) == sum(parts)
     assert parts[76] == len(walked(spec, years[76], years[77]))
 
