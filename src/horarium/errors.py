@@ -81,11 +81,12 @@ class ApprovalRefused(HorariumError):
 
 
 class BackfillTooLarge(HorariumError, ValueError):
-    """`count` is how many occurrences the window holds, as far as it was worth counting."""
+    """`count` is how many occurrences the window holds; None = more than `limit`, and not worth counting."""
 
     reason = "backfill_too_large"
 
-    def __init__(self, count: int, limit: int) -> None:
-        super().__init__(f"the window holds {count} occurrences; at most {limit} fit in one request")
+    def __init__(self, count: int | None, limit: int) -> None:
+        held = f"more than {limit}" if count is None else str(count)
+        super().__init__(f"the window holds {held} occurrences; at most {limit} fit in one request")
         self.count = count
         self.limit = limit

@@ -23,7 +23,7 @@ from horarium.store.errors import Conflict, DataError, SchemaMissing, SchemaTooN
 from horarium.store.migrate import check_schema, migrate
 from horarium.store.tables import metadata
 
-REVISIONS = ["0001", "0002", "0003", "0004", "0005"]
+REVISIONS = ["0001", "0002", "0003", "0004", "0005", "0006"]
 
 
 def test_an_empty_database_is_missing_its_schema_until_it_is_migrated(empty_url: str) -> None:
@@ -131,7 +131,7 @@ def test_a_newer_schema_is_refused_and_left_alone(database: Database) -> None:
 
 def test_an_older_schema_is_named_by_its_revision(database: Database) -> None:
     database.write(lambda c: c.exec_driver_sql("UPDATE alembic_version SET version_num = '0001'"))
-    with pytest.raises(SchemaMissing, match="revision 0001 and 0005 is needed"):
+    with pytest.raises(SchemaMissing, match="revision 0001 and 0006 is needed"):
         check_schema(database)
 
 

@@ -88,3 +88,9 @@ def test_a_backfill_that_is_too_large_says_how_large() -> None:
     assert (error.count, error.limit) == (1_001, 1_000)
     assert "1001" in error.message
     assert "1000" in error.message
+
+
+def test_a_backfill_that_nobody_counted_says_only_that_it_is_too_large() -> None:
+    error = BackfillTooLarge(None, 1_000)
+    assert (error.count, error.limit) == (None, 1_000)
+    assert "more than 1000 occurrences" in error.message

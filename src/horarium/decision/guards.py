@@ -1,7 +1,8 @@
 """Whether an occurrence may have a run: eight questions in a fixed order; the first "no" is the reason.
 
 The ninth, overlap, chooses among more than two outcomes and is asked last, in `decide.py`. A guard
-says for whom it is asked, whether a schedule needs it at all, and which facts it reads.
+says for whom it is asked, whether a schedule needs it at all, which facts it reads, and how long its
+answer stays the same: a year of missed seconds is not asked about one by one.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from horarium.decision.plan import Detail
 from horarium.instant import Instant, to_rfc3339
 from horarium.policy.limits import Amount, budget_allows, daily_allows
 from horarium.policy.overlap import OverlapPolicy
-from horarium.schedule.calendar import MissingCalendar, check
+from horarium.schedule.calendar import Calendar, MissingCalendar, check, unchanged_until
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
 from horarium.schedule.reason import Reason
@@ -35,13 +36,23 @@ Answer = Detail | None
 """None is yes; a detail is no, and says what the guard saw."""
 
 
+def _to_the_last(question: Question, last: Instant) -> Instant:
+    return last
+
+
 @dataclass(frozen=True, slots=True)
 class Guard:
+    """`unchanged` tells up to which occurrence, `last` at most, yes stays yes and no stays no.
+
+    It may rely on the facts and on the tally: nobody asks for longer than no run is born.
+    """
+
     reason: Reason
     asked_of: frozenset[Origin]
     applies: Callable[[Planning], bool]
     ask: Callable[[Question], Answer]
     fact: Fact | None = None
+    unchanged: Callable[[Question, Instant], Instant] = _to_the_last
 
 
 def first_refusal(guards: tuple[Guard, ...], question: Question) -> tuple[Reason, Detail] | None:
@@ -50,6 +61,18 @@ def first_refusal(guards: tuple[Guard, ...], question: Question) -> tuple[Reason
         if detail is not None:
             return guard.reason, detail
     return None
+
+
+def refusal_until(guards: tuple[Guard, ...], reason: Reason, question: Question, last: Instant) -> Instant:
+    """Up to which occurrence, `last` at most, a refusal is known to repeat itself, with the same reason.
+
+    The guards that were asked before must go on saying yes; those after it were not asked, and will not be.
+    """
+    for guard in guards:
+        last = guard.unchanged(question, last)
+        if guard.reason is reason:
+            break
+    return last
 
 
 @lru_cache(maxsize=65_536)
@@ -92,19 +115,35 @@ def _window(question: Question) -> Answer:
     return None
 
 
+def _window_unchanged(question: Question, last: Instant) -> Instant:
+    spec, nominal = question.planning.spec, question.nominal
+    if spec.start_at is not None and nominal < spec.start_at:
+        return min(last, spec.start_at - 1)
+    if spec.end_at is not None and nominal <= spec.end_at:
+        return min(last, spec.end_at)
+    return last
+
+
 def _exhausted(question: Question) -> Answer:
     most, born = question.planning.max_runs, question.tally.runs_born
     return None if most is None or born < most else {"max_runs": most, "runs_born": born}
 
 
 def _calendar(question: Question) -> Answer:
-    known = question.facts.calendars
-    calendars = [known.get(name) or MissingCalendar(name) for name in question.planning.calendars]
-    blocked = check(calendars, question.nominal)
+    blocked = check(_calendars(question), question.nominal)
     if blocked is None:
         return None
     day = None if blocked.date is None else blocked.date.isoformat()
     return {"calendar": blocked.calendar_name, "date": day, "kind": blocked.kind, "text": blocked.detail}
+
+
+def _calendar_unchanged(question: Question, last: Instant) -> Instant:
+    return unchanged_until(_calendars(question), question.nominal, last)
+
+
+def _calendars(question: Question) -> list[Calendar | MissingCalendar]:
+    known = question.facts.calendars
+    return [known.get(name) or MissingCalendar(name) for name in question.planning.calendars]
 
 
 def _condition(question: Question) -> Answer:
@@ -178,6 +217,7 @@ GUARDS: tuple[Guard, ...] = (
         _CLOCK | _BACKFILL,
         lambda planning: planning.spec.start_at is not None or planning.spec.end_at is not None,
         _window,
+        unchanged=_window_unchanged,
     ),
     Guard(
         Reason.REMAINING_ACTIONS_EXHAUSTED,
@@ -185,7 +225,14 @@ GUARDS: tuple[Guard, ...] = (
         lambda planning: planning.max_runs is not None,
         _exhausted,
     ),
-    Guard(Reason.CALENDAR, _CLOCK | _BACKFILL, lambda planning: bool(planning.calendars), _calendar, Fact.CALENDARS),
+    Guard(
+        Reason.CALENDAR,
+        _CLOCK | _BACKFILL,
+        lambda planning: bool(planning.calendars),
+        _calendar,
+        Fact.CALENDARS,
+        unchanged=_calendar_unchanged,
+    ),
     Guard(Reason.CONDITION_FAILED, _CLOCK, lambda planning: planning.condition is not None, _condition, Fact.CONTEXT),
     Guard(
         Reason.BUDGET_EXCEEDED,

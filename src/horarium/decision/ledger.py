@@ -97,7 +97,7 @@ def write_down(
     ids: Iterator[NewId],
     context: CommandContext | None = None,
 ) -> Entry:
-    """`position` is the one after the decisions. Skips of a backfill are answers, not history."""
+    """`position` is the one after the decisions."""
     pen = _Pen(named, counts, now, origin, ids, context)
     for decision in decisions:
         match decision:
@@ -181,22 +181,23 @@ class _Pen:
         self.status = _DISPATCHED
 
     def skip(self, decision: Skip) -> None:
-        if self.origin is Origin.BACKFILL:
-            return
-        self.skips += 1
-        self.last_skip, self.status = decision.reason, dispatch_status(decision.reason)
-        values = {
+        """A backfill that is asked for twice is harmless: its skips are history, but move no count of the schedule."""
+        values: dict[str, object] = {
             "reason": decision.reason.value,
             "reason_alias": REASON_ALIASES.get(decision.reason),
-            "skipped_trigger_count": self.skips,
-            "last_skipped_at": to_rfc3339(self.now),
             "occurrence_time": to_rfc3339(decision.nominal),
             "origin": self.origin.value,
             "detail": decision.detail,
         }
+        if self.origin is not Origin.BACKFILL:
+            self._count_skips(decision.reason, 1)
+            values |= {"skipped_trigger_count": self.skips, "last_skipped_at": to_rfc3339(self.now)}
         self.event(EventType.TRIGGER_SKIPPED, values, *self._range(decision.nominal, decision.nominal))
 
     def miss(self, decision: Missed) -> None:
+        """A range that was refused counts as so many skips; one that was overtaken was never asked about."""
+        if decision.reason not in _NOT_ASKED:
+            self._count_skips(decision.reason, decision.count)
         self.event(EventType.MISSED, missed_values(decision), decision.first, decision.last)
 
     def event(
@@ -227,6 +228,10 @@ class _Pen:
             last_dispatch_status=self.status,
         )
 
+    def _count_skips(self, reason: Reason, count: int) -> None:
+        self.skips += count
+        self.last_skip, self.status = reason, dispatch_status(reason)
+
     def _range(self, first: Instant, last: Instant) -> tuple[Instant | None, Instant | None]:
         """A trigger by hand is nobody's occurrence: an audit of the spec must not count it."""
         return (None, None) if self.origin is Origin.MANUAL else (first, last)
@@ -251,6 +256,7 @@ class _Pen:
 
 
 _DISPATCHED = dispatch_status(None)
+_NOT_ASKED = (Reason.MISSED, Reason.CATCHUP_CAP, Reason.SUPERSEDED, Reason.REMAINING_ACTIONS_EXHAUSTED)
 
 
 def _run(run_id: bytes, state: RunState, decision: Birth, ready_at: Instant, number: int | None) -> NewRun:
@@ -265,6 +271,7 @@ def missed_values(missed: Missed) -> dict[str, object]:
         "last": to_rfc3339(missed.last),
         "count": missed.count,
         "reason": missed.reason.value,
+        "detail": missed.detail,
     }
 
 

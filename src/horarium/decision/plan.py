@@ -52,12 +52,16 @@ class Skip(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """A range of occurrences that nobody will run, as one row: first, last and how many."""
+    """A range of occurrences that nobody will run, as one row: first, last and how many.
+
+    `detail` is what a guard saw, where it saw the same each time.
+    """
 
     first: Instant
     last: Instant
     count: int
     reason: Reason
+    detail: Detail | None = None
 
 
 Decision: TypeAlias = Fire | Hold | Skip | Missed

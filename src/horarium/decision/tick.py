@@ -1,20 +1,21 @@
 """What happens now: every due occurrence of a schedule gets one decision, the oldest first.
 
 Due occurrences fall into two stretches. Those that came due while nobody was there to act, and are
-older than the grace, are *missed* and go by the catch-up policy. The rest are on time and are decided
-one by one. The work of one plan is bounded: the position moves only past what was decided, and the
-next step goes on from there.
+older than the grace, are *missed* and go by the catch-up policy; what refuses one of them refuses all
+that follow, as long as it says so, in one range. The rest are on time and are decided one by one. The
+work of one plan and of one batch is bounded: a position moves only past what was decided, and the next
+step goes on from there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, assert_never
 
 from horarium.decision.decide import covering, decide
 from horarium.decision.facts import NO_FACTS, Facts, Shared, Tally
-from horarium.decision.guards import Question, guards_for
+from horarium.decision.guards import Question, guards_for, refusal_until
 from horarium.decision.plan import Birth, Covers, Decision, Missed, Plan, Skip
 from horarium.instant import SECOND, Instant
 from horarium.policy.catchup import CatchupPolicy, spread_due
@@ -24,6 +25,8 @@ from horarium.schedule.reason import Reason
 from horarium.schedule.run import Origin
 
 MAX_CATCHUP_PER_TICK = 100
+# A batch is one transaction: five hundred schedules that each catch up must not make it a long one.
+MAX_DECISIONS_PER_BATCH = 1_000
 
 
 class Due(NamedTuple):
@@ -48,25 +51,34 @@ class Moment:
     """When a plan is made. `alive_since`: from then on a ticker has been there without a break.
 
     What came due since is late because of us, not because of an outage, and is decided as on time.
+    `limit` is for one schedule, `batch_limit` for all of a batch together; each is asked about one at least.
     """
 
     now: Instant
     alive_since: Instant | None = None
     limit: int = MAX_CATCHUP_PER_TICK
+    batch_limit: int = MAX_DECISIONS_PER_BATCH
 
 
 def plan_batch(
     batch: Iterable[Due], facts: Mapping[bytes, Facts], shared: Shared, moment: Moment
 ) -> Iterator[tuple[Due, Plan | Parked]]:
-    """Each plan sees what the ones before it left of shared keys and budgets."""
+    """Each plan sees what the ones before it left of shared keys and budgets, and of the batch's work."""
+    left = moment.batch_limit
     for due in batch:
         before = shared.copy() if _shares(due.planning) else None
+        limit = max(1, min(moment.limit, left))
+        if limit != moment.limit:
+            moment = replace(moment, limit=limit)
         try:
-            yield due, plan_tick(due, facts.get(due.uid, NO_FACTS), shared, moment)
+            plan = plan_tick(due, facts.get(due.uid, NO_FACTS), shared, moment)
         except Exception as wrong:  # one bad row must never stop the others
             if before is not None:
                 shared.restore(before)
             yield due, Parked(due.uid, str(wrong)[:1_000], type(wrong).__name__)
+            continue
+        left -= len(plan.decisions)
+        yield due, plan
 
 
 def _shares(planning: Planning) -> bool:
@@ -154,11 +166,11 @@ class _Walk:
                 covers = Covers(self.next, last, self.spec.count(self.next - 1, last))
                 self._record(covering(decision, covers), last)
                 return
-            self._record(decision, self.next)
+            self._refuse(decision, last)
 
     def _fire_each(self, first: Instant, last: Instant, *, spread: bool) -> None:
         """The newest get a run each, the oldest first; what is beyond the cap is missed."""
-        newest, count = self._newest(first, last)
+        newest, count = self.spec.newest(first - 1, last, self.planning.catchup.max_catchup)
         if newest != first:
             before = last if newest is None else self.spec.previous_before(newest)
             assert before is not None  # `first` is one
@@ -167,25 +179,27 @@ class _Walk:
         # A spread is planned whole, or its second half would be due before its first; its cap is small.
         while self.next is not None and self.next <= last and (spread or self._has_room()) and not self._exhausted():
             when = spread_due(index, count, now=self.moment.now, spread_seconds=seconds) if spread else None
-            self._record(self._ask(self.next, caught_up=True, release_at=when), self.next)
-            index += 1
-
-    def _newest(self, first: Instant, last: Instant) -> tuple[Instant | None, int]:
-        """Where the newest `max_catchup` of a stretch begin, and how many they are."""
-        most = self.planning.catchup.max_catchup
-        if most == 0:
-            return None, 0
-        count = self.spec.count(first - 1, last)
-        if count <= most:
-            return first, count
-        low, high = first, last  # halve: (low, last] holds too many or just enough, (high, last] too few
-        while high - low > SECOND:
-            middle = (low + high) // 2
-            if self.spec.count(middle, last) >= most:
-                low = middle
+            decision = self._ask(self.next, caught_up=True, release_at=when)
+            if isinstance(decision, Skip):
+                index += self._refuse(decision, last)
             else:
-                high = middle
-        return self.spec.next_after(low), most
+                self._record(decision, self.next)
+                index += 1
+
+    def _refuse(self, refusal: Skip, last: Instant) -> int:
+        """Record a refusal for all that it holds for, up to `last`; how many they are."""
+        first, reason = refusal.nominal, refusal.reason
+        until = refusal_until(self.guards, reason, self._question(first), last)
+        end = self.spec.previous_before(until + 1)
+        assert end is not None  # `first` is one
+        count = self.spec.count(first - 1, end)
+        decision: Skip | Missed = refusal if count == 1 else Missed(first, end, count, reason, refusal.detail)
+        before = self.decisions[-1] if self.decisions else None
+        if isinstance(before, Skip | Missed) and before.reason is reason:
+            self.decisions.pop()
+            decision = _joined(before, decision)
+        self._record(decision, end)
+        return count
 
     # ── small steps ──────────────────────────────────────────────────────────────────────────────
 
@@ -193,12 +207,15 @@ class _Walk:
         self.asked += 1
         return decide(
             self.guards,
-            Question(self.planning, self.facts, self.tally, nominal),
+            self._question(nominal),
             due=self._due(nominal),
             overlap=self.planning.overlap,
             caught_up=caught_up,
             release_at=release_at,
         )
+
+    def _question(self, nominal: Instant) -> Question:
+        return Question(self.planning, self.facts, self.tally, nominal)
 
     def _record(self, decision: Decision, until: Instant) -> None:
         self.decisions.append(decision)
@@ -241,3 +258,16 @@ class _Walk:
             rotation_index=self.tally.rotation_index,
         )
         return Plan(tuple(self.decisions), position, more=next_due is not None and next_due <= self.moment.now)
+
+
+def _joined(before: Skip | Missed, after: Skip | Missed) -> Missed:
+    """Two refusals in a row for one reason; a detail that is not the same for both is left out."""
+    one, two = _as_range(before), _as_range(after)
+    detail = one.detail if one.detail == two.detail else None
+    return Missed(one.first, two.last, one.count + two.count, one.reason, detail)
+
+
+def _as_range(refusal: Skip | Missed) -> Missed:
+    if isinstance(refusal, Missed):
+        return refusal
+    return Missed(refusal.nominal, refusal.nominal, 1, refusal.reason, refusal.detail)

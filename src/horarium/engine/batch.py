@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from sqlalchemy import Connection
@@ -86,13 +86,17 @@ def _plan(
     ids = new_ids()
     planned: list[tuple[Claim, Planning, Decided]] = []
     parked: list[tuple[Claim, Parked]] = []
-    for namespace, members in by_namespace.items():
+    left = moment.batch_limit
+    for place, (namespace, members) in enumerate(by_namespace.items()):
         batch = [claim.due() for claim in members]
-        for due, plan in plan_batch(batch, gathered, shared[namespace], moment):
+        # What one namespace leaves of its part of the work, the next ones may use.
+        part = replace(moment, batch_limit=left // (len(by_namespace) - place))
+        for due, plan in plan_batch(batch, gathered, shared[namespace], part):
             claim = sound[due.uid]
             if isinstance(plan, Parked):
                 parked.append((claim, plan))
             else:
+                left -= len(plan.decisions)
                 planned.append((claim, due.planning, _decided(claim, due.planning, plan, moment.now, ids)))
     return planned, parked
 

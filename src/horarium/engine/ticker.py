@@ -13,14 +13,15 @@ from functools import partial
 from sqlalchemy import Connection
 
 from horarium.clock import Clock
-from horarium.decision.tick import MAX_CATCHUP_PER_TICK, Moment
+from horarium.decision.tick import MAX_CATCHUP_PER_TICK, MAX_DECISIONS_PER_BATCH, Moment
 from horarium.engine.batch import Tick, decide_claims
 from horarium.instant import SECOND, Instant
-from horarium.store import due, leases, park
+from horarium.store import due, leases, park, turns
 from horarium.store.channels import READY
 from horarium.store.database import Database
 from horarium.store.due import Plannings
 from horarium.store.errors import is_fault_of_a_row
+from horarium.store.turns import Turn
 
 LEASE = "ticker"
 BEAT_SECONDS = 5
@@ -32,6 +33,7 @@ GAP_SECONDS = 30
 class TickerOptions:
     batch: int = 500
     max_catchup_per_tick: int = MAX_CATCHUP_PER_TICK
+    max_decisions_per_batch: int = MAX_DECISIONS_PER_BATCH
 
 
 class Ticker:
@@ -43,34 +45,45 @@ class Ticker:
         self._known = Plannings()
         self._alive_since: Instant | None = None
         self._beat_at: Instant | None = None
+        # Set while more is due than one batch holds, to the namespace that was served last; threads may share it.
+        self._crowded_after: str | None = None
 
     def step(self) -> Tick:
         """Claim and decide one batch; `more` asks for another step at once."""
         self.beat()
         now = self._clock.now()
-        claimed: list[bytes] = []
+        turn = Turn([], "", more=False)
 
         def tick(connection: Connection) -> Tick:
-            claims = due.claim(connection, self._known, now, self._options.batch)
-            claimed[:] = [claim.schedule_uid for claim in claims]
-            return self._decide(connection, claims, now)
+            nonlocal turn
+            turn = self._claim(connection, now)
+            return self._decide(connection, turn.claims, now)
 
         try:
             done = self._database.write(tick)
         except Exception as wrong:  # what one row can bring about must not stop the others
-            if not claimed or not is_fault_of_a_row(wrong):
+            if not turn.claims or not is_fault_of_a_row(wrong):
                 raise
-            return self._halve(claimed, now, wrong)
-        full = done.claimed == self._options.batch
-        return Tick(done.claimed, done.decided, done.parked, more=done.more or full)
+            return self._halve([claim.schedule_uid for claim in turn.claims], now, wrong)
+        self._crowded_after = turn.after if turn.more else None
+        return Tick(done.claimed, done.decided, done.parked, more=done.more or turn.more)
 
     def next_due(self) -> Instant | None:
         return self._database.glance(due.earliest_due)
 
+    def _claim(self, connection: Connection, now: Instant) -> Turn:
+        """The most overdue; but where the last batch did not hold all, everybody in turn."""
+        batch, after = self._options.batch, self._crowded_after
+        if after is not None:
+            return turns.claim_in_turn(connection, self._known, now, batch, after)
+        claims = due.claim(connection, self._known, now, batch)
+        return Turn(claims, "", more=len(claims) == batch)
+
     def _decide(self, connection: Connection, claims: Sequence[due.Claim], now: Instant) -> Tick:
         if not claims:
             return Tick()
-        moment = Moment(now, self._alive_since, self._options.max_catchup_per_tick)
+        options = self._options
+        moment = Moment(now, self._alive_since, options.max_catchup_per_tick, options.max_decisions_per_batch)
         tick = decide_claims(connection, self._known, claims, moment)
         if any(decided.entry.runs for decided in tick.decided):
             self._database.notify(connection, READY)

@@ -136,6 +136,15 @@ class Cron:
             total += self._count_below(last_time)
         return total
 
+    def month_days(self, month: int, length: int, first: int) -> int:
+        """The matching days of a month as bits, by its number, its length and the ordinal of its first day."""
+        return self._month_mask(length, first) if self._months >> month & 1 else 0
+
+    def day_seconds(self) -> int:
+        """The matching seconds of a matching day: 86,400 bits. Made anew each time, since it is large."""
+        minutes = int(("0" * 59).join(f"{self._minutes:b}"), 2)  # sixty bits apart
+        return minutes * self._seconds
+
     def mismatches(self, local: int) -> tuple[Field, ...]:
         """The fields that do not match a wall-clock time; both day fields where together they fail."""
         day, time = divmod(local, _DAY)

@@ -14,7 +14,7 @@ from horarium.instant import SECOND, Instant
 from horarium.recurrence.cron import Cron
 from horarium.recurrence.field import DAY_OF_MONTH, Field, LastDay, NearestWorkday, NthWeekday, Span
 from horarium.recurrence.interval import Interval
-from horarium.recurrence.spec import Spec, compile_spec
+from horarium.recurrence.spec import compile_spec
 from horarium.recurrence.wall import CronSchedule, DstFold, DstGap
 from horarium.recurrence.words import (
     MONTH_NAMES,
@@ -72,12 +72,12 @@ def lint(
         return tuple(_grid_findings(part, spec.zone))
     assert isinstance(part, CronSchedule)  # one expression is never a one-off
     # A list such as `31,31` would say the same thing twice.
-    return tuple(dict.fromkeys(_cron_findings(spec, part, after)))
+    return tuple(dict.fromkeys(_cron_findings(part, after)))
 
 
-def _cron_findings(spec: Spec, schedule: CronSchedule, after: Instant) -> Iterator[Finding]:
+def _cron_findings(schedule: CronSchedule, after: Instant) -> Iterator[Finding]:
     cron = schedule.cron
-    if spec.next_after(after) is None:
+    if schedule.next_after(after // SECOND) is None:
         yield Finding(FindingCode.NEVER_FIRES, "nothing matches within eight years")
     else:
         yield from _clock_change_findings(schedule, after // SECOND)

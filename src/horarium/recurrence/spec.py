@@ -1,28 +1,33 @@
 """The *when* of a schedule: crons, intervals and one-offs united, inside a window, with jitter.
 
 Inside this room time is counted in epoch seconds; `Spec` is where it becomes instants (microseconds).
-Every nominal time is a whole second.
+Every nominal time is a whole second, after the year 1900 has begun and before 9892 ends.
 """
 
 from __future__ import annotations
 
+import heapq
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice, takewhile
 from typing import TypeAlias, TypeVar
 
 from horarium.errors import InvalidSpec
-from horarium.instant import SECOND, Instant, from_rfc3339
+from horarium.instant import HOUR, SECOND, Instant, from_rfc3339
 from horarium.recurrence.cron import compile_cron, has_hash
 from horarium.recurrence.interval import Interval, parse_interval
 from horarium.recurrence.jitter import jitter_delay
+from horarium.recurrence.union import unite
 from horarium.recurrence.wall import CronSchedule, DstFold, DstGap
-from horarium.recurrence.zone import LATEST, Zone, load_zone
+from horarium.recurrence.zone import EARLIEST, LATEST, Zone, load_zone
 
 _PREFIXES = ("CRON_TZ=", "TZ=")
 _MAX_PARTS = 100
 _REMEMBERED = 64
 _MAX_ONE_OFFS = 10_000
+# Up to so many, occurrences of several parts are counted by walking: to unite the parts costs more.
+_FEW = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +49,11 @@ class OneOffs:
         return index < len(self.moments) and self.moments[index] == t
 
     def count(self, after: int, until: int) -> int:
-        return max(0, bisect_right(self.moments, until) - bisect_right(self.moments, after))
+        return len(self.between(after, until))
+
+    def between(self, after: int, until: int) -> tuple[int, ...]:
+        """Those in (after, until]."""
+        return self.moments[bisect_right(self.moments, after) : bisect_right(self.moments, until)]
 
 
 Part: TypeAlias = CronSchedule | Interval | OneOffs
@@ -78,23 +87,20 @@ class Spec:
     def _next_after(self, instant: Instant) -> Instant | None:
         if self.start_at is not None and instant < self.start_at:
             instant = self.start_at - 1
-        t = instant // SECOND
+        t = max(instant // SECOND, EARLIEST)
         if len(self.parts) == 1:
             found = self.parts[0].next_after(t)
         else:
             found = min((n for part in self.parts if (n := part.next_after(t)) is not None), default=None)
-        if found is None or found > LATEST:
-            return None
-        nominal = found * SECOND
-        return nominal if self.end_at is None or nominal <= self.end_at else None
+        return self._nominal(found)
 
     def previous_before(self, instant: Instant) -> Instant | None:
         """The latest nominal time strictly before `instant`."""
         if self.end_at is not None and instant > self.end_at:
             instant = self.end_at + 1
-        t = -(-instant // SECOND)
+        t = min(-(-instant // SECOND), LATEST)
         found = max((p for part in self.parts if (p := part.previous_before(t)) is not None), default=None)
-        if found is None:
+        if found is None or found <= EARLIEST:
             return None
         nominal = found * SECOND
         return nominal if self.start_at is None or nominal >= self.start_at else None
@@ -104,30 +110,91 @@ class Spec:
 
     def occurrences(self, after: Instant) -> Iterator[Instant]:
         """Every nominal time strictly after `after`, one at a time; it may never end."""
+        if len(self.parts) > 1:
+            yield from self._merged(after)
+            return
         nominal = self.next_after(after)
         while nominal is not None:
             yield nominal
             nominal = self.next_after(nominal)
 
     def count(self, after: Instant, until: Instant) -> int:
-        """How many occurrences lie in (after, until].
-
-        The densest part is counted by arithmetic. The others are walked, and count where no denser
-        part has the same instant: a month of a per-second spec beside an hourly one costs 720 steps.
-        """
+        """How many occurrences lie in (after, until]; by arithmetic, whatever the distance."""
         if self.start_at is not None:
             after = max(after, self.start_at - 1)
         if self.end_at is not None:
             until = min(until, self.end_at)
-        low, high = after // SECOND, until // SECOND
-        dense = sorted(self.parts, key=lambda part: part.count(low, high), reverse=True)
-        total = dense[0].count(low, high)
-        for index, part in enumerate(dense[1:], 1):
-            t = part.next_after(low)
-            while t is not None and t <= high:
-                total += not any(denser.contains(t) for denser in dense[:index])
-                t = part.next_after(t)
+        low, high = max(after // SECOND, EARLIEST), min(until // SECOND, LATEST - 1)
+        if high <= low:
+            return 0
+        if len(self.parts) == 1:
+            return self.parts[0].count(low, high)
+        last = high * SECOND
+        few = sum(1 for _ in islice(takewhile(lambda nominal: nominal <= last, self._merged(after)), _FEW))
+        return few if few < _FEW else self._count_union(low, high)
+
+    def newest(self, after: Instant, until: Instant, most: int) -> tuple[Instant | None, int]:
+        """Where the newest `most` occurrences of (after, until] begin, and how many they are; None = nowhere.
+
+        Spans that double are counted from the end until they hold enough, and the last one is halved: no
+        moment is counted more than twice, however far away the beginning is.
+        """
+        low, high, span, missing = until, until, HOUR, most
+        while missing > 0:
+            if high <= after:
+                return self.next_after(after) if missing < most else None, most - missing
+            low = max(after, high - span)
+            here = self.count(low, high)
+            if here >= missing:
+                break
+            high, span, missing = low, 2 * span, missing - here
+        else:
+            return None, 0
+        while high - low > SECOND:
+            middle = (low + high) // 2
+            here = self.count(middle, high)
+            if here >= missing:
+                low = middle
+            else:
+                high, missing = middle, missing - here
+        return self.next_after(low), most
+
+    def _merged(self, after: Instant) -> Iterator[Instant]:
+        """The occurrences of several parts; each step asks only the parts that have come round."""
+        if self.start_at is not None:
+            after = max(after, self.start_at - 1)
+        t = max(after // SECOND, EARLIEST)
+        heads = [(n, place) for place, part in enumerate(self.parts) if (n := part.next_after(t)) is not None]
+        heapq.heapify(heads)
+        while heads:
+            t = heads[0][0]
+            nominal = self._nominal(t)
+            if nominal is None:
+                return
+            yield nominal
+            while heads and heads[0][0] == t:
+                place = heads[0][1]
+                following = self.parts[place].next_after(t)
+                if following is None:
+                    heapq.heappop(heads)
+                else:
+                    heapq.heapreplace(heads, (following, place))
+
+    def _count_union(self, low: int, high: int) -> int:
+        crons = tuple(part for part in self.parts if isinstance(part, CronSchedule))
+        intervals = tuple(part for part in self.parts if isinstance(part, Interval))
+        periodic: tuple[Part, ...] = (*intervals, *crons)
+        total = unite(crons, intervals).count(low + 1, high + 1) if periodic else 0
+        for part in self.parts:
+            if isinstance(part, OneOffs):
+                total += sum(not any(other.contains(t) for other in periodic) for t in part.between(low, high))
         return total
+
+    def _nominal(self, found: int | None) -> Instant | None:
+        if found is None or found >= LATEST:
+            return None
+        nominal = found * SECOND
+        return nominal if self.end_at is None or nominal <= self.end_at else None
 
     def due(self, uid: bytes, nominal: Instant) -> Instant:
         """When to act on an occurrence: never early, and before the next one."""

@@ -65,9 +65,9 @@ class CronSchedule:
 
     def _next_near_change(self, t: int, segment: Segment, wall: int | None) -> int | None:
         """The careful walk from segment to segment."""
-        if segment.start == t + 1 and self._fires_at(segment):
+        if segment.start == t + 1 and self.fires_at_start(segment):
             return t + 1
-        low, high = self._walls(segment)
+        low, high = self.walls(segment)
         # Inside a first pass that was not chosen the search starts where the second pass will.
         if not low <= t + 1 + segment.offset <= high:
             wall = self.cron.next_local(max(low, min(t + 1 + segment.offset, high)))
@@ -78,7 +78,7 @@ class CronSchedule:
             # `wall` is the first match at or after `high`, so this asks whether the gap holds one.
             if self._fires_at_gap_end and wall < following.start + following.offset:
                 return following.start
-            low, next_high = self._walls(following)
+            low, next_high = self.walls(following)
             if wall < low or low < high:
                 wall = self.cron.next_local(low)
             segment, high = following, next_high
@@ -97,15 +97,15 @@ class CronSchedule:
         if not EARLIEST <= t <= LATEST:
             return None
         segment = self.zone.segment_at(t - 1)
-        low, high = self._walls(segment)
+        low, high = self.walls(segment)
         wall = self.cron.previous_local(min(t - 1 + segment.offset, high - 1))
         while wall is not None and segment.start >= EARLIEST:
             if wall >= low:
                 return wall - segment.offset
-            if self._fires_at(segment):
+            if self.fires_at_start(segment):
                 return segment.start
             segment = self.zone.segment_at(segment.start - 1)
-            low, high = self._walls(segment)
+            low, high = self.walls(segment)
             wall = self.cron.previous_local(high - 1)
         return None
 
@@ -117,17 +117,17 @@ class CronSchedule:
         total, t = 0, after + 1
         while t <= until:
             segment = self.zone.segment_at(t)
-            low, high = self._walls(segment)
+            low, high = self.walls(segment)
             begin = max(t + segment.offset, low)
             end = min(until + 1 + segment.offset, high)
             total += self.cron.count_local(begin, end)
-            if t == segment.start and self._fires_at(segment):
+            if t == segment.start and self.fires_at_start(segment):
                 at_start = low == segment.start + segment.offset and self.cron.count_local(low, low + 1)
                 total += 0 if at_start else 1
             t = segment.stop
         return total
 
-    def _walls(self, segment: Segment) -> tuple[int, int]:
+    def walls(self, segment: Segment) -> tuple[int, int]:
         """The wall times [low, high) that count in a segment: all, but for the pass that was not chosen."""
         start, stop, offset, before, after = segment
         if self._first_pass_only and before > offset:
@@ -136,7 +136,7 @@ class CronSchedule:
             return start + offset, stop + after
         return start + offset, stop + offset
 
-    def _fires_at(self, segment: Segment) -> bool:
+    def fires_at_start(self, segment: Segment) -> bool:
         """Whether the gap before this segment holds a match that moves to its first instant."""
         if not self._fires_at_gap_end or segment.before >= segment.offset:
             return False

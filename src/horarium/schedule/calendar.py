@@ -19,7 +19,7 @@ from typing import assert_never
 from horarium.errors import InvalidCalendar, InvalidSpec
 from horarium.instant import DAY, SECOND, Instant
 from horarium.policy.names import PolicyError, parse_name, read_object, shown
-from horarium.recurrence.zone import load_zone
+from horarium.recurrence.zone import load_zone, zone_names
 from horarium.schedule.holidays import (
     PublicHolidays,
     is_rule_name,
@@ -31,7 +31,10 @@ from horarium.schedule.holidays import (
 from horarium.schedule.naming import checked_id
 
 MAX_DATES = 10_000
+# Dates that one question about the coming ones looks at.
+_MAX_LOOKS = 400
 _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
+_DAY_SECONDS = 86_400
 # `date.fromisoformat` also reads week dates and dates without hyphens; people get those wrong.
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _FIELDS = ("name", "kind", "timezone", "dates", "rule", "covers", "read_only")
@@ -95,6 +98,24 @@ def check(calendars: Sequence[Calendar | MissingCalendar], nominal: Instant) -> 
     return None
 
 
+def unchanged_until(calendars: Sequence[Calendar | MissingCalendar], nominal: Instant, last: Instant) -> Instant:
+    """An instant, `last` at most, up to which `check` says yes or no as it does at `nominal`.
+
+    It may say the same for longer: so many dates are looked at and no more.
+    """
+    zones = {calendar.timezone for calendar in calendars if isinstance(calendar, Calendar)}
+    if not (zones <= zone_names() and all(isinstance(calendar, Calendar) for calendar in calendars)):
+        return last  # what cannot be judged forbids one day as it forbids another
+    is_blocked, at = check(calendars, nominal) is not None, nominal
+    for _ in range(_MAX_LOOKS):
+        at = min((date_ends(zone, at) for zone in zones), default=last + 1)
+        if at > last:
+            return last
+        if (check(calendars, at) is not None) is not is_blocked:
+            break
+    return at - 1
+
+
 def allows(calendar: Calendar, nominal: Instant) -> bool:
     return _judge(calendar, nominal) is None
 
@@ -108,6 +129,18 @@ def local_date(timezone: str, nominal: Instant) -> date:
     seconds = nominal // SECOND
     local = (seconds + load_zone(timezone).offset_at(seconds)) * SECOND
     return date.fromordinal(_EPOCH_ORDINAL + local // DAY)
+
+
+def date_ends(timezone: str, nominal: Instant) -> Instant:
+    """The first instant after `nominal` that has another date; clocks may go back at midnight, or leap over a day."""
+    zone, seconds = load_zone(timezone), nominal // SECOND
+    segment = zone.segment_at(seconds)
+    day = (seconds + segment.offset) // _DAY_SECONDS
+    while (midnight := (day + 1) * _DAY_SECONDS - segment.offset) >= segment.stop:
+        segment = zone.segment_at(segment.stop)
+        if (segment.start + segment.offset) // _DAY_SECONDS != day:
+            return segment.start * SECOND
+    return midnight * SECOND
 
 
 def _judge(calendar: Calendar | MissingCalendar, nominal: Instant) -> Blocked | None:

@@ -1,7 +1,8 @@
 """Which schedules are due: claimed in one statement, locked until the transaction that decides them ends.
 
 On PostgreSQL several tickers share the work (`SKIP LOCKED`); on SQLite the one writer has it alone.
-A claim reads `positions` only: planning texts are compiled once and remembered by their hash.
+A claim reads `positions` only: planning texts are compiled once and remembered by their hash. When more
+is due than one batch holds, `turns.py` claims instead.
 """
 
 from __future__ import annotations
@@ -18,18 +19,18 @@ from horarium.schedule.planning import Planning, compile_planning
 from horarium.schedule.position import Position, Status
 from horarium.store.tables import plannings, positions
 
-_COLUMNS = (
+COLUMNS = (
     "schedule_uid, namespace, schedule_id, next_due, decided_until, generation, revision, planning, next_sequence, "
     "active, held, runs_born, fires_count, skipped_count, rotation_index, last_fired_at, last_run_id, "
     "last_skip_reason, last_skipped_at, last_dispatch_status"
 )
-_CLAIM_SQLITE = f"SELECT {_COLUMNS} FROM positions WHERE status = 'active' AND next_due <= ? ORDER BY next_due LIMIT ?"
+_CLAIM_SQLITE = f"SELECT {COLUMNS} FROM positions WHERE status = 'active' AND next_due <= ? ORDER BY next_due LIMIT ?"
 _CLAIM_POSTGRES = (
-    f"SELECT {_COLUMNS} FROM positions WHERE status = 'active' AND next_due <= %s ORDER BY next_due LIMIT %s "
+    f"SELECT {COLUMNS} FROM positions WHERE status = 'active' AND next_due <= %s ORDER BY next_due LIMIT %s "
     "FOR UPDATE SKIP LOCKED"
 )
 _AGAIN_POSTGRES = (
-    f"SELECT {_COLUMNS} FROM positions WHERE schedule_uid = ANY(%s) AND status = 'active' AND next_due <= %s "
+    f"SELECT {COLUMNS} FROM positions WHERE schedule_uid = ANY(%s) AND status = 'active' AND next_due <= %s "
     "ORDER BY next_due FOR UPDATE SKIP LOCKED"
 )
 _MAX_REMEMBERED = 65_536
@@ -83,7 +84,7 @@ def claim(connection: Connection, known: Plannings, now: Instant, limit: int) ->
     """The most overdue first."""
     statement = _CLAIM_SQLITE if connection.dialect.name == "sqlite" else _CLAIM_POSTGRES
     rows = connection.exec_driver_sql(statement, (now, limit)).fetchall()
-    return _claims(connection, known, rows)
+    return to_claims(connection, known, rows)
 
 
 def claim_again(connection: Connection, known: Plannings, uids: Collection[bytes], now: Instant) -> list[Claim]:
@@ -91,13 +92,13 @@ def claim_again(connection: Connection, known: Plannings, uids: Collection[bytes
     if connection.dialect.name == "sqlite":
         marks = ", ".join("?" * len(uids))
         statement = (
-            f"SELECT {_COLUMNS} FROM positions WHERE schedule_uid IN ({marks}) AND status = 'active' "
+            f"SELECT {COLUMNS} FROM positions WHERE schedule_uid IN ({marks}) AND status = 'active' "
             "AND next_due <= ? ORDER BY next_due"
         )
         rows = connection.exec_driver_sql(statement, (*uids, now)).fetchall()
     else:
         rows = connection.exec_driver_sql(_AGAIN_POSTGRES, (list(uids), now)).fetchall()
-    return _claims(connection, known, rows)
+    return to_claims(connection, known, rows)
 
 
 def earliest_due(connection: Connection) -> Instant | None:
@@ -108,7 +109,8 @@ def earliest_due(connection: Connection) -> Instant | None:
     return earliest
 
 
-def _claims(connection: Connection, known: Plannings, rows: Sequence[Sequence[Any]]) -> list[Claim]:
+def to_claims(connection: Connection, known: Plannings, rows: Sequence[Sequence[Any]]) -> list[Claim]:
+    """Of rows with the columns of COLUMNS."""
     compiled = known.load(connection, (row[7] for row in rows))
     return [_claim(row, compiled) for row in rows]
 

@@ -135,9 +135,17 @@ positions = Table(
     Column("last_completed_run_id", LargeBinary(16)),
     Column("paused_at", BigInteger),
     Column("pause_reason", Text),
-    # The only index that a tick needs: work grows with what is due, not with what is stored.
+    # What an ordinary tick needs: work grows with what is due, not with what is stored.
     Index(
         "positions_due",
+        "next_due",
+        postgresql_where=text("status = 'active'"),
+        sqlite_where=text("status = 'active'"),
+    ),
+    # For a tick that finds more than it can take: namespaces have their turns.
+    Index(
+        "positions_due_by_namespace",
+        "namespace",
         "next_due",
         postgresql_where=text("status = 'active'"),
         sqlite_where=text("status = 'active'"),

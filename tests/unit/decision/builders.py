@@ -77,12 +77,14 @@ def tick(
     return plan_tick(due, facts, Shared() if shared is None else shared, Moment(now, alive_since, limit))
 
 
-def tick_to_the_end(planning: Planning, decided_until: Instant, now: Instant, *, limit: int = 100) -> list[Plan]:
+def tick_to_the_end(
+    planning: Planning, decided_until: Instant, now: Instant, *, limit: int = 100, facts: Facts = NO_FACTS
+) -> list[Plan]:
     """One plan after the other at the same moment, until nothing due is left."""
-    plans = [tick(planning, decided_until, now, limit=limit)]
+    plans = [tick(planning, decided_until, now, limit=limit, facts=facts)]
     while plans[-1].more:
         due = Due(UID, planning, plans[-1].position)
-        plans.append(plan_tick(due, NO_FACTS, Shared(), Moment(now, limit=limit)))
+        plans.append(plan_tick(due, facts, Shared(), Moment(now, limit=limit)))
     return plans
 
 

@@ -23,7 +23,6 @@ from unit.decision.workflows import (
 from horarium.decision.advance import advance
 from horarium.decision.step import (
     FAILURES,
-    NOT_STARTED,
     REASSIGNABLE,
     RETRYABLE,
     STOP_REASONS,
@@ -39,7 +38,7 @@ from horarium.errors import InvalidWorkflow
 from horarium.policy.approval import ApprovalMode, ApprovalPolicy
 from horarium.policy.limits import Usage
 from horarium.schedule.assignee import Assignee, AssigneeType
-from horarium.schedule.run import FINAL, RunState
+from horarium.schedule.run import FINAL, NOT_STARTED, RunState
 from horarium.schedule.workflow import MAX_EDGES, MAX_NODES, Workflow
 
 # ── what is born ──────────────────────────────────────────────────────────────────────────────────

@@ -21,7 +21,6 @@ from unit.decision.workflows import (
 
 from horarium.decision.step import (
     FAILURES,
-    NOT_STARTED,
     REASSIGNABLE,
     Advance,
     EndCause,
@@ -34,7 +33,7 @@ from horarium.instant import SECOND
 from horarium.policy.approval import ApprovalPolicy
 from horarium.policy.limits import RunLimits, Usage
 from horarium.policy.retry import RetryCause, RetryPolicy, backoff, unit_hash
-from horarium.schedule.run import TRANSITIONS, RunState
+from horarium.schedule.run import NOT_STARTED, TRANSITIONS, RunState
 
 # ── failures ──────────────────────────────────────────────────────────────────────────────────────
 

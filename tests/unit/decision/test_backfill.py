@@ -18,6 +18,7 @@ from horarium.instant import DAY, HOUR, MINUTE, SECOND, Instant
 from horarium.policy.limits import Budget
 from horarium.policy.overlap import Overlap, OverlapPolicy
 from horarium.recurrence.spec import compile_spec
+from horarium.recurrence.wall import CronSchedule
 from horarium.schedule.calendar import Calendar, CalendarKind
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
@@ -83,6 +84,29 @@ def test_a_century_is_refused_without_being_walked() -> None:
     with pytest.raises(BackfillTooLarge) as refused:
         occurrences_to_fill(make_planning("* * * * * *"), make_position(NOON), NOON - 36_500 * DAY, NOON)
     assert refused.value.count == 36_500 * 86_400
+
+
+def test_a_century_of_several_parts_is_refused_after_a_thousand(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = 0
+    real = CronSchedule.next_after
+
+    def counted(part: CronSchedule, t: int) -> int | None:
+        nonlocal steps
+        steps += 1
+        return real(part, t)
+
+    monkeypatch.setattr(CronSchedule, "next_after", counted)
+    seconds = make_planning("*/2 * * * * *", "*/3 * * * * *")
+    with pytest.raises(BackfillTooLarge, match="more than 1000") as refused:
+        occurrences_to_fill(seconds, make_position(NOON), NOON - 36_500 * DAY, NOON)
+    assert refused.value.count is None
+    assert steps <= 2_100
+
+
+def test_a_window_may_begin_before_there_were_schedules() -> None:
+    yearly = make_planning("0 0 1 1 *")
+    found = occurrences_to_fill(yearly, make_position(NOON), -(10**17), NOON)
+    assert (len(found), found[-1]) == (126, clock("00:00", "2026-01-01"))
 
 
 # ── what becomes of them ──────────────────────────────────────────────────────────────────────────

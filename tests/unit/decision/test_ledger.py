@@ -113,6 +113,29 @@ def test_a_missed_range_is_one_event_over_its_range() -> None:
     assert (event.payload["count"], event.payload["reason"]) == (5, "catchup_cap")
 
 
+def test_a_range_that_a_guard_refused_counts_as_so_many_skips() -> None:
+    detail = {"result": False}
+    entry = written(Missed(NOON, NOON + 4 * MINUTE, 5, Reason.CONDITION_FAILED, detail))
+    assert entry.events[0].payload == {
+        "first": "2026-05-04T12:00:00Z",
+        "last": "2026-05-04T12:04:00Z",
+        "count": 5,
+        "reason": "condition_failed",
+        "detail": detail,
+    }
+    counts = entry.counts
+    assert (counts.skipped_count, counts.last_skip_reason, counts.last_skipped_at) == (8, "condition_failed", NOW)
+    assert counts.last_dispatch_status == "skipped_condition_failed"
+
+
+@pytest.mark.parametrize(
+    "reason", [Reason.MISSED, Reason.CATCHUP_CAP, Reason.SUPERSEDED, Reason.REMAINING_ACTIONS_EXHAUSTED]
+)
+def test_a_range_that_nobody_was_asked_about_counts_as_no_skip(reason: Reason) -> None:
+    counts = written(Missed(NOON, NOON + 4 * MINUTE, 5, reason)).counts
+    assert (counts.skipped_count, counts.last_skip_reason) == (3, None)
+
+
 def test_events_are_numbered_without_gaps_in_the_order_of_decisions() -> None:
     decisions: Iterable[Decision] = (
         Missed(NOON - MINUTE, NOON - MINUTE, 1, Reason.MISSED),
@@ -140,11 +163,27 @@ def test_a_trigger_by_hand_is_nobodys_occurrence() -> None:
     assert payload["command_context"] == {"principal": "ada", "source": "http"}
 
 
-def test_a_skip_of_a_backfill_is_an_answer_and_no_history() -> None:
-    entry = written(Skip(NOON, Reason.ALREADY_EXISTS), Fire(NOON + MINUTE, NOON + MINUTE), origin=Origin.BACKFILL)
-    assert types(entry) == ["ScheduleTriggered"]
+def test_a_skip_of_a_backfill_is_history_and_moves_no_count() -> None:
+    context = CommandContext(principal="ada")
+    entry = written(
+        Fire(NOON + MINUTE, NOON + MINUTE),
+        Skip(NOON, Reason.ALREADY_EXISTS, {"text": "x"}),
+        origin=Origin.BACKFILL,
+        context=context,
+    )
+    assert types(entry) == ["ScheduleTriggered", "ScheduleTriggerSkipped"]
     assert entry.events[0].payload["outcome"] == "backfilled"
-    assert entry.counts.skipped_count == 3
+    assert (entry.events[1].nominal, entry.events[1].nominal_last) == (NOON, NOON)
+    assert entry.events[1].payload == {
+        "reason": "already_exists",
+        "reason_alias": "schedule_slot_exists",
+        "occurrence_time": "2026-05-04T12:00:00Z",
+        "origin": "backfill",
+        "detail": {"text": "x"},
+        "command_context": {"principal": "ada"},
+    }
+    assert (entry.counts.skipped_count, entry.counts.last_skip_reason) == (3, None)
+    assert entry.counts.last_dispatch_status == "dispatched"
 
 
 @pytest.mark.parametrize(

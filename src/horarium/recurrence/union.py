@@ -1,0 +1,191 @@
+"""How many moments several crons and intervals have together: a day at a time, and days that are alike once.
+
+Moments that two parts share are one occurrence, so the counts of parts do not add up. A day is a number
+of 86,400 bits, a bit for each second; parts unite by OR. Which crons match a day depends on its month
+alone (28 shapes of twelve months), so a century has a few hundred different months, whatever the crons. An
+interval shifts by the rest of the day's division by it; most intervals divide the day and never shift.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from functools import lru_cache
+from itertools import pairwise
+from typing import TypeAlias
+
+from horarium.recurrence.cron import month_length
+from horarium.recurrence.interval import Interval
+from horarium.recurrence.wall import CronSchedule
+from horarium.recurrence.zone import Segment
+
+_DAY = 86_400
+_WHOLE_DAY = (1 << _DAY) - 1
+_EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
+# Days with a count that is remembered: intervals of odd lengths have as many kinds of days as days.
+_MAX_DAYS = 4_096
+
+Members: TypeAlias = int
+"""A set of crons, a bit for each by its place."""
+
+Phases: TypeAlias = tuple[int, ...]
+"""Of each interval, how many seconds before the day's beginning it last came round."""
+
+
+class Union:
+    """All arguments are epoch seconds, or seconds on the wall. All crons stand in one zone."""
+
+    def __init__(self, crons: tuple[CronSchedule, ...], intervals: tuple[Interval, ...]) -> None:
+        self._crons = crons
+        self._intervals = intervals
+        self._seconds = tuple(cron.cron.day_seconds() for cron in crons)
+        self._combs = tuple(_comb(interval.every) for interval in intervals)
+        self._never_shifts = all(_DAY % interval.every == 0 for interval in intervals)
+        # Memos: who matches each day of a month; counts of months and of days that were asked about.
+        self._members: dict[tuple[int, int, int], tuple[Members, ...]] = {}
+        self._months: dict[tuple[int, int, int, int, Members], int] = {}
+        self._days: dict[tuple[Members, Phases], int] = {}
+
+    def count(self, start: int, stop: int) -> int:
+        """How many seconds of [start, stop) at least one part has."""
+        if not self._crons:
+            return self._count_walls(start, stop, 0, 0)
+        total, t = 0, start
+        while t < stop:
+            segment = self._crons[0].zone.segment_at(t)
+            offset = segment.offset
+            for begin, end, members in self._pieces(segment):
+                total += self._count_walls(max(begin, t + offset), min(end, stop + offset), offset, members)
+            if t == segment.start and self._is_moved_out_of_gap(segment):
+                total += 1
+            t = segment.stop
+        return total
+
+    def _pieces(self, segment: Segment) -> Iterator[tuple[int, int, Members]]:
+        """A segment's wall times, cut where a cron begins or ceases to count, with those that count in each piece."""
+        walls = [cron.walls(segment) for cron in self._crons]
+        cuts = {segment.start + segment.offset, segment.stop + segment.offset}
+        for begin, end in pairwise(sorted(cuts.union(*walls))):
+            yield begin, end, sum(1 << place for place, (low, high) in enumerate(walls) if low <= begin < high)
+
+    def _is_moved_out_of_gap(self, segment: Segment) -> bool:
+        """Whether a cron fires at the end of a gap, and nothing else at the same instant."""
+        if not any(cron.fires_at_start(segment) for cron in self._crons):
+            return False
+        wall = segment.start + segment.offset
+        members = (1 << len(self._crons)) - 1
+        return self._count_walls(wall, wall + 1, segment.offset, members) == 0
+
+    # ── wall times of one offset ─────────────────────────────────────────────────────────────────────
+
+    def _count_walls(self, begin: int, end: int, offset: int, members: Members) -> int:
+        """Matches in [begin, end) on the wall; only `members` of the crons count."""
+        if end <= begin:
+            return 0
+        first_day, first_time = divmod(begin, _DAY)
+        last_day, last_time = divmod(end, _DAY)
+        total = self._count_days(first_day, last_day, offset, members)
+        if first_time:
+            total -= self._count_below(first_day, first_time, offset, members)
+        if last_time:
+            total += self._count_below(last_day, last_time, offset, members)
+        return total
+
+    def _count_days(self, first: int, last: int, offset: int, members: Members) -> int:
+        total, ordinal, end = 0, first + _EPOCH_ORDINAL, last + _EPOCH_ORDINAL
+        while ordinal < end:
+            day = date.fromordinal(ordinal)
+            length = month_length(day.year, day.month)
+            month_first = ordinal - day.day + 1
+            stop = min(end, month_first + length)
+            shape = (day.month, length, month_first % 7)
+            if self._never_shifts and stop - ordinal == length:
+                total += self._count_month(shape, ordinal, offset, members)
+            else:
+                total += self._count_in_month(shape, ordinal, stop, offset, members)
+            ordinal = stop
+        return total
+
+    def _count_month(self, shape: tuple[int, int, int], ordinal: int, offset: int, members: Members) -> int:
+        key = (*shape, offset, members)
+        known = self._months.get(key)
+        if known is None:
+            if len(self._months) >= _MAX_DAYS:
+                self._months.clear()
+            known = self._count_in_month(shape, ordinal, ordinal + shape[1], offset, members)
+            self._months[key] = known
+        return known
+
+    def _count_in_month(
+        self, shape: tuple[int, int, int], ordinal: int, stop: int, offset: int, members: Members
+    ) -> int:
+        total, matching = 0, self._members_by_day(shape, ordinal)
+        first_day = date.fromordinal(ordinal).day
+        for place in range(stop - ordinal):
+            day = ordinal + place - _EPOCH_ORDINAL
+            total += self._count_day(matching[first_day + place] & members, self._phases(day, offset))
+        return total
+
+    def _members_by_day(self, shape: tuple[int, int, int], ordinal: int) -> tuple[Members, ...]:
+        """The crons that match each day of a month; the first is day 0, which no month has."""
+        known = self._members.get(shape)
+        if known is None:
+            month, length, _ = shape
+            first = ordinal - date.fromordinal(ordinal).day + 1
+            days = [cron.cron.month_days(month, length, first) for cron in self._crons]
+            known = tuple(
+                sum(1 << place for place, mask in enumerate(days) if mask >> day & 1) for day in range(length + 1)
+            )
+            self._members[shape] = known
+        return known
+
+    # ── one day ──────────────────────────────────────────────────────────────────────────────────────
+
+    def _count_day(self, members: Members, phases: Phases) -> int:
+        key = (members, phases)
+        known = self._days.get(key)
+        if known is None:
+            if len(self._days) >= _MAX_DAYS:
+                self._days.clear()
+            known = self._days[key] = self._day(members, phases).bit_count()
+        return known
+
+    def _count_below(self, day: int, time: int, offset: int, members: Members) -> int:
+        """Matches of a day before a second of it."""
+        ordinal = day + _EPOCH_ORDINAL
+        on = date.fromordinal(ordinal)
+        length = month_length(on.year, on.month)
+        matching = self._members_by_day((on.month, length, (ordinal - on.day + 1) % 7), ordinal)
+        whole = self._day(matching[on.day] & members, self._phases(day, offset))
+        return (whole & (1 << time) - 1).bit_count()
+
+    def _phases(self, day: int, offset: int) -> Phases:
+        midnight = day * _DAY - offset
+        return tuple((midnight - interval.offset) % interval.every for interval in self._intervals)
+
+    def _day(self, members: Members, phases: Phases) -> int:
+        """The seconds of a day that have a match."""
+        found = 0
+        for place, seconds in enumerate(self._seconds):
+            if members >> place & 1:
+                found |= seconds
+        for interval, comb, phase in zip(self._intervals, self._combs, phases, strict=True):
+            begins = -phase % interval.every
+            if begins < _DAY:
+                found |= comb << begins
+        return found & _WHOLE_DAY
+
+
+@lru_cache(maxsize=16)
+def unite(crons: tuple[CronSchedule, ...], intervals: tuple[Interval, ...]) -> Union:
+    """A herd that reads alike asks together; what a union remembers may take megabytes, so few are kept."""
+    return Union(crons, intervals)
+
+
+def _comb(every: int) -> int:
+    """A bit at each multiple of `every` below a day's length."""
+    teeth, reach = 1, every
+    while reach < _DAY:
+        teeth |= teeth << reach
+        reach *= 2
+    return teeth & _WHOLE_DAY
