@@ -111,9 +111,9 @@ class Settings(BaseSettings):
     in_flight_per_target: int = Field(
         32, ge=1, le=100_000, description="The same for one target: scheme, host and port, an agent, a queue."
     )
-    launch_concurrency: int = Field(
-        10, ge=1, le=10_000,
-        description="Launches of one kind that works in this process (python, command) under way at once, at most.",
+    launch_concurrency: int | None = Field(
+        None, ge=1, le=10_000,
+        description="Launches of one kind that works in this process, at most; none = 32 of python, 10 of command.",
     )  # fmt: skip
     launch_concurrency_by_kind: Mapping[str, int] = Field(
         default_factory=dict, description='The same for single kinds, whatever they are, such as {"http": 50}.'
@@ -191,8 +191,9 @@ class Settings(BaseSettings):
         host = f"[{self.host}]" if ":" in self.host else self.host
         return self.public_url or f"http://{host}:{self.port}"
 
-    def concurrency_of(self, kind: str) -> int:
-        return self.launch_concurrency_by_kind.get(kind, self.launch_concurrency)
+    def concurrency_of(self, kind: str, usual: int) -> int:
+        """Places of a kind that works in this process; `usual` is what its launcher says."""
+        return self.launch_concurrency_by_kind.get(kind, self.launch_concurrency or usual)
 
 
 def load_settings(flags: Mapping[str, Any] | None = None, *, file: Path | None = None) -> Settings:

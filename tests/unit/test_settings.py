@@ -70,7 +70,7 @@ def test_other_names_are_not_read_bare(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_maps_are_json_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HORARIUM_LAUNCH_CONCURRENCY_BY_KIND", '{"http": 50}')
     settings = load_settings({})
-    assert (settings.concurrency_of("http"), settings.concurrency_of("python")) == (50, 10)
+    assert (settings.concurrency_of("http", 1), settings.concurrency_of("python", 32)) == (50, 32)
 
 
 def test_commands_come_from_tables_of_the_file(tmp_path: Path) -> None:

@@ -112,6 +112,9 @@ class Dispatcher:
 
     async def _claim_step(self) -> float:
         """Begin what there is room for; an answer that makes room wakes the loop where somebody waits for it."""
+        if len(self._in_flight) >= self._options.limits.process:
+            self._somebody_waits = True
+            return 1.0  # answers that are not written down yet take up memory, if no place
         claimed = await self.claim()
         for each in claimed.taken:
             self._in_flight[each.key] = each
@@ -122,6 +125,7 @@ class Dispatcher:
 
     async def _carry(self, each: InFlight) -> None:
         outcome = await self._deliver(each)
+        self._leave(each)
         if (each.stopped or each.lost) and isinstance(outcome, RunCancelled):
             if each.lost:
                 self._done_with(each)  # whoever has it now goes on; nobody wanted it cancelled
@@ -136,9 +140,16 @@ class Dispatcher:
         each.begun = True
         return await self._registry.launch(each.request)
 
+    def _leave(self, each: InFlight) -> None:
+        """Its place is free as soon as it has its answer: the next one begins while that is being written down."""
+        self._room.leave(each.seat)
+        self._wake_if_somebody_waits()
+
     def _done_with(self, each: InFlight) -> None:
-        if self._in_flight.pop(each.key, None) is not None:
-            self._room.leave(each.seat)
+        self._in_flight.pop(each.key, None)
+        self._wake_if_somebody_waits()
+
+    def _wake_if_somebody_waits(self) -> None:
         if self._somebody_waits and self._wake is not None:
             self._wake.set()
 

@@ -26,7 +26,7 @@ from typing import assert_never
 from horarium.clock import Clock
 from horarium.instant import to_rfc3339
 from horarium.launchers.bounds import CancelAsked, DeadlineReached, Ended, run_within
-from horarium.launchers.launcher import DEFAULT_CONCURRENCY, Launcher, LaunchRequest
+from horarium.launchers.launcher import Launcher, LaunchRequest
 from horarium.launchers.payload import MAX_RESULT_BYTES, clean_text, read
 from horarium.launchers.preflight import Cleared, preflight
 from horarium.life.outcome import Finished, Outcome, Refused, RunCancelled, RunFailed, RunTimedOut, Unreachable
@@ -34,6 +34,8 @@ from horarium.policy.retry import RetryCause
 from horarium.schedule.definition import Json
 from horarium.schedule.read_action import MAX_COMMAND_ARGUMENTS
 
+# Processes at once: each is a program of its own.
+CONCURRENCY = 10
 TERMINATE_GRACE_SECONDS = 5.0
 KEPT_STDERR_BYTES = 4_096
 _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR")
@@ -95,7 +97,7 @@ class _Conversation(asyncio.SubprocessProtocol):
 class CommandLauncher(Launcher):
     kind = "command"
     honours_key = False
-    concurrency = DEFAULT_CONCURRENCY
+    concurrency = CONCURRENCY
     can_poll = False
     works_here = True
 

@@ -16,8 +16,6 @@ from horarium.instant import SECOND, Instant
 from horarium.life.outcome import Outcome, StillRunning, Unknown
 from horarium.schedule.definition import Action, Json
 
-DEFAULT_CONCURRENCY = 10
-
 
 @dataclass(frozen=True, slots=True)
 class LaunchRequest:

@@ -30,13 +30,15 @@ from horarium.launchers.calls import (
     call_sync,
     start_thread,
 )
-from horarium.launchers.launcher import DEFAULT_CONCURRENCY, Launcher, LaunchRequest
+from horarium.launchers.launcher import Launcher, LaunchRequest
 from horarium.launchers.payload import clean_text
 from horarium.launchers.preflight import Cleared, preflight
 from horarium.launchers.tasks import Task, TaskRegistry, context_of, never
 from horarium.launchers.threads import Threads
 from horarium.life.outcome import Busy, Outcome, Refused, RunCancelled, RunFailed, RunTimedOut, Unreachable
 
+CONCURRENCY = 32
+"""Calls at once: most wait for somebody, and a thread that waits costs little."""
 GRACE_SECONDS = 1.0
 """How long a call that was asked to stop has before it is left to itself."""
 
@@ -67,7 +69,7 @@ class PythonLauncher(Launcher):
         tasks: TaskRegistry,
         clock: Clock,
         *,
-        concurrency: int = DEFAULT_CONCURRENCY,
+        concurrency: int = CONCURRENCY,
         processes: int | None = None,
         grace_seconds: float = GRACE_SECONDS,
     ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 
 from horarium.clock import Clock
+from horarium.launchers import python
 from horarium.launchers.command import CommandLauncher, CommandSpec
 from horarium.launchers.http import HttpLauncher
 from horarium.launchers.launcher import Launcher
@@ -19,7 +20,7 @@ from horarium.settings import Settings
 def make_registry(settings: Settings, clock: Clock, tasks: TaskRegistry) -> tuple[Registry, tuple[str, ...]]:
     """The launchers, and what is wrong with those of other packages that could not be loaded."""
     built_in: list[Launcher] = [
-        PythonLauncher(tasks, clock, concurrency=settings.concurrency_of("python")),
+        PythonLauncher(tasks, clock, concurrency=settings.concurrency_of("python", python.CONCURRENCY)),
         HttpLauncher(clock, guard=Guard(address_policy(settings)), secrets=_secrets(settings)),
         CommandLauncher(_commands(settings), clock),
         PullLauncher(clock),

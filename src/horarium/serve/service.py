@@ -161,8 +161,9 @@ def engine_options(settings: Settings, registry: Registry) -> EngineOptions:
 
 def _places(settings: Settings, registry: Registry) -> dict[str, int]:
     """Kinds that have a limit of their own: those that the operator limits, and those that work in this process."""
-    usual = {kind: settings.concurrency_of(kind) for kind in registry if registry.get(kind).concurrency is not None}
-    return {**usual, **settings.launch_concurrency_by_kind}
+    usual = {kind: registry.get(kind).concurrency for kind in registry}
+    places = {kind: settings.concurrency_of(kind, most) for kind, most in usual.items() if most is not None}
+    return {**places, **settings.launch_concurrency_by_kind}
 
 
 def put_templates(service: Service) -> None:
