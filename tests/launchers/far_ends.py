@@ -15,8 +15,9 @@ import orjson
 from horarium.instant import SECOND, from_rfc3339
 from horarium.launchers.command import CommandSpec
 from horarium.launchers.launcher import LaunchRequest
+from horarium.launchers.python import PythonLauncher
 from horarium.launchers.tasks import RunContext, TaskRegistry
-from horarium.life.outcome import Finished
+from horarium.life.outcome import Finished, Outcome
 from horarium.schedule.definition import Action, ActionKind
 
 NOW = from_rfc3339("2026-03-08T07:00:00Z")
@@ -232,6 +233,17 @@ def tasks() -> TaskRegistry:
     for function in (echo, sleep_long, big, die, who, costly):
         registry.add(function, name=f"cpu_{function.__name__}", cpu=True)
     return registry
+
+
+def run_task(function: Callable[..., Any], inputs: Any = None, *, cpu: bool = False, **changes: Any) -> Outcome:
+    tasks = TaskRegistry()
+    tasks.add(function, name="it", cpu=cpu)
+
+    async def run() -> Outcome:
+        launcher = PythonLauncher(tasks, FixedClock(), grace_seconds=0.2)
+        return await launcher.launch(request_for(ActionKind.PYTHON, {"callable": "it"}, inputs=inputs, **changes))
+
+    return asyncio.run(run())
 
 
 # Commands
