@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from launchers.far_ends import COMMANDS, FixedClock, HttpFarEnd, tasks
+from launchers.far_ends import COMMANDS, FOR_EVER, FixedClock, HttpFarEnd, tasks
 
 from horarium.launchers.command import CommandLauncher
 from horarium.launchers.http import HttpLauncher
@@ -106,7 +106,7 @@ async def _pull() -> AsyncIterator[Far]:
 async def _recording() -> AsyncIterator[Far]:
     async def play(request: LaunchRequest) -> Outcome:
         if request.action.target.get("slow"):
-            await asyncio.sleep(30)
+            await asyncio.sleep(2 * FOR_EVER)
         return Finished({"inputs": request.inputs})
 
     yield Far(RecordingLauncher(FixedClock(), otherwise=play), echo={}, slow={"slow": True}, big=None, bad=())

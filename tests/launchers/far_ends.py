@@ -15,11 +15,14 @@ import orjson
 from horarium.instant import SECOND, from_rfc3339
 from horarium.launchers.command import CommandSpec
 from horarium.launchers.launcher import LaunchRequest
+from horarium.launchers.python import PythonLauncher
 from horarium.launchers.tasks import RunContext, TaskRegistry
-from horarium.life.outcome import Finished
+from horarium.life.outcome import Finished, Outcome
 from horarium.schedule.definition import Action, ActionKind
 
 NOW = from_rfc3339("2026-03-08T07:00:00Z")
+FOR_EVER = 30.0
+"""Seconds that only something unbounded takes: what is slow on purpose sleeps for twice as long."""
 KEY = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 
 
@@ -86,7 +89,7 @@ async def _echo(received: Received, _writer: asyncio.StreamWriter) -> bytes:
 
 
 async def _slow(_received: Received, _writer: asyncio.StreamWriter) -> bytes:
-    await asyncio.sleep(30)
+    await asyncio.sleep(2 * FOR_EVER)
     return answer("200 OK")
 
 
@@ -180,7 +183,7 @@ def echo(value: Any) -> Any:
 
 
 async def sleep_async() -> None:
-    await asyncio.sleep(30)
+    await asyncio.sleep(2 * FOR_EVER)
 
 
 def sleep_listening(context: RunContext) -> str:
@@ -190,11 +193,11 @@ def sleep_listening(context: RunContext) -> str:
 
 
 def sleep_deaf() -> None:
-    time.sleep(3)
+    time.sleep(2 * FOR_EVER)
 
 
 def sleep_long() -> None:
-    time.sleep(60)
+    time.sleep(2 * FOR_EVER)
 
 
 def big() -> str:
@@ -232,6 +235,17 @@ def tasks() -> TaskRegistry:
     return registry
 
 
+def run_task(function: Callable[..., Any], inputs: Any = None, *, cpu: bool = False, **changes: Any) -> Outcome:
+    tasks = TaskRegistry()
+    tasks.add(function, name="it", cpu=cpu)
+
+    async def run() -> Outcome:
+        launcher = PythonLauncher(tasks, FixedClock(), grace_seconds=0.2)
+        return await launcher.launch(request_for(ActionKind.PYTHON, {"callable": "it"}, inputs=inputs, **changes))
+
+    return asyncio.run(run())
+
+
 # Commands
 
 
@@ -241,7 +255,7 @@ def python_command(code: str, **settings: Any) -> CommandSpec:
 
 COMMANDS: dict[str, CommandSpec] = {
     "echo": CommandSpec(("/bin/sh", "-c", 'printf "{\\"inputs\\": "; cat; printf "}"')),
-    "slow": CommandSpec(("/bin/sh", "-c", "sleep 30")),
+    "slow": CommandSpec(("/bin/sh", "-c", "sleep 60")),
     "deaf": CommandSpec(("/bin/sh", "-c", 'trap "" TERM; while :; do sleep 0.1; done')),
     "big": CommandSpec(("/bin/sh", "-c", "head -c 3000000 /dev/zero | tr '\\0' x")),
     "missing": CommandSpec(("/nonexistent/program",)),

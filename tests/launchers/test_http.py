@@ -244,7 +244,7 @@ def test_every_status_has_a_meaning_and_none_raises() -> None:
     ids=["hangs up before the answer", "hangs up within the answer", "does not answer"],
 )
 def test_what_goes_wrong_after_sending_may_have_been_done(path: str, expected: type) -> None:
-    outcome, _ = launch({"path": path}, seconds=0.3 if path == "/slow" else 20)
+    outcome, _ = launch({"path": path}, seconds=1 if path == "/slow" else 20)
     assert isinstance(outcome, expected)
 
 

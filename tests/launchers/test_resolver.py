@@ -6,66 +6,18 @@ import asyncio
 import socket
 import threading
 import time
-from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
 import pytest
 from launchers.far_ends import FixedClock, HttpFarEnd, answer, request_for
+from launchers.names import FOUND, PATIENCE, Names, Ticking, patient, until
 
 from horarium.launchers.http import HttpLauncher
 from horarium.launchers.resolver import MAX_KEPT, SystemResolver, numeric_address
 from horarium.launchers.ssrf import AddressPolicy, Guard, Unresolved
 from horarium.life.outcome import Finished, Outcome, Unreachable
 from horarium.schedule.definition import ActionKind
-
-PATIENCE = 30.0
-"""Seconds after which a test gives up; nothing here takes a thousandth of it."""
-
-
-@dataclass
-class Names:
-    """A `getaddrinfo` that notes what it is asked and answers held names only when they are let go."""
-
-    held: set[str] = field(default_factory=set)
-    wrong: dict[str, BaseException] = field(default_factory=dict)
-    asked: list[str] = field(default_factory=list)
-    _changed: threading.Condition = field(default_factory=threading.Condition)
-
-    def __call__(self, host: str, port: int, *, type: int) -> Sequence[tuple[Any, ...]]:
-        with self._changed:
-            self.asked.append(host)
-            assert self._changed.wait_for(lambda: host not in self.held, PATIENCE)
-        if host in self.wrong:
-            raise self.wrong[host]
-        return [(socket.AF_INET, type, 6, "", (each, port)) for each in ("192.0.2.1", "192.0.2.2")]
-
-    def let_go(self, *hosts: str) -> None:
-        with self._changed:
-            self.held -= set(hosts)
-            self._changed.notify_all()
-
-
-@dataclass
-class Ticking(FixedClock):
-    seconds: float = 0.0
-
-    def monotonic(self) -> float:
-        return self.seconds
-
-
-FOUND = ("192.0.2.1", "192.0.2.2")
-
-
-async def until(met: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while not met():
-            await asyncio.sleep(0.001)
-
-
-def patient(getaddrinfo: Any, **options: Any) -> SystemResolver:
-    """A resolver whose time limit no slow machine reaches."""
-    return SystemResolver(getaddrinfo=getaddrinfo, limit_seconds=PATIENCE, **options)
 
 
 def run(work: Coroutine[Any, Any, Any]) -> Any:
