@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import threading
 import time
@@ -162,6 +163,16 @@ def test_what_was_there_before_can_be_searched_for(older: Callable[[str], Databa
     assert migrate(database)[0] == "0003"
     assert database.read(lambda c: c.exec_driver_sql("SELECT search_text FROM schedules").all()) == [("old\nété",)]
     database.close()
+
+
+@pytest.mark.parametrize(("before", "after"), [(7, 7), (5_000, 100), (-(2**31), -100)])
+def test_a_priority_is_brought_within_its_bounds(older: Callable[[str], Database], before: int, after: int) -> None:
+    database, uid = older("0003"), new_id()
+    insert(database, "schedule_revisions", schedule_uid=uid, revision=1, generation=1, planning=b"p" * 16,
+           document=json.dumps({"priority": before, "name": "x"}), created_at=0)  # fmt: skip
+    migrate(database)
+    (row,) = database.read(lambda c: c.exec_driver_sql("SELECT document FROM schedule_revisions").all())
+    assert json.loads(row[0]) == {"priority": after, "name": "x"}
 
 
 def test_a_run_of_no_schedule_stops_posing_as_one(older: Callable[[str], Database]) -> None:

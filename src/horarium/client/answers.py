@@ -268,6 +268,8 @@ class ClaimedRun(Run):
     lease_epoch: int = 0
     lease_until: datetime | None = None
     lease_seconds: float | None = None
+    report_url: str | None = None
+    report_token: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -336,8 +336,14 @@ def report_run(
     tool_calls: int | None = None,
     gate: str | None = None,
     lease_epoch: int | None = None,
+    attempt: int | None = None,
+    report_token: str | None = None,
 ) -> Call[RunOutcome]:
-    """What became of a run: `running`, `succeeded`, `failed`, `timed_out`, `cancelled`, or `blocked` at a `gate`."""
+    """What became of a run: `running`, `succeeded`, `failed`, `timed_out`, `cancelled`, or `blocked` at a `gate`.
+
+    `lease_epoch`, `attempt` or `report_token` came with the run and say which delivery is meant; a run that
+    somebody holds listens to its holder (`lease_epoch`) and to whoever has its `report_token`.
+    """
     said = given(
         result=result,
         error=error,
@@ -347,6 +353,8 @@ def report_run(
         tool_calls=tool_calls,
         gate=gate,
         lease_epoch=lease_epoch,
+        attempt=attempt,
+        report_token=report_token,
     )
     return _tell_run("report", run_id, {"state": state, **said})
 

@@ -5,7 +5,7 @@ HorariumError
     ├── Unauthorized               401
     ├── Forbidden                  403
     ├── NotFound                   404   ScheduleNotFound, RunNotFound, CalendarNotFound, NamespaceNotFound …
-    ├── Conflict                   409   LeaseLost, RequestInProgress, CalendarReadOnly, CalendarInUse, ScheduleBroken
+    ├── Conflict                   409   LeaseLost, AttemptNeeded, RequestInProgress, CalendarInUse, ScheduleBroken …
     │   └── AlreadyExists          409   ScheduleAlreadyExists, CalendarAlreadyExists, NamespaceAlreadyExists
     ├── PreconditionFailed         412   somebody has changed it meanwhile
     ├── ValidationFailed           422   `errors` names every bad field
@@ -98,6 +98,12 @@ class LeaseLost(Conflict):
     reason = "lease_lost"
 
 
+class AttemptNeeded(Conflict):
+    """A report must say which of several attempts it is about."""
+
+    reason = "attempt_needed"
+
+
 class RequestInProgress(Conflict):
     """The same request, by its idempotency key, is being answered at this moment; asked again it tells the answer."""
 
@@ -184,6 +190,7 @@ _NAMED: Mapping[int, tuple[type[ClientError], ...]] = {
     404: (ScheduleNotFound, RunNotFound, CalendarNotFound, NamespaceNotFound, TokenNotFound),
     409: (
         LeaseLost,
+        AttemptNeeded,
         RequestInProgress,
         CalendarReadOnly,
         CalendarInUse,

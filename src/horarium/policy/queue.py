@@ -17,7 +17,8 @@ ALIASES: Final[Mapping[str, OverlapPolicy]] = MappingProxyType(
     {name: overlap.ALIASES[name] for name in ("parallel", "serial")}
 )
 
-MIN_PRIORITY = -(2**31)
+# Wide enough to put anything before anything; it orders the runs of one namespace only.
+MIN_PRIORITY, MAX_PRIORITY = -100, 100
 
 _KEYS = ("mode", "max_concurrency", "priority", "on_missed", "max_backfill")
 _KEY_ALIASES = {
@@ -48,7 +49,7 @@ class QueuePolicy:
         if self.catchup_policy is not None and not isinstance(self.catchup_policy, CatchupPolicy):
             raise PolicyError("on_missed", "must be a CatchupPolicy")
         whole_or_none("max_concurrency", self.max_concurrency, least=1)
-        whole_or_none("priority", self.priority, least=MIN_PRIORITY)
+        whole_or_none("priority", self.priority, least=MIN_PRIORITY, most=MAX_PRIORITY)
         whole_or_none("max_backfill", self.max_catchup)
 
 
@@ -57,7 +58,7 @@ def parse_queue_policy(value: object) -> QueuePolicy:
     return QueuePolicy(
         overlap_policy=parse(given["mode"]) if "mode" in given else None,
         max_concurrency=whole_or_none("max_concurrency", given.get("max_concurrency"), least=1),
-        priority=whole_or_none("priority", given.get("priority"), least=MIN_PRIORITY),
+        priority=whole_or_none("priority", given.get("priority"), least=MIN_PRIORITY, most=MAX_PRIORITY),
         catchup_policy=catchup.parse(given["on_missed"], "on_missed") if "on_missed" in given else None,
         max_catchup=whole_or_none("max_backfill", given.get("max_backfill")),
     )

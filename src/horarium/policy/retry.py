@@ -52,6 +52,10 @@ class RetryPolicy:
             raise PolicyError("retry_on", "must hold RetryCause only")
 
 
+# Where nobody wrote a policy. What took all the time that it had is not done a second time unasked.
+UNASKED = RetryPolicy(retry_on=tuple(cause for cause in RetryCause if cause is not RetryCause.TIMEOUT))
+
+
 @dataclass(frozen=True, slots=True)
 class LaunchRetry:
     """The budget of one delivery: how often an unreachable target is tried, apart from `max_retries`."""

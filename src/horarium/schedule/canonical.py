@@ -12,6 +12,7 @@ from horarium.instant import Instant, to_rfc3339
 from horarium.policy.approval import ApprovalPolicy
 from horarium.policy.catchup import Catchup
 from horarium.policy.overlap import Overlap
+from horarium.policy.retry import UNASKED
 from horarium.recurrence.wall import DstFold, DstGap
 from horarium.schedule.definition import Action, Definition, Source, SpecText
 from horarium.schedule.run import Delivery
@@ -57,7 +58,7 @@ def to_document(definition: Definition) -> dict[str, object]:
             "priority": (d.priority, 0),
             **_catchup(d.catchup),
             "approval_policy": (_policy(d.approval), {}),
-            "retry_policy": (_policy(d.retry), _policy(type(d.retry)())),
+            "retry_policy": (_policy(d.retry), _policy(UNASKED)),
             "failure_policy": (_policy(d.failure), _policy(type(d.failure)())),
             "limits": (_policy(d.limits), {}),
             "pause_on_failure": (d.pause_on_failure, None),

@@ -17,7 +17,7 @@ from horarium.policy.catchup import Catchup
 from horarium.policy.failure import FailurePolicy
 from horarium.policy.limits import Budget, RunLimits
 from horarium.policy.overlap import Overlap
-from horarium.policy.retry import RetryPolicy
+from horarium.policy.retry import UNASKED, RetryPolicy
 from horarium.recurrence.spec import Spec, compile_spec
 from horarium.recurrence.wall import DstFold, DstGap
 from horarium.schedule.assignee import Assignee
@@ -143,7 +143,7 @@ class Definition:
     concurrency_limit: int = 1
     priority: int = 0
     approval: ApprovalPolicy = field(default_factory=ApprovalPolicy)
-    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    retry: RetryPolicy = UNASKED
     failure: FailurePolicy = field(default_factory=FailurePolicy)
     limits: RunLimits = field(default_factory=RunLimits)
     pause_on_failure: int | None = None

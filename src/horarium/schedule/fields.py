@@ -16,6 +16,7 @@ from horarium.policy.catchup import Catchup, CatchupPolicy
 from horarium.policy.failure import FailureMode
 from horarium.policy.names import MAX_WHOLE
 from horarium.policy.overlap import Overlap, OverlapPolicy
+from horarium.policy.queue import MAX_PRIORITY, MIN_PRIORITY
 from horarium.policy.retry import MAX_RETRIES, RetryCause, RetryPolicy
 from horarium.recurrence.wall import DstFold, DstGap
 from horarium.schedule.aliases import OBJECTS, TOP
@@ -161,7 +162,12 @@ FIELDS: Final[Mapping[str, Field]] = MappingProxyType(
         ),
         "concurrency_key": _text("Schedules with the same key share the places of `concurrency_limit`."),
         "concurrency_limit": _whole("How many runs with this key may be busy at once.", least=1, default=1),
-        "priority": _whole("Of ready runs the greater is taken first.", least=-MAX_WHOLE - 1, default=0),
+        "priority": _whole(
+            "Of the ready runs of a namespace the greater is taken first.",
+            least=MIN_PRIORITY,
+            most=MAX_PRIORITY,
+            default=0,
+        ),
         # ── after an absence ─────────────────────────────────────────────────────────────────────
         "catchup_policy": _one_of(
             CatchupPolicy, "What becomes of occurrences that nobody was there to decide.", _CATCHUP.policy
@@ -181,7 +187,7 @@ FIELDS: Final[Mapping[str, Field]] = MappingProxyType(
         "retry_policy.max_backoff_ms": _whole("The longest pause.", default=_RETRY.max_backoff_ms),
         "retry_policy.retry_on": _many(
             {"type": "string", "enum": [cause.value for cause in RetryCause]},
-            "Which failures.",
+            "Which failures. Without a policy: all but `timeout`.",
             default=[cause.value for cause in _RETRY.retry_on],
         ),
         "retry_policy.timeout_ms": _whole("Of one attempt.", least=1),

@@ -18,6 +18,7 @@ from horarium.condition import Condition, compile_condition
 from horarium.policy.catchup import Catchup, CatchupPolicy
 from horarium.policy.limits import MILLIONTHS, Budget
 from horarium.policy.overlap import Overlap, OverlapPolicy
+from horarium.policy.queue import MAX_PRIORITY, MIN_PRIORITY
 from horarium.recurrence.cron import resolve_hashes
 from horarium.recurrence.spec import Spec, compile_spec
 from horarium.schedule.definition import ActionKind, Definition, SpecText
@@ -115,7 +116,8 @@ def compile_planning(text: str) -> Planning:
         kind=ActionKind(document["kind"]),
         concurrency_key=key,
         concurrency_limit=limit,
-        priority=document["priority"],
+        # An older program set no bounds.
+        priority=max(MIN_PRIORITY, min(MAX_PRIORITY, document["priority"])),
         queue=document["queue"],
         timeout_seconds=document["timeout"],
         delivery=Delivery(document["delivery"]),

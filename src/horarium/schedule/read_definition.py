@@ -16,8 +16,8 @@ from horarium.policy.failure import FailurePolicy, parse_failure_policy
 from horarium.policy.limits import Budget, RunLimits, parse_budget, parse_limits
 from horarium.policy.names import PolicyError, parse_name, shown, text, whole
 from horarium.policy.overlap import Overlap, parse_overlap
-from horarium.policy.queue import MIN_PRIORITY
-from horarium.policy.retry import RetryPolicy, parse_retry_policy
+from horarium.policy.queue import MAX_PRIORITY, MIN_PRIORITY
+from horarium.policy.retry import UNASKED, parse_retry_policy
 from horarium.policy.rotation import parse_rotation
 from horarium.recurrence.zone import load_zone
 from horarium.schedule.assignee import Assignee, parse_assignee
@@ -52,7 +52,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _NOTHING: Mapping[str, object] = {}
 _NO_ROTATION: tuple[Mapping[str, object], ...] = ()
 _OVERLAP, _CATCHUP, _BUDGET, _LIMITS = Overlap(), Catchup(), Budget(), RunLimits()
-_APPROVAL, _RETRY, _FAILURE = ApprovalPolicy(), RetryPolicy(), FailurePolicy()
+_APPROVAL, _FAILURE = ApprovalPolicy(), FailurePolicy()
 _note = any_text(MAX_NOTE)
 _short = any_text(MAX_NAME)
 
@@ -104,9 +104,9 @@ def _policies(reader: Reader) -> dict[str, Any]:
         "catchup": reader.group("", _CATCHUP_FIELDS, parse_catchup, _CATCHUP),
         "concurrency_key": reader.one("concurrency_key", text, None),
         "concurrency_limit": reader.one("concurrency_limit", _at_least_one, 1),
-        "priority": reader.one("priority", lambda field, value: whole(field, value, least=MIN_PRIORITY), 0),
+        "priority": reader.one("priority", _priority, 0),
         "approval": reader.group("approval_policy.", _APPROVAL_FIELDS, parse_approval_policy, _APPROVAL),
-        "retry": reader.group("retry_policy.", _RETRY_FIELDS, parse_retry_policy, _RETRY),
+        "retry": reader.group("retry_policy.", _RETRY_FIELDS, parse_retry_policy, UNASKED),
         "failure": reader.group(
             "failure_policy.", ("mode", "fallback_assignee_id"), parse_failure_policy, FailurePolicy()
         ),
@@ -210,3 +210,7 @@ def _exact(given: Mapping[str, object], field: str) -> dict[str, object]:
     if _AMOUNT.fullmatch(value) is None:
         raise PolicyError(field, f"must be a number of credits, not {shown(value)}")
     return {**given, field: Decimal(value)}
+
+
+def _priority(field: str, value: object) -> int:
+    return whole(field, value, least=MIN_PRIORITY, most=MAX_PRIORITY)

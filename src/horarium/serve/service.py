@@ -67,8 +67,12 @@ def open_service(
     registry: Registry | None = None,
     migrates: bool = True,
     log_to: TextIO | None = None,
+    key: bytes | None = None,
 ) -> Iterator[Service]:
-    """Closed again when the block is left. Without `migrates` the tables must be there, and nothing is made."""
+    """Closed again when the block is left. Without `migrates` the tables must be there, and nothing is made.
+
+    `key` signs what this service alone will read; without it the installation's own does.
+    """
     if migrates:
         make_data_dir(settings)
     database = open_database(
@@ -82,7 +86,8 @@ def open_service(
             migrate(database, clock)
         else:
             check_schema(database)
-        service = _compose(settings, clock, database, _application(settings, application), registry, log_to)
+        key = key or installation_key(settings, database)
+        service = _compose(settings, clock, database, _application(settings, application), registry, log_to, key)
         try:
             with service.application.inside(service):
                 yield service
@@ -105,11 +110,12 @@ def _compose(
     application: Application,
     registry: Registry | None,
     log_to: TextIO | None,
+    key: bytes,
 ) -> Service:
     logger = make_logger(level=settings.log_level, format=settings.log_format, stream=log_to, clock=clock)
     telemetry = Telemetry(clock, logger=logger, decisions_per_second=settings.log_decisions_per_second)
     shared = SharedClock(clock, database)
-    tokens = ReportTokens(installation_key(settings, database), settings.own_url)
+    tokens = ReportTokens(key, settings.own_url)
     desk = Desk(database, shared, settings, telemetry, tokens)
     if registry is None:
         registry, problems = make_registry(settings, shared, application.tasks)

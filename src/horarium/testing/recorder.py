@@ -18,7 +18,7 @@ class _Mirror(Launcher):
     """Stands where the launcher of a kind would stand."""
 
     honours_key = True
-    concurrency = 1_000
+    concurrency = None
     can_poll = False
 
     def __init__(self, kind: str, recorder: RecordingLauncher) -> None:

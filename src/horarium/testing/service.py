@@ -41,6 +41,8 @@ T = TypeVar("T")
 TOKEN = "hor_testing"
 """The admin token of every service under test."""
 
+# Of every service under test: what one signs, another on the same database recognises.
+_KEY = b"horarium.testing"
 _MANY = 100_000
 # More rounds than this at one instant mean that two parts of the engine keep each other busy.
 _MAX_ROUNDS = 1_000
@@ -208,11 +210,12 @@ def service(
     loop = _Loop()
     with tempfile.TemporaryDirectory(prefix="horarium-testing-") as directory:
         usual = {"data_dir": Path(directory), "database": database, "log_level": "error", "token": TOKEN}
-        usual["secret_key"] = "of every service under test"
         chosen = Settings(**{**usual, **(settings or {})})
         registry = recording_registry(launcher, clock, application.tasks)
         try:
-            with open_service(chosen, clock=clock, application=application, registry=registry, log_to=log_to) as parts:
+            with open_service(
+                chosen, clock=clock, application=application, registry=registry, log_to=log_to, key=_KEY
+            ) as parts:
                 put_templates(parts)
                 loop.run(registry.start())
                 try:

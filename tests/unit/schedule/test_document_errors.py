@@ -119,7 +119,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "queuePolicy.onMissed": (GOOD | {"queuePolicy": {"onMissed": "later"}}, "fire_once"),
     "queue_policy.maxConcurrency": (GOOD | {"queue_policy": {"maxConcurrency": 0}}, "between 1"),
     "queue_policy": (GOOD | {"queue_policy": "serial"}, "must be an object"),
-    "priority": (GOOD | {"priority": 2**31}, "must be between"),
+    "priority": (GOOD | {"priority": 101}, "must be between -100 and 100"),
     "max_catchup": (GOOD | {"max_catchup": True}, "whole number"),
     "approval_policy.requiresApproval": (GOOD | {"approval_policy": {"requiresApproval": "yes"}}, "true or false"),
     "retry_policy.retryOn": (GOOD | {"retry_policy": {"retryOn": ["sunrise"]}}, "provider_error"),

@@ -118,7 +118,7 @@ documents = optional(
         "cancel_grace_seconds": counts,
         "concurrency_key": words,
         "concurrency_limit": positive,
-        "priority": st.integers(-(2**31), 2**31 - 1),
+        "priority": st.integers(-100, 100),
         "catchup_policy": st.sampled_from(list(CatchupPolicy)).map(str),
         "max_catchup": st.integers(0, 1_000),
         "catchup_window_seconds": counts,

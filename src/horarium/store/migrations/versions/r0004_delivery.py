@@ -5,6 +5,8 @@ Runs that no schedule asked for posed as schedules of their own; now they have a
 
 from __future__ import annotations
 
+import json
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -13,6 +15,7 @@ down_revision = "0003"
 branch_labels = None
 depends_on = None
 
+_MOST = 100
 _OPEN = "('awaiting_approval', 'held', 'launching', 'queued', 'ready', 'running')"
 
 
@@ -40,6 +43,24 @@ def upgrade() -> None:
     )
     op.execute("DELETE FROM schedule_revisions WHERE schedule_uid IN (SELECT run_id FROM run_definitions)")
     op.execute("UPDATE runs SET schedule_uid = NULL, revision = NULL WHERE origin = 'api'")
+
+    _bound_priorities()
+
+
+def _bound_priorities() -> None:
+    """A priority lies between -100 and 100 now; a document beyond that could not be read any more."""
+    op.execute("UPDATE runs SET priority = CASE WHEN priority > 0 THEN 100 ELSE -100 END WHERE abs(priority) > 100")
+    names = ("schedule_uid", "revision", "document")
+    revisions = sa.table("schedule_revisions", *(sa.column(name) for name in names))
+    connection = op.get_bind()
+    rows = connection.execute(sa.select(revisions).where(revisions.c.document.contains('"priority":'))).all()
+    for uid, number, text in rows:
+        document = json.loads(text)
+        priority = document.get("priority", 0)
+        if abs(priority) > _MOST:
+            document["priority"] = _MOST if priority > 0 else -_MOST
+            mine = sa.and_(revisions.c.schedule_uid == uid, revisions.c.revision == number)
+            connection.execute(sa.update(revisions).where(mine).values(document=json.dumps(document)))
 
 
 def _index(name: str, columns: list[str | sa.TextClause], where: str) -> None:
