@@ -80,7 +80,7 @@ def definitions(url: str) -> dict[str, dict[str, Any]]:
     return {name: {"schedule_id": name, "cron_expressions": [EVERY_SECOND], **fields} for name, fields in some.items()}
 
 
-@pytest.mark.parametrize("seconds", [35, pytest.param(600, marks=pytest.mark.long)])
+@pytest.mark.parametrize("seconds", [30, pytest.param(600, marks=pytest.mark.long)])
 def test_the_books_are_right_whatever_happens(tmp_path: Path, seconds: int) -> None:
     # The ordinary run repeats what it drew; the long one draws anew.
     drawn = _SEED if seconds < 60 else secrets.randbelow(2**32)
