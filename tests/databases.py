@@ -19,12 +19,16 @@ from typing import Any
 
 import psycopg
 import pytest
+from alembic.config import Config
+from alembic.runtime.environment import EnvironmentContext
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from psycopg import sql
-from sqlalchemy import URL, make_url
+from sqlalchemy import URL, Connection, make_url
 
 from horarium.ids import id_text, new_id
 from horarium.store.database import Database, open_database
-from horarium.store.migrate import migrate
+from horarium.store.migrate import DIRECTORY, migrate
 
 DIALECTS = ("sqlite", "postgresql")
 _PREFIX = "horarium-test-postgres-"
@@ -187,6 +191,18 @@ def open_another(database_url: str) -> Iterator[Callable[[], Database]]:
     yield open_one
     for each in opened:
         each.close()
+
+
+def migrate_to(connection: Connection, revision: str) -> None:
+    """As an older program did."""
+    scripts = ScriptDirectory(DIRECTORY)
+
+    def steps(current: str, _context: MigrationContext) -> Any:
+        return scripts._upgrade_revs(revision, current)
+
+    with EnvironmentContext(Config(), scripts, fn=steps) as environment:
+        environment.configure(connection=connection)
+        environment.run_migrations()
 
 
 def _create(server: str, *, template: str = "template1") -> str:

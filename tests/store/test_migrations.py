@@ -10,10 +10,8 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
-from alembic.config import Config
-from alembic.runtime.environment import EnvironmentContext
 from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
+from databases import migrate_to
 from sqlalchemy import Connection, inspect
 
 from horarium.clock import SystemClock
@@ -22,7 +20,7 @@ from horarium.instant import from_datetime
 from horarium.recurrence.zone import tzdata_version
 from horarium.store.database import Database, open_database
 from horarium.store.errors import Conflict, DataError, SchemaMissing, SchemaTooNew
-from horarium.store.migrate import DIRECTORY, check_schema, migrate
+from horarium.store.migrate import check_schema, migrate
 from horarium.store.tables import metadata
 
 REVISIONS = ["0001", "0002", "0003", "0005"]
@@ -137,21 +135,9 @@ def test_an_older_schema_is_named_by_its_revision(database: Database) -> None:
         check_schema(database)
 
 
-def _migrate_to(connection: Connection, revision: str) -> None:
-    """As an older program did."""
-    scripts = ScriptDirectory(DIRECTORY)
-
-    def steps(current: str, _context: MigrationContext) -> Any:
-        return scripts._upgrade_revs(revision, current)
-
-    with EnvironmentContext(Config(), scripts, fn=steps) as environment:
-        environment.configure(connection=connection)
-        environment.run_migrations()
-
-
 def test_what_was_there_before_can_be_searched_for(empty_url: str) -> None:
     def before(connection: Connection) -> None:
-        _migrate_to(connection, "0002")
+        migrate_to(connection, "0002")
         values = {"schedule_uid": new_id(), "namespace": "default", "schedule_id": "Old", "revision": 1, "version": 1}
         row = {**values, "name": "Été", "source": "runtime", "created_at": 1, "updated_at": 1}
         old = sa.table("schedules", *(sa.column(name) for name in row))
