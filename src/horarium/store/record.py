@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import orjson
 from sqlalchemy import Connection
 
-from horarium.decision.ledger import FIRST_STORED_EVENT, Entry, NewEvent, NewRun
+from horarium.decision.ledger import Entry, NewEvent, NewRun, first_stored_event
 from horarium.instant import Instant
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
@@ -69,6 +69,7 @@ _RUN = {
     "covers_last": "int8",
     "covers_count": "int8",
     "created_at": "int8",
+    "next_event": "int4",
     "workflow": "text",
     "kind": "text",
     "timeout_seconds": "int4",
@@ -87,7 +88,6 @@ _RUN_CONSTANTS = {
     "cost": 0,
     "tokens": 0,
     "tool_calls": 0,
-    "next_event": FIRST_STORED_EVENT,
 }
 _HISTORY = {
     "schedule_uid": "bytea",
@@ -180,6 +180,7 @@ def _run_row(page: Page, run: NewRun, now: Instant, origin: str) -> tuple[Any, .
         last,
         count,
         now,
+        first_stored_event(run.state),
         *_run_constants(page.planning),
     )
 
@@ -250,7 +251,7 @@ _RUNS_SQLITE = (
 )
 _HISTORY_SQLITE = f"INSERT INTO history ({_names(_HISTORY)}) VALUES ({', '.join('?' * len(_HISTORY))})"
 
-_CONSTANT_KINDS = ["int4", "int4", "int4", "int8", "int8", "int8", "int4"]
+_CONSTANT_KINDS = ["int4", "int4", "int4", "int8", "int8", "int8"]
 _CONSTANT_VALUES = tuple(_RUN_CONSTANTS.values())
 _COPY_RUNS = f"COPY runs ({_names(_RUN)}, {', '.join(_RUN_CONSTANTS)}) FROM STDIN (FORMAT BINARY)"
 _COPY_HISTORY = f"COPY history ({_names(_HISTORY)}) FROM STDIN (FORMAT BINARY)"
