@@ -13,10 +13,11 @@ import pytest
 from api.streams import Listener
 
 from horarium.api import feed
-from horarium.operations.feeds import KINDS
+from horarium.operations.feeds import KINDS, cursor_text, read_cursor
 from horarium.schedule.event import EventType
 from horarium.store import history
 from horarium.store.database import Database
+from horarium.store.feed import START, FeedCursor
 from horarium.testing import TestService
 
 
@@ -101,12 +102,27 @@ def test_a_deleted_schedule_keeps_its_name(http: httpx.Client, hourly: str) -> N
 
 @pytest.mark.parametrize(
     "params",
-    [{"after": "x"}, {"after": "1-"}, {"next_page_token": "-1-5"}, {"after": f"{9**40}-1"}, {"page_size": 201}],
+    [
+        {"after": "x"},
+        {"after": "1-"},
+        {"next_page_token": "-1-5"},
+        {"after": f"{9**40}-1"},
+        {"after": "1-2-"},
+        {"after": "1-2-3-4"},
+        {"after": "1-2-" + "a" * 21},
+        {"after": "1-2-É"},
+        {"page_size": 201},
+    ],
     ids=str,
 )
 @pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 def test_a_bad_cursor_is_refused(http: httpx.Client, params: dict[str, Any]) -> None:
     assert http.get("/api/feed", params=params).status_code == 422
+
+
+@pytest.mark.parametrize("cursor", [FeedCursor(714, 20), FeedCursor(714, 20, "12.9f3c07ab"), START], ids=str)
+def test_a_cursor_is_text_that_can_be_read_again(cursor: FeedCursor) -> None:
+    assert read_cursor(cursor_text(cursor), "after") == cursor
 
 
 # ── the stream ───────────────────────────────────────────────────────────────────────────────────────

@@ -24,7 +24,7 @@ from horarium.operations.caller import Caller, Permission, Role
 from horarium.operations.errors import Forbidden, NamespaceAlreadyExists, NamespaceNotFound, TokenNotFound
 from horarium.operations.schedule_health import ScheduleHealth
 from horarium.store import leases, positions
-from horarium.store.history import START
+from horarium.store.feed import START
 
 OTHER = Caller("root", Role.ADMIN, "other")
 

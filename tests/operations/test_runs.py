@@ -10,7 +10,7 @@ from operations.desks import ADMIN, AGENT, NOON, OPERATOR, VIEWER, Office, witho
 
 from horarium.errors import InvalidDefinition, InvalidTransition
 from horarium.ids import id_text, new_id
-from horarium.instant import MINUTE, SECOND
+from horarium.instant import MINUTE, SECOND, to_rfc3339
 from horarium.operations import listings, queues, reports, runs
 from horarium.operations.errors import AttemptNeeded, Forbidden, RunNotFound, RunNotHeld
 from horarium.operations.launches import start_run
@@ -112,6 +112,74 @@ def test_the_stream_of_a_run_begins_with_why_it_exists(office: Office) -> None:
     assert events[0].payload["trigger_number"] == 1
     assert [event.sequence for event in runs.events(office.desk, VIEWER, run_id, after_sequence=1)] == [2, 3, 4]
     assert [event.sequence for event in runs.events(office.desk, VIEWER, run_id, limit=2)] == [1, 2]
+
+
+HELD = ["ScheduleTriggered", "run.created", "run.held"]
+
+
+def _held(office: Office) -> RunRow:
+    office.create(overlap_policy="buffer_all")
+    office.tick(60)
+    office.tick(60)
+    return office.runs()[-1]
+
+
+def test_the_stream_of_a_run_tells_that_it_was_held_then_and_ever_after(office: Office) -> None:
+    run = _held(office)
+    run_id = id_text(run.run_id)
+    assert _kinds(office, run_id) == HELD
+    held = runs.events(office.desk, VIEWER, run_id)[-1]
+    assert (held.sequence, held.recorded_at, held.payload) == (3, run.created_at, {})
+    office.end(office.runs()[0])
+    assert _kinds(office, run_id) == [*HELD, "run.released"]
+    office.end(run)
+    events = runs.events(office.desk, VIEWER, run_id)
+    assert [event.event_type for event in events] == [*HELD, "run.released", "run.completed"]
+    assert [event.sequence for event in events] == [1, 2, 3, 4, 5]
+    for after in range(7):
+        page = runs.events(office.desk, VIEWER, run_id, after_sequence=after)
+        assert [event.sequence for event in page] == list(range(after + 1, 6))
+
+
+def test_a_run_that_ended_while_it_was_held_tells_both(office: Office) -> None:
+    run_id = id_text(_held(office).run_id)
+    runs.cancel(office.desk, ADMIN, run_id)
+    assert _kinds(office, run_id) == [*HELD, "run.cancelled"]
+    assert [event.sequence for event in runs.events(office.desk, VIEWER, run_id)] == [1, 2, 3, 4]
+
+
+def test_a_run_from_before_that_was_told_has_no_gap(office: Office) -> None:
+    run = _held(office)
+    office.desk.database.write(
+        lambda c: c.execute(sa.update(table).where(table.c.run_id == run.run_id).values(next_event=3))
+    )
+    assert _kinds(office, id_text(run.run_id)) == HELD[:2]
+    office.end(office.runs()[0])
+    assert _kinds(office, id_text(run.run_id)) == [*HELD[:2], "run.released"]
+
+
+def test_a_run_that_was_never_held_does_not_say_so(office: Office) -> None:
+    office.create()
+    office.tick(60)
+    run = office.runs()[0]
+    assert _kinds(office, id_text(run.run_id)) == HELD[:2]
+    office.end(run)
+    assert _kinds(office, id_text(run.run_id)) == [*HELD[:2], "run.completed"]
+
+
+def test_the_stream_of_a_run_tells_that_somebody_was_asked(office: Office) -> None:
+    office.create(approval_policy={"requires_approval": True, "gates": ["spend"]}, overlap_policy="buffer_all")
+    office.tick(60)
+    office.tick(60)
+    first, second = (id_text(run.run_id) for run in office.runs())
+    asked = runs.events(office.desk, VIEWER, first)[-1]
+    assert (asked.event_type, asked.sequence) == ("run.approval_requested", 3)
+    assert asked.payload["gates"] == ["spend"]
+    assert asked.payload["expires_at"] == to_rfc3339(office.clock.now() + 24 * 60 * MINUTE - MINUTE)
+    assert len(asked.payload["approval_id"]) == 26
+    runs.cancel(office.desk, ADMIN, first)
+    assert _kinds(office, second) == [*HELD, "run.released", "run.approval_requested"]
+    assert [event.sequence for event in runs.events(office.desk, VIEWER, second)] == [1, 2, 3, 4, 5]
 
 
 def test_a_run_that_no_schedule_asked_for_begins_with_its_creation(office: Office) -> None:

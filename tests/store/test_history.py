@@ -1,13 +1,10 @@
-"""The audit stream: numbered, complete, and a feed in which nothing appears behind a reader."""
+"""The audit stream: numbered and complete."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import fields
 
 import pytest
-from sqlalchemy import Connection
 
 from horarium.decision.ledger import NewEvent
 from horarium.ids import new_id
@@ -15,7 +12,7 @@ from horarium.schedule.event import EventType
 from horarium.store import history
 from horarium.store.database import Database
 from horarium.store.errors import Conflict
-from horarium.store.history import START, FeedCursor, HistoryRow
+from horarium.store.history import HistoryRow
 from horarium.store.tables import history as history_table
 
 
@@ -82,59 +79,3 @@ def test_the_decision_about_an_instant_is_found_also_inside_a_range(
     assert (None if decided is None else decided.sequence) == sequence
     about = database.read(lambda c: history.events_about(c, uid, nominal))
     assert [row.sequence for row in about] == ([3, 4] if nominal == 40 else [sequence] if sequence else [])
-
-
-def read_feed(
-    database: Database, namespace: str | None, after: FeedCursor = START, limit: int = 100, *, awaits: int = 0
-) -> tuple[list[int], FeedCursor]:
-    """Transactions of other tests on the same server hold the feed back too, so what is awaited may take a moment."""
-    for _ in range(500):
-        rows, cursor = database.read(lambda c: history.feed(c, namespace, after=after, limit=limit))
-        if len(rows) >= awaits:
-            break
-        time.sleep(0.01)
-    return [row.sequence for row in rows], cursor
-
-
-def test_the_feed_goes_on_where_a_reader_left_it(database: Database) -> None:
-    uid = new_id()
-    append(database, uid, event(1), event(2))
-    append(database, new_id(), event(7), namespace="other")
-    append(database, uid, event(3))
-    assert read_feed(database, None, awaits=4)[0] == [1, 2, 7, 3]
-    first, cursor = read_feed(database, "default", limit=1, awaits=1)
-    second, cursor = read_feed(database, "default", cursor, awaits=2)
-    assert (first, second) == ([1], [2, 3])
-    assert read_feed(database, "default", cursor) == ([], cursor)
-    append(database, uid, event(4))
-    assert read_feed(database, "default", cursor, awaits=1)[0] == [4]
-
-
-@pytest.mark.parametrize("dialect", ["postgresql"], indirect=True)
-def test_a_row_that_commits_late_is_not_passed_by(database: Database, open_another: Callable[[], Database]) -> None:
-    """The lower number belongs to the younger transaction, which commits last."""
-    reader = open_another()
-    with database.engine.connect() as old, database.engine.connect() as young:
-        _take_transaction_id(old)
-        _take_transaction_id(young)
-        history.append(young, new_id(), "default", [event(1)], now=9)
-        history.append(old, new_id(), "default", [event(2)], now=9)
-        old.commit()
-        seen, cursor = read_feed(reader, "default", awaits=1)
-        young.commit()
-        seen_later, _ = read_feed(reader, "default", cursor, awaits=1)
-    assert (seen, seen_later) == ([2], [1])
-
-
-@pytest.mark.parametrize("dialect", ["postgresql"], indirect=True)
-def test_the_feed_stops_at_the_oldest_transaction_that_runs(database: Database) -> None:
-    with database.engine.connect() as slow:
-        _take_transaction_id(slow)
-        append(database, new_id(), event(1))
-        assert read_feed(database, None) == ([], START)
-        slow.rollback()
-    assert read_feed(database, None, awaits=1)[0] == [1]
-
-
-def _take_transaction_id(connection: Connection) -> None:
-    connection.exec_driver_sql("SELECT pg_current_xact_id()")

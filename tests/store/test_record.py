@@ -83,6 +83,7 @@ def test_each_kind_of_decision_leaves_its_rows(database: Database) -> None:
     assert (fired.attempt, fired.launches, fired.lease_epoch, fired.cost, fired.tokens, fired.tool_calls) == (0,) * 6
     assert (fired.created_at, fired.needs_approval, fired.next_event, fired.inputs) == (NOW, False, 3, None)
     assert (held.state, held.ready_at, held.trigger_number, held.covers_count) == ("held", NOW + 9, None, None)
+    assert held.next_event == 4  # that it is held is read off its row, as event 3
     events = world.history(uid)
     assert [(event.sequence, event.event_type, event.nominal, event.nominal_last) for event in events] == [
         (1, "ScheduleMissed", FIRST, FIRST),

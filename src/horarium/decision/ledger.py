@@ -20,6 +20,11 @@ from horarium.schedule.run import Origin, RunState, instance_id
 FIRST_STORED_EVENT = 3
 
 
+def first_stored_event(state: RunState) -> int:
+    """Of a run that is born in the state. That it was born held is read off its row, too: the number is left out."""
+    return FIRST_STORED_EVENT + (1 if state is RunState.HELD else 0)
+
+
 class NewId(NamedTuple):
     value: bytes
     text: str

@@ -1,11 +1,12 @@
 """What happens in a namespace, as it happens: the feed, newest first or onward from a cursor.
 
-A cursor is text such as `714-20`: the transaction and the number of the last row seen. It stays good for ever,
-and whoever goes on from one misses nothing.
+A cursor is text such as `714-20-1.9f3c07ab`: the transaction and the number of the last row seen, and the server that
+wrote it. It stays good for ever, also across a restore, and whoever goes on from one misses nothing.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -17,8 +18,9 @@ from horarium.operations.caller import Caller, Permission
 from horarium.operations.desk import Desk
 from horarium.operations.pages import checked_limit
 from horarium.schedule.event import EventType
-from horarium.store import feed, history
-from horarium.store.history import FeedCursor, HistoryRow
+from horarium.store import feed
+from horarium.store.feed import FeedCursor, FeedRow
+from horarium.store.history import HistoryRow
 
 KINDS: Mapping[EventType, str] = MappingProxyType(
     {
@@ -35,7 +37,7 @@ KINDS: Mapping[EventType, str] = MappingProxyType(
         EventType.APPROVAL_BYPASS_ATTEMPT: "approval_bypass_attempt",
     }
 )
-_LONG = 19
+_CURSOR = re.compile(r"([0-9]{1,18})-([0-9]{1,18})(?:-([0-9a-z.]{1,20}))?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +45,12 @@ class Entry:
     """`schedule_id` is None where retention has removed the schedule itself."""
 
     event: HistoryRow
+    cursor: str
     schedule_id: str | None
 
     @property
     def kind(self) -> str:
         return KINDS[self.event.event_type]
-
-    @property
-    def cursor(self) -> str:
-        return cursor_text(feed.cursor_of(self.event))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +80,7 @@ def onward(desk: Desk, caller: Caller, after: FeedCursor, *, page_size: int | No
     limit = checked_limit(page_size)
 
     def look(connection: Connection) -> FeedPage:
-        rows, cursor = history.feed(connection, caller.namespace, after=after, limit=limit)
+        rows, cursor = feed.onward(connection, caller.namespace, after=after, limit=limit)
         return FeedPage(_entries(connection, rows), cursor_text(cursor) if rows else None)
 
     return desk.database.read(look)
@@ -94,17 +93,18 @@ def end(desk: Desk, caller: Caller) -> FeedCursor:
 
 
 def cursor_text(cursor: FeedCursor) -> str:
-    return f"{cursor.transaction_id}-{cursor.feed_id}"
+    text = f"{cursor.transaction_id}-{cursor.feed_id}"
+    return f"{text}-{cursor.epoch}" if cursor.epoch else text
 
 
 def read_cursor(text: str, field: str) -> FeedCursor:
     """Raises InvalidDefinition for what is no cursor of ours."""
-    transaction, dash, number = text.partition("-")
-    if dash and all(part.isascii() and part.isdecimal() and len(part) < _LONG for part in (transaction, number)):
-        return FeedCursor(int(transaction), int(number))
-    raise InvalidDefinition({field: ["is not a cursor such as 714-20"]})
+    found = _CURSOR.fullmatch(text)
+    if found is None:
+        raise InvalidDefinition({field: ["is not a cursor such as 714-20 or 714-20-1.9f3c07ab"]})
+    return FeedCursor(int(found[1]), int(found[2]), found[3] or "")
 
 
-def _entries(connection: Connection, rows: Sequence[HistoryRow]) -> tuple[Entry, ...]:
-    names = feed.schedule_ids(connection, {row.schedule_uid for row in rows})
-    return tuple(Entry(row, names.get(row.schedule_uid)) for row in rows)
+def _entries(connection: Connection, rows: Sequence[FeedRow]) -> tuple[Entry, ...]:
+    names = feed.schedule_ids(connection, {row.event.schedule_uid for row in rows})
+    return tuple(Entry(row.event, cursor_text(row.cursor), names.get(row.event.schedule_uid)) for row in rows)

@@ -11,8 +11,10 @@ from horarium.operations.caller import Caller, Permission
 from horarium.operations.desk import Desk
 from horarium.operations.drafts import require_namespace
 from horarium.operations.errors import ScheduleNotFound
+from horarium.store import feed as store_feed
 from horarium.store import history, schedules
-from horarium.store.history import START, FeedCursor, HistoryRow
+from horarium.store.feed import START, FeedCursor
+from horarium.store.history import HistoryRow
 from horarium.store.schedules import ScheduleRow
 
 DEFAULT_LIMIT = 100
@@ -67,9 +69,9 @@ def feed(
         caller.require_house()
     namespace = None if everywhere else caller.namespace
     rows, cursor = desk.database.read(
-        lambda connection: history.feed(connection, namespace, after=after, limit=_clamped(limit))
+        lambda connection: store_feed.onward(connection, namespace, after=after, limit=_clamped(limit))
     )
-    return FeedPage(tuple(rows), cursor)
+    return FeedPage(tuple(row.event for row in rows), cursor)
 
 
 def find_any(connection: Connection, caller: Caller, schedule_id: str, uid: bytes | None = None) -> ScheduleRow:

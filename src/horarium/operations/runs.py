@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from horarium.decision.ledger import FIRST_STORED_EVENT
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text, parse_id
 from horarium.instant import Instant, to_rfc3339
@@ -35,7 +36,7 @@ from horarium.schedule.run import (
 from horarium.store import open_runs, release, runs_read
 from horarium.store.channels import READY
 from horarium.store.run_writer import record_event
-from horarium.store.runs_read import RunFilter, RunRow
+from horarium.store.runs_read import RunEventRow, RunFilter, RunRow
 
 _FAILED = frozenset({RunState.FAILED, RunState.TIMED_OUT})
 _OF_A_SCHEDULE = frozenset({Origin.SCHEDULED, Origin.MANUAL, Origin.BACKFILL})
@@ -151,7 +152,7 @@ def list_runs(
 
 
 def events(desk: Desk, caller: Caller, run_id: str, *, after_sequence: int = 0, limit: int = 500) -> list[RunEvent]:
-    """The first ones - why the run exists, and that it does - are read off its row."""
+    """The first ones - why the run exists, that it does, and that it was held - are read off its row."""
     caller.require(Permission.READ)
     if after_sequence < 0 or not 1 <= limit <= 1_000:
         raise InvalidDefinition({"limit": ["must be between 1 and 1000, after a sequence that is not negative"]})
@@ -160,7 +161,8 @@ def events(desk: Desk, caller: Caller, run_id: str, *, after_sequence: int = 0, 
         (run,) = view(desk, connection, [find_run(connection, caller, run_id)])
         stored = runs_read.events(connection, run.row.run_id, after_sequence=after_sequence, limit=limit)
         told = [RunEvent(each.sequence, each.event_type, each.recorded_at, each.payload) for each in stored]
-        return [event for event in _first_events(run) if event.sequence > after_sequence] + told
+        first = _first_events(run, is_held=_was_born_held(run.row, stored))
+        return [event for event in first if event.sequence > after_sequence] + told
 
     return desk.database.read(look)[:limit]
 
@@ -190,7 +192,13 @@ def _view(row: RunRow, definition: Definition | Exception) -> Run:
     return Run(row, definition, shown_input(inputs))
 
 
-def _first_events(run: Run) -> list[RunEvent]:
+def _was_born_held(row: RunRow, stored: Sequence[RunEventRow]) -> bool:
+    """Then the number of the first event that others have stored was passed over: see `first_stored_event`."""
+    is_passed = row.next_event > FIRST_STORED_EVENT and not (stored and stored[0].sequence == FIRST_STORED_EVENT)
+    return is_passed and row.origin in _OF_A_SCHEDULE
+
+
+def _first_events(run: Run, *, is_held: bool) -> list[RunEvent]:
     row, definition = run.row, run.definition
     created = {"origin": row.origin.value, "nominal": to_rfc3339(row.nominal), "revision": row.revision}
     if row.origin not in _OF_A_SCHEDULE or row.schedule_uid is None:
@@ -204,10 +212,12 @@ def _first_events(run: Run) -> list[RunEvent]:
         trigger_number=row.trigger_number,
         occurrence_time=to_rfc3339(row.nominal),
     )
-    return [
+    first = [
         RunEvent(1, RunEventType.SCHEDULE_TRIGGERED.value, row.created_at, lineage),
         RunEvent(2, RunEventType.RUN_CREATED.value, row.created_at, created),
     ]
+    held = RunEvent(FIRST_STORED_EVENT, RunEventType.RUN_HELD.value, row.created_at, {})
+    return [*first, held] if is_held else first
 
 
 # ── stopping ─────────────────────────────────────────────────────────────────────────────────────────

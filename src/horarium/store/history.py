@@ -1,4 +1,4 @@
-"""The audit stream: what was decided about each schedule, numbered without gaps, and the feed of all of them."""
+"""The audit stream: what was decided about each schedule, numbered without gaps. `feed.py` reads all of them."""
 
 from __future__ import annotations
 
@@ -31,15 +31,6 @@ class HistoryRow:
     payload: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class FeedCursor:
-    """The last row that a reader of the feed has seen."""
-
-    transaction_id: int = 0
-    feed_id: int = 0
-
-
-START = FeedCursor()
 _ROW = [history.c[each.name] for each in fields(HistoryRow)]
 
 
@@ -101,34 +92,6 @@ def decision_about(connection: Connection, uid: bytes, nominal: Instant) -> Hist
     """The first event about an occurrence is its decision; a release or a backfill comes later."""
     found = events_about(connection, uid, nominal)
     return found[0] if found else None
-
-
-def feed(
-    connection: Connection, namespace: str | None, *, after: FeedCursor = START, limit: int
-) -> tuple[list[HistoryRow], FeedCursor]:
-    """What was recorded after a cursor, in an order in which nothing can appear behind a reader; None = everywhere.
-
-    On PostgreSQL a row gets its number before its commit: number 5 may appear after number 6 has been
-    read. So the order is by transaction first, and ends before the oldest transaction that still runs;
-    all that start later have greater ids. (It runs anywhere on that server: a long one in another
-    database delays the feed, too.) On SQLite rows are committed in the order of their numbers.
-    """
-    statement = sa.select(*_ROW).limit(limit)
-    if namespace is not None:
-        statement = statement.where(history.c.namespace == namespace)
-    if connection.dialect.name == "postgresql":
-        oldest_running = sa.text("pg_snapshot_xmin(pg_current_snapshot())::text::bigint")
-        statement = statement.where(
-            sa.tuple_(history.c.transaction_id, history.c.feed_id)
-            > sa.tuple_(sa.literal(after.transaction_id), sa.literal(after.feed_id)),
-            history.c.transaction_id < oldest_running,
-        ).order_by(history.c.transaction_id, history.c.feed_id)
-    else:
-        # SQLite has no transaction ids; saying so lets it use the same index.
-        statement = statement.where(history.c.transaction_id.is_(None), history.c.feed_id > after.feed_id)
-        statement = statement.order_by(history.c.feed_id)
-    rows = to_events(connection, statement)
-    return rows, FeedCursor(rows[-1].transaction_id or 0, rows[-1].feed_id) if rows else after
 
 
 def select_events() -> sa.Select[Any]:

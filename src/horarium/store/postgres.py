@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from math import ceil
 from typing import Any, Literal, TypeVar, cast
 
@@ -131,7 +132,11 @@ class PostgresBackend:
         self.engine.dispose()
 
     def _connect(self, *, autocommit: bool = False) -> psycopg.Connection:
-        connection = psycopg.connect(autocommit=autocommit, **self._arguments)
+        connection = psycopg.connect(autocommit=True, **self._arguments)
+        # Before it writes anything: see `feed.py`. A database without tables, or one that is read only, says no.
+        with suppress(psycopg.ProgrammingError, psycopg.errors.ReadOnlySqlTransaction):
+            connection.execute("SELECT horarium_notice_server()")
+        connection.autocommit = autocommit
         # Of the two that psycopg has for this type COPY would take the one of DB-API's `Binary`, which is slow.
         connection.adapters.register_dumper(bytes, BytesBinaryDumper)
         return connection

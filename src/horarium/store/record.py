@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from horarium.decision.ledger import FIRST_STORED_EVENT, Entry, NewEvent, NewRun
+from horarium.decision.ledger import Entry, NewEvent, NewRun, first_stored_event
 from horarium.instant import Instant
 from horarium.policy.limits import MILLIONTHS
 from horarium.schedule.planning import Planning
@@ -69,6 +69,7 @@ _RUNS = Insert(
         "covers_last": "int8",
         "covers_count": "int8",
         "created_at": "int8",
+        "next_event": "int4",
         "workflow": "text",
         "kind": "text",
         "timeout_seconds": "int4",
@@ -90,7 +91,6 @@ _RUNS = Insert(
         "cost": ("int8", 0),
         "tokens": ("int8", 0),
         "tool_calls": ("int8", 0),
-        "next_event": ("int4", FIRST_STORED_EVENT),
     },
 )
 HISTORY = Insert(
@@ -161,6 +161,7 @@ def _run_row(page: Page, run: NewRun, now: Instant, origin: str) -> tuple[Any, .
         last,
         count,
         now,
+        first_stored_event(run.state),
         *_run_constants(page.planning),
     )
 

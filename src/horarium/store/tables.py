@@ -372,6 +372,15 @@ history = Table(
     Index("history_feed", "namespace", "transaction_id", "feed_id"),
 )
 
+# The servers that have written history, one after the other: see `feed.py`. SQLite has none.
+feed_epochs = Table(
+    "feed_epochs",
+    metadata,
+    Column("epoch", Integer, primary_key=True, autoincrement=False),
+    Column("server", Text, nullable=False),
+    Column("first_feed_id", BigInteger, nullable=False),
+)
+
 # What retention leaves behind: history before `sequence` is gone, and was complete up to `decided_until`.
 checkpoints = Table(
     "checkpoints",

@@ -1,0 +1,290 @@
+"""The feed: nothing appears behind a reader, and a cursor is good on whatever server the rows are restored."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from horarium.decision.ledger import NewEvent
+from horarium.ids import new_id
+from horarium.schedule.event import EventType
+from horarium.store import feed, history
+from horarium.store.database import Database, open_database
+from horarium.store.feed import START, Epoch, FeedCursor, place
+from horarium.store.migrate import migrate
+from horarium.store.tables import feed_epochs
+from horarium.store.tables import history as history_table
+
+# Another server whose transaction ids were far ahead of ours.
+SHIFT = 10_000_000_000
+only_postgres = pytest.mark.parametrize("dialect", ["postgresql"], indirect=True)
+
+
+def event(sequence: int) -> NewEvent:
+    return NewEvent(sequence, EventType.TRIGGERED, None, None, None, {"n": sequence})
+
+
+def append(database: Database, uid: bytes, *events: NewEvent, namespace: str = "default") -> int:
+    return database.write(lambda c: history.append(c, uid, namespace, events, now=9))
+
+
+def read_feed(
+    database: Database, namespace: str | None, after: FeedCursor = START, limit: int = 100, *, awaits: int = 0
+) -> tuple[list[int], FeedCursor]:
+    """Transactions of other tests on the same server hold the feed back too, so what is awaited may take a moment."""
+    for _ in range(500):
+        rows, cursor = database.read(lambda c: feed.onward(c, namespace, after=after, limit=limit))
+        if len(rows) >= awaits:
+            break
+        time.sleep(0.01)
+    return [row.event.sequence for row in rows], cursor
+
+
+def test_the_feed_goes_on_where_a_reader_left_it(database: Database) -> None:
+    uid = new_id()
+    append(database, uid, event(1), event(2))
+    append(database, new_id(), event(7), namespace="other")
+    append(database, uid, event(3))
+    assert read_feed(database, None, awaits=4)[0] == [1, 2, 7, 3]
+    first, cursor = read_feed(database, "default", limit=1, awaits=1)
+    second, cursor = read_feed(database, "default", cursor, awaits=2)
+    assert (first, second) == ([1], [2, 3])
+    assert read_feed(database, "default", cursor) == ([], cursor)
+    append(database, uid, event(4))
+    assert read_feed(database, "default", cursor, awaits=1)[0] == [4]
+
+
+@pytest.mark.parametrize("dialect", ["postgresql"], indirect=True)
+def test_a_row_that_commits_late_is_not_passed_by(database: Database, open_another: Callable[[], Database]) -> None:
+    """The lower number belongs to the younger transaction, which commits last."""
+    reader = open_another()
+    with database.engine.connect() as old, database.engine.connect() as young:
+        _take_transaction_id(old)
+        _take_transaction_id(young)
+        history.append(young, new_id(), "default", [event(1)], now=9)
+        history.append(old, new_id(), "default", [event(2)], now=9)
+        old.commit()
+        seen, cursor = read_feed(reader, "default", awaits=1)
+        young.commit()
+        seen_later, _ = read_feed(reader, "default", cursor, awaits=1)
+    assert (seen, seen_later) == ([2], [1])
+
+
+@pytest.mark.parametrize("dialect", ["postgresql"], indirect=True)
+def test_the_feed_stops_at_the_oldest_transaction_that_runs(database: Database) -> None:
+    with database.engine.connect() as slow:
+        _take_transaction_id(slow)
+        append(database, new_id(), event(1))
+        assert read_feed(database, None) == ([], START)
+        slow.rollback()
+    assert read_feed(database, None, awaits=1)[0] == [1]
+
+
+def _take_transaction_id(connection: Connection) -> None:
+    connection.exec_driver_sql("SELECT pg_current_xact_id()")
+
+
+# ── epochs ───────────────────────────────────────────────────────────────────────────────────────────
+
+EPOCHS = (Epoch("1.aa", 0), Epoch("2.bb", 100), Epoch("3.cc", 250))
+
+
+@pytest.mark.parametrize(
+    ("cursor", "number", "behind"),
+    [
+        (START, 0, True),
+        (FeedCursor(7, 70), 0, True),
+        (FeedCursor(7, 70, "1.aa"), 0, True),
+        (FeedCursor(7, 170, "2.bb"), 1, True),
+        (FeedCursor(1, 300, "3.cc"), 2, True),
+        (FeedCursor(7, 70, "1.zz"), 0, False),
+        (FeedCursor(7, 170, "2.zz"), 1, False),
+        (FeedCursor(7, 99_999, "2.zz"), 2, False),
+        (FeedCursor(7, 99_999, "3.zz"), 2, False),
+    ],
+    ids=lambda each: str(each) if isinstance(each, FeedCursor) else None,
+)
+def test_a_cursor_goes_on_where_it_was_or_at_the_beginning_of_what_took_its_place(
+    cursor: FeedCursor, number: int, behind: bool
+) -> None:
+    assert place(EPOCHS, cursor) == (number, cursor if behind else None)
+
+
+def test_where_no_epoch_is_known_a_cursor_is_as_good_as_ever() -> None:
+    assert place((Epoch("", 0),), FeedCursor(7, 70)) == (0, FeedCursor(7, 70))
+
+
+@pytest.fixture
+def restored(empty_url: str) -> Iterator[Database]:
+    """A migrated database on a server that is to be another one."""
+    opened = open_database(empty_url)
+    migrate(opened)
+    yield opened
+    opened.close()
+
+
+def dump(source: Database, target: Database, *, server: str = "aaaaaaaa") -> None:
+    """As `pg_dump` and `pg_restore` do: the rows as they are, and the next number. The source was far ahead of us."""
+    rows = source.read(lambda c: c.execute(sa.select(history_table)).mappings().all())
+    epochs = source.read(lambda c: c.execute(sa.select(feed_epochs)).mappings().all())
+    moved = [{**row, "transaction_id": row["transaction_id"] + SHIFT} for row in rows]
+
+    def work(connection: Connection) -> None:
+        connection.execute(sa.delete(feed_epochs))
+        connection.execute(sa.insert(feed_epochs), [{**epoch, "server": server} for epoch in epochs])
+        connection.execute(sa.delete(history_table))
+        connection.execute(sa.insert(history_table), moved)
+        connection.exec_driver_sql("SELECT setval('history_feed_id_seq', (SELECT max(feed_id) FROM history))")
+
+    target.write(work)
+    target.engine.dispose()  # whoever comes now connects anew
+
+
+def of_source(cursor: FeedCursor, *, server: str = "aaaaaaaa") -> FeedCursor:
+    return replace(cursor, transaction_id=cursor.transaction_id + SHIFT, epoch=f"1.{server}")
+
+
+@only_postgres
+def test_after_a_restore_on_another_server_a_reader_goes_on_without_loss(
+    database: Database, restored: Database
+) -> None:
+    uid = new_id()
+    append(database, uid, event(1), event(2))
+    append(database, uid, event(3))
+    first, cursor = read_feed(database, "default", limit=2, awaits=2)
+    read_feed(database, "default", awaits=3)
+    dump(database, restored)
+    append(restored, uid, event(4))
+    append(restored, uid, event(5))
+    rest, behind = read_feed(restored, "default", of_source(cursor), awaits=3)
+    assert (first, rest) == ([1, 2], [3, 4, 5])
+    append(restored, uid, event(6))
+    assert read_feed(restored, "default", behind, awaits=1)[0] == [6]
+    assert read_feed(restored, None, awaits=6)[0] == [1, 2, 3, 4, 5, 6]
+
+
+@only_postgres
+def test_a_cursor_from_before_there_were_epochs_goes_on_too(database: Database, restored: Database) -> None:
+    uid = new_id()
+    append(database, uid, event(1), event(2))
+    _, cursor = read_feed(database, "default", limit=1, awaits=1)
+    dump(database, restored)
+    append(restored, uid, event(3))
+    assert read_feed(restored, "default", replace(of_source(cursor), epoch=""), awaits=2)[0] == [2, 3]
+
+
+@only_postgres
+def test_what_had_committed_late_on_the_old_server_is_not_passed_by(database: Database, restored: Database) -> None:
+    """The lower number belongs to the younger transaction, which the reader has not seen."""
+    with database.engine.connect() as old, database.engine.connect() as young:
+        _take_transaction_id(old)
+        _take_transaction_id(young)
+        history.append(young, new_id(), "default", [event(1)], now=9)
+        history.append(old, new_id(), "default", [event(2)], now=9)
+        old.commit()
+        seen, cursor = read_feed(database, "default", awaits=1)
+        young.commit()
+    dump(database, restored)
+    assert (seen, read_feed(restored, "default", of_source(cursor), awaits=1)[0]) == ([2], [1])
+
+
+@only_postgres
+def test_who_wants_only_what_is_to_come_gets_it_after_a_restore(database: Database, restored: Database) -> None:
+    uid = new_id()
+    append(database, uid, event(1))
+    dump(database, restored)
+    end = restored.read(feed.end)
+    append(restored, uid, event(2))
+    assert read_feed(restored, "default", end, awaits=1)[0] == [2]
+
+
+@only_postgres
+def test_backwards_the_feed_leads_through_all_servers(database: Database, restored: Database) -> None:
+    uid = new_id()
+    append(database, uid, *map(event, range(1, 5)))
+    dump(database, restored)
+    append(restored, uid, *map(event, range(5, 8)))
+    read_feed(restored, "default", awaits=7)
+    seen: list[int] = []
+    before: FeedCursor | None = None
+    for _ in range(4):
+        page, before = restored.read(lambda c, at=before: feed.newest(c, "default", before=at, limit=2))
+        seen += [row.event.sequence for row in page]
+    assert (seen, before) == ([7, 6, 5, 4, 3, 2, 1], None)
+
+
+@only_postgres
+def test_a_reader_of_a_server_whose_rows_were_lost_misses_nothing_of_what_took_their_place(
+    database: Database, restored: Database
+) -> None:
+    """One dump, restored twice: the second server uses the numbers of the first again."""
+    uid = new_id()
+    append(database, uid, event(1), event(2))
+    dump(database, restored)
+    lost = FeedCursor(SHIFT * 9, 4, "2.cccccccc")  # had read two rows that nobody has any more
+    append(restored, uid, *map(event, range(30, 35)))
+    assert read_feed(restored, "default", lost, awaits=5)[0] == [30, 31, 32, 33, 34]
+
+
+@only_postgres
+def test_a_server_that_goes_back_to_a_moment_in_its_past_is_another_one(
+    database: Database, open_another: Callable[[], Database]
+) -> None:
+    """Then its transaction ids are used again; here its timeline was another one."""
+    uid = new_id()
+    append(database, uid, event(1))
+    _, cursor = read_feed(database, "default", awaits=1)
+    future = replace(
+        cursor, transaction_id=cursor.transaction_id + SHIFT, feed_id=cursor.feed_id + 9, epoch="1.aaaaaaaa"
+    )
+    database.write(lambda c: c.execute(sa.update(feed_epochs).values(server="aaaaaaaa")))
+    again = open_another()
+    append(again, uid, event(2))
+    assert read_feed(again, "default", future, awaits=1)[0] == [2]
+
+
+@only_postgres
+def test_many_connections_notice_a_new_server_once(database: Database, open_another: Callable[[], Database]) -> None:
+    append(database, new_id(), event(1))
+    database.write(lambda c: c.execute(sa.update(feed_epochs).values(server="aaaaaaaa")))
+    threads = [threading.Thread(target=open_another) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    epochs = database.read(lambda c: c.execute(sa.select(feed_epochs).order_by(feed_epochs.c.epoch)).all())
+    assert [(row.epoch, row.server == "aaaaaaaa") for row in epochs] == [(1, True), (2, False)]
+    assert epochs[1].first_feed_id == 2
+
+
+@only_postgres
+def test_rows_that_were_restored_before_there_were_epochs_are_told_too(empty_url: str) -> None:
+    database = open_database(empty_url)
+    migrate(database, until="0003")
+    uid = new_id()
+    append(database, uid, event(1), event(2))
+    shifted = history_table.c.transaction_id + SHIFT
+    database.write(lambda c: c.execute(sa.update(history_table).values(transaction_id=shifted)))
+    migrate(database)
+    append(database, uid, event(3))
+    assert read_feed(database, "default", awaits=3)[0] == [1, 2, 3]
+    database.close()
+
+
+@only_postgres
+def test_a_server_that_does_not_tell_who_it_is_has_one_epoch(database: Database, database_url: str) -> None:
+    silent = "CREATE OR REPLACE FUNCTION horarium_server() RETURNS text LANGUAGE sql AS $$ SELECT '' $$"
+    database.write(lambda c: c.exec_driver_sql(silent))
+    database.write(lambda c: c.execute(sa.delete(feed_epochs)))
+    again = open_database(database_url)
+    append(again, new_id(), event(1))
+    sequences, cursor = read_feed(again, "default", awaits=1)
+    assert (sequences, cursor.epoch) == ([1], "")
+    assert again.read(lambda c: c.execute(sa.select(feed_epochs)).all()) == []
+    again.close()
