@@ -1,4 +1,4 @@
-"""When more is due than a batch holds, every namespace gets its part, and what has just come due is not behind a backlog."""
+"""When more is due than a batch holds, every namespace gets its part, and a backlog is not before what is recent."""
 
 from __future__ import annotations
 
