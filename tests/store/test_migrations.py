@@ -119,7 +119,8 @@ def test_what_was_there_before_can_be_searched_for(database: Database) -> None:
         row = {**values, "name": "Été", "source": "runtime", "created_at": 1, "updated_at": 1}
         connection.execute(metadata.tables["schedules"].insert().values(**row))
         connection.exec_driver_sql("ALTER TABLE schedules DROP COLUMN search_text")
-        connection.exec_driver_sql("DROP INDEX positions_due_by_namespace")
+        for index in ("positions_due_by_namespace", "schedule_revisions_by_planning"):
+            connection.exec_driver_sql(f"DROP INDEX {index}")
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0002'")
 
     database.write(before)
