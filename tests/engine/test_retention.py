@@ -21,11 +21,12 @@ from horarium.instant import DAY, HOUR, Instant
 from horarium.launchers.registry import Registry
 from horarium.operations import backfills, lifecycles, schedules, triggers
 from horarium.operations.desk import Desk
+from horarium.operations.launches import start_run
 from horarium.operations.verify import verify
 from horarium.recurrence.zone import tzdata_version
 from horarium.schedule.run import RunState
 from horarium.settings import Settings
-from horarium.store import generations, idempotency, leases
+from horarium.store import generations, idempotency, leases, runs_read
 from horarium.store.database import Database
 from horarium.store.run_writer import Recorded
 from horarium.store.shared_clock import SharedClock
@@ -34,6 +35,7 @@ from horarium.store.tables import (
     checkpoints,
     facts,
     history,
+    plannings,
     positions,
     run_events,
     runs,
@@ -182,6 +184,37 @@ def test_old_answers_and_dead_processes_are_forgotten_whatever_is_kept(office: O
     [step] = whole_pass(retention(office, RetentionOptions()))
     assert (step.answers, step.leases) == (1, 1)
     assert (count(office, answers_table), count(office, leases_table)) == (1, 1)
+
+
+def test_what_a_run_without_a_schedule_leaves_behind_goes_with_it(office: Office) -> None:
+    for number in range(3):
+        started = start_run(office.desk, ADMIN, {"workflow_id": "w"}, key=str(number))
+        run = office.desk.database.read(lambda c, s=started: runs_read.find(c, "default", s.run_id))
+        assert run is not None
+        if number:
+            office.end(run)
+        office.clock.move(1)
+    assert (count(office, runs), count(office, plannings)) == (3, 3)  # each is for a moment of its own
+    office.clock.move(3 * 86_400)
+    chore = retention(office, RetentionOptions(keep_runs_days=1))
+    for _ in range(2):
+        whole_pass(chore)
+    # One has not ended: it stays, with all that it needs.
+    assert (count(office, runs), count(office, plannings)) == (1, 1)
+    assert count(office, schedule_revisions) <= 1
+
+
+def test_the_texts_of_a_schedule_go_after_it(office: Office) -> None:
+    busy(office, 1)
+    schedules.update(office.desk, ADMIN, "nightly", {"spec": {"cron_expressions": ["*/7 * * * *"]}})
+    lifecycles.delete(office.desk, ADMIN, "nightly")
+    busy(office, 1, "other", spec={"cron_expressions": ["*/9 * * * *"]})
+    assert count(office, plannings) == 3
+    office.clock.move(2 * 86_400)
+    chore = retention(office)
+    for _ in range(3):
+        whole_pass(chore)
+    assert (count(office, schedule_revisions), count(office, plannings)) == (1, 1)
 
 
 # ── step by step ─────────────────────────────────────────────────────────────────────────────────────

@@ -5,14 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from operations.desks import ADMIN, NOON, Office, without_gaps
 
 from horarium.errors import BackfillTooLarge, InvalidSpec
 from horarium.instant import DAY, HOUR, MINUTE
-from horarium.operations import listings
+from horarium.operations import backfills as module
+from horarium.operations import calendars, ledgers, listings, schedules
 from horarium.operations.backfills import Backfilled, FillOutcome, backfill
+from horarium.operations.errors import ScheduleNotFound
+from horarium.operations.runs import WantedRuns
+from horarium.operations.verify import verify
 from horarium.policy.overlap import OverlapPolicy
+from horarium.schedule.event import EventType
 from horarium.schedule.position import Status
+from horarium.schedule.run import Origin, RunState
+from horarium.store.database import Database
+from horarium.store.tables import runs
 
 
 def _fill(office: Office, minutes: int = 5, **options: Any) -> Backfilled:
@@ -126,3 +135,135 @@ def test_approval_is_asked_for_backfilled_runs_too(office: Office) -> None:
     office.create(overlap_policy="allow_all", assignee_id="agent-7")
     _fill(office, 2)
     assert office.states() == ["awaiting_approval", "awaiting_approval"]
+
+
+# ── skips are history ────────────────────────────────────────────────────────────────────────────────
+
+
+def _skips(office: Office) -> list[dict[str, Any]]:
+    return [event.payload for event in office.events() if event.event_type is EventType.TRIGGER_SKIPPED]
+
+
+def test_every_skip_leaves_an_event_that_says_who_asked(office: Office) -> None:
+    calendars.create(
+        office.desk, ADMIN, {"name": "ides", "kind": "skip_dates", "timezone": "UTC", "dates": ["2026-03-14"]}
+    )
+    office.create(
+        overlap_policy="allow_all",
+        spec={"cron_expressions": ["0 */6 * * *"]},
+        calendars=["ides"],
+        budget={"max_daily_runs": 2},
+    )
+    fill = {"start": NOON - DAY - 6 * HOUR, "end": NOON + 1}
+    done = backfill(office.desk, ADMIN, "nightly", **fill)
+    told = [None if row.reason is None else row.reason.value for row in done.rows]
+    assert told == ["calendar"] * 3 + [None, None, "daily_limit_reached"]
+    assert [(each["occurrence_time"], each["reason"], each["origin"]) for each in _skips(office)] == [
+        ("2026-03-14T06:00:00Z", "calendar", "backfill"),
+        ("2026-03-14T12:00:00Z", "calendar", "backfill"),
+        ("2026-03-14T18:00:00Z", "calendar", "backfill"),
+        ("2026-03-15T12:00:00Z", "daily_limit_reached", "backfill"),
+    ]
+    assert _skips(office)[0]["detail"]["calendar"] == "ides"
+    assert _skips(office)[0]["command_context"] == {"principal": "root", "request_id": "r-1", "source": "test"}
+    assert without_gaps(office.events())
+    assert list(verify(office.desk, ADMIN)) == []
+    row = listings.describe(office.desk, ADMIN, "nightly").row
+    assert (row.skipped_count, row.last_skip_reason, row.last_dispatch_status) == (0, None, "dispatched")
+
+
+def test_a_repeated_request_is_history_too(office: Office) -> None:
+    office.create(overlap_policy="allow_all")
+    _fill(office, 2)
+    _fill(office, 2)
+    assert office.kinds() == ["Created", "Triggered", "Triggered", "TriggerSkipped", "TriggerSkipped"]
+    assert {each["reason"] for each in _skips(office)} == {"already_exists"}
+    assert list(verify(office.desk, ADMIN)) == []
+
+
+def test_the_ledger_tells_skips_of_a_backfill_from_those_of_the_clock(office: Office) -> None:
+    office.create(overlap_policy="skip")
+    office.tick(120)
+    _fill(office, 2)
+
+    def rows(*origins: Origin) -> list[str]:
+        wanted = WantedRuns(states=frozenset({RunState.SKIPPED}), origins=frozenset(origins) or None)
+        page = ledgers.list_ledger(office.desk, ADMIN, "nightly", wanted)
+        return [row.event.payload["origin"] for row in page.rows if isinstance(row, ledgers.Skipped)]
+
+    assert sorted(rows()) == ["backfill", "backfill", "scheduled"]
+    assert rows(Origin.BACKFILL) == ["backfill", "backfill"]
+    assert rows(Origin.SCHEDULED) == ["scheduled"]
+    assert rows(Origin.MANUAL) == []
+
+
+# ── the writer ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_dry_run_and_a_refusal_open_no_write_transaction(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    office.create(overlap_policy="allow_all", budget={"max_daily_runs": 3, "spending_limit_credits": 5})
+
+    def no_writer(self: Database, work: object) -> None:
+        raise AssertionError("the writer was taken")
+
+    monkeypatch.setattr(Database, "write", no_writer)
+    assert _fill(office, dry_run=True).started == 3
+    with pytest.raises(BackfillTooLarge):
+        _fill(office, 1_001)
+    with pytest.raises(ScheduleNotFound):
+        backfill(office.desk, ADMIN, "gone", start=NOON - HOUR, end=NOON)
+    assert backfill(office.desk, ADMIN, "nightly", start=NOON + HOUR, end=NOON + DAY).rows == ()
+
+
+def test_occurrences_are_listed_before_the_writer_is_taken(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    office.create(overlap_policy="allow_all")
+    inside: list[bool] = []
+    real_list, real_write = module.occurrences_to_fill, Database.write
+
+    def write(self: Database, work: Any) -> Any:
+        inside.append(True)
+        try:
+            return real_write(self, work)
+        finally:
+            inside.pop()
+
+    def listed(*arguments: Any) -> list[int]:
+        assert not inside, "the writer waits"
+        return real_list(*arguments)
+
+    monkeypatch.setattr(Database, "write", write)
+    monkeypatch.setattr(module, "occurrences_to_fill", listed)
+    assert _fill(office).started == 5
+
+
+def test_an_edit_in_between_is_obeyed(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    office.create(overlap_policy="allow_all")
+    real = Database.read
+
+    def read_then_edit(self: Database, work: Any) -> Any:
+        found = real(self, work)
+        monkeypatch.setattr(Database, "read", real)
+        schedules.update(office.desk, ADMIN, "nightly", {"spec": {"cron_expressions": ["*/2 * * * *"]}})
+        return found
+
+    monkeypatch.setattr(Database, "read", read_then_edit)
+    done = _fill(office, 5)
+    assert [row.nominal for row in done.rows] == [NOON - 4 * MINUTE, NOON - 2 * MINUTE]
+    assert list(verify(office.desk, ADMIN)) == []
+
+
+def test_a_run_born_in_between_is_seen(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    office.create(overlap_policy="allow_all")
+    real = Database.read
+
+    def read_then_fill(self: Database, work: Any) -> Any:
+        found = real(self, work)
+        monkeypatch.setattr(Database, "read", real)
+        _fill(office, 2)
+        # As if retention had been at work meanwhile: only history knows the two.
+        office.desk.database.write(lambda c: c.execute(sa.delete(runs)))
+        return found
+
+    monkeypatch.setattr(Database, "read", read_then_fill)
+    done = _fill(office, 4)
+    assert [row.reason for row in done.rows] == [None, None, "already_exists", "already_exists"]

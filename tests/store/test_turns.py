@@ -1,4 +1,4 @@
-"""When more is due than a batch holds, every namespace gets its part, and what is new does not wait for a backlog."""
+"""When more is due than a batch holds, every namespace gets its part, and a backlog is not before what is recent."""
 
 from __future__ import annotations
 
@@ -123,10 +123,7 @@ def test_step_by_step_everything_is_taken_once(database: Database) -> None:
     assert take(world, 6).claims == []
 
 
-def test_namespaces_that_find_no_place_in_a_batch_come_first_in_the_next(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(turns, "_AT_ONCE", 2)
+def test_namespaces_that_find_no_place_in_a_batch_come_first_in_the_next(database: Database) -> None:
     world = World(database)
     for name in ("A", "b", "C", "d", "e"):
         add(world, name, [OLD] * 3)
@@ -188,3 +185,28 @@ def test_two_tickers_never_take_the_same(database: Database, open_another: Calla
         holder.join()
     assert (len(theirs), len(ours)) == (12, 32)
     assert not set(theirs) & set(ours)
+
+
+@pytest.mark.parametrize("dialect", ["postgresql"])
+def test_a_small_namespace_is_found_without_reading_past_a_large_one(database: Database) -> None:
+    """The planner could as well take the index of due times, and leave out what belongs to others."""
+    world = World(database)
+    add(world, "large", [OLD] * 300)
+    add(world, "small", [NEW])
+
+    def plans(connection: Connection) -> list[str]:
+        connection.exec_driver_sql("ANALYZE positions")
+        connection.exec_driver_sql("SET LOCAL enable_seqscan = off")
+        claim = (["small"], [0], [NOW], [5], [])
+        names = ("", NOW, 5)
+        return [
+            "\n".join(row[0] for row in connection.exec_driver_sql(f"EXPLAIN {statement}", arguments))
+            for statement, arguments in (
+                (turns._CLAIM_POSTGRES, claim),
+                (turns._NAMESPACES.format(mark="%s"), names),
+            )
+        ]
+
+    for plan in world.write(plans):
+        assert "positions_due_by_namespace" in plan
+        assert "positions_due on" not in plan

@@ -97,5 +97,6 @@ def _filled(row: Filled) -> Body:
         "workflow_id": row.instance_id,
         "run_id": None if row.run_id is None else id_text(row.run_id),
         "reason": None if row.reason is None else row.reason.value,
+        "detail": row.detail,
     }
     return {name: value for name, value in answer.items() if value is not None}

@@ -126,6 +126,7 @@ class Filled(Answer):
     workflow_id: str | None = None
     run_id: str | None = None
     reason: str | None = None
+    detail: Any = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

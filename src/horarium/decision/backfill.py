@@ -13,7 +13,7 @@ from itertools import islice, takewhile
 from horarium.decision.decide import decide
 from horarium.decision.facts import Facts, Shared, Tally
 from horarium.decision.guards import Question, guards_for
-from horarium.decision.plan import Birth, Skip
+from horarium.decision.plan import Birth, Detail, Skip
 from horarium.errors import BackfillTooLarge, InvalidSpec
 from horarium.instant import Instant
 from horarium.policy.overlap import Overlap, OverlapPolicy
@@ -23,6 +23,10 @@ from horarium.schedule.reason import Reason
 from horarium.schedule.run import Origin
 
 MAX_OCCURRENCES = 1_000
+_FORGOTTEN: Detail = {
+    "retention": True,
+    "text": "retention has deleted what was decided about it; it may have had a run",
+}
 # A buffer is flow control for a stream of live occurrences; here it would only fill up.
 _BUFFERS = (OverlapPolicy.BUFFER_ONE, OverlapPolicy.BUFFER_ALL)
 
@@ -58,10 +62,14 @@ def plan_backfill(
     occurrences: Collection[Instant],
     *,
     taken: Collection[Instant],
+    forgotten_until: Instant | None = None,
     overlap_policy: OverlapPolicy | None = None,
     reverse: bool = False,
 ) -> BackfillPlan:
-    """`taken` are those that have a run already: asking twice is harmless. `max_runs` ends the list."""
+    """`taken` are those that have had a run: asking twice is harmless. `max_runs` ends the list.
+
+    Up to `forgotten_until` nobody knows any more which had one, so none is run: never is better than twice.
+    """
     tally = Tally(planning, position, facts, shared)
     if tally.status is Status.PAUSED:
         tally.status = Status.ACTIVE  # a backfill is explicit
@@ -71,6 +79,9 @@ def plan_backfill(
     for nominal in sorted(occurrences, reverse=reverse):
         if nominal in taken:
             decisions.append(Skip(nominal, Reason.ALREADY_EXISTS))
+            continue
+        if forgotten_until is not None and nominal <= forgotten_until:
+            decisions.append(Skip(nominal, Reason.ALREADY_EXISTS, _FORGOTTEN))
             continue
         question = Question(planning, facts, tally, nominal)
         decision = decide(guards, question, due=nominal, overlap=overlap)

@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from horarium.clock import Clock
 from horarium.instant import DAY, HOUR, Instant
-from horarium.store import idempotency, leases, retention
+from horarium.store import idempotency, leases, orphans, retention
 from horarium.store.database import Database
 from horarium.store.retention import Found, Swept
 
@@ -45,6 +45,8 @@ class Forgotten:
     runs: int = 0
     history: int = 0
     schedules: int = 0
+    revisions: int = 0
+    plannings: int = 0
     answers: int = 0
     leases: int = 0
     counters: int = 0
@@ -81,23 +83,29 @@ class Retention:
 
     def _begin(self) -> None:
         self._runs, self._history, self._schedules = _Walk(), _Walk(), _Walk()
+        self._revisions, self._plannings = _Walk(), _Walk()
 
     def step(self) -> Forgotten:
-        """One group of runs, of streams and of schedules; with the last step of a pass the next one begins anew."""
+        """One group of each kind of thing; with the last step of a pass the next one begins anew."""
         now = self._clock.now()
         keep_history, keep_runs = self._options.keep_history_days, self._options.keep_runs_days
-        runs = 0 if keep_runs is None else self._forget_runs(now - keep_runs * DAY)
-        events = schedules = 0
+        runs = events = schedules = revisions = plannings = 0
+        walks: list[_Walk] = []
+        if keep_runs is not None:
+            runs = self._forget_runs(now - keep_runs * DAY)
+            walks.append(self._runs)
         if keep_history is not None:
             events = self._forget_history(now - keep_history * DAY, now)
             schedules = self._forget_schedules(now - keep_history * DAY)
+            walks += [self._history, self._schedules]
+        if walks:  # where nothing is ever forgotten, nothing is left behind
+            revisions, plannings = self._forget_orphans()
+            walks += [self._revisions, self._plannings]
         answers, dead, counters = self._database.write(lambda connection: self._forget_small(connection, now))
-        walks = [self._runs] if keep_runs is not None else []
-        walks += [self._history, self._schedules] if keep_history is not None else []
         more = not all(walk.is_over for walk in walks) or max(answers, counters) == retention.LIMIT
         if not more:
             self._begin()
-        return Forgotten(runs, events, schedules, answers, dead, counters, more)
+        return Forgotten(runs, events, schedules, revisions, plannings, answers, dead, counters, more)
 
     def _forget_runs(self, before: Instant) -> int:
         def look(after: bytes) -> Found:
@@ -132,6 +140,27 @@ class Retention:
             return Swept(retention.purge_schedules(connection, uids, deleted_before=before), whole=True)
 
         return self._sweep(self._schedules, look, purge)
+
+    def _forget_orphans(self) -> tuple[int, int]:
+        """Revisions and planning texts that nobody names any more."""
+
+        def revisions(after: bytes) -> Found:
+            return self._database.read(
+                lambda connection: orphans.orphaned_revisions(connection, after=after, looks=_LOOKS)
+            )
+
+        def plannings(after: bytes) -> Found:
+            return self._database.read(
+                lambda connection: orphans.unnamed_plannings(connection, after=after, looks=_LOOKS)
+            )
+
+        def purge_plannings(connection: Connection, names: list[bytes]) -> Swept:
+            return Swept(orphans.purge_plannings(connection, names), whole=True)
+
+        return (
+            self._sweep(self._revisions, revisions, orphans.purge_revisions),
+            self._sweep(self._plannings, plannings, purge_plannings),
+        )
 
     def _sweep(
         self, walk: _Walk, look: Callable[[bytes], Found], sweep: Callable[[Connection, list[bytes]], Swept]

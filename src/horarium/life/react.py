@@ -302,6 +302,8 @@ def _failed(run: LiveRun, end: End, rules: Rules, now: Instant) -> Change:
 
 def _timed_out(run: LiveRun, error: str, rules: Rules, now: Instant) -> Change:
     end = _failure_end(run, RunState.TIMED_OUT, error, RetryCause.TIMEOUT.value)
+    if rules.retry.unasked:
+        return _capped(run, run.used, rules, now) or end
     return _failed(run, end, rules, now)
 
 

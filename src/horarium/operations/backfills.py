@@ -8,18 +8,20 @@ from typing import assert_never
 
 from sqlalchemy import Connection
 
-from horarium.decision.backfill import occurrences_to_fill, plan_backfill
-from horarium.decision.plan import Birth, Decision, Fire, Hold, Skip
+from horarium.decision.backfill import BackfillPlan, occurrences_to_fill, plan_backfill
+from horarium.decision.plan import Birth, Detail, Fire, Hold, Skip
 from horarium.ids import id_text
 from horarium.instant import Instant
 from horarium.operations.caller import Caller, Permission
 from horarium.operations.desk import Desk, Opened, open_schedule
 from horarium.operations.entering import enter, look
+from horarium.operations.errors import ScheduleNotFound
 from horarium.policy.overlap import OverlapPolicy
 from horarium.schedule.position import Position, Status
 from horarium.schedule.reason import Reason
 from horarium.schedule.run import Origin, instance_id
-from horarium.store import open_runs
+from horarium.store import past_runs, schedules
+from horarium.store.past_runs import PastRuns
 
 
 class FillOutcome(StrEnum):
@@ -37,6 +39,7 @@ class Filled:
     run_id: bytes | None = None
     instance_id: str | None = None
     reason: Reason | None = None
+    detail: Detail | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +56,21 @@ class Backfilled:
         return sum(row.outcome is not FillOutcome.SKIPPED for row in self.rows)
 
 
-class _DryRun(Exception):
-    """Carries the answer out of a transaction that must leave nothing behind."""
+@dataclass(frozen=True, slots=True)
+class _Sketch:
+    """What was found before the writer was taken: the schedule as it was, the occurrences, and which had a run."""
 
-    def __init__(self, answer: Backfilled) -> None:
-        super().__init__("a dry run")
-        self.answer = answer
+    opened: Opened
+    occurrences: list[Instant]
+    past: PastRuns
+
+    def fits(self, opened: Opened) -> bool:
+        """Whether the occurrences are still those of the window: the spec is the same.
+
+        Time may have gone on meanwhile. It only adds occurrences, and the clock has just decided those.
+        """
+        before, row = self.opened.row, opened.row
+        return (before.schedule_uid, before.planning) == (row.schedule_uid, row.planning)
 
 
 def backfill(
@@ -72,49 +84,94 @@ def backfill(
     reverse: bool = False,
     dry_run: bool = False,
 ) -> Backfilled:
-    """[start, end), cut where the clock has got to; raises BackfillTooLarge beyond 1,000 occurrences."""
-    caller.require(Permission.OPERATE)
-    told: list[Decision] = []
+    """[start, end), cut where the clock has got to; raises BackfillTooLarge beyond 1,000 occurrences.
 
-    def work(connection: Connection) -> Backfilled:
-        opened = open_schedule(desk, connection, caller, schedule_id)
-        occurrences = occurrences_to_fill(opened.sound, _passed(opened), start, end)
-        if not occurrences:
-            return Backfilled(schedule_id, (), dry_run)
-        gathered, shared = look(connection, opened, Origin.BACKFILL)
-        plan = plan_backfill(
+    Occurrences are listed before the writer is taken, which all tenants share; a dry run does without it.
+    """
+    caller.require(Permission.OPERATE)
+    wish = _Wish(desk, caller, schedule_id, start, end, overlap_policy, reverse)
+    if dry_run:
+        return desk.database.read(wish.rehearse)
+    sketch = desk.database.read(wish.look)
+    if not sketch.occurrences:
+        return Backfilled(schedule_id, (), dry_run=False)
+    answer, decisions = desk.database.write(lambda connection: wish.fill(connection, sketch))
+    desk.telemetry.decided(caller.namespace, schedule_id, decisions, desk.clock.now(), Origin.BACKFILL)
+    return answer
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    desk: Desk
+    caller: Caller
+    schedule_id: str
+    start: Instant
+    end: Instant
+    overlap_policy: OverlapPolicy | None
+    reverse: bool
+
+    def look(self, connection: Connection) -> _Sketch:
+        """As `open_schedule`, without a lock."""
+        row = schedules.find(connection, self.caller.namespace, self.schedule_id)
+        if row is None:
+            raise ScheduleNotFound(self.schedule_id)
+        planning = self.desk.known.load(connection, [row.planning])[row.planning]
+        return self._sketch(connection, Opened(row, planning, self.desk.clock.now()))
+
+    def rehearse(self, connection: Connection) -> Backfilled:
+        sketch = self.look(connection)
+        if not sketch.occurrences:
+            return Backfilled(self.schedule_id, (), dry_run=True)
+        plan = self._plan(connection, sketch.opened, sketch.occurrences, sketch.past, lock=False)
+        stopped = len(plan.decisions) < len(sketch.occurrences)
+        return _answer(sketch.opened, plan.decisions, (), dry_run=True, stopped=stopped)
+
+    def fill(self, connection: Connection, before: _Sketch) -> tuple[Backfilled, tuple[Birth | Skip, ...]]:
+        opened = open_schedule(self.desk, connection, self.caller, self.schedule_id)
+        sketch = before if before.fits(opened) else self._sketch(connection, opened)
+        if not sketch.occurrences:
+            return Backfilled(self.schedule_id, (), dry_run=False), ()
+        past = sketch.past.union(_past(connection, opened, sketch.occurrences, sketch.opened.row.next_sequence))
+        plan = self._plan(connection, opened, sketch.occurrences, past, lock=True)
+        entry = enter(
+            self.desk,
+            connection,
+            self.caller,
+            opened,
+            plan.decisions,
+            plan.position,
+            Origin.BACKFILL,
+            overlap_policy=self.overlap_policy,
+        )
+        run_ids = [run.run_id for run in entry.runs]
+        stopped = len(plan.decisions) < len(sketch.occurrences)
+        return _answer(opened, plan.decisions, run_ids, dry_run=False, stopped=stopped), plan.decisions
+
+    def _sketch(self, connection: Connection, opened: Opened) -> _Sketch:
+        occurrences = occurrences_to_fill(opened.sound, _passed(opened), self.start, self.end)
+        past = _past(connection, opened, occurrences) if occurrences else PastRuns(frozenset())
+        return _Sketch(opened, occurrences, past)
+
+    def _plan(
+        self, connection: Connection, opened: Opened, occurrences: list[Instant], past: PastRuns, *, lock: bool
+    ) -> BackfillPlan:
+        gathered, shared = look(connection, opened, Origin.BACKFILL, lock=lock)
+        return plan_backfill(
             opened.sound,
             opened.row.position(),
             gathered,
             shared,
             occurrences,
-            taken=open_runs.taken(connection, opened.row.schedule_uid, occurrences[0], occurrences[-1]),
-            overlap_policy=overlap_policy,
-            reverse=reverse,
+            taken=past.nominals,
+            forgotten_until=past.forgotten_until,
+            overlap_policy=self.overlap_policy,
+            reverse=self.reverse,
         )
-        stopped = len(plan.decisions) < len(occurrences)
-        if dry_run:
-            raise _DryRun(_answer(opened, plan.decisions, (), dry_run=True, stopped=stopped))
-        told[:] = plan.decisions
-        entry = enter(
-            desk,
-            connection,
-            caller,
-            opened,
-            plan.decisions,
-            plan.position,
-            Origin.BACKFILL,
-            overlap_policy=overlap_policy,
-        )
-        return _answer(opened, plan.decisions, [run.run_id for run in entry.runs], dry_run=False, stopped=stopped)
 
-    try:
-        answer = desk.database.write(work)
-    except _DryRun as done:
-        return done.answer
-    born = [decision for decision in told if not isinstance(decision, Skip)]
-    desk.telemetry.decided(caller.namespace, schedule_id, born, desk.clock.now(), Origin.BACKFILL)
-    return answer
+
+def _past(connection: Connection, opened: Opened, occurrences: list[Instant], since_sequence: int = 1) -> PastRuns:
+    uid, first, last = opened.row.schedule_uid, occurrences[0], occurrences[-1]
+    return past_runs.look(connection, uid, first, last, since_sequence=since_sequence)
 
 
 def _passed(opened: Opened) -> Position:
@@ -141,8 +198,8 @@ def _answer(
 
 def _filled(schedule_id: str, decision: Birth | Skip, run_id: bytes | None) -> Filled:
     match decision:
-        case Skip(nominal, reason):
-            return Filled(nominal, FillOutcome.SKIPPED, reason=reason)
+        case Skip(nominal, reason, detail):
+            return Filled(nominal, FillOutcome.SKIPPED, reason=reason, detail=detail)
         case Fire() | Hold():
             outcome = FillOutcome.STARTED if isinstance(decision, Fire) else FillOutcome.BUFFERED
             text = "" if run_id is None else id_text(run_id)

@@ -75,12 +75,8 @@ def list_ledger(
 def _skips(connection: Connection, uid: bytes, wanted: WantedRuns, before: int | None, limit: int) -> list[HistoryRow]:
     if wanted.states is not None and RunState.SKIPPED not in wanted.states:
         return []
-    by_clock, by_hand = (
-        wanted.origins is None or origin in wanted.origins for origin in (Origin.SCHEDULED, Origin.MANUAL)
-    )
-    if not (by_clock or by_hand):
-        return []
-    return skips.newest(connection, uid, by_clock=by_clock, by_hand=by_hand, before_sequence=before, limit=limit)
+    origins = tuple(Origin) if wanted.origins is None else wanted.origins
+    return skips.newest(connection, uid, origins=origins, before_sequence=before, limit=limit)
 
 
 def _merge(

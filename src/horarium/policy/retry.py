@@ -33,13 +33,17 @@ def parse(value: object, field: str = "retry_on") -> RetryCause:
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """What a failed step may try again; `timeout_ms` None = the default of its action."""
+    """What a failed step may try again; `timeout_ms` None = the default of its action.
+
+    `unasked`: nobody wrote it. What took all the time that it had is then not done a second time.
+    """
 
     max_retries: int = 1
     backoff_ms: int = 1_000
     max_backoff_ms: int = 60_000
     retry_on: tuple[RetryCause, ...] = tuple(RetryCause)
     timeout_ms: int | None = None
+    unasked: bool = False
 
     def __post_init__(self) -> None:
         whole("max_retries", self.max_retries, most=MAX_RETRIES)
@@ -52,8 +56,7 @@ class RetryPolicy:
             raise PolicyError("retry_on", "must hold RetryCause only")
 
 
-# Where nobody wrote a policy. What took all the time that it had is not done a second time unasked.
-UNASKED = RetryPolicy(retry_on=tuple(cause for cause in RetryCause if cause is not RetryCause.TIMEOUT))
+UNASKED = RetryPolicy(unasked=True)
 
 
 @dataclass(frozen=True, slots=True)

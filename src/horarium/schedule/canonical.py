@@ -12,7 +12,7 @@ from horarium.instant import Instant, to_rfc3339
 from horarium.policy.approval import ApprovalPolicy
 from horarium.policy.catchup import Catchup
 from horarium.policy.overlap import Overlap
-from horarium.policy.retry import UNASKED
+from horarium.policy.retry import RetryPolicy
 from horarium.recurrence.wall import DstFold, DstGap
 from horarium.schedule.definition import Action, Definition, Source, SpecText
 from horarium.schedule.run import Delivery
@@ -58,7 +58,7 @@ def to_document(definition: Definition) -> dict[str, object]:
             "priority": (d.priority, 0),
             **_catchup(d.catchup),
             "approval_policy": (_policy(d.approval), {}),
-            "retry_policy": (_policy(d.retry), _policy(UNASKED)),
+            "retry_policy": ({} if d.retry.unasked else _policy(d.retry), {}),
             "failure_policy": (_policy(d.failure), _policy(type(d.failure)())),
             "limits": (_policy(d.limits), {}),
             "pause_on_failure": (d.pause_on_failure, None),
@@ -145,6 +145,8 @@ def _policy(policy: Any) -> dict[str, object]:
     shown = {each.name: _plain(getattr(policy, each.name)) for each in fields(policy)}
     if isinstance(policy, ApprovalPolicy) and not policy.gates:
         del shown["gates"]
+    if isinstance(policy, RetryPolicy):
+        del shown["unasked"]  # what is written was asked for
     return {name: value for name, value in shown.items() if value is not None}
 
 

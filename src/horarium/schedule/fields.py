@@ -187,7 +187,7 @@ FIELDS: Final[Mapping[str, Field]] = MappingProxyType(
         "retry_policy.max_backoff_ms": _whole("The longest pause.", default=_RETRY.max_backoff_ms),
         "retry_policy.retry_on": _many(
             {"type": "string", "enum": [cause.value for cause in RetryCause]},
-            "Which failures. Without a policy: all but `timeout`.",
+            "Which failures. A run that used up its time is tried again only where a policy was written.",
             default=[cause.value for cause in _RETRY.retry_on],
         ),
         "retry_policy.timeout_ms": _whole("Of one attempt.", least=1),

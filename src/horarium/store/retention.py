@@ -29,6 +29,7 @@ from horarium.store.tables import (
     counters,
     history,
     positions,
+    run_definitions,
     run_events,
     runs,
     schedule_attributes,
@@ -123,16 +124,18 @@ def delete_runs(connection: Connection, run_ids: Collection[bytes], *, limit: in
     is_step = sa.and_(runs.c.root_run_id.in_(roots), runs.c.run_id.not_in(roots))
     steps = list(connection.execute(sa.select(runs.c.run_id).where(is_step).limit(limit)).scalars())
     members = [*steps, *roots]
-    deleted = _delete_some(connection, run_events, run_events.c.run_id.in_(members), limit)
-    deleted += _delete_some(connection, approvals, approvals.c.run_id.in_(members), limit - deleted)
+    deleted = delete_some(connection, run_events, run_events.c.run_id.in_(members), limit)
+    deleted += delete_some(connection, run_definitions, run_definitions.c.run_id.in_(members), limit - deleted)
+    deleted += delete_some(connection, approvals, approvals.c.run_id.in_(members), limit - deleted)
     # Of the members only those may go whose own rows are all gone.
     for table, ids in ((runs, steps), (runs, roots)):
         if deleted < limit:
-            deleted += _delete_some(connection, table, table.c.run_id.in_(ids), limit - deleted)
+            deleted += delete_some(connection, table, table.c.run_id.in_(ids), limit - deleted)
     return Swept(deleted, whole=deleted < limit)
 
 
-def _delete_some(connection: Connection, table: sa.Table, match: sa.ColumnElement[bool], limit: int) -> int:
+def delete_some(connection: Connection, table: sa.Table, match: sa.ColumnElement[bool], limit: int) -> int:
+    """At most `limit` rows; how many they were."""
     if limit <= 0:
         return 0
     key = list(table.primary_key.columns)
@@ -255,4 +258,4 @@ _DAILY = ("runs", "spent")
 
 def purge_counters(connection: Connection, *, day_before: int, limit: int = LIMIT) -> int:
     """Daily counters of days that no limit asks about any more."""
-    return _delete_some(connection, counters, sa.and_(counters.c.kind.in_(_DAILY), counters.c.day < day_before), limit)
+    return delete_some(connection, counters, sa.and_(counters.c.kind.in_(_DAILY), counters.c.day < day_before), limit)

@@ -93,6 +93,8 @@ schedule_revisions = Table(
     Column("document", Text, nullable=False),
     Column("created_at", BigInteger, nullable=False),
     PrimaryKeyConstraint("schedule_uid", "revision"),
+    # Whether a planning text is still needed.
+    Index("schedule_revisions_by_planning", "planning"),
 )
 
 # Planning texts by their hash: a tick reads the hash and has nearly always compiled the text before.

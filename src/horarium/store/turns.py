@@ -15,12 +15,11 @@ from horarium.decision.turns import RECENT, Lane, old_shares, recent_shares, sha
 from horarium.instant import Instant
 from horarium.store.due import COLUMNS, Claim, Plannings, claim, to_claims
 
-# Namespaces that share one batch, and those that are looked at to find them: most may have nothing due.
-_AT_ONCE = 50
+# Namespaces that are looked at for one batch: most may have nothing due.
 _LOOKS = 1_000
 # How often what is left of a batch is given to those who have more.
 _ROUNDS = 2
-_LONG_AGO: Instant = -(2**63)
+_LONG_AGO: Instant = -(2**62)
 _UID, _NAMESPACE, _NEXT_DUE = (COLUMNS.split(", ").index(name) for name in ("schedule_uid", "namespace", "next_due"))
 
 
@@ -34,7 +33,7 @@ class Turn(NamedTuple):
 
 def claim_in_turn(connection: Connection, known: Plannings, now: Instant, limit: int, after: str) -> Turn:
     """At most `limit`; those that have just come due first."""
-    names, following = _next_namespaces(connection, now, after)
+    names, following = _next_namespaces(connection, now, after, limit)
     if not names:
         # What is due may belong to the namespaces beyond those that were looked at.
         claims = claim(connection, known, now, limit)
@@ -85,15 +84,18 @@ class _Batch:
         return rows
 
 
-def _next_namespaces(connection: Connection, now: Instant, after: str) -> tuple[list[str], str]:
+def _next_namespaces(connection: Connection, now: Instant, after: str, most: int) -> tuple[list[str], str]:
     """Namespaces with due schedules, those after a name first, and where to go on; "" = all have had their turn."""
-    names, end = _look(connection, now, after, _AT_ONCE)
+    names, end = _look(connection, now, after, most)
     if end != "" or after == "":
         return names, end
-    again, end = _look(connection, now, "", _AT_ONCE)
+    again, end = _look(connection, now, "", most)
     # Databases order names each in their own way: whoever is met a second time is where the round began.
-    before = [name for name in again if name not in names][: _AT_ONCE - len(names)]
-    return [*names, *before], "" if len(before) < len(again) else end
+    fresh = [name for name in again if name not in names]
+    before = fresh[: most - len(names)]
+    if len(before) < len(fresh):
+        return [*names, *before], before[-1]
+    return [*names, *before], "" if len(fresh) < len(again) else end
 
 
 def _look(connection: Connection, now: Instant, after: str, most: int) -> tuple[list[str], str]:
@@ -108,18 +110,26 @@ def _look(connection: Connection, now: Instant, after: str, most: int) -> tuple[
 # ── the statements ───────────────────────────────────────────────────────────────────────────────────
 
 # From one name to the next by the index, however many schedules each has. The last look is told even if
-# nothing is due there: the next claim goes on from it.
+# nothing is due there: the next claim goes on from it. Here and below names and times are compared and
+# ordered together: else PostgreSQL may choose the index of times, and read past all that is due elsewhere.
 _NAMESPACES = f"""
 WITH RECURSIVE names (name, number) AS (
-  SELECT (SELECT min(namespace) FROM positions WHERE status = 'active' AND namespace > {{mark}}), 1
+  SELECT (
+    SELECT namespace FROM positions WHERE status = 'active' AND namespace > {{mark}}
+    ORDER BY namespace, next_due LIMIT 1
+  ), 1
   UNION ALL
-  SELECT (SELECT min(p.namespace) FROM positions p WHERE p.status = 'active' AND p.namespace > name), number + 1
+  SELECT (
+    SELECT p.namespace FROM positions p WHERE p.status = 'active' AND p.namespace > name
+    ORDER BY p.namespace, p.next_due LIMIT 1
+  ), number + 1
   FROM names WHERE name IS NOT NULL AND number < {_LOOKS}
 )
 SELECT name, number, is_due FROM (
-  SELECT name, number, EXISTS (
-    SELECT 1 FROM positions p WHERE p.status = 'active' AND p.namespace = name AND p.next_due <= {{mark}}
-  ) AS is_due FROM names WHERE name IS NOT NULL
+  SELECT name, number, (
+    SELECT p.next_due FROM positions p WHERE p.status = 'active' AND (p.namespace, p.next_due) > (name, {_LONG_AGO})
+    ORDER BY p.namespace, p.next_due LIMIT 1
+  ) <= {{mark}} AS is_due FROM names WHERE name IS NOT NULL
 ) AS seen WHERE is_due OR number = {_LOOKS} LIMIT {{mark}}
 """
 _CLAIM_SQLITE = (
@@ -132,8 +142,8 @@ SELECT {", ".join(f"due.{name}" for name in COLUMNS.split(", "))}
 FROM unnest(%s::text[], %s::bigint[], %s::bigint[], %s::int[]) AS lane (name, low, high, share)
 CROSS JOIN LATERAL (
   SELECT {COLUMNS} FROM positions
-  WHERE status = 'active' AND namespace = lane.name AND next_due > lane.low AND next_due <= lane.high
-    AND schedule_uid <> ALL (%s::bytea[])
-  ORDER BY next_due LIMIT lane.share FOR UPDATE SKIP LOCKED
+  WHERE status = 'active' AND (namespace, next_due) > (lane.name, lane.low)
+    AND (namespace, next_due) <= (lane.name, lane.high) AND schedule_uid <> ALL (%s::bytea[])
+  ORDER BY namespace, next_due LIMIT lane.share FOR UPDATE SKIP LOCKED
 ) AS due
 """

@@ -39,7 +39,7 @@ from horarium.life.outcome import (
 )
 from horarium.life.react import BUSY_SECONDS, Rules, react
 from horarium.policy.limits import PolicyError, RunLimits
-from horarium.policy.retry import LaunchRetry, RetryCause, RetryPolicy
+from horarium.policy.retry import UNASKED, LaunchRetry, RetryCause, RetryPolicy
 from horarium.schedule.run import FINAL, HANDED_OUT, NOT_STARTED, OPEN, RunState
 
 NOW = 1_000 * HOUR
@@ -189,6 +189,17 @@ def test_a_timeout_is_retried_by_the_policy_and_is_a_timeout_if_not() -> None:
     rules = replace(RULES, retry=RetryPolicy(max_retries=9, retry_on=(RetryCause.PROVIDER_ERROR,)))
     change = answered(RunTimedOut("late"), rules)
     assert change == End(RunState.TIMED_OUT, error="late", error_class="timeout", attempt=1)
+
+
+def test_what_took_all_its_time_is_not_done_again_unasked() -> None:
+    rules = replace(RULES, retry=UNASKED)
+    for change in (answered(RunTimedOut("late"), rules), after(DeadlineReached(), rules, deadline=NOW)):
+        assert isinstance(change, End)
+        assert change.state is RunState.TIMED_OUT
+    assert isinstance(answered(RunFailed("x", "timeout"), rules), Again)  # a timeout of the target's own
+    capped = after(DeadlineReached(), rules, deadline=NOW, ends_by=NOW)
+    assert isinstance(capped, End)
+    assert capped.cause == "runtime_cap"
 
 
 def test_an_unknown_outcome_at_the_deadline_is_a_timeout() -> None:

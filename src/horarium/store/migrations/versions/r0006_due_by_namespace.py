@@ -1,4 +1,4 @@
-"""An index of what is due by namespace: when more is due than one batch holds, namespaces take turns."""
+"""What is due by namespace, since namespaces take turns; and who needs a planning text, since retention asks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ def upgrade() -> None:
         postgresql_where=active,
         sqlite_where=active,
     )
+    op.create_index("schedule_revisions_by_planning", "schedule_revisions", ["planning"])
 
 
 def downgrade() -> None:
+    op.drop_index("schedule_revisions_by_planning", "schedule_revisions")
     op.drop_index("positions_due_by_namespace", "positions")
