@@ -78,7 +78,7 @@ ANSWERS: dict[str, tuple[Outcome, str]] = {
     "unknown": (Unknown("gone"), "ready"),
     "failed": (RunFailed("boom"), "ready"),
     "failed for good": (RunFailed("boom", "own_word"), "failed"),
-    "timed out": (RunTimedOut("late"), "ready"),
+    "timed out": (RunTimedOut("late"), "timed_out"),
     "cancelled": (RunCancelled("asked"), "cancelled"),
 }
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from operations.desks import ADMIN, FakeClock, Office
+from operations.desks import ADMIN, TOKENS, FakeClock, Office
 
 from horarium.clock import SystemClock
 from horarium.engine.retention import Retention, RetentionOptions
@@ -30,7 +30,7 @@ BOTH = RetentionOptions(keep_runs_days=1, keep_history_days=1)
 def office(database: Database) -> Office:
     """Tomorrow noon: ids carry the machine's time, which must not lie after the times of the test."""
     clock = FakeClock((SystemClock().now() // DAY + 1) * DAY + 12 * HOUR)
-    return Office(Desk(database, clock, Settings(), Telemetry(clock)), clock)
+    return Office(Desk(database, clock, Settings(), Telemetry(clock), TOKENS), clock)
 
 
 def forget(office: Office, options: RetentionOptions) -> None:
