@@ -192,6 +192,31 @@ def test_a_repeated_key_starts_one_run(
     assert http.get(f"/api/runs/{first.json()['run_id']}").json()["nominal"] == "2026-03-01T02:00:00Z"
 
 
+@pytest.mark.parametrize("path", ["/run-launcher/start", "/api/run-launcher/start"])
+@pytest.mark.parametrize("given", [{}, {"scheduled_for": None}], ids=["missing", "null"])
+def test_without_a_time_a_run_is_for_now(
+    http: httpx.Client, horarium: TestService, path: str, given: dict[str, Any]
+) -> None:
+    """Whatever the clock shows: it seldom stands on a whole second."""
+    horarium.advance(seconds=7.25)
+    answer = http.post(path, json={"workflow_id": "report", "idempotency_key": "k", **given})
+    assert answer.status_code == 201, answer.text
+    run = http.get(f"/api/runs/{answer.json()['run_id']}").json()
+    assert (run["nominal"], run["state"]) == ("2026-03-01T00:00:07.250000Z", "ready")
+
+
+def test_a_time_may_have_a_fraction(http: httpx.Client) -> None:
+    answer = http.post("/run-launcher/start", json={**START, "scheduled_for": "2026-03-01T02:00:00.5Z"})
+    assert answer.status_code == 201, answer.text
+
+
+@pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "abc"}], ids=["body", "header"])
+def test_a_run_that_a_program_started_is_counted_once(http: httpx.Client, headers: dict[str, str]) -> None:
+    for _ in range(3):
+        http.post("/run-launcher/start", json=START, headers=headers)
+    assert 'horarium_runs_emitted_total{origin="api"} 1.0' in http.get("/metrics").text
+
+
 def test_a_key_that_started_something_else_is_refused(http: httpx.Client) -> None:
     http.post("/run-launcher/start", json=START)
     answer = http.post("/run-launcher/start", json={**START, "workflow_id": "other"})

@@ -147,11 +147,31 @@ def test_a_trigger_by_hand_has_no_drift() -> None:
     assert _value(telemetry.metrics, "horarium_drift_seconds_count") == 0
 
 
-def test_drift_knows_early_from_late() -> None:
+def test_drift_has_a_sum_and_a_count() -> None:
+    telemetry, _, _ = _watched(level="error")
+    for late in (SECOND // 4, 2 * SECOND):
+        telemetry.tick(_Tick((_Decided((Fire(TWO, TWO),)),)), TWO + late)
+    shown = telemetry.metrics.render().decode()
+    assert "horarium_drift_seconds_sum 2.25" in shown
+    assert "horarium_drift_seconds_count 2.0" in shown
+    assert _value(telemetry.metrics, "horarium_drift_seconds_bucket", le="0.25") == 1
+    assert _value(telemetry.metrics, "horarium_fires_early_total") == 0
+
+
+def test_an_early_fire_is_counted_apart_and_takes_nothing_from_the_sum() -> None:
     telemetry, _, _ = _watched(level="error")
     telemetry.tick(_Tick((_Decided((Fire(TWO, TWO),)),)), TWO - SECOND // 2)
-    assert _value(telemetry.metrics, "horarium_drift_seconds_bucket", le="-0.1") == 1
-    assert _value(telemetry.metrics, "horarium_drift_seconds_bucket", le="-1.0") == 0
+    assert _value(telemetry.metrics, "horarium_fires_early_total") == 1
+    assert _value(telemetry.metrics, "horarium_drift_seconds_sum") == 0
+    assert _value(telemetry.metrics, "horarium_drift_seconds_bucket", le="0.0") == 1
+
+
+def test_every_histogram_has_a_sum() -> None:
+    families = list(Metrics().registry.collect())
+    histograms = [family for family in families if family.type == "histogram"]
+    assert len(histograms) >= 2
+    for family in histograms:
+        assert {f"{family.name}_sum", f"{family.name}_count"} <= {sample.name for sample in family.samples}
 
 
 def test_the_age_of_the_last_tick_grows_while_nothing_happens() -> None:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from horarium.errors import InvalidDefinition
 from horarium.ids import new_id
-from horarium.instant import DAY, Instant, to_rfc3339
+from horarium.instant import DAY, SECOND, Instant, to_rfc3339
 from horarium.operations.caller import Caller, Permission
 from horarium.operations.desk import Desk
 from horarium.operations.drafts import Draft, check_draft, signed
@@ -49,8 +49,9 @@ def start_run(desk: Desk, caller: Caller, action: object, *, key: str, scheduled
     document = {"schedule_id": "start", "spec": {"at": [to_rfc3339((now // DAY + 2) * DAY)]}, "action": action}
     parsed = parse_definition(document, now=now, namespace=caller.namespace, defaults=desk.defaults())
     nominal = now if scheduled_for is None else scheduled_for
-    # The moment it is for may be past, which a schedule could not say.
-    definition = replace(signed(parsed.definition, caller), spec=SpecText(at=(to_rfc3339(nominal),)))
+    # The moment it is for may be past or a fraction of a second, which a schedule could not say.
+    whole = to_rfc3339(nominal // SECOND * SECOND)
+    definition = replace(signed(parsed.definition, caller), spec=SpecText(at=(whole,)))
 
     def work(connection: Connection) -> Started:
         earlier = runs_read.find_by_callers_key(connection, caller.namespace, key)
@@ -60,11 +61,14 @@ def start_run(desk: Desk, caller: Caller, action: object, *, key: str, scheduled
         return _start(desk, connection, draft, key, nominal)
 
     try:
-        return desk.database.write(work)
+        started = desk.database.write(work)
     except Conflict as taken:
         if taken.constraint != "runs_by_callers_key":
             raise
-        return desk.database.write(work)  # somebody was faster; now it is there
+        started = desk.database.write(work)  # somebody was faster; now it is there
+    if started.outcome is StartOutcome.STARTED:
+        desk.telemetry.born(Origin.API)
+    return started
 
 
 def _again(run: RunRow, workflow: str | None) -> Started:

@@ -133,13 +133,22 @@ class PostgresBackend:
 
     def _connect(self, *, autocommit: bool = False) -> psycopg.Connection:
         connection = psycopg.connect(autocommit=True, **self._arguments)
-        # Before it writes anything: see `feed.py`. A database without tables, or one that is read only, says no.
-        with suppress(psycopg.ProgrammingError, psycopg.errors.ReadOnlySqlTransaction):
-            connection.execute("SELECT horarium_notice_server()")
+        try:
+            _notice_server(connection)
+        except BaseException:
+            connection.close()
+            raise
         connection.autocommit = autocommit
         # Of the two that psycopg has for this type COPY would take the one of DB-API's `Binary`, which is slow.
         connection.adapters.register_dumper(bytes, BytesBinaryDumper)
         return connection
+
+
+def _notice_server(connection: psycopg.Connection) -> None:
+    """Before anything is written through it: see `feed.py`."""
+    # A database without tables, or one that is read only, refuses.
+    with suppress(psycopg.ProgrammingError, psycopg.errors.ReadOnlySqlTransaction):
+        connection.execute("SELECT horarium_notice_server()")
 
 
 def _ping_after_rest(engine: Engine) -> None:

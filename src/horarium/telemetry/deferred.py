@@ -30,6 +30,9 @@ class Deferred(Telemetry):
     ) -> None:
         self._later.append(partial(self._told.decided, namespace, schedule_id, list(decisions), now, origin))
 
+    def born(self, origin: Origin) -> None:
+        self._later.append(partial(self._told.born, origin))
+
     def launched(self, *, fired_at: Instant, started_at: Instant) -> None:
         self._later.append(partial(self._told.launched, fired_at=fired_at, started_at=started_at))
 

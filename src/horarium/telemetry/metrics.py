@@ -16,8 +16,8 @@ from horarium.schedule.reason import Reason
 from horarium.schedule.run import FINAL, Origin, RunState
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
-# Signed: a fire before its time would be a defect, and must be seen as one.
-_DRIFT = (-60, -1, -0.1, -0.01, 0, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3_600, 86_400)
+# From 0 on: a histogram that could be negative has no sum. What is early is counted apart.
+_DRIFT = (0, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3_600, 86_400)
 _DELAY = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3_600)
 
 
@@ -56,6 +56,11 @@ class Metrics:
         self.lease_expiries = Counter(
             "horarium_lease_expiries", "Leases whose holder was not heard of in time.", registry=self.registry
         )
+        self.fires_early = Counter(
+            "horarium_fires_early",
+            "Fires decided before their planned time, which would be a defect.",
+            registry=self.registry,
+        )
         self.ticks = Counter("horarium_ticks", "Steps of the ticker that were completed.", registry=self.registry)
 
     def _gauges(self) -> None:
@@ -76,7 +81,7 @@ class Metrics:
     def _histograms(self) -> None:
         self.drift = Histogram(
             "horarium_drift_seconds",
-            "From the planned time to the decision to fire; negative would be early.",
+            "From the planned time to the decision to fire.",
             buckets=_DRIFT,
             registry=self.registry,
         )

@@ -80,6 +80,10 @@ class Telemetry:
             self._count(decision, now, origin)
             self._decisions.decided(namespace, schedule_id, decision, now)
 
+    def born(self, origin: Origin) -> None:
+        """A run without a decision about an occurrence."""
+        self.metrics.emitted.labels(origin.value).inc()
+
     def launched(self, *, fired_at: Instant, started_at: Instant) -> None:
         self.metrics.start_delay.observe((started_at - fired_at) / SECOND)
 
@@ -106,10 +110,15 @@ class Telemetry:
                 self.metrics.emitted.labels(origin.value).inc()
                 # Nobody planned a backfill or a trigger by hand for a certain moment.
                 if isinstance(decision, Fire) and origin is Origin.SCHEDULED:
-                    self.metrics.drift.observe((now - decision.due) / SECOND)
+                    self._drifted((now - decision.due) / SECOND)
             case Skip():
                 self.metrics.skipped.labels(decision.reason.value).inc()
                 if decision.reason is Reason.OVERLAP_POLICY_SKIP:
                     self.metrics.skipped_overlap.inc()
             case Missed():
                 self.metrics.missed.labels(decision.reason.value).inc(decision.count)
+
+    def _drifted(self, seconds: float) -> None:
+        if seconds < 0:
+            self.metrics.fires_early.inc()
+        self.metrics.drift.observe(max(seconds, 0.0))
