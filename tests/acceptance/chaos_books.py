@@ -51,9 +51,14 @@ RULES: Mapping[str, str] = {
         GROUP BY p.schedule_uid HAVING p.fires_count <> count(h.sequence)
     """,
     "skipped_count are the skips that history tells of": """
-        SELECT p.schedule_id, p.skipped_count, count(h.sequence) FROM positions p
-        LEFT JOIN history h ON h.schedule_uid = p.schedule_uid AND h.event_type = 'ScheduleTriggerSkipped'
-        GROUP BY p.schedule_uid HAVING p.skipped_count <> count(h.sequence)
+        SELECT p.schedule_id, p.skipped_count, COALESCE(sum(h.skips), 0) FROM positions p
+        LEFT JOIN (
+          SELECT schedule_uid, COALESCE((payload::json->>'count')::bigint, 1) AS skips FROM history
+          WHERE event_type = 'ScheduleTriggerSkipped' AND payload::json->>'origin' <> 'backfill'
+            OR event_type = 'ScheduleMissed' AND payload::json->>'reason' NOT IN ('missed', 'catchup_cap', 'superseded',
+              'remaining_actions_exhausted')
+        ) h ON h.schedule_uid = p.schedule_uid
+        GROUP BY p.schedule_uid HAVING p.skipped_count <> COALESCE(sum(h.skips), 0)
     """,
     "a concurrency key counts the active runs that hold it": f"""
         SELECT c.owner, c.value, count(r.run_id) FROM counters c

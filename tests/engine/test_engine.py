@@ -156,3 +156,25 @@ def test_processes_on_one_postgresql_agree_on_the_time(database: Database) -> No
     else:
         assert abs(shared.now() - SystemClock().now()) < 5 * SECOND
     assert shared.monotonic() == clock.monotonic()
+
+
+@pytest.mark.parametrize("dialect", ["postgresql"])
+def test_a_machine_whose_clock_is_set_does_not_take_us_along(database: Database) -> None:
+    clock = SteppedClock()
+    shared = SharedClock(clock, database)
+    shared.measure()
+    before = shared.now()
+    assert not shared.must_be_measured()
+    clock.step = 40 * SECOND
+    assert abs(shared.now() - before) < 20 * SECOND
+    assert shared.must_be_measured()
+    shared.measure()
+    assert abs(shared.now() - before) < 20 * SECOND
+    assert not shared.must_be_measured()
+
+
+class SteppedClock(SystemClock):
+    step = 0
+
+    def now(self) -> int:
+        return super().now() + self.step

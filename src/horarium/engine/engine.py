@@ -37,7 +37,7 @@ from horarium.store import leases
 from horarium.store.channels import DUE, READY
 from horarium.store.database import Database
 from horarium.store.run_writer import Recorded
-from horarium.store.shared_clock import OFFSET_SECONDS, SharedClock
+from horarium.store.shared_clock import LOOK_SECONDS, SharedClock
 
 _BEAT_SECONDS = 5
 _FIRST_BEAT_SECONDS = 0.1
@@ -202,8 +202,9 @@ class Engine:
         return _CHORE_PAUSE_SECONDS if forgotten.more else RETENTION_SECONDS
 
     async def _measure_step(self) -> float:
-        await self._threads.run(self.clock.measure)
-        return OFFSET_SECONDS
+        if self.clock.must_be_measured():
+            await self._threads.run(self.clock.measure)
+        return LOOK_SECONDS
 
     async def _beat_step(self) -> float:
         """One row for this process: each loop with the instant at which it last completed a step."""

@@ -25,7 +25,7 @@ from horarium.serve.admin import seed_admin_token
 from horarium.serve.application import Application
 from horarium.serve.service import Service, open_service, put_templates
 from horarium.settings import Settings
-from horarium.store.shared_clock import OFFSET_SECONDS, SharedClock
+from horarium.store.shared_clock import LOOK_SECONDS, SharedClock
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _BACKLOG = 2_048
@@ -118,10 +118,11 @@ async def _live(service: Service, parts: Parts, listening: socket.socket | None,
 async def _keep_time(clock: SharedClock, stop: asyncio.Event) -> None:
     """A process without an engine must not drift away from those that have one."""
     while not stop.is_set():
-        with suppress(HorariumError):  # the offset that was measured last still holds
-            await asyncio.to_thread(clock.measure)
+        with suppress(HorariumError):  # what was measured last still holds
+            if clock.must_be_measured():
+                await asyncio.to_thread(clock.measure)
         with suppress(TimeoutError):
-            await asyncio.wait_for(stop.wait(), OFFSET_SECONDS)
+            await asyncio.wait_for(stop.wait(), LOOK_SECONDS)
 
 
 async def _until_all_end(tasks: list[asyncio.Task[None]], stop: asyncio.Event) -> None:
