@@ -19,6 +19,7 @@ from acceptance.hurt_postgres import Server
 
 TOKEN = "chaos-admin"
 STOP_SECONDS = 60
+_LAST_WORDS = 10
 # Short, so that what a dead process held comes back within the test.
 _SETTINGS = {
     "TOKEN": TOKEN, "LEASE_SECONDS": "3", "JANITOR_SECONDS": "0.5", "SHUTDOWN_SECONDS": "3", "POOL_SIZE": "5",
@@ -65,16 +66,19 @@ class Program:
             self.start()
         elif self._process.poll() is not None:
             if self.was_up:
-                self.died_by_itself.append(f"{self.name} ended by itself with code {self._process.returncode}")
+                how = f"{self.name} ended by itself with code {self._process.returncode}, after it had said:"
+                self.died_by_itself.append("\n".join([how, *self._said()[-_LAST_WORDS:]]))
             self._process = None
             self.start()
 
     @property
     def was_up(self) -> bool:
         """Whether it has said, in this life, that it is ready."""
-        with self.log.open("rb") as file:
-            file.seek(self._began)
-            return any(line.startswith(b"Horarium ") for line in file)
+        return any(line.startswith("Horarium ") for line in self._said())
+
+    def _said(self) -> list[str]:
+        """In this life."""
+        return self.log.read_bytes()[self._began :].decode("utf-8", "replace").splitlines()
 
     def tail(self, lines: int) -> str:
         said = self.log.read_text("utf-8", "replace").splitlines() if self.log.exists() else []
