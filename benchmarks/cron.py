@@ -19,6 +19,7 @@ from functools import partial
 from importlib import resources
 from itertools import islice
 from time import perf_counter
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from croniter import croniter
@@ -294,6 +295,29 @@ def tick_costs(console: Console, rounds: int) -> None:
     console.print(table)
 
 
+COUNTED: dict[str, dict[str, Any]] = {
+    "two crons of seconds": {"cron_expressions": ["*/2 * * * * *", "*/3 * * * * *"]},
+    "a hundred crons": {"cron_expressions": [f"{n % 60} {n % 24} {1 + n % 28} * *" for n in range(100)]},
+    "every minute and every 97 seconds": {"cron_expressions": ["* * * * *"], "intervals": [{"every": "PT97S"}]},
+    "97 and 89 seconds": {"intervals": [{"every": "PT97S"}, {"every": "PT89S"}]},
+}
+
+
+def count_costs(console: Console) -> None:
+    """What it costs to count the occurrences of several parts, the first time and again."""
+    now = from_rfc3339("2026-11-16T09:00:00Z")
+    table = Table(title="count of several parts, New York", title_justify="left")
+    for heading in ("spec", "years", "occurrences", "ms", "ms again"):
+        table.add_column(heading, justify="left" if heading == "spec" else "right")
+    for title, parts in COUNTED.items():
+        spec = compile_spec(**parts, timezone="America/New_York")
+        for years in (1, 100):
+            after = now - years * 365 * DAY
+            first, again = (seconds_for(1, partial(spec.count, after, now)) for _ in range(2))
+            table.add_row(title, str(years), f"{spec.count(after, now):,}", f"{first * 1e3:.1f}", f"{again * 1e3:.1f}")
+    console.print(table)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="µs per next: ours, cronsim, croniter")
     parser.add_argument("--instants", type=int, default=40, help="instants for each expression and zone")
@@ -307,6 +331,7 @@ def main() -> None:
     run(console, title, heavy, chosen.rounds, lambda job: job.schedule.zone.key)
     cold_costs(console)
     tick_costs(console, chosen.rounds)
+    count_costs(console)
 
 
 if __name__ == "__main__":

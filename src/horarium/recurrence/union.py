@@ -23,7 +23,7 @@ _DAY = 86_400
 _WHOLE_DAY = (1 << _DAY) - 1
 _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 # Days with a count that is remembered: intervals of odd lengths have as many kinds of days as days.
-_MAX_DAYS = 4_096
+_MAX_DAYS = 16_384
 
 Members: TypeAlias = int
 """A set of crons, a bit for each by its place."""
@@ -176,7 +176,7 @@ class Union:
         return found & _WHOLE_DAY
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=8)
 def unite(crons: tuple[CronSchedule, ...], intervals: tuple[Interval, ...]) -> Union:
     """A herd that reads alike asks together; what a union remembers may take megabytes, so few are kept."""
     return Union(crons, intervals)
