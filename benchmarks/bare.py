@@ -24,7 +24,10 @@ Rows: TypeAlias = list[dict[str, Any]]
 _CLAIM = f"""
 UPDATE runs SET state = 'launching', lease_epoch = lease_epoch + 1, lease_owner = 'bench', lease_until = 1,
   launches = launches + 1, deadline = 1
-WHERE run_id IN (SELECT run_id FROM runs WHERE state = 'ready' ORDER BY priority DESC, ready_at, run_id LIMIT {HANDS})
+WHERE run_id IN (
+  SELECT run_id FROM runs WHERE state = 'ready'
+  ORDER BY namespace, target, priority DESC, ready_at, run_id LIMIT {HANDS}
+)
 RETURNING run_id, schedule_uid, next_event
 """
 _DOCUMENTS = """

@@ -77,11 +77,6 @@ class InFlight:
         return self.work.run_id, self.work.lease_epoch
 
 
-class _Defined(NamedTuple):
-    work: Work
-    definition: Definition | Exception
-
-
 class Claimed(NamedTuple):
     """`handed`: launches that are over already. `more`: a next claim may find something at once.
 
@@ -131,8 +126,7 @@ class Claimer:
         works, handed, more = self._database.write(
             lambda connection: self._take(connection, places, room, in_hand, now)
         )
-        taken = [self._in_flight(*work) for work in works]
-        return Claimed(taken, handed, more, waiting=len(places) < len(ready))
+        return Claimed(self._prepared(works), handed, more, waiting=len(places) < len(ready))
 
     def _look(self, connection: Connection) -> list[ReadyTarget]:
         found = claims.ready_namespaces(connection, after=self._turn, limit=_NAMESPACES)
@@ -158,7 +152,7 @@ class Claimer:
         room: Room,
         in_hand: Collection[bytes],
         now: Instant,
-    ) -> tuple[list[_Defined], list[Recorded], bool]:
+    ) -> tuple[list[Work], list[Recorded], bool]:
         candidates = [each for each in claims.candidates(connection, places, now) if each.run_id not in in_hand]
         most = self._options.batch
         chosen = choose(candidates, room, self._place_kind, after=self._turn, most=most)
@@ -170,13 +164,18 @@ class Claimer:
             connection, list(order), here=here, owner=self._owner, now=now, lease_seconds=self._options.lease_seconds
         )
         works.sort(key=lambda work: order[work.run_id])
-        definitions = self._definitions.load(connection, works)
         self._turn = chosen[-1].namespace
-        defined = [_Defined(work, definitions[work.run_id]) for work in works]
-        handed = self._hand_over(connection, defined, now)
+        handed = self._hand_over(connection, works, now)
         gone = {each.run.run_id for each in handed}
-        left = [each for each in defined if each.work.run_id not in gone]
+        left = [work for work in works if work.run_id not in gone]
         return left, handed, len(candidates) > len(chosen) or len(chosen) == most
+
+    def _prepared(self, works: Sequence[Work]) -> list[InFlight]:
+        """What each run is, read after the claim: to read definitions takes long, and others wait for the writer."""
+        if not works:
+            return []
+        definitions = self._database.glance(lambda connection: self._definitions.load(connection, works))
+        return [self._in_flight(work, definitions[work.run_id]) for work in works]
 
     def _in_flight(self, work: Work, definition: Definition | Exception) -> InFlight:
         cancelled = asyncio.Event()
@@ -191,11 +190,12 @@ class Claimer:
             request = Refused(f"no request can be made of this run: {type(wrong).__name__}: {wrong}")
         return InFlight(work, rules, seat, request, cancelled)
 
-    def _hand_over(self, connection: Connection, defined: Sequence[_Defined], now: Instant) -> list[Recorded]:
+    def _hand_over(self, connection: Connection, works: Sequence[Work], now: Instant) -> list[Recorded]:
         """Ours under lock, and nobody outside is asked: what only waits for its worker from now on is written here."""
         handed: list[Recorded] = []
-        at_once = [each for each in defined if self._registry.at_once(self._kind(each.work.target))]
-        for each in (self._in_flight(*each) for each in at_once):
+        at_once = [work for work in works if self._registry.at_once(self._kind(work.target))]
+        definitions = self._definitions.load(connection, at_once)
+        for each in (self._in_flight(work, definitions[work.run_id]) for work in at_once):
             if isinstance(each.request, LaunchRequest):
                 outcome: Outcome = self._registry.answer_at_once(each.request)
                 change = react(each.work, Answered(outcome, each.work.lease_epoch), each.rules, now)

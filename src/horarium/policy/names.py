@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import TypeVar
+from typing import TypeVar, cast
 
 Name = TypeVar("Name", bound=StrEnum)
 
@@ -30,6 +30,9 @@ class PolicyError(ValueError):
 
 def parse_name(enum_cls: type[Name], aliases: Mapping[str, Name], value: object, what: str) -> Name:
     """`BufferOne`, `bufferOne`, `BUFFER_ONE`, `buffer-one` and `bufferone` are all `buffer_one`."""
+    exact = enum_cls._value2member_map_.get(value) if isinstance(value, str) else None
+    if exact is not None:
+        return cast("Name", exact)
     allowed = {name.value: name for name in enum_cls} | dict(aliases)
     if isinstance(value, str) and len(value) <= _MAX_NAME_LENGTH and value.isascii():
         wanted = value.lower().replace("-", "_")
