@@ -11,7 +11,7 @@ from operations.desks import ADMIN, NOON, Office, without_gaps
 from sqlalchemy import Connection
 
 from horarium.instant import MINUTE
-from horarium.operations import backfills, lifecycles, schedules, triggers
+from horarium.operations import backfills, lifecycles, listings, previews, schedules, triggers
 from horarium.operations.verify import Double, Finding, Gap, Missing, OrphanRun, Stray, verify
 from horarium.schedule.run import RunState
 from horarium.store import park
@@ -101,6 +101,33 @@ def test_a_miscounted_range_is_found(office: Office) -> None:
     short = '{"first": "x", "last": "x", "count": 4, "reason": "superseded"}'
     _sql(office, sa.update(history).where(history.c.feed_id == row.feed_id).values(payload=short))
     assert _verify(office) == [Missing(uid, "nightly", NOON + MINUTE, NOON + 10 * MINUTE, 6)]
+
+
+@pytest.mark.parametrize("policy", ["fire_once", "fire_all", "spread"])
+def test_a_backlog_that_was_refused_in_ranges_is_accounted_for_and_explained(office: Office, policy: str) -> None:
+    office.create(
+        spec={"cron_expressions": ["*/5 * * * * *", "*/7 * * * * *"], "timezone": "America/New_York"},
+        catchup_policy=policy,
+        calendars=["weekdays"],
+        pre_dispatch_condition={"/x": {"eq": 1}},
+        **({} if policy == "fire_once" else {"max_catchup": 1_000}),
+    )
+    office.clock.move(9 * 86_400)  # from a Sunday over a weekend to a Tuesday
+    while office.ticker.step().more:
+        pass
+    assert _verify(office) == []
+    ranges = [event for event in office.events() if event.event_type == "ScheduleMissed"]
+    told = [event.payload["reason"] for event in ranges]
+    assert told == ["calendar", "condition_failed"] * 2 if policy == "fire_once" else told[0] == "catchup_cap"
+    inside = ranges[-1].nominal_last
+    assert inside is not None
+    explained = previews.explain(office.desk, ADMIN, "nightly", inside)
+    assert explained.recorded is not None
+    assert explained.recorded.payload["reason"] == explained.reason == "condition_failed"
+    skipped = listings.describe(office.desk, ADMIN, "nightly").row.skipped_count
+    single = sum(event.event_type == "ScheduleTriggerSkipped" for event in office.events())
+    counted = sum(event.payload["count"] for event in ranges if event.payload["reason"] != "catchup_cap")
+    assert skipped == single + counted
 
 
 def test_a_run_that_history_does_not_know_is_found(office: Office) -> None:

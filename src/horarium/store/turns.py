@@ -91,7 +91,8 @@ def _next_namespaces(connection: Connection, now: Instant, after: str, most: int
         return names, end
     again, end = _look(connection, now, "", most)
     # Databases order names each in their own way: whoever is met a second time is where the round began.
-    fresh = [name for name in again if name not in names]
+    met = set(names)
+    fresh = [name for name in again if name not in met]
     before = fresh[: most - len(names)]
     if len(before) < len(fresh):
         return [*names, *before], before[-1]
