@@ -26,7 +26,8 @@ from horarium.life.outcome import Outcome, Refused
 from horarium.life.react import NO_RULES, Rules, react
 from horarium.life.report_token import ReportTokens
 from horarium.policy.retry import LaunchRetry
-from horarium.schedule.definition import Definition
+from horarium.schedule.definition import RunDefinition
+from horarium.schedule.document import run_part_of
 from horarium.store import claims, namespaces
 from horarium.store.claims import ReadyTarget
 from horarium.store.closing import write_changes
@@ -41,6 +42,7 @@ _TARGETS = 256
 # Of candidates locked at once: the best are chosen from them.
 _CANDIDATES = 1_000
 _COUNT_SECONDS = 30
+_CLAIMS_A_LOOK = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,26 +109,38 @@ class Claimer:
         self._owner = owner
         self._options = options
         self._tokens = tokens
-        self._definitions = Definitions()
+        self._definitions = Definitions(run_part_of)
         self._turn = ""
         self._targets_after: dict[str, str] = {}
+        self._seen: list[ReadyTarget] = []
+        self._looked = 0
         self._counted_at: Instant | None = None
         self._alone = True
 
     def claim(self, room: Room, in_hand: Collection[bytes]) -> Claimed:
         """`room` is a copy that nobody else changes; a run in `in_hand` is still being worked on here."""
         now = self._clock.now()
-        ready = self._database.glance(self._look)
+        ready = self._ready()
         if not ready:
             return Claimed()
         room.alone = self._is_alone(now)
         places = places_for(ready, room, self._place_kind, _CANDIDATES)
         if not places:
+            self._seen = []
             return Claimed(waiting=True)
         works, handed, more = self._database.write(
             lambda connection: self._take(connection, places, room, in_hand, now)
         )
+        if not more:
+            self._seen = []
         return Claimed(self._prepared(works), handed, more, waiting=len(places) < len(ready))
+
+    def _ready(self) -> list[ReadyTarget]:
+        """While there is more than one claim takes, the next few need not look anew at who has something ready."""
+        if not self._seen or self._looked >= _CLAIMS_A_LOOK:
+            self._seen, self._looked = self._database.glance(self._look), 0
+        self._looked += 1
+        return self._seen
 
     def _look(self, connection: Connection) -> list[ReadyTarget]:
         found = claims.ready_namespaces(connection, after=self._turn, limit=_NAMESPACES)
@@ -177,7 +191,7 @@ class Claimer:
         definitions = self._database.glance(lambda connection: self._definitions.load(connection, works))
         return [self._in_flight(work, definitions[work.run_id]) for work in works]
 
-    def _in_flight(self, work: Work, definition: Definition | Exception) -> InFlight:
+    def _in_flight(self, work: Work, definition: RunDefinition | Exception) -> InFlight:
         cancelled = asyncio.Event()
         seat = Seat(work.namespace, self._kind(work.target), work.target)
         if isinstance(definition, Exception):

@@ -32,6 +32,9 @@ from horarium.store.due import Plannings
 from horarium.store.errors import CommitUnknown, StoreUnavailable
 from horarium.store.run_writer import Happened, Recorded, record_events
 
+# While runs wait for places, a claim waits for so many of them, or so long.
+_GATHERED = 16
+_GATHER_SECONDS = 0.02
 # Of the grace at a stop, kept for asking the rest to stop, and for writing down and giving back.
 _LAST_SECONDS = 2.0
 
@@ -76,6 +79,9 @@ class Dispatcher:
         self._answers: asyncio.Queue[Answer] = asyncio.Queue()
         self._wake: asyncio.Event | None = None
         self._somebody_waits = False
+        self._working = 0
+        self._freed = 0
+        self._enough = 1
 
     @property
     def in_flight(self) -> int:
@@ -120,6 +126,8 @@ class Dispatcher:
             self._in_flight[each.key] = each
             self._room.enter(each.seat)
             each.task = asyncio.create_task(self._carry(each), name="launch")
+        self._working += len(claimed.taken)
+        self._freed, self._enough = 0, max(1, min(_GATHERED, len(claimed.taken) // 2))
         self._somebody_waits = claimed.waiting or claimed.more
         return 0 if claimed.more and (claimed.taken or claimed.handed) else 1.0
 
@@ -143,6 +151,7 @@ class Dispatcher:
     def _leave(self, each: InFlight) -> None:
         """Its place is free as soon as it has its answer: the next one begins while that is being written down."""
         self._room.leave(each.seat)
+        self._working -= 1
         self._wake_if_somebody_waits()
 
     def _done_with(self, each: InFlight) -> None:
@@ -150,8 +159,14 @@ class Dispatcher:
         self._wake_if_somebody_waits()
 
     def _wake_if_somebody_waits(self) -> None:
-        if self._somebody_waits and self._wake is not None:
+        """When a few places are free, or a moment later: a claim for each single one would be mostly commits."""
+        if not self._somebody_waits or self._wake is None:
+            return
+        self._freed += 1
+        if self._freed >= self._enough or self._working == 0:
             self._wake.set()
+        elif self._freed == 1:
+            asyncio.get_running_loop().call_later(_GATHER_SECONDS, self._wake.set)
 
     # ── settling ─────────────────────────────────────────────────────────────────────────────────
 

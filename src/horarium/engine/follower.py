@@ -18,7 +18,8 @@ from horarium.life.event import Answered, CancelledOutside, Unstorable
 from horarium.life.outcome import Outcome, StillRunning
 from horarium.life.react import NO_RULES, Rules
 from horarium.policy.retry import LaunchRetry
-from horarium.schedule.definition import Definition
+from horarium.schedule.definition import RunDefinition
+from horarium.schedule.document import run_part_of
 from horarium.store import runs
 from horarium.store.channels import READY
 from horarium.store.database import Database
@@ -34,7 +35,7 @@ _LONGEST_PAUSE_SECONDS = 60
 # For one question to one target.
 _PATIENCE_SECONDS = 30
 
-Followed = tuple[Work, Definition | Exception]
+Followed = tuple[Work, RunDefinition | Exception]
 
 
 class Follower:
@@ -51,7 +52,7 @@ class Follower:
         self._registry = registry
         self._launch_retry = launch_retry or LaunchRetry()
         self._threads = threads or Threads()
-        self._definitions = Definitions()
+        self._definitions = Definitions(run_part_of)
         self._known = Plannings()
 
     async def step(self) -> int:
@@ -78,7 +79,7 @@ class Follower:
         definitions = self._definitions.load(connection, works)
         return [(work, definitions[work.run_id]) for work in works]
 
-    async def _poll(self, work: Work, definition: Definition | Exception) -> Outcome | StillRunning:
+    async def _poll(self, work: Work, definition: RunDefinition | Exception) -> Outcome | StillRunning:
         if isinstance(definition, Exception):
             return StillRunning()  # the deadline will end it
         try:
@@ -90,9 +91,9 @@ class Follower:
             _tell("a target could not be asked", work, wrong)
             return StillRunning()
 
-    async def _settle(self, work: Work, definition: Definition | Exception, outcome: Outcome) -> None:
+    async def _settle(self, work: Work, definition: RunDefinition | Exception, outcome: Outcome) -> None:
         rules = NO_RULES
-        if isinstance(definition, Definition):
+        if not isinstance(definition, Exception):
             rules = Rules(definition.retry, definition.limits, self._launch_retry)
         try:
             await self._record([Happened(work.run_id, Answered(outcome, work.lease_epoch), rules)])
@@ -124,7 +125,7 @@ class Follower:
 
         await self._threads.run(lambda: self._database.write(write))
 
-    async def _cancel(self, work: Work, definition: Definition | Exception) -> None:
+    async def _cancel(self, work: Work, definition: RunDefinition | Exception) -> None:
         """The target is told; whether it listens is its own affair."""
         if isinstance(definition, Exception):
             return

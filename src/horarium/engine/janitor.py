@@ -17,7 +17,7 @@ from horarium.life.change import End
 from horarium.life.event import ApprovalExpired, CancelledUnstarted, DeadlineReached, LeaseLost
 from horarium.life.react import NO_RULES, Rules
 from horarium.policy.retry import LaunchRetry
-from horarium.schedule.definition import Definition
+from horarium.schedule.document import run_part_of
 from horarium.schedule.run import RunState
 from horarium.store import release, runs
 from horarium.store.channels import READY
@@ -81,7 +81,7 @@ class Janitor:
         self._clock = clock
         self._launch_retry = launch_retry or LaunchRetry()
         self._known = Plannings()
-        self._definitions = Definitions()
+        self._definitions = Definitions(run_part_of)
         self._looked_at = b""
 
     def step(self) -> Tidied:
@@ -122,7 +122,7 @@ class Janitor:
     def _rules(self, connection: Connection, works: Sequence[Work]) -> dict[bytes, Rules]:
         definitions = self._definitions.load(connection, works)
         return {
-            run_id: Rules(each.retry, each.limits, self._launch_retry) if isinstance(each, Definition) else NO_RULES
+            run_id: Rules(each.retry, each.limits, self._launch_retry) if not isinstance(each, Exception) else NO_RULES
             for run_id, each in definitions.items()
         }
 

@@ -10,7 +10,7 @@ from horarium.instant import MILLISECOND
 from horarium.launchers.launcher import LaunchRequest
 from horarium.life.report_token import ReportTokens
 from horarium.policy.rotation import inputs_for
-from horarium.schedule.definition import Definition
+from horarium.schedule.definition import RunDefinition
 from horarium.schedule.envelope import decode_input
 from horarium.schedule.run import Origin, delivery_key, instance_id, occurrence_key
 from horarium.store.work import Work
@@ -26,7 +26,7 @@ def key_of(work: Work) -> str:
 
 
 def build_request(
-    work: Work, definition: Definition, tokens: ReportTokens | None = None, cancelled: asyncio.Event | None = None
+    work: Work, definition: RunDefinition, tokens: ReportTokens | None = None, cancelled: asyncio.Event | None = None
 ) -> LaunchRequest:
     run_id = id_text(work.run_id)
     if work.inputs is not None:

@@ -17,7 +17,8 @@ from horarium.operations.errors import PreconditionFailed, ScheduleBroken, Sched
 from horarium.policy.catchup import parse as parse_catchup
 from horarium.policy.names import PolicyError
 from horarium.policy.overlap import parse as parse_overlap
-from horarium.schedule.document import Defaults
+from horarium.schedule.definition import Definition
+from horarium.schedule.document import Defaults, from_canonical
 from horarium.schedule.event import CommandContext, EventType, make_payload
 from horarium.schedule.planning import Planning
 from horarium.settings import Settings
@@ -37,7 +38,7 @@ class Desk:
     telemetry: Telemetry
     tokens: ReportTokens
     known: Plannings = field(default_factory=Plannings)
-    definitions: Definitions = field(default_factory=Definitions)
+    definitions: Definitions[Definition] = field(default_factory=lambda: Definitions(from_canonical))
 
     def defaults(self) -> Defaults:
         """Raises InvalidDefinition for a setting that names no policy."""

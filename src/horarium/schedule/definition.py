@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from horarium.instant import Instant
 from horarium.policy.approval import ApprovalPolicy
@@ -113,6 +113,18 @@ class Action:
             if chosen is not None:
                 return chosen
         return PROMPT_TIMEOUT_SECONDS if self.kind is ActionKind.PROMPT else OTHER_TIMEOUT_SECONDS
+
+
+class RunDefinition(NamedTuple):
+    """The part of a definition that a launch and the life of a run need."""
+
+    schedule_id: str
+    action: Action
+    inputs_rotation: tuple[Json, ...]
+    labels: Mapping[str, str]
+    memo: Mapping[str, Json]
+    retry: RetryPolicy
+    limits: RunLimits
 
 
 @dataclass(frozen=True, slots=True)

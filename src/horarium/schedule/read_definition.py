@@ -17,11 +17,11 @@ from horarium.policy.limits import Budget, RunLimits, parse_budget, parse_limits
 from horarium.policy.names import PolicyError, parse_name, shown, text, whole
 from horarium.policy.overlap import Overlap, parse_overlap
 from horarium.policy.queue import MAX_PRIORITY, MIN_PRIORITY
-from horarium.policy.retry import UNASKED, parse_retry_policy
+from horarium.policy.retry import UNASKED, RetryPolicy, parse_retry_policy
 from horarium.policy.rotation import parse_rotation
 from horarium.recurrence.zone import load_zone
 from horarium.schedule.assignee import Assignee, parse_assignee
-from horarium.schedule.definition import Definition, Json, Source
+from horarium.schedule.definition import Definition, Json, RunDefinition, Source
 from horarium.schedule.naming import checked_id
 from horarium.schedule.read_action import read_action
 from horarium.schedule.read_spec import read_spec
@@ -72,6 +72,27 @@ def read_definition(reader: Reader, *, trusted: bool) -> Definition:
     )
 
 
+def read_run_definition(reader: Reader) -> RunDefinition:
+    """Of a document that we wrote, what its runs need: the rest is not looked at, since a herd reads thousands."""
+    return RunDefinition(
+        schedule_id=reader.one("schedule_id", checked_id, ""),
+        action=read_action(reader),
+        inputs_rotation=reader.one("inputs_rotation", _rotation, _NO_ROTATION),
+        labels=reader.entries("labels", _label),
+        memo=reader.one("memo", mapping, _NOTHING),
+        retry=_retry(reader),
+        limits=_run_limits(reader),
+    )
+
+
+def _retry(reader: Reader) -> RetryPolicy:
+    return reader.group("retry_policy.", _RETRY_FIELDS, parse_retry_policy, UNASKED)
+
+
+def _run_limits(reader: Reader) -> RunLimits:
+    return reader.group("limits.", _LIMITS_FIELDS, _limits, _LIMITS)
+
+
 def _identity(reader: Reader, *, trusted: bool) -> dict[str, Any]:
     return {
         "namespace": reader.one("namespace", checked_id, "default"),
@@ -106,11 +127,11 @@ def _policies(reader: Reader) -> dict[str, Any]:
         "concurrency_limit": reader.one("concurrency_limit", _at_least_one, 1),
         "priority": reader.one("priority", _priority, 0),
         "approval": reader.group("approval_policy.", _APPROVAL_FIELDS, parse_approval_policy, _APPROVAL),
-        "retry": reader.group("retry_policy.", _RETRY_FIELDS, parse_retry_policy, UNASKED),
+        "retry": _retry(reader),
         "failure": reader.group(
             "failure_policy.", ("mode", "fallback_assignee_id"), parse_failure_policy, FailurePolicy()
         ),
-        "limits": reader.group("limits.", _LIMITS_FIELDS, _limits, _LIMITS),
+        "limits": _run_limits(reader),
         "pause_on_failure": reader.one("pause_on_failure", _at_least_one, None),
         "max_runs": reader.one("max_runs", _at_least_one, None),
     }

@@ -21,6 +21,7 @@ _SHOWN_ERROR = 200
 class EngineWitness:
     def __init__(self, telemetry: Telemetry) -> None:
         self._telemetry = telemetry
+        self._log = telemetry.log.bind()  # once: a logger that is not bound binds itself anew for every line
 
     def ticked(self, tick: Tick, now: Instant) -> None:
         self._telemetry.tick(tick, now)
@@ -32,7 +33,7 @@ class EngineWitness:
                 self._telemetry.ended(change.state)
                 self._tell_end(run, change, now)
             elif isinstance(change, Again):
-                self._telemetry.log.info(
+                self._log.info(
                     "will be tried again",
                     run=id_text(run.run_id),
                     in_seconds=round((change.ready_at - now) / SECOND, 1),
@@ -46,11 +47,9 @@ class EngineWitness:
             self._telemetry.ended(state)
 
     def _tell_end(self, run: Work, end: End, now: Instant) -> None:
-        told = {"run": id_text(run.run_id), "took_seconds": round((now - (run.started_at or now)) / SECOND, 3)}
-        if end.state in _GOOD:
-            self._telemetry.log.debug(end.state.value, **told)
-        else:
-            self._telemetry.log.warning(end.state.value, **told, error=_in_short(end.error))
+        tell = self._log.debug if end.state in _GOOD else self._log.warning
+        took = round((now - (run.started_at or now)) / SECOND, 3)
+        tell(end.state.value, run=id_text(run.run_id), took_seconds=took, error=_in_short(end.error))
 
 
 def _in_short(error: str | None) -> str | None:

@@ -13,6 +13,7 @@ from horarium.instant import Instant, to_rfc3339
 from horarium.policy.approval import ApprovalDecision, input_hash
 from horarium.policy.rotation import inputs_for
 from horarium.schedule.definition import Definition
+from horarium.schedule.document import from_canonical
 from horarium.schedule.event import RunEventType
 from horarium.store.definitions import Definitions
 from horarium.store.many import encode
@@ -33,7 +34,7 @@ def request(connection: Connection, run_ids: Sequence[bytes], now: Instant) -> N
         .order_by(runs.c.run_id)
         .with_for_update()  # for the number of its next event
     ).all()
-    definitions = Definitions().load(connection, rows)
+    definitions = Definitions(from_canonical).load(connection, rows)
     requested = [_row(row, definitions[row.run_id], now) for row in rows]
     connection.execute(approvals.insert(), requested)
     connection.execute(_COUNT_EVENT, [{"id": row.run_id} for row in rows])

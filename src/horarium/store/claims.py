@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from sqlalchemy import Connection, text, update
@@ -168,6 +169,15 @@ _TAKE_POSTGRES = text(
 )
 
 
+# How often the moment stands in the statement.
+_TIMES = _TAKE.count("{now}")
+
+
+@lru_cache(maxsize=1_024)
+def _take_sqlite(state: str, count: int) -> str:
+    return _TAKE.format(state=f"'{state}'", owner="?", until="?", now="?", ids=f"IN ({', '.join('?' * count)})")
+
+
 def take(
     connection: Connection,
     chosen: Collection[bytes],
@@ -186,11 +196,9 @@ def take(
         return as_works(connection.execute(_TAKE_POSTGRES, values))
     works: list[Work] = []
     for state, ids in (("running", [*here]), ("launching", [each for each in chosen if each not in here])):
-        statement = _TAKE.format(
-            state=f"'{state}'", owner="?", until="?", now=int(now), ids=f"IN ({', '.join('?' * len(ids))})"
-        )
         if ids:
-            works += as_works(connection.exec_driver_sql(statement, (owner, until, *ids)))
+            times = (now,) * _TIMES
+            works += as_works(connection.exec_driver_sql(_take_sqlite(state, len(ids)), (owner, until, *times, *ids)))
     return works
 
 

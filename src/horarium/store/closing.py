@@ -43,7 +43,7 @@ def _update(names: str) -> Update:
 
 # What each kind of change may touch.
 _UPDATES: dict[type[Change], Update] = {
-    End: _update(f"{_LEASE} attempt started_at finished_at error error_class cause {_USED}"),
+    End: _update(f"{_LEASE} attempt started_at finished_at result error error_class cause {_USED}"),
     Wait: _update(f"{_LEASE} reference queue started_at"),
     Again: _update(
         f"{_LEASE} ready_at deadline ends_by attempt launches busy_since reference started_at error error_class "
@@ -52,8 +52,6 @@ _UPDATES: dict[type[Change], Update] = {
     Progress: _update(f"started_at {_USED}"),
     Block: _update(f"{_LEASE} deadline needs_approval approval_id"),
 }
-# Results are large, and most ends have none: those that have one get it by a statement of its own.
-_RESULTS = Update("runs", {"run_id": "bytea", "result": "text"})
 _EVENTS = Insert(
     "run_events",
     {"run_id": "bytea", "sequence": "int4", "event_type": "text", "recorded_at": "int8", "payload": "text"},
@@ -73,7 +71,6 @@ def write_changes(connection: Connection, changed: Sequence[tuple[Work, Change]]
     by_kind: defaultdict[type[Change], list[tuple[Any, ...]]] = defaultdict(list)
     events: list[tuple[Any, ...]] = []
     freed = Counter[facts.Counter]()
-    results: list[tuple[bytes, str]] = []
     for run, change in changed:
         event = _event(run, change)
         values = _after(run, change, now)
@@ -84,11 +81,8 @@ def write_changes(connection: Connection, changed: Sequence[tuple[Work, Change]]
             events.append((run.run_id, run.next_event, event[0].value, now, encode(event[1])))
         if isinstance(change, End):
             freed.update(_freed(run, change))
-            if change.result is not None:
-                results.append((run.run_id, encode(change.result)))
     for kind, rows in by_kind.items():
         _UPDATES[kind].run(connection, rows)
-    _RESULTS.run(connection, results)
     _EVENTS.run(connection, events)
     facts.add_to_counters(connection, freed)
 
@@ -134,6 +128,7 @@ def _ended(run: Work, end: End, now: Instant) -> dict[str, Any]:
         "attempt": run.attempt if end.attempt is None else end.attempt,
         "started_at": run.started_at,
         "finished_at": now,
+        "result": None if end.result is None else encode(end.result),
         "error": kept_error(end.error),
         "error_class": end.error_class,
         "cause": end.cause,

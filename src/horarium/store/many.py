@@ -36,7 +36,7 @@ FROM (
   FROM ROWS FROM ({", ".join(["json_array_elements_text(%s::json)"] * len(columns))})
     AS columns ({", ".join(f"c{number}" for number in range(len(columns)))})
 ) AS new
-WHERE {table}.{key} = new.{key}
+WHERE {table}.{key} = new.{key} AND {table}.{key} = ANY(%s::{columns[key]}[])
 """
 
     def run(self, connection: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
@@ -46,8 +46,10 @@ WHERE {table}.{key} = new.{key}
         if connection.dialect.name == "sqlite":
             connection.exec_driver_sql(self._sqlite, [(*row[1:], row[0]) for row in rows])
             return
-        columns = zip(self._kinds, zip(*rows, strict=True), strict=True)
-        connection.exec_driver_sql(self._postgres, tuple(_json_column(kind, values) for kind, values in columns))
+        columns = [*zip(*rows, strict=True)]
+        texts = [_json_column(kind, values) for kind, values in zip(self._kinds, columns, strict=True)]
+        # The keys once more, as a list: without it the planner reads a table that it takes for small as a whole.
+        connection.exec_driver_sql(self._postgres, (*texts, list(columns[0])))
 
 
 class Insert:
