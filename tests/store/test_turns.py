@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -41,11 +42,14 @@ def _rows(world: World, namespace: str) -> list[bytes]:
     return world.database.read(lambda c: list(c.execute(mine).scalars()))
 
 
-def take(world: World, limit: int, after: str = "", *, keep: bool = False) -> Turn:
+FIRST = Turn([], more=True)
+
+
+def take(world: World, limit: int, before: Turn = FIRST, *, keep: bool = False) -> Turn:
     """Claims, and unless told otherwise decides: what was taken is due no more."""
 
     def work(connection: Connection) -> Turn:
-        turn = claim_in_turn(connection, Plannings(), NOW, limit, after)
+        turn = claim_in_turn(connection, Plannings(), NOW, limit, before)
         if not keep:
             uids = [claim.schedule_uid for claim in turn.claims]
             later = sa.update(positions).where(positions.c.schedule_uid.in_(uids)).values(next_due=NOW + MINUTE)
@@ -114,11 +118,10 @@ def test_step_by_step_everything_is_taken_once(database: Database) -> None:
     for name, size in sizes.items():
         add(world, name, [(OLD, NEW)[n % 2] for n in range(size)] + [NOW + MINUTE])
     found: Counter[str] = Counter()
-    after, more = "", True
-    while more:
-        turn = take(world, 6, after)
+    turn = FIRST
+    while turn.more:
+        turn = take(world, 6, turn)
         found.update(counted(turn))
-        after, more = turn.after, turn.more
     assert found == {name: size for name, size in sizes.items() if size}
     assert take(world, 6).claims == []
 
@@ -128,11 +131,10 @@ def test_namespaces_that_find_no_place_in_a_batch_come_first_in_the_next(databas
     for name in ("A", "b", "C", "d", "e"):
         add(world, name, [OLD] * 3)
     rounds = []
-    after = ""
+    turn = FIRST
     for _ in range(3):
-        turn = take(world, 2, after, keep=True)
+        turn = take(world, 2, turn, keep=True)
         rounds += list(counted(turn))
-        after = turn.after
         assert turn.more
     # Five names, two at once: nobody has a second turn before everybody had the first.
     assert (len(set(rounds[:5])), len(rounds)) == (5, 6)
@@ -148,9 +150,9 @@ def test_a_look_goes_on_where_the_last_one_ended(database: Database, monkeypatch
     add(world, "zone", [OLD] * 3)
     first = take(world, 2)
     assert (counted(first), first.after) == ({"zone": 2}, "idle-2")  # found by the ordinary claim
-    second = take(world, 2, first.after)
+    second = take(world, 2, first)
     assert (counted(second), second.after) == ({"zone": 1}, "idle-5")
-    third = take(world, 2, second.after)
+    third = take(world, 2, second)
     assert (third.claims, third.more) == ([], False)
 
 
@@ -158,7 +160,29 @@ def test_only_active_schedules_are_claimed(database: Database) -> None:
     world = World(database)
     add(world, "default", [OLD, NEW])
     world.write(lambda c: c.execute(sa.update(positions).values(status="paused")))
-    assert take(world, 10) == Turn([], "", more=False)
+    assert take(world, 10) == Turn([], more=False)
+
+
+def test_a_herd_is_looked_for_now_and_then_only(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "_BATCHES_A_LOOK", 3)
+    world = World(database)
+    add(world, "herd", [NEW] * 40)
+    looks: list[int] = []
+    real = turns._look
+
+    def look(*arguments: Any) -> Any:
+        looks.append(len(batches))
+        return real(*arguments)
+
+    monkeypatch.setattr(turns, "_look", look)
+    batches: list[Turn] = [FIRST]
+    while batches[-1].more:
+        if len(batches) == 3:
+            add(world, "new", [NEW] * 2)
+        batches.append(take(world, 4, batches[-1]))
+    assert sum(len(turn.claims) for turn in batches) == 42
+    assert looks[:3] == [1, 5, 9]
+    assert [len(counted(turn)) for turn in batches[1:6]] == [1, 1, 1, 1, 2]  # the new one waits for the second look
 
 
 @pytest.mark.parametrize("dialect", ["postgresql"])
@@ -170,7 +194,7 @@ def test_two_tickers_never_take_the_same(database: Database, open_another: Calla
     theirs: list[bytes] = []
 
     def hold(connection: Connection) -> None:
-        turn = claim_in_turn(connection, Plannings(), NOW, 12, "")
+        turn = claim_in_turn(connection, Plannings(), NOW, 12, FIRST)
         theirs.extend(claim.schedule_uid for claim in turn.claims)
         held.set()
         assert done.wait(10)

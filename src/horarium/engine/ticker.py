@@ -45,14 +45,14 @@ class Ticker:
         self._known = Plannings()
         self._alive_since: Instant | None = None
         self._beat_at: Instant | None = None
-        # Set while more is due than one batch holds, to the namespace that was served last; threads may share it.
-        self._crowded_after: str | None = None
+        # The last claim, while more is due than one batch holds; threads may share it.
+        self._crowd: Turn | None = None
 
     def step(self) -> Tick:
         """Claim and decide one batch; `more` asks for another step at once."""
         self.beat()
         now = self._clock.now()
-        turn = Turn([], "", more=False)
+        turn = Turn([], more=False)
 
         def tick(connection: Connection) -> Tick:
             nonlocal turn
@@ -65,7 +65,7 @@ class Ticker:
             if not turn.claims or not is_fault_of_a_row(wrong):
                 raise
             return self._halve([claim.schedule_uid for claim in turn.claims], now, wrong)
-        self._crowded_after = turn.after if turn.more else None
+        self._crowd = turn._replace(claims=[]) if turn.more else None
         return Tick(done.claimed, done.decided, done.parked, more=done.more or turn.more)
 
     def next_due(self) -> Instant | None:
@@ -73,11 +73,11 @@ class Ticker:
 
     def _claim(self, connection: Connection, now: Instant) -> Turn:
         """The most overdue; but where the last batch did not hold all, everybody in turn."""
-        batch, after = self._options.batch, self._crowded_after
-        if after is not None:
-            return turns.claim_in_turn(connection, self._known, now, batch, after)
+        batch, crowd = self._options.batch, self._crowd
+        if crowd is not None:
+            return turns.claim_in_turn(connection, self._known, now, batch, crowd)
         claims = due.claim(connection, self._known, now, batch)
-        return Turn(claims, "", more=len(claims) == batch)
+        return Turn(claims, more=len(claims) == batch)
 
     def _decide(self, connection: Connection, claims: Sequence[due.Claim], now: Instant) -> Tick:
         if not claims:
