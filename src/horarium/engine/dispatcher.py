@@ -29,7 +29,7 @@ from horarium.store import claims
 from horarium.store.channels import READY
 from horarium.store.database import Database
 from horarium.store.due import Plannings
-from horarium.store.errors import CommitUnknown, StoreUnavailable
+from horarium.store.errors import is_fault_of_a_row
 from horarium.store.run_writer import Happened, Recorded, record_events
 
 # While runs wait for places, a claim waits for so many of them, or so long.
@@ -177,9 +177,9 @@ class Dispatcher:
         happened = [_answered(each) for each in answers]
         try:
             recorded = await self._write_down(happened, now)
-        except (StoreUnavailable, CommitUnknown):
-            raise
-        except Exception:  # one of them cannot be written; the others must not be lost with it
+        except Exception as wrong:  # one of them cannot be written; the others must not be lost with it
+            if not is_fault_of_a_row(wrong):
+                raise
             recorded = [each for one in happened for each in await self._write_down_alone(one, now)]
         if self._observer is not None:
             self._observer.settled([each for each in recorded if each.counted], now)
@@ -195,9 +195,9 @@ class Dispatcher:
     async def _write_down_alone(self, one: Happened, now: Instant) -> list[Recorded]:
         try:
             return await self._write_down([one], now)
-        except (StoreUnavailable, CommitUnknown):
-            raise
         except Exception as wrong:
+            if not is_fault_of_a_row(wrong):
+                raise
             assert isinstance(one.event, Answered)
             unstorable = Unstorable(f"{type(wrong).__name__}: {wrong}", one.event.epoch)
             return await self._write_down([one._replace(event=unstorable)], now)
@@ -217,11 +217,12 @@ class Dispatcher:
             try:
                 await self.settle(answers)
                 return
-            except (StoreUnavailable, CommitUnknown):
+            except Exception as wrong:
+                if is_fault_of_a_row(wrong):  # their leases run out, and the janitor calls them unknown
+                    self._log.error("answers cannot be written", count=len(answers), error=str(wrong))
+                    return
+                self._log.warning("answers wait for the database", count=len(answers), error=str(wrong))
                 await asyncio.sleep(pause)
-            except Exception as wrong:  # their leases run out, and the janitor calls them unknown
-                self._log.error("answers cannot be written", count=len(answers), error=str(wrong))
-                return
 
     # ── leases ───────────────────────────────────────────────────────────────────────────────────
 

@@ -25,7 +25,7 @@ from horarium.store.channels import READY
 from horarium.store.database import Database
 from horarium.store.definitions import Definitions
 from horarium.store.due import Plannings
-from horarium.store.errors import CommitUnknown, StoreUnavailable
+from horarium.store.errors import is_fault_of_a_row
 from horarium.store.run_writer import Happened, record_events
 from horarium.store.work import Work
 
@@ -97,9 +97,9 @@ class Follower:
             rules = Rules(definition.retry, definition.limits, self._launch_retry)
         try:
             await self._record([Happened(work.run_id, Answered(outcome, work.lease_epoch), rules)])
-        except (StoreUnavailable, CommitUnknown):
-            raise
         except Exception as wrong:
+            if not is_fault_of_a_row(wrong):
+                raise
             unstorable = Unstorable(f"{type(wrong).__name__}: {wrong}", work.lease_epoch)
             await self._record([Happened(work.run_id, unstorable, rules)])
 

@@ -24,7 +24,7 @@ from horarium.store.channels import READY
 from horarium.store.database import Database
 from horarium.store.definitions import Definitions
 from horarium.store.due import Plannings
-from horarium.store.errors import CommitUnknown, StoreUnavailable
+from horarium.store.errors import is_fault_of_a_row
 from horarium.store.run_writer import Happened, Recorded, record_events
 from horarium.store.runs import Unanswered
 from horarium.store.work import Work
@@ -152,9 +152,9 @@ class Janitor:
             return []
         try:
             return self._database.write(lambda connection: chore(connection, found, now))
-        except (StoreUnavailable, CommitUnknown):
-            raise
-        except Exception:  # one of them cannot be tidied; the others are not lost with it
+        except Exception as wrong:  # one of them cannot be tidied; the others are not lost with it
+            if not is_fault_of_a_row(wrong):
+                raise
             return self._alone(chore, found, now)
 
     def _alone(
@@ -164,9 +164,9 @@ class Janitor:
         for one in found:
             try:
                 done += self._database.write(partial(_of_one, chore, one, now))
-            except (StoreUnavailable, CommitUnknown):
-                raise
             except Exception as wrong:
+                if not is_fault_of_a_row(wrong):
+                    raise
                 what = chore.__name__.strip("_")
                 self._log.error("could not be tidied", chore=what, error=f"{type(wrong).__name__}: {wrong}")
         return done

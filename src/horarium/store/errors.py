@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from horarium.errors import HorariumError
+from horarium.errors import HorariumError, InvalidTransition
 
 
 class StoreUnavailable(HorariumError):
@@ -70,4 +70,6 @@ def is_fault_of_a_row(error: BaseException) -> bool:
     version, hits every row alike, and nobody is to be set aside for it.
     """
     # Some errors of SQLAlchemy are KeyErrors as well.
-    return isinstance(error, (DataError, Conflict, *_OF_A_VALUE)) and not isinstance(error, SQLAlchemyError)
+    return isinstance(error, (DataError, Conflict, InvalidTransition, *_OF_A_VALUE)) and not isinstance(
+        error, SQLAlchemyError
+    )
