@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple, Protocol
 
 import structlog
@@ -175,8 +175,12 @@ class Dispatcher:
             return
         now = self._clock.now()
         happened = [_answered(each) for each in answers]
+        works = (each.of.work for each in answers)
+        schedules = {
+            work.schedule_uid for work in works if work.schedule_uid is not None and work.parent_run_id is None
+        }
         try:
-            recorded = await self._write_down(happened, now)
+            recorded = await self._write_down(happened, now, schedules)
         except Exception as wrong:  # one of them cannot be written; the others must not be lost with it
             if not is_fault_of_a_row(wrong):
                 raise
@@ -184,9 +188,11 @@ class Dispatcher:
         if self._observer is not None:
             self._observer.settled([each for each in recorded if each.counted], now)
 
-    async def _write_down(self, happened: Sequence[Happened], now: Instant) -> list[Recorded]:
+    async def _write_down(
+        self, happened: Sequence[Happened], now: Instant, schedules: Collection[bytes] | None = None
+    ) -> list[Recorded]:
         def write(connection: Connection) -> list[Recorded]:
-            recorded = record_events(connection, self._known, happened, now=now)
+            recorded = record_events(connection, self._known, happened, now=now, schedules=schedules)
             self._database.notify(connection, READY)
             return recorded
 

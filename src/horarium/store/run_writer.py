@@ -8,7 +8,7 @@ the two never wait for each other. What waits for a place or a key is then let g
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, NamedTuple
@@ -69,11 +69,20 @@ def record_event(
 
 
 def record_events(
-    connection: Connection, known: Plannings, happened: Sequence[Happened], *, now: Instant
+    connection: Connection,
+    known: Plannings,
+    happened: Sequence[Happened],
+    *,
+    now: Instant,
+    schedules: Collection[bytes] | None = None,
 ) -> list[Recorded]:
-    """One for each run that exists, in order; the second event about a run that has just changed comes too late."""
+    """One for each run that exists, in order; the second event about a run that has just changed comes too late.
+
+    `schedules` are those whose root runs these are, where the caller knows them.
+    """
     judged = [(each.run_id, partial(_judge, each, now)) for each in happened]
-    return change_runs(connection, known, judged, now=now, may_end=any(_may_end(each.event) for each in happened))
+    may_end = any(_may_end(each.event) for each in happened)
+    return change_runs(connection, known, judged, now=now, may_end=may_end, schedules=schedules)
 
 
 def _judge(happened: Happened, now: Instant, run: Work) -> Change:
@@ -87,12 +96,15 @@ def change_runs(
     *,
     now: Instant,
     may_end: bool = True,
+    schedules: Collection[bytes] | None = None,
 ) -> list[Recorded]:
     """Each run is locked, judged as it is then, and changed. Without `may_end` no judgement may be an end."""
     if not judged:
         return []
     run_ids = [run_id for run_id, _ in judged]
-    places = _lock_positions(connection, run_ids) if may_end else {}
+    places: dict[bytes, Place] = {}
+    if may_end:
+        places = _lock_positions(connection, _schedules_of(connection, run_ids) if schedules is None else schedules)
     runs = {run.run_id: run for run in lock_works(connection, run_ids)}
     recorded: list[Recorded] = []
     changed: set[bytes] = set()
@@ -192,11 +204,14 @@ _PLACES = f"SELECT {', '.join(each.name for each in fields(Place))} FROM positio
 _OF_ROOTS = "SELECT DISTINCT schedule_uid FROM runs WHERE parent_run_id IS NULL AND schedule_uid IS NOT NULL AND run_id"
 
 
-def _lock_positions(connection: Connection, run_ids: Sequence[bytes]) -> dict[bytes, Place]:
-    """Those whose root runs these are, in sorted order, so that two transactions never wait for each other."""
-    uids = sorted(row[0] for row in select_by_ids(connection, _OF_ROOTS, run_ids))
+def _schedules_of(connection: Connection, run_ids: Sequence[bytes]) -> set[bytes]:
+    return {row[0] for row in select_by_ids(connection, _OF_ROOTS, run_ids)}
+
+
+def _lock_positions(connection: Connection, uids: Collection[bytes]) -> dict[bytes, Place]:
+    """In sorted order, so that two transactions never wait for each other."""
     tail = "ORDER BY schedule_uid FOR UPDATE" if connection.dialect.name == "postgresql" else ""
-    rows = select_by_ids(connection, _PLACES, uids, tail)
+    rows = select_by_ids(connection, _PLACES, sorted(uids), tail)
     places = (Place(*row) for row in rows)
     return {place.schedule_uid: place for place in places}
 
