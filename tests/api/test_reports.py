@@ -55,7 +55,7 @@ def test_it_says_nothing_in_a_namespace_that_its_bearer_asks_for(horarium: TestS
     assert answered.status_code == 200  # whose the run is, the run says
 
 
-@pytest.mark.parametrize("wrong", ["another run", "signature", "attempt", "no number", "long"])
+@pytest.mark.parametrize("wrong", ["another run", "signature", "attempt", "no number", "large", "long"])
 def test_a_token_that_is_not_of_this_run_is_refused(horarium: TestService, handed: dict[str, Any], wrong: str) -> None:
     token, run_id = handed["token"], handed["run_id"]
     forged = {
@@ -63,6 +63,7 @@ def test_a_token_that_is_not_of_this_run_is_refused(horarium: TestService, hande
         "signature": token[:-2] + ("AA" if token[-2:] != "AA" else "BB"),
         "attempt": token.replace("hrt_0.", "hrt_1."),
         "no number": token.replace("hrt_0.", "hrt_x."),
+        "large": "hrt_18446744073709551616.x",
         "long": token.replace("hrt_0.", f"hrt_{'9' * 500}."),
     }[wrong]
     assert report(horarium, run_id, bearer=forged).status_code == 401

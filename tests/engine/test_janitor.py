@@ -205,3 +205,23 @@ def test_two_janitors_do_not_do_the_same_twice(database: Database) -> None:
     world.clock.move(31)
     first, second = world.tidy(), other.step()
     assert (first.lost_leases, second.lost_leases) == (4, 0)
+
+
+def test_rows_that_cannot_be_tidied_do_not_hide_those_behind_them(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_BATCH", 2)
+    world, works = claimed(database, 5)
+    bad = {work.run_id for work in works[:3]}
+    record_events = module.record_events
+
+    def explode(connection: Any, known: Any, happened: Any, **given: Any) -> Any:
+        if any(each.run_id in bad for each in happened):
+            raise ValueError("cannot be read")
+        return record_events(connection, known, happened, **given)
+
+    monkeypatch.setattr(module, "record_events", explode)
+    world.clock.move(31)
+    for _ in range(6):
+        world.tidy()
+    assert sorted(world.states()) == ["launching"] * 3 + ["ready"] * 2

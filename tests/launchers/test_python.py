@@ -8,6 +8,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -256,3 +257,27 @@ def test_an_unknown_task_is_refused_with_those_that_are_known() -> None:
     outcome = asyncio.run(run())
     assert isinstance(outcome, Refused)
     assert "'nope'; registered: big, big_async" in outcome.error
+
+
+def test_one_namespace_s_stuck_threads_are_no_other_s_trouble() -> None:
+    tasks, stuck = TaskRegistry(), threading.Event()
+    tasks.add(lambda: stuck.wait(30), name="stuck")
+    tasks.add(lambda: 7, name="quick")
+
+    async def run() -> list[Outcome]:
+        launcher = PythonLauncher(tasks, FixedClock(), concurrency=2, grace_seconds=0.05)
+        try:
+            first = replace(request_for(ActionKind.PYTHON, {"task": "stuck"}), namespace="theirs")
+            stopping = asyncio.Event()
+            launch = asyncio.create_task(launcher.launch(replace(first, cancelled=stopping)))
+            await asyncio.sleep(0.05)
+            stopping.set()
+            await launch
+            again = await launcher.launch(replace(first, cancelled=None))
+            ours = await launcher.launch(request_for(ActionKind.PYTHON, {"task": "quick"}))
+            return [again, ours]
+        finally:
+            stuck.set()
+            await launcher.close()
+
+    assert asyncio.run(run()) == [Busy(), Finished(7)]

@@ -482,3 +482,15 @@ def test_every_end_lets_one_go_that_waited(database: Database) -> None:
 
 def test_nothing_to_end_is_no_error(database: Database) -> None:
     assert end_all(World(database)) == []
+
+
+def test_no_cost_keeps_a_run_from_ending(database: Database) -> None:
+    """Ten runs that say they cost all the money there is: the sum of the day is full, and they end."""
+    world, uid, _ = started(database, overlap_policy="allow_all", budget={"spending_limit_credits": 10})
+    fire(world, 12)
+    for run in world.runs(uid):
+        assert end(world, run.run_id, End(RunState.SUCCEEDED, used=Used(10**18, 0, 0)))
+    counted = world.counters()["spent", facts.schedule_owner(uid), TODAY]
+    assert isinstance(counted, int)
+    assert counted == 2**61
+    world.account()

@@ -167,7 +167,10 @@ class Claimer:
         in_hand: Collection[bytes],
         now: Instant,
     ) -> tuple[list[Work], list[Recorded], bool]:
-        candidates = [each for each in claims.candidates(connection, places, now) if each.run_id not in in_hand]
+        # Some that are ready may still be in our hands: they are passed over, and must not take the others' places.
+        room_for_ours = min(len(in_hand), _CANDIDATES // 10)
+        asked = [(target, most + room_for_ours) for target, most in places]
+        candidates = [each for each in claims.candidates(connection, asked, now) if each.run_id not in in_hand]
         most = self._options.batch
         chosen = choose(candidates, room, self._place_kind, after=self._turn, most=most)
         if not chosen:

@@ -26,7 +26,7 @@ from horarium.store.definitions import Definitions
 from horarium.store.due import Plannings
 from horarium.store.errors import is_fault_of_a_row
 from horarium.store.run_writer import Happened, Recorded, record_events
-from horarium.store.runs import Unanswered
+from horarium.store.runs import BEGIN, Place, Unanswered
 from horarium.store.work import Work
 
 T = TypeVar("T")
@@ -52,6 +52,20 @@ class Tidied:
         return self.lost_leases + self.timed_out + self.cancelled + self.released + self.expired_approvals
 
 
+class _After(NamedTuple):
+    """Where the next look goes on in each list."""
+
+    lost: Place = BEGIN
+    late: Place = BEGIN
+    unwanted: Place = BEGIN
+    unanswered: Place = BEGIN
+
+
+def _behind(read: Sequence[Place]) -> Place:
+    """After a full list behind its last, else from the beginning."""
+    return read[-1] if len(read) == _BATCH else BEGIN
+
+
 class _Found(NamedTuple):
     """What is to be tidied, at one moment."""
 
@@ -60,6 +74,7 @@ class _Found(NamedTuple):
     unwanted: list[Happened]
     waiting: list[bytes]
     unanswered: list[Unanswered]
+    after: _After
 
 
 class Janitor:
@@ -83,6 +98,7 @@ class Janitor:
         self._known = Plannings()
         self._definitions = Definitions(run_part_of)
         self._looked_at = b""
+        self._after = _After()
 
     def step(self) -> Tidied:
         now = self._clock.now()
@@ -92,6 +108,8 @@ class Janitor:
         lost, late, unwanted = (
             self._together(self._record, each, now) for each in (found.lost, found.late, found.unwanted)
         )
+        # What could not be tidied must not stand at the head of its list for ever, in front of everybody else's.
+        self._after = found.after
         released = self._alone(self._release, found.waiting, now)
         expired = self._together(self._expire, found.unanswered, now)
         recorded = [*lost, *late, *unwanted, *expired]
@@ -107,16 +125,24 @@ class Janitor:
         )
 
     def _look(self, connection: Connection, now: Instant) -> _Found:
-        lost = runs.lost_leases(connection, now, _BATCH)
-        late = runs.past_deadline(connection, now, _BATCH)
+        lost = runs.lost_leases(connection, now, _BATCH, self._after.lost)
+        late = runs.past_deadline(connection, now, _BATCH, self._after.late)
+        stop = runs.asked_to_stop(connection, _BATCH, self._after.unwanted)
+        unanswered = runs.unanswered_approvals(connection, now, _BATCH, self._after.unanswered)
         unwanted = CancelledUnstarted("cancelled before it started", "requested")
         rules = self._rules(connection, [*lost, *late])
         return _Found(
             lost=[Happened(work.run_id, LeaseLost(work.lease_epoch), rules[work.run_id]) for work in lost],
             late=[Happened(work.run_id, DeadlineReached(), rules[work.run_id]) for work in late],
-            unwanted=[Happened(work.run_id, unwanted) for work in runs.asked_to_stop(connection, _BATCH)],
+            unwanted=[Happened(work.run_id, unwanted) for work in stop],
             waiting=release.waiting_schedules(connection, now, _BATCH, after=self._looked_at),
-            unanswered=runs.unanswered_approvals(connection, now, _BATCH),
+            unanswered=unanswered,
+            after=_After(
+                _behind([Place(work.lease_until or 0, work.run_id) for work in lost]),
+                _behind([Place(work.deadline or 0, work.run_id) for work in late]),
+                _behind([Place(0, work.run_id) for work in stop]),
+                _behind([Place(each.expires_at, each.run_id) for each in unanswered]),
+            ),
         )
 
     def _rules(self, connection: Connection, works: Sequence[Work]) -> dict[bytes, Rules]:

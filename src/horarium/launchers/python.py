@@ -3,8 +3,9 @@
 Nothing here remembers a key, so a redelivery calls the function again: delivery is at least once.
 
 At the deadline and on cancel a coroutine is cancelled and a process killed. A thread can only be told,
-through `context.cancelled()`; one that does not listen is abandoned and counted, and when as many are
-abandoned as may run, the launcher is busy: threads must not pile up without bound.
+through `context.cancelled()`; one that does not listen is abandoned and counted, and when a namespace has abandoned
+half as many as may run, the launcher is busy for it: threads must not pile up without bound, and nobody waits for
+another's.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ class PythonLauncher(Launcher):
         self._clock = clock
         self._grace = grace_seconds
         self._slots = asyncio.Semaphore(processes or os.cpu_count() or 1)
-        self._abandoned: set[asyncio.Future[Called]] = set()
+        self._abandoned: dict[asyncio.Future[Called], str] = {}
         self._children: set[ChildProcess] = set()
         self._threads = Threads("horarium-task")
 
@@ -106,12 +107,16 @@ class PythonLauncher(Launcher):
             args, kwargs = task.bind(orjson.loads(cleared.inputs), context)
         except TypeError as wrong:
             return Refused(f"the input does not fit the task {task.name}: {clean_text(str(wrong), 500)}")
-        if not task.is_async and not task.cpu and self.abandoned >= self.concurrency:
+        if not task.is_async and not task.cpu and self._is_crowded(request.namespace):
             return Busy()
         try:
             return await self._run(task, (task.function, args, kwargs), request, cleared.seconds_left, stop)
         except NoThread as wrong:
             return Unreachable(str(wrong))
+
+    def _is_crowded(self, namespace: str) -> bool:
+        own = sum(each == namespace for each in self._abandoned.values())
+        return own >= max(1, self.concurrency // 2)
 
     def _task_of(self, request: LaunchRequest) -> Task | Refused:
         target = request.action.target
@@ -130,7 +135,7 @@ class PythonLauncher(Launcher):
             work, told = self._in_process(call, request.run_id), None
         else:
             work = start_thread(self._threads, partial(call_sync, call), f"horarium-task-{request.run_id}")
-            told = partial(self._abandon, work, stop)
+            told = partial(self._abandon, work, stop, request.namespace)
         end = await run_within(work, seconds=seconds, cancelled=request.cancelled, grace_seconds=self._grace, stop=told)
         match end:
             case Ended(called):
@@ -142,11 +147,11 @@ class PythonLauncher(Launcher):
             case _:
                 assert_never(end)
 
-    def _abandon(self, answer: asyncio.Future[Called], stop: _Stop) -> None:
+    def _abandon(self, answer: asyncio.Future[Called], stop: _Stop, namespace: str) -> None:
         """A thread can be told and not stopped; until it ends by itself it counts."""
         stop.tell()
-        self._abandoned.add(answer)
-        answer.add_done_callback(self._abandoned.discard)
+        self._abandoned[answer] = namespace
+        answer.add_done_callback(lambda done: self._abandoned.pop(done, None))
 
     async def _in_process(self, call: Call, run_id: str) -> Called:
         async with self._slots:

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Protocol, assert_never
 
+from horarium.errors import InvalidTransition
 from horarium.instant import SECOND, Instant
 from horarium.life.change import Again, Block, Change, End, Nothing, Progress, Used, Wait, Why
 from horarium.life.event import (
@@ -51,6 +52,7 @@ from horarium.life.outcome import (
     Unreachable,
 )
 from horarium.policy.limits import MILLIONTHS, RunLimits, Usage, exceeded, millionths
+from horarium.policy.names import MAX_LONG
 from horarium.policy.retry import (
     GiveUp,
     LaunchRetry,
@@ -151,6 +153,7 @@ def react(run: LiveRun, event: Event, rules: Rules, now: Instant) -> Change:
 
 
 _SILENT = "the process that held this run was not heard of again"
+_ASKED_ALREADY = (RunState.AWAITING_APPROVAL, ReportedState.BLOCKED)
 _AWAITING = frozenset({RunState.AWAITING_APPROVAL})
 # A lease that ran out while nobody else had begun: its holder's answer still counts, and spares a second delivery.
 _OPEN_TO_HOLDER = HANDED_OUT | {RunState.READY}
@@ -220,6 +223,8 @@ def _answered(run: LiveRun, outcome: Outcome, rules: Rules, now: Instant) -> Cha
 
 
 def _reported(run: LiveRun, report: Reported, rules: Rules, now: Instant) -> Change:
+    if _state(run) in NOT_STARTED and (run.state, report.state) != _ASKED_ALREADY:
+        raise InvalidTransition(f"nobody was given this run: it is {run.state}")
     used = _used(run, report.cost, report.tokens, report.tool_calls)
     match report.state:
         case ReportedState.RUNNING:
@@ -230,19 +235,25 @@ def _reported(run: LiveRun, report: Reported, rules: Rules, now: Instant) -> Cha
             check_transition(RunState(run.state), RunState.AWAITING_APPROVAL)
             return Block(report.gate or "")
         case ReportedState.SUCCEEDED:
-            check_transition(RunState(run.state), RunState.SUCCEEDED)
+            check_transition(_state(run), RunState.SUCCEEDED)
             return _done(run, End(RunState.SUCCEEDED, report.result, report.error, used=used), rules, now)
         case ReportedState.FAILED | ReportedState.TIMED_OUT:
             state = RunState(report.state.value)
-            check_transition(RunState(run.state), state)
+            check_transition(_state(run), state)
             error_class = RetryCause.TIMEOUT.value if state is RunState.TIMED_OUT else report.error_class
             end = _failure_end(run, state, report.error, error_class, report.result)
             return _failed(run, replace(end, used=used), rules, now)
         case ReportedState.CANCELLED:
-            check_transition(RunState(run.state), RunState.CANCELLED)
+            check_transition(_state(run), RunState.CANCELLED)
             return End(RunState.CANCELLED, report.result, report.error, report.error_class, used=used)
         case _:
             assert_never(report.state)
+
+
+def _state(run: LiveRun) -> RunState:
+    """For an end: a run that waits to be sent again was given to its target, though nobody could tell; now it tells."""
+    given = run.state == RunState.READY and run.launches > 0
+    return RunState.LAUNCHING if given else RunState(run.state)
 
 
 def _progress(run: LiveRun, used: Used, rules: Rules, now: Instant) -> Change:
@@ -294,8 +305,9 @@ def _failed(run: LiveRun, end: End, rules: Rules, now: Instant) -> Change:
     match choice:
         case Retry(at):
             return Again(at, failures, 0, error=end.error, error_class=end.error_class, used=used, known=True)
-        case GiveUp():
-            return end
+        case GiveUp(reason):
+            # No time is left for the try that the policy would have had.
+            return replace(end, cause="runtime_cap") if reason == "deadline_reached" else end
         case _:
             assert_never(choice)
 
@@ -370,10 +382,15 @@ def _used(run: LiveRun, cost: int | None, tokens: int | None, tool_calls: int | 
     """A target knows its own attempt only: what the earlier ones used comes on top."""
     before, so_far = run.earlier, run.used
     return Used(
-        so_far.cost if cost is None else before.cost + cost,
-        so_far.tokens if tokens is None else before.tokens + tokens,
-        so_far.tool_calls if tool_calls is None else before.tool_calls + tool_calls,
+        so_far.cost if cost is None else _sum(before.cost, cost),
+        so_far.tokens if tokens is None else _sum(before.tokens, tokens),
+        so_far.tool_calls if tool_calls is None else _sum(before.tool_calls, tool_calls),
     )
+
+
+def _sum(before: int, more: int) -> int:
+    """What a column cannot hold is as much as it can: nobody's sums may keep a run from ending."""
+    return min(before + more, MAX_LONG) if more <= MAX_LONG else more
 
 
 def _capped(run: LiveRun, used: Used, rules: Rules, now: Instant) -> End | None:

@@ -14,8 +14,8 @@ from hashlib import sha256
 PREFIX = "hrt_"
 _PURPOSE = b"report:"
 _SIGNATURE_BYTES = 24
-# More digits than any attempt has.
-_MAX_LENGTH = 64
+# More than any attempt has, and few enough for eight bytes.
+_MAX_DIGITS = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class ReportTokens:
     def attempt_of(self, token: str, run_id: bytes) -> int | None:
         """The attempt that the token stands for; None for a token that is not of this run."""
         number, dot, signature = token.removeprefix(PREFIX).partition(".")
-        if not dot or len(token) > _MAX_LENGTH or not (number.isascii() and number.isdigit()):
+        if not dot or not 0 < len(number) <= _MAX_DIGITS or not (number.isascii() and number.isdigit()):
             return None
         wanted = self._signature(run_id, int(number))
         same = hmac.compare_digest(signature.encode("utf-8", "replace"), wanted.encode())

@@ -11,10 +11,11 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 
@@ -31,6 +32,9 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _BACKLOG = 2_048
 # A connection that is kept open by its client must not keep the process.
 _CLOSE_CONNECTIONS_SECONDS = 5
+
+# What is still going on when everything has ended.
+_LEFT_SECONDS = 1.0
 
 Say = Callable[[str], None]
 
@@ -76,10 +80,25 @@ def run(
                 before(service, "" if listening is None else url_of(listening))
             settle_in()
             with nullcontext() if listening is None else addressed(settings, url_of(listening)):
-                asyncio.run(_live(service, parts, listening, lambda: say(_ready_line(service, listening, token))))
+                _run(_live(service, parts, listening, lambda: say(_ready_line(service, listening, token))))
     finally:
         if listening is not None:
             listening.close()
+
+
+def _run(main: Coroutine[Any, Any, None]) -> None:
+    """As `asyncio.run`, but a task of a user's that cannot be cancelled keeps the process for a moment only."""
+    loop = asyncio.new_event_loop()
+    try:
+        loop.run_until_complete(main)
+    finally:
+        left = asyncio.all_tasks(loop)
+        for task in left:
+            task.cancel()
+        if left:
+            loop.run_until_complete(asyncio.wait(left, timeout=_LEFT_SECONDS))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
 
 
 def listen(host: str, port: int) -> socket.socket:

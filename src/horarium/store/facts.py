@@ -13,7 +13,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any, NamedTuple, assert_never
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, func, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Select, and_, case, func, select, tuple_
 from sqlalchemy.dialects import postgresql, sqlite
 
 from horarium.decision.facts import ContextMember, Fact, Facts, Shared
@@ -28,6 +28,8 @@ from horarium.schedule.run import FINAL, Origin, RunState, result_status
 from horarium.store.tables import agents, calendars, counters, runs, workflows
 
 _PIECE = 5_000
+# Far below what a column holds: whatever targets say they cost, no sum may keep a run from ending.
+_MOST = 2**61
 _FAILED = frozenset({RunState.FAILED, RunState.TIMED_OUT, RunState.LAUNCH_FAILED})
 
 
@@ -315,13 +317,14 @@ def _read_counters(
 
 
 def add_to_counters(connection: Connection, changes: Mapping[Counter, int]) -> None:
-    """Counters that nobody has asked about yet are created on the way."""
+    """Counters that nobody has asked about yet are created on the way. One that is full stays full."""
     insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
     for (kind, owner, day), change in sorted(changes.items()):
         if change == 0:
             continue
-        row = insert(counters).values(kind=kind, owner=owner, day=day, value=change)
-        added = counters.c.value + row.excluded.value
+        row = insert(counters).values(kind=kind, owner=owner, day=day, value=max(-_MOST, min(_MOST, change)))
+        fits = counters.c.value <= _MOST - row.excluded.value
+        added = case((fits, counters.c.value + row.excluded.value), else_=_MOST)
         connection.execute(row.on_conflict_do_update(index_elements=["kind", "owner", "day"], set_={"value": added}))
 
 

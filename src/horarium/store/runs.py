@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, bindparam, select, update
+from sqlalchemy import Connection, bindparam, select, tuple_, update
 
 from horarium.instant import SECOND, Instant
 from horarium.schedule.event import RunEventType
@@ -21,29 +21,42 @@ from horarium.store.work import Work, select_works
 _HOLDERS_GRACE = 2 * SECOND
 
 
-def lost_leases(connection: Connection, now: Instant, limit: int) -> list[Work]:
+class Place(NamedTuple):
+    """Up to where a list was read; the next look goes on behind it."""
+
+    at: Instant
+    run_id: bytes
+
+
+BEGIN = Place(-1, b"")
+
+
+def lost_leases(connection: Connection, now: Instant, limit: int, after: Place = BEGIN) -> list[Work]:
     """Runs whose holder has not been heard of: nobody knows what became of them."""
     return select_works(
-        connection, "lease_until < :now ORDER BY lease_until LIMIT :limit", {"now": now, "limit": limit}
+        connection,
+        "lease_until < :now AND (lease_until, run_id) > (:at, :run_id) ORDER BY lease_until, run_id LIMIT :limit",
+        {"now": now, "limit": limit, **after._asdict()},
     )
 
 
-def past_deadline(connection: Connection, now: Instant, limit: int) -> list[Work]:
+def past_deadline(connection: Connection, now: Instant, limit: int, after: Place = BEGIN) -> list[Work]:
     return select_works(
         connection,
         "state IN ('launching', 'queued', 'running') AND deadline <= :now "
-        "AND (lease_until IS NULL OR deadline <= :before) ORDER BY deadline LIMIT :limit",
-        {"now": now, "before": now - _HOLDERS_GRACE, "limit": limit},
+        "AND (lease_until IS NULL OR deadline <= :before) AND (deadline, run_id) > (:at, :run_id) "
+        "ORDER BY deadline, run_id LIMIT :limit",
+        {"now": now, "before": now - _HOLDERS_GRACE, "limit": limit, **after._asdict()},
     )
 
 
-def asked_to_stop(connection: Connection, limit: int) -> list[Work]:
+def asked_to_stop(connection: Connection, limit: int, after: Place = BEGIN) -> list[Work]:
     """Not yet started, and no longer wanted."""
     return select_works(
         connection,
-        "stop_requested_at IS NOT NULL AND state IN ('held', 'awaiting_approval', 'ready') "
+        "stop_requested_at IS NOT NULL AND state IN ('held', 'awaiting_approval', 'ready') AND run_id > :run_id "
         "ORDER BY run_id LIMIT :limit",
-        {"limit": limit},
+        {"limit": limit, "run_id": after.run_id},
     )
 
 
@@ -61,17 +74,22 @@ def taken_and_unwanted(connection: Connection, limit: int) -> list[Work]:
 class Unanswered:
     approval_id: bytes
     run_id: bytes
+    expires_at: Instant
 
 
-def unanswered_approvals(connection: Connection, now: Instant, limit: int) -> list[Unanswered]:
+def unanswered_approvals(connection: Connection, now: Instant, limit: int, after: Place = BEGIN) -> list[Unanswered]:
     """Requests that nobody answered in time."""
     late = (
-        select(approvals.c.approval_id, approvals.c.run_id)
-        .where(approvals.c.decision == "pending", approvals.c.expires_at <= now)
-        .order_by(approvals.c.expires_at)
+        select(approvals.c.approval_id, approvals.c.run_id, approvals.c.expires_at)
+        .where(
+            approvals.c.decision == "pending",
+            approvals.c.expires_at <= now,
+            tuple_(approvals.c.expires_at, approvals.c.run_id) > tuple_(after.at, after.run_id),
+        )
+        .order_by(approvals.c.expires_at, approvals.c.run_id)
         .limit(limit)
     )
-    return [Unanswered(row.approval_id, row.run_id) for row in connection.execute(late)]
+    return [Unanswered(*row) for row in connection.execute(late)]
 
 
 def expire_approval(connection: Connection, approval_id: bytes, now: Instant) -> bool:

@@ -295,10 +295,35 @@ def test_which_reports_are_heard(said: dict[str, Any], run: dict[str, Any], why:
     assert change == (End(RunState.SUCCEEDED, used=NOTHING_USED) if why is None else Nothing(why))
 
 
-@pytest.mark.parametrize("state", sorted(NOT_STARTED))
-def test_a_report_about_a_run_that_nobody_was_given_is_refused(state: RunState) -> None:
+@pytest.mark.parametrize("said", ["running", "succeeded", "failed", "cancelled", "blocked"])
+@pytest.mark.parametrize("state", [RunState.HELD, RunState.AWAITING_APPROVAL, RunState.READY])
+def test_a_report_about_a_run_that_nobody_was_given_is_refused(state: RunState, said: str) -> None:
+    if (state, said) == (RunState.AWAITING_APPROVAL, "blocked"):
+        return  # it was said before
     with pytest.raises(InvalidTransition):
-        reported("succeeded", run={"state": state.value})
+        reported(said, run={"state": state.value, "launches": 0}, gate="g")
+
+
+@pytest.mark.parametrize("said", ["succeeded", "failed", "timed_out", "cancelled"])
+def test_a_target_ends_a_run_that_waits_to_be_sent_again(said: str) -> None:
+    """The outcome was unknown, and now it is not: a second delivery is spared."""
+    change = reported(said, run={"state": "ready", "launches": 2}, attempt=0, proven=True)
+    assert isinstance(change, End | Again)
+    if isinstance(change, Again):
+        assert change.known
+
+
+def test_a_target_cannot_begin_a_run_that_waits_to_be_sent_again() -> None:
+    """It would have neither lease nor deadline."""
+    with pytest.raises(InvalidTransition):
+        reported("running", run={"state": "ready", "launches": 2}, attempt=0, proven=True)
+
+
+def test_sums_that_no_column_holds_keep_no_run_from_ending() -> None:
+    most = 2**63 - 1
+    change = reported("succeeded", run={"earlier": Used(most, most, most)}, cost=5, tokens=5, tool_calls=5)
+    assert isinstance(change, End)
+    assert change.used == Used(most, most, most)
 
 
 # ── reports ──────────────────────────────────────────────────────────────────────────────────────────
@@ -382,6 +407,7 @@ def test_an_answer_at_once_is_capped_as_a_report_is() -> None:
 def test_a_retry_that_could_not_end_in_time_is_not_begun() -> None:
     change = answered(RunFailed("x"), ends_by=NOW + 1)
     assert isinstance(change, End)
+    assert (change.state, change.cause) == (RunState.FAILED, "runtime_cap")
 
 
 # ── time ─────────────────────────────────────────────────────────────────────────────────────────────
