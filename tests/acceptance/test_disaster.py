@@ -21,6 +21,7 @@ from engine.test_engine import Silent
 
 from horarium.clock import SystemClock
 from horarium.engine.claimer import DispatcherOptions
+from horarium.engine.dispatcher import Answer
 from horarium.engine.engine import Engine, EngineOptions
 from horarium.engine.room import Limits
 from horarium.launchers.launcher import LaunchRequest
@@ -136,10 +137,10 @@ def test_a_clock_that_jumps_while_a_run_is_in_hand_ends_it_once(database: Databa
     world.add()
     world.clock.move(60)
     world.tick()
-    (work,) = asyncio.run(world.dispatcher.claim())
+    (taken,) = asyncio.run(world.dispatcher.claim()).taken
     world.clock.move(step)
     world.tidy()
-    asyncio.run(world.dispatcher.settle([(work, Finished())]))
+    asyncio.run(world.dispatcher.settle([Answer(taken, Finished())]))
     assert world.states()[0] == "succeeded"
     world.tidy()
     world.account()
@@ -196,9 +197,9 @@ def test_a_full_disk_while_answers_are_written_loses_none(database: Database) ->
     insert_all(database, [new_schedule(f"s{n}", now=now) for n in range(20)], now=now)
     world.clock.move(60)
     world.tick()
-    works = asyncio.run(world.dispatcher.claim())
+    works = asyncio.run(world.dispatcher.claim()).taken
     small(database, 4)
-    answers = [(work, Finished({"much": "x" * 50_000})) for work in works]
+    answers = [Answer(each, Finished({"much": "x" * 50_000})) for each in works]
     before = snapshot(database)
     with pytest.raises(StoreUnavailable, match="disk is full"):
         asyncio.run(world.dispatcher.settle(answers))

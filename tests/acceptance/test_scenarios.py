@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from engine.builders import ACTION, START, FakeClock, World, account, reasons
 from operations.desks import TOKENS
 
+from horarium.engine.dispatcher import Answer
 from horarium.engine.requests import build_request
 from horarium.engine.ticker import TickerOptions
 from horarium.instant import HOUR, MINUTE, SECOND, Instant, to_rfc3339
@@ -27,8 +28,8 @@ from horarium.operations.caller import internal
 from horarium.operations.desk import Desk
 from horarium.operations.verify import verify
 from horarium.settings import Settings
+from horarium.store.claims import renew
 from horarium.store.database import Database
-from horarium.store.runs import renew
 from horarium.store.tables import runs
 from horarium.telemetry.telemetry import Telemetry
 
@@ -328,10 +329,11 @@ def test_r_a_slow_launch_delays_nobody(database: Database) -> None:
     for _ in range(59 * 2):
         stage.clock.move(30)
         stage.tick()
-        in_hand += [(stage.clock.now() + 95 * SECOND, work) for work in asyncio.run(stage.dispatcher.claim())]
-        asyncio.run(_renew(stage, [work for _, work in in_hand]))
-        done = [(work, Finished()) for until, work in in_hand if until <= stage.clock.now()]
-        in_hand = [(until, work) for until, work in in_hand if until > stage.clock.now()]
+        taken = asyncio.run(stage.dispatcher.claim()).taken
+        in_hand += [(stage.clock.now() + 95 * SECOND, each) for each in taken]
+        asyncio.run(_renew(stage, [each.work for _, each in in_hand]))
+        done = [Answer(each, Finished()) for until, each in in_hand if until <= stage.clock.now()]
+        in_hand = [(until, each) for until, each in in_hand if until > stage.clock.now()]
         asyncio.run(stage.dispatcher.settle(done))
         stage.tidy()
     assert [row.nominal for row in stage.runs(uid)] == minutes(1, 59)

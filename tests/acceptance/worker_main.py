@@ -16,7 +16,7 @@ from typing import Any
 from engine.builders import FakeClock
 from sqlalchemy import event
 
-from horarium.engine.dispatcher import Dispatcher, _InHand
+from horarium.engine.dispatcher import Answer, Dispatcher
 from horarium.engine.ticker import Ticker
 from horarium.launchers.launcher import Launcher, LaunchRequest
 from horarium.launchers.registry import Registry
@@ -104,10 +104,10 @@ def work(url: str, now: int, home: str, kill_at: str | int | None) -> None:
 async def _deliver(dispatcher: Dispatcher, points: Points) -> None:
     while True:
         points.stage = "claim"
-        works = await dispatcher.claim()
+        works = (await dispatcher.claim()).taken
         if not works:
             return
         points.stage = "launch"
-        answers = [(work, await dispatcher._deliver(_InHand(work, asyncio.Event()))) for work in works]
+        answers = [Answer(each, await dispatcher._deliver(each)) for each in works]
         points.stage = "settle"
         await dispatcher.settle(answers)

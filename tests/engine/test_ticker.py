@@ -159,7 +159,7 @@ def _missing_text(world: World, uid: bytes) -> None:
 
 
 def _overflow(world: World, uid: bytes) -> None:
-    poison(world.database, uid, lambda text: _with(text, priority=2**70))
+    poison(world.database, uid, lambda text: _with(text, timeout=2**70))
 
 
 def _surrogate(world: World, uid: bytes) -> None:

@@ -17,9 +17,10 @@ from horarium.engine.janitor import Janitor
 from horarium.operations import lifecycles
 from horarium.operations.errors import ScheduleNotFound
 from horarium.schedule.run import RunState
+from horarium.store import claims
+from horarium.store.claims import ReadyTarget
 from horarium.store.errors import CommitUnknown, StoreUnavailable
 from horarium.store.joined import Joined
-from horarium.store.runs import claim_ready
 from horarium.store.tables import positions, runs
 from horarium.store.wrapped import Wrapped
 
@@ -56,7 +57,8 @@ def counts(office: Office, uid: bytes) -> tuple[int, int]:
 
 def claimed(office: Office) -> list[Any]:
     now = office.clock.now()
-    return office.desk.database.write(lambda c: claim_ready(c, owner="test", now=now, lease_seconds=30, limit=10))
+    everything = [(ReadyTarget("default", "workflow:report"), 10)]
+    return office.desk.database.write(lambda c: claims.candidates(c, everything, now))
 
 
 def tidy(office: Office) -> None:

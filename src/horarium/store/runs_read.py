@@ -72,6 +72,13 @@ class RunRow:
     created_at: Instant
     started_at: Instant | None
     finished_at: Instant | None
+    target: str
+    attempt_ms: int | None
+    runtime_seconds: int | None
+    ends_by: Instant | None
+    earlier_cost: int
+    earlier_tokens: int
+    earlier_tool_calls: int
     schedule_id: str | None
 
 
