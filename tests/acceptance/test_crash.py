@@ -131,5 +131,5 @@ def test_a_worker_that_is_killed_after_any_statement_loses_nothing(
     for kill_at in range(1 + chunk, POINTS + 1, CHUNKS):
         killed += run_worker(database_url, now, tmp_path, kill_at) == -signal.SIGKILL
         now += 120 * SECOND
-    assert killed >= 5  # a walk that has less to do ends before its point
+    assert killed >= 3  # a walk that has less to do ends before its point
     check(recover(database, now, tmp_path), tmp_path, crashes=killed)

@@ -22,7 +22,7 @@ from horarium.launchers.launcher import Launcher, LaunchRequest
 from horarium.launchers.registry import Registry
 from horarium.life.outcome import Finished, Outcome
 from horarium.store import database as database_module
-from horarium.store import record
+from horarium.store import many
 from horarium.store.database import Database, open_database
 
 
@@ -70,7 +70,7 @@ def watch(database: Database, points: Points) -> None:
         words = statement.split()
         points(f"after {words[0]} {'positions' if 'positions' in words else ''}".strip())
 
-    commit, copy_rows = database_module._commit, record.copy_rows
+    commit, copy_rows = database_module._commit, many.copy_rows
 
     def counted_commit(transaction: Any) -> None:
         points("before commit")
@@ -82,7 +82,7 @@ def watch(database: Database, points: Points) -> None:
         points("after copy")
 
     database_module._commit = counted_commit
-    record.copy_rows = counted_copy
+    many.copy_rows = counted_copy
 
 
 def work(url: str, now: int, home: str, kill_at: str | int | None) -> None:
