@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,8 +17,10 @@ from horarium.engine.engine import Engine, EngineOptions
 from horarium.engine.janitor import Tidied
 from horarium.engine.ticker import Ticker
 from horarium.instant import SECOND
+from horarium.launchers.launcher import LaunchRequest
 from horarium.launchers.recording import RecordingLauncher
 from horarium.launchers.registry import Registry
+from horarium.life.outcome import Finished, Outcome
 from horarium.store import leases
 from horarium.store.database import Database
 from horarium.store.errors import StoreUnavailable
@@ -178,3 +181,35 @@ class SteppedClock(SystemClock):
 
     def now(self) -> int:
         return super().now() + self.step
+
+
+def test_a_process_that_drains_says_so(database: Database) -> None:
+    add_secondly(database, 1)
+    engine, launcher, _ = engine_on(database)
+    answer = threading.Event()
+
+    async def wait(_request: LaunchRequest) -> Outcome:
+        while not answer.is_set():
+            await asyncio.sleep(0.02)
+        return Finished()
+
+    launcher._otherwise = wait
+
+    def told() -> bool:
+        rows = database.read(leases.all_leases)
+        return any(row.name == "process:me" and "draining" in row.info for row in rows)
+
+    async def main() -> None:
+        stop = asyncio.Event()
+        running = asyncio.create_task(engine.run(stop))
+        async with asyncio.timeout(20):
+            while not launcher.deliveries:
+                await asyncio.sleep(0.02)
+            stop.set()
+            while not await asyncio.to_thread(told):
+                await asyncio.sleep(0.02)
+            answer.set()
+            await running
+
+    asyncio.run(main())
+    account(database)
