@@ -172,6 +172,26 @@ def test_what_waits_for_a_worker_is_handed_over_however_full_the_process_is(data
     world.account()
 
 
+def test_a_process_full_of_hanging_calls_still_hands_over_what_waits_for_workers(database: Database) -> None:
+    targets = Targets()
+    world = world_of(database, targets, DispatcherOptions(Limits(process=4, namespace=4, target=4)))
+    registry = Registry([world.launcher, PullLauncher(world.clock)])
+    dispatcher = Dispatcher(database, world.clock, registry, "x", DispatcherOptions(Limits(process=4, namespace=4)))
+    add_many(world, 10, action=SLOW)
+    world.clock.move(60)
+    world.tick()
+    late = world.add("late", action={"kind": "pull", "workflow_type": "w", "queue": "q"})
+
+    async def during(_stop: asyncio.Event) -> None:
+        await until(lambda: targets.count("slow") == 4)
+        world.clock.move(60)
+        await asyncio.to_thread(world.tick)
+        await until(lambda: world.states(late) == ["queued"])
+        targets.gate.open.set()
+
+    asyncio.run(live(dispatcher, during))
+
+
 def test_threads_that_others_keep_busy_do_not_stop_the_engine(database: Database) -> None:
     """Slow look-ups and users' functions may fill asyncio's own threads: the engine waits in others."""
     launcher = RecordingLauncher(SystemClock(), kind="http")

@@ -118,9 +118,9 @@ class Dispatcher:
 
     async def _claim_step(self) -> float:
         """Begin what there is room for; an answer that makes room wakes the loop where somebody waits for it."""
-        if len(self._in_flight) >= self._options.limits.process:
+        if len(self._in_flight) - self._working >= self._options.limits.process:
             self._somebody_waits = True
-            return 1.0  # answers that are not written down yet take up memory, if no place
+            return 1.0  # answers that wait to be written down take up no place, but memory
         claimed = await self.claim()
         for each in claimed.taken:
             self._in_flight[each.key] = each
