@@ -33,6 +33,7 @@ from horarium.life.outcome import (
 )
 from horarium.schedule.run import delivery_key
 from horarium.store.database import Database
+from horarium.store.definitions import Definitions
 from horarium.store.errors import StoreUnavailable
 from horarium.store.tables import runs, schedule_revisions
 
@@ -467,6 +468,25 @@ def test_answers_outlive_an_absence_of_the_database(database: Database, monkeypa
     asyncio.run(live(world.dispatcher, during))
     assert len(world.launcher.deliveries) == 3
     assert len(failures) == 3
+
+
+@pytest.mark.parametrize("fields", [{}, ONCE], ids=["at least once", "at most once"])
+def test_a_run_whose_definition_cannot_be_read_in_time_was_not_sent(
+    database: Database, monkeypatch: pytest.MonkeyPatch, fields: Any
+) -> None:
+    """It is ours already: that nothing was sent is known, and it is tried again."""
+    world = world_with(database, **fields)
+
+    def away(*_args: object) -> Any:
+        raise StoreUnavailable("restarting")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Definitions, "load", away)
+        world.dispatch()
+    assert (world.states(), world.launcher.deliveries) == (["ready"], [])
+    world.clock.move(60)
+    world.dispatch()
+    assert world.states() == ["succeeded"]
 
 
 def test_work_that_is_done_here_is_running_meanwhile(database: Database) -> None:

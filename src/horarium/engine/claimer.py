@@ -17,12 +17,13 @@ from sqlalchemy import Connection
 from horarium.clock import Clock
 from horarium.engine.requests import build_request
 from horarium.engine.room import Limits, Room, Seat, choose, places_for
+from horarium.errors import HorariumError
 from horarium.instant import SECOND, Instant
 from horarium.launchers.launcher import LaunchRequest
 from horarium.launchers.registry import Registry
 from horarium.life.change import Wait
 from horarium.life.event import Answered
-from horarium.life.outcome import Outcome, Refused
+from horarium.life.outcome import Outcome, Refused, Unreachable
 from horarium.life.react import NO_RULES, Rules, react
 from horarium.life.report_token import ReportTokens
 from horarium.policy.retry import LaunchRetry
@@ -59,14 +60,14 @@ class DispatcherOptions:
 class InFlight:
     """A run in the hands of this process, with all that its end will need.
 
-    `begun`: the target may have heard of it. `lost`: the lease is no longer ours. `stopped`: we ended it ourselves,
+    `request` is an outcome where there is nothing to launch. `begun`: the target may have heard of it. `lost`: the lease is no longer ours. `stopped`: we ended it ourselves,
     because we must stop. `answered`: its answer waits to be written down.
     """
 
     work: Work
     rules: Rules
     seat: Seat
-    request: LaunchRequest | Refused
+    request: LaunchRequest | Outcome
     cancelled: asyncio.Event
     task: asyncio.Task[None] | None = None
     begun: bool = False
@@ -191,18 +192,22 @@ class Claimer:
         """What each run is, read after the claim: to read definitions takes long, and others wait for the writer."""
         if not works:
             return []
-        definitions = self._database.glance(lambda connection: self._definitions.load(connection, works))
+        try:
+            definitions = self._database.glance(lambda connection: self._definitions.load(connection, works))
+        except HorariumError as away:  # they are ours already, and nothing was sent: that is their answer
+            unread = Unreachable(f"its definition could not be read: {away}")
+            return [InFlight(work, NO_RULES, self._seat(work), unread, asyncio.Event()) for work in works]
         return [self._in_flight(work, definitions[work.run_id]) for work in works]
 
     def _in_flight(self, work: Work, definition: RunDefinition | Exception) -> InFlight:
         cancelled = asyncio.Event()
-        seat = Seat(work.namespace, self._kind(work.target), work.target)
+        seat = self._seat(work)
         if isinstance(definition, Exception):
             refused = Refused(f"the definition of this run cannot be read: {definition}")
             return InFlight(work, NO_RULES, seat, refused, cancelled)
         rules = Rules(definition.retry, definition.limits, self._options.launch_retry)
         try:
-            request: LaunchRequest | Refused = build_request(work, definition, self._tokens, cancelled)
+            request: LaunchRequest | Outcome = build_request(work, definition, self._tokens, cancelled)
         except Exception as wrong:  # one corrupt row is one run's trouble
             request = Refused(f"no request can be made of this run: {type(wrong).__name__}: {wrong}")
         return InFlight(work, rules, seat, request, cancelled)
@@ -220,6 +225,9 @@ class Claimer:
                     handed.append(Recorded(each.work, change))
         write_changes(connection, handed, now)
         return handed
+
+    def _seat(self, work: Work) -> Seat:
+        return Seat(work.namespace, self._kind(work.target), work.target)
 
     def _kind(self, target: str) -> str:
         return self._registry.kind_of_target(target)

@@ -21,9 +21,10 @@ from horarium.engine.loop import Loop, Pulse, live
 from horarium.engine.room import Room
 from horarium.engine.threads import Threads
 from horarium.instant import SECOND, Instant
+from horarium.launchers.launcher import LaunchRequest
 from horarium.launchers.registry import Registry
 from horarium.life.event import Answered, GivenBack, Unstorable
-from horarium.life.outcome import Outcome, Refused, RunCancelled
+from horarium.life.outcome import Outcome, RunCancelled
 from horarium.life.report_token import ReportTokens
 from horarium.store import claims
 from horarium.store.channels import READY
@@ -143,7 +144,7 @@ class Dispatcher:
 
     async def _deliver(self, each: InFlight) -> Outcome:
         """Never raises: a run without an answer would keep its place, and its lease, for ever."""
-        if isinstance(each.request, Refused):
+        if not isinstance(each.request, LaunchRequest):
             return each.request
         each.begun = True
         return await self._registry.launch(each.request)
