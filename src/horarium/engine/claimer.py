@@ -60,8 +60,9 @@ class DispatcherOptions:
 class InFlight:
     """A run in the hands of this process, with all that its end will need.
 
-    `request` is an outcome where there is nothing to launch. `begun`: the target may have heard of it. `lost`: the lease is no longer ours. `stopped`: we ended it ourselves,
-    because we must stop. `answered`: its answer waits to be written down.
+    `request` is an outcome where there is nothing to launch. `begun`: the target may have heard of it. `lost`: the
+    lease is no longer ours. `stopped`: we ended it ourselves, because we must stop. `answered`: its answer waits to
+    be written down.
     """
 
     work: Work
@@ -216,6 +217,8 @@ class Claimer:
         """Ours under lock, and nobody outside is asked: what only waits for its worker from now on is written here."""
         handed: list[Recorded] = []
         at_once = [work for work in works if self._registry.at_once(self._kind(work.target))]
+        if not at_once:
+            return []
         definitions = self._definitions.load(connection, at_once)
         for each in (self._in_flight(work, definitions[work.run_id]) for work in at_once):
             if isinstance(each.request, LaunchRequest):
