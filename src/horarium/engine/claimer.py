@@ -23,8 +23,9 @@ from horarium.launchers.launcher import LaunchRequest
 from horarium.launchers.registry import Registry
 from horarium.life.change import Wait
 from horarium.life.event import Answered
+from horarium.life.live_run import NO_RULES, Rules
 from horarium.life.outcome import Outcome, Refused, Unreachable
-from horarium.life.react import NO_RULES, Rules, react
+from horarium.life.react import react
 from horarium.life.report_token import ReportTokens
 from horarium.policy.retry import LaunchRetry
 from horarium.schedule.definition import RunDefinition

@@ -15,8 +15,8 @@ from horarium.ids import id_text
 from horarium.instant import SECOND
 from horarium.launchers.registry import Registry
 from horarium.life.event import Answered, CancelledOutside, Unstorable
+from horarium.life.live_run import NO_RULES, Rules
 from horarium.life.outcome import Outcome, StillRunning
-from horarium.life.react import NO_RULES, Rules
 from horarium.policy.retry import LaunchRetry
 from horarium.schedule.definition import RunDefinition
 from horarium.schedule.document import run_part_of

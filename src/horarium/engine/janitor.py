@@ -15,7 +15,7 @@ from horarium.clock import Clock
 from horarium.instant import Instant
 from horarium.life.change import End
 from horarium.life.event import ApprovalExpired, CancelledUnstarted, DeadlineReached, LeaseLost
-from horarium.life.react import NO_RULES, Rules
+from horarium.life.live_run import NO_RULES, Rules
 from horarium.policy.retry import LaunchRetry
 from horarium.schedule.document import run_part_of
 from horarium.schedule.run import RunState

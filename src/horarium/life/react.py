@@ -18,9 +18,9 @@ Under `at_most_once` nothing is sent again once a byte of it was sent, whatever 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from decimal import Decimal
-from typing import Protocol, assert_never
+from typing import assert_never
 
 from horarium.errors import InvalidTransition
 from horarium.instant import SECOND, Instant
@@ -39,6 +39,7 @@ from horarium.life.event import (
     Terminated,
     Unstorable,
 )
+from horarium.life.live_run import LiveRun, Rules
 from horarium.life.outcome import (
     Accepted,
     Busy,
@@ -55,11 +56,9 @@ from horarium.policy.limits import MILLIONTHS, RunLimits, Usage, exceeded, milli
 from horarium.policy.names import MAX_LONG
 from horarium.policy.retry import (
     GiveUp,
-    LaunchRetry,
     Retry,
     RetryCause,
     RetryOutcome,
-    RetryPolicy,
     decide_launch_retry,
     decide_retry,
 )
@@ -77,50 +76,6 @@ from horarium.schedule.run import (
 # A target at capacity is worth waiting for, but not for ever.
 BUSY_SECONDS = 120
 _BUSY_PAUSE_SECONDS = 10.0
-
-
-class LiveRun(Protocol):
-    """What the life of a run depends on. Usage counts all attempts; `earlier` those that are over."""
-
-    @property
-    def run_id(self) -> bytes: ...
-    @property
-    def state(self) -> str: ...
-    @property
-    def delivery(self) -> str: ...
-    @property
-    def attempt(self) -> int: ...
-    @property
-    def launches(self) -> int: ...
-    @property
-    def busy_since(self) -> Instant | None: ...
-    @property
-    def lease_epoch(self) -> int: ...
-    @property
-    def lease_until(self) -> Instant | None: ...
-    @property
-    def deadline(self) -> Instant | None: ...
-    @property
-    def ends_by(self) -> Instant | None: ...
-    @property
-    def started_at(self) -> Instant | None: ...
-    @property
-    def used(self) -> Used: ...
-    @property
-    def earlier(self) -> Used: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """What the definition of a run says about its life."""
-
-    retry: RetryPolicy = field(default_factory=RetryPolicy)
-    limits: RunLimits = field(default_factory=RunLimits)
-    launch_retry: LaunchRetry = field(default_factory=LaunchRetry)
-
-
-# For a run whose definition cannot be read: what went wrong once is not tried again.
-NO_RULES = Rules(retry=RetryPolicy(max_retries=0))
 
 
 def react(run: LiveRun, event: Event, rules: Rules, now: Instant) -> Change:

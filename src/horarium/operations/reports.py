@@ -13,7 +13,7 @@ from horarium.errors import InvalidDefinition
 from horarium.instant import Instant
 from horarium.life.change import Again, Block, Change, End, Nothing, Progress, Wait, Why
 from horarium.life.event import Reported, ReportedState
-from horarium.life.react import NO_RULES, Rules
+from horarium.life.live_run import NO_RULES, Rules
 from horarium.operations.caller import Caller, Permission
 from horarium.operations.desk import Desk
 from horarium.operations.errors import AttemptNeeded, Forbidden, RunNotHeld

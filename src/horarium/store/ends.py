@@ -7,7 +7,8 @@ from sqlalchemy import Connection, update
 from horarium.instant import Instant
 from horarium.life.change import End
 from horarium.life.event import Terminated
-from horarium.life.react import NO_RULES, react
+from horarium.life.live_run import NO_RULES
+from horarium.life.react import react
 from horarium.schedule.run import RunState
 from horarium.store.closing import OPEN_STATES, close
 from horarium.store.tables import runs

@@ -18,7 +18,8 @@ from horarium.ids import id_text
 from horarium.instant import Instant
 from horarium.life.change import End
 from horarium.life.event import Terminated
-from horarium.life.react import NO_RULES, react
+from horarium.life.live_run import NO_RULES
+from horarium.life.react import react
 from horarium.schedule.event import EventType, RunEventType
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status

@@ -19,8 +19,9 @@ from horarium.decision.ending import plan_ending
 from horarium.instant import Instant
 from horarium.life.change import Again, Block, Change, End, Nothing, Progress, Wait, Why
 from horarium.life.event import Answered, Event
+from horarium.life.live_run import Rules
 from horarium.life.outcome import Accepted
-from horarium.life.react import Rules, react
+from horarium.life.react import react
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
 from horarium.schedule.reason import Obstacle, dispatch_status

@@ -25,6 +25,7 @@ from horarium.life.event import (
     Terminated,
     Unstorable,
 )
+from horarium.life.live_run import Rules
 from horarium.life.outcome import (
     Accepted,
     Busy,
@@ -37,7 +38,7 @@ from horarium.life.outcome import (
     Unknown,
     Unreachable,
 )
-from horarium.life.react import BUSY_SECONDS, Rules, react
+from horarium.life.react import BUSY_SECONDS, react
 from horarium.policy.limits import PolicyError, RunLimits
 from horarium.policy.retry import UNASKED, LaunchRetry, RetryCause, RetryPolicy
 from horarium.schedule.run import FINAL, HANDED_OUT, NOT_STARTED, OPEN, RunState

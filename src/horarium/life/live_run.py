@@ -1,0 +1,55 @@
+"""What the life of a run depends on: the run as it is, and what its definition says about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from horarium.instant import Instant
+from horarium.life.change import Used
+from horarium.policy.limits import RunLimits
+from horarium.policy.retry import LaunchRetry, RetryPolicy
+
+
+class LiveRun(Protocol):
+    """What the life of a run depends on. Usage counts all attempts; `earlier` those that are over."""
+
+    @property
+    def run_id(self) -> bytes: ...
+    @property
+    def state(self) -> str: ...
+    @property
+    def delivery(self) -> str: ...
+    @property
+    def attempt(self) -> int: ...
+    @property
+    def launches(self) -> int: ...
+    @property
+    def busy_since(self) -> Instant | None: ...
+    @property
+    def lease_epoch(self) -> int: ...
+    @property
+    def lease_until(self) -> Instant | None: ...
+    @property
+    def deadline(self) -> Instant | None: ...
+    @property
+    def ends_by(self) -> Instant | None: ...
+    @property
+    def started_at(self) -> Instant | None: ...
+    @property
+    def used(self) -> Used: ...
+    @property
+    def earlier(self) -> Used: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the definition of a run says about its life."""
+
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    limits: RunLimits = field(default_factory=RunLimits)
+    launch_retry: LaunchRetry = field(default_factory=LaunchRetry)
+
+
+# For a run whose definition cannot be read: what went wrong once is not tried again.
+NO_RULES = Rules(retry=RetryPolicy(max_retries=0))
