@@ -17,7 +17,6 @@ from engine.builders import ACTION, START, FakeClock, World, account, reasons
 from operations.desks import TOKENS
 
 from horarium.engine.dispatcher import Answer
-from horarium.engine.requests import build_request
 from horarium.engine.ticker import TickerOptions
 from horarium.instant import HOUR, MINUTE, SECOND, Instant, to_rfc3339
 from horarium.launchers.launcher import LaunchRequest
@@ -176,8 +175,9 @@ def test_h_a_crash_after_the_start_never_makes_a_second_run(database: Database, 
     uid = first.put(action=ACTION | {"delivery": delivery}, at=["2026-03-02T00:01:00Z"], cron_expressions=[])
     first.clock.move(60)
     first.tick()
-    (work,) = asyncio.run(first.dispatcher.claim())
-    asyncio.run(first.target.launch(_request(first, work)))  # started, and the process is gone
+    (taken,) = asyncio.run(first.dispatcher.claim()).taken
+    assert isinstance(taken.request, LaunchRequest)
+    asyncio.run(first.target.launch(taken.request))  # started, and the process is gone
     second = Stage(database, clock=first.clock)
     second.pass_time(120, step=10)
     started = [*first.target.deliveries, *second.target.deliveries]
@@ -185,12 +185,6 @@ def test_h_a_crash_after_the_start_never_makes_a_second_run(database: Database, 
     assert len({request.key for request in started}) == 1
     assert second.states(uid) == ["succeeded" if delivery == "at_least_once" else "unknown"]
     second.audit()
-
-
-def _request(stage: Stage, work: Any) -> LaunchRequest:
-    definition = stage.dispatcher._definitions.of(work)
-    assert not isinstance(definition, Exception)
-    return build_request(work, definition)
 
 
 def test_i_an_unchanged_redeploy_is_no_change(database: Database) -> None:
