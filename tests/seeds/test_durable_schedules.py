@@ -11,6 +11,7 @@ import pytest
 from seeds.door import Door, begins
 from seeds.durable import HOURLY, INVOICES, epoch
 
+from horarium.instant import from_rfc3339
 from horarium.testing import TestService
 
 DAILY = {"schedule_id": "daily", "cron_expressions": ["0 2 * * *"], "workflow_type": "sync"}
@@ -219,7 +220,7 @@ def test_the_occurrence_time_is_the_nominal_one(door: Door, horarium: TestServic
     horarium.advance(hours=2)
     [first, *_] = door.events("hourly-report", "ScheduleTriggered")
     assert first["payload"]["occurrence_time"] == "2026-04-10T01:00:00Z"
-    assert first["payload"]["due"] > first["payload"]["occurrence_time"]
+    assert from_rfc3339(first["payload"]["due"]) > from_rfc3339(first["payload"]["occurrence_time"])
 
 
 def test_without_jitter_it_fires_on_the_minute(door: Door, horarium: TestService) -> None:
