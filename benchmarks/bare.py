@@ -17,7 +17,7 @@ from sqlalchemy import Connection, text
 
 from horarium.store.database import Database
 
-HANDS = 32
+TICK_THREADS = 32
 Tell: TypeAlias = Callable[[int], None]
 Rows: TypeAlias = list[dict[str, Any]]
 
@@ -26,7 +26,7 @@ UPDATE runs SET state = 'launching', lease_epoch = lease_epoch + 1, lease_owner 
   launches = launches + 1, deadline = 1
 WHERE run_id IN (
   SELECT run_id FROM runs WHERE state = 'ready'
-  ORDER BY namespace, target, priority DESC, ready_at, run_id LIMIT {HANDS}
+  ORDER BY namespace, target, priority DESC, ready_at, run_id LIMIT {TICK_THREADS}
 )
 RETURNING run_id, schedule_uid, next_event
 """

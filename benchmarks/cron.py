@@ -30,7 +30,7 @@ from rich.table import Table
 
 from horarium.condition import compile_condition
 from horarium.decision.facts import Facts, Shared
-from horarium.decision.tick import Due, Moment, plan_tick
+from horarium.decision.tick import Due, PlanTime, plan_tick
 from horarium.instant import DAY, SECOND, from_rfc3339
 from horarium.policy.limits import Budget
 from horarium.policy.overlap import Overlap, OverlapPolicy
@@ -266,7 +266,7 @@ def cold_costs(console: Console) -> None:
     )
 
 
-def _thousand_ticks(due: Due, facts: Facts, moment: Moment) -> None:
+def _thousand_ticks(due: Due, facts: Facts, moment: PlanTime) -> None:
     for _ in range(1_000):
         plan_tick(due, facts, Shared(), moment)
 
@@ -290,7 +290,7 @@ def tick_costs(console: Console, rounds: int) -> None:
     table.add_column("µs", justify="right")
     for title, planning in (("cron and overlap only", plain), ("seven guards, rotation, buffer", guarded)):
         due = Due(b"benchmark uid 16", planning, Position(now - SECOND, now))
-        taken = seconds_for(rounds, partial(_thousand_ticks, due, facts, Moment(now, now - DAY)))
+        taken = seconds_for(rounds, partial(_thousand_ticks, due, facts, PlanTime(now, now - DAY)))
         table.add_row(title, f"{taken * 1e3:.1f}")
     console.print(table)
 

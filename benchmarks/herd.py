@@ -35,8 +35,8 @@ from rich.table import Table
 from sqlalchemy import Connection, text
 
 from horarium.clock import SystemClock
-from horarium.engine.hands import HANDS, Hands
 from horarium.engine.memory import settle_in
+from horarium.engine.parallel import TICK_THREADS, ParallelTicker
 from horarium.engine.ticker import Ticker, TickerOptions
 from horarium.instant import MINUTE, SECOND, Instant
 from horarium.store import due, record
@@ -79,7 +79,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _rates(dialect: Dialect, arguments: argparse.Namespace) -> dict[str, float]:
-    count, hands = arguments.schedules, HANDS[dialect]
+    count, hands = arguments.schedules, TICK_THREADS[dialect]
     parties: dict[str, Callable[[], float]] = {"horarium": partial(_horarium, dialect, count, hands)}
     if hands > 1:
         parties["… one hand"] = partial(_horarium, dialect, count, 1)
@@ -111,7 +111,7 @@ def _horarium(dialect: Dialect, count: int, hands: int) -> float:
         with progress() as bars:
             bar = bars.add_task(f"{dialect}: horarium decides", total=count)
             started = time.perf_counter()
-            asyncio.run(_tick(Hands(ticker, hands), lambda decided: bars.advance(bar, decided)))
+            asyncio.run(_tick(ParallelTicker(ticker, hands), lambda decided: bars.advance(bar, decided)))
             seconds = time.perf_counter() - started
         _check(opened, count)
     return count / seconds
@@ -127,7 +127,7 @@ class _Frozen(SystemClock):
         return self._now
 
 
-async def _tick(hands: Hands, advance: Callable[[int], None]) -> None:
+async def _tick(hands: ParallelTicker, advance: Callable[[int], None]) -> None:
     """As the engine does, until nothing is due."""
     while decided := sum(tick.claimed for share in await hands.step() for tick in share.ticks):
         advance(decided)
@@ -152,7 +152,8 @@ def _processes(dialect: Dialect, count: int) -> float:
         seed(opened, count, next_due=now, now=now - SECOND, title=f"{dialect}: seeding for {PROCESSES} processes")
         ready = spawn.Barrier(PROCESSES + 1)
         crowd = [
-            spawn.Process(target=_process, args=(opened.url, now, ready, HANDS[dialect])) for _ in range(PROCESSES)
+            spawn.Process(target=_process, args=(opened.url, now, ready, TICK_THREADS[dialect]))
+            for _ in range(PROCESSES)
         ]
         for each in crowd:
             each.start()
@@ -171,7 +172,7 @@ def _process(url: str, now: Instant, ready: Barrier, hands: int) -> None:
     ticker = Ticker(opened, _Frozen(now), f"bench-{os.getpid()}", TickerOptions(batch=BATCH))
     ticker.beat()
     ready.wait(60)
-    asyncio.run(_tick(Hands(ticker, hands), lambda decided: None))
+    asyncio.run(_tick(ParallelTicker(ticker, hands), lambda decided: None))
     opened.close()
 
 
@@ -200,8 +201,8 @@ def _bare(dialect: Dialect, count: int) -> float:
 def _pages(opened: Database, count: int, now: Instant) -> dict[bytes, record.Page]:
     """What the planner would write, computed without writing it."""
     from horarium.decision.facts import NO_FACTS, Shared
-    from horarium.decision.ledger import Named, write_down
-    from horarium.decision.tick import Moment, plan_tick
+    from horarium.decision.record import Named, record_decisions
+    from horarium.decision.tick import PlanTime, plan_tick
     from horarium.schedule.run import Origin
     from horarium.store.births import new_ids
 
@@ -210,9 +211,9 @@ def _pages(opened: Database, count: int, now: Instant) -> dict[bytes, record.Pag
     pages = {}
     for claim in claims:
         asked = claim.due()
-        plan = plan_tick(asked, NO_FACTS, Shared(), Moment(now, now))
+        plan = plan_tick(asked, NO_FACTS, Shared(), PlanTime(now, now))
         named = Named(claim.schedule_id, claim.revision, asked.planning)
-        entry = write_down(
+        entry = record_decisions(
             named, claim.counts, plan.decisions, plan.position, now=now, origin=Origin.SCHEDULED, ids=ids
         )
         page = record.Page(claim.schedule_uid, claim.namespace, claim.revision, asked.planning, entry)

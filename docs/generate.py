@@ -26,7 +26,7 @@ from horarium.launchers.tasks import TaskRegistry
 from horarium.schedule.event import ADDED_KEYS, CONTRACT_KEYS, LINEAGE_KEYS, EventType, RunEventType
 from horarium.schedule.reason import Reason
 from horarium.schedule.run import FINAL, Origin, RunState
-from horarium.serve.hands import make_registry
+from horarium.serve.launchers import make_registry
 from horarium.settings import Settings, variable
 from horarium.telemetry.metrics import Metrics
 

@@ -175,6 +175,6 @@ def run_demo(settings: Settings, *, say: Callable[[str], None]) -> None:
 def prepare(service: Service, url: str) -> None:
     """The two schedules that cannot be declared beforehand: one needs our address, one an earlier time."""
     caller = internal("demo")
-    schedules.upsert(service.desk, caller, _call_ourselves(url))
-    earlier = replace(service.desk, clock=Behind(service.desk.clock, _MISSED_MINUTES * MINUTE))
+    schedules.upsert(service.resources, caller, _call_ourselves(url))
+    earlier = replace(service.resources, clock=Behind(service.resources.clock, _MISSED_MINUTES * MINUTE))
     schedules.upsert(earlier, caller, _catchup(url))

@@ -77,7 +77,7 @@ def test_a_database_that_goes_away_under_load_loses_nothing(server: Server, hurt
         SharedClock(SystemClock(), database),
         Registry([target]),
         owner="me",
-        witness=Silent(),
+        observer=Silent(),
         options=options,
     )
     asyncio.run(_live_through(engine, target, lambda: hurt(server)))

@@ -24,7 +24,7 @@ from horarium.launchers.recording import RecordingLauncher
 from horarium.life.outcome import Accepted, Finished, Outcome, StillRunning
 from horarium.operations import lifecycles, schedules
 from horarium.operations.caller import internal
-from horarium.operations.desk import Desk
+from horarium.operations.resources import Resources
 from horarium.operations.verify import verify
 from horarium.settings import Settings
 from horarium.store.claims import renew
@@ -70,11 +70,11 @@ class Stage(World):
         clock = clock or FakeClock()
         self.target = Lasting(clock, lasts)
         super().__init__(database, clock, launcher=self.target, **given)
-        self.desk = Desk(database, clock, Settings(), Telemetry(clock), TOKENS)
+        self.resources = Resources(database, clock, Settings(), Telemetry(clock), TOKENS)
 
     def put(self, **fields: Any) -> bytes:
         document = {"schedule_id": "s", "cron_expressions": ["* * * * *"], "action": ACTION, **fields}
-        return schedules.upsert(self.desk, CALLER, document).schedule_uid
+        return schedules.upsert(self.resources, CALLER, document).schedule_uid
 
     def skips(self, uid: bytes) -> list[str]:
         return [
@@ -85,7 +85,7 @@ class Stage(World):
         ]
 
     def audit(self, *, paused: bool = False) -> None:
-        assert list(verify(self.desk, CALLER)) == []
+        assert list(verify(self.resources, CALLER)) == []
         if not paused:
             account(self.database)
 
@@ -297,9 +297,9 @@ def test_p_a_pause_is_no_downtime(database: Database) -> None:
     stage = Stage(database)
     uid = stage.put(catchup_policy="fire_immediately")
     stage.pass_time(300, step=30)
-    lifecycles.pause(stage.desk, CALLER, "s")
+    lifecycles.pause(stage.resources, CALLER, "s")
     stage.pass_time(30 * 60, step=60)
-    lifecycles.resume(stage.desk, CALLER, "s")
+    lifecycles.resume(stage.resources, CALLER, "s")
     stage.pass_time(120, step=30)
     assert stage.target.started == [*minutes(1, 5), *minutes(36, 37)]
     assert len(stage.runs(uid)) == 7
@@ -310,7 +310,7 @@ def test_q_a_pause_ten_seconds_before_the_tick_holds(database: Database) -> None
     stage = Stage(database)
     uid = stage.put()
     stage.pass_time(110, step=10)
-    lifecycles.pause(stage.desk, CALLER, "s")
+    lifecycles.pause(stage.resources, CALLER, "s")
     stage.pass_time(60, step=10)
     assert len(stage.runs(uid)) == 1
     stage.audit(paused=True)

@@ -16,7 +16,7 @@ def beat(horarium: TestService, process: str = "p1", **seconds_ago: float) -> No
     """A process writes down when each of its loops last completed a step."""
     now = horarium.now
     info = {loop: now - round(ago * SECOND) for loop, ago in seconds_ago.items()}
-    horarium.desk.database.write(lambda c: leases.beat(c, f"process:{process}", process, now, 30, info))
+    horarium.resources.database.write(lambda c: leases.beat(c, f"process:{process}", process, now, 30, info))
 
 
 def liveness(http: httpx.Client) -> tuple[int, dict[str, Any]]:
@@ -142,7 +142,7 @@ def test_a_row_that_lost_its_due_time_is_stale_and_not_at_rest(http: httpx.Clien
         assert row is not None
         positions.move(connection, row.schedule_uid, next_due=None)
 
-    horarium.desk.database.write(lose)
+    horarium.resources.database.write(lose)
     horarium.clock.set("2026-03-04T00:00:00Z")
     assert health(http)["status"] == "stale"
 
@@ -152,9 +152,9 @@ def test_every_state_has_its_word(http: httpx.Client, horarium: TestService) -> 
     create(horarium, "resting", paused=True)
     create(horarium, "over", cron_expressions=[], at=["2026-03-01T01:00:00Z"])
     create(horarium, "torn")
-    uid = horarium.desk.database.read(lambda c: schedules.find(c, "default", "torn"))
+    uid = horarium.resources.database.read(lambda c: schedules.find(c, "default", "torn"))
     assert uid is not None
-    horarium.desk.database.write(lambda c: positions.move(c, uid.schedule_uid, status="broken", last_error="torn"))
+    horarium.resources.database.write(lambda c: positions.move(c, uid.schedule_uid, status="broken", last_error="torn"))
     horarium.advance(hours=2)
     horarium.clock.set("2026-03-01T03:00:00Z")
     found = {row["schedule_id"]: (row["status"], row["error"]) for row in http.get("/admin/schedules/health").json()}

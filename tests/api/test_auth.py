@@ -13,11 +13,11 @@ NIGHTLY = {"schedule_id": "nightly", "cron_expressions": ["0 2 * * *"], "workflo
 
 def token(horarium: TestService, role: str, namespace: str = "default") -> str:
     admin = Caller("root", Role.ADMIN, namespace)
-    return tokens.issue(horarium.desk, admin, name=role, role=role, subject=f"{role}@{namespace}").secret
+    return tokens.issue(horarium.resources, admin, name=role, role=role, subject=f"{role}@{namespace}").secret
 
 
 def make_namespace(horarium: TestService, name: str) -> None:
-    namespaces.create(horarium.desk, horarium.caller, name)
+    namespaces.create(horarium.resources, horarium.caller, name)
 
 
 @pytest.mark.parametrize(
@@ -33,13 +33,13 @@ def test_without_a_good_token_nobody_comes_in(horarium: TestService, header: str
 
 
 def test_a_revoked_token_is_of_no_use(horarium: TestService) -> None:
-    issued = tokens.issue(horarium.desk, horarium.caller, name="x", role="viewer")
+    issued = tokens.issue(horarium.resources, horarium.caller, name="x", role="viewer")
     http = horarium.http(token=issued.secret)
     assert http.get("/api/schedules").status_code == 200
-    [row] = tokens.list_tokens(horarium.desk, horarium.caller)
+    [row] = tokens.list_tokens(horarium.resources, horarium.caller)
     from horarium.ids import id_text
 
-    tokens.revoke(horarium.desk, horarium.caller, id_text(row.token_id))
+    tokens.revoke(horarium.resources, horarium.caller, id_text(row.token_id))
     assert http.get("/api/schedules").status_code == 401
 
 

@@ -219,7 +219,7 @@ def latecomer(open_another: Callable[[], Database]) -> Callable[[Callable[[], No
         written, go = threading.Event(), threading.Event()
 
         def work(connection: Any) -> None:
-            from horarium.decision.ledger import NewEvent
+            from horarium.decision.record import NewEvent
 
             event = NewEvent(1, EventType.PAUSED, None, None, None, {"reason": "late"})
             history.append(connection, b"l" * 16, "default", [event], now=0)

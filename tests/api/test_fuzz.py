@@ -19,8 +19,8 @@ from api.worlds import CALENDAR, SCHEDULE, World, world
 from cli.served import serving
 
 from horarium.api.examples import EXAMPLES
+from horarium.operations.filters import EVERYTHING
 from horarium.operations.list_tokens import make_list_token
-from horarium.operations.wanted import EVERYTHING
 from horarium.store.schedule_lists import Cursor
 from horarium.store.tables import metadata, schedules
 from horarium.testing.service import TOKEN
@@ -132,7 +132,7 @@ def stored(wire: Wire) -> dict[str, int]:
         versions = sa.select(sa.func.coalesce(sa.func.sum(schedules.c.version), 0))
         return {**found, "versions": int(connection.execute(versions).scalar_one())}
 
-    return wire.here.horarium.desk.database.read(count)
+    return wire.here.horarium.resources.database.read(count)
 
 
 def each_in_turn(wire: Wire, routes: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:

@@ -14,8 +14,8 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy import Connection, event
 
+from horarium.operations.filters import EVERYTHING
 from horarium.operations.list_tokens import make_list_token
-from horarium.operations.wanted import EVERYTHING
 from horarium.store.schedule_lists import Cursor
 from horarium.store.tables import positions, schedule_attributes, schedule_revisions, schedules
 from horarium.testing import TestService
@@ -65,8 +65,8 @@ READS_ALL = {"text": "77"}
 def seed(horarium: TestService, count: int) -> None:
     """Copies of one real schedule, which differ in whatever lists can be filtered by."""
     horarium.create(TEMPLATE)
-    horarium.desk.database.write(lambda connection: _copy(connection, count))
-    horarium.desk.database.write(lambda connection: connection.exec_driver_sql("ANALYZE"))
+    horarium.resources.database.write(lambda connection: _copy(connection, count))
+    horarium.resources.database.write(lambda connection: connection.exec_driver_sql("ANALYZE"))
 
 
 def _copy(connection: Connection, count: int) -> None:
@@ -122,7 +122,7 @@ def _is_template(connection: Connection, table: sa.Table) -> sa.ColumnElement[bo
 @contextmanager
 def statements(horarium: TestService) -> Iterator[list[tuple[str, Any]]]:
     """What is really asked of the database meanwhile."""
-    engine, caught = horarium.desk.database.engine, list[tuple[str, Any]]()
+    engine, caught = horarium.resources.database.engine, list[tuple[str, Any]]()
 
     def catch(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_rest: Any) -> None:
         caught.append((statement, parameters))
@@ -142,7 +142,7 @@ def read_as_a_whole(horarium: TestService, path: str, parameters: dict[str, str]
     assert caught
     found: set[str] = set()
     for statement, values in caught:
-        [plan] = horarium.desk.database.read(
+        [plan] = horarium.resources.database.read(
             lambda c, s=statement, v=values: c.exec_driver_sql(f"EXPLAIN (FORMAT JSON) {s}", v).scalar_one()
         )
         found |= {node["Relation Name"] for node in nodes(plan["Plan"]) if node["Node Type"] == "Seq Scan"}
@@ -156,7 +156,7 @@ def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def whole_tables(horarium: TestService, count: int) -> dict[str, set[str]]:
-    middle = Cursor(*horarium.desk.database.read(lambda c: c.execute(_middle(count)).one()))
+    middle = Cursor(*horarium.resources.database.read(lambda c: c.execute(_middle(count)).one()))
     token = make_list_token("default", EVERYTHING.fingerprint(), middle)
     asked = {**FILTERS, "in the middle": {"next_page_token": token}}
     large = {"schedules", "positions", "schedule_revisions"}

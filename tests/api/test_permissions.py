@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from api.worlds import CALENDAR, GUARDED, SCHEDULE, World, own_routes, routes, world
 
-from horarium.api.once import is_once
+from horarium.api.idempotency import is_idempotent
 from horarium.api.permissions import OPEN, PERMISSIONS, permission_for
 from horarium.operations.caller import Caller, Permission, Role
 
@@ -40,7 +40,7 @@ def test_a_route_without_a_row_lets_nobody_in(dialect: str) -> None:
 
 def test_every_write_can_be_made_once(dialect: str) -> None:
     writes = {route for route in routes() if route[0] != "GET"}
-    assert {route for route in writes if not is_once(routes()[route])} == NOT_ONCE
+    assert {route for route in writes if not is_idempotent(routes()[route])} == NOT_ONCE
 
 
 def test_nobody_comes_in_without_a_token(here: World) -> None:

@@ -23,7 +23,7 @@ from horarium.testing import Accepted, TestService
 
 T = TypeVar("T")
 
-HANDS = 8
+THREADS = 8
 HOURLY: dict[str, Any] = {"schedule_id": "s", "cron_expressions": ["0 * * * *"], "workflow_type": "report"}
 
 
@@ -35,14 +35,14 @@ def answer() -> Outcome:
 
 def at_once(works: Sequence[Callable[[], T]]) -> list[T]:
     """All of them begin together."""
-    begin = threading.Barrier(min(len(works), HANDS))
+    begin = threading.Barrier(min(len(works), THREADS))
 
     def run(number: int, work: Callable[[], T]) -> T:
-        if number < HANDS:
+        if number < THREADS:
             begin.wait(10)
         return work()
 
-    with ThreadPoolExecutor(HANDS) as pool:
+    with ThreadPoolExecutor(THREADS) as pool:
         return [done.result() for done in [pool.submit(run, number, work) for number, work in enumerate(works)]]
 
 
@@ -107,7 +107,7 @@ def test_eight_who_repeat_one_key_do_it_once(horarium: TestService, what: str) -
     def ask() -> httpx.Response:
         return horarium.http().post(path, json=body, headers={"Idempotency-Key": "k"})
 
-    answers = at_once([ask] * (2 * HANDS))
+    answers = at_once([ask] * (2 * THREADS))
     events = len(horarium.history("s"))
     made = [answer for answer in answers if answer.is_success]
     rest = {(answer.status_code, answer.json()["reason"]) for answer in answers if not answer.is_success}
@@ -126,14 +126,14 @@ def without_marks(answer: httpx.Response) -> dict[str, Any]:
 
 
 def test_of_eight_who_create_the_same_id_one_does(horarium: TestService) -> None:
-    answers = at_once([lambda: horarium.http().post("/api/schedules", json=HOURLY)] * HANDS)
-    assert Counter(answer.status_code for answer in answers) == {201: 1, 409: HANDS - 1}
+    answers = at_once([lambda: horarium.http().post("/api/schedules", json=HOURLY)] * THREADS)
+    assert Counter(answer.status_code for answer in answers) == {201: 1, 409: THREADS - 1}
     assert sequences(horarium, "s") == [1]
 
 
 def test_of_eight_upserts_one_creates_and_none_fails(horarium: TestService) -> None:
-    answers = at_once([lambda: horarium.http().post("/api/schedules/upsert", json=HOURLY)] * HANDS)
-    assert Counter(answer.json()["outcome"] for answer in answers) == {"created": 1, "unchanged": HANDS - 1}
+    answers = at_once([lambda: horarium.http().post("/api/schedules/upsert", json=HOURLY)] * THREADS)
+    assert Counter(answer.json()["outcome"] for answer in answers) == {"created": 1, "unchanged": THREADS - 1}
 
 
 def test_a_run_is_given_to_one_of_eight_workers(horarium: TestService) -> None:
@@ -142,7 +142,7 @@ def test_a_run_is_given_to_one_of_eight_workers(horarium: TestService) -> None:
     for _ in range(3):
         http.post("/api/schedules/s/trigger", json={})
     horarium.settle()
-    answers = at_once([lambda: horarium.http().post("/api/queues/q/claim", json={"limit": 2})] * HANDS)
+    answers = at_once([lambda: horarium.http().post("/api/queues/q/claim", json={"limit": 2})] * THREADS)
     taken = [run["run_id"] for answer in answers for run in answer.json()["runs"]]
     assert {answer.status_code for answer in answers} == {200}
     assert (len(taken), len(set(taken))) == (3, 3)
@@ -188,7 +188,7 @@ def test_a_storm_leaves_a_history_without_a_gap(horarium: TestService) -> None:
 def sequences_by_schedule(horarium: TestService) -> list[list[int]]:
     """Of every schedule that ever had the id."""
     numbers = sa.select(history.c.schedule_uid, history.c.sequence).order_by(history.c.sequence)
-    rows = horarium.desk.database.read(lambda connection: connection.execute(numbers).all())
+    rows = horarium.resources.database.read(lambda connection: connection.execute(numbers).all())
     streams: defaultdict[bytes, list[int]] = defaultdict(list)
     for uid, sequence in rows:
         streams[bytes(uid)].append(sequence)

@@ -59,7 +59,7 @@ def test_it_says_nothing_in_a_namespace_that_its_bearer_asks_for(horarium: TestS
 def test_a_token_that_is_not_of_this_run_is_refused(horarium: TestService, handed: dict[str, Any], wrong: str) -> None:
     token, run_id = handed["token"], handed["run_id"]
     forged = {
-        "another run": horarium.desk.tokens.make(new_id(), 0),
+        "another run": horarium.resources.tokens.make(new_id(), 0),
         "signature": token[:-2] + ("AA" if token[-2:] != "AA" else "BB"),
         "attempt": token.replace("hrt_0.", "hrt_1."),
         "no number": token.replace("hrt_0.", "hrt_x."),
@@ -73,7 +73,7 @@ def test_a_token_that_is_not_of_this_run_is_refused(horarium: TestService, hande
 
 def test_whoever_has_a_token_of_his_own_cannot_show_a_forged_one(horarium: TestService, handed: dict[str, Any]) -> None:
     with horarium.http() as client:
-        said = {"state": "succeeded", "report_token": horarium.desk.tokens.make(new_id(), 0)}
+        said = {"state": "succeeded", "report_token": horarium.resources.tokens.make(new_id(), 0)}
         answered = client.post(f"/api/runs/{handed['run_id']}/report", json=said)
     assert answered.status_code == 403
 
@@ -88,7 +88,7 @@ def test_it_opens_no_other_door(horarium: TestService, handed: dict[str, Any], p
 
 def test_a_run_that_does_not_exist_has_no_token(horarium: TestService, handed: dict[str, Any]) -> None:
     gone = new_id()
-    token = horarium.desk.tokens.make(gone, 0)
+    token = horarium.resources.tokens.make(gone, 0)
     assert report(horarium, id_text(gone), bearer=token).status_code == 401
     assert report(horarium, "no-id-at-all", bearer=token).status_code == 401
 
@@ -116,7 +116,7 @@ def test_without_a_fence_a_later_attempt_is_not_reported_on(horarium: TestServic
 
 def test_a_redelivery_carries_the_same_token(horarium: TestService, handed: dict[str, Any]) -> None:
     run_id = horarium.runs()[0].run_id
-    assert horarium.desk.tokens.make(run_id, 0) == handed["token"]
+    assert horarium.resources.tokens.make(run_id, 0) == handed["token"]
 
 
 def test_a_token_is_never_shown(horarium: TestService, handed: dict[str, Any]) -> None:
@@ -126,4 +126,4 @@ def test_a_token_is_never_shown(horarium: TestService, handed: dict[str, Any]) -
         )
     assert handed["token"] not in shown
     assert handed["token"] not in repr(horarium.launcher.deliveries[-1])
-    assert "key=" not in repr(horarium.desk.tokens)
+    assert "key=" not in repr(horarium.resources.tokens)

@@ -53,7 +53,7 @@ def here(database_url: str) -> Iterator[World]:
     with world(database_url) as found:
         horarium = found.horarium
         now = horarium.now
-        horarium.desk.database.write(lambda c: leases.beat(c, "process:here", "here", now, 30, {"ticker": now}))
+        horarium.resources.database.write(lambda c: leases.beat(c, "process:here", "here", now, 30, {"ticker": now}))
         yield found
 
 

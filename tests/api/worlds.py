@@ -33,7 +33,7 @@ class World:
 
     def token(self, role: str, namespace: str = "default") -> str:
         admin = Caller("root", Role.ADMIN, namespace)
-        return tokens.issue(self.horarium.desk, admin, name=role, role=role, subject=f"{role}@{namespace}").secret
+        return tokens.issue(self.horarium.resources, admin, name=role, role=role, subject=f"{role}@{namespace}").secret
 
     def ask(self, http: httpx.Client, route: tuple[str, str], **headers: str) -> httpx.Response:
         method, path = route
@@ -63,7 +63,7 @@ def world(database: str) -> Iterator[World]:
             "namespace": "default",
             "queue": "reports",
         }
-        namespaces.create(horarium.desk, horarium.caller, "other")
+        namespaces.create(horarium.resources, horarium.caller, "other")
         yield World(horarium, names)
 
 

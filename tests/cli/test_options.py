@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from horarium.cli.options import made_of
+from horarium.cli.options import with_options
 
 opened: list[str] = []
 
@@ -26,7 +26,7 @@ def total(first: int = 1, second: int = 2) -> int:
     return first + second
 
 
-@made_of(number=total, way=door)
+@with_options(number=total, way=door)
 def command(number: int, way: str, name: str) -> None:
     """Says."""
     opened.append(f"{name} {number} {way}")

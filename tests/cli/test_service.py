@@ -43,7 +43,7 @@ def plant(**fields: Any) -> None:
     clock = FakeClock(SystemClock().now() - 2 * HOUR)
     document = {"schedule_id": "hourly", "cron_expressions": ["@every PT1H"], "workflow_type": "sweep", **fields}
     with open_service(Settings(), clock=clock) as service:
-        schedules.create(service.desk, CALLER, document)
+        schedules.create(service.resources, CALLER, document)
 
 
 # ── config ───────────────────────────────────────────────────────────────────────────────────────────

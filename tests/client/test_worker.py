@@ -9,15 +9,15 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from client.hands import Hands, outcome, until, waits
+from client.any_worker import AnyWorker, outcome, until, waits
 
 from horarium.client.job import Blocked, Job
 from horarium.testing import TestService
 
 
 @pytest.fixture(params=["sync", "async"])
-def hands(request: pytest.FixtureRequest, horarium: TestService) -> Hands:
-    return Hands(request.param, horarium)
+def hands(request: pytest.FixtureRequest, horarium: TestService) -> AnyWorker:
+    return AnyWorker(request.param, horarium)
 
 
 async def coroutine(day: str) -> dict[str, str]:
@@ -32,7 +32,7 @@ def function(day: str) -> dict[str, str]:
 @pytest.mark.parametrize("handler", [function, coroutine], ids=["function", "coroutine"])
 @pytest.mark.parametrize("inputs", [["mon"], {"day": "mon"}], ids=["list", "object"])
 def test_a_waiting_run_is_done_and_its_result_reported(
-    hands: Hands, horarium: TestService, handler: Any, inputs: Any
+    hands: AnyWorker, horarium: TestService, handler: Any, inputs: Any
 ) -> None:
     waits(horarium, inputs)
     assert hands.drain({"sweep": handler}) == 1
@@ -40,7 +40,7 @@ def test_a_waiting_run_is_done_and_its_result_reported(
     assert hands.drain({"sweep": handler}) == 0
 
 
-def test_a_handler_may_know_its_run_and_say_what_it_cost(hands: Hands, horarium: TestService) -> None:
+def test_a_handler_may_know_its_run_and_say_what_it_cost(hands: AnyWorker, horarium: TestService) -> None:
     seen: list[Job] = []
 
     def handler(day: str, context: Job) -> None:
@@ -78,7 +78,7 @@ def raising(error: BaseException) -> Callable[[], None]:
     ids=["error", "timeout", "own-class", "exit", "stop-iteration"],
 )
 def test_an_exception_is_a_failure_with_its_class(
-    hands: Hands, horarium: TestService, error: BaseException, told: str, error_class: str
+    hands: AnyWorker, horarium: TestService, error: BaseException, told: str, error_class: str
 ) -> None:
     waits(horarium, retry_policy={"max_retries": 0})
     hands.drain({"sweep": raising(error)})
@@ -97,7 +97,7 @@ def test_an_exception_is_a_failure_with_its_class(
     ],
     ids=["object", "nan", "arguments"],
 )
-def test_a_broken_contract_is_a_failure(hands: Hands, horarium: TestService, handler: Any, told: str) -> None:
+def test_a_broken_contract_is_a_failure(hands: AnyWorker, horarium: TestService, handler: Any, told: str) -> None:
     waits(horarium, retry_policy={"max_retries": 0})
     hands.drain({"sweep": handler})
     state, _, text, kind = outcome(horarium)
@@ -105,7 +105,7 @@ def test_a_broken_contract_is_a_failure(hands: Hands, horarium: TestService, han
     assert told in str(text)
 
 
-def test_a_result_that_the_server_refuses_is_a_failure(hands: Hands, horarium: TestService) -> None:
+def test_a_result_that_the_server_refuses_is_a_failure(hands: AnyWorker, horarium: TestService) -> None:
     nested: Any = []
     for _ in range(200):
         nested = [nested]
@@ -115,27 +115,27 @@ def test_a_result_that_the_server_refuses_is_a_failure(hands: Hands, horarium: T
     assert outcome(horarium)[3] == "contract_violated"
 
 
-def test_a_type_without_a_handler_fails_and_says_which_there_are(hands: Hands, horarium: TestService) -> None:
+def test_a_type_without_a_handler_fails_and_says_which_there_are(hands: AnyWorker, horarium: TestService) -> None:
     waits(horarium, workflow="polish")
     hands.drain({"sweep": function})
     assert outcome(horarium)[::3] == ("failed", "no_handler")
     assert "sweep" in str(outcome(horarium)[2])
 
 
-def test_a_gate_makes_the_run_wait_for_approval(hands: Hands, horarium: TestService) -> None:
+def test_a_gate_makes_the_run_wait_for_approval(hands: AnyWorker, horarium: TestService) -> None:
     waits(horarium)
     hands.drain({"sweep": raising(Blocked("publish"))})
     assert outcome(horarium)[0] == "awaiting_approval"
 
 
-def test_every_queue_is_served(hands: Hands, horarium: TestService) -> None:
+def test_every_queue_is_served(hands: AnyWorker, horarium: TestService) -> None:
     for queue in ("a", "b", "a"):
         waits(horarium, queue=queue)
     assert hands.drain({"sweep": lambda: None}, queues=("a", "b")) == 3
     assert {run.state.value for run in horarium.runs()} == {"succeeded"}
 
 
-def test_no_more_runs_are_in_hand_than_agreed(hands: Hands, horarium: TestService) -> None:
+def test_no_more_runs_are_in_hand_than_agreed(hands: AnyWorker, horarium: TestService) -> None:
     lock, now, most = threading.Lock(), 0, 0
 
     def handler() -> None:
@@ -156,7 +156,7 @@ def test_no_more_runs_are_in_hand_than_agreed(hands: Hands, horarium: TestServic
 # ── while it works ───────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_long_handler_keeps_its_lease(hands: Hands, horarium: TestService) -> None:
+def test_a_long_handler_keeps_its_lease(hands: AnyWorker, horarium: TestService) -> None:
     waits(horarium)
     leases: list[Any] = []
 
@@ -173,12 +173,12 @@ def test_a_long_handler_keeps_its_lease(hands: Hands, horarium: TestService) -> 
 
 
 def stop_the_run(horarium: TestService) -> None:
-    with Hands("sync", horarium).client() as client:
+    with AnyWorker("sync", horarium).client() as client:
         [run] = client.list_runs(state="running")
         assert client.cancel_run(run.run_id).outcome == "cancel_requested"
 
 
-def test_a_coroutine_that_should_stop_is_cancelled(hands: Hands, horarium: TestService) -> None:
+def test_a_coroutine_that_should_stop_is_cancelled(hands: AnyWorker, horarium: TestService) -> None:
     async def handler() -> None:
         await asyncio.to_thread(stop_the_run, horarium)
         await asyncio.sleep(10)
@@ -188,7 +188,7 @@ def test_a_coroutine_that_should_stop_is_cancelled(hands: Hands, horarium: TestS
     assert outcome(horarium)[0] == "cancelled"
 
 
-def test_a_function_that_should_stop_is_told(hands: Hands, horarium: TestService) -> None:
+def test_a_function_that_should_stop_is_told(hands: AnyWorker, horarium: TestService) -> None:
     def handler(context: Job) -> None:
         stop_the_run(horarium)
         until(context.cancelled)
@@ -199,7 +199,7 @@ def test_a_function_that_should_stop_is_told(hands: Hands, horarium: TestService
     assert outcome(horarium)[0] == "cancelled"
 
 
-def test_what_was_finished_in_spite_of_it_has_succeeded(hands: Hands, horarium: TestService) -> None:
+def test_what_was_finished_in_spite_of_it_has_succeeded(hands: AnyWorker, horarium: TestService) -> None:
     def handler(context: Job) -> str:
         stop_the_run(horarium)
         until(context.cancelled)
@@ -210,9 +210,9 @@ def test_what_was_finished_in_spite_of_it_has_succeeded(hands: Hands, horarium: 
     assert outcome(horarium)[:2] == ("succeeded", "done")
 
 
-def test_a_run_that_was_lost_is_not_reported(hands: Hands, horarium: TestService) -> None:
+def test_a_run_that_was_lost_is_not_reported(hands: AnyWorker, horarium: TestService) -> None:
     def handler(context: Job) -> str:
-        with Hands("sync", horarium).client() as client:
+        with AnyWorker("sync", horarium).client() as client:
             client.terminate_run(context.run_id)
         until(context.cancelled)
         return "too late"
@@ -220,6 +220,6 @@ def test_a_run_that_was_lost_is_not_reported(hands: Hands, horarium: TestService
     waits(horarium)
     hands.drain({"sweep": handler})
     assert outcome(horarium)[:2] == ("terminated", None)
-    with Hands("sync", horarium).client() as client:
+    with AnyWorker("sync", horarium).client() as client:
         names = [event.event_type for event in client.iter_run_events(client.list_runs().items[0].run_id)]
     assert "run.late_report" not in names

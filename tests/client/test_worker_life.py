@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from client.any_worker import QUEUE, SHORT, AnyWorker, outcome, until, waits
 from client.drivers import QUICK
-from client.hands import QUEUE, SHORT, Hands, outcome, until, waits
 
 from horarium.client import errors
 from horarium.client.aio_worker import AsyncWorker
@@ -46,7 +46,7 @@ def running(worker: Worker) -> Iterator[threading.Thread]:
 
 
 def test_a_running_worker_takes_what_comes_and_stops_when_told(horarium: TestService) -> None:
-    with Hands("sync", horarium).client() as client:
+    with AnyWorker("sync", horarium).client() as client:
         worker = Worker(client, [QUEUE], **SHORT)
 
         @worker.handler("sweep")
@@ -70,7 +70,10 @@ def test_what_is_in_hand_is_finished_before_the_worker_stops(horarium: TestServi
         return "done"
 
     waits(horarium)
-    with Hands("sync", horarium).client() as client, running(Worker(client, [QUEUE], {"sweep": handler}, **SHORT)):
+    with (
+        AnyWorker("sync", horarium).client() as client,
+        running(Worker(client, [QUEUE], {"sweep": handler}, **SHORT)),
+    ):
         assert begun.wait(5)
     assert outcome(horarium)[:2] == ("succeeded", "done")
 
@@ -90,7 +93,10 @@ def test_what_does_not_end_in_time_is_left_to_its_lease(horarium: TestService, k
     waits(horarium)
     handler = function if kind == "function" else coroutine
     options = {**SHORT, "grace_seconds": 0.05}
-    with Hands("sync", horarium).client() as client, running(Worker(client, [QUEUE], {"sweep": handler}, **options)):
+    with (
+        AnyWorker("sync", horarium).client() as client,
+        running(Worker(client, [QUEUE], {"sweep": handler}, **options)),
+    ):
         assert begun.wait(5)
     assert outcome(horarium)[0] == "running"
     forever.set()
@@ -98,7 +104,7 @@ def test_what_does_not_end_in_time_is_left_to_its_lease(horarium: TestService, k
 
 def test_a_worker_that_was_stopped_before_it_ran_returns_at_once(horarium: TestService) -> None:
     waits(horarium)
-    with Hands("sync", horarium).client() as client:
+    with AnyWorker("sync", horarium).client() as client:
         worker = Worker(client, [QUEUE], {"sweep": lambda: None}, **SHORT)
         worker.stop()
         worker.run()
@@ -114,7 +120,7 @@ def test_a_signal_stops_a_worker_of_the_main_thread(horarium: TestService, which
 
     waits(horarium)
     before = signal.getsignal(which)
-    with Hands("sync", horarium).client() as client:
+    with AnyWorker("sync", horarium).client() as client:
         Worker(client, [QUEUE], {"sweep": handler}, **SHORT).run()
     assert outcome(horarium)[:2] == ("succeeded", "done")
     assert signal.getsignal(which) == before

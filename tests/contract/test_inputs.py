@@ -114,7 +114,7 @@ def test_a_launcher_is_given_the_input_in_plain(rotated: bool) -> None:
         horarium.advance(hours=3)
         [delivery] = horarium.launcher.deliveries
         assert delivery.inputs == [{"a": 1}]
-        [coming, *_] = previews.preview(horarium.desk, horarium.caller, "nightly")
+        [coming, *_] = previews.preview(horarium.resources, horarium.caller, "nightly")
         assert coming.inputs == [{"a": 1}]
 
 

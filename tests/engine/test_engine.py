@@ -44,15 +44,15 @@ class Silent:
 
 
 def engine_on(database: Database, **options: Any) -> tuple[Engine, RecordingLauncher, Silent]:
-    clock, witness = SystemClock(), Silent()
+    clock, observer = SystemClock(), Silent()
     launcher = RecordingLauncher(clock, kind="http")
     given = EngineOptions(longest_sleep_seconds=0.2, janitor_seconds=0.2, stop_grace_seconds=2.0, **options)
     return (
         Engine(
-            database, SharedClock(clock, database), Registry([launcher]), owner="me", witness=witness, options=given
+            database, SharedClock(clock, database), Registry([launcher]), owner="me", observer=observer, options=given
         ),
         launcher,
-        witness,
+        observer,
     )
 
 
@@ -75,11 +75,11 @@ async def live(engine: Engine, enough: Callable[[], bool]) -> None:
 
 def test_what_is_due_is_fired_launched_and_settled(database: Database) -> None:
     add_secondly(database, 3)
-    engine, launcher, witness = engine_on(database)
+    engine, launcher, observer = engine_on(database)
     asyncio.run(live(engine, lambda: len(launcher.keys) >= 6))
     account(database)
-    assert sum(len(tick.decided) for tick in witness.ticks) >= 6
-    assert len(witness.answers) == len(launcher.deliveries) == len(set(launcher.keys))
+    assert sum(len(tick.decided) for tick in observer.ticks) >= 6
+    assert len(observer.answers) == len(launcher.deliveries) == len(set(launcher.keys))
     late = [request.nominal for request in launcher.deliveries]
     assert late == sorted(late)
 

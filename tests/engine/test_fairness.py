@@ -197,7 +197,7 @@ def test_threads_that_others_keep_busy_do_not_stop_the_engine(database: Database
     launcher = RecordingLauncher(SystemClock(), kind="http")
     options = EngineOptions(longest_sleep_seconds=0.2, janitor_seconds=0.2, stop_grace_seconds=1.0)
     clock = SharedClock(SystemClock(), database)
-    engine = Engine(database, clock, Registry([launcher]), owner="me", witness=Unheard(), options=options)
+    engine = Engine(database, clock, Registry([launcher]), owner="me", observer=Unheard(), options=options)
     new = new_schedule("s", now=SystemClock().now(), action=FAST, **EVERY_SECOND)
     database.write(lambda c: schedules.insert(c, new, now=SystemClock().now()))
     stuck = threading.Event()

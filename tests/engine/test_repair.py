@@ -14,7 +14,7 @@ from horarium.engine import repair as repair_chore
 from horarium.engine.janitor import Janitor
 from horarium.engine.repair import Repair, Repaired
 from horarium.instant import MINUTE, to_rfc3339
-from horarium.operations.desk import Desk
+from horarium.operations.resources import Resources
 from horarium.schedule.position import Status
 from horarium.settings import Settings
 from horarium.store import facts, repair
@@ -26,11 +26,11 @@ from horarium.telemetry.telemetry import Telemetry
 @pytest.fixture
 def office(database: Database) -> Office:
     clock = FakeClock()
-    return Office(Desk(database, clock, Settings(), Telemetry(clock), TOKENS), clock)
+    return Office(Resources(database, clock, Settings(), Telemetry(clock), TOKENS), clock)
 
 
 def mend(office: Office) -> list[Repaired]:
-    chore = Repair(office.desk.database, office.clock)
+    chore = Repair(office.resources.database, office.clock)
     steps = [chore.step()]
     while steps[-1].more:
         steps.append(chore.step())
@@ -42,17 +42,17 @@ def change(office: Office, uid: bytes, **values: Any) -> None:
     def work(connection: Connection) -> None:
         connection.execute(sa.update(positions).where(positions.c.schedule_uid == uid).values(**values))
 
-    office.desk.database.write(work)
+    office.resources.database.write(work)
 
 
 def position(office: Office, uid: bytes) -> Any:
     statement = sa.select(positions).where(positions.c.schedule_uid == uid)
-    return office.desk.database.read(lambda c: c.execute(statement).one())
+    return office.resources.database.read(lambda c: c.execute(statement).one())
 
 
 def keys(office: Office) -> dict[str, int]:
     statement = sa.select(counters).where(counters.c.kind == "key")
-    return {row.owner: row.value for row in office.desk.database.read(lambda c: c.execute(statement).all())}
+    return {row.owner: row.value for row in office.resources.database.read(lambda c: c.execute(statement).all())}
 
 
 def buffered(office: Office, schedule_id: str = "nightly", **parts: Any) -> bytes:
@@ -102,8 +102,8 @@ def test_counts_of_a_schedule_without_open_runs_become_nothing(office: Office) -
 
 def test_counts_are_right_when_they_are_looked_at_under_the_lock(office: Office) -> None:
     uid = buffered(office)
-    assert office.desk.database.write(lambda c: repair.recount(c, uid)) is None
-    assert office.desk.database.write(lambda c: repair.recount(c, b"nobody")) is None
+    assert office.resources.database.write(lambda c: repair.recount(c, uid)) is None
+    assert office.resources.database.write(lambda c: repair.recount(c, b"nobody")) is None
 
 
 def test_schedules_are_looked_at_in_pieces(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,7 +123,7 @@ def set_key(office: Office, owner: str, value: int | None) -> None:
         if value is not None:
             connection.execute(sa.insert(counters).values(kind="key", owner=owner, day=0, value=value))
 
-    office.desk.database.write(work)
+    office.resources.database.write(work)
 
 
 @pytest.mark.parametrize("value", [0, 7, -2, None], ids=["nothing", "too many", "below nothing", "gone"])
@@ -140,7 +140,7 @@ def test_a_key_that_nobody_holds_counts_nothing(office: Office) -> None:
     set_key(office, "key:default free", 2)
     assert mend(office) == [Repaired(keys=1)]
     assert keys(office) == {"key:default free": 0}
-    assert office.desk.database.write(lambda c: repair.recount_key(c, "key:default free")) is None
+    assert office.resources.database.write(lambda c: repair.recount_key(c, "key:default free")) is None
 
 
 def test_a_run_that_waited_for_a_miscounted_key_is_let_go_afterwards(office: Office) -> None:
@@ -149,7 +149,7 @@ def test_a_run_that_waited_for_a_miscounted_key_is_let_go_afterwards(office: Off
     office.tick(60)
     assert office.states() == ["held"]
     mend(office)
-    Janitor(office.desk.database, office.clock).step()
+    Janitor(office.resources.database, office.clock).step()
     assert office.states() == ["ready"]
 
 
@@ -185,9 +185,9 @@ def test_a_plan_that_cannot_be_made_is_set_aside(office: Office) -> None:
     def spoil(connection: Connection) -> None:
         connection.execute(sa.update(plannings).values(text="{"))
 
-    office.desk.database.write(spoil)
+    office.resources.database.write(spoil)
     change(office, uid, next_due=None)
-    chore = Repair(office.desk.database, office.clock)
+    chore = Repair(office.resources.database, office.clock)
     assert chore.step() == Repaired(planned=1)
     assert position(office, uid).status == Status.BROKEN
     assert office.kinds() == ["Created", "Broken"]
@@ -199,7 +199,7 @@ def test_only_active_schedules_need_a_plan(office: Office, status: Status) -> No
     uid = office.create().schedule_uid
     change(office, uid, next_due=None, status=status.value)
     assert mend(office) == [Repaired()]
-    found = office.desk.database.write(lambda c: repair.plan_again(c, office.desk.known, uid, NOON))
+    found = office.resources.database.write(lambda c: repair.plan_again(c, office.resources.known, uid, NOON))
     assert found is None
 
 
@@ -208,4 +208,4 @@ def test_more_lost_plans_than_one_step_takes_are_all_found(office: Office, monke
     for number in range(5):
         change(office, office.create(f"s{number}").schedule_uid, next_due=None)
     assert [step.planned for step in mend(office)] == [2, 2, 1]
-    assert office.desk.database.read(lambda c: repair.unplanned(c, 10)) == []
+    assert office.resources.database.read(lambda c: repair.unplanned(c, 10)) == []

@@ -20,8 +20,8 @@ from horarium.engine.retention import Forgotten, Retention, RetentionOptions
 from horarium.instant import DAY, HOUR, Instant
 from horarium.launchers.registry import Registry
 from horarium.operations import backfills, lifecycles, schedules, triggers
-from horarium.operations.desk import Desk
 from horarium.operations.launches import start_run
+from horarium.operations.resources import Resources
 from horarium.operations.verify import verify
 from horarium.recurrence.zone import tzdata_version
 from horarium.schedule.run import RunState
@@ -54,11 +54,11 @@ BOTH = RetentionOptions(keep_history_days=1, keep_runs_days=1)
 def office(database: Database) -> Office:
     """Tomorrow noon: ids carry the machine's time, which must not lie after the times of the test."""
     clock = FakeClock((SystemClock().now() // DAY + 1) * DAY + 12 * HOUR)
-    return Office(Desk(database, clock, Settings(), Telemetry(clock), TOKENS), clock)
+    return Office(Resources(database, clock, Settings(), Telemetry(clock), TOKENS), clock)
 
 
 def retention(office: Office, options: RetentionOptions = BOTH) -> Retention:
-    return Retention(office.desk.database, office.clock, options)
+    return Retention(office.resources.database, office.clock, options)
 
 
 def whole_pass(chore: Retention) -> list[Forgotten]:
@@ -71,7 +71,7 @@ def whole_pass(chore: Retention) -> list[Forgotten]:
 
 def count(office: Office, table: sa.Table) -> int:
     statement = sa.select(sa.func.count()).select_from(table)
-    return office.desk.database.read(lambda c: int(c.execute(statement).scalar_one()))
+    return office.resources.database.read(lambda c: int(c.execute(statement).scalar_one()))
 
 
 def busy(office: Office, minutes: int = 5, schedule_id: str = "nightly", **parts: Any) -> None:
@@ -103,13 +103,13 @@ def test_by_default_everything_is_kept(office: Office) -> None:
 
 def test_old_runs_and_decisions_go_and_the_newest_run_stays(office: Office) -> None:
     busy(office)
-    lifecycles.pause(office.desk, ADMIN, "nightly")
+    lifecycles.pause(office.resources, ADMIN, "nightly")
     office.clock.move(2 * 86_400)
     steps = whole_pass(retention(office))
     assert sum(step.history for step in steps) == 5
     assert (count(office, runs), count(office, run_events)) == (1, 1)
     assert office.kinds() == ["Created", "Paused"]
-    assert list(verify(office.desk, ADMIN)) == []
+    assert list(verify(office.resources, ADMIN)) == []
 
 
 def test_what_is_young_stays(office: Office) -> None:
@@ -123,7 +123,7 @@ def test_runs_may_be_forgotten_without_their_history(office: Office) -> None:
     office.clock.move(2 * 86_400)
     whole_pass(retention(office, RetentionOptions(keep_runs_days=1)))
     assert (count(office, runs), count(office, history), count(office, checkpoints)) == (1, 6, 0)
-    assert list(verify(office.desk, ADMIN)) == []
+    assert list(verify(office.resources, ADMIN)) == []
 
 
 def test_history_may_be_forgotten_without_the_runs(office: Office) -> None:
@@ -131,7 +131,7 @@ def test_history_may_be_forgotten_without_the_runs(office: Office) -> None:
     office.clock.move(2 * 86_400)
     whole_pass(retention(office, RetentionOptions(keep_history_days=1)))
     assert (count(office, runs), count(office, history)) == (5, 1)
-    assert list(verify(office.desk, ADMIN)) == []
+    assert list(verify(office.resources, ADMIN)) == []
 
 
 def test_a_decision_lost_after_the_checkpoint_is_still_found(office: Office) -> None:
@@ -145,13 +145,13 @@ def test_a_decision_lost_after_the_checkpoint_is_still_found(office: Office) -> 
     def lose(connection: Connection) -> None:
         connection.execute(sa.delete(history).where(history.c.feed_id == lost.feed_id))
 
-    office.desk.database.write(lose)
-    assert list(verify(office.desk, ADMIN)) != []
+    office.resources.database.write(lose)
+    assert list(verify(office.resources, ADMIN)) != []
 
 
 def test_a_schedule_that_was_deleted_long_ago_is_gone_with_all_it_had(office: Office) -> None:
     busy(office)
-    lifecycles.delete(office.desk, ADMIN, "nightly")
+    lifecycles.delete(office.resources, ADMIN, "nightly")
     busy(office, 1, "other")
     office.clock.move(2 * 86_400)
     chore = retention(office)
@@ -159,12 +159,12 @@ def test_a_schedule_that_was_deleted_long_ago_is_gone_with_all_it_had(office: Of
     whole_pass(chore)  # it goes when nothing of it is left, at the latest in the pass after that
     assert (count(office, schedules_table), count(office, positions), count(office, schedule_revisions)) == (1, 1, 1)
     assert (count(office, runs), count(office, approvals)) == (1, 0)
-    assert list(verify(office.desk, ADMIN)) == []
+    assert list(verify(office.resources, ADMIN)) == []
 
 
 def test_a_deleted_schedule_stays_where_runs_are_kept_for_ever(office: Office) -> None:
     busy(office)
-    lifecycles.delete(office.desk, ADMIN, "nightly")
+    lifecycles.delete(office.resources, ADMIN, "nightly")
     office.clock.move(2 * 86_400)
     chore = retention(office, RetentionOptions(keep_history_days=1))
     whole_pass(chore)
@@ -181,7 +181,7 @@ def test_old_answers_and_dead_processes_are_forgotten_whatever_is_kept(office: O
         leases.beat(connection, "process:dead", "dead", now - 2 * DAY, 30, {})
         leases.beat(connection, "process:slow", "slow", now - HOUR, 30, {})
 
-    office.desk.database.write(prepare)
+    office.resources.database.write(prepare)
     [step] = whole_pass(retention(office, RetentionOptions()))
     assert (step.answers, step.leases) == (1, 1)
     assert (count(office, answers_table), count(office, leases_table)) == (1, 1)
@@ -189,8 +189,8 @@ def test_old_answers_and_dead_processes_are_forgotten_whatever_is_kept(office: O
 
 def test_what_a_run_without_a_schedule_leaves_behind_goes_with_it(office: Office) -> None:
     for number in range(3):
-        started = start_run(office.desk, ADMIN, {"workflow_id": "w"}, key=str(number))
-        run = office.desk.database.read(lambda c, s=started: runs_read.find(c, "default", s.run_id))
+        started = start_run(office.resources, ADMIN, {"workflow_id": "w"}, key=str(number))
+        run = office.resources.database.read(lambda c, s=started: runs_read.find(c, "default", s.run_id))
         assert run is not None
         if number:
             office.end(run)
@@ -207,8 +207,8 @@ def test_what_a_run_without_a_schedule_leaves_behind_goes_with_it(office: Office
 
 def test_the_texts_of_a_schedule_go_after_it(office: Office) -> None:
     busy(office, 1)
-    schedules.update(office.desk, ADMIN, "nightly", {"spec": {"cron_expressions": ["*/7 * * * *"]}})
-    lifecycles.delete(office.desk, ADMIN, "nightly")
+    schedules.update(office.resources, ADMIN, "nightly", {"spec": {"cron_expressions": ["*/7 * * * *"]}})
+    lifecycles.delete(office.resources, ADMIN, "nightly")
     busy(office, 1, "other", spec={"cron_expressions": ["*/9 * * * *"]})
     assert count(office, plannings) == 3
     office.clock.move(2 * 86_400)
@@ -242,7 +242,7 @@ def test_two_processes_at_once_do_no_harm(office: Office) -> None:
     one, other = retention(office), retention(office)
     done = [step for _ in range(5) for step in (one.step(), other.step())]
     assert sum(step.history for step in done) == 20
-    assert list(verify(office.desk, ADMIN)) == []
+    assert list(verify(office.resources, ADMIN)) == []
 
 
 def test_the_engine_runs_the_rarer_chores_from_its_start(office: Office) -> None:
@@ -255,10 +255,10 @@ def test_the_engine_runs_the_rarer_chores_from_its_start(office: Office) -> None
         connection.execute(sa.update(positions).where(positions.c.schedule_uid == buried).values(active=7))
         connection.execute(sa.delete(facts))
 
-    office.desk.database.write(spoil)
+    office.resources.database.write(spoil)
     options = EngineOptions(retention=RetentionOptions(keep_history_days=1), dispatches=False)
-    clock = SharedClock(office.clock, office.desk.database)
-    engine = Engine(office.desk.database, clock, Registry([]), owner="test", witness=Unheard(), options=options)
+    clock = SharedClock(office.clock, office.resources.database)
+    engine = Engine(office.resources.database, clock, Registry([]), owner="test", observer=Unheard(), options=options)
 
     async def live() -> None:
         stop = asyncio.Event()
@@ -273,14 +273,14 @@ def test_the_engine_runs_the_rarer_chores_from_its_start(office: Office) -> None
 
     asyncio.run(live())
     assert engine.pulse.failures == {}
-    assert office.desk.database.read(generations.planned_with) == tzdata_version()
-    [row] = office.desk.database.read(lambda c: c.execute(sa.select(positions)).all())
+    assert office.resources.database.read(generations.planned_with) == tzdata_version()
+    [row] = office.resources.database.read(lambda c: c.execute(sa.select(positions)).all())
     assert row.active < 7
     assert count(office, checkpoints) == 1
 
 
 class Unheard:
-    """A witness that nobody asks."""
+    """A observer that nobody asks."""
 
     def ticked(self, tick: Tick, now: Instant) -> None: ...
     def settled(self, answers: Sequence[Recorded], now: Instant) -> None: ...
@@ -304,7 +304,7 @@ def test_whatever_is_done_and_forgotten_verify_stays_silent(office: Office, seed
         if chance.random() < 0.4:
             chore.step()
         office.clock.move(chance.choice([1, 400, 4_000, 20_000]))
-    assert list(verify(office.desk, ADMIN)) == []
+    assert list(verify(office.resources, ADMIN)) == []
     assert count(office, checkpoints) > 0
 
 
@@ -318,25 +318,25 @@ def create(office: Office, schedule_id: str, chance: random.Random) -> None:
 
 
 def do_something(office: Office, schedule_id: str, chance: random.Random) -> None:
-    desk, now = office.desk, office.clock.now()
+    resources, now = office.resources, office.clock.now()
     match chance.choice("tttttteepprrbmdn"):
         case "t":
             office.tick(chance.choice([1, 600, 2_000]))
         case "e":
-            schedules.update(desk, ADMIN, schedule_id, {"spec": {"cron_expressions": [chance.choice(SPECS)]}})
+            schedules.update(resources, ADMIN, schedule_id, {"spec": {"cron_expressions": [chance.choice(SPECS)]}})
         case "n":  # the spec stays, and so does what is undecided
-            schedules.update(desk, ADMIN, schedule_id, {"note": str(chance.random())})
+            schedules.update(resources, ADMIN, schedule_id, {"note": str(chance.random())})
         case "p":
-            lifecycles.pause(desk, ADMIN, schedule_id)
+            lifecycles.pause(resources, ADMIN, schedule_id)
         case "r":
-            lifecycles.resume(desk, ADMIN, schedule_id)
+            lifecycles.resume(resources, ADMIN, schedule_id)
         case "b":
-            backfills.backfill(desk, ADMIN, schedule_id, start=now - 2 * HOUR, end=now)
+            backfills.backfill(resources, ADMIN, schedule_id, start=now - 2 * HOUR, end=now)
         case "m":
-            triggers.trigger(desk, ADMIN, schedule_id, even_if_paused=True)
+            triggers.trigger(resources, ADMIN, schedule_id, even_if_paused=True)
         case "d":
             if chance.random() < 0.3:
-                lifecycles.delete(desk, ADMIN, schedule_id)
+                lifecycles.delete(resources, ADMIN, schedule_id)
                 create(office, schedule_id, chance)
     for run in office.runs(schedule_id):
         if run.state is RunState.READY and chance.random() < 0.5:

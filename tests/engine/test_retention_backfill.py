@@ -13,7 +13,7 @@ from horarium.engine.retention import Retention, RetentionOptions
 from horarium.instant import DAY, HOUR, MINUTE, Instant
 from horarium.operations import lifecycles
 from horarium.operations.backfills import Backfilled, Filled, backfill
-from horarium.operations.desk import Desk
+from horarium.operations.resources import Resources
 from horarium.operations.verify import verify
 from horarium.schedule.run import RunState
 from horarium.settings import Settings
@@ -30,17 +30,17 @@ BOTH = RetentionOptions(keep_runs_days=1, keep_history_days=1)
 def office(database: Database) -> Office:
     """Tomorrow noon: ids carry the machine's time, which must not lie after the times of the test."""
     clock = FakeClock((SystemClock().now() // DAY + 1) * DAY + 12 * HOUR)
-    return Office(Desk(database, clock, Settings(), Telemetry(clock), TOKENS), clock)
+    return Office(Resources(database, clock, Settings(), Telemetry(clock), TOKENS), clock)
 
 
 def forget(office: Office, options: RetentionOptions) -> None:
-    chore = Retention(office.desk.database, office.clock, options)
+    chore = Retention(office.resources.database, office.clock, options)
     while chore.step().more:
         pass
 
 
 def fill(office: Office, start: Instant, minutes: int, **options: Any) -> Backfilled:
-    return backfill(office.desk, ADMIN, "nightly", start=start, end=start + minutes * MINUTE, **options)
+    return backfill(office.resources, ADMIN, "nightly", start=start, end=start + minutes * MINUTE, **options)
 
 
 def finish_all(office: Office) -> None:
@@ -65,7 +65,7 @@ def busy(office: Office) -> Instant:
     for _ in range(4):
         office.tick(60)
     finish_all(office)
-    lifecycles.pause(office.desk, ADMIN, "nightly")
+    lifecycles.pause(office.resources, ADMIN, "nightly")
     office.clock.move(3 * 86_400)
     return created - 2 * MINUTE
 
@@ -79,7 +79,7 @@ def test_history_remembers_the_runs_that_retention_deleted(office: Office, dry_r
     assert reasons(done) == ["already_exists"] * 6
     assert sum(has_no_run(office, row) for row in done.rows) == 6
     assert len(office.runs()) == 1
-    assert list(verify(office.desk, ADMIN)) == []
+    assert list(verify(office.resources, ADMIN)) == []
 
 
 @pytest.mark.parametrize("dry_run", [True, False], ids=["dry run", "real"])
@@ -91,7 +91,7 @@ def test_where_history_is_gone_too_nothing_is_run_again(office: Office, dry_run:
     assert reasons(done) == ["already_exists"] * 6
     assert all(row.detail is not None and row.detail["retention"] for row in done.rows)
     assert len(office.runs()) == 1
-    assert list(verify(office.desk, ADMIN)) == []
+    assert list(verify(office.resources, ADMIN)) == []
 
 
 def test_what_came_after_the_forgotten_past_can_be_filled(office: Office) -> None:
@@ -108,8 +108,8 @@ def test_the_oldest_decision_that_is_left_says_from_where_on_all_is_known(office
     forget(office, BOTH)
     fill(office, window + 2 * DAY, 1)
     set_far = {"sequence": office.events()[-1].sequence + 1, "decided_until": office.clock.now()}
-    uid = office.desk.database.read(lambda c: c.execute(sa.select(positions.c.schedule_uid)).scalar_one())
-    office.desk.database.write(lambda c: set_checkpoint(c, uid, now=office.clock.now(), **set_far))
+    uid = office.resources.database.read(lambda c: c.execute(sa.select(positions.c.schedule_uid)).scalar_one())
+    office.resources.database.write(lambda c: set_checkpoint(c, uid, now=office.clock.now(), **set_far))
     office.clock.move(3 * 86_400)
     assert reasons(fill(office, window + 5 * DAY, 2)) == ["started", "started"]
     assert reasons(fill(office, window + 2 * DAY, 2)) == ["already_exists"] * 2
@@ -117,9 +117,9 @@ def test_the_oldest_decision_that_is_left_says_from_where_on_all_is_known(office
 
 def test_new_zone_rules_forget_nothing(office: Office) -> None:
     window = busy(office)
-    uid = office.desk.database.read(lambda c: c.execute(sa.select(positions.c.schedule_uid)).scalar_one())
+    uid = office.resources.database.read(lambda c: c.execute(sa.select(positions.c.schedule_uid)).scalar_one())
     mark = {"sequence": office.events()[-1].sequence + 1, "decided_until": office.clock.now()}
-    office.desk.database.write(lambda c: set_checkpoint(c, uid, now=office.clock.now(), **mark))
+    office.resources.database.write(lambda c: set_checkpoint(c, uid, now=office.clock.now(), **mark))
     done = fill(office, window, 9)
     assert reasons(done) == ["already_exists"] * 7 + ["started"] * 2
 
@@ -132,7 +132,7 @@ def test_what_was_skipped_can_be_filled_while_history_is_kept(office: Office) ->
         office.tick(60)
     finish_all(office)
     office.clock.move(3 * 86_400)
-    lifecycles.pause(office.desk, ADMIN, "nightly")
+    lifecycles.pause(office.resources, ADMIN, "nightly")
     forget(office, RUNS)
     done = fill(office, created + MINUTE, 3)
     assert reasons(done)[:2] == ["already_exists", "started"]

@@ -15,7 +15,7 @@ from horarium.engine import tzdata
 from horarium.engine.tzdata import TzdataUpgrade
 from horarium.instant import DAY, HOUR, MINUTE, Instant, from_rfc3339, to_rfc3339
 from horarium.operations import lifecycles, schedules
-from horarium.operations.desk import Desk
+from horarium.operations.resources import Resources
 from horarium.operations.verify import verify
 from horarium.recurrence.zone import Zone, load_zone
 from horarium.schedule.planning import compile_planning
@@ -50,7 +50,7 @@ def upgrade(database: Database, clock: FakeClock, monkeypatch: pytest.MonkeyPatc
             "horarium.recurrence.spec.load_zone", lambda name: there if name == there.key else load_zone(name)
         )
         compile_planning.cache_clear()
-        return Office(Desk(database, clock, Settings(), Telemetry(clock), TOKENS), clock)
+        return Office(Resources(database, clock, Settings(), Telemetry(clock), TOKENS), clock)
 
     yield start
     compile_planning.cache_clear()  # of plans in a zone that never was
@@ -58,7 +58,7 @@ def upgrade(database: Database, clock: FakeClock, monkeypatch: pytest.MonkeyPatc
 
 def follow(office: Office) -> int:
     """A whole pass; how many steps it took."""
-    chore = TzdataUpgrade(office.desk.database, office.clock)
+    chore = TzdataUpgrade(office.resources.database, office.clock)
     steps = 1
     while chore.step():
         steps += 1
@@ -66,13 +66,13 @@ def follow(office: Office) -> int:
 
 
 def row_of(office: Office, schedule_id: str = "nightly") -> ScheduleRow:
-    row = office.desk.database.read(lambda connection: find(connection, "default", schedule_id))
+    row = office.resources.database.read(lambda connection: find(connection, "default", schedule_id))
     assert row is not None
     return row
 
 
 def stored(office: Office) -> str | None:
-    return office.desk.database.read(generations.planned_with)
+    return office.resources.database.read(generations.planned_with)
 
 
 def test_where_nobody_has_said_which_version_planned_everything_is_looked_at(upgrade: Upgrade) -> None:
@@ -82,7 +82,7 @@ def test_where_nobody_has_said_which_version_planned_everything_is_looked_at(upg
     def forget(connection: Connection) -> None:
         connection.execute(sa.delete(facts))
 
-    office.desk.database.write(forget)
+    office.resources.database.write(forget)
     assert stored(office) is None
     assert follow(office) == 1
     assert stored(office) == "1"
@@ -111,7 +111,7 @@ def test_a_plan_that_moves_begins_a_generation(upgrade: Upgrade, hours: int, at:
     assert stored(later) == "2"
     later.tick(at * 3_600)
     assert later.runs()[0].nominal == MIDNIGHT + at * HOUR
-    assert list(verify(later.desk, ADMIN)) == []
+    assert list(verify(later.resources, ADMIN)) == []
 
 
 def test_what_does_not_move_is_left_alone(upgrade: Upgrade) -> None:
@@ -144,7 +144,7 @@ def test_a_time_that_has_passed_is_never_moved(upgrade: Upgrade, clock: FakeCloc
     assert row_of(later).next_due == MIDNIGHT + 6 * HOUR
     assert later.kinds() == ["Created"]
     later.tick(3_600)
-    assert list(verify(later.desk, ADMIN)) == []
+    assert list(verify(later.resources, ADMIN)) == []
 
 
 def test_an_occurrence_that_the_new_rules_put_into_the_past_is_recorded_and_not_fired(
@@ -162,7 +162,7 @@ def test_an_occurrence_that_the_new_rules_put_into_the_past_is_recorded_and_not_
     assert row_of(later).next_due == MIDNIGHT + DAY + 5 * HOUR
     later.tick(3_600)
     assert later.runs() == []
-    assert list(verify(later.desk, ADMIN)) == []
+    assert list(verify(later.resources, ADMIN)) == []
 
 
 def test_decisions_under_the_old_rules_are_no_finding(upgrade: Upgrade, clock: FakeClock) -> None:
@@ -176,25 +176,25 @@ def test_decisions_under_the_old_rules_are_no_finding(upgrade: Upgrade, clock: F
     for _ in range(3):
         later.tick(86_400)
     assert [run.nominal % DAY for run in later.runs()] == [6 * HOUR] * 4 + [7 * HOUR] * 3
-    assert list(verify(later.desk, ADMIN)) == []
-    schedules.update(later.desk, ADMIN, "nightly", {"note": "an edit that leaves the spec alone"})
+    assert list(verify(later.resources, ADMIN)) == []
+    schedules.update(later.resources, ADMIN, "nightly", {"note": "an edit that leaves the spec alone"})
     assert row_of(later).generation == 2
     later.tick(86_400)
-    assert list(verify(later.desk, ADMIN)) == []
+    assert list(verify(later.resources, ADMIN)) == []
 
 
 def test_a_paused_schedule_shows_its_new_time(upgrade: Upgrade) -> None:
     office = upgrade("1", 3)
     office.create(spec=NINE_THERE)
-    lifecycles.pause(office.desk, ADMIN, "nightly")
+    lifecycles.pause(office.resources, ADMIN, "nightly")
     follow(office)
     later = upgrade("2", 2)
     follow(later)
     row = row_of(later)
     assert (row.status, row.next_due, row.generation) == (Status.PAUSED, MIDNIGHT + 7 * HOUR, 2)
-    lifecycles.resume(later.desk, ADMIN, "nightly")
+    lifecycles.resume(later.resources, ADMIN, "nightly")
     later.tick(86_400)
-    assert list(verify(later.desk, ADMIN)) == []
+    assert list(verify(later.resources, ADMIN)) == []
 
 
 def test_what_a_pause_has_overtaken_is_left_to_the_resume(upgrade: Upgrade, clock: FakeClock) -> None:
@@ -203,7 +203,7 @@ def test_what_a_pause_has_overtaken_is_left_to_the_resume(upgrade: Upgrade, cloc
     due = row_of(office).next_due
     assert due is not None
     clock.instant = (MIDNIGHT + 6 * HOUR + due) // 2  # nominal is over, due is not
-    lifecycles.pause(office.desk, ADMIN, "nightly")
+    lifecycles.pause(office.resources, ADMIN, "nightly")
     later = upgrade("2", 2)
     follow(later)
     assert (row_of(later).next_due, row_of(later).generation) == (due, 1)
@@ -218,7 +218,7 @@ def test_a_schedule_that_loses_its_last_occurrence_is_finished(upgrade: Upgrade)
     follow(later)
     assert (row_of(later).status, row_of(later).next_due) == (Status.FINISHED, None)
     assert "next_fire_at" not in later.events()[-1].payload
-    assert list(verify(later.desk, ADMIN)) == []
+    assert list(verify(later.resources, ADMIN)) == []
 
 
 def test_a_plan_that_cannot_be_read_is_left_to_the_tick(upgrade: Upgrade) -> None:
@@ -229,7 +229,7 @@ def test_a_plan_that_cannot_be_read_is_left_to_the_tick(upgrade: Upgrade) -> Non
     def spoil(connection: Connection) -> None:
         connection.execute(sa.update(plannings).values(text="{"))
 
-    office.desk.database.write(spoil)
+    office.resources.database.write(spoil)
     later = upgrade("2", 2)
     follow(later)
     assert (row_of(later).next_due, stored(later)) == (MIDNIGHT + 6 * HOUR, "2")
@@ -260,7 +260,7 @@ def test_two_processes_that_start_together_move_a_schedule_once(
         office.create(f"s{number}", spec=NINE_THERE)
     follow(office)
     later = upgrade("2", 2)
-    one, other = (TzdataUpgrade(later.desk.database, later.clock) for _ in range(2))
+    one, other = (TzdataUpgrade(later.resources.database, later.clock) for _ in range(2))
     while one.step() | other.step():
         pass
     for number in range(3):
@@ -274,14 +274,14 @@ def test_a_schedule_that_was_decided_meanwhile_is_not_moved(upgrade: Upgrade, cl
     later = upgrade("2", 2)
 
     def move(now: Instant) -> object:
-        return later.desk.database.write(
-            lambda c: generations.move(c, later.desk.known, written.schedule_uid, "default", now=now, because="x")
+        return later.resources.database.write(
+            lambda c: generations.move(c, later.resources.known, written.schedule_uid, "default", now=now, because="x")
         )
 
     assert move(MIDNIGHT + 6 * HOUR) is None  # its time has come
     assert move(MIDNIGHT) is not None
     assert move(MIDNIGHT) is None
-    lifecycles.delete(later.desk, ADMIN, "nightly")
+    lifecycles.delete(later.resources, ADMIN, "nightly")
     assert move(MIDNIGHT) is None
 
 
@@ -293,7 +293,7 @@ def test_the_checkpoint_says_that_older_decisions_cannot_be_recomputed(upgrade: 
     decided = row_of(office).decided_until
     later = upgrade("2", 2)
     follow(later)
-    [mark] = later.desk.database.read(lambda c: c.execute(sa.select(checkpoints)).all())
+    [mark] = later.resources.database.read(lambda c: c.execute(sa.select(checkpoints)).all())
     assert (mark.sequence, mark.decided_until) == (3, decided)
-    [position] = later.desk.database.read(lambda c: c.execute(sa.select(positions)).all())
+    [position] = later.resources.database.read(lambda c: c.execute(sa.select(positions)).all())
     assert position.decided_until == later.clock.now()

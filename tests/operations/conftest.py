@@ -1,4 +1,4 @@
-"""The desk of every operations test, once on each database."""
+"""The resources of every operations test, once on each database."""
 
 from __future__ import annotations
 

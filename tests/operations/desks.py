@@ -1,4 +1,4 @@
-"""A desk on a real database, with a clock that moves when told and a ticker to keep time."""
+"""A resources on a real database, with a clock that moves when told and a ticker to keep time."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from horarium.life.change import End
 from horarium.life.report_token import ReportTokens
 from horarium.operations import history, schedules
 from horarium.operations.caller import Caller, Role
-from horarium.operations.desk import Desk
-from horarium.operations.written import Written
+from horarium.operations.resources import Resources
+from horarium.operations.write_result import WriteResult
 from horarium.schedule.run import RunState
 from horarium.settings import Settings
 from horarium.store import leases, runs_read
@@ -50,39 +50,39 @@ class FakeClock:
 
 @dataclass
 class Office:
-    """The desk and what tests do around it."""
+    """The resources and what tests do around it."""
 
-    desk: Desk
+    resources: Resources
     clock: FakeClock
     ticker: Ticker = field(init=False)
 
     def __post_init__(self) -> None:
-        self.ticker = Ticker(self.desk.database, self.clock, "test", TickerOptions())
+        self.ticker = Ticker(self.resources.database, self.clock, "test", TickerOptions())
 
     @classmethod
     def on(cls, database: Database, **settings: Any) -> Office:
         clock = FakeClock()
-        return cls(Desk(database, clock, Settings(**settings), Telemetry(clock), TOKENS), clock)
+        return cls(Resources(database, clock, Settings(**settings), Telemetry(clock), TOKENS), clock)
 
-    def create(self, schedule_id: str = "nightly", caller: Caller = ADMIN, **parts: Any) -> Written:
-        return schedules.create(self.desk, caller, document(schedule_id, **parts))
+    def create(self, schedule_id: str = "nightly", caller: Caller = ADMIN, **parts: Any) -> WriteResult:
+        return schedules.create(self.resources, caller, document(schedule_id, **parts))
 
     def tick(self, seconds: float = 0) -> None:
         """Time passes, with a ticker alive all the while; then all that is due is decided."""
         self.clock.move(seconds)
-        self.desk.database.write(lambda c: leases.beat(c, "ticker", "test", self.clock.now(), 10**9, {}))
+        self.resources.database.write(lambda c: leases.beat(c, "ticker", "test", self.clock.now(), 10**9, {}))
         while self.ticker.step().more:
             pass
 
     def events(self, schedule_id: str = "nightly") -> list[HistoryRow]:
-        return list(history.read(self.desk, ADMIN, schedule_id, limit=500).rows)
+        return list(history.read(self.resources, ADMIN, schedule_id, limit=500).rows)
 
     def kinds(self, schedule_id: str = "nightly") -> list[str]:
         return [event.event_type.removeprefix("Schedule") for event in self.events(schedule_id)]
 
     def runs(self, schedule_id: str = "nightly") -> list[RunRow]:
         """Oldest first."""
-        page = self.desk.database.read(lambda c: runs_read.page_of_namespace(c, "default", limit=1_000))
+        page = self.resources.database.read(lambda c: runs_read.page_of_namespace(c, "default", limit=1_000))
         return [run for run in reversed(page.rows) if run.schedule_id == schedule_id]
 
     def states(self, schedule_id: str = "nightly") -> list[str]:
@@ -90,7 +90,7 @@ class Office:
 
     def end(self, run: RunRow, state: RunState = RunState.SUCCEEDED, **values: Any) -> None:
         now = self.clock.now()
-        self.desk.database.write(lambda c: end_run(c, run.run_id, End(state, **values), now=now))
+        self.resources.database.write(lambda c: end_run(c, run.run_id, End(state, **values), now=now))
 
 
 def document(schedule_id: str = "nightly", **parts: Any) -> dict[str, Any]:

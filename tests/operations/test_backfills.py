@@ -11,21 +11,21 @@ from operations.desks import ADMIN, NOON, Office, without_gaps
 from horarium.errors import BackfillTooLarge, InvalidSpec
 from horarium.instant import DAY, HOUR, MINUTE
 from horarium.operations import backfills as module
-from horarium.operations import calendars, ledgers, listings, schedules
+from horarium.operations import calendars, listings, occurrences, schedules
 from horarium.operations.backfills import Backfilled, FillOutcome, backfill
 from horarium.operations.errors import ScheduleNotFound
-from horarium.operations.runs import WantedRuns
 from horarium.operations.verify import verify
 from horarium.policy.overlap import OverlapPolicy
 from horarium.schedule.event import EventType
 from horarium.schedule.position import Status
 from horarium.schedule.run import Origin, RunState
 from horarium.store.database import Database
+from horarium.store.runs_read import RunFilter
 from horarium.store.tables import runs
 
 
 def _fill(office: Office, minutes: int = 5, **options: Any) -> Backfilled:
-    return backfill(office.desk, ADMIN, "nightly", start=NOON - minutes * MINUTE, end=NOON, **options)
+    return backfill(office.resources, ADMIN, "nightly", start=NOON - minutes * MINUTE, end=NOON, **options)
 
 
 def test_each_occurrence_of_the_window_gets_a_run_oldest_first(office: Office) -> None:
@@ -57,7 +57,7 @@ def test_a_repeated_request_is_harmless(office: Office) -> None:
 def test_what_the_ticker_ran_is_not_run_again(office: Office) -> None:
     office.create(overlap_policy="allow_all")
     office.tick(120)
-    done = backfill(office.desk, ADMIN, "nightly", start=NOON, end=NOON + HOUR)
+    done = backfill(office.resources, ADMIN, "nightly", start=NOON, end=NOON + HOUR)
     assert [(row.nominal, row.reason) for row in done.rows] == [
         (NOON, None),
         (NOON + MINUTE, "already_exists"),
@@ -88,7 +88,7 @@ def test_with_terminate_other_only_the_last_stays(office: Office) -> None:
     office.create(overlap_policy="terminate_other")
     _fill(office, 3)
     assert office.states() == ["cancelled", "cancelled", "ready"]
-    assert listings.describe(office.desk, ADMIN, "nightly").row.active == 1
+    assert listings.describe(office.resources, ADMIN, "nightly").row.active == 1
 
 
 def test_max_runs_ends_the_list_and_the_schedule(office: Office) -> None:
@@ -101,15 +101,15 @@ def test_max_runs_ends_the_list_and_the_schedule(office: Office) -> None:
 def test_a_paused_span_can_be_filled_while_paused(office: Office) -> None:
     office.create(overlap_policy="allow_all", paused=True)
     office.clock.move(180)
-    done = backfill(office.desk, ADMIN, "nightly", start=NOON, end=NOON + HOUR)
+    done = backfill(office.resources, ADMIN, "nightly", start=NOON, end=NOON + HOUR)
     assert done.started == 4
-    assert listings.describe(office.desk, ADMIN, "nightly").row.status is Status.PAUSED
+    assert listings.describe(office.resources, ADMIN, "nightly").row.status is Status.PAUSED
 
 
 def test_the_future_is_left_to_the_clock(office: Office) -> None:
     office.create()
     office.clock.move(30)
-    assert backfill(office.desk, ADMIN, "nightly", start=NOON + 1, end=NOON + DAY).rows == ()
+    assert backfill(office.resources, ADMIN, "nightly", start=NOON + 1, end=NOON + DAY).rows == ()
 
 
 def test_too_many_are_refused_with_their_number(office: Office) -> None:
@@ -122,13 +122,13 @@ def test_too_many_are_refused_with_their_number(office: Office) -> None:
 def test_a_thousand_fit_in_one_transaction(office: Office) -> None:
     office.create(overlap_policy="allow_all")
     assert _fill(office, 1_000).started == 1_000
-    assert listings.describe(office.desk, ADMIN, "nightly").row.fires_count == 1_000
+    assert listings.describe(office.resources, ADMIN, "nightly").row.fires_count == 1_000
 
 
 def test_a_window_that_ends_before_it_starts_is_refused(office: Office) -> None:
     office.create()
     with pytest.raises(InvalidSpec):
-        backfill(office.desk, ADMIN, "nightly", start=NOON, end=NOON)
+        backfill(office.resources, ADMIN, "nightly", start=NOON, end=NOON)
 
 
 def test_approval_is_asked_for_backfilled_runs_too(office: Office) -> None:
@@ -146,7 +146,7 @@ def _skips(office: Office) -> list[dict[str, Any]]:
 
 def test_every_skip_leaves_an_event_that_says_who_asked(office: Office) -> None:
     calendars.create(
-        office.desk, ADMIN, {"name": "ides", "kind": "skip_dates", "timezone": "UTC", "dates": ["2026-03-14"]}
+        office.resources, ADMIN, {"name": "ides", "kind": "skip_dates", "timezone": "UTC", "dates": ["2026-03-14"]}
     )
     office.create(
         overlap_policy="allow_all",
@@ -155,7 +155,7 @@ def test_every_skip_leaves_an_event_that_says_who_asked(office: Office) -> None:
         budget={"max_daily_runs": 2},
     )
     fill = {"start": NOON - DAY - 6 * HOUR, "end": NOON + 1}
-    done = backfill(office.desk, ADMIN, "nightly", **fill)
+    done = backfill(office.resources, ADMIN, "nightly", **fill)
     told = [None if row.reason is None else row.reason.value for row in done.rows]
     assert told == ["calendar"] * 3 + [None, None, "daily_limit_reached"]
     assert [(each["occurrence_time"], each["reason"], each["origin"]) for each in _skips(office)] == [
@@ -167,8 +167,8 @@ def test_every_skip_leaves_an_event_that_says_who_asked(office: Office) -> None:
     assert _skips(office)[0]["detail"]["calendar"] == "ides"
     assert _skips(office)[0]["command_context"] == {"principal": "root", "request_id": "r-1", "source": "test"}
     assert without_gaps(office.events())
-    assert list(verify(office.desk, ADMIN)) == []
-    row = listings.describe(office.desk, ADMIN, "nightly").row
+    assert list(verify(office.resources, ADMIN)) == []
+    row = listings.describe(office.resources, ADMIN, "nightly").row
     assert (row.skipped_count, row.last_skip_reason, row.last_dispatch_status) == (0, None, "dispatched")
 
 
@@ -178,7 +178,7 @@ def test_a_repeated_request_is_history_too(office: Office) -> None:
     _fill(office, 2)
     assert office.kinds() == ["Created", "Triggered", "Triggered", "TriggerSkipped", "TriggerSkipped"]
     assert {each["reason"] for each in _skips(office)} == {"already_exists"}
-    assert list(verify(office.desk, ADMIN)) == []
+    assert list(verify(office.resources, ADMIN)) == []
 
 
 def test_the_ledger_tells_skips_of_a_backfill_from_those_of_the_clock(office: Office) -> None:
@@ -187,9 +187,9 @@ def test_the_ledger_tells_skips_of_a_backfill_from_those_of_the_clock(office: Of
     _fill(office, 2)
 
     def rows(*origins: Origin) -> list[str]:
-        wanted = WantedRuns(states=frozenset({RunState.SKIPPED}), origins=frozenset(origins) or None)
-        page = ledgers.list_ledger(office.desk, ADMIN, "nightly", wanted)
-        return [row.event.payload["origin"] for row in page.rows if isinstance(row, ledgers.Skipped)]
+        wanted = RunFilter(states=frozenset({RunState.SKIPPED}), origins=frozenset(origins) or None)
+        page = occurrences.list_occurrences(office.resources, ADMIN, "nightly", wanted)
+        return [row.event.payload["origin"] for row in page.rows if isinstance(row, occurrences.Skipped)]
 
     assert sorted(rows()) == ["backfill", "backfill", "scheduled"]
     assert rows(Origin.BACKFILL) == ["backfill", "backfill"]
@@ -211,8 +211,8 @@ def test_a_dry_run_and_a_refusal_open_no_write_transaction(office: Office, monke
     with pytest.raises(BackfillTooLarge):
         _fill(office, 1_001)
     with pytest.raises(ScheduleNotFound):
-        backfill(office.desk, ADMIN, "gone", start=NOON - HOUR, end=NOON)
-    assert backfill(office.desk, ADMIN, "nightly", start=NOON + HOUR, end=NOON + DAY).rows == ()
+        backfill(office.resources, ADMIN, "gone", start=NOON - HOUR, end=NOON)
+    assert backfill(office.resources, ADMIN, "nightly", start=NOON + HOUR, end=NOON + DAY).rows == ()
 
 
 def test_occurrences_are_listed_before_the_writer_is_taken(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,13 +243,13 @@ def test_an_edit_in_between_is_obeyed(office: Office, monkeypatch: pytest.Monkey
     def read_then_edit(self: Database, work: Any) -> Any:
         found = real(self, work)
         monkeypatch.setattr(Database, "read", real)
-        schedules.update(office.desk, ADMIN, "nightly", {"spec": {"cron_expressions": ["*/2 * * * *"]}})
+        schedules.update(office.resources, ADMIN, "nightly", {"spec": {"cron_expressions": ["*/2 * * * *"]}})
         return found
 
     monkeypatch.setattr(Database, "read", read_then_edit)
     done = _fill(office, 5)
     assert [row.nominal for row in done.rows] == [NOON - 4 * MINUTE, NOON - 2 * MINUTE]
-    assert list(verify(office.desk, ADMIN)) == []
+    assert list(verify(office.resources, ADMIN)) == []
 
 
 def test_a_run_born_in_between_is_seen(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,7 +261,7 @@ def test_a_run_born_in_between_is_seen(office: Office, monkeypatch: pytest.Monke
         monkeypatch.setattr(Database, "read", real)
         _fill(office, 2)
         # As if retention had been at work meanwhile: only history knows the two.
-        office.desk.database.write(lambda c: c.execute(sa.delete(runs)))
+        office.resources.database.write(lambda c: c.execute(sa.delete(runs)))
         return found
 
     monkeypatch.setattr(Database, "read", read_then_fill)

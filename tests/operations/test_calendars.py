@@ -22,8 +22,8 @@ FEAST = {"name": "feasts", "kind": "skip_dates", "dates": ["2026-03-15"], "cover
 
 
 def test_the_list_has_ones_own_and_the_built_in_ones(office: Office) -> None:
-    calendars.create(office.desk, ADMIN, FEAST)
-    listed = calendars.list_calendars(office.desk, VIEWER)
+    calendars.create(office.resources, ADMIN, FEAST)
+    listed = calendars.list_calendars(office.resources, VIEWER)
     assert [kept.calendar.name for kept in listed] == ["feasts", *BUILT_IN]
     assert [kept.calendar.read_only for kept in listed] == [False, *[True] * len(BUILT_IN)]
     assert listed[0].warning is not None  # its data ends in April
@@ -31,61 +31,61 @@ def test_the_list_has_ones_own_and_the_built_in_ones(office: Office) -> None:
 
 @pytest.mark.parametrize("name", ["weekends-only", "holidays:US", "holidays:TR@Europe/Istanbul"])
 def test_built_in_and_rule_calendars_are_there_for_all(office: Office, name: str) -> None:
-    assert calendars.get(office.desk, VIEWER, name).calendar.read_only
+    assert calendars.get(office.resources, VIEWER, name).calendar.read_only
 
 
 @pytest.mark.parametrize("name", ["nobodys", "holidays:ZZ", ""])
 def test_what_nobody_made_is_not_found(office: Office, name: str) -> None:
     with pytest.raises(CalendarNotFound):
-        calendars.get(office.desk, VIEWER, name)
+        calendars.get(office.resources, VIEWER, name)
 
 
 def test_a_calendar_stops_a_schedule(office: Office) -> None:
-    calendars.create(office.desk, ADMIN, FEAST)
+    calendars.create(office.resources, ADMIN, FEAST)
     office.create(calendars=["feasts"])
     office.tick(60)
     assert office.events()[-1].payload["reason"] == "calendar"
 
 
 def test_an_update_changes_what_it_says_and_nothing_else(office: Office) -> None:
-    calendars.create(office.desk, ADMIN, FEAST)
-    kept = calendars.update(office.desk, ADMIN, "feasts", {"timezone": "Asia/Tokyo"}, if_version=1)
+    calendars.create(office.resources, ADMIN, FEAST)
+    kept = calendars.update(office.resources, ADMIN, "feasts", {"timezone": "Asia/Tokyo"}, if_version=1)
     assert (kept.version, kept.calendar.timezone, kept.updated_at) == (2, "Asia/Tokyo", NOON)
     assert len(kept.calendar.dates) == 1
     with pytest.raises(PreconditionFailed):
-        calendars.update(office.desk, ADMIN, "feasts", {"dates": []}, if_version=1)
+        calendars.update(office.resources, ADMIN, "feasts", {"dates": []}, if_version=1)
     with pytest.raises(InvalidCalendar):
-        calendars.update(office.desk, ADMIN, "feasts", {"name": "other"})
+        calendars.update(office.resources, ADMIN, "feasts", {"name": "other"})
 
 
 def test_a_built_in_calendar_cannot_be_changed_but_cloned(office: Office) -> None:
     with pytest.raises(CalendarReadOnly):
-        calendars.update(office.desk, ADMIN, "weekends-only", {"dates": []})
+        calendars.update(office.resources, ADMIN, "weekends-only", {"dates": []})
     with pytest.raises(CalendarReadOnly):
-        calendars.delete(office.desk, ADMIN, "weekends-only")
-    mine = calendars.clone_calendar(office.desk, ADMIN, "weekends-only", "mine")
+        calendars.delete(office.resources, ADMIN, "weekends-only")
+    mine = calendars.clone_calendar(office.resources, ADMIN, "weekends-only", "mine")
     assert (mine.calendar.read_only, mine.calendar.dates) == (False, BUILT_IN["weekends-only"].dates)
 
 
 def test_a_taken_name_is_refused(office: Office) -> None:
-    calendars.create(office.desk, ADMIN, FEAST)
+    calendars.create(office.resources, ADMIN, FEAST)
     with pytest.raises(CalendarAlreadyExists):
-        calendars.create(office.desk, ADMIN, FEAST)
+        calendars.create(office.resources, ADMIN, FEAST)
 
 
 def test_a_calendar_in_use_cannot_be_deleted(office: Office) -> None:
-    calendars.create(office.desk, ADMIN, FEAST)
+    calendars.create(office.resources, ADMIN, FEAST)
     office.create(calendars=["feasts"])
     office.create("other", labels={"about": "feasts"})
     with pytest.raises(CalendarInUse) as refused:
-        calendars.delete(office.desk, ADMIN, "feasts")
+        calendars.delete(office.resources, ADMIN, "feasts")
     assert refused.value.schedules == ("nightly",)
-    delete(office.desk, ADMIN, "nightly")
-    calendars.delete(office.desk, ADMIN, "feasts")
+    delete(office.resources, ADMIN, "nightly")
+    calendars.delete(office.resources, ADMIN, "feasts")
     with pytest.raises(CalendarNotFound):
-        calendars.get(office.desk, ADMIN, "feasts")
+        calendars.get(office.resources, ADMIN, "feasts")
 
 
 def test_a_viewer_changes_nothing(office: Office) -> None:
     with pytest.raises(Forbidden):
-        calendars.create(office.desk, VIEWER, FEAST)
+        calendars.create(office.resources, VIEWER, FEAST)

@@ -1,4 +1,4 @@
-"""Many hands at one desk: edits, triggers and ticks at once leave a history without a gap or a double."""
+"""Many hands at one resources: edits, triggers and ticks at once leave a history without a gap or a double."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from horarium.operations.errors import ScheduleAlreadyExists
 from horarium.operations.launches import start_run
 from horarium.operations.triggers import trigger
 from horarium.operations.verify import verify
-from horarium.operations.written import Outcome
+from horarium.operations.write_result import Outcome
 
-HANDS = 8
+THREADS = 8
 
 
 def _at_once(works: list[Callable[[], object]]) -> list[object]:
-    with ThreadPoolExecutor(HANDS) as pool:
+    with ThreadPoolExecutor(THREADS) as pool:
         return [done.result() for done in [pool.submit(work) for work in works]]
 
 
@@ -29,28 +29,28 @@ def test_history_has_no_gap_under_concurrent_edits_triggers_and_ticks(office: Of
     office.clock.move(1_000)
 
     def edit(number: int) -> None:
-        schedules.update(office.desk, ADMIN, "nightly", {"note": f"note {number}"})
+        schedules.update(office.resources, ADMIN, "nightly", {"note": f"note {number}"})
 
     def turn(number: int) -> None:
         change = lifecycles.pause if number % 2 else lifecycles.resume
-        change(office.desk, ADMIN, "nightly")
+        change(office.resources, ADMIN, "nightly")
 
     def tick(number: int) -> None:
-        Ticker(office.desk.database, office.clock, f"ticker-{number}").step()
+        Ticker(office.resources.database, office.clock, f"ticker-{number}").step()
 
     works: list[Callable[[], object]] = []
     for number in range(12):
         works += [
             lambda n=number: edit(n),
             lambda n=number: tick(n),
-            lambda: triggers.trigger(office.desk, ADMIN, "nightly", even_if_paused=True),
+            lambda: triggers.trigger(office.resources, ADMIN, "nightly", even_if_paused=True),
             lambda n=number: turn(n),
         ]
     _at_once(works)
     events = office.events()
     assert without_gaps(events)
     assert len([event for event in events if event.event_type == "ScheduleUpdated"]) == 12
-    assert list(verify(office.desk, ADMIN)) == []
+    assert list(verify(office.resources, ADMIN)) == []
 
 
 def test_one_of_many_creations_wins(office: Office) -> None:
@@ -60,24 +60,24 @@ def test_one_of_many_creations_wins(office: Office) -> None:
         except ScheduleAlreadyExists:
             return "refused"
 
-    answers = _at_once([create] * HANDS)
-    assert sorted(answers) == ["created", *["refused"] * (HANDS - 1)]  # type: ignore[type-var]
+    answers = _at_once([create] * THREADS)
+    assert sorted(answers) == ["created", *["refused"] * (THREADS - 1)]  # type: ignore[type-var]
 
 
 def test_many_upserts_of_the_same_make_one_schedule(office: Office) -> None:
     works: list[Callable[[], object]] = [
-        lambda: schedules.upsert(office.desk, ADMIN, document()).outcome for _ in range(HANDS)
+        lambda: schedules.upsert(office.resources, ADMIN, document()).outcome for _ in range(THREADS)
     ]
     answers = _at_once(works)
     assert answers.count(Outcome.CREATED) == 1
-    assert answers.count(Outcome.UNCHANGED) == HANDS - 1
+    assert answers.count(Outcome.UNCHANGED) == THREADS - 1
     assert office.kinds() == ["Created"]
 
 
 def test_one_key_starts_one_run_whoever_is_first(office: Office) -> None:
     office.create(overlap_policy="allow_all")
-    triggered = _at_once([lambda: trigger(office.desk, ADMIN, "nightly", key="k").run_id] * HANDS)
-    started = _at_once([lambda: start_run(office.desk, ADMIN, {"workflow_id": "w"}, key="s").run_id] * HANDS)
+    triggered = _at_once([lambda: trigger(office.resources, ADMIN, "nightly", key="k").run_id] * THREADS)
+    started = _at_once([lambda: start_run(office.resources, ADMIN, {"workflow_id": "w"}, key="s").run_id] * THREADS)
     assert (len(set(triggered)), len(set(started))) == (1, 1)
     assert len(office.runs()) == 1
 
@@ -87,7 +87,7 @@ def test_two_backfills_of_one_window_make_each_run_once(office: Office) -> None:
     minutes = 60 * 1_000_000
 
     def fill() -> int:
-        return backfill(office.desk, ADMIN, "nightly", start=NOON - 20 * minutes, end=NOON).started
+        return backfill(office.resources, ADMIN, "nightly", start=NOON - 20 * minutes, end=NOON).started
 
-    assert sum(_at_once([fill] * HANDS)) == 20  # type: ignore[arg-type]
+    assert sum(_at_once([fill] * THREADS)) == 20  # type: ignore[arg-type]
     assert without_gaps(office.events())

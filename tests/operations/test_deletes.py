@@ -34,11 +34,11 @@ def crowded(office: Office, active: int, held: int) -> bytes:
         office.tick(60)
     running, ready, waiting = office.runs()
     assert (ready.state, waiting.state) == (RunState.READY, RunState.HELD)
-    office.desk.database.write(
+    office.resources.database.write(
         lambda c: c.execute(sa.update(runs).where(runs.c.run_id == running.run_id).values(state="running"))
     )
-    multiply(office.desk.database, ready.run_id, active - 1)
-    multiply(office.desk.database, waiting.run_id, held - 1)
+    multiply(office.resources.database, ready.run_id, active - 1)
+    multiply(office.resources.database, waiting.run_id, held - 1)
     return uid
 
 
@@ -46,23 +46,23 @@ def states(office: Office) -> Counter[tuple[str, bool]]:
     """How many runs are in each state, and whether somebody wants them stopped."""
     asked = runs.c.stop_requested_at.is_not(None)
     statement = sa.select(runs.c.state, asked, sa.func.count()).group_by(runs.c.state, asked)
-    rows = office.desk.database.read(lambda connection: connection.execute(statement).all())
+    rows = office.resources.database.read(lambda connection: connection.execute(statement).all())
     return Counter({(state, bool(is_asked)): count for state, is_asked, count in rows})
 
 
 def counts(office: Office, uid: bytes) -> tuple[int, int]:
     statement = sa.select(positions.c.active, positions.c.held).where(positions.c.schedule_uid == uid)
-    return tuple(office.desk.database.read(lambda connection: connection.execute(statement).one()))
+    return tuple(office.resources.database.read(lambda connection: connection.execute(statement).one()))
 
 
 def claimed(office: Office) -> list[Any]:
     now = office.clock.now()
     everything = [(ReadyTarget("default", "workflow:report"), 10)]
-    return office.desk.database.write(lambda c: claims.candidates(c, everything, now))
+    return office.resources.database.write(lambda c: claims.candidates(c, everything, now))
 
 
 def tidy(office: Office) -> None:
-    janitor = Janitor(office.desk.database, office.clock)
+    janitor = Janitor(office.resources.database, office.clock)
     while janitor.step().total:
         pass
 
@@ -76,9 +76,9 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_more_runs_than_a_statement_takes_parameters_are_no_obstacle(office: Office) -> None:
     uid = crowded(office, 35_000, 35_000)
-    lifecycles.delete(office.desk, ADMIN, "nightly")
+    lifecycles.delete(office.resources, ADMIN, "nightly")
     with pytest.raises(ScheduleNotFound):
-        lifecycles.pause(office.desk, ADMIN, "nightly")
+        lifecycles.pause(office.resources, ADMIN, "nightly")
     found = states(office)
     open_and_wanted = {state for (state, asked), count in found.items() if not asked and count} - {"cancelled"}
     assert open_and_wanted == {"running"}
@@ -90,7 +90,7 @@ def test_more_runs_than_a_statement_takes_parameters_are_no_obstacle(office: Off
 @pytest.mark.usefixtures("small")
 def test_what_a_delete_leaves_the_janitor_ends(office: Office) -> None:
     uid = crowded(office, 20, 20)
-    lifecycles.delete(office.desk, ADMIN, "nightly")
+    lifecycles.delete(office.resources, ADMIN, "nightly")
     assert states(office)["cancelled", True] == 15
     tidy(office)
     assert states(office) == {("running", False): 1, ("cancelled", True): 40}
@@ -100,7 +100,7 @@ def test_what_a_delete_leaves_the_janitor_ends(office: Office) -> None:
 @pytest.mark.usefixtures("small")
 def test_a_few_more_than_fit_at_once_are_all_ended_by_the_delete(office: Office) -> None:
     uid = crowded(office, 6, 6)
-    lifecycles.delete(office.desk, ADMIN, "nightly")
+    lifecycles.delete(office.resources, ADMIN, "nightly")
     assert states(office) == {("running", False): 1, ("cancelled", True): 12}
     assert counts(office, uid) == (1, 0)
     ended = office.runs()[-1]
@@ -125,10 +125,10 @@ class _Failing(Wrapped):
 @pytest.mark.parametrize("error", [StoreUnavailable("gone"), CommitUnknown("gone")], ids=["gone", "unknown"])
 def test_a_delete_that_is_cut_off_in_the_middle_is_done_all_the_same(office: Office, error: Exception) -> None:
     uid = crowded(office, 20, 20)
-    whole = office.desk
-    office.desk = replace(whole, database=_Failing(whole.database, 1, error))
-    lifecycles.delete(office.desk, ADMIN, "nightly")
-    office.desk = whole
+    whole = office.resources
+    office.resources = replace(whole, database=_Failing(whole.database, 1, error))
+    lifecycles.delete(office.resources, ADMIN, "nightly")
+    office.resources = whole
     assert states(office)["cancelled", True] == 5
     assert claimed(office) == []
     tidy(office)
@@ -138,7 +138,7 @@ def test_a_delete_that_is_cut_off_in_the_middle_is_done_all_the_same(office: Off
 @pytest.mark.usefixtures("small")
 def test_inside_a_larger_transaction_a_delete_ends_one_part(office: Office) -> None:
     crowded(office, 20, 20)
-    whole = office.desk
+    whole = office.resources
 
     def larger(connection: Connection) -> None:
         joined = replace(whole, database=Joined(whole.database, connection))

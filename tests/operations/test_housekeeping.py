@@ -39,37 +39,37 @@ def test_every_role_may_read_and_only_an_admin_may_do_all() -> None:
 
 
 def test_namespaces_are_made_by_admins_once(office: Office) -> None:
-    namespaces.create(office.desk, ADMIN, "other", "for tests")
-    assert [row.namespace for row in namespaces.list_namespaces(office.desk, ADMIN)] == ["default", "other"]
-    assert namespaces.get(office.desk, ADMIN, "other").description == "for tests"
+    namespaces.create(office.resources, ADMIN, "other", "for tests")
+    assert [row.namespace for row in namespaces.list_namespaces(office.resources, ADMIN)] == ["default", "other"]
+    assert namespaces.get(office.resources, ADMIN, "other").description == "for tests"
     with pytest.raises(NamespaceAlreadyExists):
-        namespaces.create(office.desk, ADMIN, "other")
+        namespaces.create(office.resources, ADMIN, "other")
     with pytest.raises(NamespaceNotFound):
-        namespaces.get(office.desk, ADMIN, "third")
+        namespaces.get(office.resources, ADMIN, "third")
     with pytest.raises(Forbidden):
-        namespaces.create(office.desk, ALICE, "mine")
+        namespaces.create(office.resources, ALICE, "mine")
     with pytest.raises(InvalidDefinition):
-        namespaces.create(office.desk, ADMIN, "not ok")
+        namespaces.create(office.resources, ADMIN, "not ok")
 
 
 def test_the_same_id_lives_in_two_namespaces(office: Office) -> None:
-    namespaces.create(office.desk, ADMIN, "other")
+    namespaces.create(office.resources, ADMIN, "other")
     office.create()
-    schedules.create(office.desk, OTHER, document())
-    lifecycles.delete(office.desk, OTHER, "nightly")
+    schedules.create(office.resources, OTHER, document())
+    lifecycles.delete(office.resources, OTHER, "nightly")
     assert office.kinds() == ["Created"]
 
 
 def test_a_token_is_shown_once_and_can_be_taken_back(office: Office) -> None:
-    issued = tokens.issue(office.desk, ADMIN, name="ci", role="operator", subject="ci-bot")
-    (row,) = tokens.list_tokens(office.desk, ADMIN)
+    issued = tokens.issue(office.resources, ADMIN, name="ci", role="operator", subject="ci-bot")
+    (row,) = tokens.list_tokens(office.resources, ADMIN)
     assert (row.name, row.role, row.subject) == ("ci", "operator", "ci-bot")
     assert issued.secret not in repr(issued)
     text = id_text(issued.token_id)
-    assert tokens.revoke(office.desk, ADMIN, text)
-    assert not tokens.revoke(office.desk, ADMIN, text)
+    assert tokens.revoke(office.resources, ADMIN, text)
+    assert not tokens.revoke(office.resources, ADMIN, text)
     with pytest.raises(TokenNotFound):
-        tokens.revoke(office.desk, ADMIN, id_text(new_id()))
+        tokens.revoke(office.resources, ADMIN, id_text(new_id()))
 
 
 @pytest.mark.parametrize(
@@ -79,14 +79,14 @@ def test_a_token_is_shown_once_and_can_be_taken_back(office: Office) -> None:
 )
 def test_a_token_that_makes_no_sense_is_refused(office: Office, name: str, role: str, expires_at: int | None) -> None:
     with pytest.raises(InvalidDefinition):
-        tokens.issue(office.desk, ADMIN, name=name, role=role, expires_at=expires_at)
+        tokens.issue(office.resources, ADMIN, name=name, role=role, expires_at=expires_at)
 
 
 def test_tokens_are_for_admins(office: Office) -> None:
     with pytest.raises(Forbidden):
-        tokens.issue(office.desk, ALICE, name="x", role="viewer")
+        tokens.issue(office.resources, ALICE, name="x", role="viewer")
     with pytest.raises(Forbidden):
-        tokens.list_tokens(office.desk, ALICE)
+        tokens.list_tokens(office.resources, ALICE)
 
 
 # ── history and feed ─────────────────────────────────────────────────────────────────────────────────
@@ -96,28 +96,28 @@ def test_history_is_read_in_pages(office: Office) -> None:
     office.create(overlap_policy="allow_all")
     for _ in range(4):
         office.tick(60)
-    first = history.read(office.desk, VIEWER, "nightly", limit=2)
-    rest = history.read(office.desk, VIEWER, "nightly", after_sequence=first.next_cursor or 0, limit=999)
+    first = history.read(office.resources, VIEWER, "nightly", limit=2)
+    rest = history.read(office.resources, VIEWER, "nightly", after_sequence=first.next_cursor or 0, limit=999)
     assert ([row.sequence for row in first.rows], first.next_cursor) == ([1, 2], 2)
     assert ([row.sequence for row in rest.rows], rest.next_cursor) == ([3, 4, 5], None)
     with pytest.raises(InvalidDefinition):
-        history.read(office.desk, VIEWER, "nightly", after_sequence=-1)
+        history.read(office.resources, VIEWER, "nightly", after_sequence=-1)
 
 
 def test_the_feed_is_that_of_the_namespace(office: Office) -> None:
-    namespaces.create(office.desk, ADMIN, "other")
+    namespaces.create(office.resources, ADMIN, "other")
     office.create("a")
-    schedules.create(office.desk, OTHER, document("b"))
+    schedules.create(office.resources, OTHER, document("b"))
     # The feed waits for older transactions, also those of other databases on the same server.
     deadline = time.monotonic() + 20
-    while len(history.feed(office.desk, ADMIN, after=START, everywhere=True).rows) < 2:
+    while len(history.feed(office.resources, ADMIN, after=START, everywhere=True).rows) < 2:
         assert time.monotonic() < deadline
         time.sleep(0.02)
-    mine = history.feed(office.desk, VIEWER)
+    mine = history.feed(office.resources, VIEWER)
     assert [row.namespace for row in mine.rows] == ["default"]
-    assert history.feed(office.desk, VIEWER, after=mine.cursor).rows == ()
+    assert history.feed(office.resources, VIEWER, after=mine.cursor).rows == ()
     with pytest.raises(Forbidden):
-        history.feed(office.desk, VIEWER, everywhere=True)
+        history.feed(office.resources, VIEWER, everywhere=True)
 
 
 # ── health ───────────────────────────────────────────────────────────────────────────────────────────
@@ -125,16 +125,16 @@ def test_the_feed_is_that_of_the_namespace(office: Office) -> None:
 
 def _beat(office: Office, **completed: int) -> None:
     now = office.clock.now()
-    office.desk.database.write(lambda c: leases.beat(c, "process:p1", "p1", now, 30, completed))
+    office.resources.database.write(lambda c: leases.beat(c, "process:p1", "p1", now, 30, completed))
 
 
 def test_ready_needs_a_ticker_that_completes_its_steps(office: Office) -> None:
-    assert not health.ready(office.desk).ready
+    assert not health.ready(office.resources).ready
     _beat(office, ticker=NOON)
-    assert health.ready(office.desk).ready
+    assert health.ready(office.resources).ready
     office.clock.move(60)
     _beat(office, ticker=NOON)  # the process lives, its ticker hangs
-    failed = [check.name for check in health.ready(office.desk).checks if not check.passed]
+    failed = [check.name for check in health.ready(office.resources).checks if not check.passed]
     assert failed == ["ticking"]
 
 
@@ -142,15 +142,15 @@ def test_ready_needs_decisions_in_time(office: Office) -> None:
     office.create()
     office.clock.move(60 + 121)
     _beat(office, ticker=office.clock.now())
-    failed = [check.name for check in health.ready(office.desk).checks if not check.passed]
+    failed = [check.name for check in health.ready(office.resources).checks if not check.passed]
     assert failed == ["deciding"]
     office.tick()
-    assert health.ready(office.desk).ready
+    assert health.ready(office.resources).ready
 
 
 def test_liveness_tells_the_age_of_each_loop(office: Office) -> None:
     _beat(office, ticker=NOON - 3 * SECOND, janitor=NOON)
-    told = {each.name: each.seconds_ago for each in liveness.liveness(office.desk, ADMIN).loops}
+    told = {each.name: each.seconds_ago for each in liveness.liveness(office.resources, ADMIN).loops}
     assert told == {"ticker": 3.0, "janitor": 0.0}
 
 
@@ -159,18 +159,18 @@ def test_schedules_are_judged_by_their_own_spec(office: Office) -> None:
     office.create("busy", overlap_policy="allow_all")
     office.create("resting", paused=True)
     office.create("broken")
-    uid = office.desk.database.read(lambda c: schedules.schedules.find(c, "default", "broken"))
+    uid = office.resources.database.read(lambda c: schedules.schedules.find(c, "default", "broken"))
     assert uid is not None
-    office.desk.database.write(lambda c: positions.move(c, uid.schedule_uid, status="broken"))
+    office.resources.database.write(lambda c: positions.move(c, uid.schedule_uid, status="broken"))
     office.tick(60)
-    assert {each.row.schedule_id: each.health for each in schedule_health.examine(office.desk, VIEWER)} == {
+    assert {each.row.schedule_id: each.health for each in schedule_health.examine(office.resources, VIEWER)} == {
         "quiet": ScheduleHealth.NEVER_RUN,
         "busy": ScheduleHealth.OK,
         "resting": ScheduleHealth.PAUSED,
         "broken": ScheduleHealth.BROKEN,
     }
     office.clock.move(600)
-    late = next(each for each in schedule_health.examine(office.desk, VIEWER) if each.row.schedule_id == "busy")
+    late = next(each for each in schedule_health.examine(office.resources, VIEWER) if each.row.schedule_id == "busy")
     assert (late.health, late.late_seconds) == (ScheduleHealth.STALE, 540.0)
 
 
@@ -178,7 +178,7 @@ def test_the_metrics_learn_what_only_the_database_knows(office: Office) -> None:
     office.create()
     office.tick(60)
     office.clock.move(100)
-    health.observe(office.desk)
-    registry = office.desk.telemetry.metrics.registry
+    health.observe(office.resources)
+    registry = office.resources.telemetry.metrics.registry
     assert registry.get_sample_value("horarium_oldest_undecided_seconds") == 40.0
     assert registry.get_sample_value("horarium_queue_depth", {"state": "ready"}) == 1

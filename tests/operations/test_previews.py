@@ -13,7 +13,7 @@ from horarium.operations.errors import ScheduleNotFound
 
 def test_preview_shows_decision_reason_and_inputs(office: Office) -> None:
     office.create(inputs_rotation=[{"n": 1}, {"n": 2}], budget={"max_daily_runs": 2})
-    rows = previews.preview(office.desk, VIEWER, "nightly", rows=3)
+    rows = previews.preview(office.resources, VIEWER, "nightly", rows=3)
     assert [(each.row.tick_at, each.row.decision.value, each.row.reason) for each in rows] == [
         (NOON + MINUTE, "dispatch", None),
         (NOON + 2 * MINUTE, "dispatch", None),
@@ -26,7 +26,7 @@ def test_preview_shows_decision_reason_and_inputs(office: Office) -> None:
 def test_preview_counts_what_ran_today(office: Office) -> None:
     office.create(overlap_policy="allow_all", budget={"max_daily_runs": 2})
     office.tick(60)
-    rows = previews.preview(office.desk, VIEWER, "nightly", rows=2)
+    rows = previews.preview(office.resources, VIEWER, "nightly", rows=2)
     assert [each.row.decision.value for each in rows] == ["dispatch", "skip"]
 
 
@@ -34,30 +34,30 @@ def test_preview_counts_what_ran_today(office: Office) -> None:
 def test_preview_has_bounds(office: Office, rows: int) -> None:
     office.create()
     with pytest.raises(InvalidDefinition):
-        previews.preview(office.desk, VIEWER, "nightly", rows=rows)
+        previews.preview(office.resources, VIEWER, "nightly", rows=rows)
 
 
 def test_explain_of_the_past_tells_what_was_recorded(office: Office) -> None:
     office.create()
     office.tick(60)
     office.tick(60)
-    first = previews.explain(office.desk, VIEWER, "nightly", NOON + MINUTE)
+    first = previews.explain(office.resources, VIEWER, "nightly", NOON + MINUTE)
     assert first.recorded is not None
     assert first.recorded.event_type == "ScheduleTriggered"
-    second = previews.explain(office.desk, VIEWER, "nightly", NOON + 2 * MINUTE)
+    second = previews.explain(office.resources, VIEWER, "nightly", NOON + 2 * MINUTE)
     assert "overlap_policy_skip" in second.sentence
 
 
 def test_explain_of_the_future_tells_what_stands_against_it(office: Office) -> None:
     office.create(calendars=["weekdays"])
-    told = previews.explain(office.desk, VIEWER, "nightly", NOON + MINUTE)
+    told = previews.explain(office.resources, VIEWER, "nightly", NOON + MINUTE)
     assert (told.fires, told.reason) == (False, "calendar")
 
 
 def test_explain_names_the_runs_in_the_way(office: Office) -> None:
     office.create()
     office.tick(60)
-    overlap = previews.explain(office.desk, VIEWER, "nightly", NOON + 2 * MINUTE).findings[-1]
+    overlap = previews.explain(office.resources, VIEWER, "nightly", NOON + 2 * MINUTE).findings[-1]
     assert overlap.detail is not None
     assert len(overlap.detail["active_run_ids"]) == 1
 
@@ -65,14 +65,14 @@ def test_explain_names_the_runs_in_the_way(office: Office) -> None:
 def test_explain_works_after_deletion(office: Office) -> None:
     office.create()
     office.tick(60)
-    lifecycles.delete(office.desk, ADMIN, "nightly")
-    assert previews.explain(office.desk, VIEWER, "nightly", NOON + MINUTE).recorded is not None
+    lifecycles.delete(office.resources, ADMIN, "nightly")
+    assert previews.explain(office.resources, VIEWER, "nightly", NOON + MINUTE).recorded is not None
     with pytest.raises(ScheduleNotFound):
-        previews.explain(office.desk, VIEWER, "never-was", NOON)
+        previews.explain(office.resources, VIEWER, "never-was", NOON)
 
 
 def test_a_draft_shows_its_next_fires_before_it_is_written(office: Office) -> None:
-    drafted = previews.draft_fires(office.desk, VIEWER, document(), count=2)
+    drafted = previews.draft_fires(office.resources, VIEWER, document(), count=2)
     assert [fire.nominal for fire in drafted.fires] == [NOON + MINUTE, NOON + 2 * MINUTE]
     with pytest.raises(InvalidDefinition):
-        previews.draft_fires(office.desk, VIEWER, {"spec": {"cron_expressions": ["bad"]}})
+        previews.draft_fires(office.resources, VIEWER, {"spec": {"cron_expressions": ["bad"]}})

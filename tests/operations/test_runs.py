@@ -31,7 +31,7 @@ def _queued(office: Office, **parts: Any) -> str:
 
 def _enqueue(office: Office, run: RunRow) -> str:
     deadline = office.clock.now() + 60 * MINUTE
-    office.desk.database.write(
+    office.resources.database.write(
         lambda c: c.execute(
             sa.update(table).where(table.c.run_id == run.run_id).values(state="queued", deadline=deadline)
         )
@@ -40,17 +40,17 @@ def _enqueue(office: Office, run: RunRow) -> str:
 
 
 def _report(office: Office, run_id: str, **body: Any) -> ReportOutcome:
-    return reports.report(office.desk, AGENT, run_id, parse_report(body)).outcome
+    return reports.report(office.resources, AGENT, run_id, parse_report(body)).outcome
 
 
 def _claim(office: Office) -> dict[str, Any]:
     """What goes back with the report."""
-    (claimed,) = queues.claim(office.desk, AGENT, "q")
+    (claimed,) = queues.claim(office.resources, AGENT, "q")
     return {"lease_epoch": claimed.lease_epoch}
 
 
 def _kinds(office: Office, run_id: str) -> list[str]:
-    return [event.event_type for event in runs.events(office.desk, VIEWER, run_id)]
+    return [event.event_type for event in runs.events(office.resources, VIEWER, run_id)]
 
 
 # ── looking ──────────────────────────────────────────────────────────────────────────────────────────
@@ -59,7 +59,7 @@ def _kinds(office: Office, run_id: str) -> list[str]:
 def test_a_run_shows_what_its_revision_says(office: Office) -> None:
     office.create(action={"workflow_type": "report", "input": {"n": 1}}, labels={"team": "x"})
     office.tick(60)
-    run = runs.get(office.desk, VIEWER, id_text(office.runs()[0].run_id))
+    run = runs.get(office.resources, VIEWER, id_text(office.runs()[0].run_id))
     assert run.inputs == {"n": 1}
     assert run.definition is not None
     assert run.definition.labels == {"team": "x"}
@@ -71,14 +71,14 @@ def test_the_rotation_decides_the_inputs(office: Office) -> None:
     office.create(inputs_rotation=[{"n": 1}, {"n": 2}], overlap_policy="allow_all")
     office.tick(60)
     office.tick(60)
-    page = runs.list_runs(office.desk, VIEWER, schedule_id="nightly")
+    page = runs.list_runs(office.resources, VIEWER, schedule_id="nightly")
     assert [run.inputs for run in page.runs] == [{"n": 2}, {"n": 1}]
 
 
 @pytest.mark.parametrize("run_id", ["", "nonsense", "x" * 5_000, "01ARZ3NDEKTSV4RRFFQ69G5FAV"])
 def test_a_run_that_is_not_there_is_not_found(office: Office, run_id: str) -> None:
     with pytest.raises(RunNotFound):
-        runs.get(office.desk, VIEWER, run_id)
+        runs.get(office.resources, VIEWER, run_id)
 
 
 def test_pages_show_every_run_once(office: Office) -> None:
@@ -88,7 +88,7 @@ def test_pages_show_every_run_once(office: Office) -> None:
     seen: list[bytes] = []
     token = None
     while True:
-        page = runs.list_runs(office.desk, VIEWER, schedule_id="nightly", page_size=2, next_page_token=token)
+        page = runs.list_runs(office.resources, VIEWER, schedule_id="nightly", page_size=2, next_page_token=token)
         seen += [run.row.run_id for run in page.runs]
         token = page.next_page_token
         if token is None:
@@ -100,7 +100,7 @@ def test_the_stream_of_a_run_begins_with_why_it_exists(office: Office) -> None:
     run_id = _queued(office)
     _report(office, run_id, state="running")
     _report(office, run_id, state="succeeded")
-    events = runs.events(office.desk, VIEWER, run_id)
+    events = runs.events(office.resources, VIEWER, run_id)
     assert [event.event_type for event in events] == [
         "ScheduleTriggered",
         "run.created",
@@ -110,8 +110,8 @@ def test_the_stream_of_a_run_begins_with_why_it_exists(office: Office) -> None:
     assert [event.sequence for event in events] == [1, 2, 3, 4]
     assert events[0].payload["cron_expression"] == "* * * * *"
     assert events[0].payload["trigger_number"] == 1
-    assert [event.sequence for event in runs.events(office.desk, VIEWER, run_id, after_sequence=1)] == [2, 3, 4]
-    assert [event.sequence for event in runs.events(office.desk, VIEWER, run_id, limit=2)] == [1, 2]
+    assert [event.sequence for event in runs.events(office.resources, VIEWER, run_id, after_sequence=1)] == [2, 3, 4]
+    assert [event.sequence for event in runs.events(office.resources, VIEWER, run_id, limit=2)] == [1, 2]
 
 
 HELD = ["ScheduleTriggered", "run.created", "run.held"]
@@ -128,29 +128,29 @@ def test_the_stream_of_a_run_tells_that_it_was_held_then_and_ever_after(office: 
     run = _held(office)
     run_id = id_text(run.run_id)
     assert _kinds(office, run_id) == HELD
-    held = runs.events(office.desk, VIEWER, run_id)[-1]
+    held = runs.events(office.resources, VIEWER, run_id)[-1]
     assert (held.sequence, held.recorded_at, held.payload) == (3, run.created_at, {})
     office.end(office.runs()[0])
     assert _kinds(office, run_id) == [*HELD, "run.released"]
     office.end(run)
-    events = runs.events(office.desk, VIEWER, run_id)
+    events = runs.events(office.resources, VIEWER, run_id)
     assert [event.event_type for event in events] == [*HELD, "run.released", "run.completed"]
     assert [event.sequence for event in events] == [1, 2, 3, 4, 5]
     for after in range(7):
-        page = runs.events(office.desk, VIEWER, run_id, after_sequence=after)
+        page = runs.events(office.resources, VIEWER, run_id, after_sequence=after)
         assert [event.sequence for event in page] == list(range(after + 1, 6))
 
 
 def test_a_run_that_ended_while_it_was_held_tells_both(office: Office) -> None:
     run_id = id_text(_held(office).run_id)
-    runs.cancel(office.desk, ADMIN, run_id)
+    runs.cancel(office.resources, ADMIN, run_id)
     assert _kinds(office, run_id) == [*HELD, "run.cancelled"]
-    assert [event.sequence for event in runs.events(office.desk, VIEWER, run_id)] == [1, 2, 3, 4]
+    assert [event.sequence for event in runs.events(office.resources, VIEWER, run_id)] == [1, 2, 3, 4]
 
 
 def test_a_run_from_before_that_was_told_has_no_gap(office: Office) -> None:
     run = _held(office)
-    office.desk.database.write(
+    office.resources.database.write(
         lambda c: c.execute(sa.update(table).where(table.c.run_id == run.run_id).values(next_event=3))
     )
     assert _kinds(office, id_text(run.run_id)) == HELD[:2]
@@ -172,24 +172,24 @@ def test_the_stream_of_a_run_tells_that_somebody_was_asked(office: Office) -> No
     office.tick(60)
     office.tick(60)
     first, second = (id_text(run.run_id) for run in office.runs())
-    asked = runs.events(office.desk, VIEWER, first)[-1]
+    asked = runs.events(office.resources, VIEWER, first)[-1]
     assert (asked.event_type, asked.sequence) == ("run.approval_requested", 3)
     assert asked.payload["gates"] == ["spend"]
     assert asked.payload["expires_at"] == to_rfc3339(office.clock.now() + 24 * 60 * MINUTE - MINUTE)
     assert len(asked.payload["approval_id"]) == 26
-    runs.cancel(office.desk, ADMIN, first)
+    runs.cancel(office.resources, ADMIN, first)
     assert _kinds(office, second) == [*HELD, "run.released", "run.approval_requested"]
-    assert [event.sequence for event in runs.events(office.desk, VIEWER, second)] == [1, 2, 3, 4, 5]
+    assert [event.sequence for event in runs.events(office.resources, VIEWER, second)] == [1, 2, 3, 4, 5]
 
 
 def test_a_run_that_no_schedule_asked_for_begins_with_its_creation(office: Office) -> None:
-    started = start_run(office.desk, ADMIN, {"workflow_id": "report", "input": [1]}, key="k")
+    started = start_run(office.resources, ADMIN, {"workflow_id": "report", "input": [1]}, key="k")
     run_id = id_text(started.run_id)
     assert _kinds(office, run_id) == ["run.created"]
-    run = runs.get(office.desk, VIEWER, run_id)
+    run = runs.get(office.resources, VIEWER, run_id)
     assert (run.instance_id, run.inputs, run.row.schedule_id) == (f"run:{run_id}", [1], None)
-    assert runs.cancel(office.desk, ADMIN, run_id).outcome is StopOutcome.CANCELLED
-    assert [event.sequence for event in runs.events(office.desk, VIEWER, run_id)] == [1, 2]
+    assert runs.cancel(office.resources, ADMIN, run_id).outcome is StopOutcome.CANCELLED
+    assert [event.sequence for event in runs.events(office.resources, VIEWER, run_id)] == [1, 2]
 
 
 # ── stopping ─────────────────────────────────────────────────────────────────────────────────────────
@@ -199,7 +199,7 @@ def test_what_has_not_started_is_cancelled_at_once_and_makes_room(office: Office
     office.create(overlap_policy="buffer_all")
     office.tick(60)
     office.tick(60)
-    stopped = runs.cancel(office.desk, OPERATOR, id_text(office.runs()[0].run_id))
+    stopped = runs.cancel(office.resources, OPERATOR, id_text(office.runs()[0].run_id))
     assert stopped.outcome is StopOutcome.CANCELLED
     assert office.states() == ["cancelled", "ready"]
     assert without_gaps(office.events())
@@ -207,19 +207,19 @@ def test_what_has_not_started_is_cancelled_at_once_and_makes_room(office: Office
 
 def test_what_runs_is_asked_to_stop(office: Office) -> None:
     run_id = _queued(office)
-    (claimed,) = queues.claim(office.desk, AGENT, "q")
-    assert runs.cancel(office.desk, ADMIN, run_id).outcome is StopOutcome.REQUESTED
-    assert queues.heartbeat(office.desk, AGENT, run_id, claimed.lease_epoch).stop_requested
+    (claimed,) = queues.claim(office.resources, AGENT, "q")
+    assert runs.cancel(office.resources, ADMIN, run_id).outcome is StopOutcome.REQUESTED
+    assert queues.heartbeat(office.resources, AGENT, run_id, claimed.lease_epoch).stop_requested
     assert _report(office, run_id, state="cancelled", lease_epoch=claimed.lease_epoch) is ReportOutcome.RECORDED
     assert office.states() == ["cancelled"]
 
 
 def test_terminate_ends_it_whoever_has_it(office: Office) -> None:
     run_id = _queued(office)
-    (claimed,) = queues.claim(office.desk, AGENT, "q")
-    assert runs.terminate(office.desk, ADMIN, run_id).outcome is StopOutcome.TERMINATED
+    (claimed,) = queues.claim(office.resources, AGENT, "q")
+    assert runs.terminate(office.resources, ADMIN, run_id).outcome is StopOutcome.TERMINATED
     with pytest.raises(RunNotHeld):
-        queues.heartbeat(office.desk, AGENT, run_id, claimed.lease_epoch)
+        queues.heartbeat(office.resources, AGENT, run_id, claimed.lease_epoch)
     assert _report(office, run_id, state="succeeded") is ReportOutcome.LATE
     assert office.states() == ["terminated"]
 
@@ -228,11 +228,11 @@ def test_terminate_ends_it_whoever_has_it(office: Office) -> None:
 def test_what_has_ended_stays_as_it_is(office: Office, stop: Any) -> None:
     run_id = _queued(office)
     _report(office, run_id, state="succeeded")
-    assert stop(office.desk, ADMIN, run_id).outcome is StopOutcome.UNCHANGED
+    assert stop(office.resources, ADMIN, run_id).outcome is StopOutcome.UNCHANGED
     with pytest.raises(Forbidden):
-        stop(office.desk, VIEWER, run_id)
+        stop(office.resources, VIEWER, run_id)
     with pytest.raises(RunNotFound):
-        stop(office.desk, ADMIN, id_text(new_id()))
+        stop(office.resources, ADMIN, id_text(new_id()))
 
 
 # ── the pull queue ───────────────────────────────────────────────────────────────────────────────────
@@ -240,32 +240,32 @@ def test_what_has_ended_stays_as_it_is(office: Office, stop: Any) -> None:
 
 def test_a_claim_takes_each_run_once(office: Office) -> None:
     run_id = _queued(office)
-    assert queues.claim(office.desk, AGENT, "other") == []
-    (claimed,) = queues.claim(office.desk, AGENT, "q", worker="w1", limit=5)
+    assert queues.claim(office.resources, AGENT, "other") == []
+    (claimed,) = queues.claim(office.resources, AGENT, "q", worker="w1", limit=5)
     assert id_text(claimed.run.row.run_id) == run_id
     assert (claimed.run.row.state, claimed.lease_until) == (RunState.RUNNING, office.clock.now() + 30 * SECOND)
-    assert queues.claim(office.desk, AGENT, "q") == []
+    assert queues.claim(office.resources, AGENT, "q") == []
 
 
 def test_a_heartbeat_renews_the_lease_of_its_holder_only(office: Office) -> None:
     run_id = _queued(office)
-    (claimed,) = queues.claim(office.desk, AGENT, "q")
+    (claimed,) = queues.claim(office.resources, AGENT, "q")
     office.clock.move(20)
-    beat = queues.heartbeat(office.desk, AGENT, run_id, claimed.lease_epoch)
+    beat = queues.heartbeat(office.resources, AGENT, run_id, claimed.lease_epoch)
     assert (beat.lease_until, beat.stop_requested) == (office.clock.now() + 30 * SECOND, False)
     with pytest.raises(RunNotHeld):
-        queues.heartbeat(office.desk, AGENT, run_id, claimed.lease_epoch - 1)
+        queues.heartbeat(office.resources, AGENT, run_id, claimed.lease_epoch - 1)
 
 
 @pytest.mark.parametrize("limit", [0, 101])
 def test_a_claim_has_bounds(office: Office, limit: int) -> None:
     with pytest.raises(InvalidDefinition):
-        queues.claim(office.desk, AGENT, "q", limit=limit)
+        queues.claim(office.resources, AGENT, "q", limit=limit)
 
 
 def test_only_those_who_work_may_claim(office: Office) -> None:
     with pytest.raises(Forbidden):
-        queues.claim(office.desk, VIEWER, "q")
+        queues.claim(office.resources, VIEWER, "q")
 
 
 # ── reports ──────────────────────────────────────────────────────────────────────────────────────────
@@ -278,7 +278,7 @@ def test_a_success_is_recorded_once(office: Office) -> None:
     row = office.runs()[0]
     assert (row.state, row.result, row.cost, row.tokens) == (RunState.SUCCEEDED, {"ok": True}, 1_500_000, 7)
     assert _kinds(office, run_id).count("run.completed") == 1
-    assert listings.describe(office.desk, ADMIN, "nightly").row.active == 0
+    assert listings.describe(office.resources, ADMIN, "nightly").row.active == 0
 
 
 def test_a_late_report_is_written_down_and_changes_nothing(office: Office) -> None:
@@ -298,12 +298,12 @@ def test_a_failure_is_retried_while_the_policy_allows(office: Office) -> None:
     second = _claim(office)
     assert _report(office, run_id, state="failed", error="second", **second) is ReportOutcome.RECORDED
     assert (office.runs()[0].state, office.runs()[0].error) == (RunState.FAILED, "second")
-    assert listings.describe(office.desk, ADMIN, "nightly").row.failures_count == 1
+    assert listings.describe(office.resources, ADMIN, "nightly").row.failures_count == 1
 
 
 def test_a_worker_that_lost_its_lease_is_told_so(office: Office) -> None:
     run_id = _queued(office)
-    (claimed,) = queues.claim(office.desk, AGENT, "q")
+    (claimed,) = queues.claim(office.resources, AGENT, "q")
     with pytest.raises(RunNotHeld):
         _report(office, run_id, state="succeeded", lease_epoch=claimed.lease_epoch + 1)
     assert _report(office, run_id, state="succeeded", lease_epoch=claimed.lease_epoch) is ReportOutcome.RECORDED
@@ -311,19 +311,19 @@ def test_a_worker_that_lost_its_lease_is_told_so(office: Office) -> None:
 
 def test_a_leased_run_is_ended_by_its_holder_only(office: Office) -> None:
     run_id = _queued(office)
-    (claimed,) = queues.claim(office.desk, AGENT, "q")
+    (claimed,) = queues.claim(office.resources, AGENT, "q")
     for said in ({}, {"attempt": 0}):
         with pytest.raises(RunNotHeld):
             _report(office, run_id, state="succeeded", **said)
     with pytest.raises(Forbidden):
-        _report(office, run_id, state="succeeded", report_token=office.desk.tokens.make(new_id(), 0))
+        _report(office, run_id, state="succeeded", report_token=office.resources.tokens.make(new_id(), 0))
     assert office.states() == ["running"]
     assert _report(office, run_id, state="succeeded", report_token=claimed.report_token) is ReportOutcome.RECORDED
 
 
 def test_a_repeated_failed_report_leaves_the_next_attempt_alone(office: Office) -> None:
     run_id = _queued(office, retry_policy={"max_retries": 3, "backoff_ms": 0})
-    (claimed,) = queues.claim(office.desk, AGENT, "q")
+    (claimed,) = queues.claim(office.resources, AGENT, "q")
     said = {"state": "failed", "error": "first", "report_token": claimed.report_token}
     assert _report(office, run_id, **said) is ReportOutcome.RETRIED
     assert _report(office, run_id, **said) is ReportOutcome.LATE
@@ -420,12 +420,12 @@ def test_metrics_count_the_end_of_a_run_once(office: Office) -> None:
     run_id = _queued(office)
     for _ in range(3):
         _report(office, run_id, state="succeeded")
-    registry = office.desk.telemetry.metrics.registry
+    registry = office.resources.telemetry.metrics.registry
     assert registry.get_sample_value("horarium_run_ends_total", {"state": "succeeded"}) == 1
 
 
 def test_a_manual_run_is_held_and_released_like_any_other(office: Office) -> None:
     run_id = _queued(office, overlap_policy="buffer_all")
-    trigger(office.desk, ADMIN, "nightly")
+    trigger(office.resources, ADMIN, "nightly")
     _report(office, run_id, state="succeeded")
     assert office.states() == ["succeeded", "ready"]

@@ -21,11 +21,11 @@ from horarium.schedule.run import RunState
 def test_a_trigger_starts_a_run_and_leaves_the_plan_alone(office: Office) -> None:
     office.create()
     office.clock.move(10)
-    answer = trigger(office.desk, OPERATOR, "nightly")
+    answer = trigger(office.resources, OPERATOR, "nightly")
     assert (answer.outcome, answer.state, answer.repeated) == (TriggerOutcome.TRIGGERED, RunState.READY, False)
     assert answer.instance_id is not None
     assert answer.instance_id.startswith("schedule:nightly:manual:")
-    row = listings.describe(office.desk, ADMIN, "nightly").row
+    row = listings.describe(office.resources, ADMIN, "nightly").row
     assert (row.next_due, row.fires_count, row.active) == (NOON + MINUTE, 1, 1)
     event = office.events()[-1]
     assert (event.event_type, event.nominal, event.run_id) == ("ScheduleTriggered", None, answer.run_id)
@@ -36,7 +36,7 @@ def test_a_trigger_starts_a_run_and_leaves_the_plan_alone(office: Office) -> Non
 def test_calendar_and_condition_are_not_asked(office: Office) -> None:
     never = {"/last_24h_stats/total": {"gt": 10}}
     office.create(calendars=["weekdays"], pre_dispatch_condition=never)  # it is a Sunday
-    assert trigger(office.desk, ADMIN, "nightly").outcome is TriggerOutcome.TRIGGERED
+    assert trigger(office.resources, ADMIN, "nightly").outcome is TriggerOutcome.TRIGGERED
 
 
 @pytest.mark.parametrize(
@@ -53,8 +53,8 @@ def test_the_overlap_policy_is_asked_and_the_caller_may_choose_another(
     office: Office, policy: str, override: OverlapPolicy | None, outcome: TriggerOutcome
 ) -> None:
     office.create(overlap_policy=policy)
-    trigger(office.desk, ADMIN, "nightly")
-    assert trigger(office.desk, ADMIN, "nightly", overlap_policy=override).outcome is outcome
+    trigger(office.resources, ADMIN, "nightly")
+    assert trigger(office.resources, ADMIN, "nightly", overlap_policy=override).outcome is outcome
     if outcome is not TriggerOutcome.SKIPPED:
         named = OverlapPolicy(policy) if override is None else override
         assert office.events()[-1].payload["effective_overlap_policy"] == named.value
@@ -62,7 +62,7 @@ def test_the_overlap_policy_is_asked_and_the_caller_may_choose_another(
 
 def test_a_full_buffer_says_so(office: Office) -> None:
     office.create(overlap_policy="buffer_one")
-    outcomes = [trigger(office.desk, ADMIN, "nightly").outcome for _ in range(3)]
+    outcomes = [trigger(office.resources, ADMIN, "nightly").outcome for _ in range(3)]
     assert outcomes == [TriggerOutcome.TRIGGERED, TriggerOutcome.BUFFERED, TriggerOutcome.BUFFER_FULL]
     office.end(office.runs()[0])
     assert office.states() == ["succeeded", "ready"]
@@ -71,56 +71,56 @@ def test_a_full_buffer_says_so(office: Office) -> None:
 
 def test_a_paused_schedule_skips_unless_asked_to_run_all_the_same(office: Office) -> None:
     office.create(paused=True)
-    skipped = trigger(office.desk, ADMIN, "nightly")
+    skipped = trigger(office.resources, ADMIN, "nightly")
     assert (skipped.outcome, skipped.reason) == (TriggerOutcome.SKIPPED, "status_not_triggerable")
     assert office.events()[-1].payload["skipped_trigger_count"] == 1
-    assert trigger(office.desk, ADMIN, "nightly", even_if_paused=True).outcome is TriggerOutcome.TRIGGERED
-    assert listings.describe(office.desk, ADMIN, "nightly").row.status is Status.PAUSED
+    assert trigger(office.resources, ADMIN, "nightly", even_if_paused=True).outcome is TriggerOutcome.TRIGGERED
+    assert listings.describe(office.resources, ADMIN, "nightly").row.status is Status.PAUSED
 
 
 def test_terminate_other_ends_what_runs(office: Office) -> None:
     office.create(overlap_policy="terminate_other")
-    trigger(office.desk, ADMIN, "nightly")
-    trigger(office.desk, ADMIN, "nightly")
+    trigger(office.resources, ADMIN, "nightly")
+    trigger(office.resources, ADMIN, "nightly")
     assert office.states() == ["cancelled", "ready"]  # it had not started
-    assert listings.describe(office.desk, ADMIN, "nightly").row.active == 1
+    assert listings.describe(office.resources, ADMIN, "nightly").row.active == 1
 
 
 def test_a_trigger_takes_its_turn_in_the_rotation(office: Office) -> None:
     office.create(inputs_rotation=[{"n": 1}, {"n": 2}], overlap_policy="allow_all")
     for _ in range(3):
-        trigger(office.desk, ADMIN, "nightly")
+        trigger(office.resources, ADMIN, "nightly")
     assert [run.rotation_index for run in office.runs()] == [0, 1, 0]
 
 
 def test_the_last_run_deletes_the_schedule_and_accounts_for_what_was_due(office: Office) -> None:
     office.create(max_runs=1)
     office.clock.move(90)
-    trigger(office.desk, ADMIN, "nightly")
+    trigger(office.resources, ADMIN, "nightly")
     assert office.kinds() == ["Created", "Triggered", "Missed", "Deleted"]
     assert office.events()[-1].payload["reason"] == "max_runs_exhausted"
     with pytest.raises(ScheduleNotFound):
-        trigger(office.desk, ADMIN, "nightly")
+        trigger(office.resources, ADMIN, "nightly")
 
 
 def test_work_for_an_agent_waits_for_approval(office: Office) -> None:
     office.create(assignee_id="agent-7")
-    assert trigger(office.desk, ADMIN, "nightly").state is RunState.AWAITING_APPROVAL
+    assert trigger(office.resources, ADMIN, "nightly").state is RunState.AWAITING_APPROVAL
 
 
 def test_a_run_that_was_held_still_waits_for_approval_when_it_is_released(office: Office) -> None:
     office.create(assignee_id="agent-7", overlap_policy="buffer_all")
-    trigger(office.desk, ADMIN, "nightly")
-    trigger(office.desk, ADMIN, "nightly")
+    trigger(office.resources, ADMIN, "nightly")
+    trigger(office.resources, ADMIN, "nightly")
     office.end(office.runs()[0], RunState.REJECTED)
     assert office.states() == ["rejected", "awaiting_approval"]
 
 
 def test_the_same_key_is_the_same_trigger(office: Office) -> None:
     office.create(overlap_policy="allow_all")
-    first = trigger(office.desk, ADMIN, "nightly", key="k1", inputs={"n": 1})
-    again = trigger(office.desk, ADMIN, "nightly", key="k1")
-    other = trigger(office.desk, ADMIN, "nightly", key="k2")
+    first = trigger(office.resources, ADMIN, "nightly", key="k1", inputs={"n": 1})
+    again = trigger(office.resources, ADMIN, "nightly", key="k1")
+    other = trigger(office.resources, ADMIN, "nightly", key="k2")
     assert (again.run_id, again.repeated) == (first.run_id, True)
     assert other.run_id != first.run_id
     assert len(office.runs()) == 2
@@ -130,29 +130,29 @@ def test_the_same_key_is_the_same_trigger(office: Office) -> None:
 def test_a_key_of_another_schedule_is_refused(office: Office) -> None:
     office.create()
     office.create("other")
-    trigger(office.desk, ADMIN, "nightly", key="k1")
+    trigger(office.resources, ADMIN, "nightly", key="k1")
     with pytest.raises(KeyReused):
-        trigger(office.desk, ADMIN, "other", key="k1")
+        trigger(office.resources, ADMIN, "other", key="k1")
 
 
 @pytest.mark.parametrize("key", ["", "x" * 256, "a\nb", "ü"])
 def test_a_key_must_be_plain(office: Office, key: str) -> None:
     office.create()
     with pytest.raises(InvalidDefinition):
-        trigger(office.desk, ADMIN, "nightly", key=key)
+        trigger(office.resources, ADMIN, "nightly", key=key)
 
 
 def test_a_viewer_triggers_nothing(office: Office) -> None:
     office.create()
     with pytest.raises(Forbidden):
-        trigger(office.desk, VIEWER, "nightly")
+        trigger(office.resources, VIEWER, "nightly")
 
 
 def test_a_trigger_of_a_deleted_schedule_finds_nothing(office: Office) -> None:
     office.create()
-    lifecycles.delete(office.desk, ADMIN, "nightly")
+    lifecycles.delete(office.resources, ADMIN, "nightly")
     with pytest.raises(ScheduleNotFound):
-        trigger(office.desk, ADMIN, "nightly")
+        trigger(office.resources, ADMIN, "nightly")
 
 
 # ── single starts ────────────────────────────────────────────────────────────────────────────────────
@@ -160,17 +160,17 @@ def test_a_trigger_of_a_deleted_schedule_finds_nothing(office: Office) -> None:
 
 def test_a_start_is_one_run_for_one_key(office: Office) -> None:
     action = {"workflow_id": "report", "version": 3, "input": {"n": 1}}
-    first = start_run(office.desk, ADMIN, action, key="k1", scheduled_for=NOON - MINUTE)
-    again = start_run(office.desk, ADMIN, action, key="k1")
+    first = start_run(office.resources, ADMIN, action, key="k1", scheduled_for=NOON - MINUTE)
+    again = start_run(office.resources, ADMIN, action, key="k1")
     assert (first.outcome, again.outcome) == (StartOutcome.STARTED, StartOutcome.ALREADY_STARTED)
     assert first.run_id == again.run_id
     assert first.state is RunState.READY
 
 
 def test_a_key_for_other_work_is_refused(office: Office) -> None:
-    start_run(office.desk, ADMIN, {"workflow_id": "report"}, key="k1")
+    start_run(office.resources, ADMIN, {"workflow_id": "report"}, key="k1")
     with pytest.raises(KeyReused):
-        start_run(office.desk, ADMIN, {"workflow_id": "other"}, key="k1")
+        start_run(office.resources, ADMIN, {"workflow_id": "other"}, key="k1")
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from horarium.store.tables import checkpoints, history, positions, runs
 
 
 def _verify(office: Office) -> list[Finding]:
-    return list(verify(office.desk, ADMIN))
+    return list(verify(office.resources, ADMIN))
 
 
 def _busy(office: Office, minutes: int = 6, **parts: Any) -> bytes:
@@ -33,13 +33,13 @@ def _sql(office: Office, statement: Any) -> None:
     def work(connection: Connection) -> None:
         connection.execute(statement)
 
-    office.desk.database.write(work)
+    office.resources.database.write(work)
 
 
 def test_a_healthy_history_has_no_findings(office: Office) -> None:
     _busy(office)
     seen: list[int] = []
-    assert list(verify(office.desk, ADMIN, progress=seen.append)) == []
+    assert list(verify(office.resources, ADMIN, progress=seen.append)) == []
     assert seen == [1]
 
 
@@ -95,7 +95,7 @@ def test_a_decision_about_no_occurrence_is_found(office: Office) -> None:
 def test_a_miscounted_range_is_found(office: Office) -> None:
     uid = office.create(catchup_policy="skip").schedule_uid
     office.clock.move(600)
-    lifecycles.pause(office.desk, ADMIN, "nightly")
+    lifecycles.pause(office.resources, ADMIN, "nightly")
     assert _verify(office) == []
     row = office.events()[1]
     short = '{"first": "x", "last": "x", "count": 4, "reason": "superseded"}'
@@ -121,10 +121,10 @@ def test_a_backlog_that_was_refused_in_ranges_is_accounted_for_and_explained(off
     assert told == ["calendar", "condition_failed"] * 2 if policy == "fire_once" else told[0] == "catchup_cap"
     inside = ranges[-1].nominal_last
     assert inside is not None
-    explained = previews.explain(office.desk, ADMIN, "nightly", inside)
+    explained = previews.explain(office.resources, ADMIN, "nightly", inside)
     assert explained.recorded is not None
     assert explained.recorded.payload["reason"] == explained.reason == "condition_failed"
-    skipped = listings.describe(office.desk, ADMIN, "nightly").row.skipped_count
+    skipped = listings.describe(office.resources, ADMIN, "nightly").row.skipped_count
     single = sum(event.event_type == "ScheduleTriggerSkipped" for event in office.events())
     counted = sum(event.payload["count"] for event in ranges if event.payload["reason"] != "catchup_cap")
     assert skipped == single + counted
@@ -158,14 +158,14 @@ def test_every_end_of_the_clock_is_accounted_for(office: Office, end: str) -> No
     if end == "max_runs":
         office.tick(300)
     elif end == "delete":
-        lifecycles.delete(office.desk, ADMIN, "nightly")
+        lifecycles.delete(office.resources, ADMIN, "nightly")
     elif end == "pause":
-        lifecycles.pause(office.desk, ADMIN, "nightly")
+        lifecycles.pause(office.resources, ADMIN, "nightly")
     else:
         now = office.clock.now()
-        office.desk.database.write(lambda c: park.park(c, uid.schedule_uid, error="x", error_class="X", now=now))
+        office.resources.database.write(lambda c: park.park(c, uid.schedule_uid, error="x", error_class="X", now=now))
         office.clock.move(95)
-        lifecycles.resume(office.desk, ADMIN, "nightly")
+        lifecycles.resume(office.resources, ADMIN, "nightly")
         office.tick(200)
     assert _verify(office) == []
     assert without_gaps(office.events())
@@ -184,7 +184,7 @@ def test_whatever_is_done_the_ledger_stays_whole(office: Office, seed: int) -> N
         _do_something(office, chance)
     assert _verify(office) == []
     assert without_gaps(office.events())
-    counted = office.desk.database.read(lambda c: c.execute(sa.select(positions.c.active, positions.c.held)).all())
+    counted = office.resources.database.read(lambda c: c.execute(sa.select(positions.c.active, positions.c.held)).all())
     for (active, held), uid in zip(counted, _uids(office), strict=True):
         states = _open_states(office, uid)
         assert (active, held) == (len(states) - states.count("held"), states.count("held"))
@@ -199,7 +199,7 @@ def _create(office: Office, chance: random.Random) -> None:
 
 
 def _do_something(office: Office, chance: random.Random) -> None:
-    desk = office.desk
+    resources = office.resources
     if office.kinds()[-1] == "Deleted":
         _create(office, chance)
     match chance.choice("tttttteeprrdbmooo" if chance.random() > 0.02 else "d"):
@@ -211,19 +211,19 @@ def _do_something(office: Office, chance: random.Random) -> None:
                 pass
         case "e":
             spec = {"cron_expressions": [chance.choice(SPECS)]}
-            schedules.update(desk, ADMIN, "nightly", {"spec": spec, "overlap_policy": chance.choice(OVERLAPS)})
+            schedules.update(resources, ADMIN, "nightly", {"spec": spec, "overlap_policy": chance.choice(OVERLAPS)})
         case "p":
-            lifecycles.pause(desk, ADMIN, "nightly")
+            lifecycles.pause(resources, ADMIN, "nightly")
         case "r":
-            lifecycles.resume(desk, ADMIN, "nightly")
+            lifecycles.resume(resources, ADMIN, "nightly")
         case "d":
             if chance.random() < 0.3:
-                lifecycles.delete(desk, ADMIN, "nightly")
+                lifecycles.delete(resources, ADMIN, "nightly")
         case "b":
             start = office.clock.now() - chance.choice([300, 2_000]) * 1_000_000
-            backfills.backfill(desk, ADMIN, "nightly", start=start, end=office.clock.now())
+            backfills.backfill(resources, ADMIN, "nightly", start=start, end=office.clock.now())
         case "m":
-            triggers.trigger(desk, ADMIN, "nightly", even_if_paused=chance.random() < 0.5)
+            triggers.trigger(resources, ADMIN, "nightly", even_if_paused=chance.random() < 0.5)
     for run in office.runs():
         if run.state is RunState.READY and chance.random() < 0.5:
             office.end(run, chance.choice([RunState.SUCCEEDED, RunState.FAILED]))
@@ -231,10 +231,10 @@ def _do_something(office: Office, chance: random.Random) -> None:
 
 
 def _uids(office: Office) -> list[bytes]:
-    return office.desk.database.read(lambda c: list(c.execute(sa.select(positions.c.schedule_uid)).scalars()))
+    return office.resources.database.read(lambda c: list(c.execute(sa.select(positions.c.schedule_uid)).scalars()))
 
 
 def _open_states(office: Office, uid: bytes) -> list[str]:
     open_ = [state.value for state in RunState if state.value in ("held", "ready", "awaiting_approval", "running")]
     wanted = sa.select(runs.c.state).where(runs.c.schedule_uid == uid, runs.c.state.in_(open_))
-    return office.desk.database.read(lambda c: list(c.execute(wanted).scalars()))
+    return office.resources.database.read(lambda c: list(c.execute(wanted).scalars()))

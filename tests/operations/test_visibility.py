@@ -11,6 +11,7 @@ import pytest
 from operations.desks import ADMIN, VIEWER, Office
 
 from horarium.operations import lifecycles, listings, schedules
+from horarium.operations.filters import ScheduleFilter
 from horarium.operations.list_errors import (
     ForeignPageToken,
     InvalidQuery,
@@ -23,7 +24,6 @@ from horarium.operations.list_errors import (
 )
 from horarium.operations.list_tokens import fingerprint, make_list_token, read_list_token
 from horarium.operations.visibility import MAX_LENGTH, TEXT_FIELDS, Clause, parse_query
-from horarium.operations.wanted import Wanted
 from horarium.store.schedule_lists import Cursor
 
 CURSOR = Cursor(1_772_323_200_000_000, "nightly")
@@ -77,7 +77,7 @@ def test_anything_else_is_refused(text: str) -> None:
 
 
 def found(office: Office, query: str) -> list[str]:
-    page = listings.list_schedules(office.desk, VIEWER, Wanted(query=parse_query(query)))
+    page = listings.list_schedules(office.resources, VIEWER, ScheduleFilter(query=parse_query(query)))
     return [each.row.schedule_id for each in page.schedules]
 
 
@@ -93,7 +93,7 @@ def test_a_query_finds_what_has_no_column_of_its_own(office: Office) -> None:
 
 def test_a_query_follows_an_edit(office: Office) -> None:
     office.create(schedule_id="a", note="old")
-    schedules.update(office.desk, ADMIN, "a", {"note": "new"})
+    schedules.update(office.resources, ADMIN, "a", {"note": "new"})
     assert (found(office, "Note = 'old'"), found(office, "Note = 'new'")) == ([], ["a"])
 
 
@@ -111,11 +111,11 @@ def test_a_status_that_nobody_has_is_refused(office: Office) -> None:
 def test_a_page_goes_on_only_while_its_last_schedule_is_there(office: Office) -> None:
     for name in ("a", "b", "c"):
         office.create(schedule_id=name)
-    token = listings.list_schedules(office.desk, VIEWER, page_size=1).next_page_token
-    [shown] = listings.list_schedules(office.desk, VIEWER, page_size=1).schedules
-    lifecycles.delete(office.desk, ADMIN, shown.row.schedule_id)
+    token = listings.list_schedules(office.resources, VIEWER, page_size=1).next_page_token
+    [shown] = listings.list_schedules(office.resources, VIEWER, page_size=1).schedules
+    lifecycles.delete(office.resources, ADMIN, shown.row.schedule_id)
     with pytest.raises(StalePageToken) as refused:
-        listings.list_schedules(office.desk, VIEWER, next_page_token=token)
+        listings.list_schedules(office.resources, VIEWER, next_page_token=token)
     assert refused.value.last_safe_cursor["schedule_id"] == shown.row.schedule_id
 
 

@@ -180,4 +180,4 @@ def _spoil(horarium: TestService, schedule_id: str) -> None:
         connection.execute(plannings.insert().values(planning=identity, text="nonsense"))
         connection.execute(positions.update().where(positions.c.schedule_uid == uid).values(planning=identity))
 
-    horarium.desk.database.write(write)
+    horarium.resources.database.write(write)

@@ -86,11 +86,11 @@ def test_a_redeploy_changes_nothing_and_never_unpauses() -> None:
     app = Horarium()
     app.schedule("0 2 * * *", schedule_id="nightly")(len)
     with service(app=app) as horarium:
-        lifecycles.pause(horarium.desk, CALLER, "nightly")
+        lifecycles.pause(horarium.resources, CALLER, "nightly")
         from horarium.serve.service import put_templates
 
         put_templates(horarium.parts)
-        found = listings.describe(horarium.desk, CALLER, "nightly")
+        found = listings.describe(horarium.resources, CALLER, "nightly")
         assert (found.row.status, found.row.revision) == ("paused", 1)
 
 
@@ -104,7 +104,7 @@ def test_what_a_person_wrote_is_not_touched_by_code() -> None:
         from horarium.serve.service import put_templates
 
         put_templates(replace(horarium.parts, application=app))
-        found = listings.describe(horarium.desk, CALLER, "nightly")
+        found = listings.describe(horarium.resources, CALLER, "nightly")
         assert found.definition.spec.cron_expressions == ("0 5 * * *",)
 
 
@@ -179,7 +179,7 @@ def test_it_starts_again_where_it_was(tmp_path: Path) -> None:
 
     async def visit() -> bytes:
         async with app:
-            return schedules.upsert(app.service.desk, CALLER, app.templates[0]).schedule_uid
+            return schedules.upsert(app.service.resources, CALLER, app.templates[0]).schedule_uid
 
     assert asyncio.run(visit()) == asyncio.run(visit())
 

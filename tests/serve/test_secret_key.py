@@ -18,7 +18,7 @@ RUN = new_id()
 
 def token(url: str, folder: Path, **given: Any) -> str:
     with open_service(Settings(database=url, data_dir=folder, **given)) as service:
-        return service.desk.tokens.make(RUN, 0)
+        return service.resources.tokens.make(RUN, 0)
 
 
 def test_the_first_start_makes_a_key_that_only_its_owner_can_read(empty_url: str, tmp_path: Path) -> None:

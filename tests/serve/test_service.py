@@ -40,7 +40,7 @@ def test_a_request_that_finds_no_connection_free_is_told_to_come_again(
         over.wait(30)
 
     with service(database=database_url, settings={"pool_size": 1}) as running:
-        holder = threading.Thread(target=running.desk.database.read, args=[hold])
+        holder = threading.Thread(target=running.resources.database.read, args=[hold])
         holder.start()
         taken.wait(30)
         try:

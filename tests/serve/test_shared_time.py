@@ -34,7 +34,7 @@ class OffClock(SystemClock):
 def create(service: Service) -> tuple[Instant, Instant, Instant]:
     """When it was, when the schedule says that it was created, and its first due time."""
     before = SystemClock().now()
-    schedules.create(service.desk, ADMIN, EVERY_SECOND)
+    schedules.create(service.resources, ADMIN, EVERY_SECOND)
     row = service.database.read(lambda connection: stored.find(connection, "default", "s"))
     assert row is not None
     assert row.next_due is not None
@@ -51,9 +51,9 @@ def test_a_schedule_is_created_at_the_time_of_the_database(empty_url: str, tmp_p
         assert created < first <= created + SECOND
         while service.engine.ticker.step().more:
             pass
-        born = runs.list_runs(service.desk, ADMIN, schedule_id="s").runs
+        born = runs.list_runs(service.resources, ADMIN, schedule_id="s").runs
         assert all(run.row.nominal > created for run in born)
-        assert list(verify.verify(service.desk, ADMIN)) == []
+        assert list(verify.verify(service.resources, ADMIN)) == []
 
 
 @pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
@@ -66,7 +66,7 @@ def test_on_sqlite_the_clock_of_the_machine_is_what_all_share(empty_url: str, tm
 
 def test_every_part_of_a_process_has_the_same_clock(empty_url: str, tmp_path: Path) -> None:
     with open_service(Settings(database=empty_url, data_dir=tmp_path)) as service:
-        assert service.desk.clock is service.clock
+        assert service.resources.clock is service.clock
         assert service.engine.clock is service.clock
         assert all(
             launcher._clock is service.clock  # type: ignore[attr-defined]

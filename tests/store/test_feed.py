@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from horarium.decision.ledger import NewEvent
+from horarium.decision.record import NewEvent
 from horarium.ids import new_id
 from horarium.schedule.event import EventType
 from horarium.store import feed, history

@@ -6,7 +6,7 @@ from dataclasses import fields
 
 import pytest
 
-from horarium.decision.ledger import NewEvent
+from horarium.decision.record import NewEvent
 from horarium.ids import new_id
 from horarium.schedule.event import EventType
 from horarium.store import history

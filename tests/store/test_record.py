@@ -12,8 +12,8 @@ import pytest
 import sqlalchemy as sa
 from engine.builders import START, World
 
-from horarium.decision.ledger import Counts, Entry, Named, NewId, write_down
 from horarium.decision.plan import Covers, Decision, Fire, Hold, Missed, Skip
+from horarium.decision.record import Counts, Entry, Named, NewId, record_decisions
 from horarium.ids import id_text, new_id
 from horarium.instant import MINUTE
 from horarium.schedule.planning import Planning
@@ -45,7 +45,7 @@ def page(claim: Claim, decisions: list[Decision], position: Position, **planning
     assert isinstance(plan, Planning)
     plan = replace(plan, **planning)
     named = Named(claim.schedule_id, claim.revision, plan)
-    entry = write_down(named, claim.counts, decisions, position, now=NOW, origin=Origin.SCHEDULED, ids=ids())
+    entry = record_decisions(named, claim.counts, decisions, position, now=NOW, origin=Origin.SCHEDULED, ids=ids())
     return Page(claim.schedule_uid, claim.namespace, claim.revision, plan, entry)
 
 

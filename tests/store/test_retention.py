@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from horarium.decision.ledger import NewEvent
+from horarium.decision.record import NewEvent
 from horarium.ids import id_at, new_id
 from horarium.instant import DAY, HOUR
 from horarium.schedule.event import EventType

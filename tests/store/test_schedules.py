@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection
 
-from horarium.decision.ledger import Counts
+from horarium.decision.record import Counts
 from horarium.ids import new_id
 from horarium.schedule.position import Position, Status
 from horarium.store import schedule_lists, schedules

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from horarium.api.answers import Answer
-from horarium.api.requests import CallerOf, DeskOf
+from horarium.api.requests import CallerOf, ResourcesOf
 from horarium.api.views import Body, moment
 from horarium.operations import liveness, schedule_health
 from horarium.operations.liveness import TICKER, Liveness, LoopLife, ProcessLife
@@ -18,22 +18,22 @@ _SCHEDULER = "scheduler"
 
 
 @router.get("/admin/liveness")
-def live(desk: DeskOf, caller: CallerOf) -> Answer:
+def live(resources: ResourcesOf, caller: CallerOf) -> Answer:
     """By completed steps, never by mere beats. 503 when no ticker completes its steps."""
-    found = liveness.liveness(desk, caller)
+    found = liveness.liveness(resources, caller)
     return Answer(_liveness(found), 200 if found.healthy else 503)
 
 
 @router.get("/admin/schedules/health")
-def schedules_health(desk: DeskOf, caller: CallerOf) -> Answer:
+def schedules_health(resources: ResourcesOf, caller: CallerOf) -> Answer:
     """Every schedule of the namespace, by the name of its agent and its own."""
-    found = [_examined(each) for each in schedule_health.examine(desk, caller)]
+    found = [_examined(each) for each in schedule_health.examine(resources, caller)]
     return Answer(sorted(found, key=lambda row: (row["workspace_name"] or "", row["schedule_name"])))
 
 
 @router.get("/api/schedules/{schedule_id}/health")
-def schedule_is(desk: DeskOf, caller: CallerOf, schedule_id: str) -> Answer:
-    return Answer(_examined(schedule_health.examine_one(desk, caller, schedule_id)))
+def schedule_is(resources: ResourcesOf, caller: CallerOf, schedule_id: str) -> Answer:
+    return Answer(_examined(schedule_health.examine_one(resources, caller, schedule_id)))
 
 
 def _liveness(found: Liveness) -> Body:

@@ -24,30 +24,30 @@ from horarium.api import (
     health,
     history,
     launches,
-    legacy,
     namespaces,
     previews,
+    registrar,
     runs,
     schedules,
     tokens,
 )
 from horarium.api.answers import Answer
-from horarium.api.auth import Porter
+from horarium.api.auth import Authenticator
 from horarium.api.middleware import Envelope
 from horarium.api.openapi import Api
 from horarium.api.problems import on_bad_parameters, on_refusal, on_routing
 from horarium.errors import HorariumError
-from horarium.operations.desk import Desk
+from horarium.operations.resources import Resources
 
 
 @dataclass(frozen=True, slots=True)
-class Doorway:
+class ApiOptions:
     """`open_metrics`: whether metrics are shown to callers without a token.
 
     `own_secret` is the token of code in this very process, which nobody else can know.
     """
 
-    desk: Desk
+    resources: Resources
     open_metrics: bool = False
     own_secret: str | None = None
 
@@ -67,14 +67,14 @@ ROUTERS = (
     cluster.router,
     health.router,
     admin.router,
-    legacy.router,
+    registrar.router,
     docs.router,
 )
 
 
-def make_api(doorway: Doorway) -> FastAPI:
+def make_api(options: ApiOptions) -> FastAPI:
     """Raises InvalidDefinition for keys of signed tokens that cannot be used."""
-    desk = doorway.desk
+    resources = options.resources
     api = Api(
         title="Horarium",
         version=version("horarium"),
@@ -84,14 +84,14 @@ def make_api(doorway: Doorway) -> FastAPI:
         docs_url=None,  # FastAPI's own page loads from elsewhere; `docs` serves one that does not
         redoc_url=None,
     )
-    api.state.desk = desk
-    api.state.open_metrics = doorway.open_metrics
-    api.state.porter = Porter(desk, doorway.own_secret)
+    api.state.resources = resources
+    api.state.open_metrics = options.open_metrics
+    api.state.authenticator = Authenticator(resources, options.own_secret)
     api.state.closing = threading.Event()  # set when the service stops; streams end by it
     for router in ROUTERS:
         api.include_router(router)
     api.add_exception_handler(HorariumError, on_refusal)
     api.add_exception_handler(HTTPException, on_routing)
     api.add_exception_handler(RequestValidationError, on_bad_parameters)
-    api.add_middleware(Envelope, body_limit=desk.settings.body_limit_bytes, log=desk.telemetry.log)
+    api.add_middleware(Envelope, body_limit=resources.settings.body_limit_bytes, log=resources.telemetry.log)
     return api

@@ -13,8 +13,8 @@ from horarium.errors import HorariumError, InvalidDefinition
 from horarium.ids import id_text, parse_id
 from horarium.instant import MINUTE, Instant
 from horarium.operations.caller import Role
-from horarium.operations.desk import Desk
 from horarium.operations.errors import Unauthorized
+from horarium.operations.resources import Resources
 from horarium.store import runs_read, tokens
 from horarium.store.migrate import DEFAULT_NAMESPACE
 from horarium.store.tokens import TokenRow
@@ -27,7 +27,7 @@ _NOT_OF_THIS_RUN = "this token is not the report_token of this run"
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class Identity:
     """`home` is the namespace of the credential; None = at home everywhere."""
 
     principal: str
@@ -36,7 +36,7 @@ class Known:
 
     @property
     def everywhere(self) -> bool:
-        """The admin of the default namespace keeps the house; everybody else stays in his own rooms."""
+        """Only an admin of the default namespace may speak for other namespaces."""
         return self.role is Role.ADMIN and self.home in (None, DEFAULT_NAMESPACE)
 
 
@@ -45,24 +45,26 @@ def run_principal(run_id: bytes) -> str:
     return f"run:{id_text(run_id)}"
 
 
-class Porter:
-    """Stands at the door of one service: knows its keys, and how often each has knocked."""
+class Authenticator:
+    """Tells who has a token, and how often each was used lately."""
 
-    def __init__(self, desk: Desk, own_secret: str | None = None) -> None:
+    def __init__(self, resources: Resources, own_secret: str | None = None) -> None:
         """Raises InvalidDefinition for keys in the settings that cannot be used."""
-        settings = desk.settings
-        self._desk = desk
+        settings = resources.settings
+        self._resources = resources
         fixed = None if settings.token is None else settings.token.get_secret_value()
-        self._own = Known(EMBEDDED, Role.ADMIN, None)
+        self._own = Identity(EMBEDDED, Role.ADMIN, None)
         self._fixed = [
             (_digest(secret), known)
-            for secret, known in ((fixed, Known("admin", Role.ADMIN, None)), (own_secret, self._own))
+            for secret, known in ((fixed, Identity("admin", Role.ADMIN, None)), (own_secret, self._own))
             if secret is not None
         ]
-        self._jwts = Jwts(settings, desk.clock, desk.telemetry.log)
-        self._buckets = Buckets(desk.clock, per_second=settings.rate_limit_per_second, burst=settings.rate_limit_burst)
+        self._jwts = Jwts(settings, resources.clock, resources.telemetry.log)
+        self._buckets = Buckets(
+            resources.clock, per_second=settings.rate_limit_per_second, burst=settings.rate_limit_burst
+        )
 
-    def admit(self, authorization: str | None) -> Known:
+    def admit(self, authorization: str | None) -> Identity:
         """Raises Unauthorized, and RateLimited for one who asks too often."""
         secret = bearer_of(authorization)
         known = self.recognise(secret)
@@ -70,38 +72,38 @@ class Porter:
             self._buckets.take(_digest(secret))
         return known
 
-    def admit_target(self, token: str, run_id: str) -> Known:
+    def admit_target(self, token: str, run_id: str) -> Identity:
         """Whoever shows the token of a run may speak for that run, in its own namespace, and do nothing else."""
         try:
             key = parse_id(run_id, "run_id")
         except InvalidDefinition:
             raise Unauthorized(_NOT_OF_THIS_RUN) from None
-        if self._desk.tokens.attempt_of(token, key) is None:
+        if self._resources.tokens.attempt_of(token, key) is None:
             raise Unauthorized(_NOT_OF_THIS_RUN)
         self._buckets.take(_digest(token))
-        namespace = self._desk.database.glance(lambda connection: runs_read.namespace_of(connection, key))
+        namespace = self._resources.database.glance(lambda connection: runs_read.namespace_of(connection, key))
         if namespace is None:
             raise Unauthorized(_NOT_OF_THIS_RUN)
-        return Known(run_principal(key), Role.AGENT, namespace)
+        return Identity(run_principal(key), Role.AGENT, namespace)
 
     def needs_nobody(self, authorization: str | None) -> bool:
         """Whether who asks can be told at once, without the database."""
         return self._at_once(bearer_of(authorization)) is not None
 
-    def recognise(self, secret: str) -> Known:
+    def recognise(self, secret: str) -> Identity:
         at_once = self._at_once(secret)
         if at_once is not None:
             return at_once
         if self._jwts.trusted and looks_signed(secret):
-            return Known(*self._jwts.identify(secret))
-        now = self._desk.clock.now()
-        row = self._desk.database.glance(lambda connection: tokens.find_by_secret(connection, secret, now=now))
+            return Identity(*self._jwts.identify(secret))
+        now = self._resources.clock.now()
+        row = self._resources.database.glance(lambda connection: tokens.find_by_secret(connection, secret, now=now))
         if row is None:
             raise Unauthorized("this token is unknown, revoked or expired")
         self._touch(row, now)
-        return Known(row.subject or row.name, Role(row.role), row.namespace)
+        return Identity(row.subject or row.name, Role(row.role), row.namespace)
 
-    def _at_once(self, secret: str) -> Known | None:
+    def _at_once(self, secret: str) -> Identity | None:
         """Who has the operator's own token, or the one of this process."""
         digest = _digest(secret)
         return next((known for fixed, known in self._fixed if hmac.compare_digest(digest, fixed)), None)
@@ -109,7 +111,7 @@ class Porter:
     def _touch(self, row: TokenRow, now: Instant) -> None:
         if row.last_used_at is None or now - row.last_used_at > _TOUCH_AFTER:
             with suppress(HorariumError):  # a note for people; nobody is turned away for want of it
-                self._desk.database.write(lambda connection: tokens.touch(connection, row.token_id, now=now))
+                self._resources.database.write(lambda connection: tokens.touch(connection, row.token_id, now=now))
 
 
 def bearer_of(authorization: str | None) -> str:

@@ -13,8 +13,8 @@ from fastapi import APIRouter, Query
 from horarium.api.answers import Answer
 from horarium.api.bodies import Fields
 from horarium.api.etags import IfMatch, etag, version_of
-from horarium.api.once import once
-from horarium.api.requests import CallerOf, DeskOf, Document
+from horarium.api.idempotency import idempotent
+from horarium.api.requests import CallerOf, Document, ResourcesOf
 from horarium.api.views import Body, moment
 from horarium.operations import calendars
 from horarium.operations.calendars import Kept
@@ -26,51 +26,51 @@ _MAX_NAME = 128
 
 
 @router.get("")
-def list_calendars(desk: DeskOf, caller: CallerOf) -> Answer:
+def list_calendars(resources: ResourcesOf, caller: CallerOf) -> Answer:
     """One's own by name, then the built-in ones."""
-    return Answer({"calendars": [_shown(kept) for kept in calendars.list_calendars(desk, caller)]})
+    return Answer({"calendars": [_shown(kept) for kept in calendars.list_calendars(resources, caller)]})
 
 
 @router.post("", status_code=201)
-@once
-def create(desk: DeskOf, caller: CallerOf, document: Document) -> Answer:
-    return _answer(calendars.create(desk, caller, document), 201)
+@idempotent
+def create(resources: ResourcesOf, caller: CallerOf, document: Document) -> Answer:
+    return _answer(calendars.create(resources, caller, document), 201)
 
 
 @router.post("/{name:path}/clone", status_code=201)
-@once
-def clone(desk: DeskOf, caller: CallerOf, name: str, body: Document) -> Answer:
+@idempotent
+def clone(resources: ResourcesOf, caller: CallerOf, name: str, body: Document) -> Answer:
     """How one begins to change a calendar that is built in."""
     fields = Fields(body)
     new_name = fields.require("name", fields.text("name", "new_name", most=_MAX_NAME))
     fields.check()
     assert new_name is not None  # or check would have raised
-    return _answer(calendars.clone_calendar(desk, caller, name, new_name), 201)
+    return _answer(calendars.clone_calendar(resources, caller, name, new_name), 201)
 
 
 @router.get("/{name:path}")
 def get(
-    desk: DeskOf,
+    resources: ResourcesOf,
     caller: CallerOf,
     name: str,
     year: Annotated[int | None, Query(ge=1900, le=2200, description="also tell the days of this year")] = None,
 ) -> Answer:
-    kept = calendars.get(desk, caller, name)
+    kept = calendars.get(resources, caller, name)
     return _answer(kept) if year is None else _answer(kept, days=_days(kept.calendar, year))
 
 
 @router.put("/{name:path}")
-@once
-def update(desk: DeskOf, caller: CallerOf, name: str, document: Document, if_match: IfMatch = None) -> Answer:
+@idempotent
+def update(resources: ResourcesOf, caller: CallerOf, name: str, document: Document, if_match: IfMatch = None) -> Answer:
     """What the document does not say stays."""
-    return _answer(calendars.update(desk, caller, name, document, if_version=version_of(if_match)))
+    return _answer(calendars.update(resources, caller, name, document, if_version=version_of(if_match)))
 
 
 @router.delete("/{name:path}")
-@once
-def delete(desk: DeskOf, caller: CallerOf, name: str) -> Answer:
+@idempotent
+def delete(resources: ResourcesOf, caller: CallerOf, name: str) -> Answer:
     """Refused while a schedule names it."""
-    calendars.delete(desk, caller, name)
+    calendars.delete(resources, caller, name)
     return Answer({"name": name, "outcome": "deleted"})
 
 

@@ -8,7 +8,7 @@ from fastapi import APIRouter
 
 from horarium.api.answers import Answer
 from horarium.api.middleware import CONTROL_PLANE_VERSION
-from horarium.api.requests import KnownOf
+from horarium.api.requests import IdentityOf
 from horarium.recurrence.zone import tzdata_version
 
 router = APIRouter(prefix="/api", tags=["cluster"])
@@ -21,7 +21,7 @@ _REQUEST_CONTRACT = {
 
 
 @router.get("/cluster/info")
-def cluster_info(_known: KnownOf) -> Answer:
+def cluster_info(_known: IdentityOf) -> Answer:
     """The command line of Durable Workflow refuses to start without `control_plane`.
 
     The namespace is not looked at: a client that discovers first would not learn that it was the namespace.

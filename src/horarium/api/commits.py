@@ -29,7 +29,7 @@ def sentence(request_id: str) -> str:
     return f"it was done, but the answer could not be made; look before you ask again (request id {request_id})"
 
 
-class Witnessed(Wrapped):
+class CommitNoting(Wrapped):
     """A database that notes, in the state of a request, that a transaction of this request was committed."""
 
     def __init__(self, inner: Database, state: MutableMapping[str, Any]) -> None:

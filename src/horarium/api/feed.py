@@ -17,15 +17,15 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
 from horarium.api.answers import Answer, dump
-from horarium.api.requests import CallerOf, DeskOf, caller_again, desk_of
+from horarium.api.requests import CallerOf, ResourcesOf, caller_again, resources_of
 from horarium.api.views import Body, moment
 from horarium.errors import HorariumError
 from horarium.ids import id_text
 from horarium.operations import feeds
 from horarium.operations.caller import Caller
-from horarium.operations.desk import Desk
 from horarium.operations.errors import OperationError
 from horarium.operations.feeds import Entry, FeedPage
+from horarium.operations.resources import Resources
 from horarium.store.feed import START, FeedCursor
 
 router = APIRouter(prefix="/api", tags=["feed"])
@@ -39,7 +39,7 @@ _RETRY_MS = 2_000
 
 @router.get("/feed")
 def read(
-    desk: DeskOf,
+    resources: ResourcesOf,
     caller: CallerOf,
     after: Annotated[str | None, Query(max_length=64, description="a cursor; then oldest first, from there on")] = None,
     page_size: Annotated[int | None, Query(description="1 to 200")] = None,
@@ -47,9 +47,11 @@ def read(
 ) -> Answer:
     """Newest first."""
     if after is not None:
-        page = feeds.onward(desk, caller, feeds.read_cursor(next_page_token or after, "after"), page_size=page_size)
+        page = feeds.onward(
+            resources, caller, feeds.read_cursor(next_page_token or after, "after"), page_size=page_size
+        )
     else:
-        page = feeds.newest(desk, caller, page_size=page_size, next_page_token=next_page_token)
+        page = feeds.newest(resources, caller, page_size=page_size, next_page_token=next_page_token)
     return Answer(_page(page))
 
 
@@ -61,25 +63,25 @@ async def stream(
     after: Annotated[str | None, Query(max_length=64, description="the same, for who cannot set a header")] = None,
 ) -> StreamingResponse:
     """What happens from now on, or after the event that was seen last; `0-0` is the beginning."""
-    desk, begun = desk_of(request), last_event_id or after
+    resources, begun = resources_of(request), last_event_id or after
     if begun:
         cursor = START if begun == "0-0" else feeds.read_cursor(begun, "Last-Event-ID")
     else:
-        cursor = await run_in_threadpool(feeds.end, desk, caller)
+        cursor = await run_in_threadpool(feeds.end, resources, caller)
     return StreamingResponse(
-        _events(request, desk, caller, cursor),
+        _events(request, resources, caller, cursor),
         media_type="text/event-stream",
         headers={"X-Accel-Buffering": "no"},  # nginx would hold events back until it has a bufferful
     )
 
 
-async def _events(request: Request, desk: Desk, caller: Caller, cursor: FeedCursor) -> AsyncIterator[bytes]:
+async def _events(request: Request, resources: Resources, caller: Caller, cursor: FeedCursor) -> AsyncIterator[bytes]:
     """Ends when the service stops, and when the token is no longer good; then the reader comes again, or is refused."""
     # An id without data is no event, but a place to come back to: who is cut off before the first event has one.
     yield f"retry: {_RETRY_MS}\nid: {feeds.cursor_text(cursor)}\n\n".encode()
     silent = 0.0
     while not request.app.state.closing.is_set():
-        page = await _look(desk, caller, cursor)
+        page = await _look(resources, caller, cursor)
         for entry in page.entries:
             yield _message(entry)
         if page.entries:
@@ -94,10 +96,10 @@ async def _events(request: Request, desk: Desk, caller: Caller, cursor: FeedCurs
             yield b": still here\n\n"
 
 
-async def _look(desk: Desk, caller: Caller, cursor: FeedCursor) -> FeedPage:
+async def _look(resources: Resources, caller: Caller, cursor: FeedCursor) -> FeedPage:
     """A database that is away for a while ends no stream: what happens meanwhile is told later."""
     with suppress(HorariumError):
-        return await run_in_threadpool(feeds.onward, desk, caller, cursor, page_size=_PAGE)
+        return await run_in_threadpool(feeds.onward, resources, caller, cursor, page_size=_PAGE)
     return FeedPage((), None)
 
 

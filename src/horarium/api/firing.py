@@ -6,8 +6,8 @@ from fastapi import APIRouter
 
 from horarium.api.answers import Answer
 from horarium.api.bodies import Fields
-from horarium.api.once import IdempotencyKey, once, once_marked
-from horarium.api.requests import CallerOf, DeskOf, Document
+from horarium.api.idempotency import IdempotencyKey, idempotent, idempotent_marked
+from horarium.api.requests import CallerOf, Document, ResourcesOf
 from horarium.api.views import Body, moment
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text
@@ -19,9 +19,9 @@ router = APIRouter(prefix="/api/schedules/{schedule_id}", tags=["schedules"])
 
 
 @router.post("/trigger")
-@once_marked(repeated=True)
+@idempotent_marked(repeated=True)
 def trigger(
-    desk: DeskOf, caller: CallerOf, schedule_id: str, body: Document, idempotency_key: IdempotencyKey = None
+    resources: ResourcesOf, caller: CallerOf, schedule_id: str, body: Document, idempotency_key: IdempotencyKey = None
 ) -> Answer:
     fields = Fields(body)
     overlap_policy = fields.overlap_policy()
@@ -31,7 +31,7 @@ def trigger(
     caller = caller.because(fields.text("reason", "note"))
     fields.check()
     done = triggers.trigger(
-        desk,
+        resources,
         caller,
         schedule_id,
         overlap_policy=overlap_policy,
@@ -43,8 +43,8 @@ def trigger(
 
 
 @router.post("/backfill")
-@once
-def backfill(desk: DeskOf, caller: CallerOf, schedule_id: str, body: Document) -> Answer:
+@idempotent
+def backfill(resources: ResourcesOf, caller: CallerOf, schedule_id: str, body: Document) -> Answer:
     fields = Fields(body)
     start = fields.require("start_time", fields.moment("start_time", "from"))
     end = fields.require("end_time", fields.moment("end_time", "to"))
@@ -57,7 +57,14 @@ def backfill(desk: DeskOf, caller: CallerOf, schedule_id: str, body: Document) -
     if end <= start:
         raise InvalidDefinition({"end_time": ["must be after start_time"]})
     done = backfills.backfill(
-        desk, caller, schedule_id, start=start, end=end, overlap_policy=overlap_policy, reverse=reverse, dry_run=dry_run
+        resources,
+        caller,
+        schedule_id,
+        start=start,
+        end=end,
+        overlap_policy=overlap_policy,
+        reverse=reverse,
+        dry_run=dry_run,
     )
     return Answer({**_backfilled(done), "namespace": caller.namespace})
 

@@ -15,7 +15,7 @@ from importlib.metadata import version
 from fastapi import APIRouter, Request, Response
 
 from horarium.api.answers import Answer
-from horarium.api.requests import DeskOf, caller_of
+from horarium.api.requests import ResourcesOf, caller_of
 from horarium.errors import HorariumError
 from horarium.operations import health
 from horarium.operations.health import Readiness
@@ -33,25 +33,25 @@ def live() -> Answer:
 
 @router.get("/healthz")
 @router.get("/api/health")
-def healthy(desk: DeskOf) -> Answer:
-    found = health.ready(desk)
+def healthy(resources: ResourcesOf) -> Answer:
+    found = health.ready(resources)
     return _answer(found, good=all(check.passed for check in found.checks if check.name in _DATABASE_CHECKS))
 
 
 @router.get("/readyz")
-def ready(desk: DeskOf) -> Answer:
-    found = health.ready(desk)
+def ready(resources: ResourcesOf) -> Answer:
+    found = health.ready(resources)
     return _answer(found, good=found.ready)
 
 
 @router.get("/metrics")
-def metrics(request: Request, desk: DeskOf) -> Response:
+def metrics(request: Request, resources: ResourcesOf) -> Response:
     """Open to everybody only where the service itself can be reached from this machine alone."""
     if not request.app.state.open_metrics:
         caller_of(request)
     with suppress(HorariumError):  # without the database there is still what this process has counted
-        health.observe(desk)
-    return Response(desk.telemetry.metrics.render(), media_type=CONTENT_TYPE)
+        health.observe(resources)
+    return Response(resources.telemetry.metrics.render(), media_type=CONTENT_TYPE)
 
 
 def _answer(found: Readiness, *, good: bool) -> Answer:

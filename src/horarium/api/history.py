@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from horarium.api.answers import Answer
-from horarium.api.requests import CallerOf, DeskOf
+from horarium.api.requests import CallerOf, ResourcesOf
 from horarium.api.views import Body, moment
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text, parse_id
@@ -22,7 +22,7 @@ _MAX_DIGITS = 18  # fit in 64 bits
 
 @router.get("/history")
 def read(
-    desk: DeskOf,
+    resources: ResourcesOf,
     caller: CallerOf,
     schedule_id: str,
     limit: Annotated[str | None, Query(description="1 to 500, 100 where it says nothing; beyond is cut")] = None,
@@ -31,7 +31,7 @@ def read(
 ) -> Answer:
     older = None if uid is None else parse_id(uid, "uid")
     page = history.read(
-        desk, caller, schedule_id, limit=_limit(limit), after_sequence=_sequence(after_sequence), uid=older
+        resources, caller, schedule_id, limit=_limit(limit), after_sequence=_sequence(after_sequence), uid=older
     )
     return Answer(_page(page))
 

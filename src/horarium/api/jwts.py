@@ -1,7 +1,7 @@
 """What a signed JWT says about its bearer, once its signature and its times are good (RFC 7519, RFC 8725).
 
 A key is used only with the algorithms of its own kind, so that nobody can sign with a public key as if it were
-a shared secret. Times are told by our clock. Claims: `sub` is the principal, `role` one of ours, `namespace` his
+a shared secret. Times are told by our clock. Claims: `sub` is the principal, `role` one of ours, `namespace` its
 home (without it: `default`).
 """
 

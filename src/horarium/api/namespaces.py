@@ -6,8 +6,8 @@ from fastapi import APIRouter
 
 from horarium.api.answers import Answer
 from horarium.api.bodies import Fields
-from horarium.api.once import once
-from horarium.api.requests import CallerOf, DeskOf, Document
+from horarium.api.idempotency import idempotent
+from horarium.api.requests import CallerOf, Document, ResourcesOf
 from horarium.api.views import Body, moment
 from horarium.operations import namespaces
 from horarium.store.namespaces import NamespaceRow
@@ -16,24 +16,24 @@ router = APIRouter(prefix="/api/namespaces", tags=["namespaces"])
 
 
 @router.get("")
-def list_namespaces(desk: DeskOf, caller: CallerOf) -> Answer:
-    return Answer({"namespaces": [_shown(row) for row in namespaces.list_namespaces(desk, caller)]})
+def list_namespaces(resources: ResourcesOf, caller: CallerOf) -> Answer:
+    return Answer({"namespaces": [_shown(row) for row in namespaces.list_namespaces(resources, caller)]})
 
 
 @router.post("", status_code=201)
-@once
-def create(desk: DeskOf, caller: CallerOf, body: Document) -> Answer:
+@idempotent
+def create(resources: ResourcesOf, caller: CallerOf, body: Document) -> Answer:
     fields = Fields(body)
     name = fields.require("namespace", fields.text("namespace", "name", most=128))
     description = fields.text("description") or ""
     fields.check()
-    return Answer(_shown(namespaces.create(desk, caller, name, description)), 201)
+    return Answer(_shown(namespaces.create(resources, caller, name, description)), 201)
 
 
 @router.get("/{namespace}")
-def get(desk: DeskOf, caller: CallerOf, namespace: str) -> Answer:
+def get(resources: ResourcesOf, caller: CallerOf, namespace: str) -> Answer:
     """One's own; an admin of the house may look at any."""
-    return Answer(_shown(namespaces.get(desk, caller, namespace)))
+    return Answer(_shown(namespaces.get(resources, caller, namespace)))
 
 
 def _shown(row: NamespaceRow) -> Body:

@@ -10,7 +10,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from horarium.api.answers import Answer
-from horarium.api.requests import CallerOf, DeskOf
+from horarium.api.requests import CallerOf, ResourcesOf
 from horarium.api.views import Body, moment
 from horarium.decision.explain import Explanation, Recorded
 from horarium.errors import InvalidDefinition
@@ -31,7 +31,7 @@ _OUTCOMES = {
 
 @router.get("/preview")
 def preview(
-    desk: DeskOf,
+    resources: ResourcesOf,
     caller: CallerOf,
     schedule_id: str,
     n: Annotated[int, Query(description="rows, 1 to 200")] = 10,
@@ -40,19 +40,19 @@ def preview(
     """At most 31 days ahead."""
     # What is at `from` itself is wanted too.
     after = None if start is None else _moment("from", start) - 1
-    found = previews.preview(desk, caller, schedule_id, rows=n, after=after)
+    found = previews.preview(resources, caller, schedule_id, rows=n, after=after)
     return Answer({"schedule_id": schedule_id, "rows": [_row(each) for each in found]})
 
 
 @router.get("/explain")
 def explain(
-    desk: DeskOf,
+    resources: ResourcesOf,
     caller: CallerOf,
     schedule_id: str,
     at: Annotated[str, Query(description="any moment, past or future")],
 ) -> Answer:
     return Answer(
-        {"schedule_id": schedule_id, **_explained(previews.explain(desk, caller, schedule_id, _moment("at", at)))}
+        {"schedule_id": schedule_id, **_explained(previews.explain(resources, caller, schedule_id, _moment("at", at)))}
     )
 
 

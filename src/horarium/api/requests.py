@@ -10,16 +10,16 @@ import orjson
 from fastapi import Depends, Request
 from fastapi.concurrency import run_in_threadpool
 
-from horarium.api.auth import Known, Porter, bearer_of
-from horarium.api.commits import Witnessed
+from horarium.api.auth import Authenticator, Identity, bearer_of
+from horarium.api.commits import CommitNoting
 from horarium.api.middleware import CONTROL_PLANE_VERSION
 from horarium.api.permissions import permission_for
 from horarium.api.problems import BadRequest
 from horarium.errors import InvalidDefinition
 from horarium.life.report_token import is_report_token
 from horarium.operations.caller import Caller, Permission
-from horarium.operations.desk import Desk
 from horarium.operations.errors import NamespaceNotFound
+from horarium.operations.resources import Resources
 from horarium.store import namespaces
 from horarium.store.migrate import DEFAULT_NAMESPACE
 
@@ -28,50 +28,53 @@ MAX_DEPTH = 100
 _MAX_NAMESPACE = 128
 
 
-def desk_of(request: Request) -> Desk:
-    desk: Desk = request.app.state.desk
+def resources_of(request: Request) -> Resources:
+    resources: Resources = request.app.state.resources
     if request.method == "GET":
-        return desk
-    return replace(desk, database=Witnessed(desk.database, request.scope["state"]))
+        return resources
+    return replace(resources, database=CommitNoting(resources.database, request.scope["state"]))
 
 
-def known_of(request: Request) -> Known:
-    """Whoever has this token, whatever namespace he asks for; 401 without one, 429 for one who asks too often."""
-    porter: Porter = request.app.state.porter
-    return porter.admit(request.headers.get("authorization"))
+def identity_of(request: Request) -> Identity:
+    """Whoever has this token, whatever namespace is asked for; 401 without one, 429 for one who asks too often."""
+    authenticator: Authenticator = request.app.state.authenticator
+    return authenticator.admit(request.headers.get("authorization"))
 
 
-async def desk_at_once(request: Request) -> Desk:
+async def resources_at_once(request: Request) -> Resources:
     """A dependency that is no coroutine costs a thread, and there is nothing to wait for."""
-    return desk_of(request)
+    return resources_of(request)
 
 
 def caller_of(request: Request) -> Caller:
-    """Who has this token, in the namespace he asks for; 404 for somebody else's, 403 if his role may not do this."""
-    return _caller(request, known_of(request))
+    """Who has this token, in the namespace asked for; 404 for somebody else's, 403 if the role may not do this."""
+    return _caller(request, identity_of(request))
 
 
 async def caller_at_once(request: Request) -> Caller:
     """The same; a thread is taken only where the database has to be asked."""
-    porter: Porter = request.app.state.porter
-    if porter.needs_nobody(request.headers.get("authorization")) and _namespace(request) in (None, DEFAULT_NAMESPACE):
+    authenticator: Authenticator = request.app.state.authenticator
+    if authenticator.needs_nobody(request.headers.get("authorization")) and _namespace(request) in (
+        None,
+        DEFAULT_NAMESPACE,
+    ):
         return caller_of(request)
     return await run_in_threadpool(caller_of, request)
 
 
 def caller_again(request: Request) -> Caller:
     """For an answer that goes on for long: whether its caller is still welcome. It is no new request."""
-    porter: Porter = request.app.state.porter
-    return _caller(request, porter.recognise(bearer_of(request.headers.get("authorization"))))
+    authenticator: Authenticator = request.app.state.authenticator
+    return _caller(request, authenticator.recognise(bearer_of(request.headers.get("authorization"))))
 
 
-def _caller(request: Request, known: Known) -> Caller:
+def _caller(request: Request, known: Identity) -> Caller:
     _check_control_plane(request.headers.get("x-durable-workflow-control-plane-version"))
     namespace = _namespace(request) or known.home or DEFAULT_NAMESPACE
     if namespace != known.home and not known.everywhere:
         raise NamespaceNotFound(namespace[:_MAX_NAMESPACE])
     if namespace != DEFAULT_NAMESPACE:
-        _check_namespace(desk_of(request), namespace)
+        _check_namespace(resources_of(request), namespace)
     caller = Caller(
         known.principal, known.role, namespace, SOURCE, request.state.request_id, everywhere=known.everywhere
     )
@@ -92,8 +95,8 @@ def _check_control_plane(version: str | None) -> None:
         raise BadRequest(400, "unsupported_control_plane_version", asked)
 
 
-def _check_namespace(desk: Desk, namespace: str) -> None:
-    known = len(namespace) <= _MAX_NAMESPACE and desk.database.glance(
+def _check_namespace(resources: Resources, namespace: str) -> None:
+    known = len(namespace) <= _MAX_NAMESPACE and resources.database.glance(
         lambda connection: namespaces.find(connection, namespace)
     )
     if not known:
@@ -156,12 +159,12 @@ async def json_object(request: Request) -> dict[str, Any]:
 
 async def reporter_of(request: Request, body: Annotated[dict[str, Any], Depends(json_object)]) -> Caller:
     """Who reports on a run: a caller with a token of its own, or the target with the one that came with the run."""
-    porter: Porter = request.app.state.porter
+    authenticator: Authenticator = request.app.state.authenticator
     authorization = request.headers.get("authorization")
     shown = body.get("report_token") if authorization is None else bearer_of(authorization)
     if not isinstance(shown, str) or not is_report_token(shown):
         return await caller_at_once(request)
-    known = await run_in_threadpool(porter.admit_target, shown, request.path_params["run_id"])
+    known = await run_in_threadpool(authenticator.admit_target, shown, request.path_params["run_id"])
     return Caller(known.principal, known.role, known.home or DEFAULT_NAMESPACE, SOURCE, request.state.request_id)
 
 
@@ -171,9 +174,9 @@ def shown_report_token(request: Request) -> str | None:
     return secret.strip() if scheme.lower() == "bearer" and is_report_token(secret.strip()) else None
 
 
-DeskOf = Annotated[Desk, Depends(desk_at_once)]
+ResourcesOf = Annotated[Resources, Depends(resources_at_once)]
 ReporterOf = Annotated[Caller, Depends(reporter_of)]
 ReportToken = Annotated[str | None, Depends(shown_report_token)]
 CallerOf = Annotated[Caller, Depends(caller_at_once)]
-KnownOf = Annotated[Known, Depends(known_of)]
+IdentityOf = Annotated[Identity, Depends(identity_of)]
 Document = Annotated[dict[str, Any], Depends(json_object)]

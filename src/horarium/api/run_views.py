@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from horarium.api.views import Body, moment
 from horarium.ids import id_text
-from horarium.operations.ledgers import Skipped
+from horarium.operations.occurrences import Skipped
 from horarium.operations.queues import Claimed
 from horarium.operations.runs import Run, RunEvent
 from horarium.policy.limits import MILLIONTHS

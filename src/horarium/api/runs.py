@@ -10,17 +10,18 @@ from fastapi import APIRouter, Query
 
 from horarium.api.answers import Answer
 from horarium.api.bodies import Fields
-from horarium.api.once import once
-from horarium.api.requests import CallerOf, DeskOf, Document, ReporterOf, ReportToken
+from horarium.api.idempotency import idempotent
+from horarium.api.requests import CallerOf, Document, ReporterOf, ReportToken, ResourcesOf
 from horarium.api.run_views import claimed, run_event, shown, skipped
 from horarium.api.views import moment
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text
-from horarium.operations import ledgers, queues, reports, runs
+from horarium.operations import occurrences, queues, reports, runs
 from horarium.operations.caller import Caller
-from horarium.operations.desk import Desk
-from horarium.operations.runs import Run, Stopped, WantedRuns
+from horarium.operations.resources import Resources
+from horarium.operations.runs import Run, Stopped
 from horarium.schedule.run import Origin, PublicStatus, RunState, public_status
+from horarium.store.runs_read import RunFilter
 
 router = APIRouter(prefix="/api", tags=["runs"])
 
@@ -42,7 +43,7 @@ _ORIGINS: Mapping[str, frozenset[Origin]] = {origin.value: frozenset({origin}) f
 
 @router.get("/runs")
 def list_runs(
-    desk: DeskOf,
+    resources: ResourcesOf,
     caller: CallerOf,
     state: States = None,
     origin: Origins = None,
@@ -59,12 +60,12 @@ def list_runs(
     wanted = _wanted(state, origin, workflow_type or workflow, assignee, queue)
     if schedule_id is None and _with_skips(include):
         raise InvalidDefinition({"include": ["skips are shown schedule by schedule; give a schedule_id"]})
-    return _listed(desk, caller, wanted, schedule_id, include, page_size, next_page_token)
+    return _listed(resources, caller, wanted, schedule_id, include, page_size, next_page_token)
 
 
 @router.get("/schedules/{schedule_id}/runs")
 def runs_of_schedule(
-    desk: DeskOf,
+    resources: ResourcesOf,
     caller: CallerOf,
     schedule_id: str,
     state: States = None,
@@ -74,64 +75,64 @@ def runs_of_schedule(
     next_page_token: PageToken = None,
 ) -> Answer:
     """Also of a schedule that was deleted."""
-    return _listed(desk, caller, _wanted(state, origin), schedule_id, include, page_size, next_page_token)
+    return _listed(resources, caller, _wanted(state, origin), schedule_id, include, page_size, next_page_token)
 
 
 @router.get("/runs/{run_id}")
-def get(desk: DeskOf, caller: CallerOf, run_id: str) -> Answer:
-    return Answer(shown(runs.get(desk, caller, run_id)))
+def get(resources: ResourcesOf, caller: CallerOf, run_id: str) -> Answer:
+    return Answer(shown(runs.get(resources, caller, run_id)))
 
 
 @router.get("/runs/{run_id}/events")
 def events(
-    desk: DeskOf,
+    resources: ResourcesOf,
     caller: CallerOf,
     run_id: str,
     limit: Annotated[int, Query(description="1 to 1000")] = 500,
     after_sequence: int = 0,
 ) -> Answer:
-    found = runs.events(desk, caller, run_id, after_sequence=after_sequence, limit=limit)
+    found = runs.events(resources, caller, run_id, after_sequence=after_sequence, limit=limit)
     return Answer({"run_id": run_id.upper(), "events": [run_event(each) for each in found]})
 
 
 @router.post("/runs/{run_id}/cancel")
-@once
-def cancel(desk: DeskOf, caller: CallerOf, run_id: str) -> Answer:
-    return _stopped(runs.cancel(desk, caller, run_id))
+@idempotent
+def cancel(resources: ResourcesOf, caller: CallerOf, run_id: str) -> Answer:
+    return _stopped(runs.cancel(resources, caller, run_id))
 
 
 @router.post("/runs/{run_id}/terminate")
-@once
-def terminate(desk: DeskOf, caller: CallerOf, run_id: str) -> Answer:
-    return _stopped(runs.terminate(desk, caller, run_id))
+@idempotent
+def terminate(resources: ResourcesOf, caller: CallerOf, run_id: str) -> Answer:
+    return _stopped(runs.terminate(resources, caller, run_id))
 
 
 @router.post("/runs/{run_id}/report")
-@once
-def report(desk: DeskOf, caller: ReporterOf, run_id: str, body: Document, token: ReportToken) -> Answer:
+@idempotent
+def report(resources: ResourcesOf, caller: ReporterOf, run_id: str, body: Document, token: ReportToken) -> Answer:
     """By a worker with a token of its own, or by the target with the `report_token` that came with the run."""
     said = reports.parse_report(body)
-    done = reports.report(desk, caller, run_id, said if token is None else replace(said, token=token))
+    done = reports.report(resources, caller, run_id, said if token is None else replace(said, token=token))
     return Answer({"run_id": id_text(done.run_id), "outcome": done.outcome.value, "state": done.state.value})
 
 
 @router.post("/runs/{run_id}/heartbeat")
-def heartbeat(desk: DeskOf, caller: CallerOf, run_id: str, body: Document) -> Answer:
+def heartbeat(resources: ResourcesOf, caller: CallerOf, run_id: str, body: Document) -> Answer:
     fields = Fields(body)
     epoch = fields.require("lease_epoch", fields.number("lease_epoch"))
     fields.check()
     assert epoch is not None  # or check would have raised
-    beat = queues.heartbeat(desk, caller, run_id, epoch)
+    beat = queues.heartbeat(resources, caller, run_id, epoch)
     return Answer({"lease_until": moment(beat.lease_until), "stop_requested": beat.stop_requested})
 
 
 @router.post("/queues/{queue}/claim")
-def claim(desk: DeskOf, caller: CallerOf, queue: str, body: Document) -> Answer:
+def claim(resources: ResourcesOf, caller: CallerOf, queue: str, body: Document) -> Answer:
     fields = Fields(body)
     worker = fields.text("worker", most=255)
     limit = fields.number("limit")
     fields.check()
-    taken = queues.claim(desk, caller, queue, worker=worker, limit=1 if limit is None else limit)
+    taken = queues.claim(resources, caller, queue, worker=worker, limit=1 if limit is None else limit)
     return Answer({"queue": queue, "runs": [claimed(each) for each in taken]})
 
 
@@ -141,8 +142,8 @@ def _wanted(
     workflow: str | None = None,
     assignee: str | None = None,
     queue: str | None = None,
-) -> WantedRuns:
-    return WantedRuns(_some("state", state, _STATES), _some("origin", origin, _ORIGINS), workflow, assignee, queue)
+) -> RunFilter:
+    return RunFilter(_some("state", state, _STATES), _some("origin", origin, _ORIGINS), workflow, assignee, queue)
 
 
 def _with_skips(include: str | None) -> bool:
@@ -152,19 +153,23 @@ def _with_skips(include: str | None) -> bool:
 
 
 def _listed(
-    desk: Desk,
+    resources: Resources,
     caller: Caller,
-    wanted: WantedRuns,
+    wanted: RunFilter,
     schedule_id: str | None,
     include: str | None,
     page_size: int | None,
     token: str | None,
 ) -> Answer:
     if schedule_id is not None and _with_skips(include):
-        ledger = ledgers.list_ledger(desk, caller, schedule_id, wanted, page_size=page_size, next_page_token=token)
+        ledger = occurrences.list_occurrences(
+            resources, caller, schedule_id, wanted, page_size=page_size, next_page_token=token
+        )
         rows = [shown(each) if isinstance(each, Run) else skipped(each) for each in ledger.rows]
         return Answer({"runs": rows, "next_page_token": ledger.next_page_token})
-    page = runs.list_runs(desk, caller, wanted, schedule_id=schedule_id, page_size=page_size, next_page_token=token)
+    page = runs.list_runs(
+        resources, caller, wanted, schedule_id=schedule_id, page_size=page_size, next_page_token=token
+    )
     return Answer({"runs": [shown(run) for run in page.runs], "next_page_token": page.next_page_token})
 
 

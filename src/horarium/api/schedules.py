@@ -10,14 +10,14 @@ from horarium.api import views
 from horarium.api.answers import Answer
 from horarium.api.bodies import Fields
 from horarium.api.etags import IfMatch, etag, version_of
-from horarium.api.once import once
-from horarium.api.requests import CallerOf, DeskOf, Document
+from horarium.api.idempotency import idempotent
+from horarium.api.requests import CallerOf, Document, ResourcesOf
 from horarium.errors import InvalidDefinition
 from horarium.operations import lifecycles, listings, schedules
+from horarium.operations.filters import LISTED, ScheduleFilter
 from horarium.operations.list_errors import UnsupportedFilter
 from horarium.operations.visibility import parse_query
-from horarium.operations.wanted import LISTED, Wanted
-from horarium.operations.written import Outcome, Written
+from horarium.operations.write_result import Outcome, WriteResult
 from horarium.schedule.patch import Update
 from horarium.schedule.position import Status
 
@@ -31,22 +31,22 @@ _LIST_PARAMETERS = _LIST_FILTERS | {"page_size", "next_page_token"}
 
 
 @router.post("", status_code=201)
-@once
-def create(desk: DeskOf, caller: CallerOf, document: Document) -> Answer:
-    done = schedules.create(desk, caller, document)
+@idempotent
+def create(resources: ResourcesOf, caller: CallerOf, document: Document) -> Answer:
+    done = schedules.create(resources, caller, document)
     return _written(done, status_code=201)
 
 
 @router.post("/upsert")
-@once
-def upsert(desk: DeskOf, caller: CallerOf, document: Document) -> Answer:
-    done = schedules.upsert(desk, caller, document)
+@idempotent
+def upsert(resources: ResourcesOf, caller: CallerOf, document: Document) -> Answer:
+    done = schedules.upsert(resources, caller, document)
     return _written(done, status_code=201 if done.outcome is Outcome.CREATED else 200)
 
 
 @router.get("")
 def list_schedules(
-    desk: DeskOf,
+    resources: ResourcesOf,
     caller: CallerOf,
     request: Request,
     status: Annotated[str | None, Query(description="active, paused, finished or broken")] = None,
@@ -60,7 +60,7 @@ def list_schedules(
     next_page_token: str | None = None,
 ) -> Answer:
     _check_parameters(request)
-    wanted = Wanted(
+    wanted = ScheduleFilter(
         statuses=None if status is None else [_status(status)],
         workflow=workflow_type,
         owner=owner,
@@ -69,7 +69,7 @@ def list_schedules(
         labels=_labels(label or []),
         query=() if query is None else parse_query(query),
     )
-    page = listings.list_schedules(desk, caller, wanted, page_size=page_size, next_page_token=next_page_token)
+    page = listings.list_schedules(resources, caller, wanted, page_size=page_size, next_page_token=next_page_token)
     rows = [views.listed(each) for each in page.schedules]
     return Answer(
         {
@@ -82,45 +82,51 @@ def list_schedules(
 
 
 @router.get("/{schedule_id}")
-def describe(desk: DeskOf, caller: CallerOf, schedule_id: str) -> Answer:
-    found = listings.describe(desk, caller, schedule_id)
+def describe(resources: ResourcesOf, caller: CallerOf, schedule_id: str) -> Answer:
+    found = listings.describe(resources, caller, schedule_id)
     return Answer(views.described(found), headers={"ETag": etag(found.row.version)})
 
 
 @router.put("/{schedule_id}")
-@once
+@idempotent
 def replace_parts(
-    desk: DeskOf, caller: CallerOf, schedule_id: str, document: Document, if_match: IfMatch = None
+    resources: ResourcesOf, caller: CallerOf, schedule_id: str, document: Document, if_match: IfMatch = None
 ) -> Answer:
     version = version_of(if_match)
-    return _written(schedules.update(desk, caller, schedule_id, document, how=Update.PARTS, if_version=version))
+    return _written(schedules.update(resources, caller, schedule_id, document, how=Update.PARTS, if_version=version))
 
 
 @router.patch("/{schedule_id}")
-@once
-def merge(desk: DeskOf, caller: CallerOf, schedule_id: str, document: Document, if_match: IfMatch = None) -> Answer:
+@idempotent
+def merge(
+    resources: ResourcesOf, caller: CallerOf, schedule_id: str, document: Document, if_match: IfMatch = None
+) -> Answer:
     version = version_of(if_match)
-    return _written(schedules.update(desk, caller, schedule_id, document, how=Update.MERGE, if_version=version))
+    return _written(schedules.update(resources, caller, schedule_id, document, how=Update.MERGE, if_version=version))
 
 
 @router.delete("/{schedule_id}")
-@once
-def delete(desk: DeskOf, caller: CallerOf, schedule_id: str, if_match: IfMatch = None) -> Answer:
-    return _written(lifecycles.delete(desk, caller, schedule_id, if_version=version_of(if_match)))
+@idempotent
+def delete(resources: ResourcesOf, caller: CallerOf, schedule_id: str, if_match: IfMatch = None) -> Answer:
+    return _written(lifecycles.delete(resources, caller, schedule_id, if_version=version_of(if_match)))
 
 
 @router.post("/{schedule_id}/pause")
-@once
-def pause(desk: DeskOf, caller: CallerOf, schedule_id: str, body: Document, if_match: IfMatch = None) -> Answer:
+@idempotent
+def pause(
+    resources: ResourcesOf, caller: CallerOf, schedule_id: str, body: Document, if_match: IfMatch = None
+) -> Answer:
     reason = note_of(body)
-    return _written(lifecycles.pause(desk, caller, schedule_id, reason=reason, if_version=version_of(if_match)))
+    return _written(lifecycles.pause(resources, caller, schedule_id, reason=reason, if_version=version_of(if_match)))
 
 
 @router.post("/{schedule_id}/resume")
-@once
-def resume(desk: DeskOf, caller: CallerOf, schedule_id: str, body: Document, if_match: IfMatch = None) -> Answer:
+@idempotent
+def resume(
+    resources: ResourcesOf, caller: CallerOf, schedule_id: str, body: Document, if_match: IfMatch = None
+) -> Answer:
     reason = note_of(body)
-    return _written(lifecycles.resume(desk, caller, schedule_id, reason=reason, if_version=version_of(if_match)))
+    return _written(lifecycles.resume(resources, caller, schedule_id, reason=reason, if_version=version_of(if_match)))
 
 
 def note_of(body: dict[str, Any]) -> str | None:
@@ -131,7 +137,7 @@ def note_of(body: dict[str, Any]) -> str | None:
     return note
 
 
-def _written(done: Written, status_code: int = 200) -> Answer:
+def _written(done: WriteResult, status_code: int = 200) -> Answer:
     return Answer(views.written(done), status_code, headers={"ETag": etag(done.version)})
 
 

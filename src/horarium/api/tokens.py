@@ -9,8 +9,8 @@ from fastapi import APIRouter
 
 from horarium.api.answers import Answer
 from horarium.api.bodies import Fields
-from horarium.api.once import once
-from horarium.api.requests import CallerOf, DeskOf, Document
+from horarium.api.idempotency import idempotent
+from horarium.api.requests import CallerOf, Document, ResourcesOf
 from horarium.api.views import Body, moment
 from horarium.ids import id_text
 from horarium.operations import tokens
@@ -20,13 +20,13 @@ router = APIRouter(prefix="/api/tokens", tags=["tokens"])
 
 
 @router.get("")
-def list_tokens(desk: DeskOf, caller: CallerOf) -> Answer:
+def list_tokens(resources: ResourcesOf, caller: CallerOf) -> Answer:
     """Those of the namespace, oldest first, revoked and expired ones too."""
-    return Answer({"tokens": [_shown(row) for row in tokens.list_tokens(desk, caller)]})
+    return Answer({"tokens": [_shown(row) for row in tokens.list_tokens(resources, caller)]})
 
 
 @router.post("", status_code=201)
-def issue(desk: DeskOf, caller: CallerOf, body: Document) -> Answer:
+def issue(resources: ResourcesOf, caller: CallerOf, body: Document) -> Answer:
     """`secret` is in this answer and nowhere else."""
     fields = Fields(body)
     name = fields.require("name", fields.text("name", most=255))
@@ -34,15 +34,15 @@ def issue(desk: DeskOf, caller: CallerOf, body: Document) -> Answer:
     subject = fields.text("subject", most=255)
     expires_at = fields.moment("expires_at")
     fields.check()
-    issued = tokens.issue(desk, caller, name=name, role=role, subject=subject, expires_at=expires_at)
-    return Answer({**_shown(tokens.get(desk, caller, issued.token_id)), "secret": issued.secret}, 201)
+    issued = tokens.issue(resources, caller, name=name, role=role, subject=subject, expires_at=expires_at)
+    return Answer({**_shown(tokens.get(resources, caller, issued.token_id)), "secret": issued.secret}, 201)
 
 
 @router.delete("/{token_id}")
-@once
-def revoke(desk: DeskOf, caller: CallerOf, token_id: str) -> Answer:
+@idempotent
+def revoke(resources: ResourcesOf, caller: CallerOf, token_id: str) -> Answer:
     """From now on it opens nothing; once more is harmless."""
-    was_live = tokens.revoke(desk, caller, token_id)
+    was_live = tokens.revoke(resources, caller, token_id)
     return Answer({"token_id": token_id.upper(), "outcome": "revoked" if was_live else "unchanged"})
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from horarium.ids import id_text
 from horarium.instant import Instant, to_rfc3339
 from horarium.operations.listings import Described, Listed
-from horarium.operations.written import Written
+from horarium.operations.write_result import WriteResult
 from horarium.schedule.definition import Source
 from horarium.schedule.position import Status
 from horarium.schedule.run import instance_id
@@ -23,7 +23,7 @@ def moment(instant: Instant | None) -> str | None:
     return None if instant is None else to_rfc3339(instant)
 
 
-def written(done: Written) -> Body:
+def written(done: WriteResult) -> Body:
     return {
         "schedule_id": done.schedule_id,
         "outcome": done.outcome.value,

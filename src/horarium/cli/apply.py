@@ -9,7 +9,7 @@ import typer
 
 from horarium.cli.present import show_columns, show_document
 from horarium.cli.progress import counting
-from horarium.cli.remote import Remote, speaks
+from horarium.cli.remote import Remote, with_remote
 from horarium.cli.render import Format, show_json, talk
 from horarium.clock import SystemClock
 from horarium.instant import Instant, from_rfc3339
@@ -22,7 +22,7 @@ app = typer.Typer(add_completion=False)
 
 
 @app.command("apply")
-@speaks
+@with_remote
 def apply_command(
     remote: Remote,
     file: Annotated[

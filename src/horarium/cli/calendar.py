@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from horarium.cli.dates import read_dates
+from horarium.cli.lists import show_list
 from horarium.cli.present import cell, printable, show_document
-from horarium.cli.remote import Remote, speaks
+from horarium.cli.remote import Remote, with_remote
 from horarium.cli.render import Format, talk
-from horarium.cli.whole import show_whole
 
 if TYPE_CHECKING:
     from horarium.client.house_answers import Calendar
@@ -38,7 +38,7 @@ Zone = Annotated[
 
 
 @app.command("create")
-@speaks
+@with_remote
 def create_command(
     remote: Remote,
     name: Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="What schedules will call it.")],
@@ -64,13 +64,13 @@ def create_command(
 
 
 @app.command("list")
-@speaks
+@with_remote
 def list_command(remote: Remote) -> None:
     """Your own calendars, then the built-in ones. Rules such as holidays:US are too many to list.
 
     Example: horarium calendar list
     """
-    show_whole(
+    show_list(
         remote,
         "calendars",
         remote.client.list_calendars(),
@@ -80,7 +80,7 @@ def list_command(remote: Remote) -> None:
 
 
 @app.command("show")
-@speaks
+@with_remote
 def show_command(
     remote: Remote,
     name: Name,
@@ -97,7 +97,7 @@ def show_command(
 
 
 @app.command("import")
-@speaks
+@with_remote
 def import_command(
     remote: Remote,
     name: Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="Made if it is not there.")],
@@ -130,7 +130,7 @@ def import_command(
 
 
 @app.command("clone")
-@speaks
+@with_remote
 def clone_command(
     remote: Remote,
     name: Name,
@@ -144,7 +144,7 @@ def clone_command(
 
 
 @app.command("delete")
-@speaks
+@with_remote
 def delete_command(remote: Remote, name: Name) -> None:
     """Delete a calendar that no schedule names.
 

@@ -9,14 +9,14 @@ import typer
 
 from horarium.cli.present import show_document
 from horarium.cli.progress import counting
-from horarium.cli.remote import Remote, speaks
+from horarium.cli.remote import Remote, with_remote
 from horarium.cli.render import Format, show_json, talk
 
 app = typer.Typer(add_completion=False)
 
 
 @app.command("export")
-@speaks
+@with_remote
 def export_command(
     remote: Remote,
     source: Annotated[

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from horarium.cli.present import show_document
-from horarium.cli.remote import ExitCode, Remote, speaks
+from horarium.cli.remote import ExitCode, Remote, with_remote
 
 if TYPE_CHECKING:
     from horarium.client.house_answers import Health
@@ -35,7 +35,7 @@ class Part:
 
 
 @app.command("health")
-@speaks
+@with_remote
 def health_command(remote: Remote) -> None:
     """Whether the service does its work: database, ticker, decisions, worker.
 

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from horarium.cli import doctor, offline, service, showcase, tick, verify
-from horarium.cli.nouns import Program
+from horarium.cli.lazy import Program
 from horarium.cli.render import talk
 from horarium.errors import HorariumError
 from horarium.recurrence.zone import tzdata_version

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
+from horarium.cli.lists import show_list
 from horarium.cli.present import printable, show_document
-from horarium.cli.remote import Remote, speaks
+from horarium.cli.remote import Remote, with_remote
 from horarium.cli.render import Format
-from horarium.cli.whole import show_whole
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -20,7 +20,7 @@ app = typer.Typer(
 
 
 @app.command("create")
-@speaks
+@with_remote
 def create_command(
     remote: Remote,
     name: Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="Its name, for ever.")],
@@ -40,13 +40,13 @@ def create_command(
 
 
 @app.command("list")
-@speaks
+@with_remote
 def list_command(remote: Remote) -> None:
     """The namespaces.
 
     Example: horarium namespace list
     """
-    show_whole(
+    show_list(
         remote,
         "namespaces",
         remote.client.list_namespaces(),

@@ -1,9 +1,9 @@
 """How commands share options: a parameter whose value is made of several of them.
 
-    @made_of(remote=speaking)
+    @with_options(remote=remote_options)
     def show_command(remote: Remote, run_id: str) -> None: ...
 
-On the command line `remote` is not seen; the parameters of `speaking` are, and what it makes of them is handed
+On the command line `remote` is not seen; the parameters of `remote_options` are, and what it makes of them is handed
 in. What it makes may be a context manager, which is then open while the command runs.
 """
 
@@ -18,7 +18,7 @@ Command = Callable[..., None]
 Maker = Callable[..., Any]
 
 
-def made_of(**makers: Maker) -> Callable[[Command], Command]:
+def with_options(**makers: Maker) -> Callable[[Command], Command]:
     """The command's own parameters come first, so that help shows them first."""
 
     def decorate(command: Command) -> Command:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from horarium.cli.options import Command, made_of
+from horarium.cli.options import Command, with_options
 from horarium.cli.present import printable
 from horarium.cli.render import Format, talk
 
@@ -107,7 +107,7 @@ class Remote:
 
 
 @contextmanager
-def speaking(
+def remote_options(
     output: Output = Format.TABLE,
     server: Server = None,
     token: Token = None,
@@ -132,7 +132,7 @@ def speaking(
         raise typer.Exit(code) from None
 
 
-speaks: Callable[[Command], Command] = made_of(remote=speaking)
+with_remote: Callable[[Command], Command] = with_options(remote=remote_options)
 """For commands whose parameter `remote` is a Remote: adds the options that find the server, and `--output`."""
 
 

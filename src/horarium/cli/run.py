@@ -10,7 +10,7 @@ import typer
 from horarium.cli.pages import All, Limit, Listing, PageToken, Paging, show_listing
 from horarium.cli.present import cell, printable, show_document
 from horarium.cli.reading import refuse
-from horarium.cli.remote import Remote, speaks
+from horarium.cli.remote import Remote, with_remote
 from horarium.cli.render import Format
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ Skips = Annotated[bool, typer.Option("--skips", help="Also what was skipped; wit
 
 
 @app.command("list")
-@speaks
+@with_remote
 def list_command(
     remote: Remote,
     schedule_id: OfSchedule = None,
@@ -90,7 +90,7 @@ def _show_runs(listing: Listing[Run]) -> None:
 
 
 @app.command("show")
-@speaks
+@with_remote
 def show_command(remote: Remote, run_id: RunId) -> None:
     """All about one run.
 
@@ -101,7 +101,7 @@ def show_command(remote: Remote, run_id: RunId) -> None:
 
 
 @app.command("events")
-@speaks
+@with_remote
 def events_command(remote: Remote, run_id: RunId) -> None:
     """What happened to a run, oldest first.
 
@@ -119,7 +119,7 @@ def events_command(remote: Remote, run_id: RunId) -> None:
 
 
 @app.command("cancel")
-@speaks
+@with_remote
 def cancel_command(remote: Remote, run_id: RunId) -> None:
     """What has not started ends now; whoever has taken it is asked to stop.
 
@@ -129,7 +129,7 @@ def cancel_command(remote: Remote, run_id: RunId) -> None:
 
 
 @app.command("terminate")
-@speaks
+@with_remote
 def terminate_command(remote: Remote, run_id: RunId) -> None:
     """It ends now, whoever has it.
 

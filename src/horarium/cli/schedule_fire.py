@@ -8,7 +8,7 @@ import typer
 
 from horarium.cli.present import show_columns, show_document
 from horarium.cli.reading import json_value
-from horarium.cli.remote import ExitCode, Remote, speaks
+from horarium.cli.remote import ExitCode, Remote, with_remote
 from horarium.cli.render import Format, show_json, talk
 from horarium.cli.schedule_write import ScheduleId
 
@@ -25,7 +25,7 @@ Key = Annotated[
 ]
 
 
-@speaks
+@with_remote
 def trigger_command(
     remote: Remote,
     schedule_id: ScheduleId,
@@ -59,7 +59,7 @@ def trigger_command(
         raise typer.Exit(ExitCode.NO)
 
 
-@speaks
+@with_remote
 def backfill_command(
     remote: Remote,
     schedule_id: ScheduleId,

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from horarium.cli.reading import json_value, refuse
-from horarium.cli.remote import Remote, speaks
+from horarium.cli.remote import Remote, with_remote
 from horarium.cli.schedule_write import IfVersion, ScheduleId, show_written
 
 calendar = typer.Typer(
@@ -30,7 +30,7 @@ Names = Annotated[list[str], typer.Argument(metavar="CALENDAR", show_default=Fal
 
 
 @calendar.command("attach")
-@speaks
+@with_remote
 def attach_command(remote: Remote, schedule_id: ScheduleId, names: Names) -> None:
     """Let calendars forbid days, beside those that do already.
 
@@ -43,7 +43,7 @@ def attach_command(remote: Remote, schedule_id: ScheduleId, names: Names) -> Non
 
 
 @calendar.command("detach")
-@speaks
+@with_remote
 def detach_command(
     remote: Remote,
     schedule_id: ScheduleId,
@@ -68,7 +68,7 @@ def detach_command(
 
 
 @condition.command("set")
-@speaks
+@with_remote
 def set_condition_command(
     remote: Remote,
     schedule_id: ScheduleId,
@@ -86,7 +86,7 @@ def set_condition_command(
 
 
 @condition.command("clear")
-@speaks
+@with_remote
 def clear_condition_command(remote: Remote, schedule_id: ScheduleId, if_version: IfVersion = None) -> None:
     """Fire without a condition.
 
@@ -96,7 +96,7 @@ def clear_condition_command(remote: Remote, schedule_id: ScheduleId, if_version:
 
 
 @rotation.command("set")
-@speaks
+@with_remote
 def set_rotation_command(
     remote: Remote,
     schedule_id: ScheduleId,
@@ -114,7 +114,7 @@ def set_rotation_command(
 
 
 @rotation.command("clear")
-@speaks
+@with_remote
 def clear_rotation_command(remote: Remote, schedule_id: ScheduleId, if_version: IfVersion = None) -> None:
     """Let every run take the schedule's own input.
 

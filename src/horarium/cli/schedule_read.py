@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from horarium.cli.lists import show_list
 from horarium.cli.pages import All, Limit, Listing, PageToken, Paging, show_listing
 from horarium.cli.present import NOTHING, cell, printable, show_columns, show_document
 from horarium.cli.reading import pairs, refuse
-from horarium.cli.remote import ExitCode, Remote, speaks
+from horarium.cli.remote import ExitCode, Remote, with_remote
 from horarium.cli.render import Format, talk
 from horarium.cli.schedule_write import ScheduleId
-from horarium.cli.whole import show_whole
 
 if TYPE_CHECKING:
     from horarium.client.answers import Explanation, HistoryEvent
@@ -47,7 +47,7 @@ Query = Annotated[
 ]
 
 
-@speaks
+@with_remote
 def list_command(
     remote: Remote,
     status: Status = None,
@@ -81,7 +81,7 @@ def list_command(
     )
 
 
-@speaks
+@with_remote
 def describe_command(remote: Remote, schedule_id: ScheduleId) -> None:
     """All about one schedule, with its next fires in its own zone and in UTC.
 
@@ -93,7 +93,7 @@ def describe_command(remote: Remote, schedule_id: ScheduleId) -> None:
     show_document(found.raw, remote.output, described(found))
 
 
-@speaks
+@with_remote
 def inspect_command(remote: Remote, schedule_id: ScheduleId) -> None:
     """Another word for describe.
 
@@ -105,7 +105,7 @@ def inspect_command(remote: Remote, schedule_id: ScheduleId) -> None:
     show_document(found.raw, remote.output, described(found))
 
 
-@speaks
+@with_remote
 def history_command(
     remote: Remote,
     schedule_id: ScheduleId,
@@ -136,7 +136,7 @@ def history_command(
     )
 
 
-@speaks
+@with_remote
 def preview_command(
     remote: Remote,
     schedule_id: ScheduleId,
@@ -163,7 +163,7 @@ def preview_command(
     )
 
 
-@speaks
+@with_remote
 def explain_command(
     remote: Remote,
     schedule_id: ScheduleId,
@@ -186,7 +186,7 @@ def explain_command(
         talk(text)
 
 
-@speaks
+@with_remote
 def health_command(
     remote: Remote,
     schedule_id: Annotated[
@@ -202,7 +202,7 @@ def health_command(
     from horarium.cli.schedule_health import health_of
 
     page = health_of(remote, schedule_id)
-    show_whole(
+    show_list(
         remote,
         "schedules",
         page,

@@ -13,14 +13,14 @@ from horarium.recurrence.words import describe
 from horarium.recurrence.zone import Zone, load_zone
 
 if TYPE_CHECKING:
-    from horarium.client.answers import ScheduleDescription, Written
+    from horarium.client.answers import ScheduleDescription, WriteResult
 
 Lines = Iterator[tuple[str, str]]
 
 _TARGETS = ("workflow_type", "workflow_id", "workflow_class", "prompt", "url", "task", "command")
 
 
-def outcome(done: Written) -> str:
+def outcome(done: WriteResult) -> str:
     """`nightly: updated spec, note; next fire 2026-03-02T02:00:00Z`."""
     what = " ".join([done.outcome, ", ".join(done.changed_fields)]).rstrip()
     fires = done.status == "active" and done.next_fire_at is not None

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from horarium.cli.definition import definition, put, without_nothing
-from horarium.cli.options import made_of
+from horarium.cli.options import with_options
 from horarium.cli.present import printable, show_document
 from horarium.cli.reading import refuse
-from horarium.cli.remote import Remote, speaking, speaks
+from horarium.cli.remote import Remote, remote_options, with_remote
 from horarium.cli.render import Format, talk
 
 if TYPE_CHECKING:
-    from horarium.client.answers import Written
+    from horarium.client.answers import WriteResult
 
 ScheduleId = Annotated[str, typer.Argument(metavar="ID", show_default=False, help="Which schedule.")]
 OptionalId = Annotated[
@@ -27,7 +27,7 @@ IfVersion = Annotated[
 Note = Annotated[str | None, typer.Option("--note", metavar="TEXT", show_default=False, help="Why, for the history.")]
 
 
-@made_of(document=definition, remote=speaking)
+@with_options(document=definition, remote=remote_options)
 def create_command(
     remote: Remote,
     document: dict[str, Any],
@@ -43,7 +43,7 @@ def create_command(
     show_written(remote, remote.client.create_schedule(_named(without_nothing(document), schedule_id)))
 
 
-@made_of(document=definition, remote=speaking)
+@with_options(document=definition, remote=remote_options)
 def upsert_command(remote: Remote, document: dict[str, Any], schedule_id: OptionalId = None) -> None:
     """Create a schedule, or make the one with this id say the same. Equal definitions change nothing.
 
@@ -52,7 +52,7 @@ def upsert_command(remote: Remote, document: dict[str, Any], schedule_id: Option
     show_written(remote, remote.client.upsert_schedule(_named(without_nothing(document), schedule_id)))
 
 
-@made_of(document=definition, remote=speaking)
+@with_options(document=definition, remote=remote_options)
 def update_command(
     remote: Remote,
     document: dict[str, Any],
@@ -75,7 +75,7 @@ def update_command(
     show_written(remote, remote.client.patch_schedule(schedule_id, changes, if_version=if_version))
 
 
-@speaks
+@with_remote
 def pause_command(remote: Remote, schedule_id: ScheduleId, note: Note = None, if_version: IfVersion = None) -> None:
     """Nothing fires until it is resumed; what runs goes on.
 
@@ -84,7 +84,7 @@ def pause_command(remote: Remote, schedule_id: ScheduleId, note: Note = None, if
     show_written(remote, remote.client.pause_schedule(schedule_id, note=note, if_version=if_version))
 
 
-@speaks
+@with_remote
 def resume_command(remote: Remote, schedule_id: ScheduleId, note: Note = None, if_version: IfVersion = None) -> None:
     """Go on from now: what fell into the pause is not made up for.
 
@@ -93,7 +93,7 @@ def resume_command(remote: Remote, schedule_id: ScheduleId, note: Note = None, i
     show_written(remote, remote.client.resume_schedule(schedule_id, note=note, if_version=if_version))
 
 
-@speaks
+@with_remote
 def delete_command(remote: Remote, schedule_id: ScheduleId, if_version: IfVersion = None) -> None:
     """Runs that have not started are cancelled; its history stays readable.
 
@@ -102,7 +102,7 @@ def delete_command(remote: Remote, schedule_id: ScheduleId, if_version: IfVersio
     show_written(remote, remote.client.delete_schedule(schedule_id, if_version=if_version))
 
 
-def show_written(remote: Remote, done: Written) -> None:
+def show_written(remote: Remote, done: WriteResult) -> None:
     from horarium.cli.schedule_words import outcome
 
     if remote.output is Format.TABLE:

@@ -41,7 +41,9 @@ def verify_command(
     with failing_with_1(), open_service(settings, migrates=False) as service, counting("schedules checked") as progress:
         caller = internal("cli", namespace or "default")
         everywhere = namespace is None
-        found = list(verify(service.desk, caller, schedule_id=schedule_id, everywhere=everywhere, progress=progress))
+        found = list(
+            verify(service.resources, caller, schedule_id=schedule_id, everywhere=everywhere, progress=progress)
+        )
     rows = [_row(finding) for finding in found]
     if output is not None:
         data: list[Json] = [dict(zip(("schedule_id", "finding", "detail"), row, strict=True)) for row in rows]

@@ -91,7 +91,7 @@ class ScheduleDescription(Answer):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written(Answer):
+class WriteResult(Answer):
     """`version` is what `if_version` of the next edit may name."""
 
     schedule_id: str = ""

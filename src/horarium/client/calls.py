@@ -23,7 +23,7 @@ from horarium.client.answers import (
     ScheduleDescription,
     ScheduleHealth,
     Triggered,
-    Written,
+    WriteResult,
 )
 from horarium.client.call import Call, When, given, if_match, many, one, rfc3339
 
@@ -33,7 +33,7 @@ SCHEDULES = "/api/schedules"
 SCHEDULE = "/api/schedules/{schedule_id}"
 RUN = "/api/runs/{run_id}"
 
-_written = one(Written)
+_written = one(WriteResult)
 _run_page = many(Run, "runs")
 
 
@@ -42,12 +42,12 @@ _run_page = many(Run, "runs")
 
 def create_schedule(
     document: Document | None = None, /, *, idempotency_key: str | None = None, **fields: Any
-) -> Call[Written]:
+) -> Call[WriteResult]:
     """Make a schedule from a document, from fields, or from both; raises ScheduleAlreadyExists."""
     return Call("POST", SCHEDULES, _written, body={**(document or {}), **fields}, key=idempotency_key)
 
 
-def upsert_schedule(document: Document | None = None, /, **fields: Any) -> Call[Written]:
+def upsert_schedule(document: Document | None = None, /, **fields: Any) -> Call[WriteResult]:
     """Create or replace by `schedule_id`; an equal definition changes nothing."""
     return Call("POST", f"{SCHEDULES}/upsert", _written, body={**(document or {}), **fields})
 
@@ -91,29 +91,29 @@ def describe_schedule(schedule_id: str) -> Call[ScheduleDescription]:
 
 def update_schedule(
     schedule_id: str, changes: Document | None = None, /, *, if_version: int | None = None, **fields: Any
-) -> Call[Written]:
+) -> Call[WriteResult]:
     """Replace the parts that are given, and leave the others; an action is merged key by key."""
     return _change("PUT", schedule_id, {**(changes or {}), **fields}, if_version)
 
 
 def patch_schedule(
     schedule_id: str, changes: Document | None = None, /, *, if_version: int | None = None, **fields: Any
-) -> Call[Written]:
+) -> Call[WriteResult]:
     """Merge into the document (RFC 7396): None clears a field."""
     return _change("PATCH", schedule_id, {**(changes or {}), **fields}, if_version)
 
 
-def delete_schedule(schedule_id: str, *, if_version: int | None = None) -> Call[Written]:
+def delete_schedule(schedule_id: str, *, if_version: int | None = None) -> Call[WriteResult]:
     """What has not started is cancelled; history stays readable."""
     return Call("DELETE", SCHEDULE, _written, {"schedule_id": schedule_id}, headers=if_match(if_version))
 
 
-def pause_schedule(schedule_id: str, *, note: str | None = None, if_version: int | None = None) -> Call[Written]:
+def pause_schedule(schedule_id: str, *, note: str | None = None, if_version: int | None = None) -> Call[WriteResult]:
     """Nothing fires until it is resumed; what runs goes on."""
     return _tell("pause", schedule_id, given(note=note), if_version)
 
 
-def resume_schedule(schedule_id: str, *, note: str | None = None, if_version: int | None = None) -> Call[Written]:
+def resume_schedule(schedule_id: str, *, note: str | None = None, if_version: int | None = None) -> Call[WriteResult]:
     """Goes on from now: what fell into the pause is not made up for."""
     return _tell("resume", schedule_id, given(note=note), if_version)
 
@@ -215,48 +215,48 @@ def get_schedule_health(schedule_id: str) -> Call[ScheduleHealth]:
     return Call("GET", f"{SCHEDULE}/health", one(ScheduleHealth), {"schedule_id": schedule_id})
 
 
-def set_calendars(schedule_id: str, calendars: Sequence[str], *, if_version: int | None = None) -> Call[Written]:
+def set_calendars(schedule_id: str, calendars: Sequence[str], *, if_version: int | None = None) -> Call[WriteResult]:
     """All of them must allow a day."""
     return _set("calendars", schedule_id, {"calendars": list(calendars)}, if_version)
 
 
-def clear_calendars(schedule_id: str, *, if_version: int | None = None) -> Call[Written]:
+def clear_calendars(schedule_id: str, *, if_version: int | None = None) -> Call[WriteResult]:
     return _clear("calendars", schedule_id, if_version)
 
 
-def set_condition(schedule_id: str, condition: Document, *, if_version: int | None = None) -> Call[Written]:
+def set_condition(schedule_id: str, condition: Document, *, if_version: int | None = None) -> Call[WriteResult]:
     """What must hold for an occurrence to fire."""
     return _set("condition", schedule_id, {"pre_dispatch_condition": condition}, if_version)
 
 
-def clear_condition(schedule_id: str, *, if_version: int | None = None) -> Call[Written]:
+def clear_condition(schedule_id: str, *, if_version: int | None = None) -> Call[WriteResult]:
     return _clear("condition", schedule_id, if_version)
 
 
-def set_rotation(schedule_id: str, inputs: Sequence[Any], *, if_version: int | None = None) -> Call[Written]:
+def set_rotation(schedule_id: str, inputs: Sequence[Any], *, if_version: int | None = None) -> Call[WriteResult]:
     """Inputs that runs take in turn; begins with the first again."""
     return _set("rotation", schedule_id, {"inputs_rotation": list(inputs)}, if_version)
 
 
-def clear_rotation(schedule_id: str, *, if_version: int | None = None) -> Call[Written]:
+def clear_rotation(schedule_id: str, *, if_version: int | None = None) -> Call[WriteResult]:
     return _clear("rotation", schedule_id, if_version)
 
 
-def _change(method: str, schedule_id: str, body: Document, version: int | None) -> Call[Written]:
+def _change(method: str, schedule_id: str, body: Document, version: int | None) -> Call[WriteResult]:
     return Call(method, SCHEDULE, _written, {"schedule_id": schedule_id}, body=body, headers=if_match(version))
 
 
-def _tell(verb: str, schedule_id: str, body: Document, version: int | None) -> Call[Written]:
+def _tell(verb: str, schedule_id: str, body: Document, version: int | None) -> Call[WriteResult]:
     names = {"schedule_id": schedule_id}
     return Call("POST", f"{SCHEDULE}/{verb}", _written, names, body=body, headers=if_match(version))
 
 
-def _set(part: str, schedule_id: str, body: Document, version: int | None) -> Call[Written]:
+def _set(part: str, schedule_id: str, body: Document, version: int | None) -> Call[WriteResult]:
     names = {"schedule_id": schedule_id}
     return Call("PUT", f"{SCHEDULE}/{part}", _written, names, body=body, headers=if_match(version))
 
 
-def _clear(part: str, schedule_id: str, version: int | None) -> Call[Written]:
+def _clear(part: str, schedule_id: str, version: int | None) -> Call[WriteResult]:
     return Call("DELETE", f"{SCHEDULE}/{part}", _written, {"schedule_id": schedule_id}, headers=if_match(version))
 
 

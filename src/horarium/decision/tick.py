@@ -47,7 +47,7 @@ class Parked:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class PlanTime:
     """When a plan is made. `alive_since`: from then on a ticker has been there without a break.
 
     What came due since is late because of us, not because of an outage, and is decided as on time.
@@ -61,7 +61,7 @@ class Moment:
 
 
 def plan_batch(
-    batch: Iterable[Due], facts: Mapping[bytes, Facts], shared: Shared, moment: Moment
+    batch: Iterable[Due], facts: Mapping[bytes, Facts], shared: Shared, moment: PlanTime
 ) -> Iterator[tuple[Due, Plan | Parked]]:
     """Each plan sees what the ones before it left of shared keys and budgets, and of the batch's work."""
     left = moment.batch_limit
@@ -85,7 +85,7 @@ def _shares(planning: Planning) -> bool:
     return planning.concurrency_key is not None or planning.assignee is not None
 
 
-def plan_tick(due: Due, facts: Facts, shared: Shared, moment: Moment) -> Plan:
+def plan_tick(due: Due, facts: Facts, shared: Shared, moment: PlanTime) -> Plan:
     """A schedule that is not active gets no decisions: pause and deletion stop the clock."""
     position = due.position
     if position.status is not Status.ACTIVE:
@@ -104,7 +104,7 @@ class _Walk:
         "tally", "uid",
     )  # fmt: skip
 
-    def __init__(self, due: Due, facts: Facts, tally: Tally, moment: Moment) -> None:
+    def __init__(self, due: Due, facts: Facts, tally: Tally, moment: PlanTime) -> None:
         self.uid = due.uid
         self.planning = due.planning
         self.spec = due.planning.spec

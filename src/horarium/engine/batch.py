@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from horarium.decision.ledger import Entry, Named, NewId, write_down
 from horarium.decision.plan import Decision, Plan
-from horarium.decision.tick import Moment, Parked, plan_batch
+from horarium.decision.record import Entry, Named, NewId, record_decisions
+from horarium.decision.tick import Parked, PlanTime, plan_batch
 from horarium.instant import Instant
 from horarium.schedule.planning import Planning
 from horarium.schedule.run import Origin
@@ -45,7 +45,7 @@ class Tick:
     more: bool = False
 
 
-def decide_claims(connection: Connection, known: Plannings, claims: Sequence[Claim], moment: Moment) -> Tick:
+def decide_claims(connection: Connection, known: Plannings, claims: Sequence[Claim], moment: PlanTime) -> Tick:
     """The caller holds the locks on the claimed positions."""
     broken = [(claim, claim.planning) for claim in claims if isinstance(claim.planning, Exception)]
     planned, unplanned = _plan(connection, claims, moment)
@@ -75,7 +75,7 @@ def _is_left(decided: Decided, now: Instant) -> bool:
 
 
 def _plan(
-    connection: Connection, claims: Sequence[Claim], moment: Moment
+    connection: Connection, claims: Sequence[Claim], moment: PlanTime
 ) -> tuple[list[tuple[Claim, Planning, Decided]], list[tuple[Claim, Parked]]]:
     sound = {claim.schedule_uid: claim for claim in claims if not isinstance(claim.planning, Exception)}
     subjects = [_subject(claim) for claim in sound.values()]
@@ -103,7 +103,9 @@ def _plan(
 
 def _decided(claim: Claim, planning: Planning, plan: Plan, now: Instant, ids: Iterator[NewId]) -> Decided:
     named = Named(claim.schedule_id, claim.revision, planning)
-    entry = write_down(named, claim.counts, plan.decisions, plan.position, now=now, origin=Origin.SCHEDULED, ids=ids)
+    entry = record_decisions(
+        named, claim.counts, plan.decisions, plan.position, now=now, origin=Origin.SCHEDULED, ids=ids
+    )
     return Decided(claim.namespace, claim.schedule_id, claim.schedule_uid, entry, plan.decisions, now - claim.next_due)
 
 

@@ -19,9 +19,9 @@ from horarium.engine.batch import Tick
 from horarium.engine.claimer import DispatcherOptions
 from horarium.engine.dispatcher import Dispatcher
 from horarium.engine.follower import Follower
-from horarium.engine.hands import HANDS, Hands
 from horarium.engine.janitor import Janitor, Tidied
 from horarium.engine.loop import Loop, Pulse, live
+from horarium.engine.parallel import TICK_THREADS, ParallelTicker
 from horarium.engine.repair import PASS_SECONDS as REPAIR_SECONDS
 from horarium.engine.repair import Repair
 from horarium.engine.retention import PASS_SECONDS as RETENTION_SECONDS
@@ -47,7 +47,7 @@ _CHORE_PAUSE_SECONDS = 0.05
 _LOOK_PAUSE_SECONDS = 2.0
 
 
-class Witness(Protocol):
+class EngineObserver(Protocol):
     """Whoever counts and tells what the engine does; it hears only of what is committed."""
 
     def ticked(self, tick: Tick, now: Instant) -> None: ...
@@ -76,7 +76,7 @@ class Engine:
         registry: Registry,
         *,
         owner: str,
-        witness: Witness,
+        observer: EngineObserver,
         options: EngineOptions | None = None,
         log: FilteringBoundLogger | None = None,
         tokens: ReportTokens | None = None,
@@ -88,14 +88,14 @@ class Engine:
         self._database = database
         self._registry = registry
         self._owner = owner
-        self._witness = witness
+        self._observer = observer
         self._threads = Threads()
         self._draining = False
         delivery = self.options.dispatcher
         self.ticker = Ticker(database, self.clock, owner, self.options.ticker)
-        self._hands = Hands(self.ticker, HANDS[database.dialect], self._threads)
+        self._hands = ParallelTicker(self.ticker, TICK_THREADS[database.dialect], self._threads)
         self.dispatcher = Dispatcher(
-            database, self.clock, registry, owner, delivery, witness, log, tokens=tokens, threads=self._threads
+            database, self.clock, registry, owner, delivery, observer, log, tokens=tokens, threads=self._threads
         )
         self.janitor = Janitor(database, self.clock, delivery.launch_retry, log)
         self.follower = Follower(database, self.clock, registry, delivery.launch_retry, self._threads)
@@ -172,7 +172,7 @@ class Engine:
         shares = await self._hands.step()
         ticks = [tick for share in shares for tick in share.ticks]
         for tick in ticks:
-            self._witness.ticked(tick, now)
+            self._observer.ticked(tick, now)
         for error in filter(None, (share.error for share in shares)):
             raise error
         return 0 if any(tick.claimed for tick in ticks) else 0.05  # due, but another ticker has it
@@ -180,7 +180,7 @@ class Engine:
     async def _janitor_step(self) -> float:
         tidied = await self._threads.run(self.janitor.step)
         if tidied.total:
-            self._witness.tidied(tidied, self.clock.now())
+            self._observer.tidied(tidied, self.clock.now())
         return 0 if tidied.full and tidied.total else self.options.janitor_seconds
 
     async def _follower_step(self) -> float:

@@ -13,7 +13,7 @@ from functools import partial
 from sqlalchemy import Connection
 
 from horarium.clock import Clock
-from horarium.decision.tick import MAX_CATCHUP_PER_TICK, MAX_DECISIONS_PER_BATCH, Moment
+from horarium.decision.tick import MAX_CATCHUP_PER_TICK, MAX_DECISIONS_PER_BATCH, PlanTime
 from horarium.engine.batch import Tick, decide_claims
 from horarium.instant import SECOND, Instant
 from horarium.store import due, leases, park, turns
@@ -83,7 +83,7 @@ class Ticker:
         if not claims:
             return Tick()
         options = self._options
-        moment = Moment(now, self._alive_since, options.max_catchup_per_tick, options.max_decisions_per_batch)
+        moment = PlanTime(now, self._alive_since, options.max_catchup_per_tick, options.max_decisions_per_batch)
         tick = decide_claims(connection, self._known, claims, moment)
         if any(decided.entry.runs for decided in tick.decided):
             self._database.notify(connection, READY)

@@ -1,1 +1,1 @@
-"""The desk behind every door: what can be asked of the service, each operation once."""
+"""What can be asked of the service, whichever door it came through: each operation once."""

@@ -13,9 +13,9 @@ from horarium.decision.plan import Birth, Detail, Fire, Hold, Skip
 from horarium.ids import id_text
 from horarium.instant import Instant
 from horarium.operations.caller import Caller, Permission
-from horarium.operations.desk import Desk, Opened, open_schedule
-from horarium.operations.entering import enter, look
+from horarium.operations.decisions import gather_facts, write_decisions
 from horarium.operations.errors import ScheduleNotFound
+from horarium.operations.resources import Opened, Resources, open_schedule
 from horarium.policy.overlap import OverlapPolicy
 from horarium.schedule.position import Position, Status
 from horarium.schedule.reason import Reason
@@ -74,7 +74,7 @@ class _Sketch:
 
 
 def backfill(
-    desk: Desk,
+    resources: Resources,
     caller: Caller,
     schedule_id: str,
     *,
@@ -89,20 +89,20 @@ def backfill(
     Occurrences are listed before the writer is taken, which all tenants share; a dry run does without it.
     """
     caller.require(Permission.OPERATE)
-    wish = _Wish(desk, caller, schedule_id, start, end, overlap_policy, reverse)
+    wish = _Wish(resources, caller, schedule_id, start, end, overlap_policy, reverse)
     if dry_run:
-        return desk.database.read(wish.rehearse)
-    sketch = desk.database.read(wish.look)
+        return resources.database.read(wish.rehearse)
+    sketch = resources.database.read(wish.look)
     if not sketch.occurrences:
         return Backfilled(schedule_id, (), dry_run=False)
-    answer, decisions = desk.database.write(lambda connection: wish.fill(connection, sketch))
-    desk.telemetry.decided(caller.namespace, schedule_id, decisions, desk.clock.now(), Origin.BACKFILL)
+    answer, decisions = resources.database.write(lambda connection: wish.fill(connection, sketch))
+    resources.telemetry.decided(caller.namespace, schedule_id, decisions, resources.clock.now(), Origin.BACKFILL)
     return answer
 
 
 @dataclass(frozen=True, slots=True)
 class _Wish:
-    desk: Desk
+    resources: Resources
     caller: Caller
     schedule_id: str
     start: Instant
@@ -115,8 +115,8 @@ class _Wish:
         row = schedules.find(connection, self.caller.namespace, self.schedule_id)
         if row is None:
             raise ScheduleNotFound(self.schedule_id)
-        planning = self.desk.known.load(connection, [row.planning])[row.planning]
-        return self._sketch(connection, Opened(row, planning, self.desk.clock.now()))
+        planning = self.resources.known.load(connection, [row.planning])[row.planning]
+        return self._sketch(connection, Opened(row, planning, self.resources.clock.now()))
 
     def rehearse(self, connection: Connection) -> Backfilled:
         sketch = self.look(connection)
@@ -127,14 +127,14 @@ class _Wish:
         return _answer(sketch.opened, plan.decisions, (), dry_run=True, stopped=stopped)
 
     def fill(self, connection: Connection, before: _Sketch) -> tuple[Backfilled, tuple[Birth | Skip, ...]]:
-        opened = open_schedule(self.desk, connection, self.caller, self.schedule_id)
+        opened = open_schedule(self.resources, connection, self.caller, self.schedule_id)
         sketch = before if before.fits(opened) else self._sketch(connection, opened)
         if not sketch.occurrences:
             return Backfilled(self.schedule_id, (), dry_run=False), ()
         past = sketch.past.union(_past(connection, opened, sketch.occurrences, sketch.opened.row.next_sequence))
         plan = self._plan(connection, opened, sketch.occurrences, past, lock=True)
-        entry = enter(
-            self.desk,
+        entry = write_decisions(
+            self.resources,
             connection,
             self.caller,
             opened,
@@ -155,7 +155,7 @@ class _Wish:
     def _plan(
         self, connection: Connection, opened: Opened, occurrences: list[Instant], past: PastRuns, *, lock: bool
     ) -> BackfillPlan:
-        gathered, shared = look(connection, opened, Origin.BACKFILL, lock=lock)
+        gathered, shared = gather_facts(connection, opened, Origin.BACKFILL, lock=lock)
         return plan_backfill(
             opened.sound,
             opened.row.position(),

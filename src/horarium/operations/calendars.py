@@ -11,7 +11,6 @@ from sqlalchemy import Connection
 from horarium.errors import InvalidCalendar
 from horarium.instant import Instant, to_datetime
 from horarium.operations.caller import Caller, Permission
-from horarium.operations.desk import Desk
 from horarium.operations.drafts import require_namespace
 from horarium.operations.errors import (
     CalendarAlreadyExists,
@@ -20,6 +19,7 @@ from horarium.operations.errors import (
     CalendarReadOnly,
     PreconditionFailed,
 )
+from horarium.operations.resources import Resources
 from horarium.schedule.calendar import (
     BUILT_IN,
     Calendar,
@@ -46,31 +46,31 @@ class Kept:
     warning: str | None = None
 
 
-def list_calendars(desk: Desk, caller: Caller) -> list[Kept]:
+def list_calendars(resources: Resources, caller: Caller) -> list[Kept]:
     """One's own by name, then the built-in ones; rule calendars such as `holidays:US` are too many to list."""
     caller.require(Permission.READ)
-    today = _today(desk)
+    today = _today(resources)
 
     def look(connection: Connection) -> list[Kept]:
         require_namespace(connection, caller.namespace)
         rows = calendars.list_page(connection, caller.namespace, limit=_ALL)
         return [_kept(row, today) for row in rows] + [_shared(calendar, today) for calendar in BUILT_IN.values()]
 
-    return desk.database.read(look)
+    return resources.database.read(look)
 
 
-def get(desk: Desk, caller: Caller, name: str) -> Kept:
+def get(resources: Resources, caller: Caller, name: str) -> Kept:
     caller.require(Permission.READ)
-    return desk.database.read(lambda connection: _get(connection, caller, name, _today(desk)))
+    return resources.database.read(lambda connection: _get(connection, caller, name, _today(resources)))
 
 
-def create(desk: Desk, caller: Caller, document: Mapping[str, object]) -> Kept:
+def create(resources: Resources, caller: Caller, document: Mapping[str, object]) -> Kept:
     caller.require(Permission.WRITE)
-    return _insert(desk, caller, parse_calendar(document))
+    return _insert(resources, caller, parse_calendar(document))
 
 
 def update(
-    desk: Desk, caller: Caller, name: str, document: Mapping[str, object], *, if_version: int | None = None
+    resources: Resources, caller: Caller, name: str, document: Mapping[str, object], *, if_version: int | None = None
 ) -> Kept:
     """What the document does not say stays; the name cannot change."""
     caller.require(Permission.WRITE)
@@ -82,16 +82,16 @@ def update(
         if document.get("name", name) != name:
             raise InvalidCalendar("name: cannot be changed; clone it under the new name")
         calendar = parse_calendar({**row.document, **document})
-        now = desk.clock.now()
+        now = resources.clock.now()
         version = calendars.update(
             connection, caller.namespace, name, to_document(calendar), expected_version=row.version, now=now
         )
-        return Kept(calendar, version, now, coverage_warning(calendar, _today(desk)))
+        return Kept(calendar, version, now, coverage_warning(calendar, _today(resources)))
 
-    return _written_once(desk, work)
+    return _written_once(resources, work)
 
 
-def delete(desk: Desk, caller: Caller, name: str) -> None:
+def delete(resources: Resources, caller: Caller, name: str) -> None:
     """Refused while a schedule names it: without its calendar a schedule would not run at all."""
     caller.require(Permission.WRITE)
 
@@ -102,35 +102,35 @@ def delete(desk: Desk, caller: Caller, name: str) -> None:
             raise CalendarInUse(name, tuple(schedule_id for schedule_id, _ in users))
         calendars.delete(connection, caller.namespace, name)
 
-    desk.database.write(work)
+    resources.database.write(work)
 
 
-def clone_calendar(desk: Desk, caller: Caller, name: str, new_name: str) -> Kept:
+def clone_calendar(resources: Resources, caller: Caller, name: str, new_name: str) -> Kept:
     """Of a built-in or rule calendar too: that is how one begins to change it."""
     caller.require(Permission.WRITE)
-    return _insert(desk, caller, clone(get(desk, caller, name).calendar, new_name))
+    return _insert(resources, caller, clone(get(resources, caller, name).calendar, new_name))
 
 
-def _insert(desk: Desk, caller: Caller, calendar: Calendar) -> Kept:
-    now = desk.clock.now()
+def _insert(resources: Resources, caller: Caller, calendar: Calendar) -> Kept:
+    now = resources.clock.now()
 
     def work(connection: Connection) -> None:
         require_namespace(connection, caller.namespace)
         calendars.insert(connection, caller.namespace, calendar.name, to_document(calendar), now=now)
 
     try:
-        desk.database.write(work)
+        resources.database.write(work)
     except Conflict:
         raise CalendarAlreadyExists(calendar.name) from None
-    return Kept(calendar, 1, now, coverage_warning(calendar, _today(desk)))
+    return Kept(calendar, 1, now, coverage_warning(calendar, _today(resources)))
 
 
-def _written_once(desk: Desk, work: Callable[[Connection], Kept]) -> Kept:
+def _written_once(resources: Resources, work: Callable[[Connection], Kept]) -> Kept:
     """Two edits at once: the second begins again and sees the first."""
     try:
-        return desk.database.write(work)
+        return resources.database.write(work)
     except Conflict:
-        return desk.database.write(work)
+        return resources.database.write(work)
 
 
 def _get(connection: Connection, caller: Caller, name: str, today: date) -> Kept:
@@ -163,5 +163,5 @@ def _shared(calendar: Calendar, today: date) -> Kept:
     return Kept(replace(calendar, read_only=True), warning=coverage_warning(calendar, today))
 
 
-def _today(desk: Desk) -> date:
-    return to_datetime(desk.clock.now()).date()
+def _today(resources: Resources) -> date:
+    return to_datetime(resources.clock.now()).date()

@@ -1,4 +1,4 @@
-"""Who asks, in which namespace, and what his role lets him do."""
+"""Who asks, in which namespace, and what the role allows."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ _GRANTED: Mapping[Role, frozenset[Permission]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """`source` is the door: api, cli, embedded …; `reason` is what he says about why.
+    """`source` is the door: api, cli, embedded …; `reason` is why, in the words of whoever asks.
 
-    `everywhere`: an admin whose credential is good in every namespace, whichever he speaks for now.
+    `everywhere`: an admin whose credential is good in every namespace, whichever is spoken for now.
     """
 
     principal: str | None
@@ -66,7 +66,7 @@ class Caller:
             raise Forbidden(f"the role {self.role} may not {permission}")
 
     def require_house(self) -> None:
-        """What concerns all tenants is for admins of the default namespace: an admin of a tenant has his own only."""
+        """What concerns all tenants is for admins of the default namespace: an admin of a tenant has that one only."""
         self.require(Permission.ADMINISTER)
         if not (self.everywhere or self.namespace == DEFAULT_NAMESPACE):
             raise Forbidden("only an admin of the default namespace may do this")

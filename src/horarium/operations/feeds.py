@@ -15,8 +15,8 @@ from sqlalchemy import Connection
 
 from horarium.errors import InvalidDefinition
 from horarium.operations.caller import Caller, Permission
-from horarium.operations.desk import Desk
 from horarium.operations.pages import checked_limit
+from horarium.operations.resources import Resources
 from horarium.schedule.event import EventType
 from horarium.store import feed
 from horarium.store.feed import FeedCursor, FeedRow
@@ -61,7 +61,9 @@ class FeedPage:
     next_page_token: str | None
 
 
-def newest(desk: Desk, caller: Caller, *, page_size: int | None = None, next_page_token: str | None = None) -> FeedPage:
+def newest(
+    resources: Resources, caller: Caller, *, page_size: int | None = None, next_page_token: str | None = None
+) -> FeedPage:
     """Newest first; the token of a page leads to older entries."""
     caller.require(Permission.READ)
     limit = checked_limit(page_size)
@@ -71,10 +73,10 @@ def newest(desk: Desk, caller: Caller, *, page_size: int | None = None, next_pag
         rows, following = feed.newest(connection, caller.namespace, before=before, limit=limit)
         return FeedPage(_entries(connection, rows), None if following is None else cursor_text(following))
 
-    return desk.database.read(look)
+    return resources.database.read(look)
 
 
-def onward(desk: Desk, caller: Caller, after: FeedCursor, *, page_size: int | None = None) -> FeedPage:
+def onward(resources: Resources, caller: Caller, after: FeedCursor, *, page_size: int | None = None) -> FeedPage:
     """Oldest first, what comes after a cursor; the token is the cursor of the last entry."""
     caller.require(Permission.READ)
     limit = checked_limit(page_size)
@@ -83,13 +85,13 @@ def onward(desk: Desk, caller: Caller, after: FeedCursor, *, page_size: int | No
         rows, cursor = feed.onward(connection, caller.namespace, after=after, limit=limit)
         return FeedPage(_entries(connection, rows), cursor_text(cursor) if rows else None)
 
-    return desk.database.read(look)
+    return resources.database.read(look)
 
 
-def end(desk: Desk, caller: Caller) -> FeedCursor:
+def end(resources: Resources, caller: Caller) -> FeedCursor:
     """Where somebody begins who wants only what is still to come."""
     caller.require(Permission.READ)
-    return desk.database.read(feed.end)
+    return resources.database.read(feed.end)
 
 
 def cursor_text(cursor: FeedCursor) -> str:

@@ -9,9 +9,9 @@ from enum import StrEnum
 from sqlalchemy import Connection
 
 from horarium.operations.caller import Caller, Permission
-from horarium.operations.desk import Desk, Journal, open_schedule
+from horarium.operations.resources import Journal, Resources, open_schedule
 from horarium.operations.schedules import update_opened
-from horarium.operations.written import Outcome, Written
+from horarium.operations.write_result import Outcome, WriteResult
 from horarium.schedule.event import EventType
 from horarium.schedule.patch import Update
 from horarium.store import schedules
@@ -26,42 +26,50 @@ class Guarded(StrEnum):
 
 
 def put(
-    desk: Desk, caller: Caller, schedule_id: str, part: Guarded, value: object, *, if_version: int | None = None
-) -> Written:
+    resources: Resources,
+    caller: Caller,
+    schedule_id: str,
+    part: Guarded,
+    value: object,
+    *,
+    if_version: int | None = None,
+) -> WriteResult:
     """In place of the old one, whole: a condition is not merged with the one before."""
-    return _change(desk, caller, schedule_id, part, {part.value: value}, Update.PARTS, if_version)
+    return _change(resources, caller, schedule_id, part, {part.value: value}, Update.PARTS, if_version)
 
 
-def clear(desk: Desk, caller: Caller, schedule_id: str, part: Guarded, *, if_version: int | None = None) -> Written:
-    return _change(desk, caller, schedule_id, part, {part.value: None}, Update.MERGE, if_version)
+def clear(
+    resources: Resources, caller: Caller, schedule_id: str, part: Guarded, *, if_version: int | None = None
+) -> WriteResult:
+    return _change(resources, caller, schedule_id, part, {part.value: None}, Update.MERGE, if_version)
 
 
 def _change(
-    desk: Desk,
+    resources: Resources,
     caller: Caller,
     schedule_id: str,
     part: Guarded,
     document: dict[str, object],
     how: Update,
     if_version: int | None,
-) -> Written:
+) -> WriteResult:
     caller.require(Permission.WRITE)
 
-    def work(connection: Connection) -> Written:
-        opened = open_schedule(desk, connection, caller, schedule_id, if_version=if_version)
-        written = update_opened(desk, connection, caller, opened, document, how, obey_pause=False)
+    def work(connection: Connection) -> WriteResult:
+        opened = open_schedule(resources, connection, caller, schedule_id, if_version=if_version)
+        written = update_opened(resources, connection, caller, opened, document, how, obey_pause=False)
         if part is Guarded.ROTATION and written.outcome is Outcome.UNCHANGED and opened.row.rotation_index:
-            return _begin_again(desk, connection, caller, written, ["rotation_index"])
+            return _begin_again(resources, connection, caller, written, ["rotation_index"])
         return written
 
-    return desk.database.write(work)
+    return resources.database.write(work)
 
 
 def _begin_again(
-    desk: Desk, connection: Connection, caller: Caller, written: Written, changed: Sequence[str]
-) -> Written:
+    resources: Resources, connection: Connection, caller: Caller, written: WriteResult, changed: Sequence[str]
+) -> WriteResult:
     """Setting the rotation that it has already is how one starts it from its first inputs."""
-    opened = open_schedule(desk, connection, caller, written.schedule_id)
+    opened = open_schedule(resources, connection, caller, written.schedule_id)
     row, now = opened.row, opened.now
     journal = Journal(row.next_sequence, caller.context(), now)
     journal.add(EventType.UPDATED, changed_fields=list(changed), revision=row.revision, generation=row.generation)

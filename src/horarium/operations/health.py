@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from horarium.errors import HorariumError
 from horarium.instant import SECOND, Instant
-from horarium.operations.desk import Desk
+from horarium.operations.resources import Resources
 from horarium.recurrence.zone import tzdata_version
 from horarium.store import audit, due, leases, open_runs
 from horarium.store.migrate import check_schema
@@ -38,52 +38,54 @@ class Readiness:
         return all(check.passed for check in self.checks)
 
 
-def ready(desk: Desk) -> Readiness:
+def ready(resources: Resources) -> Readiness:
     """Never raises: a database that cannot be reached is one more reason not to be ready."""
-    checks = [_schema(desk)]
+    checks = [_schema(resources)]
     if checks[0].passed:
         try:
-            checks += desk.database.read(lambda connection: [_tick(desk, connection), _undecided(desk, connection)])
+            checks += resources.database.read(
+                lambda connection: [_tick(resources, connection), _undecided(resources, connection)]
+            )
         except HorariumError as wrong:
             checks.append(Check("database", False, wrong.message, "look at the database"))
     return Readiness(tuple(checks), tzdata_version())
 
 
-def observe(desk: Desk) -> None:
+def observe(resources: Resources) -> None:
     """Tells the metrics what only the database knows; asked now and then."""
-    now = desk.clock.now()
+    now = resources.clock.now()
 
     def look(connection: Connection) -> tuple[Instant | None, int, Mapping[str, int]]:
         return due.earliest_due(connection), audit.count_broken(connection), open_runs.depth_by_state(connection)
 
-    earliest, broken, depth = desk.database.read(look)
+    earliest, broken, depth = resources.database.read(look)
     late = 0.0 if earliest is None else max(0, now - earliest) / SECOND
-    desk.telemetry.looked(oldest_undecided_seconds=late, broken=broken, queue_depth=depth)
+    resources.telemetry.looked(oldest_undecided_seconds=late, broken=broken, queue_depth=depth)
 
 
-def _schema(desk: Desk) -> Check:
+def _schema(resources: Resources) -> Check:
     try:
-        check_schema(desk.database)
+        check_schema(resources.database)
     except HorariumError as wrong:
         return Check("migrated", False, wrong.message, "run horarium migrate")
     return Check("migrated", True, "the tables are those of this program")
 
 
-def _tick(desk: Desk, connection: Connection) -> Check:
-    limit = desk.settings.ready_tick_age_seconds
+def _tick(resources: Resources, connection: Connection) -> Check:
+    limit = resources.settings.ready_tick_age_seconds
     at = _completed(connection).get(_TICKER)
     if at is None:
         return Check("ticking", False, "no ticker has completed a step yet", "start horarium up or horarium worker")
-    age = max(0, desk.clock.now() - at) / SECOND
+    age = max(0, resources.clock.now() - at) / SECOND
     detail = f"a ticker completed a step {age:.1f} s ago"
     remedy = None if age <= limit else "no ticker completes its steps; look at its log"
     return Check("ticking", age <= limit, detail, remedy)
 
 
-def _undecided(desk: Desk, connection: Connection) -> Check:
-    limit = desk.settings.ready_undecided_seconds
+def _undecided(resources: Resources, connection: Connection) -> Check:
+    limit = resources.settings.ready_undecided_seconds
     earliest = due.earliest_due(connection)
-    late = 0.0 if earliest is None else max(0, desk.clock.now() - earliest) / SECOND
+    late = 0.0 if earliest is None else max(0, resources.clock.now() - earliest) / SECOND
     detail = f"the oldest undecided occurrence has waited {late:.1f} s"
     remedy = None if late <= limit else "more is due than is decided; start another worker"
     return Check("deciding", late <= limit, detail, remedy)

@@ -8,9 +8,9 @@ from sqlalchemy import Connection
 
 from horarium.errors import InvalidDefinition
 from horarium.operations.caller import Caller, Permission
-from horarium.operations.desk import Desk
 from horarium.operations.drafts import require_namespace
 from horarium.operations.errors import ScheduleNotFound
+from horarium.operations.resources import Resources
 from horarium.store import feed as store_feed
 from horarium.store import history, schedules
 from horarium.store.feed import START, FeedCursor
@@ -37,7 +37,7 @@ class FeedPage:
 
 
 def read(
-    desk: Desk,
+    resources: Resources,
     caller: Caller,
     schedule_id: str,
     *,
@@ -57,18 +57,23 @@ def read(
         shown = tuple(rows[:most])
         return HistoryPage(row, shown, shown[-1].sequence if len(rows) > most else None)
 
-    return desk.database.read(look)
+    return resources.database.read(look)
 
 
 def feed(
-    desk: Desk, caller: Caller, *, after: FeedCursor = START, limit: int | None = None, everywhere: bool = False
+    resources: Resources,
+    caller: Caller,
+    *,
+    after: FeedCursor = START,
+    limit: int | None = None,
+    everywhere: bool = False,
 ) -> FeedPage:
     """What was recorded since a cursor, in the caller's namespace or, for an admin, everywhere."""
     caller.require(Permission.READ)
     if everywhere:
         caller.require_house()
     namespace = None if everywhere else caller.namespace
-    rows, cursor = desk.database.read(
+    rows, cursor = resources.database.read(
         lambda connection: store_feed.onward(connection, namespace, after=after, limit=_clamped(limit))
     )
     return FeedPage(tuple(row.event for row in rows), cursor)

@@ -12,9 +12,9 @@ from horarium.errors import InvalidDefinition
 from horarium.ids import new_id
 from horarium.instant import DAY, SECOND, Instant, to_rfc3339
 from horarium.operations.caller import Caller, Permission
-from horarium.operations.desk import Desk
 from horarium.operations.drafts import Draft, check_draft, signed
 from horarium.operations.errors import KeyReused
+from horarium.operations.resources import Resources
 from horarium.operations.triggers import check_key
 from horarium.schedule.definition import SpecText
 from horarium.schedule.document import parse_definition
@@ -41,13 +41,15 @@ class Started:
     state: RunState
 
 
-def start_run(desk: Desk, caller: Caller, action: object, *, key: str, scheduled_for: Instant | None = None) -> Started:
+def start_run(
+    resources: Resources, caller: Caller, action: object, *, key: str, scheduled_for: Instant | None = None
+) -> Started:
     """`action` is that of a schedule. The same key again names the same run; for other work it is refused."""
     caller.require(Permission.OPERATE)
     check_key(key)
-    now = desk.clock.now()
+    now = resources.clock.now()
     document = {"schedule_id": "start", "spec": {"at": [to_rfc3339((now // DAY + 2) * DAY)]}, "action": action}
-    parsed = parse_definition(document, now=now, namespace=caller.namespace, defaults=desk.defaults())
+    parsed = parse_definition(document, now=now, namespace=caller.namespace, defaults=resources.defaults())
     nominal = now if scheduled_for is None else scheduled_for
     # The moment it is for may be past or a fraction of a second, which a schedule could not say.
     whole = to_rfc3339(nominal // SECOND * SECOND)
@@ -58,16 +60,16 @@ def start_run(desk: Desk, caller: Caller, action: object, *, key: str, scheduled
         if earlier is not None:
             return _again(earlier, definition.action.workflow)
         draft = check_draft(connection, caller, definition)
-        return _start(desk, connection, draft, key, nominal)
+        return _start(resources, connection, draft, key, nominal)
 
     try:
-        started = desk.database.write(work)
+        started = resources.database.write(work)
     except Conflict as taken:
         if taken.constraint != "runs_by_callers_key":
             raise
-        started = desk.database.write(work)  # somebody was faster; now it is there
+        started = resources.database.write(work)  # somebody was faster; now it is there
     if started.outcome is StartOutcome.STARTED:
-        desk.telemetry.born(Origin.API)
+        resources.telemetry.born(Origin.API)
     return started
 
 
@@ -77,9 +79,9 @@ def _again(run: RunRow, workflow: str | None) -> Started:
     return Started(run.run_id, StartOutcome.ALREADY_STARTED, run.state)
 
 
-def _start(desk: Desk, connection: Connection, draft: Draft, key: str, nominal: Instant) -> Started:
+def _start(resources: Resources, connection: Connection, draft: Draft, key: str, nominal: Instant) -> Started:
     """No schedule asked for it: its definition is kept with the run itself."""
-    run_id, now, planning = new_id(), desk.clock.now(), draft.planning
+    run_id, now, planning = new_id(), resources.clock.now(), draft.planning
     state = RunState.AWAITING_APPROVAL if planning.needs_approval else RunState.READY
     values: dict[str, Any] = {
         "run_id": run_id,
@@ -107,7 +109,7 @@ def _start(desk: Desk, connection: Connection, draft: Draft, key: str, nominal: 
     open_runs.insert_unscheduled(connection, values, encode(draft.revision(1).document))
     if planning.needs_approval:
         approvals.request(connection, [run_id], now)
-    desk.database.notify(connection, READY)
+    resources.database.notify(connection, READY)
     return Started(run_id, StartOutcome.STARTED, state)
 
 

@@ -12,8 +12,8 @@ from horarium.decision.plan import Missed
 from horarium.instant import Instant
 from horarium.life.event import CancelledUnstarted
 from horarium.operations.caller import Caller, Permission
-from horarium.operations.desk import Desk, Journal, Opened, moment, open_schedule
-from horarium.operations.written import Outcome, Written, unchanged
+from horarium.operations.resources import Journal, Opened, Resources, moment, open_schedule
+from horarium.operations.write_result import Outcome, WriteResult, unchanged
 from horarium.schedule.event import EventType
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Position, Status
@@ -30,34 +30,34 @@ _MOST_STEPS = 10
 
 
 def pause(
-    desk: Desk, caller: Caller, schedule_id: str, *, reason: str | None = None, if_version: int | None = None
-) -> Written:
+    resources: Resources, caller: Caller, schedule_id: str, *, reason: str | None = None, if_version: int | None = None
+) -> WriteResult:
     """Stops ticks and releases, not what runs."""
     caller.require(Permission.OPERATE)
 
-    def work(connection: Connection) -> Written:
-        opened = open_schedule(desk, connection, caller, schedule_id, if_version=if_version)
-        return pause_opened(desk, connection, caller.because(reason), opened)
+    def work(connection: Connection) -> WriteResult:
+        opened = open_schedule(resources, connection, caller, schedule_id, if_version=if_version)
+        return pause_opened(resources, connection, caller.because(reason), opened)
 
-    return desk.database.write(work)
+    return resources.database.write(work)
 
 
 def resume(
-    desk: Desk, caller: Caller, schedule_id: str, *, reason: str | None = None, if_version: int | None = None
-) -> Written:
+    resources: Resources, caller: Caller, schedule_id: str, *, reason: str | None = None, if_version: int | None = None
+) -> WriteResult:
     """Plans from now, also a schedule that was set aside as broken; held runs are released."""
     caller.require(Permission.OPERATE)
 
-    def work(connection: Connection) -> Written:
-        opened = open_schedule(desk, connection, caller, schedule_id, if_version=if_version)
-        return resume_opened(desk, connection, caller.because(reason), opened)
+    def work(connection: Connection) -> WriteResult:
+        opened = open_schedule(resources, connection, caller, schedule_id, if_version=if_version)
+        return resume_opened(resources, connection, caller.because(reason), opened)
 
-    return desk.database.write(work)
+    return resources.database.write(work)
 
 
 def delete(
-    desk: Desk, caller: Caller, schedule_id: str, *, reason: str | None = None, if_version: int | None = None
-) -> Written:
+    resources: Resources, caller: Caller, schedule_id: str, *, reason: str | None = None, if_version: int | None = None
+) -> WriteResult:
     """Soft: history stays readable, what has not started is cancelled, what runs may end.
 
     Of very many that have not started a part is cancelled here and the rest soon, by the janitor; none of them can
@@ -65,19 +65,19 @@ def delete(
     """
     caller.require(Permission.WRITE)
 
-    def work(connection: Connection) -> tuple[Written, bool]:
-        opened = open_schedule(desk, connection, caller, schedule_id, if_version=if_version)
+    def work(connection: Connection) -> tuple[WriteResult, bool]:
+        opened = open_schedule(resources, connection, caller, schedule_id, if_version=if_version)
         caller.require_owner(opened.row.owner, f"the schedule {schedule_id!r}")
-        return _delete(desk, connection, caller.because(reason), opened)
+        return _delete(resources, connection, caller.because(reason), opened)
 
-    written, is_rest = desk.database.write(work)
+    written, is_rest = resources.database.write(work)
     # Inside a larger transaction it would only make that one longer.
-    if is_rest and not isinstance(desk.database, Joined):
-        _cancel_more(desk, written.schedule_uid)
+    if is_rest and not isinstance(resources.database, Joined):
+        _cancel_more(resources, written.schedule_uid)
     return written
 
 
-def pause_opened(desk: Desk, connection: Connection, caller: Caller, opened: Opened) -> Written:
+def pause_opened(resources: Resources, connection: Connection, caller: Caller, opened: Opened) -> WriteResult:
     """For whoever holds the lock."""
     row, now = opened.row, opened.now
     if row.status is Status.PAUSED:
@@ -103,7 +103,7 @@ def pause_opened(desk: Desk, connection: Connection, caller: Caller, opened: Ope
     return _moved(opened, Outcome.PAUSED, version, position)
 
 
-def resume_opened(desk: Desk, connection: Connection, caller: Caller, opened: Opened) -> Written:
+def resume_opened(resources: Resources, connection: Connection, caller: Caller, opened: Opened) -> WriteResult:
     """For whoever holds the lock."""
     row, now = opened.row, opened.now
     if row.status not in (Status.PAUSED, Status.BROKEN):
@@ -127,14 +127,14 @@ def resume_opened(desk: Desk, connection: Connection, caller: Caller, opened: Op
         expected_version=row.version,
         now=now,
     )
-    if row.held and release.release(connection, desk.known, row.schedule_uid, now=now):
-        desk.database.notify(connection, READY)
+    if row.held and release.release(connection, resources.known, row.schedule_uid, now=now):
+        resources.database.notify(connection, READY)
     if position.next_due is not None:
-        desk.database.notify(connection, DUE)
+        resources.database.notify(connection, DUE)
     return _moved(opened, Outcome.RESUMED, version, position)
 
 
-def _delete(desk: Desk, connection: Connection, caller: Caller, opened: Opened) -> tuple[Written, bool]:
+def _delete(resources: Resources, connection: Connection, caller: Caller, opened: Opened) -> tuple[WriteResult, bool]:
     """With whether there are runs left to cancel."""
     row, now = opened.row, opened.now
     journal = Journal(row.next_sequence, caller.context(), now)
@@ -150,23 +150,25 @@ def _delete(desk: Desk, connection: Connection, caller: Caller, opened: Opened) 
     )
     if len(open_runs.not_started(connection, row.schedule_uid, _AT_ONCE + 1)) > _AT_ONCE:
         open_runs.ask_not_started_to_stop(connection, row.schedule_uid, now)
-    is_rest = _cancel_some(desk, connection, row.schedule_uid, now)
+    is_rest = _cancel_some(resources, connection, row.schedule_uid, now)
     return _moved(opened, Outcome.DELETED, row.version + 1, deleted), is_rest
 
 
-def _cancel_some(desk: Desk, connection: Connection, uid: bytes, now: Instant) -> bool:
+def _cancel_some(resources: Resources, connection: Connection, uid: bytes, now: Instant) -> bool:
     """As many as one transaction should end; whether there are more."""
     waiting = open_runs.not_started(connection, uid, _AT_ONCE + 1)
     gone = CancelledUnstarted("its schedule was deleted before it started", "schedule_deleted")
-    record_events(connection, desk.known, [Happened(run_id, gone) for run_id in waiting[:_AT_ONCE]], now=now)
+    record_events(connection, resources.known, [Happened(run_id, gone) for run_id in waiting[:_AT_ONCE]], now=now)
     return len(waiting) > _AT_ONCE
 
 
-def _cancel_more(desk: Desk, uid: bytes) -> None:
+def _cancel_more(resources: Resources, uid: bytes) -> None:
     """The schedule is deleted, whatever happens here: what is left, or cannot be written now, the janitor ends."""
     with suppress(StoreUnavailable, CommitUnknown):
         for _ in range(_MOST_STEPS):
-            if not desk.database.write(lambda connection: _cancel_some(desk, connection, uid, desk.clock.now())):
+            if not resources.database.write(
+                lambda connection: _cancel_some(resources, connection, uid, resources.clock.now())
+            ):
                 return
 
 
@@ -177,7 +179,7 @@ def _overtaken(opened: Opened) -> Missed | None:
     return lifecycle.pause(opened.planning, opened.row.position(), now=opened.now).superseded
 
 
-def _moved(opened: Opened, outcome: Outcome, version: int, position: Position) -> Written:
+def _moved(opened: Opened, outcome: Outcome, version: int, position: Position) -> WriteResult:
     return replace(
         unchanged(opened), outcome=outcome, version=version, status=position.status, next_due=position.next_due
     )

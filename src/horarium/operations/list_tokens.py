@@ -2,7 +2,7 @@
 
     base64url({version, namespace, filter_fingerprint, cursor {created_at, schedule_id}}) "." checksum
 
-What is in it is no secret, and whoever forges one can only skip rows of a list that he may read anyway. So the
+What is in it is no secret, and whoever forges one can only skip rows of a list that is readable anyway. So the
 checksum needs no key; it tells a token that was cut or mistyped from one that we gave.
 """
 

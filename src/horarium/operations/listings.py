@@ -12,16 +12,16 @@ from sqlalchemy import Connection
 from horarium.ids import id_text
 from horarium.instant import Instant
 from horarium.operations.caller import Caller, Permission
-from horarium.operations.desk import Desk
 from horarium.operations.drafts import require_namespace
 from horarium.operations.errors import ScheduleNotFound
+from horarium.operations.filters import EVERYTHING, ScheduleFilter
 from horarium.operations.list_errors import StalePageToken, UnsupportedField
 from horarium.operations.list_tokens import FIELD as TOKEN_FIELD
 from horarium.operations.list_tokens import make_list_token, read_list_token
 from horarium.operations.pages import checked_limit
+from horarium.operations.resources import Resources
 from horarium.operations.visibility import FIELD as QUERY_FIELD
 from horarium.operations.visibility import TEXT_FIELDS
-from horarium.operations.wanted import EVERYTHING, Wanted
 from horarium.schedule.definition import Definition
 from horarium.schedule.document import from_canonical
 from horarium.schedule.planning import Planning
@@ -80,15 +80,15 @@ class ListPage:
     next_page_token: str | None
 
 
-def describe(desk: Desk, caller: Caller, schedule_id: str) -> Described:
+def describe(resources: Resources, caller: Caller, schedule_id: str) -> Described:
     caller.require(Permission.READ)
-    return desk.database.read(lambda connection: _describe(desk, connection, caller, schedule_id))
+    return resources.database.read(lambda connection: _describe(resources, connection, caller, schedule_id))
 
 
 def list_schedules(
-    desk: Desk,
+    resources: Resources,
     caller: Caller,
-    wanted: Wanted = EVERYTHING,
+    wanted: ScheduleFilter = EVERYTHING,
     *,
     page_size: int | None = None,
     next_page_token: str | None = None,
@@ -108,10 +108,12 @@ def list_schedules(
         token = None if page.after is None else make_list_token(namespace, filters, page.after)
         return ListPage(listed, token)
 
-    return desk.database.read(look)
+    return resources.database.read(look)
 
 
-def _page(connection: Connection, namespace: str, wanted: Wanted, after: Cursor | None, limit: int) -> SchedulePage:
+def _page(
+    connection: Connection, namespace: str, wanted: ScheduleFilter, after: Cursor | None, limit: int
+) -> SchedulePage:
     """Nobody registers search attributes here: one that no schedule carries is taken for a mistake."""
     for name in sorted(wanted.attributes):
         if not schedule_lists.has_attribute(connection, namespace, name):
@@ -136,19 +138,19 @@ def next_fires(row: ScheduleRow, planning: Planning, now: Instant, count: int = 
     )
 
 
-def _describe(desk: Desk, connection: Connection, caller: Caller, schedule_id: str) -> Described:
+def _describe(resources: Resources, connection: Connection, caller: Caller, schedule_id: str) -> Described:
     found = schedules.find_with_document(connection, caller.namespace, schedule_id)
     if found is None:
         require_namespace(connection, caller.namespace)
         raise ScheduleNotFound(schedule_id)
     row, document = found
     recent = runs_read.page_of_schedule(connection, row.schedule_uid, limit=RECENT_RUNS).rows
-    planning = desk.known.load(connection, [row.planning])[row.planning]
+    planning = resources.known.load(connection, [row.planning])[row.planning]
     broken = isinstance(planning, Exception)
     return Described(
         row,
         document,
-        next_fires=() if isinstance(planning, Exception) else next_fires(row, planning, desk.clock.now()),
+        next_fires=() if isinstance(planning, Exception) else next_fires(row, planning, resources.clock.now()),
         last_instance_id=_last_instance(connection, row, recent),
         error=row.last_error if broken or row.status is Status.BROKEN else None,
         recent=recent,

@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 
 from horarium.instant import SECOND, Instant
 from horarium.operations.caller import Caller, Permission
-from horarium.operations.desk import Desk
+from horarium.operations.resources import Resources
 from horarium.store import leases
 from horarium.store.leases import LeaseRow
 
@@ -67,26 +67,26 @@ class Liveness:
         return any(loop.name == TICKER and loop.healthy for loop in self.loops)
 
 
-def liveness(desk: Desk, caller: Caller) -> Liveness:
+def liveness(resources: Resources, caller: Caller) -> Liveness:
     caller.require(Permission.ADMINISTER)
 
     def look(connection: Connection) -> Liveness:
-        now = desk.clock.now()
+        now = resources.clock.now()
         rows = [row for row in leases.all_leases(connection) if row.name.startswith(_PROCESS)]
-        processes = tuple(_process(desk, row, now) for row in rows)
+        processes = tuple(_process(resources, row, now) for row in rows)
         freshest: dict[str, LoopLife] = {}
         for loop in (loop for process in processes if process.alive for loop in process.loops):
             if loop.name not in freshest or loop.last_completed_at > freshest[loop.name].last_completed_at:
                 freshest[loop.name] = loop
         return Liveness(processes, tuple(freshest[name] for name in sorted(freshest)))
 
-    return desk.database.read(look)
+    return resources.database.read(look)
 
 
-def _process(desk: Desk, row: LeaseRow, now: Instant) -> ProcessLife:
+def _process(resources: Resources, row: LeaseRow, now: Instant) -> ProcessLife:
     alive = _age(row.beat_at, now) <= _SILENCE_SECONDS
     loops = tuple(
-        LoopLife(name, at, _age(at, now), _limit(desk, name))
+        LoopLife(name, at, _age(at, now), _limit(resources, name))
         for name, at in sorted(row.info.items())
         if isinstance(at, int)
     )
@@ -97,10 +97,10 @@ def _age(at: Instant, now: Instant) -> float:
     return max(0, now - at) / SECOND
 
 
-def _limit(desk: Desk, loop: str) -> float:
+def _limit(resources: Resources, loop: str) -> float:
     """Two rests missed; the ticker has a limit of its own."""
-    usual = desk.settings.ready_tick_age_seconds
+    usual = resources.settings.ready_tick_age_seconds
     if loop == TICKER:
         return usual
-    rest = desk.settings.janitor_seconds if loop == "janitor" else _REST_SECONDS.get(loop, 0)
+    rest = resources.settings.janitor_seconds if loop == "janitor" else _REST_SECONDS.get(loop, 0)
     return usual + 2 * rest

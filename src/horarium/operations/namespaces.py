@@ -6,8 +6,8 @@ from sqlalchemy import Connection
 
 from horarium.errors import InvalidDefinition
 from horarium.operations.caller import Caller, Permission
-from horarium.operations.desk import Desk
 from horarium.operations.errors import Forbidden, NamespaceAlreadyExists, NamespaceNotFound
+from horarium.operations.resources import Resources
 from horarium.policy.names import PolicyError
 from horarium.schedule.naming import checked_id
 from horarium.store import namespaces
@@ -17,7 +17,7 @@ from horarium.store.namespaces import NamespaceRow
 MAX_DESCRIPTION = 1_000
 
 
-def create(desk: Desk, caller: Caller, name: object, description: str = "") -> NamespaceRow:
+def create(resources: Resources, caller: Caller, name: object, description: str = "") -> NamespaceRow:
     caller.require_house()
     try:
         namespace = checked_id("namespace", name)
@@ -25,15 +25,15 @@ def create(desk: Desk, caller: Caller, name: object, description: str = "") -> N
         raise InvalidDefinition({wrong.field: [wrong.text]}) from None
     if len(description) > MAX_DESCRIPTION:
         raise InvalidDefinition({"description": [f"must not be longer than {MAX_DESCRIPTION} characters"]})
-    now = desk.clock.now()
+    now = resources.clock.now()
     try:
-        desk.database.write(lambda connection: namespaces.insert(connection, namespace, description, now=now))
+        resources.database.write(lambda connection: namespaces.insert(connection, namespace, description, now=now))
     except Conflict:
         raise NamespaceAlreadyExists(namespace) from None
     return NamespaceRow(namespace, description, now)
 
 
-def get(desk: Desk, caller: Caller, name: str) -> NamespaceRow:
+def get(resources: Resources, caller: Caller, name: str) -> NamespaceRow:
     """One's own, or any for an admin of the house; what others have is not there."""
     caller.require(Permission.READ)
     if name != caller.namespace:
@@ -48,9 +48,9 @@ def get(desk: Desk, caller: Caller, name: str) -> NamespaceRow:
             raise NamespaceNotFound(name)
         return found
 
-    return desk.database.read(look)
+    return resources.database.read(look)
 
 
-def list_namespaces(desk: Desk, caller: Caller) -> list[NamespaceRow]:
+def list_namespaces(resources: Resources, caller: Caller) -> list[NamespaceRow]:
     caller.require_house()
-    return desk.database.read(namespaces.all_namespaces)
+    return resources.database.read(namespaces.all_namespaces)

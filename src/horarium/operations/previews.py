@@ -15,10 +15,10 @@ from horarium.errors import InvalidDefinition
 from horarium.ids import id_text
 from horarium.instant import Instant
 from horarium.operations.caller import Caller, Permission
-from horarium.operations.desk import Desk, Opened
-from horarium.operations.entering import look
+from horarium.operations.decisions import gather_facts
 from horarium.operations.history import find_any
 from horarium.operations.listings import NextFire
+from horarium.operations.resources import Opened, Resources
 from horarium.policy.rotation import inputs_for
 from horarium.schedule.document import from_canonical, parse_definition
 from horarium.schedule.envelope import shown_input
@@ -46,7 +46,7 @@ class DraftFires:
 
 
 def preview(
-    desk: Desk, caller: Caller, schedule_id: str, *, rows: int = 10, after: Instant | None = None
+    resources: Resources, caller: Caller, schedule_id: str, *, rows: int = 10, after: Instant | None = None
 ) -> list[Previewed]:
     """At most 31 days or 200 rows ahead. Without `after`, from where the clock has got to."""
     caller.require(Permission.READ)
@@ -54,8 +54,8 @@ def preview(
         raise InvalidDefinition({"n": [f"must be between 1 and {MAX_ROWS}"]})
 
     def work(connection: Connection) -> list[Previewed]:
-        opened = _look_at(desk, connection, caller, schedule_id)
-        facts, shared = look(connection, opened, Origin.SCHEDULED, lock=False)
+        opened = _look_at(resources, connection, caller, schedule_id)
+        facts, shared = gather_facts(connection, opened, Origin.SCHEDULED, lock=False)
         row, revision = opened.row, schedules.find_revision(connection, opened.row.schedule_uid, opened.row.revision)
         assert revision is not None  # a schedule has the revision that it names
         definition = from_canonical(revision.document)
@@ -72,17 +72,17 @@ def preview(
         inputs, rotation = definition.action.input, definition.inputs_rotation
         return [Previewed(each, shown_input(inputs_for(inputs, rotation, each.rotation_index or 0))) for each in found]
 
-    return desk.database.read(work)
+    return resources.database.read(work)
 
 
-def explain(desk: Desk, caller: Caller, schedule_id: str, at: Instant) -> Explanation:
+def explain(resources: Resources, caller: Caller, schedule_id: str, at: Instant) -> Explanation:
     """Also of a deleted schedule; what history recorded wins over what we would decide today."""
     caller.require(Permission.READ)
 
     def work(connection: Connection) -> Explanation:
-        opened = _look_at(desk, connection, caller, schedule_id)
+        opened = _look_at(resources, connection, caller, schedule_id)
         row = opened.row
-        facts, shared = look(connection, opened, Origin.SCHEDULED, lock=False)
+        facts, shared = gather_facts(connection, opened, Origin.SCHEDULED, lock=False)
         running = open_runs.open_run_ids(connection, row.schedule_uid, _SHOWN_RUNS)
         event = history.decision_about(connection, row.schedule_uid, at)
         return explaining.explain(
@@ -96,17 +96,17 @@ def explain(desk: Desk, caller: Caller, schedule_id: str, at: Instant) -> Explan
             shared=shared,
         )
 
-    return desk.database.read(work)
+    return resources.database.read(work)
 
 
-def draft_fires(desk: Desk, caller: Caller, document: object, *, count: int = 5) -> DraftFires:
+def draft_fires(resources: Resources, caller: Caller, document: object, *, count: int = 5) -> DraftFires:
     """For a form that is being filled in: the next fire times, or everything that is wrong."""
     caller.require(Permission.READ)
     if not 1 <= count <= _MAX_DRAFT_FIRES:
         raise InvalidDefinition({"n": [f"must be between 1 and {_MAX_DRAFT_FIRES}"]})
-    now = desk.clock.now()
+    now = resources.clock.now()
     parsed = parse_definition(
-        document, now=now, generated_id="draft", namespace=caller.namespace, defaults=desk.defaults()
+        document, now=now, generated_id="draft", namespace=caller.namespace, defaults=resources.defaults()
     )
     spec = parsed.definition.spec.compile(parsed.definition.schedule_id)
     fires: list[NextFire] = []
@@ -117,7 +117,7 @@ def draft_fires(desk: Desk, caller: Caller, document: object, *, count: int = 5)
     return DraftFires(tuple(fires), parsed.warnings)
 
 
-def _look_at(desk: Desk, connection: Connection, caller: Caller, schedule_id: str) -> Opened:
+def _look_at(resources: Resources, connection: Connection, caller: Caller, schedule_id: str) -> Opened:
     row = find_any(connection, caller, schedule_id)
-    planning = desk.known.load(connection, [row.planning])[row.planning]
-    return Opened(row, planning, desk.clock.now())
+    planning = resources.known.load(connection, [row.planning])[row.planning]
+    return Opened(row, planning, resources.clock.now())

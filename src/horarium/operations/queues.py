@@ -10,8 +10,8 @@ from horarium.errors import InvalidDefinition
 from horarium.ids import id_text
 from horarium.instant import SECOND, Instant
 from horarium.operations.caller import Caller, Permission
-from horarium.operations.desk import Desk
 from horarium.operations.errors import RunNotHeld
+from horarium.operations.resources import Resources
 from horarium.operations.runs import Run, find_run, view
 from horarium.policy.names import MAX_TEXT_LENGTH
 from horarium.schedule.event import RunEventType
@@ -40,16 +40,18 @@ class Beat:
     stop_requested: bool
 
 
-def claim(desk: Desk, caller: Caller, queue: str, *, worker: str | None = None, limit: int = 1) -> list[Claimed]:
+def claim(
+    resources: Resources, caller: Caller, queue: str, *, worker: str | None = None, limit: int = 1
+) -> list[Claimed]:
     """Up to `limit` runs, the highest priority first and then the oldest; an empty list means that nothing waits."""
     caller.require(Permission.WORK)
     if not 1 <= limit <= MAX_CLAIM:
         raise InvalidDefinition({"limit": [f"must be between 1 and {MAX_CLAIM}"]})
     owner = (worker or caller.principal or "worker")[:MAX_TEXT_LENGTH]
-    seconds = desk.settings.lease_seconds
+    seconds = resources.settings.lease_seconds
 
     def work(connection: Connection) -> list[Claimed]:
-        now = desk.clock.now()
+        now = resources.clock.now()
         taken = claims.claim_queued(
             connection,
             namespace=caller.namespace,
@@ -62,32 +64,32 @@ def claim(desk: Desk, caller: Caller, queue: str, *, worker: str | None = None, 
         for each in taken:
             runs.add_event(connection, each.run_id, RunEventType.RUN_STARTED, now, {"worker": owner})
         rows = runs_read.find_all(connection, [each.run_id for each in taken])
-        return [_claimed(desk, run, now, seconds) for run in view(desk, connection, rows)]
+        return [_claimed(resources, run, now, seconds) for run in view(resources, connection, rows)]
 
-    claimed = desk.database.write(work)
+    claimed = resources.database.write(work)
     for each in claimed:
-        desk.telemetry.launched(fired_at=each.run.row.created_at, started_at=each.run.row.started_at or 0)
+        resources.telemetry.launched(fired_at=each.run.row.created_at, started_at=each.run.row.started_at or 0)
     return claimed
 
 
-def _claimed(desk: Desk, run: Run, now: Instant, seconds: int) -> Claimed:
+def _claimed(resources: Resources, run: Run, now: Instant, seconds: int) -> Claimed:
     row = run.row
-    token, url = desk.tokens.make(row.run_id, row.attempt), desk.tokens.report_url(id_text(row.run_id))
+    token, url = resources.tokens.make(row.run_id, row.attempt), resources.tokens.report_url(id_text(row.run_id))
     return Claimed(run, row.lease_epoch, now + seconds * SECOND, seconds, url, token)
 
 
-def heartbeat(desk: Desk, caller: Caller, run_id: str, lease_epoch: int) -> Beat:
+def heartbeat(resources: Resources, caller: Caller, run_id: str, lease_epoch: int) -> Beat:
     """Raises RunNotHeld when the run was given to somebody else, or has ended: the worker should stop."""
     caller.require(Permission.WORK)
 
     def work(connection: Connection) -> Beat:
         row = find_run(connection, caller, run_id)
         held = runs.find_work(connection, row.run_id)
-        until = desk.clock.now() + desk.settings.lease_seconds * SECOND
+        until = resources.clock.now() + resources.settings.lease_seconds * SECOND
         if held is not None and held.lease_epoch == lease_epoch:
             renewed = claims.renew(connection, [held], until).get((row.run_id, lease_epoch))
             if renewed is not None:
                 return Beat(until, renewed.stop_requested)
         raise RunNotHeld(f"the lease {lease_epoch} of the run {id_text(row.run_id)} is over")
 
-    return desk.database.write(work)
+    return resources.database.write(work)

@@ -15,8 +15,8 @@ from horarium.life.change import Again, Block, Change, End, Nothing, Progress, W
 from horarium.life.event import Reported, ReportedState
 from horarium.life.live_run import NO_RULES, Rules
 from horarium.operations.caller import Caller, Permission
-from horarium.operations.desk import Desk
 from horarium.operations.errors import AttemptNeeded, Forbidden, RunNotHeld
+from horarium.operations.resources import Resources
 from horarium.operations.runs import find_run
 from horarium.policy.limits import millionths
 from horarium.policy.names import MAX_LONG, PolicyError, parse_name, read_object, text, whole_or_none
@@ -95,7 +95,7 @@ def parse_report(document: object) -> Report:
         raise InvalidDefinition({wrong.field: [wrong.text]}) from None
 
 
-def report(desk: Desk, caller: Caller, run_id: str, report: Report) -> Answered:
+def report(resources: Resources, caller: Caller, run_id: str, report: Report) -> Answered:
     """Raises InvalidTransition for a run that nobody was given, RunNotHeld for a lease that is not the caller's,
     and AttemptNeeded where it cannot be told which of several attempts is meant.
     """
@@ -103,29 +103,31 @@ def report(desk: Desk, caller: Caller, run_id: str, report: Report) -> Answered:
 
     def work(connection: Connection) -> Answered:
         row = find_run(connection, caller, run_id)
-        now, said = desk.clock.now(), _shown(desk, row, report)
-        change = record_event(connection, desk.known, row.run_id, said, _rules(desk, connection, row), now=now)
-        desk.database.notify(connection, READY)  # an end may have released another, a failure waits for its retry
+        now, said = resources.clock.now(), _shown(resources, row, report)
+        change = record_event(
+            connection, resources.known, row.run_id, said, _rules(resources, connection, row), now=now
+        )
+        resources.database.notify(connection, READY)  # an end may have released another, a failure waits for its retry
         return _answer(connection, find_run(connection, caller, run_id), said, change, now)
 
-    answered = desk.database.write(work)
+    answered = resources.database.write(work)
     if answered.outcome is ReportOutcome.RECORDED and answered.state in FINAL:
-        desk.telemetry.ended(answered.state)
+        resources.telemetry.ended(answered.state)
     return answered
 
 
-def _shown(desk: Desk, row: RunRow, report: Report) -> Reported:
+def _shown(resources: Resources, row: RunRow, report: Report) -> Reported:
     """A token speaks for its own attempt, whatever else is said."""
     if report.token is None:
         return report.said
-    attempt = desk.tokens.attempt_of(report.token, row.run_id)
+    attempt = resources.tokens.attempt_of(report.token, row.run_id)
     if attempt is None or report.said.attempt not in (None, attempt):
         raise Forbidden("this report_token is not of this run, or not of this attempt")
     return replace(report.said, attempt=attempt, proven=True)
 
 
-def _rules(desk: Desk, connection: Connection, row: RunRow) -> Rules:
-    definition = desk.definitions.of(connection, row)
+def _rules(resources: Resources, connection: Connection, row: RunRow) -> Rules:
+    definition = resources.definitions.of(connection, row)
     return Rules(definition.retry, definition.limits) if isinstance(definition, Definition) else NO_RULES
 
 

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import Connection
 
-from horarium.decision.ledger import FIRST_STORED_EVENT
+from horarium.decision.record import FIRST_STORED_EVENT
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text, parse_id
 from horarium.instant import Instant, to_rfc3339
 from horarium.life.change import End
 from horarium.life.event import CancelledUnstarted, Terminated
 from horarium.operations.caller import Caller, Permission
-from horarium.operations.desk import Desk
 from horarium.operations.errors import RunNotFound
 from horarium.operations.history import find_any
 from horarium.operations.pages import checked_limit
+from horarium.operations.resources import Resources
 from horarium.policy.rotation import inputs_for
 from horarium.schedule.definition import Definition
 from horarium.schedule.envelope import shown_input
@@ -96,38 +96,26 @@ class Stopped:
     state: RunState
 
 
-@dataclass(frozen=True, slots=True)
-class WantedRuns:
-    """Which runs to list; None = any."""
-
-    states: Collection[RunState] | None = None
-    origins: Collection[Origin] | None = None
-    workflow: str | None = None
-    assignee: str | None = None
-    queue: str | None = None
-    with_steps: bool = False
-
-
-EVERYTHING = WantedRuns()
+EVERYTHING = RunFilter()
 
 
 # ── looking ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def get(desk: Desk, caller: Caller, run_id: str) -> Run:
+def get(resources: Resources, caller: Caller, run_id: str) -> Run:
     caller.require(Permission.READ)
 
     def look(connection: Connection) -> Run:
-        (run,) = view(desk, connection, [find_run(connection, caller, run_id)])
+        (run,) = view(resources, connection, [find_run(connection, caller, run_id)])
         return run
 
-    return desk.database.read(look)
+    return resources.database.read(look)
 
 
 def list_runs(
-    desk: Desk,
+    resources: Resources,
     caller: Caller,
-    wanted: WantedRuns = EVERYTHING,
+    wanted: RunFilter = EVERYTHING,
     *,
     schedule_id: str | None = None,
     page_size: int | None = None,
@@ -137,34 +125,35 @@ def list_runs(
     caller.require(Permission.READ)
     limit = checked_limit(page_size)
     before = None if next_page_token is None else parse_id(next_page_token, "next_page_token")
-    asked = RunFilter(wanted.states, wanted.origins, wanted.workflow, wanted.assignee, wanted.queue, wanted.with_steps)
 
     def look(connection: Connection) -> RunPage:
         if schedule_id is None:
-            page = runs_read.page_of_namespace(connection, caller.namespace, asked, before=before, limit=limit)
+            page = runs_read.page_of_namespace(connection, caller.namespace, wanted, before=before, limit=limit)
         else:
             uid = find_any(connection, caller, schedule_id).schedule_uid
-            page = runs_read.page_of_schedule(connection, uid, asked, before=before, limit=limit)
-        shown = tuple(view(desk, connection, page.rows))
+            page = runs_read.page_of_schedule(connection, uid, wanted, before=before, limit=limit)
+        shown = tuple(view(resources, connection, page.rows))
         return RunPage(shown, None if page.before is None else id_text(page.before))
 
-    return desk.database.read(look)
+    return resources.database.read(look)
 
 
-def events(desk: Desk, caller: Caller, run_id: str, *, after_sequence: int = 0, limit: int = 500) -> list[RunEvent]:
+def events(
+    resources: Resources, caller: Caller, run_id: str, *, after_sequence: int = 0, limit: int = 500
+) -> list[RunEvent]:
     """The first ones - why the run exists, that it does, and that it was held - are read off its row."""
     caller.require(Permission.READ)
     if after_sequence < 0 or not 1 <= limit <= 1_000:
         raise InvalidDefinition({"limit": ["must be between 1 and 1000, after a sequence that is not negative"]})
 
     def look(connection: Connection) -> list[RunEvent]:
-        (run,) = view(desk, connection, [find_run(connection, caller, run_id)])
+        (run,) = view(resources, connection, [find_run(connection, caller, run_id)])
         stored = runs_read.events(connection, run.row.run_id, after_sequence=after_sequence, limit=limit)
         told = [RunEvent(each.sequence, each.event_type, each.recorded_at, each.payload) for each in stored]
         first = _first_events(run, is_held=_was_born_held(run.row, stored))
         return [event for event in first if event.sequence > after_sequence] + told
 
-    return desk.database.read(look)[:limit]
+    return resources.database.read(look)[:limit]
 
 
 def find_run(connection: Connection, caller: Caller, run_id: str) -> RunRow:
@@ -178,8 +167,8 @@ def find_run(connection: Connection, caller: Caller, run_id: str) -> RunRow:
     return row
 
 
-def view(desk: Desk, connection: Connection, rows: Sequence[RunRow]) -> list[Run]:
-    definitions = desk.definitions.load(connection, rows)
+def view(resources: Resources, connection: Connection, rows: Sequence[RunRow]) -> list[Run]:
+    definitions = resources.definitions.load(connection, rows)
     return [_view(row, definitions[row.run_id]) for row in rows]
 
 
@@ -223,8 +212,8 @@ def _first_events(run: Run, *, is_held: bool) -> list[RunEvent]:
 # ── stopping ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def cancel(desk: Desk, caller: Caller, run_id: str) -> Stopped:
-    """What has not started ends now; whoever has taken the rest is asked to stop."""
+def cancel(resources: Resources, caller: Caller, run_id: str) -> Stopped:
+    """What has not started ends now; whoever has taken the rest is wanted to stop."""
     caller.require(Permission.OPERATE)
 
     def work(connection: Connection) -> Stopped:
@@ -232,15 +221,15 @@ def cancel(desk: Desk, caller: Caller, run_id: str) -> Stopped:
         if row.state in FINAL:
             return Stopped(row.run_id, StopOutcome.UNCHANGED, row.state)
         if row.state in NOT_STARTED:
-            return _end(desk, connection, row, CancelledUnstarted("cancelled before it started", "requested"))
-        open_runs.ask_to_stop(connection, [row.run_id], desk.clock.now())
-        desk.database.notify(connection, READY)
+            return _end(resources, connection, row, CancelledUnstarted("cancelled before it started", "requested"))
+        open_runs.ask_to_stop(connection, [row.run_id], resources.clock.now())
+        resources.database.notify(connection, READY)
         return Stopped(row.run_id, StopOutcome.REQUESTED, row.state)
 
-    return _told(desk, desk.database.write(work))
+    return _told(resources, resources.database.write(work))
 
 
-def terminate(desk: Desk, caller: Caller, run_id: str) -> Stopped:
+def terminate(resources: Resources, caller: Caller, run_id: str) -> Stopped:
     """Ends now, whoever has it: a later answer changes nothing any more."""
     caller.require(Permission.OPERATE)
 
@@ -248,9 +237,9 @@ def terminate(desk: Desk, caller: Caller, run_id: str) -> Stopped:
         row = locked(connection, caller, run_id)
         if row.state in FINAL:
             return Stopped(row.run_id, StopOutcome.UNCHANGED, row.state)
-        return _end(desk, connection, row, Terminated("terminated on request", "requested"))
+        return _end(resources, connection, row, Terminated("terminated on request", "requested"))
 
-    return _told(desk, desk.database.write(work))
+    return _told(resources, resources.database.write(work))
 
 
 def locked(connection: Connection, caller: Caller, run_id: str) -> RunRow:
@@ -262,14 +251,14 @@ def locked(connection: Connection, caller: Caller, run_id: str) -> RunRow:
     return find_run(connection, caller, run_id)
 
 
-def _end(desk: Desk, connection: Connection, row: RunRow, event: CancelledUnstarted | Terminated) -> Stopped:
-    change = record_event(connection, desk.known, row.run_id, event, now=desk.clock.now())
+def _end(resources: Resources, connection: Connection, row: RunRow, event: CancelledUnstarted | Terminated) -> Stopped:
+    change = record_event(connection, resources.known, row.run_id, event, now=resources.clock.now())
     assert isinstance(change, End)  # it is locked, and was open just now
-    desk.database.notify(connection, READY)  # its end may have released another
+    resources.database.notify(connection, READY)  # its end may have released another
     return Stopped(row.run_id, StopOutcome(change.state.value), change.state)
 
 
-def _told(desk: Desk, stopped: Stopped) -> Stopped:
+def _told(resources: Resources, stopped: Stopped) -> Stopped:
     if stopped.outcome in (StopOutcome.CANCELLED, StopOutcome.TERMINATED):
-        desk.telemetry.ended(stopped.state)
+        resources.telemetry.ended(stopped.state)
     return stopped

@@ -15,10 +15,10 @@ from sqlalchemy import Connection
 
 from horarium.instant import SECOND, Instant
 from horarium.operations.caller import Caller, Permission
-from horarium.operations.desk import Desk
 from horarium.operations.drafts import require_namespace
 from horarium.operations.errors import ScheduleNotFound
 from horarium.operations.listings import next_fires
+from horarium.operations.resources import Resources
 from horarium.schedule.assignee import AssigneeType
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
@@ -55,19 +55,19 @@ class Examined:
         return agent_of(self.document)
 
 
-def examine(desk: Desk, caller: Caller) -> list[Examined]:
+def examine(resources: Resources, caller: Caller) -> list[Examined]:
     """Every schedule of the namespace, newest first."""
     caller.require(Permission.READ)
     found: list[Examined] = []
     after: Cursor | None = None
     while True:
-        page, after = desk.database.read(partial(_examine_page, desk, caller, after))
+        page, after = resources.database.read(partial(_examine_page, resources, caller, after))
         found += page
         if after is None:
             return found
 
 
-def examine_one(desk: Desk, caller: Caller, schedule_id: str) -> Examined:
+def examine_one(resources: Resources, caller: Caller, schedule_id: str) -> Examined:
     caller.require(Permission.READ)
 
     def look(connection: Connection) -> Examined:
@@ -75,9 +75,9 @@ def examine_one(desk: Desk, caller: Caller, schedule_id: str) -> Examined:
         if row is None:
             require_namespace(connection, caller.namespace)
             raise ScheduleNotFound(schedule_id)
-        return _examine(desk, connection, [row])[0]
+        return _examine(resources, connection, [row])[0]
 
-    return desk.database.read(look)
+    return resources.database.read(look)
 
 
 def agent_of(document: Mapping[str, Any]) -> str | None:
@@ -86,19 +86,19 @@ def agent_of(document: Mapping[str, Any]) -> str | None:
 
 
 def _examine_page(
-    desk: Desk, caller: Caller, after: Cursor | None, connection: Connection
+    resources: Resources, caller: Caller, after: Cursor | None, connection: Connection
 ) -> tuple[list[Examined], Cursor | None]:
     page = schedule_lists.list_page(connection, caller.namespace, after=after, limit=_PAGE)
-    return _examine(desk, connection, list(page.rows)), page.after
+    return _examine(resources, connection, list(page.rows)), page.after
 
 
-def _examine(desk: Desk, connection: Connection, rows: list[ScheduleRow]) -> list[Examined]:
-    compiled = desk.known.load(connection, [row.planning for row in rows])
+def _examine(resources: Resources, connection: Connection, rows: list[ScheduleRow]) -> list[Examined]:
+    compiled = resources.known.load(connection, [row.planning for row in rows])
     documents = references.current_documents(connection, [row.schedule_uid for row in rows])
     names: dict[tuple[str, str], str | None] = {}
     return [
         _examined(
-            desk,
+            resources,
             row,
             compiled[row.planning],
             documents[row.schedule_uid],
@@ -121,13 +121,13 @@ def _agent_name(
 
 
 def _examined(
-    desk: Desk,
+    resources: Resources,
     row: ScheduleRow,
     planning: Planning | Exception,
     document: Mapping[str, Any],
     agent_name: str | None,
 ) -> Examined:
-    now, threshold = desk.clock.now(), desk.settings.ready_undecided_seconds
+    now, threshold = resources.clock.now(), resources.settings.ready_undecided_seconds
     fires = () if isinstance(planning, Exception) else next_fires(row, planning, now, 1)
     expected = fires[0].due if fires else None
     # By the spec, not by the stored due time: a row that lost its due time waits for ever and looks at rest.

@@ -14,11 +14,11 @@ from horarium.decision.guards import facts_needed
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text, new_id
 from horarium.operations.caller import Caller, Permission
-from horarium.operations.desk import Desk, Journal, Opened, moment, open_schedule
 from horarium.operations.drafts import Draft, check_draft, signed
 from horarium.operations.errors import ScheduleAlreadyExists
 from horarium.operations.lifecycles import pause_opened, resume_opened
-from horarium.operations.written import Outcome, Written, unchanged
+from horarium.operations.resources import Journal, Opened, Resources, moment, open_schedule
+from horarium.operations.write_result import Outcome, WriteResult, unchanged
 from horarium.schedule.canonical import action_document, spec_document
 from horarium.schedule.definition import Definition
 from horarium.schedule.document import Parsed, changed_fields, from_canonical, parse_definition, spec_equal
@@ -32,77 +32,77 @@ from horarium.store.errors import Conflict
 from horarium.store.schedules import NewSchedule
 
 
-def create(desk: Desk, caller: Caller, document: object) -> Written:
+def create(resources: Resources, caller: Caller, document: object) -> WriteResult:
     """Raises ScheduleAlreadyExists, NamespaceNotFound, and InvalidDefinition with all that is wrong."""
     caller.require(Permission.WRITE)
-    parsed = _parsed(desk, caller, document)
+    parsed = _parsed(resources, caller, document)
     try:
-        return desk.database.write(lambda connection: _create(desk, connection, caller, parsed))
+        return resources.database.write(lambda connection: _create(resources, connection, caller, parsed))
     except Conflict as taken:
         if taken.constraint == "schedules_live_id":
             raise ScheduleAlreadyExists(parsed.definition.schedule_id) from None
         raise
 
 
-def upsert(desk: Desk, caller: Caller, document: object, *, update: Update = Update.WHOLE) -> Written:
+def upsert(resources: Resources, caller: Caller, document: object, *, update: Update = Update.WHOLE) -> WriteResult:
     """Create or replace by id. An equal definition changes nothing, and a pause is never undone by it."""
     caller.require(Permission.WRITE)
-    parsed = _parsed(desk, caller, document)
+    parsed = _parsed(resources, caller, document)
     schedule_id = parsed.definition.schedule_id
 
-    def put(connection: Connection) -> Written:
+    def put(connection: Connection) -> WriteResult:
         if schedules.find(connection, caller.namespace, schedule_id) is None:
-            return _create(desk, connection, caller, parsed)
-        opened = open_schedule(desk, connection, caller, schedule_id)
-        return update_opened(desk, connection, caller, opened, document, update, obey_pause=False)
+            return _create(resources, connection, caller, parsed)
+        opened = open_schedule(resources, connection, caller, schedule_id)
+        return update_opened(resources, connection, caller, opened, document, update, obey_pause=False)
 
     try:
-        return desk.database.write(put)
+        return resources.database.write(put)
     except Conflict as taken:
         if taken.constraint != "schedules_live_id":
             raise
-        return desk.database.write(put)  # somebody was faster; now it is there
+        return resources.database.write(put)  # somebody was faster; now it is there
 
 
 def update(
-    desk: Desk,
+    resources: Resources,
     caller: Caller,
     schedule_id: str,
     document: object,
     *,
     how: Update = Update.MERGE,
     if_version: int | None = None,
-) -> Written:
+) -> WriteResult:
     """`parts` for PUT, `merge` for PATCH. Whoever may only operate may change the pause state and nothing else."""
     caller.require(Permission.WRITE)
 
-    def change(connection: Connection) -> Written:
-        opened = open_schedule(desk, connection, caller, schedule_id, if_version=if_version)
-        return update_opened(desk, connection, caller, opened, document, how, obey_pause=True)
+    def change(connection: Connection) -> WriteResult:
+        opened = open_schedule(resources, connection, caller, schedule_id, if_version=if_version)
+        return update_opened(resources, connection, caller, opened, document, how, obey_pause=True)
 
-    return desk.database.write(change)
+    return resources.database.write(change)
 
 
 # ── creating ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _parsed(desk: Desk, caller: Caller, document: object) -> Parsed:
+def _parsed(resources: Resources, caller: Caller, document: object) -> Parsed:
     generated = id_text(new_id()).lower()
     parsed = parse_definition(
         document,
-        now=desk.clock.now(),
+        now=resources.clock.now(),
         generated_id=generated,
         namespace=caller.namespace,
-        defaults=desk.defaults(),
+        defaults=resources.defaults(),
     )
     if parsed.definition.namespace != caller.namespace:
         raise InvalidDefinition({"namespace": [f"the request speaks for {caller.namespace}"]})
     return parsed
 
 
-def _create(desk: Desk, connection: Connection, caller: Caller, parsed: Parsed) -> Written:
+def _create(resources: Resources, connection: Connection, caller: Caller, parsed: Parsed) -> WriteResult:
     draft = check_draft(connection, caller, signed(parsed.definition, caller))
-    definition, now, uid = draft.definition, desk.clock.now(), new_id()
+    definition, now, uid = draft.definition, resources.clock.now(), new_id()
     paused = parsed.paused is True
     position = lifecycle.begin(draft.planning, uid, now=now, paused=paused)
     journal = Journal(1, caller.context(), now)
@@ -127,8 +127,8 @@ def _create(desk: Desk, connection: Connection, caller: Caller, parsed: Parsed) 
     )
     journal.write(connection, uid, definition.namespace)
     if position.next_due is not None and not paused:
-        desk.database.notify(connection, DUE)
-    return Written(
+        resources.database.notify(connection, DUE)
+    return WriteResult(
         uid,
         definition.namespace,
         definition.schedule_id,
@@ -156,7 +156,7 @@ def _told(definition: Definition, revision: int, position: Position) -> dict[str
 
 
 def update_opened(
-    desk: Desk,
+    resources: Resources,
     connection: Connection,
     caller: Caller,
     opened: Opened,
@@ -164,7 +164,7 @@ def update_opened(
     how: Update,
     *,
     obey_pause: bool,
-) -> Written:
+) -> WriteResult:
     """For whoever holds the lock."""
     row = opened.row
     caller.require_owner(row.owner, f"the schedule {row.schedule_id!r}")
@@ -173,7 +173,7 @@ def update_opened(
         document,
         now=opened.now,
         namespace=caller.namespace,
-        defaults=desk.defaults(),
+        defaults=resources.defaults(),
         base=base,
         update=how,
     )
@@ -182,11 +182,11 @@ def update_opened(
         definition = replace(definition, source=base.source)
     changed = changed_fields(base, definition)
     if changed:
-        written = _revise(desk, connection, caller, opened, base, definition, changed)
+        written = _revise(resources, connection, caller, opened, base, definition, changed)
     else:
         written = unchanged(opened)
     if obey_pause and parsed.paused is not None:
-        written = _set_paused(desk, connection, caller, written, parsed.paused)
+        written = _set_paused(resources, connection, caller, written, parsed.paused)
     return replace(written, warnings=parsed.warnings)
 
 
@@ -202,14 +202,14 @@ def _says(document: object, name: str) -> bool:
 
 
 def _revise(
-    desk: Desk,
+    resources: Resources,
     connection: Connection,
     caller: Caller,
     opened: Opened,
     base: Definition,
     definition: Definition,
     changed: tuple[str, ...],
-) -> Written:
+) -> WriteResult:
     """One new revision. An edit never fires the past: what it overtakes is recorded as superseded."""
     row, now = opened.row, opened.now
     draft = check_draft(connection, caller, definition)
@@ -232,10 +232,10 @@ def _revise(
     )
     if not facts_needed(draft.planning, Origin.SCHEDULED).isdisjoint({Fact.SPENDING, Fact.DAILY_RUNS}):
         positions.recount_today(connection, row.schedule_uid, now)
-    if row.held and release.release(connection, desk.known, row.schedule_uid, now=now):
-        desk.database.notify(connection, READY)
+    if row.held and release.release(connection, resources.known, row.schedule_uid, now=now):
+        resources.database.notify(connection, READY)
     if position.next_due != row.next_due:
-        desk.database.notify(connection, DUE)
+        resources.database.notify(connection, DUE)
     return replace(
         unchanged(opened),
         outcome=Outcome.UPDATED,
@@ -258,10 +258,14 @@ def _planned(opened: Opened, draft: Draft, *, spec_changed: bool) -> lifecycle.C
     )
 
 
-def _set_paused(desk: Desk, connection: Connection, caller: Caller, written: Written, paused: bool) -> Written:
-    opened = open_schedule(desk, connection, caller, written.schedule_id)
+def _set_paused(
+    resources: Resources, connection: Connection, caller: Caller, written: WriteResult, paused: bool
+) -> WriteResult:
+    opened = open_schedule(resources, connection, caller, written.schedule_id)
     moved = (
-        pause_opened(desk, connection, caller, opened) if paused else resume_opened(desk, connection, caller, opened)
+        pause_opened(resources, connection, caller, opened)
+        if paused
+        else resume_opened(resources, connection, caller, opened)
     )
     if moved.outcome is Outcome.UNCHANGED:
         return written

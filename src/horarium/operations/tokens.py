@@ -8,16 +8,16 @@ from horarium.errors import InvalidDefinition
 from horarium.ids import id_text, parse_id
 from horarium.instant import Instant
 from horarium.operations.caller import Caller, Permission, Role
-from horarium.operations.desk import Desk
 from horarium.operations.drafts import require_namespace
 from horarium.operations.errors import TokenNotFound
+from horarium.operations.resources import Resources
 from horarium.policy.names import PolicyError, parse_name, text
 from horarium.store import tokens
 from horarium.store.tokens import IssuedToken, TokenRow
 
 
 def issue(
-    desk: Desk,
+    resources: Resources,
     caller: Caller,
     *,
     name: object,
@@ -27,7 +27,7 @@ def issue(
 ) -> IssuedToken:
     """For the caller's namespace. `subject` is who the bearer is to owners and histories; without it, `name`."""
     caller.require(Permission.ADMINISTER)
-    now = desk.clock.now()
+    now = resources.clock.now()
     try:
         chosen = parse_name(Role, {}, role, "role")
         named = text("name", name)
@@ -49,23 +49,23 @@ def issue(
             expires_at=expires_at,
         )
 
-    return desk.database.write(work)
+    return resources.database.write(work)
 
 
-def list_tokens(desk: Desk, caller: Caller) -> list[TokenRow]:
+def list_tokens(resources: Resources, caller: Caller) -> list[TokenRow]:
     caller.require(Permission.ADMINISTER)
-    return desk.database.read(lambda connection: tokens.all_tokens(connection, caller.namespace))
+    return resources.database.read(lambda connection: tokens.all_tokens(connection, caller.namespace))
 
 
-def get(desk: Desk, caller: Caller, token_id: bytes) -> TokenRow:
+def get(resources: Resources, caller: Caller, token_id: bytes) -> TokenRow:
     caller.require(Permission.ADMINISTER)
-    row = desk.database.read(lambda connection: tokens.find(connection, caller.namespace, token_id))
+    row = resources.database.read(lambda connection: tokens.find(connection, caller.namespace, token_id))
     if row is None:
         raise TokenNotFound(id_text(token_id))
     return row
 
 
-def revoke(desk: Desk, caller: Caller, token_id: str) -> bool:
+def revoke(resources: Resources, caller: Caller, token_id: str) -> bool:
     """Whether it was live until now; taking it back twice is harmless."""
     caller.require(Permission.ADMINISTER)
     try:
@@ -76,6 +76,6 @@ def revoke(desk: Desk, caller: Caller, token_id: str) -> bool:
     def work(connection: Connection) -> bool:
         if tokens.find(connection, caller.namespace, identity) is None:
             raise TokenNotFound(token_id)
-        return tokens.revoke(connection, caller.namespace, identity, now=desk.clock.now())
+        return tokens.revoke(connection, caller.namespace, identity, now=resources.clock.now())
 
-    return desk.database.write(work)
+    return resources.database.write(work)

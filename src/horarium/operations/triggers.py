@@ -13,10 +13,10 @@ from horarium.errors import InvalidDefinition
 from horarium.ids import id_text
 from horarium.instant import Instant
 from horarium.operations.caller import Caller, Permission
-from horarium.operations.desk import Desk, Opened, open_schedule
+from horarium.operations.decisions import gather_facts, write_decisions
 from horarium.operations.drafts import check_input
-from horarium.operations.entering import enter, look
 from horarium.operations.errors import KeyReused
+from horarium.operations.resources import Opened, Resources, open_schedule
 from horarium.policy.overlap import OverlapPolicy
 from horarium.schedule.position import Position, Status
 from horarium.schedule.reason import Reason
@@ -51,7 +51,7 @@ class Triggered:
 
 
 def trigger(
-    desk: Desk,
+    resources: Resources,
     caller: Caller,
     schedule_id: str,
     *,
@@ -69,11 +69,11 @@ def trigger(
 
     def work(connection: Connection) -> Triggered:
         told.clear()
-        opened = open_schedule(desk, connection, caller, schedule_id)
+        opened = open_schedule(resources, connection, caller, schedule_id)
         earlier = None if key is None else runs_read.find_by_callers_key(connection, caller.namespace, key)
         if earlier is not None:
             return _again(opened, earlier)
-        gathered, shared = look(connection, opened, Origin.MANUAL)
+        gathered, shared = gather_facts(connection, opened, Origin.MANUAL)
         decision = decide_trigger(
             opened.sound,
             opened.row.position(),
@@ -83,8 +83,8 @@ def trigger(
             overlap_policy=overlap_policy,
             even_if_paused=even_if_paused,
         )
-        entry = enter(
-            desk,
+        entry = write_decisions(
+            resources,
             connection,
             caller,
             opened,
@@ -100,13 +100,13 @@ def trigger(
         return _answer(opened, decision, None if run is None else (run.run_id, run.state), entry.counts.held)
 
     try:
-        answer = desk.database.write(work)
+        answer = resources.database.write(work)
     except Conflict as taken:
         if taken.constraint == "runs_by_callers_key":
             raise KeyReused("this key has started a run of something else") from None
         raise
     for decision, now in told:
-        desk.telemetry.decided(caller.namespace, schedule_id, [decision], now, Origin.MANUAL)
+        resources.telemetry.decided(caller.namespace, schedule_id, [decision], now, Origin.MANUAL)
     return answer
 
 

@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 
 from horarium.instant import Instant
 from horarium.operations.caller import Caller, Permission
-from horarium.operations.desk import Desk
+from horarium.operations.resources import Resources
 from horarium.recurrence.spec import Spec
 from horarium.schedule.event import EventType
 from horarium.schedule.planning import Planning
@@ -86,7 +86,7 @@ Progress: TypeAlias = Callable[[int], None]
 
 
 def verify(
-    desk: Desk,
+    resources: Resources,
     caller: Caller,
     *,
     schedule_id: str | None = None,
@@ -99,34 +99,34 @@ def verify(
         caller.require_house()
     namespace = None if everywhere else caller.namespace
     after, checked = b"", 0
-    while uids := _next_uids(desk, namespace, after):
+    while uids := _next_uids(resources, namespace, after):
         for uid in uids:
-            yield from _verify_one(desk, uid, schedule_id)
+            yield from _verify_one(resources, uid, schedule_id)
             checked += 1
             if progress is not None:
                 progress(checked)
         after = uids[-1]
 
 
-def _next_uids(desk: Desk, namespace: str | None, after: bytes) -> list[bytes]:
-    return desk.database.read(lambda connection: audit.schedule_uids(connection, namespace, after, _PAGE))
+def _next_uids(resources: Resources, namespace: str | None, after: bytes) -> list[bytes]:
+    return resources.database.read(lambda connection: audit.schedule_uids(connection, namespace, after, _PAGE))
 
 
-def _verify_one(desk: Desk, uid: bytes, only: str | None) -> list[Finding]:
+def _verify_one(resources: Resources, uid: bytes, only: str | None) -> list[Finding]:
     def work(connection: Connection) -> list[Finding]:
         row = schedules.find_by_uid(connection, audit.namespace_of(connection, uid), uid)
         if row is None or (only is not None and row.schedule_id != only):
             return []
-        return _Walk(desk, connection, row).findings()
+        return _Walk(resources, connection, row).findings()
 
-    return desk.database.read(work)
+    return resources.database.read(work)
 
 
 class _Walk:
     """One stream, event by event."""
 
-    def __init__(self, desk: Desk, connection: Connection, row: ScheduleRow) -> None:
-        self._desk, self._connection, self._row = desk, connection, row
+    def __init__(self, resources: Resources, connection: Connection, row: ScheduleRow) -> None:
+        self._resources, self._connection, self._row = resources, connection, row
         self._found: list[Finding] = []
         self._plannings = audit.plannings_by_revision(connection, row.schedule_uid)
         mark = audit.checkpoint(connection, row.schedule_uid)
@@ -257,7 +257,7 @@ class _Walk:
         if planning is None:
             self._spec = None
             return
-        compiled = self._desk.known.load(self._connection, [planning])[planning]
+        compiled = self._resources.known.load(self._connection, [planning])[planning]
         # What cannot be compiled today cannot be checked; the schedule is shown as broken elsewhere.
         self._spec = compiled.spec if isinstance(compiled, Planning) else None
 

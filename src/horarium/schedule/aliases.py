@@ -19,9 +19,9 @@ from horarium.policy.names import PolicyError, flag, parse_name, shown
 from horarium.recurrence.wall import DstFold, DstGap
 from horarium.schedule.assignee import AssigneeType
 from horarium.schedule.definition import ActionKind, Source
-from horarium.schedule.edge import same_json
 from horarium.schedule.problems import Given, Problems, joined
 from horarium.schedule.run import Delivery
+from horarium.schedule.storable import same_json
 
 _MAX_NAME = 64
 _MAX_HINTS = 10

@@ -23,12 +23,12 @@ from horarium.policy.overlap import OverlapPolicy
 from horarium.schedule.aliases import OBJECTS, PLACES, normalise
 from horarium.schedule.canonical import FIELDS, seconds, to_document
 from horarium.schedule.definition import Definition, RunDefinition
-from horarium.schedule.edge import check_storable, same_json
 from horarium.schedule.patch import Update, apply, merge_patch, nested, replace_parts
 from horarium.schedule.problems import Given, Places, Problems, joined
 from horarium.schedule.read_definition import read_definition, read_run_definition
 from horarium.schedule.read_spec import MAX_JITTER_SECONDS, check_spec, spec_meaning
 from horarium.schedule.reading import Reader
+from horarium.schedule.storable import check_storable, same_json
 
 __all__ = [
     "Defaults",

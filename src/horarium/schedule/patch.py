@@ -10,9 +10,9 @@ from enum import StrEnum
 from typing import Any, assert_never
 
 from horarium.schedule.aliases import Normalised, normalise
-from horarium.schedule.edge import check_storable
 from horarium.schedule.envelope import is_envelope
 from horarium.schedule.problems import Given, Places, Problems
+from horarium.schedule.storable import check_storable
 
 # A part that is replaced loses what the new one does not say. Jitter is no part of the spec that the
 # Durable Workflow client replaces: it sends it beside, and means to keep it when it does not.

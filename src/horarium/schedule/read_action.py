@@ -9,10 +9,10 @@ from urllib.parse import urlsplit
 
 from horarium.policy.names import PolicyError, parse_name, shown, text, whole, whole_or_none
 from horarium.schedule.definition import Action, ActionKind
-from horarium.schedule.edge import same_json
 from horarium.schedule.naming import checked_id
 from horarium.schedule.reading import Reader, mapping
 from horarium.schedule.run import Delivery
+from horarium.schedule.storable import same_json
 
 MAX_URL = 2_048
 MAX_PROMPT_BYTES = 100_000

@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 from fastapi import FastAPI
 
-from horarium.api.app import Doorway, make_api
+from horarium.api.app import ApiOptions, make_api
 from horarium.clock import Clock, SystemClock
 from horarium.engine.claimer import DispatcherOptions
 from horarium.engine.engine import Engine, EngineOptions
@@ -24,13 +24,13 @@ from horarium.launchers.registry import Registry
 from horarium.life.report_token import ReportTokens
 from horarium.operations import schedules
 from horarium.operations.caller import Caller, internal
-from horarium.operations.desk import Desk
+from horarium.operations.resources import Resources
 from horarium.schedule.definition import Source
 from horarium.serve.admin import make_data_dir
 from horarium.serve.application import Application, Bare, load_application
-from horarium.serve.hands import is_loopback, make_registry
+from horarium.serve.launchers import is_loopback, make_registry
+from horarium.serve.observer import TelemetryObserver
 from horarium.serve.secret_key import installation_key
-from horarium.serve.witness import EngineWitness
 from horarium.settings import Settings
 from horarium.store.database import Database, open_database
 from horarium.store.migrate import DEFAULT_NAMESPACE, check_schema, migrate
@@ -51,7 +51,7 @@ class Service:
     application: Application
     database: Database
     telemetry: Telemetry
-    desk: Desk
+    resources: Resources
     registry: Registry
     engine: Engine
     api: FastAPI
@@ -116,7 +116,7 @@ def _compose(
     telemetry = Telemetry(clock, logger=logger, decisions_per_second=settings.log_decisions_per_second)
     shared = SharedClock(clock, database)
     tokens = ReportTokens(key, settings.own_url)
-    desk = Desk(database, shared, settings, telemetry, tokens)
+    resources = Resources(database, shared, settings, telemetry, tokens)
     if registry is None:
         registry, problems = make_registry(settings, shared, application.tasks)
         for problem in problems:
@@ -126,7 +126,7 @@ def _compose(
         shared,
         registry,
         owner=_owner(),
-        witness=EngineWitness(telemetry),
+        observer=TelemetryObserver(telemetry),
         options=engine_options(settings, registry),
         log=telemetry.log,
         tokens=tokens,
@@ -138,10 +138,10 @@ def _compose(
         application,
         database,
         telemetry,
-        desk,
+        resources,
         registry,
         engine,
-        make_api(Doorway(desk, open_metrics=is_loopback(settings.host), own_secret=secret)),
+        make_api(ApiOptions(resources, open_metrics=is_loopback(settings.host), own_secret=secret)),
         secret,
     )
 
@@ -180,7 +180,7 @@ def put_templates(service: Service) -> None:
             why = "a schedule of this id was written by hand"
             service.telemetry.log.warning("not declared", schedule=document["schedule_id"], why=why)
         else:
-            schedules.upsert(service.desk, caller, document)
+            schedules.upsert(service.resources, caller, document)
 
 
 def _is_somebodys(service: Service, caller: Caller, document: Mapping[str, Any]) -> bool:

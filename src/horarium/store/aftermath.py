@@ -6,8 +6,8 @@ from typing import Any
 
 from sqlalchemy import Connection, update
 
-from horarium.decision.ledger import missed_values
 from horarium.decision.lifecycle import pause
+from horarium.decision.record import missed_values
 from horarium.ids import id_text
 from horarium.instant import Instant, to_rfc3339
 from horarium.schedule.event import EventType, TriggerOutcome, make_payload

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from horarium.decision.facts import Fact
 from horarium.decision.guards import facts_needed
-from horarium.decision.ledger import Entry, NewId
+from horarium.decision.record import Entry, NewId
 from horarium.ids import id_text, new_id
 from horarium.instant import DAY, Instant
 from horarium.policy.limits import MILLIONTHS

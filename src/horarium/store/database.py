@@ -33,7 +33,7 @@ Dialect = Literal["sqlite", "postgresql"]
 _TRIES = 6
 _PAUSE_SECONDS = 0.02
 _LONGEST_PAUSE_SECONDS = 1.0
-# Whoever asks over HTTP is told to come again before his own patience, often half a minute, is over.
+# Whoever asks over HTTP is told to come again before their own patience, often half a minute, is over.
 _POOL_SECONDS = 10.0
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, func, select
 
-from horarium.decision.ledger import Counts
+from horarium.decision.record import Counts
 from horarium.decision.tick import Due
 from horarium.instant import Instant
 from horarium.schedule.planning import Planning, compile_planning
@@ -88,7 +88,7 @@ def claim(connection: Connection, known: Plannings, now: Instant, limit: int) ->
 
 
 def claim_again(connection: Connection, known: Plannings, uids: Collection[bytes], now: Instant) -> list[Claim]:
-    """The same schedules once more, after their batch failed; whoever was faster has taken his."""
+    """The same schedules once more, after their batch failed; those that another process took are left out."""
     if connection.dialect.name == "sqlite":
         marks = ", ".join("?" * len(uids))
         statement = (

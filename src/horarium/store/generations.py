@@ -9,8 +9,8 @@ from sqlalchemy import Connection
 from sqlalchemy.dialects import postgresql, sqlite
 
 from horarium.decision import lifecycle
-from horarium.decision.ledger import NewEvent, missed_values
 from horarium.decision.plan import Missed
+from horarium.decision.record import NewEvent, missed_values
 from horarium.instant import Instant, to_rfc3339
 from horarium.schedule.event import CommandContext, EventType, make_payload
 from horarium.schedule.planning import Planning

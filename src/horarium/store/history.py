@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from horarium.decision.ledger import NewEvent
+from horarium.decision.record import NewEvent
 from horarium.instant import Instant
 from horarium.schedule.event import EventType
 from horarium.store.jsontext import from_text, to_text

@@ -61,7 +61,7 @@ def unnamed_plannings(connection: Connection, *, after: bytes, looks: int) -> Fo
 def purge_plannings(connection: Connection, names: Sequence[bytes]) -> int:
     """How many are gone.
 
-    A text that is there already is not written again by whoever needs it, so he must not need it between our
+    A text that is there already is not written again by whoever needs it, so it must not be needed between our
     look and our delete: the lock waits for all who have asked for a text, and lets nobody ask meanwhile.
     """
     if connection.dialect.name == "postgresql":

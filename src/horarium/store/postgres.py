@@ -2,7 +2,7 @@
 
 READ COMMITTED for writes, since every write locks what it changes; a read is one REPEATABLE READ
 snapshot. A process has `pool_size` connections at most, and one more that listens. Whoever finds none
-free waits, which is safe because nobody asks for a second one while he has one.
+free waits, which is safe because nobody asks for a second one while holding one.
 
 With `?pgbouncer=true` nothing is used that a transaction pooler cannot carry: no prepared statements,
 no LISTEN, no start-up options (set `statement_timeout` on the role instead).

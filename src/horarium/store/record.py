@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from horarium.decision.ledger import Entry, NewEvent, NewRun, first_stored_event
+from horarium.decision.record import Entry, NewEvent, NewRun, first_stored_event
 from horarium.instant import Instant
 from horarium.policy.limits import MILLIONTHS
 from horarium.schedule.planning import Planning

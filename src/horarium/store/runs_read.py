@@ -134,7 +134,7 @@ def find_all(connection: Connection, run_ids: Collection[bytes]) -> list[RunRow]
 
 
 def namespace_of(connection: Connection, run_id: bytes) -> str | None:
-    """Whose a run is, for one who can show that it was given to him."""
+    """Whose a run is, for whoever can show that it was handed over to them."""
     found: str | None = connection.execute(
         sa.select(runs.c.namespace).where(runs.c.run_id == run_id)
     ).scalar_one_or_none()

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 from sqlalchemy.dialects import postgresql, sqlite
 
-from horarium.decision.ledger import Counts
+from horarium.decision.record import Counts
 from horarium.instant import Instant
 from horarium.schedule.position import Position, Status
 from horarium.store.errors import Conflict

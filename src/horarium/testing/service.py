@@ -24,7 +24,7 @@ from horarium.life.outcome import Finished
 from horarium.operations import history as histories
 from horarium.operations import reports, schedules, verify
 from horarium.operations.caller import Caller, Role
-from horarium.operations.desk import Desk
+from horarium.operations.resources import Resources
 from horarium.schedule.run import OPEN
 from horarium.serve.application import Application, Bare
 from horarium.serve.service import Service, open_service, put_templates
@@ -32,7 +32,7 @@ from horarium.settings import Settings
 from horarium.store import history, namespaces, runs_read
 from horarium.store.history import HistoryRow
 from horarium.store.runs_read import RunFilter, RunRow
-from horarium.testing.clock import DEFAULT_START, FakeClock, Moment, instant_of
+from horarium.testing.clock import DEFAULT_START, FakeClock, PlanTime, instant_of
 from horarium.testing.http import InProcess
 from horarium.testing.recorder import recording_registry
 
@@ -79,9 +79,9 @@ class TestService:
         self._loop = loop
 
     @property
-    def desk(self) -> Desk:
+    def resources(self) -> Resources:
         """What the operations of `horarium.operations` work with."""
-        return self.parts.desk
+        return self.parts.resources
 
     @property
     def now(self) -> Instant:
@@ -91,11 +91,11 @@ class TestService:
 
     def create(self, document: Mapping[str, Any] | None = None, /, **fields: Any) -> str:
         """The id of the new schedule."""
-        return schedules.create(self.desk, self.caller, {**(document or {}), **fields}).schedule_id
+        return schedules.create(self.resources, self.caller, {**(document or {}), **fields}).schedule_id
 
     def runs(self, schedule_id: str | None = None) -> list[RunRow]:
         """Oldest first; those of one schedule, also a deleted one, or of all."""
-        everything = self.desk.database.read(
+        everything = self.resources.database.read(
             lambda connection: runs_read.page_of_namespace(connection, self.caller.namespace, limit=_MANY)
         )
         return [run for run in reversed(everything.rows) if schedule_id in (None, run.schedule_id)]
@@ -107,11 +107,11 @@ class TestService:
             uid = histories.find_any(connection, self.caller, schedule_id).schedule_uid
             return history.read(connection, uid, limit=_MANY)
 
-        return self.desk.database.read(look)
+        return self.resources.database.read(look)
 
     def verify(self) -> Sequence[verify.Finding]:
         """What is wrong with the records; nothing, if all is well."""
-        return list(verify.verify(self.desk, self.caller))
+        return list(verify.verify(self.resources, self.caller))
 
     def http(self, *, token: str | None = TOKEN, namespace: str | None = None) -> httpx.Client:
         """A client of the HTTP API, with an admin's token unless another one is given."""
@@ -131,7 +131,7 @@ class TestService:
 
     def _report(self, run: RunRow, **said: Any) -> None:
         said["attempt"] = run.attempt
-        reports.report(self.desk, self.caller, id_text(run.run_id), reports.parse_report(said))
+        reports.report(self.resources, self.caller, id_text(run.run_id), reports.parse_report(said))
         self.settle()
 
     # ── moving time ──────────────────────────────────────────────────────────────────────────────
@@ -140,7 +140,7 @@ class TestService:
         """Let time pass; whatever falls due on the way happens when it is due."""
         self.advance_to(self.now + round(seconds * SECOND + minutes * MINUTE + hours * HOUR + days * DAY))
 
-    def advance_to(self, moment: Moment) -> None:
+    def advance_to(self, moment: PlanTime) -> None:
         target = instant_of(moment)
         if target < self.now:
             raise ValueError(f"{to_rfc3339(target)} is in the past; `clock.set` steps the clock back")
@@ -172,7 +172,7 @@ class TestService:
     def _next_moment(self) -> Instant | None:
         """When something may happen next by itself, strictly after now."""
         moments = [self.parts.engine.ticker.next_due()]
-        for run in self.desk.database.read(self._open_runs):
+        for run in self.resources.database.read(self._open_runs):
             moments += [run.ready_at, run.deadline, run.lease_until]
             if run.stop_requested_at is not None:
                 moments.append(self.now + SECOND)  # its grace is its schedule's business: look every second
@@ -191,7 +191,7 @@ class TestService:
 @contextmanager
 def service(
     *,
-    at: Moment = DEFAULT_START,
+    at: PlanTime = DEFAULT_START,
     answer: Step = Finished(),  # noqa: B008 - frozen, so one for all is safe
     script: Sequence[Step] = (),
     app: Application | None = None,

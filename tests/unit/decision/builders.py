@@ -17,7 +17,7 @@ from horarium.decision.facts import NO_FACTS, Facts, Shared, Tally
 from horarium.decision.guards import Question
 from horarium.decision.plan import Decision, Fire, Hold, Missed, Plan, Skip
 from horarium.decision.release import ActiveRun, HeldRun, plan_release
-from horarium.decision.tick import Due, Moment, plan_tick
+from horarium.decision.tick import Due, PlanTime, plan_tick
 from horarium.instant import DAY, SECOND, Instant, from_rfc3339
 from horarium.policy.catchup import Catchup, CatchupPolicy
 from horarium.policy.overlap import Overlap, OverlapPolicy
@@ -74,7 +74,7 @@ def tick(
     **position: Any,
 ) -> Plan:
     due = Due(UID, planning, make_position(decided_until, **position))
-    return plan_tick(due, facts, Shared() if shared is None else shared, Moment(now, alive_since, limit))
+    return plan_tick(due, facts, Shared() if shared is None else shared, PlanTime(now, alive_since, limit))
 
 
 def tick_to_the_end(
@@ -84,7 +84,7 @@ def tick_to_the_end(
     plans = [tick(planning, decided_until, now, limit=limit, facts=facts)]
     while plans[-1].more:
         due = Due(UID, planning, plans[-1].position)
-        plans.append(plan_tick(due, facts, Shared(), Moment(now, limit=limit)))
+        plans.append(plan_tick(due, facts, Shared(), PlanTime(now, limit=limit)))
     return plans
 
 
@@ -176,7 +176,7 @@ class World:
         # As the store claims: only a schedule whose next_due has come is looked at.
         while self.position.next_due is not None and self.position.next_due <= now:
             due = Due(UID, self.planning, self.position)
-            plan = plan_tick(due, self.facts(), self.shared(), Moment(now, self.alive_since, self.limit))
+            plan = plan_tick(due, self.facts(), self.shared(), PlanTime(now, self.alive_since, self.limit))
             self.write(plan)
             if not plan.more:
                 break

@@ -10,7 +10,7 @@ from unit.decision.builders import NOON, make_planning, make_position
 
 from horarium.decision.facts import Facts, Shared
 from horarium.decision.plan import Fire, Hold, Plan, Skip
-from horarium.decision.tick import Due, Moment, Parked, plan_batch
+from horarium.decision.tick import Due, Parked, PlanTime, plan_batch
 from horarium.instant import SECOND, Instant
 from horarium.policy.limits import Budget
 from horarium.schedule.calendar import Calendar, CalendarKind
@@ -35,7 +35,7 @@ class Corrupt:
 def test_a_bad_row_is_parked_and_the_others_go_on() -> None:
     good, bad = make_planning(), replace(make_planning(), spec=Corrupt())  # type: ignore[arg-type]
     dues = batch(good, bad, good)
-    answers = list(plan_batch(dues, {}, Shared(), Moment(NOON)))
+    answers = list(plan_batch(dues, {}, Shared(), PlanTime(NOON)))
     assert [due for due, _ in answers] == dues
     first, parked, last = (answer for _, answer in answers)
     assert isinstance(first, Plan)
@@ -61,7 +61,7 @@ def test_a_parked_schedule_leaves_nothing_behind_in_what_is_shared() -> None:
     facts = {bytes([0]): Facts(calendars=SecondLookFails(c=every_day))}
     shared = Shared()
     dues = [batch(bad)[0]._replace(position=make_position(NOON - 2 * SECOND)), batch(good)[0]._replace(uid=b"good")]
-    (_, parked), (_, plan) = plan_batch(dues, facts, shared, Moment(NOON))
+    (_, parked), (_, plan) = plan_batch(dues, facts, shared, PlanTime(NOON))
     assert isinstance(parked, Parked)
     assert isinstance(plan, Plan)
     assert plan.decisions == FIRED
@@ -70,13 +70,13 @@ def test_a_parked_schedule_leaves_nothing_behind_in_what_is_shared() -> None:
 
 def test_schedules_of_a_batch_share_a_key() -> None:
     sharing = [make_planning(concurrency_key="k", concurrency_limit=2)] * 3
-    plans = [plan for _, plan in plan_batch(batch(*sharing), {}, Shared(), Moment(NOON)) if isinstance(plan, Plan)]
+    plans = [plan for _, plan in plan_batch(batch(*sharing), {}, Shared(), PlanTime(NOON)) if isinstance(plan, Plan)]
     assert [type(plan.decisions[0]) for plan in plans] == [Fire, Fire, Hold]
 
 
 def test_schedules_of_a_batch_share_the_budget_of_an_assignee() -> None:
     sharing = [make_planning(assignee="ada", reserve=Decimal(2))] * 3
     facts = {bytes([n]): Facts(assignee_budget=Budget(5)) for n in range(3)}
-    answers = plan_batch(batch(*sharing), facts, Shared(), Moment(NOON))
+    answers = plan_batch(batch(*sharing), facts, Shared(), PlanTime(NOON))
     decisions = [plan.decisions[0] for _, plan in answers if isinstance(plan, Plan)]
     assert [type(each) for each in decisions] == [Fire, Fire, Skip]

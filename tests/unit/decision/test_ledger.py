@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from horarium.decision.ledger import Counts, Entry, Named, NewId, write_down
 from horarium.decision.plan import Covers, Decision, Fire, Hold, Missed, Skip
+from horarium.decision.record import Counts, Entry, Named, NewId, record_decisions
 from horarium.instant import MINUTE, SECOND, from_rfc3339
 from horarium.recurrence.spec import compile_spec
 from horarium.schedule.event import CommandContext, EventType
@@ -32,7 +32,7 @@ def ids() -> Iterator[NewId]:
 def written(*decisions: Decision, planning: Planning = PLAIN, **options: Any) -> Entry:
     position = Position(NOW, None, options.pop("status", Status.ACTIVE))
     chosen = {"now": NOW, "origin": Origin.SCHEDULED, "ids": ids(), **options}
-    return write_down(Named("nightly", 4, planning), BEFORE, decisions, position, **chosen)
+    return record_decisions(Named("nightly", 4, planning), BEFORE, decisions, position, **chosen)
 
 
 def types(entry: Entry) -> list[str]:

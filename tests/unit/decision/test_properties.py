@@ -23,7 +23,7 @@ from unit.decision.builders import (
 
 from horarium.decision.facts import Facts, Shared
 from horarium.decision.plan import Fire, Hold, Missed, Plan, Skip
-from horarium.decision.tick import Due, Moment, plan_batch
+from horarium.decision.tick import Due, PlanTime, plan_batch
 from horarium.instant import HOUR, MINUTE, SECOND
 from horarium.policy.catchup import Catchup, CatchupPolicy
 from horarium.policy.limits import Budget
@@ -206,7 +206,7 @@ def test_schedules_that_share_a_key_stay_below_its_limit(several: list[Planning]
     assume(all(each.overlap.policy is not OverlapPolicy.TERMINATE_OTHER for each in sharing))
     dues = [Due(bytes([n]), each, make_position()) for n, each in enumerate(sharing)]
     shared = Shared(active_by_key={"k": 1})
-    answers = list(plan_batch(dues, {}, shared, Moment(NOON + later * SECOND)))
+    answers = list(plan_batch(dues, {}, shared, PlanTime(NOON + later * SECOND)))
     plans = [plan for _, plan in answers if isinstance(plan, Plan)]
     assert len(plans) == len(dues)
     fired = sum(isinstance(each, Fire) for plan in plans for each in plan.decisions)
@@ -222,7 +222,7 @@ def test_schedules_that_share_an_assignee_stay_within_its_budget(who: list[str],
     facts = {due.uid: Facts(assignee_budget=Budget(credits, runs)) for due in dues}
     shared = Shared()
     born: dict[str, int] = {"ada": 0, "bob": 0}
-    for due, plan in plan_batch(dues, facts, shared, Moment(NOON)):
+    for due, plan in plan_batch(dues, facts, shared, PlanTime(NOON)):
         assert isinstance(plan, Plan)
         born[due.planning.assignee or ""] += isinstance(plan.decisions[0], Fire)
     for name, count in born.items():
@@ -247,7 +247,7 @@ def test_bad_rows_park_only_themselves(bad: list[bool]) -> None:
     good = make_planning()
     broken = replace(good, spec=Bad())  # type: ignore[arg-type]
     dues = [Due(bytes([n]), broken if each else good, make_position()) for n, each in enumerate(bad)]
-    answers = list(plan_batch(dues, {}, Shared(), Moment(NOON)))
+    answers = list(plan_batch(dues, {}, Shared(), PlanTime(NOON)))
     assert [not isinstance(plan, Plan) for _, plan in answers] == bad
     assert all(plan.decisions == (Fire(NOON, NOON),) for _, plan in answers if isinstance(plan, Plan))
 

@@ -18,7 +18,7 @@ from horarium.decision.decide import decide
 from horarium.decision.facts import Facts, Shared, Tally
 from horarium.decision.guards import GUARDS, Question, first_refusal, guards_for, refusal_until
 from horarium.decision.plan import Decision, Fire, Hold, Missed, Plan, Skip
-from horarium.decision.tick import Due, Moment, plan_batch, plan_tick
+from horarium.decision.tick import Due, PlanTime, plan_batch, plan_tick
 from horarium.instant import DAY, HOUR, MINUTE, SECOND, Instant, from_rfc3339
 from horarium.policy.catchup import Catchup, CatchupPolicy
 from horarium.policy.limits import Budget
@@ -162,7 +162,7 @@ def test_a_range_says_of_each_occurrence_what_it_would_be_told_alone(
     after, now = near - before, near - before + span
     facts = world._replace(calendars=dict(zip(("one", "two"), two, strict=True)))
     position = make_position(after)
-    plan = plan_tick(Due(UID, planning, position), facts, Shared(), Moment(now, limit=10**9, batch_limit=10**9))
+    plan = plan_tick(Due(UID, planning, position), facts, Shared(), PlanTime(now, limit=10**9, batch_limit=10**9))
     spec, catchup = planning.spec, planning.catchup
     grace = now - catchup.misfire_grace_seconds * SECOND
     window = catchup.catchup_window_seconds
@@ -230,7 +230,7 @@ def test_the_window_answers_alike_before_inside_and_after(nominal: Instant, unti
 # ── a batch ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def plan_many(plannings_: list[Planning], moment: Moment, **position: Any) -> list[Plan]:
+def plan_many(plannings_: list[Planning], moment: PlanTime, **position: Any) -> list[Plan]:
     dues = [Due(bytes([n // 256, n % 256]), each, make_position(**position)) for n, each in enumerate(plannings_)]
     plans = [plan for _, plan in plan_batch(dues, {}, Shared(), moment)]
     assert all(isinstance(plan, Plan) for plan in plans)
@@ -239,7 +239,7 @@ def plan_many(plannings_: list[Planning], moment: Moment, **position: Any) -> li
 
 def test_a_batch_decides_a_bounded_number_and_something_for_each() -> None:
     backlog = make_planning(overlap=OverlapPolicy.ALLOW_ALL, catchup=CatchupPolicy.FIRE_ALL)
-    moment = Moment(NOON + 200 * MINUTE, limit=100, batch_limit=250)
+    moment = PlanTime(NOON + 200 * MINUTE, limit=100, batch_limit=250)
     counts = [len(plan.decisions) for plan in plan_many([backlog] * 6, moment)]
     # A hundred of the range's beginning are beyond the cap, which is one row more for each.
     assert counts == [101, 101, 49, 2, 2, 2]
@@ -248,7 +248,7 @@ def test_a_batch_decides_a_bounded_number_and_something_for_each() -> None:
 
 def test_what_a_batch_leaves_is_still_due() -> None:
     backlog = make_planning(overlap=OverlapPolicy.ALLOW_ALL, catchup=CatchupPolicy.FIRE_ALL)
-    plans = plan_many([backlog] * 3, Moment(NOON + 20 * MINUTE, limit=100, batch_limit=10))
+    plans = plan_many([backlog] * 3, PlanTime(NOON + 20 * MINUTE, limit=100, batch_limit=10))
     assert [plan.more for plan in plans] == [True, True, True]
     for plan in plans:
         last = plan.decisions[-1]
@@ -257,6 +257,6 @@ def test_what_a_batch_leaves_is_still_due() -> None:
 
 
 def test_a_herd_on_time_is_decided_whole() -> None:
-    plans = plan_many([make_planning()] * 500, Moment(NOON))
+    plans = plan_many([make_planning()] * 500, PlanTime(NOON))
     assert {len(plan.decisions) for plan in plans} == {1}
     assert list(islice((plan.more for plan in plans), 500)) == [False] * 500

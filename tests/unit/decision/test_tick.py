@@ -22,7 +22,7 @@ from unit.decision.builders import (
 
 from horarium.decision.facts import Facts
 from horarium.decision.plan import Covers, Decision, Fire, Hold, Missed, Plan, Skip
-from horarium.decision.tick import MAX_CATCHUP_PER_TICK, Moment
+from horarium.decision.tick import MAX_CATCHUP_PER_TICK, PlanTime
 from horarium.instant import DAY, MINUTE, SECOND, Instant
 from horarium.policy.catchup import Catchup, CatchupPolicy
 from horarium.policy.overlap import OverlapPolicy
@@ -337,7 +337,7 @@ def test_a_large_cap_does_not_make_every_plan_walk_the_whole_backlog(monkeypatch
 
 
 def test_the_default_bound_is_a_hundred() -> None:
-    assert MAX_CATCHUP_PER_TICK == Moment(NOON).limit == 100
+    assert MAX_CATCHUP_PER_TICK == PlanTime(NOON).limit == 100
 
 
 @pytest.mark.parametrize(

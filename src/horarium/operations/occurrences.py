@@ -1,8 +1,8 @@
-"""The runs of a schedule and the occurrences that had none, in one list: what other schedulers call its ledger."""
+"""The runs of a schedule and the occurrences that had none, in one list."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection
 
@@ -10,10 +10,10 @@ from horarium.errors import InvalidDefinition
 from horarium.ids import id_text, parse_id
 from horarium.instant import Instant
 from horarium.operations.caller import Caller, Permission
-from horarium.operations.desk import Desk
 from horarium.operations.history import find_any
 from horarium.operations.pages import checked_limit
-from horarium.operations.runs import EVERYTHING, Run, WantedRuns, view
+from horarium.operations.resources import Resources
+from horarium.operations.runs import EVERYTHING, Run, view
 from horarium.schedule.run import Origin, RunState
 from horarium.store import runs_read, skips
 from horarium.store.history import HistoryRow
@@ -31,7 +31,7 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True)
-class LedgerPage:
+class OccurrencePage:
     """Newest first."""
 
     rows: tuple[Run | Skipped, ...]
@@ -46,33 +46,33 @@ class _Place:
     before_sequence: int | None = None
 
 
-def list_ledger(
-    desk: Desk,
+def list_occurrences(
+    resources: Resources,
     caller: Caller,
     schedule_id: str,
-    wanted: WantedRuns = EVERYTHING,
+    wanted: RunFilter = EVERYTHING,
     *,
     page_size: int | None = None,
     next_page_token: str | None = None,
-) -> LedgerPage:
+) -> OccurrencePage:
     """Also of a deleted schedule. A filter by state shows skips only where `skipped` is one of the states."""
     caller.require(Permission.READ)
     limit = checked_limit(page_size)
     place = _Place() if next_page_token is None else _read_place(next_page_token)
 
-    def look(connection: Connection) -> LedgerPage:
+    def look(connection: Connection) -> OccurrencePage:
         row = find_any(connection, caller, schedule_id)
-        filters = RunFilter(wanted.states, wanted.origins, wanted.workflow, wanted.assignee, wanted.queue)
+        filters = replace(wanted, with_steps=False)
         runs = runs_read.page_of_schedule(
             connection, row.schedule_uid, filters, before=place.before_run, limit=limit + 1
         ).rows
         skipped = _skips(connection, row.schedule_uid, wanted, place.before_sequence, limit + 1)
-        return _merge(desk, connection, row.schedule_id, list(runs), skipped, place, limit)
+        return _merge(resources, connection, row.schedule_id, list(runs), skipped, place, limit)
 
-    return desk.database.read(look)
+    return resources.database.read(look)
 
 
-def _skips(connection: Connection, uid: bytes, wanted: WantedRuns, before: int | None, limit: int) -> list[HistoryRow]:
+def _skips(connection: Connection, uid: bytes, wanted: RunFilter, before: int | None, limit: int) -> list[HistoryRow]:
     if wanted.states is not None and RunState.SKIPPED not in wanted.states:
         return []
     origins = tuple(Origin) if wanted.origins is None else wanted.origins
@@ -80,14 +80,14 @@ def _skips(connection: Connection, uid: bytes, wanted: WantedRuns, before: int |
 
 
 def _merge(
-    desk: Desk,
+    resources: Resources,
     connection: Connection,
     schedule_id: str,
     runs: list[RunRow],
     skipped: list[HistoryRow],
     place: _Place,
     limit: int,
-) -> LedgerPage:
+) -> OccurrencePage:
     """By when each was decided; at the same moment by the occurrence."""
     both: list[RunRow | HistoryRow] = [*runs, *skipped]
     both.sort(key=_age, reverse=True)
@@ -97,15 +97,15 @@ def _merge(
     skips_shown = len(shown) - runs_shown
     turn = iter(runs), iter(skipped)
     ordered = [next(turn[0]) if isinstance(row, RunRow) else next(turn[1]) for row in shown]
-    viewed = iter(view(desk, connection, [row for row in ordered if isinstance(row, RunRow)]))
+    viewed = iter(view(resources, connection, [row for row in ordered if isinstance(row, RunRow)]))
     rows = tuple(next(viewed) if isinstance(row, RunRow) else Skipped(schedule_id, row) for row in ordered)
     if len(both) <= limit:
-        return LedgerPage(rows, None)
+        return OccurrencePage(rows, None)
     following = _Place(
         runs[runs_shown - 1].run_id if runs_shown else place.before_run,
         skipped[skips_shown - 1].sequence if skips_shown else place.before_sequence,
     )
-    return LedgerPage(rows, _token(following))
+    return OccurrencePage(rows, _token(following))
 
 
 def _age(row: RunRow | HistoryRow) -> tuple[Instant, Instant]:

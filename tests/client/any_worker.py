@@ -22,7 +22,7 @@ QUEUE = "brooms"
 SHORT = {"poll_seconds": 0.01, "heartbeat_seconds": 0.02, "grace_seconds": 2.0}
 
 
-class Hands:
+class AnyWorker:
     """Either kind of worker behind one face."""
 
     def __init__(self, kind: str, horarium: TestService) -> None:
@@ -52,7 +52,7 @@ def waits(
     number = len(horarium.runs())
     action = {"workflow_type": workflow, "task_queue": queue, **({} if inputs is None else {"input": inputs})}
     horarium.create(schedule_id=f"s{number}", spec={"intervals": [{"every": "P1D"}]}, action=action, **fields)
-    with Hands("sync", horarium).client() as client:
+    with AnyWorker("sync", horarium).client() as client:
         client.trigger_schedule(f"s{number}")
     horarium.settle()
 

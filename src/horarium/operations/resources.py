@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from sqlalchemy import Connection
 
 from horarium.clock import Clock
-from horarium.decision.ledger import NewEvent, missed_values
 from horarium.decision.plan import Missed
+from horarium.decision.record import NewEvent, missed_values
 from horarium.errors import InvalidDefinition
 from horarium.instant import Instant, to_rfc3339
 from horarium.life.report_token import ReportTokens
@@ -31,7 +31,7 @@ from horarium.telemetry.telemetry import Telemetry
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class Resources:
     database: Database
     clock: Clock
     settings: Settings
@@ -71,7 +71,7 @@ class Opened:
 
 
 def open_schedule(
-    desk: Desk, connection: Connection, caller: Caller, schedule_id: str, *, if_version: int | None = None
+    resources: Resources, connection: Connection, caller: Caller, schedule_id: str, *, if_version: int | None = None
 ) -> Opened:
     """Locked until the transaction ends; the clock is asked after the wait, so that history stays in order."""
     row = schedules.find(connection, caller.namespace, schedule_id, lock=True)
@@ -79,8 +79,8 @@ def open_schedule(
         raise ScheduleNotFound(schedule_id)
     if if_version is not None and row.version != if_version:
         raise PreconditionFailed(if_version, row.version)
-    planning = desk.known.load(connection, [row.planning])[row.planning]
-    return Opened(row, planning, desk.clock.now())
+    planning = resources.known.load(connection, [row.planning])[row.planning]
+    return Opened(row, planning, resources.clock.now())
 
 
 class Journal:

@@ -110,7 +110,7 @@ def test_what_was_told_to_the_metrics_is_told_once(http: httpx.Client, horarium:
 def test_the_engine_hears_of_a_trigger_that_carried_a_key(http: httpx.Client, horarium: TestService) -> None:
     horarium.create({**NIGHTLY, "schedule_id": "s"})
     heard = threading.Event()
-    listener = horarium.desk.database.listen(["horarium_ready"], lambda _channel: heard.set())
+    listener = horarium.resources.database.listen(["horarium_ready"], lambda _channel: heard.set())
     try:
         post(http, "/api/schedules/s/trigger", {})
         assert heard.wait(5)
@@ -192,7 +192,7 @@ def test_a_stored_answer_is_given_to_nobody_who_may_no_longer_ask(http: httpx.Cl
 def test_the_operations_are_the_usual_ones(horarium: TestService) -> None:
     """What is made with a key is made as without one: the same events, and an audit that finds nothing."""
     post(horarium.http(), "/api/schedules", {**NIGHTLY, "schedule_id": "s"})
-    schedules.create(horarium.desk, horarium.caller, {**NIGHTLY, "schedule_id": "t"})
+    schedules.create(horarium.resources, horarium.caller, {**NIGHTLY, "schedule_id": "t"})
     horarium.advance(days=1)
     assert [event.event_type for event in horarium.history("s")] == [e.event_type for e in horarium.history("t")]
     assert horarium.verify() == []

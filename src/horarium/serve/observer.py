@@ -18,7 +18,7 @@ _GOOD = frozenset({RunState.SUCCEEDED, RunState.CANCELLED, RunState.SKIPPED})
 _SHOWN_ERROR = 200
 
 
-class EngineWitness:
+class TelemetryObserver:
     def __init__(self, telemetry: Telemetry) -> None:
         self._telemetry = telemetry
         self._log = telemetry.log.bind()  # once: a logger that is not bound binds itself anew for every line

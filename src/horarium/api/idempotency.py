@@ -21,8 +21,8 @@ from sqlalchemy import Connection
 
 from horarium.api.answers import Answer
 from horarium.operations.caller import Caller
-from horarium.operations.desk import Desk
 from horarium.operations.errors import KeyReused, RequestInProgress
+from horarium.operations.resources import Resources
 from horarium.operations.triggers import check_key
 from horarium.store import idempotency
 from horarium.store.errors import Conflict
@@ -47,37 +47,39 @@ class _Asked:
     of: str
 
 
-def once(endpoint: Endpoint) -> Endpoint:
-    """Around an endpoint that takes `desk` and `caller` and works through them alone."""
-    return _once(endpoint, {})
+def idempotent(endpoint: Endpoint) -> Endpoint:
+    """Around an endpoint that takes `resources` and `caller` and works through them alone."""
+    return _idempotent(endpoint, {})
 
 
-def once_marked(**members: Any) -> Callable[[Endpoint], Endpoint]:
+def idempotent_marked(**members: Any) -> Callable[[Endpoint], Endpoint]:
     """The same; an answer that was kept says so by these members."""
-    return lambda endpoint: _once(endpoint, members)
+    return lambda endpoint: _idempotent(endpoint, members)
 
 
-def _once(endpoint: Endpoint, marks: Mapping[str, Any]) -> Endpoint:
+def _idempotent(endpoint: Endpoint, marks: Mapping[str, Any]) -> Endpoint:
     signature = inspect.signature(endpoint, eval_str=True)
     wants_key = "idempotency_key" in signature.parameters
 
     @wraps(endpoint)
     def keyed(
-        *, request: Request, desk: Desk, caller: Caller, idempotency_key: str | None = None, **given: Any
+        *, request: Request, resources: Resources, caller: Caller, idempotency_key: str | None = None, **given: Any
     ) -> Answer:
         if wants_key:
             given["idempotency_key"] = idempotency_key
         if idempotency_key is None:
-            return endpoint(desk=desk, caller=caller, **given)
+            return endpoint(resources=resources, caller=caller, **given)
         check_key(idempotency_key)
         asked = _Asked(f"{caller.principal or ''}\n{idempotency_key}", _fingerprint(request, given))
-        return _answer_once(desk, caller, asked, lambda inside: endpoint(desk=inside, caller=caller, **given), marks)
+        return _answer_once(
+            resources, caller, asked, lambda inside: endpoint(resources=inside, caller=caller, **given), marks
+        )
 
     keyed.__signature__ = _with_key(signature)  # type: ignore[attr-defined]  # what FastAPI reads
     return keyed
 
 
-def is_once(endpoint: object) -> bool:
+def is_idempotent(endpoint: object) -> bool:
     return inspect.unwrap(endpoint) is not endpoint if callable(endpoint) else False
 
 
@@ -92,9 +94,9 @@ def _with_key(signature: inspect.Signature) -> inspect.Signature:
 
 
 def _answer_once(
-    desk: Desk, caller: Caller, asked: _Asked, act: Callable[[Desk], Answer], marks: Mapping[str, Any]
+    resources: Resources, caller: Caller, asked: _Asked, act: Callable[[Resources], Answer], marks: Mapping[str, Any]
 ) -> Answer:
-    telemetry = Deferred(desk.telemetry)
+    telemetry = Deferred(resources.telemetry)
 
     def work(connection: Connection) -> Answer:
         telemetry.forget()
@@ -103,7 +105,7 @@ def _answer_once(
         earlier = idempotency.recall(connection, caller.namespace, asked.key)
         if earlier is not None:
             return _again(earlier, asked, marks)
-        answer = act(replace(desk, database=Joined(desk.database, connection), telemetry=telemetry))
+        answer = act(replace(resources, database=Joined(resources.database, connection), telemetry=telemetry))
         idempotency.remember(
             connection,
             caller.namespace,
@@ -111,12 +113,12 @@ def _answer_once(
             request_hash=asked.of,
             status=answer.status_code,
             answer=_kept(answer),
-            now=desk.clock.now(),
+            now=resources.clock.now(),
         )
         return answer
 
     try:
-        answer = desk.database.write(work)
+        answer = resources.database.write(work)
     except Conflict as taken:
         if taken.constraint != "idempotency_pkey":
             raise

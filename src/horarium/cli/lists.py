@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 A = TypeVar("A", bound="Answer")
 
 
-def show_whole(
+def show_list(
     remote: Remote, member: str, page: Page[A], columns: Sequence[str], row: Callable[[A], Sequence[Any]]
 ) -> None:
     match remote.output:

@@ -10,7 +10,7 @@ import pytest
 from engine.builders import World, insert_all, new_schedule
 
 from horarium.engine.batch import Tick
-from horarium.engine.hands import HANDS, Hands, Share
+from horarium.engine.parallel import TICK_THREADS, ParallelTicker, Share
 from horarium.engine.ticker import TickerOptions
 from horarium.store.database import Database
 from horarium.store.errors import StoreUnavailable
@@ -38,7 +38,7 @@ LAST = Tick(claimed=3)
 
 
 def stepped(ticker: Any, count: int, steps: int = 1) -> list[list[Share]]:
-    hands = Hands(ticker, count)
+    hands = ParallelTicker(ticker, count)
 
     async def work() -> list[list[Share]]:
         return [await hands.step() for _ in range(steps)]
@@ -83,7 +83,7 @@ def test_a_herd_is_decided_once_by_as_many_hands_as_the_database_has(database: D
     now = world.clock.now()
     insert_all(database, [new_schedule(f"s{n}", now=now) for n in range(200)], now=now)
     world.clock.move(60)
-    hands = Hands(world.ticker, HANDS[database.dialect])
+    hands = ParallelTicker(world.ticker, TICK_THREADS[database.dialect])
 
     async def work() -> int:
         total = 0
@@ -99,4 +99,4 @@ def test_a_herd_is_decided_once_by_as_many_hands_as_the_database_has(database: D
 
 @pytest.mark.parametrize("dialect", ["sqlite"])
 def test_sqlite_has_one_writer_and_one_hand(database: Database) -> None:
-    assert HANDS[database.dialect] == 1
+    assert TICK_THREADS[database.dialect] == 1

@@ -1,4 +1,4 @@
-"""How decisions made at the desk are written: the same rows, counters and approvals as those of a tick."""
+"""How decisions made by a caller are written: the same rows, counters and approvals as those of a tick."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from sqlalchemy import Connection
 
 from horarium.decision import lifecycle
 from horarium.decision.facts import NO_FACTS, Facts, Shared
-from horarium.decision.ledger import Entry, Named, write_down
 from horarium.decision.plan import Decision, Missed
+from horarium.decision.record import Entry, Named, record_decisions
 from horarium.operations.caller import Caller
-from horarium.operations.desk import Desk, Opened
+from horarium.operations.resources import Opened, Resources
 from horarium.policy.overlap import OverlapPolicy
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Position, Status
@@ -23,7 +23,7 @@ from horarium.store.births import new_ids, settle_side_effects
 from horarium.store.channels import READY
 
 
-def look(connection: Connection, opened: Opened, origin: Origin, *, lock: bool = True) -> tuple[Facts, Shared]:
+def gather_facts(connection: Connection, opened: Opened, origin: Origin, *, lock: bool = True) -> tuple[Facts, Shared]:
     """The facts that this schedule's guards ask for."""
     row = opened.row
     subject = facts.Subject(row.schedule_uid, row.namespace, opened.sound, row.active, row.held)
@@ -31,8 +31,8 @@ def look(connection: Connection, opened: Opened, origin: Origin, *, lock: bool =
     return found.get(row.schedule_uid, NO_FACTS), shared[row.namespace]
 
 
-def enter(
-    desk: Desk,
+def write_decisions(
+    resources: Resources,
     connection: Connection,
     caller: Caller,
     opened: Opened,
@@ -50,16 +50,16 @@ def enter(
     if position.status is Status.DELETED:
         position = position._replace(decided_until=max(position.decided_until, now))
     named = Named(row.schedule_id, row.revision, _under(planning, overlap_policy))
-    entry = write_down(
+    entry = record_decisions(
         named, row.counts(), told, position, now=now, origin=origin, ids=new_ids(), context=caller.context()
     )
     page = record.Page(row.schedule_uid, row.namespace, row.revision, planning, entry)
     record.write(connection, [page], now=now, origin=origin)
     for run in entry.runs:
         open_runs.set_callers_part(connection, run.run_id, external_key=external_key, inputs=inputs)
-    settle_side_effects(connection, desk.known, row.namespace, row.schedule_uid, planning, entry, now)
+    settle_side_effects(connection, resources.known, row.namespace, row.schedule_uid, planning, entry, now)
     if any(run.state is RunState.READY for run in entry.runs):
-        desk.database.notify(connection, READY)
+        resources.database.notify(connection, READY)
     return entry
 
 

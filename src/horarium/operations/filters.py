@@ -18,7 +18,7 @@ LISTED: Final = {status.value: status for status in Status if status is not Stat
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ScheduleFilter:
     """None = any."""
 
     statuses: Collection[Status] | None = None
@@ -58,7 +58,7 @@ class Wanted:
         return found
 
 
-EVERYTHING = Wanted()
+EVERYTHING = ScheduleFilter()
 
 
 def _narrowed(given: Filter, clause: Clause) -> Filter | None:

@@ -91,7 +91,7 @@ class Entry(NamedTuple):
     kept_from: int = 0
 
 
-def write_down(
+def record_decisions(
     named: Named,
     counts: Counts,
     decisions: Iterable[Decision],
@@ -103,7 +103,7 @@ def write_down(
     context: CommandContext | None = None,
 ) -> Entry:
     """`position` is the one after the decisions."""
-    pen = _Pen(named, counts, now, origin, ids, context)
+    pen = _Recorder(named, counts, now, origin, ids, context)
     for decision in decisions:
         match decision:
             case Fire() | Hold():
@@ -127,7 +127,7 @@ def write_down(
     )
 
 
-class _Pen:
+class _Recorder:
     """Collects rows; the counts move with each line."""
 
     __slots__ = (

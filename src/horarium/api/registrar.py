@@ -21,17 +21,17 @@ from fastapi import APIRouter, Query
 
 from horarium.api.answers import Answer
 from horarium.api.bodies import Fields
-from horarium.api.once import once
-from horarium.api.requests import CallerOf, DeskOf, Document
+from horarium.api.idempotency import idempotent
+from horarium.api.requests import CallerOf, Document, ResourcesOf
 from horarium.api.views import Body, moment
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text
-from horarium.operations import ledgers, lifecycles, listings, schedules
-from horarium.operations.desk import Desk
-from horarium.operations.ledgers import Skipped
+from horarium.operations import lifecycles, listings, occurrences, schedules
 from horarium.operations.listings import Described
+from horarium.operations.occurrences import Skipped
+from horarium.operations.resources import Resources
 from horarium.operations.runs import Run
-from horarium.operations.written import Outcome
+from horarium.operations.write_result import Outcome
 from horarium.policy.catchup import CatchupPolicy
 from horarium.policy.overlap import OverlapPolicy
 from horarium.schedule.position import Status
@@ -47,11 +47,11 @@ _IDENTITY = ("workflow_id", "workflowId", "cron_expr", "cronExpr", "timezone")
 
 
 @router.post("/upsert")
-@once
-def upsert(desk: DeskOf, caller: CallerOf, document: Document) -> Answer:
+@idempotent
+def upsert(resources: ResourcesOf, caller: CallerOf, document: Document) -> Answer:
     """An equal definition changes nothing, and a pause is never undone by it."""
     named = {"schedule_id": _derived_id(document), **_without_nulls(document)}
-    done = schedules.upsert(_with_defaults(desk), caller, named)
+    done = schedules.upsert(_with_defaults(resources), caller, named)
     body = {
         "schedule_id": done.schedule_id,
         "next_run_at": moment(done.next_due),
@@ -62,8 +62,8 @@ def upsert(desk: DeskOf, caller: CallerOf, document: Document) -> Answer:
 
 
 @router.post("/pause")
-@once
-def pause(desk: DeskOf, caller: CallerOf, body: Document) -> Answer:
+@idempotent
+def pause(resources: ResourcesOf, caller: CallerOf, body: Document) -> Answer:
     """`paused: false` resumes."""
     fields = Fields(body)
     schedule_id = fields.require("schedule_id", fields.text("schedule_id", "scheduleId", most=128))
@@ -74,7 +74,7 @@ def pause(desk: DeskOf, caller: CallerOf, body: Document) -> Answer:
         raise InvalidDefinition({"paused": ["must be true or false"]})
     assert schedule_id is not None  # or check would have raised
     change = lifecycles.pause if said else lifecycles.resume
-    done = change(desk, caller, schedule_id, reason=reason)
+    done = change(resources, caller, schedule_id, reason=reason)
     return Answer(
         {
             "schedule_id": schedule_id,
@@ -86,31 +86,34 @@ def pause(desk: DeskOf, caller: CallerOf, body: Document) -> Answer:
 
 
 @router.get("/{schedule_id}")
-def get(desk: DeskOf, caller: CallerOf, schedule_id: str) -> Answer:
-    return Answer(_shown(listings.describe(desk, caller, schedule_id)))
+def get(resources: ResourcesOf, caller: CallerOf, schedule_id: str) -> Answer:
+    return Answer(_shown(listings.describe(resources, caller, schedule_id)))
 
 
 @router.get("/{schedule_id}/runs")
 def runs(
-    desk: DeskOf, caller: CallerOf, schedule_id: str, limit: Annotated[int, Query(description="1 to 200")] = 20
+    resources: ResourcesOf,
+    caller: CallerOf,
+    schedule_id: str,
+    limit: Annotated[int, Query(description="1 to 200")] = 20,
 ) -> Answer:
     """The newest first, skipped ones among them."""
-    page = ledgers.list_ledger(desk, caller, schedule_id, page_size=limit)
+    page = occurrences.list_occurrences(resources, caller, schedule_id, page_size=limit)
     return Answer({"schedule_id": schedule_id, "runs": [_row(each) for each in page.rows]})
 
 
 @router.delete("/{schedule_id}")
-@once
-def delete(desk: DeskOf, caller: CallerOf, schedule_id: str) -> Answer:
-    done = lifecycles.delete(desk, caller, schedule_id)
+@idempotent
+def delete(resources: ResourcesOf, caller: CallerOf, schedule_id: str) -> Answer:
+    done = lifecycles.delete(resources, caller, schedule_id)
     return Answer({"schedule_id": done.schedule_id, "outcome": done.outcome.value})
 
 
-def _with_defaults(desk: Desk) -> Desk:
+def _with_defaults(resources: Resources) -> Resources:
     """Those of this surface, where the operator has chosen none."""
-    chosen = desk.settings.model_fields_set
+    chosen = resources.settings.model_fields_set
     update = {name: value for name, value in _DEFAULTS.items() if name not in chosen}
-    return replace(desk, settings=desk.settings.model_copy(update=update))
+    return replace(resources, settings=resources.settings.model_copy(update=update))
 
 
 def _derived_id(document: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from horarium.instant import Instant
-from horarium.operations.desk import Opened
+from horarium.operations.resources import Opened
 from horarium.schedule.position import Status
 
 
@@ -20,7 +20,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WriteResult:
     """`changed` are the top-level names of the document that differ; `version` is the ETag from now on."""
 
     schedule_uid: bytes
@@ -34,8 +34,8 @@ class Written:
     warnings: tuple[str, ...] = ()
 
 
-def unchanged(opened: Opened) -> Written:
+def unchanged(opened: Opened) -> WriteResult:
     row = opened.row
-    return Written(
+    return WriteResult(
         row.schedule_uid, row.namespace, row.schedule_id, Outcome.UNCHANGED, row.version, row.status, row.next_due
     )

@@ -14,7 +14,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 PANEL = "The server: --server, --token, --namespace, or what a local `up` has left in ./.horarium"
-NOUNS = ("schedule", "run", "calendar", "token", "namespace", "health", "apply", "export")
+SERVER_COMMANDS = ("schedule", "run", "calendar", "token", "namespace", "health", "apply", "export")
 
 
 class Program(TyperGroup):
@@ -22,7 +22,7 @@ class Program(TyperGroup):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        self.commands = Commands(self.commands, NOUNS)
+        self.commands = Commands(self.commands, SERVER_COMMANDS)
 
 
 class Commands(MutableMapping[str, Any]):
@@ -34,7 +34,7 @@ class Commands(MutableMapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         found = self._made[name]
         if found is None:
-            found = self._made[name] = _noun(name)
+            found = self._made[name] = _server_command(name)
         return found
 
     def __setitem__(self, name: str, command: Any) -> None:
@@ -50,7 +50,7 @@ class Commands(MutableMapping[str, Any]):
         return len(self._made)
 
 
-def _noun(name: str) -> Any:
+def _server_command(name: str) -> Any:
     command = get_command(import_module(f"horarium.cli.{name}").app)
     command.name = name
     command.rich_help_panel = PANEL  # type: ignore[attr-defined]  # groups and commands have it, their base has not
