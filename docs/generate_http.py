@@ -10,10 +10,11 @@ from typing import Any
 
 from generate_text import clean, code, page, table
 
-from horarium.api.permissions import PERMISSIONS, Open
-from horarium.operations.caller import Caller, Permission, Role
+from horarium.api.routing import OPERATIONS, Open
+from horarium.operations.caller import Caller
 from horarium.serve.service import open_service
 from horarium.settings import Settings
+from horarium.wire.roles import Permission, Role
 
 
 def http_page() -> str:
@@ -60,7 +61,7 @@ def _tag(tag: str, operations: Iterable[tuple[str, str, Mapping[str, Any]]]) -> 
 
 
 def _needs(method: str, path: str) -> str:
-    needed = {(m, re.sub(r":\w+}", "}", p)): permission for (m, p), permission in PERMISSIONS.items()}[method, path]
+    needed = OPERATIONS[method, path].needs
     return "nothing" if isinstance(needed, Open) else needed.value
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from horarium.operations import namespaces, tokens
-from horarium.operations.caller import Caller, Role
+from horarium.operations.caller import Caller
 from horarium.testing import TestService
+from horarium.wire.roles import Role
 
 NIGHTLY = {"schedule_id": "nightly", "cron_expressions": ["0 2 * * *"], "workflow_type": "report"}
 

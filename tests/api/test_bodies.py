@@ -9,12 +9,12 @@ import httpx
 import pytest
 from api.worlds import World, world
 
-from horarium.api.examples import EXAMPLES
 from horarium.api.requests import MAX_DEPTH
+from horarium.api.routing import OPERATIONS
 
 pytestmark = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 
-WITH_BODY = sorted(route for route, example in EXAMPLES.items() if example.body is not None)
+WITH_BODY = sorted(route for route, operation in OPERATIONS.items() if operation.body is not None)
 
 
 def nested(depth: int, shape: str) -> bytes:

@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from api.worlds import CALENDAR, SCHEDULE, World, world
 from cli.served import serving
 
-from horarium.api.examples import EXAMPLES
+from horarium.api.routing import OPERATIONS
 from horarium.operations.filters import EVERYTHING
 from horarium.operations.list_tokens import make_list_token
 from horarium.store.schedule_lists import Cursor
@@ -30,8 +30,8 @@ LONGEST_SECONDS = 15.0
 LONGEST_MESSAGE = 1_000
 LONGEST_ANSWER = 6_000
 
-WITH_BODY = sorted(route for route, example in EXAMPLES.items() if example.body is not None)
-NAMED = sorted(route for route in EXAMPLES if "{" in route[1])
+WITH_BODY = sorted(route for route, operation in OPERATIONS.items() if operation.body is not None)
+NAMED = sorted(route for route in OPERATIONS if "{" in route[1])
 
 Headers = Mapping[str, str | bytes]
 
@@ -265,7 +265,7 @@ def test_a_value_in_the_wrong_place_is_never_our_defect(wire: Wire) -> None:
         (f"{method} {path}: {place} = {name}", wire.send(method, wire.path(path), body=json.dumps(body).encode()))
         for method, path in each_in_turn(wire, WITH_BODY)
         for name, value in VALUES.items()
-        for place, body in replaced(EXAMPLES[method, path].body, value)
+        for place, body in replaced(OPERATIONS[method, path].example.body, value)
     )
     assert complaints(answers, range(200, 500)) == {}
 
@@ -310,7 +310,11 @@ def test_a_hostile_name_finds_nothing(wire: Wire) -> None:
     before = stored(wire)
     for method, path in each_in_turn(wire, NAMED):
         [name] = [part[1:-1] for part in path.split("/") if part.startswith("{")]
-        body = b"" if EXAMPLES[method, path].body is None else json.dumps(EXAMPLES[method, path].body).encode()
+        body = (
+            b""
+            if OPERATIONS[method, path].example.body is None
+            else json.dumps(OPERATIONS[method, path].example.body).encode()
+        )
         query = "?at=2026-03-01T23:00:00Z" if path.endswith("/explain") else ""
         # A queue is where somebody waits: any name is one, and nothing waits there.
         allowed = range(200, 500) if name == "queue" else range(400, 500)

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 from api.worlds import CALENDAR, GUARDED, SCHEDULE, World, own_routes, routes, world
 
-from horarium.api.idempotency import is_idempotent
-from horarium.api.permissions import OPEN, PERMISSIONS, permission_for
-from horarium.operations.caller import Caller, Permission, Role
+from horarium.api.routing import OPEN, OPERATIONS, permission_for
+from horarium.operations.caller import Caller
+from horarium.wire.roles import Permission, Role
 
 pytestmark = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 
@@ -29,18 +29,19 @@ def here(database_url: str) -> Iterator[World]:
         yield found
 
 
-def test_every_route_has_a_row_and_every_row_a_route(here: World) -> None:
-    assert set(PERMISSIONS) == set(routes()) | own_routes(here.horarium)
+def test_every_route_is_declared_and_every_declaration_a_route(here: World) -> None:
+    assert set(OPERATIONS) == set(routes())
+    assert own_routes(here.horarium) == {("GET", "/openapi.json")}
 
 
 def test_a_route_without_a_row_lets_nobody_in(dialect: str) -> None:
-    with pytest.raises(LookupError, match="no row"):
+    with pytest.raises(LookupError, match="not declared"):
         permission_for("GET", "/api/secrets")
 
 
 def test_every_write_can_be_made_once(dialect: str) -> None:
     writes = {route for route in routes() if route[0] != "GET"}
-    assert {route for route in writes if not is_idempotent(routes()[route])} == NOT_ONCE
+    assert {route for route in writes if not OPERATIONS[route].repeatable} == NOT_ONCE
 
 
 def test_nobody_comes_in_without_a_token(here: World) -> None:
@@ -50,7 +51,7 @@ def test_nobody_comes_in_without_a_token(here: World) -> None:
 
 def test_what_is_open_asks_for_no_token(here: World) -> None:
     http = here.horarium.http(token=None)
-    opened = [path for (_, path), needed in PERMISSIONS.items() if needed is OPEN]
+    opened = [path for (_, path), operation in OPERATIONS.items() if operation.needs is OPEN]
     assert {path: http.get(path).status_code in (200, 503) for path in opened} == dict.fromkeys(opened, True)
 
 
@@ -59,7 +60,7 @@ def test_every_role_may_do_its_part_and_no_more(here: World, role: Role) -> None
     http = here.horarium.http(token=here.token(role))
     wrong = {}
     for route in GUARDED:
-        needed = PERMISSIONS[route]
+        needed = OPERATIONS[route].needs
         assert isinstance(needed, Permission)
         answer = here.ask(http, route)
         # An owner may change what is his own: this schedule is the admin's.

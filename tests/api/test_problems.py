@@ -10,12 +10,12 @@ from typing import Any
 import httpx
 import pytest
 
-from horarium.api.answers import dump
 from horarium.api.problems import status_of
 from horarium.errors import HorariumError, InvalidSpec
 from horarium.operations import listings
 from horarium.store.errors import CommitUnknown, Conflict, DataError, SchemaMissing, StoreUnavailable
 from horarium.testing import service
+from horarium.wire.answer import encode
 
 pytestmark = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 
@@ -111,4 +111,4 @@ def test_the_request_id_comes_back(http: httpx.Client) -> None:
 
 @pytest.mark.parametrize("value", [2**70, "\ud800", {"deep": [2**70]}], ids=["large", "surrogate", "nested"])
 def test_whatever_json_can_hold_is_answered(value: Any, dialect: str) -> None:
-    assert json.loads(dump({"value": value})) == {"value": value}
+    assert json.loads(encode({"value": value})) == {"value": value}

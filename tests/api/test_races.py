@@ -13,8 +13,8 @@ import pytest
 import sqlalchemy as sa
 
 from horarium.api import calendars as calendar_routes
-from horarium.api import firing as firing_routes
 from horarium.api import runs, schedules, views
+from horarium.api import triggers as trigger_routes
 from horarium.life.outcome import Outcome
 from horarium.operations import lifecycles
 from horarium.store.errors import StoreUnavailable
@@ -209,12 +209,12 @@ AFTER_COMMIT: dict[str, tuple[str, str, dict[str, Any] | None, Any, str]] = {
     "patch": ("PATCH", "/api/schedules/s", {"note": "new"}, schedules, "etag"),
     "pause": ("POST", "/api/schedules/s/pause", {}, views, "written"),
     "delete": ("DELETE", "/api/schedules/s", None, views, "written"),
-    "trigger": ("POST", "/api/schedules/s/trigger", {}, firing_routes, "_triggered"),
+    "trigger": ("POST", "/api/schedules/s/trigger", {}, trigger_routes, "Triggered"),
     "backfill": (
         "POST",
         "/api/schedules/s/backfill",
         {"from": "2026-02-20T00:00:00Z", "to": "2026-02-20T02:00:00Z"},
-        firing_routes,
+        trigger_routes,
         "_filled",
     ),
     "calendar": ("POST", "/api/calendars", {"name": "ours", "kind": "skip_dates"}, calendar_routes, "_shown"),

@@ -201,7 +201,11 @@ def test_a_bad_filter_is_refused(http: httpx.Client, query: dict[str, str]) -> N
     assert list(answer.json()["errors"]) == list(query) == [answer.json()["field"]]
 
 
-def test_the_next_fire_of_a_broken_off_schedule_is_not_shown(http: httpx.Client) -> None:
-    create(http, paused=True)
+def test_a_paused_schedule_shows_when_it_would_fire_next(http: httpx.Client) -> None:
+    create(http)
+    paused = http.post("/api/schedules/nightly/pause").json()
     [row] = http.get("/api/schedules", params={"status": "paused"}).json()["schedules"]
-    assert (row["paused"], row["next_fire_at"], row["workflow_type"]) == (True, None, "report")
+    assert (row["paused"], row["workflow_type"]) == (True, "report")
+    described = http.get("/api/schedules/nightly").json()
+    shown = [row["next_fire_at"], described["next_fire_at"], described["info"]["next_fire"], paused["next_fire_at"]]
+    assert shown == ["2026-03-01T23:00:00Z"] * 4

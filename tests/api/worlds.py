@@ -11,17 +11,19 @@ import httpx
 from fastapi.routing import APIRoute
 from starlette.routing import Route
 
-from horarium.api.app import ROUTERS
-from horarium.api.examples import EXAMPLES
-from horarium.api.permissions import OPEN, PERMISSIONS
+from horarium.api.app import MODULES
+from horarium.api.routing import OPEN, OPERATIONS
 from horarium.ids import id_text
 from horarium.operations import namespaces, tokens
-from horarium.operations.caller import Caller, Role
+from horarium.operations.caller import Caller
 from horarium.testing import Accepted, TestService, service
+from horarium.wire.roles import Role
 
 SCHEDULE = "nightly-report"
 CALENDAR = "company-holidays"
-GUARDED = sorted(route for route, needed in PERMISSIONS.items() if needed is not OPEN and route != ("GET", "/metrics"))
+GUARDED = sorted(
+    route for route, operation in OPERATIONS.items() if operation.needs is not OPEN and route != ("GET", "/metrics")
+)
 # It answers for as long as its reader stays; asked for something wrong it ends at once.
 STREAM = ("GET", "/api/events")
 
@@ -37,7 +39,7 @@ class World:
 
     def ask(self, http: httpx.Client, route: tuple[str, str], **headers: str) -> httpx.Response:
         method, path = route
-        example = EXAMPLES[route]
+        example = OPERATIONS[route].example
         params = {"at": "2026-03-01T23:00:00Z"} if path.endswith("/explain") else {}
         if route == STREAM:
             headers = {"Last-Event-ID": "no cursor", **headers}
@@ -51,7 +53,7 @@ def world(database: str) -> Iterator[World]:
     with service(at="2026-03-01T00:00:00Z", answer=queued, database=database) as horarium:
         http = horarium.http()
         for path in ("/api/schedules", "/api/calendars", "/api/namespaces"):
-            assert http.post(path, json=EXAMPLES["POST", path].body).status_code == 201
+            assert http.post(path, json=OPERATIONS["POST", path].example.body).status_code == 201
         issued = http.post("/api/tokens", json={"name": "ci", "role": "viewer"}).json()
         run_id = http.post(f"/api/schedules/{SCHEDULE}/trigger").json()["run_id"]
         horarium.settle()
@@ -70,8 +72,8 @@ def world(database: str) -> Iterator[World]:
 def routes() -> dict[tuple[str, str], Any]:
     """Every route of the application with its endpoint, hidden ones too."""
     found: dict[tuple[str, str], Any] = {}
-    for router in ROUTERS:
-        for route in router.routes:
+    for module in MODULES:
+        for route in module.routes.router.routes:
             assert isinstance(route, APIRoute)
             for method in route.methods:
                 assert (method, route.path_format) not in found, f"{method} {route.path_format} is there twice"

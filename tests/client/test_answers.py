@@ -2,44 +2,43 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
-from horarium.client import answers, house_answers
-from horarium.client.answers import Backfilled, Run, ScheduleDescription
 from horarium.client.call import many
-from horarium.client.house_answers import IssuedToken
-from horarium.client.lenient import Answer, read
+from horarium.client.lenient import read
+from horarium.wire import problem, registrar, runs, schedules, service
+from horarium.wire.answer import Answer
+from horarium.wire.runs import Run
+from horarium.wire.schedules import Backfilled, Schedule
+from horarium.wire.service import IssuedToken
 
 KINDS = [
     kind
-    for module in (answers, house_answers)
+    for module in (problem, registrar, runs, schedules, service)
     for _, kind in inspect.getmembers(module, inspect.isclass)
     if issubclass(kind, Answer) and kind.__module__ == module.__name__
 ]
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-@pytest.mark.parametrize("body", [None, {}, [], "text", 7], ids=str)
+@pytest.mark.parametrize("body", [None, [], "text", 7], ids=str)
 def test_nothing_at_all_can_be_read(kind: type[Answer], body: Any) -> None:
-    assert read(kind, body) == kind()
+    assert read(kind, body) == read(kind, {})
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("odd", [None, "text", 7, 1.5, True, [None, 1, "x", {}], {"a": {}}], ids=str)
 def test_a_value_of_another_type_leaves_the_default_or_fits(kind: type[Answer], odd: Any) -> None:
-    body = {field.name: odd for field in dataclasses.fields(kind)}
+    body = dict.fromkeys(kind.__struct_fields__, odd)
     made = read(kind, body)
     assert made.raw == body
-    for field in dataclasses.fields(kind):
-        if field.type == "str":
-            assert isinstance(getattr(made, field.name), str)
-        if field.type == "int":
-            assert type(getattr(made, field.name)) is int
+    for name, hint in get_type_hints(kind).items():
+        if hint in (str, int, bool):
+            assert type(getattr(made, name)) is hint
 
 
 def test_unknown_keys_are_kept_in_raw() -> None:
@@ -53,7 +52,7 @@ def test_values_do_not_differ_by_what_we_do_not_know() -> None:
 
 
 def test_times_are_aware_and_bad_ones_absent() -> None:
-    made = read(ScheduleDescription, {"next_fire_at": "2026-03-01T02:00:00+02:00", "created_at": "yesterday",
+    made = read(Schedule, {"next_fire_at": "2026-03-01T02:00:00+02:00", "created_at": "yesterday",
                                       "next_fire_times": ["2026-03-01T02:00:00Z", "soon", None]})  # fmt: skip
     assert made.next_fire_at == datetime(2026, 3, 1, tzinfo=UTC)
     assert made.created_at is None
@@ -61,7 +60,7 @@ def test_times_are_aware_and_bad_ones_absent() -> None:
 
 
 def test_an_explicit_null_is_the_default_where_null_has_no_meaning() -> None:
-    made = read(ScheduleDescription, {"fires_count": None, "max_runs": None, "fires": 3})
+    made = read(Schedule, {"fires_count": None, "max_runs": None, "fires": 3})
     assert (made.fires_count, made.max_runs) == (0, None)
 
 
@@ -79,7 +78,7 @@ def test_rows_inside_an_answer_are_values_too() -> None:
 
 @pytest.mark.parametrize(("state", "final"), [("succeeded", True), ("unknown", True), ("running", False), ("", False)])
 def test_a_run_knows_whether_it_is_over(state: str, final: bool) -> None:
-    assert Run(state=state).is_final is final
+    assert read(Run, {"state": state}).is_final is final
 
 
 def test_the_secret_of_a_token_is_not_printed() -> None:

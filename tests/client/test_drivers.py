@@ -8,17 +8,22 @@ from typing import Any
 import pytest
 
 import horarium
-from horarium.client import aio, calls, client, house_calls
-from horarium.client.answers import Page
+from horarium.client import aio, client
+from horarium.client.methods import Method, Pages
+from horarium.client.page import Page
 
 PAIRS = [(client.Client, aio.AsyncClient), (client.ScheduleHandle, aio.AsyncScheduleHandle)]
 PAGED = {"iter_schedules": "list_schedules", "iter_schedule_history": "get_schedule_history",
          "iter_schedule_runs": "list_schedule_runs", "iter_runs": "list_runs", "iter_run_events": "get_run_events",
-         "iter_approvals": "list_approvals", "iter_feed": "get_feed"}  # fmt: skip
+         "iter_feed": "get_feed"}  # fmt: skip
 
 
 def methods(kind: type) -> dict[str, Any]:
     return {name: member for name, member in inspect.getmembers(kind, inspect.isfunction) if not name.startswith("_")}
+
+
+def declared(kind: type, *of: type) -> set[str]:
+    return {name for each in kind.__mro__ for name, member in vars(each).items() if isinstance(member, of)}
 
 
 @pytest.mark.parametrize(("sync", "twin"), PAIRS, ids=["client", "handle"])
@@ -33,28 +38,24 @@ def test_both_have_the_same_methods_with_the_same_signatures(sync: type, twin: t
 
 
 @pytest.mark.parametrize("kind", [client.Client, aio.AsyncClient], ids=["sync", "async"])
-def test_every_call_is_a_method_of_the_same_name(kind: type) -> None:
-    ours = methods(kind)
-    for module in (calls, house_calls):
-        for name, make in inspect.getmembers(module, inspect.isfunction):
-            if make.__module__ == module.__name__ and not name.startswith("_") and name != "events":
-                shown = list(inspect.signature(ours[name]).parameters.values())
-                assert shown[1:] == list(inspect.signature(make).parameters.values()), name
+def test_a_method_shows_the_signature_and_the_words_of_its_call(kind: type) -> None:
+    made = kind()
+    for name in declared(kind, Method, Pages):
+        bound, make = getattr(made, name), getattr(kind, name)
+        assert inspect.signature(bound).parameters == inspect.signature(make).parameters, name
+        assert bound.__doc__ == make.__doc__, name
+        assert inspect.iscoroutinefunction(bound) is (kind is aio.AsyncClient and name in declared(kind, Method))
 
 
 @pytest.mark.parametrize("kind", [client.Client, aio.AsyncClient], ids=["sync", "async"])
 def test_every_call_that_goes_on_has_an_iterator(kind: type) -> None:
-    going_on = set()
-    for module in (calls, house_calls):
-        for name, make in inspect.getmembers(module, inspect.isfunction):
-            if (
-                "next_page_token" in inspect.signature(make).parameters
-                or "after_sequence" in inspect.signature(make).parameters
-            ):
-                going_on.add(name)
-    few = {"list_workflows", "list_assignments", "list_agents", "list_teams"}
-    assert going_on - few == set(PAGED.values())
-    assert set(PAGED) == {name for name in methods(kind) if name.startswith("iter_")}
+    going_on = {
+        name
+        for name in declared(kind, Method)
+        if {"next_page_token", "after_sequence"} & set(inspect.signature(getattr(kind, name)).parameters)
+    }
+    assert going_on == set(PAGED.values())
+    assert {name: getattr(kind, name).__name__ for name in declared(kind, Pages)} == PAGED
 
 
 def test_a_handle_has_the_calls_of_a_schedule_without_its_id() -> None:
@@ -82,10 +83,10 @@ def test_the_token_is_not_printed() -> None:
 
 
 def test_a_cursor_that_does_not_move_ends_the_list() -> None:
-    first = calls.get_schedule_history("s")
+    first = client.Client.get_schedule_history("s")
     second = first.after(Page((), 3))
     assert second is not None
     assert second.query["after_sequence"] == 3
     assert second.after(Page((), 3)) is None
     assert second.after(Page((), None)) is None
-    assert calls.get_run("r").after(Page((), 3)) is None  # type: ignore[misc]
+    assert client.Client.get_run("r").after(Page((), 3)) is None  # type: ignore[misc]

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from horarium.client.answers import ClaimedRun
 from horarium.client.handling import arguments, is_async
 from horarium.client.job import Job
+from horarium.client.lenient import read
+from horarium.wire.runs import ClaimedRun
 
 
 def nothing() -> None: ...
@@ -22,7 +23,7 @@ def whole(document: Any) -> None: ...
 def anything(*args: Any, **kwargs: Any) -> None: ...
 
 
-JOB = Job(ClaimedRun())
+JOB = Job(read(ClaimedRun, {}))
 
 
 @pytest.mark.parametrize(
@@ -46,7 +47,7 @@ JOB = Job(ClaimedRun())
     ],
 )
 def test_arguments(handler: Any, inputs: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    JOB.run = ClaimedRun(inputs=inputs)
+    JOB.run = read(ClaimedRun, {"inputs": inputs})
     assert arguments(handler, JOB) == (args, kwargs)
     handler(*args, **kwargs)
 
@@ -57,13 +58,13 @@ def test_arguments(handler: Any, inputs: Any, args: tuple[Any, ...], kwargs: dic
     ids=["too-many", "too-few", "one-too-many", "no-names"],
 )
 def test_inputs_that_do_not_fit_are_refused(handler: Any, inputs: Any) -> None:
-    JOB.run = ClaimedRun(inputs=inputs)
+    JOB.run = read(ClaimedRun, {"inputs": inputs})
     with pytest.raises(TypeError):
         arguments(handler, JOB)
 
 
 def test_a_callable_without_a_signature_is_called_as_it_comes() -> None:
-    JOB.run = ClaimedRun(inputs=[1, 2])
+    JOB.run = read(ClaimedRun, {"inputs": [1, 2]})
     assert arguments(max, JOB) == ((1, 2), {})
 
 

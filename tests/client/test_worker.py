@@ -41,17 +41,18 @@ def test_a_waiting_run_is_done_and_its_result_reported(
 
 
 def test_a_handler_may_know_its_run_and_say_what_it_cost(hands: AnyWorker, horarium: TestService) -> None:
-    seen: list[Job] = []
+    seen: list[tuple[Job, bool]] = []
 
     def handler(day: str, context: Job) -> None:
-        seen.append(context)
+        seen.append((context, context.cancelled()))
         context.cost, context.tokens, context.tool_calls = 0.5, 7, 2
 
     waits(horarium, ["mon"])
     hands.drain({"sweep": handler})
     run = horarium.runs()[-1]
-    assert (seen[0].run.schedule_id, seen[0].run.attempt, seen[0].cancelled()) == ("s0", 0, False)
-    assert seen[0].run.key is not None
+    [(job, was_cancelled)] = seen
+    assert (job.run.schedule_id, job.run.attempt, was_cancelled) == ("s0", 0, False)
+    assert job.run.key is not None
     assert (run.cost, run.tokens, run.tool_calls) == (500_000, 7, 2)
 
 

@@ -13,9 +13,9 @@ from horarium.instant import SECOND, Instant, from_rfc3339
 from horarium.life.change import End
 from horarium.life.report_token import ReportTokens
 from horarium.operations import history, schedules
-from horarium.operations.caller import Caller, Role
+from horarium.operations.caller import Caller
+from horarium.operations.changes import ScheduleChange
 from horarium.operations.resources import Resources
-from horarium.operations.write_result import WriteResult
 from horarium.schedule.run import RunState
 from horarium.settings import Settings
 from horarium.store import leases, runs_read
@@ -23,6 +23,7 @@ from horarium.store.database import Database
 from horarium.store.history import HistoryRow
 from horarium.store.runs_read import RunRow
 from horarium.telemetry.telemetry import Telemetry
+from horarium.wire.roles import Role
 
 TOKENS = ReportTokens(b"k" * 32, "http://horarium.test")
 NOON = from_rfc3339("2026-03-15T12:00:00Z")
@@ -64,7 +65,7 @@ class Office:
         clock = FakeClock()
         return cls(Resources(database, clock, Settings(**settings), Telemetry(clock), TOKENS), clock)
 
-    def create(self, schedule_id: str = "nightly", caller: Caller = ADMIN, **parts: Any) -> WriteResult:
+    def create(self, schedule_id: str = "nightly", caller: Caller = ADMIN, **parts: Any) -> ScheduleChange:
         return schedules.create(self.resources, caller, document(schedule_id, **parts))
 
     def tick(self, seconds: float = 0) -> None:

@@ -12,7 +12,7 @@ from horarium.errors import BackfillTooLarge, InvalidSpec
 from horarium.instant import DAY, HOUR, MINUTE
 from horarium.operations import backfills as module
 from horarium.operations import calendars, listings, occurrences, schedules
-from horarium.operations.backfills import Backfilled, FillOutcome, backfill
+from horarium.operations.backfills import Backfilled, backfill
 from horarium.operations.errors import ScheduleNotFound
 from horarium.operations.verify import verify
 from horarium.policy.overlap import OverlapPolicy
@@ -22,6 +22,7 @@ from horarium.schedule.run import Origin, RunState
 from horarium.store.database import Database
 from horarium.store.runs_read import RunFilter
 from horarium.store.tables import runs
+from horarium.wire.outcomes import FillOutcome
 
 
 def _fill(office: Office, minutes: int = 5, **options: Any) -> Backfilled:

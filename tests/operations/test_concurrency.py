@@ -14,7 +14,7 @@ from horarium.operations.errors import ScheduleAlreadyExists
 from horarium.operations.launches import start_run
 from horarium.operations.triggers import trigger
 from horarium.operations.verify import verify
-from horarium.operations.write_result import Outcome
+from horarium.wire.outcomes import WriteOutcome
 
 THREADS = 8
 
@@ -69,8 +69,8 @@ def test_many_upserts_of_the_same_make_one_schedule(office: Office) -> None:
         lambda: schedules.upsert(office.resources, ADMIN, document()).outcome for _ in range(THREADS)
     ]
     answers = _at_once(works)
-    assert answers.count(Outcome.CREATED) == 1
-    assert answers.count(Outcome.UNCHANGED) == THREADS - 1
+    assert answers.count(WriteOutcome.CREATED) == 1
+    assert answers.count(WriteOutcome.UNCHANGED) == THREADS - 1
     assert office.kinds() == ["Created"]
 
 

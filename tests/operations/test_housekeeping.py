@@ -20,11 +20,12 @@ from horarium.operations import (
     schedules,
     tokens,
 )
-from horarium.operations.caller import Caller, Permission, Role
+from horarium.operations.caller import Caller
 from horarium.operations.errors import Forbidden, NamespaceAlreadyExists, NamespaceNotFound, TokenNotFound
-from horarium.operations.schedule_health import ScheduleHealth
 from horarium.store import leases, positions
 from horarium.store.feed import START
+from horarium.wire.outcomes import HealthStatus
+from horarium.wire.roles import Permission, Role
 
 OTHER = Caller("root", Role.ADMIN, "other")
 
@@ -164,14 +165,14 @@ def test_schedules_are_judged_by_their_own_spec(office: Office) -> None:
     office.resources.database.write(lambda c: positions.move(c, uid.schedule_uid, status="broken"))
     office.tick(60)
     assert {each.row.schedule_id: each.health for each in schedule_health.examine(office.resources, VIEWER)} == {
-        "quiet": ScheduleHealth.NEVER_RUN,
-        "busy": ScheduleHealth.OK,
-        "resting": ScheduleHealth.PAUSED,
-        "broken": ScheduleHealth.BROKEN,
+        "quiet": HealthStatus.NEVER_RUN,
+        "busy": HealthStatus.OK,
+        "resting": HealthStatus.PAUSED,
+        "broken": HealthStatus.BROKEN,
     }
     office.clock.move(600)
     late = next(each for each in schedule_health.examine(office.resources, VIEWER) if each.row.schedule_id == "busy")
-    assert (late.health, late.late_seconds) == (ScheduleHealth.STALE, 540.0)
+    assert (late.health, late.late_seconds) == (HealthStatus.STALE, 540.0)
 
 
 def test_the_metrics_learn_what_only_the_database_knows(office: Office) -> None:

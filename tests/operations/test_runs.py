@@ -14,12 +14,12 @@ from horarium.instant import MINUTE, SECOND, to_rfc3339
 from horarium.operations import listings, queues, reports, runs
 from horarium.operations.errors import AttemptNeeded, Forbidden, RunNotFound, RunNotHeld
 from horarium.operations.launches import start_run
-from horarium.operations.reports import ReportOutcome, parse_report
-from horarium.operations.runs import StopOutcome
+from horarium.operations.reports import parse_report
 from horarium.operations.triggers import trigger
 from horarium.schedule.run import RunState
 from horarium.store.runs_read import RunRow
 from horarium.store.tables import runs as table
+from horarium.wire.outcomes import ReportOutcome, StopOutcome
 
 
 def _queued(office: Office, **parts: Any) -> str:

@@ -20,10 +20,10 @@ from horarium.operations.errors import (
     ScheduleNotFound,
 )
 from horarium.operations.list_errors import MalformedPageToken
-from horarium.operations.write_result import Outcome
 from horarium.schedule.patch import Update
 from horarium.schedule.position import Status
 from horarium.store.tables import runs
+from horarium.wire.outcomes import WriteOutcome
 
 
 def _caller(namespace: str) -> Any:
@@ -35,7 +35,7 @@ def _caller(namespace: str) -> Any:
 
 def test_a_new_schedule_is_planned_from_now(office: Office) -> None:
     written = office.create()
-    assert (written.outcome, written.version, written.status) == (Outcome.CREATED, 1, Status.ACTIVE)
+    assert (written.outcome, written.version, written.status) == (WriteOutcome.CREATED, 1, Status.ACTIVE)
     assert written.next_due == NOON + MINUTE
     (event,) = office.events()
     assert event.event_type == "ScheduleCreated"
@@ -113,7 +113,7 @@ def test_only_the_owner_or_an_admin_changes_a_schedule(office: Office) -> None:
         schedules.update(office.resources, BOB, "nightly", {"note": "mine now"})
     with pytest.raises(Forbidden):
         lifecycles.delete(office.resources, BOB, "nightly")
-    assert schedules.update(office.resources, ADMIN, "nightly", {"note": "seen"}).outcome is Outcome.UPDATED
+    assert schedules.update(office.resources, ADMIN, "nightly", {"note": "seen"}).outcome is WriteOutcome.UPDATED
     assert listings.describe(office.resources, ADMIN, "nightly").definition.owner == "alice"
 
 
@@ -124,18 +124,18 @@ def test_an_equal_definition_changes_nothing(office: Office) -> None:
     office.create()
     office.clock.move(30)
     again = schedules.upsert(office.resources, ADMIN, document())
-    assert (again.outcome, again.version, again.next_due) == (Outcome.UNCHANGED, 1, NOON + MINUTE)
+    assert (again.outcome, again.version, again.next_due) == (WriteOutcome.UNCHANGED, 1, NOON + MINUTE)
     assert office.kinds() == ["Created"]
 
 
 def test_an_upsert_creates_what_is_not_there(office: Office) -> None:
-    assert schedules.upsert(office.resources, ADMIN, document()).outcome is Outcome.CREATED
+    assert schedules.upsert(office.resources, ADMIN, document()).outcome is WriteOutcome.CREATED
 
 
 def test_an_upsert_replaces_the_whole_and_never_undoes_a_pause(office: Office) -> None:
     office.create(note="old", paused=True)
     written = schedules.upsert(office.resources, ADMIN, document(labels={"a": "b"}, paused=False))
-    assert (written.outcome, written.status) == (Outcome.UPDATED, Status.PAUSED)
+    assert (written.outcome, written.status) == (WriteOutcome.UPDATED, Status.PAUSED)
     assert written.changed == ("note", "labels")
 
 
@@ -166,7 +166,7 @@ def test_an_edit_of_the_spec_never_fires_the_past(office: Office) -> None:
 def test_an_edit_may_pause_and_resume(office: Office) -> None:
     office.create()
     assert schedules.update(office.resources, ADMIN, "nightly", {"paused": True}).status is Status.PAUSED
-    assert schedules.update(office.resources, ADMIN, "nightly", {"paused": True}).outcome is Outcome.UNCHANGED
+    assert schedules.update(office.resources, ADMIN, "nightly", {"paused": True}).outcome is WriteOutcome.UNCHANGED
     office.clock.move(600)
     resumed = schedules.update(office.resources, ADMIN, "nightly", {"paused": False, "note": "again"})
     assert (resumed.status, resumed.next_due) == (Status.ACTIVE, NOON + 11 * MINUTE)
@@ -234,7 +234,7 @@ def test_a_pause_accounts_for_what_was_due_and_stops_the_clock(office: Office) -
     office.create()
     office.clock.move(90)
     paused = lifecycles.pause(office.resources, OPERATOR, "nightly", reason="holiday")
-    assert (paused.outcome, paused.status, paused.version) == (Outcome.PAUSED, Status.PAUSED, 2)
+    assert (paused.outcome, paused.status, paused.version) == (WriteOutcome.PAUSED, Status.PAUSED, 2)
     office.tick(600)
     assert office.kinds() == ["Created", "Missed", "Paused"]
     assert office.events()[-1].payload["reason"] == "holiday"
@@ -244,11 +244,11 @@ def test_a_pause_accounts_for_what_was_due_and_stops_the_clock(office: Office) -
 
 def test_a_second_pause_and_a_second_resume_change_nothing(office: Office) -> None:
     office.create()
-    assert lifecycles.resume(office.resources, ADMIN, "nightly").outcome is Outcome.UNCHANGED
+    assert lifecycles.resume(office.resources, ADMIN, "nightly").outcome is WriteOutcome.UNCHANGED
     lifecycles.pause(office.resources, ADMIN, "nightly")
-    assert lifecycles.pause(office.resources, ADMIN, "nightly").outcome is Outcome.UNCHANGED
+    assert lifecycles.pause(office.resources, ADMIN, "nightly").outcome is WriteOutcome.UNCHANGED
     lifecycles.resume(office.resources, ADMIN, "nightly")
-    assert lifecycles.resume(office.resources, ADMIN, "nightly").outcome is Outcome.UNCHANGED
+    assert lifecycles.resume(office.resources, ADMIN, "nightly").outcome is WriteOutcome.UNCHANGED
     assert office.kinds() == ["Created", "Paused", "Resumed"]
 
 
@@ -281,7 +281,7 @@ def test_a_delete_cancels_what_has_not_started_and_lets_the_rest_end(office: Off
     first = office.runs()[0]
     office.resources.database.write(lambda c: _mark(c, first.run_id, "running"))
     deleted = lifecycles.delete(office.resources, ADMIN, "nightly", reason="done")
-    assert (deleted.outcome, deleted.next_due) == (Outcome.DELETED, None)
+    assert (deleted.outcome, deleted.next_due) == (WriteOutcome.DELETED, None)
     assert office.states() == ["running", "cancelled", "cancelled", "cancelled"]
     office.end(first)
     office.tick(600)

@@ -11,11 +11,12 @@ from horarium.errors import InvalidDefinition
 from horarium.instant import MINUTE
 from horarium.operations import lifecycles, listings
 from horarium.operations.errors import Forbidden, KeyReused, ScheduleNotFound
-from horarium.operations.launches import StartOutcome, action_of_start, start_run
-from horarium.operations.triggers import TriggerOutcome, trigger
+from horarium.operations.launches import action_of_start, start_run
+from horarium.operations.triggers import trigger
 from horarium.policy.overlap import OverlapPolicy
 from horarium.schedule.position import Status
 from horarium.schedule.run import RunState
+from horarium.wire.outcomes import StartOutcome, TriggerOutcome
 
 
 def test_a_trigger_starts_a_run_and_leaves_the_plan_alone(office: Office) -> None:

@@ -9,10 +9,11 @@ import pytest
 from horarium.clock import SystemClock
 from horarium.instant import SECOND, Instant
 from horarium.operations import runs, schedules, verify
-from horarium.operations.caller import Caller, Role
+from horarium.operations.caller import Caller
 from horarium.serve.service import Service, open_service
 from horarium.settings import Settings
 from horarium.store import schedules as stored
+from horarium.wire.roles import Role
 
 ADMIN = Caller("root", Role.ADMIN)
 EVERY_SECOND = {

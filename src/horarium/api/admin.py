@@ -2,85 +2,105 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
-
-from horarium.api.answers import Answer
+from horarium.api import examples
+from horarium.api.answers import Reply
 from horarium.api.requests import CallerOf, ResourcesOf
-from horarium.api.views import Body, moment
+from horarium.api.routing import ADMINISTER, READ, Routes
+from horarium.instant import to_datetime
 from horarium.operations import liveness, schedule_health
-from horarium.operations.liveness import TICKER, Liveness, LoopLife, ProcessLife
 from horarium.operations.schedule_health import Examined
+from horarium.wire.answer import time_of
+from horarium.wire.outcomes import HealthStatus
+from horarium.wire.schedules import ScheduleHealth
+from horarium.wire.service import Liveness, LoopLife, ProcessLife
 
-router = APIRouter(tags=["admin"])
+routes = Routes(tag="admin")
 
 # What Molecule calls the ticker.
 _SCHEDULER = "scheduler"
 
 
-@router.get("/admin/liveness")
-def live(resources: ResourcesOf, caller: CallerOf) -> Answer:
+@routes(
+    "GET",
+    "/admin/liveness",
+    needs=ADMINISTER,
+    summary="Show which loops complete their steps",
+    answer=Liveness,
+    also=(503,),
+    example=Liveness(healthy=True, subsystems={"ticker": examples.LOOP}, processes=()),
+)
+def engine_liveness(resources: ResourcesOf, caller: CallerOf) -> Reply:
     """By completed steps, never by mere beats. 503 when no ticker completes its steps."""
     found = liveness.liveness(resources, caller)
-    return Answer(_liveness(found), 200 if found.healthy else 503)
+    subsystems = {loop.name: _loop(loop) for loop in found.loops}
+    if liveness.TICKER in subsystems:
+        subsystems[_SCHEDULER] = subsystems[liveness.TICKER]
+    processes = tuple(_process(each) for each in found.processes)
+    answer = Liveness(healthy=found.healthy, subsystems=subsystems, processes=processes)
+    return Reply(answer, 200 if found.healthy else 503)
 
 
-@router.get("/admin/schedules/health")
-def schedules_health(resources: ResourcesOf, caller: CallerOf) -> Answer:
+@routes(
+    "GET",
+    "/admin/schedules/health",
+    needs=ADMINISTER,
+    summary="Show how all schedules are doing",
+    answer=ScheduleHealth,
+    many=True,
+    example=[examples.HEALTH],
+)
+def list_schedule_health(resources: ResourcesOf, caller: CallerOf) -> Reply:
     """Every schedule of the namespace, by the name of its agent and its own."""
     found = [_examined(each) for each in schedule_health.examine(resources, caller)]
-    return Answer(sorted(found, key=lambda row: (row["workspace_name"] or "", row["schedule_name"])))
+    return Reply(sorted(found, key=lambda row: (row.workspace_name or "", row.schedule_name)))
 
 
-@router.get("/api/schedules/{schedule_id}/health")
-def schedule_is(resources: ResourcesOf, caller: CallerOf, schedule_id: str) -> Answer:
-    return Answer(_examined(schedule_health.examine_one(resources, caller, schedule_id)))
+@routes(
+    "GET",
+    "/api/schedules/{schedule_id}/health",
+    needs=READ,
+    summary="Show how a schedule is doing",
+    answer=ScheduleHealth,
+    example=examples.HEALTH,
+)
+def get_schedule_health(resources: ResourcesOf, caller: CallerOf, schedule_id: str) -> Reply:
+    return Reply(_examined(schedule_health.examine_one(resources, caller, schedule_id)))
 
 
-def _liveness(found: Liveness) -> Body:
-    subsystems = {loop.name: _loop(loop) for loop in found.loops}
-    if TICKER in subsystems:
-        subsystems[_SCHEDULER] = subsystems[TICKER]
-    return {
-        "healthy": found.healthy,
-        "subsystems": subsystems,
-        "processes": [_process(each) for each in found.processes],
-    }
+def _process(process: liveness.ProcessLife) -> ProcessLife:
+    return ProcessLife(
+        name=process.name,
+        alive=process.alive,
+        draining=process.draining,
+        healthy=process.healthy,
+        since=to_datetime(process.since),
+        beat_at=to_datetime(process.beat_at),
+        loops={loop.name: _loop(loop) for loop in process.loops},
+    )
 
 
-def _process(process: ProcessLife) -> Body:
-    return {
-        "name": process.name,
-        "alive": process.alive,
-        "draining": process.draining,
-        "healthy": process.healthy,
-        "since": moment(process.since),
-        "beat_at": moment(process.beat_at),
-        "loops": {loop.name: _loop(loop) for loop in process.loops},
-    }
+def _loop(loop: liveness.LoopLife) -> LoopLife:
+    return LoopLife(
+        last_tick_at=to_datetime(loop.last_completed_at),
+        seconds_ago=round(loop.seconds_ago, 3),
+        limit_seconds=loop.limit_seconds,
+        healthy=loop.healthy,
+    )
 
 
-def _loop(loop: LoopLife) -> Body:
-    return {
-        "last_tick_at": moment(loop.last_completed_at),
-        "seconds_ago": round(loop.seconds_ago, 3),
-        "limit_seconds": loop.limit_seconds,
-        "healthy": loop.healthy,
-    }
-
-
-def _examined(each: Examined) -> Body:
+def _examined(each: Examined) -> ScheduleHealth:
     row, spec = each.row, each.document.get("spec", {})
-    return {
-        "workspace_id": each.agent_id,
-        "workspace_name": each.agent_name,
-        "schedule_id": row.schedule_id,
-        "schedule_name": row.name or row.schedule_id,
-        "namespace": row.namespace,
-        "cron_expr": next(iter(spec.get("cron_expressions", ())), None),
-        "last_run_at": moment(row.last_fired_at),
-        "expected_next_run": moment(each.expected_next),
-        "status": each.health.value,
-        "late_seconds": round(each.late_seconds, 3),
-        "stale_threshold_seconds": each.threshold_seconds,
-        "error": row.last_error if each.health is schedule_health.ScheduleHealth.BROKEN else None,
-    }
+    return ScheduleHealth(
+        workspace_id=each.agent_id,
+        workspace_name=each.agent_name,
+        schedule_id=row.schedule_id,
+        schedule_name=row.name or row.schedule_id,
+        namespace=row.namespace,
+        cron_expr=next(iter(spec.get("cron_expressions", ())), None),
+        last_run_at=time_of(row.last_fired_at),
+        expected_next_run=time_of(each.expected_next),
+        status=each.health,
+        late_seconds=round(each.late_seconds, 3),
+        stale_threshold_seconds=each.threshold_seconds,
+        error=row.last_error if each.health is HealthStatus.BROKEN else None,
+    )

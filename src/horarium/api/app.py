@@ -19,7 +19,6 @@ from horarium.api import (
     cluster,
     docs,
     feed,
-    firing,
     guards,
     health,
     history,
@@ -30,10 +29,11 @@ from horarium.api import (
     runs,
     schedules,
     tokens,
+    triggers,
 )
-from horarium.api.answers import Answer
+from horarium.api.answers import Reply
 from horarium.api.auth import Authenticator
-from horarium.api.middleware import Envelope
+from horarium.api.middleware import RequestMiddleware
 from horarium.api.openapi import Api
 from horarium.api.problems import on_bad_parameters, on_refusal, on_routing
 from horarium.errors import HorariumError
@@ -52,23 +52,23 @@ class ApiOptions:
     own_secret: str | None = None
 
 
-ROUTERS = (
-    schedules.router,
-    firing.router,
-    guards.router,
-    previews.router,
-    history.router,
-    runs.router,
-    launches.router,
-    calendars.router,
-    feed.router,
-    tokens.router,
-    namespaces.router,
-    cluster.router,
-    health.router,
-    admin.router,
-    registrar.router,
-    docs.router,
+MODULES = (
+    schedules,
+    triggers,
+    guards,
+    previews,
+    history,
+    runs,
+    launches,
+    calendars,
+    feed,
+    tokens,
+    namespaces,
+    cluster,
+    health,
+    admin,
+    registrar,
+    docs,
 )
 
 
@@ -80,7 +80,7 @@ def make_api(options: ApiOptions) -> FastAPI:
         version=version("horarium"),
         summary="When could it happen, whether it does, and why: a durable scheduler.",
         redirect_slashes=False,
-        default_response_class=Answer,
+        default_response_class=Reply,
         docs_url=None,  # FastAPI's own page loads from elsewhere; `docs` serves one that does not
         redoc_url=None,
     )
@@ -88,10 +88,10 @@ def make_api(options: ApiOptions) -> FastAPI:
     api.state.open_metrics = options.open_metrics
     api.state.authenticator = Authenticator(resources, options.own_secret)
     api.state.closing = threading.Event()  # set when the service stops; streams end by it
-    for router in ROUTERS:
-        api.include_router(router)
+    for module in MODULES:
+        api.include_router(module.routes.router)
     api.add_exception_handler(HorariumError, on_refusal)
     api.add_exception_handler(HTTPException, on_routing)
     api.add_exception_handler(RequestValidationError, on_bad_parameters)
-    api.add_middleware(Envelope, body_limit=resources.settings.body_limit_bytes, log=resources.telemetry.log)
+    api.add_middleware(RequestMiddleware, body_limit=resources.settings.body_limit_bytes, log=resources.telemetry.log)
     return api

@@ -12,12 +12,12 @@ from horarium.api.limits import Buckets
 from horarium.errors import HorariumError, InvalidDefinition
 from horarium.ids import id_text, parse_id
 from horarium.instant import MINUTE, Instant
-from horarium.operations.caller import Role
 from horarium.operations.errors import Unauthorized
 from horarium.operations.resources import Resources
 from horarium.store import runs_read, tokens
 from horarium.store.migrate import DEFAULT_NAMESPACE
 from horarium.store.tokens import TokenRow
+from horarium.wire.roles import Role
 
 # The principal of code in our own process.
 EMBEDDED = "embedded"

@@ -6,92 +6,140 @@ The name of a rule may hold a slash (`holidays:US@America/New_York`), so a name 
 from __future__ import annotations
 
 from datetime import date, timedelta
-from typing import Annotated, Any
+from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 
-from horarium.api.answers import Answer
-from horarium.api.bodies import Fields
+from horarium.api import examples
+from horarium.api.answers import Reply
 from horarium.api.etags import IfMatch, etag, version_of
-from horarium.api.idempotency import idempotent
 from horarium.api.requests import CallerOf, Document, ResourcesOf
-from horarium.api.views import Body, moment
+from horarium.api.routing import READ, WRITE, Routes
 from horarium.operations import calendars
 from horarium.operations.calendars import Kept
-from horarium.schedule.calendar import Calendar, day_name, to_document
+from horarium.schedule import calendar
+from horarium.wire.answer import time_of
+from horarium.wire.bodies import CalendarBody, CloneBody, read_body
+from horarium.wire.service import Calendar, CalendarDay, CalendarDeleted, CalendarList
 
-router = APIRouter(prefix="/api/calendars", tags=["calendars"])
-
-_MAX_NAME = 128
+routes = Routes("/api/calendars", tag="calendars")
 
 
-@router.get("")
-def list_calendars(resources: ResourcesOf, caller: CallerOf) -> Answer:
+@routes(
+    "GET",
+    "",
+    needs=READ,
+    summary="List calendars",
+    answer=CalendarList,
+    example=CalendarList(calendars=(examples.KEPT,)),
+)
+def list_calendars(resources: ResourcesOf, caller: CallerOf) -> Reply:
     """One's own by name, then the built-in ones."""
-    return Answer({"calendars": [_shown(kept) for kept in calendars.list_calendars(resources, caller)]})
+    return Reply(CalendarList(calendars=tuple(_shown(kept) for kept in calendars.list_calendars(resources, caller))))
 
 
-@router.post("", status_code=201)
-@idempotent
-def create(resources: ResourcesOf, caller: CallerOf, document: Document) -> Answer:
-    return _answer(calendars.create(resources, caller, document), 201)
+@routes(
+    "POST",
+    "",
+    needs=WRITE,
+    summary="Create a calendar",
+    body=CalendarBody,
+    sends=examples.CALENDAR,
+    answer=Calendar,
+    status=201,
+    example=examples.KEPT,
+)
+def create_calendar(resources: ResourcesOf, caller: CallerOf, document: Document) -> Reply:
+    return _reply(calendars.create(resources, caller, document), 201)
 
 
-@router.post("/{name:path}/clone", status_code=201)
-@idempotent
-def clone(resources: ResourcesOf, caller: CallerOf, name: str, body: Document) -> Answer:
+@routes(
+    "POST",
+    "/{name:path}/clone",
+    needs=WRITE,
+    summary="Copy a calendar",
+    body=CloneBody,
+    sends={"name": "company-holidays-copy"},
+    answer=Calendar,
+    status=201,
+    example=examples.KEPT,
+)
+def clone_calendar(resources: ResourcesOf, caller: CallerOf, name: str, body: Document) -> Reply:
     """How one begins to change a calendar that is built in."""
-    fields = Fields(body)
-    new_name = fields.require("name", fields.text("name", "new_name", most=_MAX_NAME))
-    fields.check()
-    assert new_name is not None  # or check would have raised
-    return _answer(calendars.clone_calendar(resources, caller, name, new_name), 201)
+    return _reply(calendars.clone_calendar(resources, caller, name, read_body(CloneBody, body).name), 201)
 
 
-@router.get("/{name:path}")
-def get(
+@routes("GET", "/{name:path}", needs=READ, summary="Show a calendar", answer=Calendar, example=examples.KEPT)
+def get_calendar(
     resources: ResourcesOf,
     caller: CallerOf,
     name: str,
     year: Annotated[int | None, Query(ge=1900, le=2200, description="also tell the days of this year")] = None,
-) -> Answer:
+) -> Reply:
+    """Also a built-in one, or a rule such as `holidays:US`."""
     kept = calendars.get(resources, caller, name)
-    return _answer(kept) if year is None else _answer(kept, days=_days(kept.calendar, year))
+    return _reply(kept, days=None if year is None else _days(kept.calendar, year))
 
 
-@router.put("/{name:path}")
-@idempotent
-def update(resources: ResourcesOf, caller: CallerOf, name: str, document: Document, if_match: IfMatch = None) -> Answer:
+@routes(
+    "PUT",
+    "/{name:path}",
+    needs=WRITE,
+    summary="Change a calendar",
+    body=CalendarBody,
+    sends={"dates": ["2026-12-24"]},
+    answer=Calendar,
+    example=examples.KEPT,
+)
+def update_calendar(
+    resources: ResourcesOf, caller: CallerOf, name: str, document: Document, if_match: IfMatch = None
+) -> Reply:
     """What the document does not say stays."""
-    return _answer(calendars.update(resources, caller, name, document, if_version=version_of(if_match)))
+    return _reply(calendars.update(resources, caller, name, document, if_version=version_of(if_match)))
 
 
-@router.delete("/{name:path}")
-@idempotent
-def delete(resources: ResourcesOf, caller: CallerOf, name: str) -> Answer:
+@routes(
+    "DELETE",
+    "/{name:path}",
+    needs=WRITE,
+    summary="Delete a calendar",
+    answer=CalendarDeleted,
+    example=CalendarDeleted(name="company-holidays", outcome="deleted"),
+)
+def delete_calendar(resources: ResourcesOf, caller: CallerOf, name: str) -> Reply:
     """Refused while a schedule names it."""
     calendars.delete(resources, caller, name)
-    return Answer({"name": name, "outcome": "deleted"})
+    return Reply(CalendarDeleted(name=name, outcome="deleted"))
 
 
-def _answer(kept: Kept, status_code: int = 200, **members: Any) -> Answer:
+def _reply(kept: Kept, status_code: int = 200, *, days: tuple[CalendarDay, ...] | None = None) -> Reply:
     headers = {} if kept.version is None else {"ETag": etag(kept.version)}
-    return Answer({**_shown(kept), **members}, status_code, headers=headers)
+    return Reply(_shown(kept, days), status_code, headers=headers)
 
 
-def _shown(kept: Kept) -> Body:
-    return {
-        **to_document(kept.calendar),
-        "version": kept.version,
-        "updated_at": moment(kept.updated_at),
-        "warning": kept.warning,
-    }
+def _shown(kept: Kept, days: tuple[CalendarDay, ...] | None = None) -> Calendar:
+    found = kept.calendar
+    return Calendar(
+        name=found.name,
+        kind=found.kind,
+        timezone=found.timezone,
+        dates=tuple(day.isoformat() for day in sorted(found.dates)),
+        rule=found.rule,
+        covers=None if found.covers is None else (found.covers[0].isoformat(), found.covers[1].isoformat()),
+        read_only=found.read_only,
+        version=kept.version,
+        updated_at=time_of(kept.updated_at),
+        warning=kept.warning,
+        days=days,
+    )
 
 
-def _days(calendar: Calendar, year: int) -> list[Body]:
+def _days(found: calendar.Calendar, year: int) -> tuple[CalendarDay, ...]:
     """The days that it lists, with the name that its rule has for each."""
     first = date(year, 1, 1)
-    named = ((day, day_name(calendar, day)) for day in (first + timedelta(days=n) for n in range(366)))
-    return [
-        {"date": day.isoformat(), "name": name or None} for day, name in named if name is not None and day.year == year
-    ]
+    named = ((day, calendar.day_name(found, day)) for day in (first + timedelta(days=n) for n in range(366)))
+    return tuple(
+        CalendarDay(date=day.isoformat(), name=name or None)
+        for day, name in named
+        if name is not None and day.year == year
+    )

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from html import escape
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from starlette.responses import HTMLResponse
 
-router = APIRouter(include_in_schema=False)
+from horarium.api.routing import OPEN, Routes
+
+routes = Routes(tag="docs")
 
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; --soft: #8881; }
@@ -26,8 +28,10 @@ nav a { margin-right: 1rem; }
 """
 
 
-@router.get("/docs")
-def page(request: Request) -> HTMLResponse:
+@routes(
+    "GET", "/docs", needs=OPEN, summary="Show the API to people", media_type="text/html", example="<!doctype html>…"
+)
+def show_docs(request: Request) -> HTMLResponse:
     return HTMLResponse(_page(request.app.openapi()))
 
 

@@ -1,207 +1,296 @@
-"""What requests and answers look like, for the description of the API; a test sends each of the requests.
-
-Answers are shown as far as they explain themselves; an answer may have more members.
-"""
+"""What answers look like, for the description of the API: values of the very types that are answered."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, Final
 
-_AT = "2026-03-01T23:00:00Z"
-_LATER = "2026-03-02T23:00:00Z"
-_RUN_ID = "01KJF0Z7C8E2V9Q4M6T1N3B5XA"
-_UID = "01KJF0Z7C8E2V9Q4M6T1N3B5XB"
+from horarium.decision.preview import Forecast
+from horarium.policy.catchup import CatchupPolicy
+from horarium.policy.overlap import OverlapPolicy
+from horarium.schedule.calendar import CalendarKind
+from horarium.schedule.definition import Source
+from horarium.schedule.event import EventType
+from horarium.schedule.position import Status
+from horarium.schedule.reason import Reason
+from horarium.schedule.run import Origin, PublicStatus, RunState
+from horarium.wire import outcomes
+from horarium.wire.roles import Role
+from horarium.wire.runs import ClaimedRun, Heartbeat, Run, RunEvent, RunReported, RunStarted, RunStopped, RunSummary
+from horarium.wire.schedules import (
+    Backfilled,
+    Explanation,
+    Filled,
+    HistoryEvent,
+    PreviewRow,
+    Schedule,
+    ScheduleHealth,
+    Triggered,
+    WriteResult,
+)
+from horarium.wire.service import Calendar, Check, FeedEntry, Health, IssuedToken, LoopLife, Namespace, Token
 
-SCHEDULE: Mapping[str, Any] = {
+AT = datetime(2026, 3, 1, 23, tzinfo=UTC)
+LATER = datetime(2026, 3, 2, 23, tzinfo=UTC)
+RUN_ID = "01KJF0Z7C8E2V9Q4M6T1N3B5XA"
+UID = "01KJF0Z7C8E2V9Q4M6T1N3B5XB"
+
+SCHEDULE: Final[Mapping[str, Any]] = {
     "schedule_id": "nightly-report",
     "spec": {"cron_expressions": ["0 2 * * *"], "timezone": "Europe/Istanbul"},
     "action": {"workflow_type": "report", "task_queue": "reports", "input": [{"kind": "daily"}]},
     "overlap_policy": "skip",
     "note": "every night at two",
 }
-_WRITTEN = {
-    "schedule_id": "nightly-report",
-    "outcome": "updated",
-    "namespace": "default",
-    "status": "active",
-    "next_fire_at": _AT,
-    "version": 2,
-}
-_DESCRIBED = {**SCHEDULE, "status": "active", "paused": False, "next_fire_times": [_AT, _LATER], "version": 1}
-_RUN = {
-    "run_id": _RUN_ID,
-    "schedule_id": "nightly-report",
-    "namespace": "default",
-    "state": "running",
-    "status": "STARTED",
-    "origin": "scheduled",
-    "nominal": _AT,
-    "due": _AT,
-    "inputs": [{"kind": "daily"}],
-}
-_STOPPED = {"run_id": _RUN_ID, "outcome": "cancelled", "state": "cancelled"}
-_CALENDAR = {
+CALENDAR: Final[Mapping[str, Any]] = {
     "name": "company-holidays",
     "kind": "skip_dates",
     "timezone": "Europe/Istanbul",
     "dates": ["2026-12-24", "2026-12-31"],
 }
-_KEPT = {**_CALENDAR, "rule": None, "read_only": False, "version": 1, "warning": None}
-_EVENT = {
-    "sequence": 4,
-    "event_type": "ScheduleTriggered",
-    "recorded_at": _AT,
-    "payload": {"occurrence_time": _AT, "workflow_run_id": _RUN_ID},
-}
-_ENTRY = {
-    "id": "714-20",
-    "kind": "schedule_skipped",
-    "at": _AT,
-    "schedule_id": "nightly-report",
-    "run_id": None,
-    "reason": "calendar",
-}
-_TOKEN = {
-    "token_id": _UID,
-    "namespace": "default",
-    "name": "ci",
-    "role": "operator",
-    "subject": None,
-    "created_at": _AT,
-    "expires_at": None,
-}
-_NAMESPACE = {"namespace": "tenant", "description": "a tenant", "created_at": _AT}
-_PROBE = {"status": "ok", "ready": True, "checks": [{"name": "ticking", "passed": True}]}
-_HEALTH = {
-    "schedule_id": "nightly-report",
-    "status": "ok",
-    "last_run_at": _AT,
-    "expected_next_run": _LATER,
-    "late_seconds": 0.0,
-    "stale_threshold_seconds": 120.0,
-}
-_UPSERT = {
+UPSERT: Final[Mapping[str, Any]] = {
     "schedule_id": "nightly-report",
     "workflow_id": "report",
     "version": 3,
     "cron_expr": "0 2 * * *",
     "timezone": "Europe/Istanbul",
 }
-_START = {"workflow_id": "report", "version": 3, "scheduled_for": _AT, "idempotency_key": "report-2026-03-01"}
-_STARTED = {"run_id": _RUN_ID, "outcome": "started", "state": "ready", "started": True}
+START: Final[Mapping[str, Any]] = {
+    "workflow_id": "report",
+    "version": 3,
+    "scheduled_for": "2026-03-01T23:00:00Z",
+    "idempotency_key": "report-2026-03-01",
+}
 
-
-@dataclass(frozen=True, slots=True)
-class Example:
-    """`body` None = the request has none; `also` are other statuses of the same answer."""
-
-    answer: Any
-    body: Any = None
-    also: tuple[int, ...] = ()
-    media_type: str = "application/json"
-
-
-_S, _R, _C = "/api/schedules/{schedule_id}", "/api/runs/{run_id}", "/api/calendars/{name}"
-
-EXAMPLES: Mapping[tuple[str, str], Example] = MappingProxyType(
-    {
-        ("GET", "/livez"): Example({"status": "ok"}),
-        ("GET", "/healthz"): Example(_PROBE, also=(503,)),
-        ("GET", "/api/health"): Example(_PROBE, also=(503,)),
-        ("GET", "/readyz"): Example(_PROBE, also=(503,)),
-        ("GET", "/metrics"): Example("horarium_ticks_total 812.0", media_type="text/plain"),
-        ("GET", "/api/cluster/info"): Example({"server": "horarium", "control_plane": {"version": "2"}}),
-        # schedules
-        ("GET", "/api/schedules"): Example({"schedules": [_DESCRIBED], "next_page_token": None}),
-        ("POST", "/api/schedules"): Example({**_WRITTEN, "outcome": "created", "version": 1}, SCHEDULE),
-        ("POST", "/api/schedules/upsert"): Example(_WRITTEN, SCHEDULE, also=(201,)),
-        ("GET", _S): Example(_DESCRIBED),
-        ("PUT", _S): Example(_WRITTEN, {"spec": {"cron_expressions": ["0 3 * * *"], "timezone": "Europe/Istanbul"}}),
-        ("PATCH", _S): Example(_WRITTEN, {"note": "every night at three"}),
-        ("DELETE", _S): Example({**_WRITTEN, "outcome": "deleted", "next_fire_at": None}),
-        ("POST", f"{_S}/pause"): Example({**_WRITTEN, "outcome": "paused"}, {"note": "maintenance"}),
-        ("POST", f"{_S}/resume"): Example({**_WRITTEN, "outcome": "resumed"}, {"note": "done"}),
-        ("POST", f"{_S}/trigger"): Example(
-            {"schedule_id": "nightly-report", "outcome": "triggered", "run_id": _RUN_ID, "state": "ready"},
-            {"overlap_policy": "allow_all", "reason": "the numbers were wrong"},
-        ),
-        ("POST", f"{_S}/backfill"): Example(
-            {
-                "outcome": "backfill_started",
-                "fires_attempted": 1,
-                "results": [{"fire_time": _AT, "outcome": "started"}],
-            },
-            {"start_time": "2026-02-27T00:00:00Z", "end_time": "2026-02-28T00:00:00Z", "dry_run": True},
-        ),
-        ("GET", f"{_S}/history"): Example({"events": [_EVENT], "has_more": False, "next_cursor": None}),
-        ("GET", f"{_S}/runs"): Example({"runs": [_RUN], "next_page_token": None}),
-        ("GET", f"{_S}/preview"): Example(
-            {"rows": [{"tick_at": _AT, "decision": "skip", "reason": "calendar", "inputs": None, "due": _AT}]}
-        ),
-        ("GET", f"{_S}/explain"): Example(
-            {"at": _AT, "sentence": f"{_AT} is on the spec and nothing known now stands against it.", "fires": True}
-        ),
-        ("GET", f"{_S}/health"): Example(_HEALTH),
-        ("PUT", f"{_S}/calendars"): Example(_WRITTEN, {"calendars": ["us-federal-holidays-2026"]}),
-        ("DELETE", f"{_S}/calendars"): Example(_WRITTEN),
-        ("PUT", f"{_S}/condition"): Example(
-            _WRITTEN, {"pre_dispatch_condition": {"/last_24h_stats/failed": {"lt": 3}}}
-        ),
-        ("DELETE", f"{_S}/condition"): Example(_WRITTEN),
-        ("PUT", f"{_S}/rotation"): Example(_WRITTEN, {"inputs_rotation": [{"region": "eu"}, {"region": "us"}]}),
-        ("DELETE", f"{_S}/rotation"): Example(_WRITTEN),
-        # runs
-        ("GET", "/api/runs"): Example({"runs": [_RUN], "next_page_token": None}),
-        ("GET", _R): Example(_RUN),
-        ("GET", f"{_R}/events"): Example({"run_id": _RUN_ID, "events": [{"sequence": 2, "event_type": "run.created"}]}),
-        ("POST", f"{_R}/cancel"): Example(_STOPPED),
-        ("POST", f"{_R}/terminate"): Example({**_STOPPED, "outcome": "terminated", "state": "terminated"}),
-        ("POST", f"{_R}/report"): Example(
-            {"run_id": _RUN_ID, "outcome": "recorded", "state": "succeeded"},
-            {"state": "succeeded", "result": {"rows": 3}, "cost": 0.25, "tokens": 700},
-        ),
-        ("POST", f"{_R}/heartbeat"): Example({"lease_until": _AT, "stop_requested": False}, {"lease_epoch": 1}),
-        ("POST", "/api/queues/{queue}/claim"): Example(
-            {"queue": "reports", "runs": [{**_RUN, "lease_epoch": 1, "lease_until": _AT}]}, {"worker": "w1", "limit": 1}
-        ),
-        ("POST", "/api/run-launcher/start"): Example(_STARTED, _START, also=(200,)),
-        ("POST", "/run-launcher/start"): Example(_STARTED, _START, also=(200,)),
-        # calendars
-        ("GET", "/api/calendars"): Example({"calendars": [_KEPT]}),
-        ("POST", "/api/calendars"): Example(_KEPT, _CALENDAR),
-        ("GET", _C): Example(_KEPT),
-        ("PUT", _C): Example({**_KEPT, "version": 2}, {"dates": ["2026-12-24"]}),
-        ("DELETE", _C): Example({"name": "company-holidays", "outcome": "deleted"}),
-        ("POST", f"{_C}/clone"): Example(_KEPT, {"name": "company-holidays-copy"}),
-        # the feed
-        ("GET", "/api/feed"): Example({"entries": [_ENTRY], "next_page_token": "714-20"}),
-        ("GET", "/api/events"): Example(
-            'id: 714-20\nevent: schedule_skipped\ndata: {"id": "714-20"}\n\n', media_type="text/event-stream"
-        ),
-        # the house
-        ("GET", "/api/tokens"): Example({"tokens": [_TOKEN]}),
-        ("POST", "/api/tokens"): Example({**_TOKEN, "secret": "hor_…"}, {"name": "ci", "role": "operator"}),
-        ("DELETE", "/api/tokens/{token_id}"): Example({"token_id": _UID, "outcome": "revoked"}),
-        ("GET", "/api/namespaces"): Example({"namespaces": [_NAMESPACE]}),
-        ("POST", "/api/namespaces"): Example(_NAMESPACE, {"namespace": "tenant", "description": "a tenant"}),
-        ("GET", "/api/namespaces/{namespace}"): Example(_NAMESPACE),
-        ("GET", "/admin/liveness"): Example(
-            {"healthy": True, "subsystems": {"ticker": {"last_tick_at": _AT, "seconds_ago": 0.4, "healthy": True}}},
-            also=(503,),
-        ),
-        ("GET", "/admin/schedules/health"): Example([_HEALTH]),
-        # the registrar
-        ("POST", "/schedules/upsert"): Example(
-            {"schedule_id": "nightly-report", "next_run_at": _AT, "outcome": "created"}, _UPSERT, also=(201,)
-        ),
-        ("POST", "/schedules/pause"): Example(
-            {"schedule_id": "nightly-report", "paused": True}, {"schedule_id": "nightly-report", "paused": True}
-        ),
-        ("GET", "/schedules/{schedule_id}"): Example({**_UPSERT, "paused": False, "preview": [_AT, _LATER]}),
-        ("GET", "/schedules/{schedule_id}/runs"): Example({"runs": [{"run_at": _AT, "status": "SUCCESS"}]}),
-        ("DELETE", "/schedules/{schedule_id}"): Example({"schedule_id": "nightly-report", "outcome": "deleted"}),
-    }
+DESCRIBED = Schedule(
+    schedule_id="nightly-report",
+    namespace="default",
+    spec=SCHEDULE["spec"],
+    action={**SCHEDULE["action"], "kind": "workflow", "queue": "reports"},
+    overlap_policy=OverlapPolicy.SKIP,
+    catchup_policy=CatchupPolicy.FIRE_ONCE,
+    source=Source.RUNTIME,
+    jitter_seconds=0,
+    max_runs=None,
+    note="every night at two",
+    owner="ada",
+    labels={},
+    memo={},
+    search_attributes={},
+    status=Status.ACTIVE,
+    paused=False,
+    workflow_type="report",
+    remaining_actions=None,
+    fires_count=12,
+    failures_count=1,
+    skipped_trigger_count=0,
+    active_runs=0,
+    held_runs=0,
+    rotation_index=0,
+    next_fire_at=AT,
+    next_fire=AT,
+    last_fired_at=None,
+    last_fire=None,
+    last_run_at=None,
+    last_run_id=None,
+    last_completed_at=None,
+    last_dispatch_status=None,
+    last_skip_reason=None,
+    last_skipped_at=None,
+    last_error_at=None,
+    last_error_message=None,
+    paused_at=None,
+    pause_reason=None,
+    created_at=AT,
+    updated_at=AT,
+    version=1,
+    revision=1,
+    generation=1,
+    uid=UID,
 )
+
+
+def written(outcome: outcomes.WriteOutcome, version: int = 2) -> WriteResult:
+    return WriteResult(
+        schedule_id="nightly-report",
+        outcome=outcome,
+        namespace="default",
+        status=Status.DELETED if outcome is outcomes.WriteOutcome.DELETED else Status.ACTIVE,
+        next_fire_at=None if outcome is outcomes.WriteOutcome.DELETED else AT,
+        version=version,
+    )
+
+
+CREATED = written(outcomes.WriteOutcome.CREATED, version=1)
+UPDATED = written(outcomes.WriteOutcome.UPDATED)
+PAUSED = written(outcomes.WriteOutcome.PAUSED)
+RESUMED = written(outcomes.WriteOutcome.RESUMED)
+DELETED = written(outcomes.WriteOutcome.DELETED)
+TRIGGERED = Triggered(
+    schedule_id="nightly-report",
+    namespace="default",
+    outcome=outcomes.TriggerOutcome.TRIGGERED,
+    workflow_id=f"schedule:nightly-report:manual:{RUN_ID}",
+    run_id=RUN_ID,
+    state=RunState.READY,
+)
+BACKFILLED = Backfilled(
+    schedule_id="nightly-report",
+    namespace="default",
+    outcome=outcomes.BackfillOutcome.STARTED,
+    fires_attempted=1,
+    fires_started=1,
+    dry_run=False,
+    stopped=False,
+    results=(Filled(fire_time=AT, outcome=outcomes.FillOutcome.STARTED, run_id=RUN_ID),),
+)
+EVENT = HistoryEvent(
+    id=f"{UID}:4",
+    sequence=4,
+    namespace="default",
+    event_type=EventType.TRIGGERED,
+    recorded_at=AT,
+    workflow_instance_id="schedule:nightly-report:1772406000",
+    workflow_run_id=RUN_ID,
+    payload={"occurrence_time": "2026-03-01T23:00:00Z", "workflow_run_id": RUN_ID},
+)
+PREVIEW = PreviewRow(
+    tick_at=AT, decision=Forecast.SKIP, reason=Reason.CALENDAR, inputs=None, due=AT, detail=None, rotation_index=None
+)
+EXPLANATION = Explanation(
+    schedule_id="nightly-report",
+    at=AT,
+    sentence="2026-03-01T23:00:00Z is on the spec and nothing known now stands against it.",
+    on_spec=True,
+    outcome=outcomes.ExplainedOutcome.FIRES,
+    fires=True,
+    reason=None,
+    source=outcomes.ExplainedSource.PREDICTION,
+    due=AT,
+    findings=(),
+    recorded=None,
+    previous=None,
+    following=LATER,
+)
+HEALTH = ScheduleHealth(
+    workspace_id=None,
+    workspace_name=None,
+    schedule_id="nightly-report",
+    schedule_name="nightly-report",
+    namespace="default",
+    cron_expr="0 2 * * *",
+    last_run_at=AT,
+    expected_next_run=LATER,
+    status=outcomes.HealthStatus.OK,
+    late_seconds=0.0,
+    stale_threshold_seconds=120.0,
+    error=None,
+)
+_RUN: dict[str, Any] = {
+    "run_id": RUN_ID,
+    "schedule_id": "nightly-report",
+    "namespace": "default",
+    "origin": Origin.SCHEDULED,
+    "state": RunState.RUNNING,
+    "status": PublicStatus.STARTED,
+    "nominal": AT,
+    "due": AT,
+    "created_at": AT,
+    "started_at": AT,
+    "finished_at": None,
+    "deadline": LATER,
+    "stop_requested_at": None,
+    "covers": None,
+    "workflow_instance_id": "schedule:nightly-report:1772406000",
+    "workflow_type": "report",
+    "key": f"{UID}:1772406000",
+    "kind": "workflow",
+    "attempt": 0,
+    "revision": 1,
+    "trigger_number": 13,
+    "rotation_index_used": None,
+    "task_queue": "reports",
+    "error": None,
+    "error_class": None,
+    "cause": None,
+    "cost": 0,
+    "tokens": 0,
+    "tool_calls": 0,
+    "approval": None,
+    "labels": {},
+    "parent_run_id": None,
+    "node_id": None,
+}
+_WHOLE: dict[str, Any] = {"inputs": [{"kind": "daily"}], "result": None, "memo": {}, "search_attributes": {}}
+SUMMARY = RunSummary(**_RUN)
+RUN = Run(**_RUN, **_WHOLE)
+CLAIMED = ClaimedRun(
+    **_RUN,
+    **_WHOLE,
+    action={"kind": "workflow", "workflow_type": "report", "queue": "reports"},
+    lease_epoch=1,
+    lease_until=LATER,
+    lease_seconds=60,
+    report_url=None,
+    report_token="hrt_…",
+)
+RUN_EVENT = RunEvent(sequence=2, event_type="run.created", recorded_at=AT, payload={})
+CANCELLED = RunStopped(run_id=RUN_ID, outcome=outcomes.StopOutcome.CANCELLED, state=RunState.CANCELLED)
+TERMINATED = RunStopped(run_id=RUN_ID, outcome=outcomes.StopOutcome.TERMINATED, state=RunState.TERMINATED)
+REPORTED = RunReported(run_id=RUN_ID, outcome=outcomes.ReportOutcome.RECORDED, state=RunState.SUCCEEDED)
+BEAT = Heartbeat(lease_until=LATER, stop_requested=False)
+STARTED = RunStarted(
+    run_id=RUN_ID,
+    outcome=outcomes.StartOutcome.STARTED,
+    state=RunState.READY,
+    started=True,
+    idempotency_key="report-2026-03-01",
+)
+KEPT = Calendar(
+    name="company-holidays",
+    kind=CalendarKind.SKIP_DATES,
+    timezone="Europe/Istanbul",
+    dates=("2026-12-24", "2026-12-31"),
+    rule=None,
+    covers=None,
+    read_only=False,
+    version=1,
+    updated_at=AT,
+    warning=None,
+)
+ENTRY = FeedEntry(
+    id="714-20",
+    kind="schedule_skipped",
+    at=AT,
+    namespace="default",
+    schedule_id="nightly-report",
+    run_id=None,
+    reason="calendar",
+    occurrence_time=AT,
+    event_type=EventType.TRIGGER_SKIPPED,
+    sequence=4,
+    payload={"reason": "calendar"},
+)
+_TOKEN: dict[str, Any] = {
+    "token_id": UID,
+    "namespace": "default",
+    "name": "ci",
+    "role": Role.OPERATOR,
+    "subject": None,
+    "created_at": AT,
+    "expires_at": None,
+    "revoked_at": None,
+    "last_used_at": None,
+}
+TOKEN = Token(**_TOKEN)
+ISSUED = IssuedToken(**_TOKEN, secret="hor_…")
+NAMESPACE = Namespace(namespace="tenant", description="a tenant", created_at=AT)
+PROBE = Health(
+    status="ok",
+    ready=True,
+    version="0.1.0",
+    tzdata="2026.1",
+    checks=(Check(name="ticking", passed=True, detail="0.4 s ago", remedy=None),),
+)
+LOOP = LoopLife(last_tick_at=AT, seconds_ago=0.4, limit_seconds=30.0, healthy=True)

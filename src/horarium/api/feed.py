@@ -12,23 +12,27 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Query, Request
+from fastapi import Header, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
-from horarium.api.answers import Answer, dump
+from horarium.api import examples
+from horarium.api.answers import Reply
 from horarium.api.requests import CallerOf, ResourcesOf, caller_again, resources_of
-from horarium.api.views import Body, moment
+from horarium.api.routing import READ, Routes
 from horarium.errors import HorariumError
 from horarium.ids import id_text
+from horarium.instant import from_rfc3339, to_datetime
 from horarium.operations import feeds
 from horarium.operations.caller import Caller
 from horarium.operations.errors import OperationError
 from horarium.operations.feeds import Entry, FeedPage
 from horarium.operations.resources import Resources
 from horarium.store.feed import START, FeedCursor
+from horarium.wire.answer import encode
+from horarium.wire.service import Feed, FeedEntry
 
-router = APIRouter(prefix="/api", tags=["feed"])
+routes = Routes("/api", tag="feed")
 
 LOOK_SECONDS = 1.0
 # Proxies close what is silent for a minute, and our own client what is silent for that long.
@@ -37,26 +41,40 @@ _PAGE = 200
 _RETRY_MS = 2_000
 
 
-@router.get("/feed")
-def read(
+@routes(
+    "GET",
+    "/feed",
+    needs=READ,
+    summary="Read the feed",
+    answer=Feed,
+    example=Feed(entries=(examples.ENTRY,), next_page_token="714-20"),
+)
+def get_feed(
     resources: ResourcesOf,
     caller: CallerOf,
     after: Annotated[str | None, Query(max_length=64, description="a cursor; then oldest first, from there on")] = None,
     page_size: Annotated[int | None, Query(description="1 to 200")] = None,
     next_page_token: Annotated[str | None, Query(max_length=64)] = None,
-) -> Answer:
-    """Newest first."""
+) -> Reply:
+    """What happened in the namespace, newest first."""
     if after is not None:
         page = feeds.onward(
             resources, caller, feeds.read_cursor(next_page_token or after, "after"), page_size=page_size
         )
     else:
         page = feeds.newest(resources, caller, page_size=page_size, next_page_token=next_page_token)
-    return Answer(_page(page))
+    return Reply(Feed(entries=tuple(shown(entry) for entry in page.entries), next_page_token=page.next_page_token))
 
 
-@router.get("/events")
-async def stream(
+@routes(
+    "GET",
+    "/events",
+    needs=READ,
+    summary="Follow the feed as a stream",
+    media_type="text/event-stream",
+    example='id: 714-20\nevent: schedule_skipped\ndata: {"id": "714-20"}\n\n',
+)
+async def events(
     request: Request,
     caller: CallerOf,
     last_event_id: Annotated[str | None, Header(alias="Last-Event-ID", description="go on after this one")] = None,
@@ -115,25 +133,22 @@ async def _still_welcome(request: Request) -> bool:
 
 def _message(entry: Entry) -> bytes:
     """JSON has no line end inside, so an event is one line of data."""
-    return b"id: %b\nevent: %b\ndata: %b\n\n" % (entry.cursor.encode(), entry.kind.encode(), dump(shown(entry)))
+    return b"id: %b\nevent: %b\ndata: %b\n\n" % (entry.cursor.encode(), entry.kind.encode(), encode(shown(entry)))
 
 
-def _page(page: FeedPage) -> Body:
-    return {"entries": [shown(entry) for entry in page.entries], "next_page_token": page.next_page_token}
-
-
-def shown(entry: Entry) -> Body:
+def shown(entry: Entry) -> FeedEntry:
     event, payload = entry.event, entry.event.payload
-    return {
-        "id": entry.cursor,
-        "kind": entry.kind,
-        "at": moment(event.recorded_at),
-        "namespace": event.namespace,
-        "schedule_id": entry.schedule_id,
-        "run_id": None if event.run_id is None else id_text(event.run_id),
-        "reason": payload.get("reason"),
-        "occurrence_time": payload.get("occurrence_time"),
-        "event_type": event.event_type.value,
-        "sequence": event.sequence,
-        "payload": payload,
-    }
+    occurrence = payload.get("occurrence_time")
+    return FeedEntry(
+        id=entry.cursor,
+        kind=entry.kind,
+        at=to_datetime(event.recorded_at),
+        namespace=event.namespace,
+        schedule_id=entry.schedule_id,
+        run_id=None if event.run_id is None else id_text(event.run_id),
+        reason=payload.get("reason"),
+        occurrence_time=None if occurrence is None else to_datetime(from_rfc3339(occurrence)),
+        event_type=event.event_type,
+        sequence=event.sequence,
+        payload=payload,
+    )

@@ -4,95 +4,129 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends
+from fastapi import Depends
 
-from horarium.api import views
-from horarium.api.answers import Answer
-from horarium.api.etags import IfMatch, etag, version_of
-from horarium.api.idempotency import idempotent
+from horarium.api import examples
+from horarium.api.answers import Reply
+from horarium.api.etags import IfMatch, version_of
 from horarium.api.requests import CallerOf, ResourcesOf, json_body
+from horarium.api.routing import WRITE, Routes
+from horarium.api.schedules import reply_written
 from horarium.errors import InvalidDefinition
 from horarium.operations import guards
 from horarium.operations.guards import Guarded
-from horarium.operations.write_result import WriteResult
+from horarium.wire.bodies import Body, CalendarsBody, ConditionBody, RotationBody, names_of, read_body
+from horarium.wire.schedules import WriteResult
 
-router = APIRouter(prefix="/api/schedules/{schedule_id}", tags=["guards"])
+routes = Routes("/api/schedules/{schedule_id}", tag="guards")
 
 Value = Annotated[Any, Depends(json_body)]
 
 
-@router.put("/calendars")
-@idempotent
+@routes(
+    "PUT",
+    "/calendars",
+    needs=WRITE,
+    summary="Set the calendars of a schedule",
+    body=CalendarsBody,
+    sends={"calendars": ["us-federal-holidays-2026"]},
+    answer=WriteResult,
+    example=examples.UPDATED,
+)
 def set_calendars(
     resources: ResourcesOf, caller: CallerOf, schedule_id: str, body: Value, if_match: IfMatch = None
-) -> Answer:
+) -> Reply:
     """All of them must allow a day."""
-    names = _member(body, "calendars", "calendar_ids") if isinstance(body, dict) else body
-    return _put(resources, caller, schedule_id, Guarded.CALENDARS, names, if_match)
+    return _put(resources, caller, schedule_id, Guarded.CALENDARS, _value(CalendarsBody, body), if_match)
 
 
-@router.delete("/calendars")
-@idempotent
-def clear_calendars(resources: ResourcesOf, caller: CallerOf, schedule_id: str, if_match: IfMatch = None) -> Answer:
+@routes(
+    "DELETE",
+    "/calendars",
+    needs=WRITE,
+    summary="Take all calendars from a schedule",
+    answer=WriteResult,
+    example=examples.UPDATED,
+)
+def clear_calendars(resources: ResourcesOf, caller: CallerOf, schedule_id: str, if_match: IfMatch = None) -> Reply:
     return _clear(resources, caller, schedule_id, Guarded.CALENDARS, if_match)
 
 
-@router.put("/condition")
-@idempotent
+@routes(
+    "PUT",
+    "/condition",
+    needs=WRITE,
+    summary="Set the condition of a schedule",
+    body=ConditionBody,
+    sends={"pre_dispatch_condition": {"/last_24h_stats/failed": {"lt": 3}}},
+    answer=WriteResult,
+    example=examples.UPDATED,
+)
 def set_condition(
     resources: ResourcesOf, caller: CallerOf, schedule_id: str, body: Value, if_match: IfMatch = None
-) -> Answer:
+) -> Reply:
     """What must hold for an occurrence to fire: the filter itself, or a `pre_dispatch_condition` that holds it."""
     # A filter maps JSON pointers, which are empty or begin with a slash: no pointer is spelled like these names.
-    named = isinstance(body, dict) and any(name in body for name in ("pre_dispatch_condition", "condition"))
-    condition = _member(body, "pre_dispatch_condition", "condition") if named else body
+    names = {*names_of(ConditionBody), *ConditionBody.OTHER_NAMES}
+    named = isinstance(body, dict) and not names.isdisjoint(body)
+    condition = _value(ConditionBody, body) if named else body
     return _put(resources, caller, schedule_id, Guarded.CONDITION, condition, if_match)
 
 
-@router.delete("/condition")
-@idempotent
-def clear_condition(resources: ResourcesOf, caller: CallerOf, schedule_id: str, if_match: IfMatch = None) -> Answer:
+@routes(
+    "DELETE",
+    "/condition",
+    needs=WRITE,
+    summary="Take the condition from a schedule",
+    answer=WriteResult,
+    example=examples.UPDATED,
+)
+def clear_condition(resources: ResourcesOf, caller: CallerOf, schedule_id: str, if_match: IfMatch = None) -> Reply:
     return _clear(resources, caller, schedule_id, Guarded.CONDITION, if_match)
 
 
-@router.put("/rotation")
-@idempotent
+@routes(
+    "PUT",
+    "/rotation",
+    needs=WRITE,
+    summary="Set inputs that runs take in turn",
+    body=RotationBody,
+    sends={"inputs_rotation": [{"region": "eu"}, {"region": "us"}]},
+    answer=WriteResult,
+    example=examples.UPDATED,
+)
 def set_rotation(
     resources: ResourcesOf, caller: CallerOf, schedule_id: str, body: Value, if_match: IfMatch = None
-) -> Answer:
-    """Inputs that runs take in turn; begins with the first again, also when nothing else changes."""
-    inputs = _member(body, "inputs_rotation", "inputs") if isinstance(body, dict) else body
-    return _put(resources, caller, schedule_id, Guarded.ROTATION, inputs, if_match)
+) -> Reply:
+    """Begins with the first again, also when nothing else changes."""
+    return _put(resources, caller, schedule_id, Guarded.ROTATION, _value(RotationBody, body), if_match)
 
 
-@router.delete("/rotation")
-@idempotent
-def clear_rotation(resources: ResourcesOf, caller: CallerOf, schedule_id: str, if_match: IfMatch = None) -> Answer:
+@routes(
+    "DELETE",
+    "/rotation",
+    needs=WRITE,
+    summary="Take the rotation from a schedule",
+    answer=WriteResult,
+    example=examples.UPDATED,
+)
+def clear_rotation(resources: ResourcesOf, caller: CallerOf, schedule_id: str, if_match: IfMatch = None) -> Reply:
     return _clear(resources, caller, schedule_id, Guarded.ROTATION, if_match)
 
 
-def _member(body: dict[str, Any], *names: str) -> Any:
-    """The one thing that such a body holds, by any of its names."""
-    given = [name for name in names if body.get(name) is not None]
-    unknown = {name[:100]: ["unknown field"] for name in sorted(body.keys() - set(names))[:10]}
-    if unknown:
-        raise InvalidDefinition(unknown)
-    if len(given) != 1:
-        raise InvalidDefinition({names[0]: ["is required"]})
-    return body[given[0]]
+def _value(kind: type[Body], body: Any) -> Any:
+    """The one thing that such a body holds; it may come without the object around it."""
+    [name] = names_of(kind)
+    return getattr(read_body(kind, body), name) if isinstance(body, dict) else body
 
 
 def _put(
     resources: ResourcesOf, caller: CallerOf, schedule_id: str, part: Guarded, value: Any, if_match: str | None
-) -> Answer:
+) -> Reply:
     if value is None or (value == {} and part is Guarded.CONDITION):
         raise InvalidDefinition({part.value: ["is required; DELETE clears it"]})
-    return _written(guards.put(resources, caller, schedule_id, part, value, if_version=version_of(if_match)))
+    return reply_written(guards.put(resources, caller, schedule_id, part, value, if_version=version_of(if_match)))
 
 
-def _clear(resources: ResourcesOf, caller: CallerOf, schedule_id: str, part: Guarded, if_match: str | None) -> Answer:
-    return _written(guards.clear(resources, caller, schedule_id, part, if_version=version_of(if_match)))
-
-
-def _written(done: WriteResult) -> Answer:
-    return Answer(views.written(done), headers={"ETag": etag(done.version)})
+def _clear(resources: ResourcesOf, caller: CallerOf, schedule_id: str, part: Guarded, if_match: str | None) -> Reply:
+    return reply_written(guards.clear(resources, caller, schedule_id, part, if_version=version_of(if_match)))

@@ -11,59 +11,93 @@ from __future__ import annotations
 
 from contextlib import suppress
 from importlib.metadata import version
+from typing import Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
-from horarium.api.answers import Answer
+from horarium.api import examples
+from horarium.api.answers import Reply
 from horarium.api.requests import ResourcesOf, caller_of
+from horarium.api.routing import OPEN, READ, Routes
 from horarium.errors import HorariumError
-from horarium.operations import health
+from horarium.operations import health as probes
 from horarium.operations.health import Readiness
 from horarium.telemetry.metrics import CONTENT_TYPE
+from horarium.wire.service import Check, Health
 
-router = APIRouter(tags=["health"])
+routes = Routes(tag="health")
 
 _DATABASE_CHECKS = frozenset({"migrated", "database"})
 
 
-@router.get("/livez")
-def live() -> Answer:
-    return Answer({"status": "ok"})
+@routes(
+    "GET",
+    "/livez",
+    needs=OPEN,
+    summary="Tell whether the process answers",
+    answer=Health,
+    example=Health(status="ok"),
+)
+def liveness() -> Reply:
+    return Reply(Health(status="ok"))
 
 
-@router.get("/healthz")
-@router.get("/api/health")
-def healthy(resources: ResourcesOf) -> Answer:
-    found = health.ready(resources)
-    return _answer(found, good=all(check.passed for check in found.checks if check.name in _DATABASE_CHECKS))
+_HEALTH: dict[str, Any] = {
+    "needs": OPEN,
+    "summary": "Tell whether the database answers",
+    "answer": Health,
+    "also": (503,),
+    "example": examples.PROBE,
+}
 
 
-@router.get("/readyz")
-def ready(resources: ResourcesOf) -> Answer:
-    found = health.ready(resources)
-    return _answer(found, good=found.ready)
+@routes("GET", "/healthz", **_HEALTH)
+@routes("GET", "/api/health", name="health_under_prefix", **_HEALTH)
+def health(resources: ResourcesOf) -> Reply:
+    found = probes.ready(resources)
+    return _reply(found, good=all(check.passed for check in found.checks if check.name in _DATABASE_CHECKS))
 
 
-@router.get("/metrics")
+@routes(
+    "GET",
+    "/readyz",
+    needs=OPEN,
+    summary="Tell whether the service does its work",
+    answer=Health,
+    also=(503,),
+    example=examples.PROBE,
+)
+def readiness(resources: ResourcesOf) -> Reply:
+    found = probes.ready(resources)
+    return _reply(found, good=found.ready)
+
+
+@routes(
+    "GET",
+    "/metrics",
+    needs=READ,
+    summary="Show what the service counts",
+    media_type="text/plain",
+    example="horarium_ticks_total 812.0",
+)
 def metrics(request: Request, resources: ResourcesOf) -> Response:
-    """Open to everybody only where the service itself can be reached from this machine alone."""
+    """In the text format of Prometheus. Open to everybody only where the service listens on this machine alone."""
     if not request.app.state.open_metrics:
         caller_of(request)
     with suppress(HorariumError):  # without the database there is still what this process has counted
-        health.observe(resources)
+        probes.observe(resources)
     return Response(resources.telemetry.metrics.render(), media_type=CONTENT_TYPE)
 
 
-def _answer(found: Readiness, *, good: bool) -> Answer:
-    checks = [
-        {"name": check.name, "passed": check.passed, "detail": check.detail, "remedy": check.remedy}
-        for check in found.checks
-    ]
-    body = {
-        "status": "ok" if good else "failing",
-        "ready": found.ready,
-        "version": version("horarium"),
-        "tzdata": found.tzdata,
-        "checks": checks,
-    }
-    return Answer(body, 200 if good else 503)
+def _reply(found: Readiness, *, good: bool) -> Reply:
+    checks = (
+        Check(name=each.name, passed=each.passed, detail=each.detail, remedy=each.remedy) for each in found.checks
+    )
+    answer = Health(
+        status="ok" if good else "failing",
+        ready=found.ready,
+        version=version("horarium"),
+        tzdata=found.tzdata,
+        checks=tuple(checks),
+    )
+    return Reply(answer, 200 if good else 503)

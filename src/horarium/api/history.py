@@ -4,36 +4,62 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 
-from horarium.api.answers import Answer
+from horarium.api import examples
+from horarium.api.answers import Reply
 from horarium.api.requests import CallerOf, ResourcesOf
-from horarium.api.views import Body, moment
+from horarium.api.routing import READ, Routes
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text, parse_id
+from horarium.instant import to_datetime
 from horarium.operations import history
-from horarium.operations.history import HistoryPage
 from horarium.store.history import HistoryRow
+from horarium.wire.schedules import History, HistoryEvent
 
-router = APIRouter(prefix="/api/schedules/{schedule_id}", tags=["history"])
+routes = Routes("/api/schedules/{schedule_id}", tag="history")
 
 _MAX_DIGITS = 18  # fit in 64 bits
 
 
-@router.get("/history")
-def read(
+@routes(
+    "GET",
+    "/history",
+    needs=READ,
+    summary="Read the audit stream of a schedule",
+    answer=History,
+    example=History(
+        schedule_id="nightly-report",
+        uid=examples.UID,
+        namespace="default",
+        events=(examples.EVENT,),
+        has_more=False,
+        next_cursor=None,
+    ),
+)
+def get_schedule_history(
     resources: ResourcesOf,
     caller: CallerOf,
     schedule_id: str,
     limit: Annotated[str | None, Query(description="1 to 500, 100 where it says nothing; beyond is cut")] = None,
     after_sequence: Annotated[str, Query(description="a sequence, or `next_cursor` of the page before")] = "0",
     uid: Annotated[str | None, Query(description="an older schedule that had the same id")] = None,
-) -> Answer:
+) -> Reply:
+    """Oldest first, also of a deleted schedule."""
     older = None if uid is None else parse_id(uid, "uid")
     page = history.read(
         resources, caller, schedule_id, limit=_limit(limit), after_sequence=_sequence(after_sequence), uid=older
     )
-    return Answer(_page(page))
+    return Reply(
+        History(
+            schedule_id=page.schedule.schedule_id,
+            uid=id_text(page.schedule.schedule_uid),
+            namespace=page.schedule.namespace,
+            events=tuple(_event(row) for row in page.rows),
+            has_more=page.next_cursor is not None,
+            next_cursor=page.next_cursor,
+        )
+    )
 
 
 class InvalidAfterSequence(InvalidDefinition):
@@ -55,25 +81,14 @@ def _limit(text: str | None) -> int | None:
     return history.MAX_LIMIT if len(text) > _MAX_DIGITS else int(text)
 
 
-def _page(page: HistoryPage) -> Body:
-    return {
-        "schedule_id": page.schedule.schedule_id,
-        "uid": id_text(page.schedule.schedule_uid),
-        "namespace": page.schedule.namespace,
-        "events": [event(row) for row in page.rows],
-        "has_more": page.next_cursor is not None,
-        "next_cursor": page.next_cursor,
-    }
-
-
-def event(row: HistoryRow) -> Body:
-    return {
-        "id": f"{id_text(row.schedule_uid)}:{row.sequence}",
-        "sequence": row.sequence,
-        "namespace": row.namespace,
-        "event_type": row.event_type.value,
-        "recorded_at": moment(row.recorded_at),
-        "workflow_instance_id": row.payload.get("workflow_instance_id"),
-        "workflow_run_id": row.payload.get("workflow_run_id"),
-        "payload": row.payload,
-    }
+def _event(row: HistoryRow) -> HistoryEvent:
+    return HistoryEvent(
+        id=f"{id_text(row.schedule_uid)}:{row.sequence}",
+        sequence=row.sequence,
+        namespace=row.namespace,
+        event_type=row.event_type,
+        recorded_at=to_datetime(row.recorded_at),
+        workflow_instance_id=row.payload.get("workflow_instance_id"),
+        workflow_run_id=row.payload.get("workflow_run_id"),
+        payload=row.payload,
+    )

@@ -19,7 +19,7 @@ from typing import Annotated, Any
 from fastapi import Header, Request
 from sqlalchemy import Connection
 
-from horarium.api.answers import Answer
+from horarium.api.answers import Reply
 from horarium.operations.caller import Caller
 from horarium.operations.errors import KeyReused, RequestInProgress
 from horarium.operations.resources import Resources
@@ -33,7 +33,7 @@ from horarium.telemetry.deferred import Deferred
 IdempotencyKey = Annotated[
     str | None, Header(alias="Idempotency-Key", description="A repeated request with this key is the same request.")
 ]
-Endpoint = Callable[..., Answer]
+Endpoint = Callable[..., Reply]
 
 _KEPT_HEADERS = ("etag",)
 REPLAYED = "Idempotency-Replayed"
@@ -47,24 +47,18 @@ class _Asked:
     of: str
 
 
-def idempotent(endpoint: Endpoint) -> Endpoint:
-    """Around an endpoint that takes `resources` and `caller` and works through them alone."""
-    return _idempotent(endpoint, {})
+def idempotent(endpoint: Endpoint, marks: Mapping[str, Any]) -> Endpoint:
+    """Around an endpoint that takes `resources` and `caller` and works through them alone.
 
-
-def idempotent_marked(**members: Any) -> Callable[[Endpoint], Endpoint]:
-    """The same; an answer that was kept says so by these members."""
-    return lambda endpoint: _idempotent(endpoint, members)
-
-
-def _idempotent(endpoint: Endpoint, marks: Mapping[str, Any]) -> Endpoint:
+    An answer that was kept says so by its `marks`.
+    """
     signature = inspect.signature(endpoint, eval_str=True)
     wants_key = "idempotency_key" in signature.parameters
 
     @wraps(endpoint)
     def keyed(
         *, request: Request, resources: Resources, caller: Caller, idempotency_key: str | None = None, **given: Any
-    ) -> Answer:
+    ) -> Reply:
         if wants_key:
             given["idempotency_key"] = idempotency_key
         if idempotency_key is None:
@@ -79,10 +73,6 @@ def _idempotent(endpoint: Endpoint, marks: Mapping[str, Any]) -> Endpoint:
     return keyed
 
 
-def is_idempotent(endpoint: object) -> bool:
-    return inspect.unwrap(endpoint) is not endpoint if callable(endpoint) else False
-
-
 def _with_key(signature: inspect.Signature) -> inspect.Signature:
     kind = inspect.Parameter.KEYWORD_ONLY
     own = [each.replace(kind=kind) for each in signature.parameters.values() if each.name != "idempotency_key"]
@@ -94,11 +84,11 @@ def _with_key(signature: inspect.Signature) -> inspect.Signature:
 
 
 def _answer_once(
-    resources: Resources, caller: Caller, asked: _Asked, act: Callable[[Resources], Answer], marks: Mapping[str, Any]
-) -> Answer:
+    resources: Resources, caller: Caller, asked: _Asked, act: Callable[[Resources], Reply], marks: Mapping[str, Any]
+) -> Reply:
     telemetry = Deferred(resources.telemetry)
 
-    def work(connection: Connection) -> Answer:
+    def work(connection: Connection) -> Reply:
         telemetry.forget()
         if not idempotency.claim(connection, caller.namespace, asked.key):
             raise RequestInProgress("the same request is being answered at this moment; ask again soon")
@@ -127,15 +117,15 @@ def _answer_once(
     return answer
 
 
-def _again(earlier: Remembered, asked: _Asked, marks: Mapping[str, Any]) -> Answer:
+def _again(earlier: Remembered, asked: _Asked, marks: Mapping[str, Any]) -> Reply:
     if earlier.request_hash != asked.of:
         raise KeyReused("this Idempotency-Key belongs to another request")
     kept = earlier.answer
     body = {**kept["body"], **marks} if marks else kept["body"]
-    return Answer(body, earlier.status, headers={**kept["headers"], REPLAYED: "true"})
+    return Reply(body, earlier.status, headers={**kept["headers"], REPLAYED: "true"})
 
 
-def _kept(answer: Answer) -> dict[str, Any]:
+def _kept(answer: Reply) -> dict[str, Any]:
     headers = {name: answer.headers[name] for name in _KEPT_HEADERS if name in answer.headers}
     return {"body": json.loads(bytes(answer.body)), "headers": headers}
 

@@ -20,10 +20,10 @@ from structlog.typing import FilteringBoundLogger
 from horarium.clock import Clock
 from horarium.errors import InvalidDefinition
 from horarium.instant import SECOND
-from horarium.operations.caller import Role
 from horarium.operations.errors import Unauthorized
 from horarium.settings import Settings
 from horarium.store.migrate import DEFAULT_NAMESPACE
+from horarium.wire.roles import Role
 
 MAX_LENGTH = 8_192
 _MAX_NAME = 255

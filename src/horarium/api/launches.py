@@ -2,34 +2,49 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from typing import Any
 
-from horarium.api.answers import Answer
-from horarium.api.idempotency import idempotent_marked
+from horarium.api import examples
+from horarium.api.answers import Reply
 from horarium.api.requests import CallerOf, Document, ResourcesOf
-from horarium.errors import InvalidDefinition
+from horarium.api.routing import OPERATE, Routes
 from horarium.ids import id_text
-from horarium.instant import from_rfc3339
+from horarium.instant import from_datetime
 from horarium.operations import launches
-from horarium.operations.launches import StartOutcome
+from horarium.wire.bodies import StartBody, read_body
+from horarium.wire.outcomes import StartOutcome
+from horarium.wire.runs import RunStarted
 
-router = APIRouter(tags=["runs"])
+routes = Routes(tag="runs")
+
+_START: dict[str, Any] = {
+    "needs": OPERATE,
+    "summary": "Start a run that no schedule asked for",
+    "body": StartBody,
+    "sends": examples.START,
+    "answer": RunStarted,
+    "status": 201,
+    "also": (200,),
+    "example": examples.STARTED,
+    "marks": {"outcome": StartOutcome.ALREADY_STARTED},
+}
 
 
-@router.post("/api/run-launcher/start", status_code=201)
-@router.post("/run-launcher/start", status_code=201)
-@idempotent_marked(outcome=StartOutcome.ALREADY_STARTED.value)
-def start(resources: ResourcesOf, caller: CallerOf, body: Document) -> Answer:
-    """`{workflow_id, version, user_id, scheduled_for, idempotency_key}`; a repeated key names the same run.
-
-    The key in the body is kept with the run, for as long as the run is.
-    """
-    action, key, given = launches.action_of_start(body)
-    try:
-        scheduled_for = None if given is None else from_rfc3339(str(given), field="scheduled_for")
-    except ValueError:
-        raise InvalidDefinition({"scheduled_for": ["must be a time such as 2026-03-08T07:00:00Z"]}) from None
-    done = launches.start_run(resources, caller, action, key=key, scheduled_for=scheduled_for)
+@routes("POST", "/api/run-launcher/start", **_START)
+@routes("POST", "/run-launcher/start", name="start_run_without_prefix", **_START)
+def start_run(resources: ResourcesOf, caller: CallerOf, body: Document) -> Reply:
+    """A repeated key names the same run. The key is kept with the run, for as long as the run is."""
+    asked = read_body(StartBody, body)
+    scheduled_for = None if asked.scheduled_for is None else from_datetime(asked.scheduled_for)
+    done = launches.start_run(
+        resources, caller, launches.action_of_start(asked), key=asked.idempotency_key, scheduled_for=scheduled_for
+    )
     fresh = done.outcome is StartOutcome.STARTED
-    answer = {"run_id": id_text(done.run_id), "outcome": done.outcome.value, "state": done.state.value, "started": True}
-    return Answer({**answer, "idempotency_key": key}, 201 if fresh else 200)
+    answer = RunStarted(
+        run_id=id_text(done.run_id),
+        outcome=done.outcome,
+        state=done.state,
+        started=True,
+        idempotency_key=asked.idempotency_key,
+    )
+    return Reply(answer, 201 if fresh else 200)

@@ -23,7 +23,7 @@ class BodyTooLarge(Exception):
     pass
 
 
-class Envelope:
+class RequestMiddleware:
     """Around everything else."""
 
     def __init__(self, app: ASGIApp, *, body_limit: int, log: FilteringBoundLogger) -> None:

@@ -2,39 +2,59 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
-
-from horarium.api.answers import Answer
-from horarium.api.bodies import Fields
-from horarium.api.idempotency import idempotent
+from horarium.api import examples
+from horarium.api.answers import Reply
 from horarium.api.requests import CallerOf, Document, ResourcesOf
-from horarium.api.views import Body, moment
+from horarium.api.routing import ADMINISTER, READ, Routes
+from horarium.instant import to_datetime
 from horarium.operations import namespaces
 from horarium.store.namespaces import NamespaceRow
+from horarium.wire.bodies import NamespaceBody, read_body
+from horarium.wire.service import Namespace, NamespaceList
 
-router = APIRouter(prefix="/api/namespaces", tags=["namespaces"])
-
-
-@router.get("")
-def list_namespaces(resources: ResourcesOf, caller: CallerOf) -> Answer:
-    return Answer({"namespaces": [_shown(row) for row in namespaces.list_namespaces(resources, caller)]})
+routes = Routes("/api/namespaces", tag="namespaces")
 
 
-@router.post("", status_code=201)
-@idempotent
-def create(resources: ResourcesOf, caller: CallerOf, body: Document) -> Answer:
-    fields = Fields(body)
-    name = fields.require("namespace", fields.text("namespace", "name", most=128))
-    description = fields.text("description") or ""
-    fields.check()
-    return Answer(_shown(namespaces.create(resources, caller, name, description)), 201)
+@routes(
+    "GET",
+    "",
+    needs=ADMINISTER,
+    summary="List namespaces",
+    answer=NamespaceList,
+    example=NamespaceList(namespaces=(examples.NAMESPACE,)),
+)
+def list_namespaces(resources: ResourcesOf, caller: CallerOf) -> Reply:
+    return Reply(NamespaceList(namespaces=tuple(_shown(row) for row in namespaces.list_namespaces(resources, caller))))
 
 
-@router.get("/{namespace}")
-def get(resources: ResourcesOf, caller: CallerOf, namespace: str) -> Answer:
-    """One's own; an admin of the house may look at any."""
-    return Answer(_shown(namespaces.get(resources, caller, namespace)))
+@routes(
+    "POST",
+    "",
+    needs=ADMINISTER,
+    summary="Create a namespace",
+    body=NamespaceBody,
+    sends={"namespace": "tenant", "description": "a tenant"},
+    answer=Namespace,
+    status=201,
+    example=examples.NAMESPACE,
+)
+def create_namespace(resources: ResourcesOf, caller: CallerOf, body: Document) -> Reply:
+    asked = read_body(NamespaceBody, body)
+    return Reply(_shown(namespaces.create(resources, caller, asked.namespace, asked.description)), 201)
 
 
-def _shown(row: NamespaceRow) -> Body:
-    return {"namespace": row.namespace, "description": row.description, "created_at": moment(row.created_at)}
+@routes(
+    "GET",
+    "/{namespace}",
+    needs=READ,
+    summary="Show a namespace",
+    answer=Namespace,
+    example=examples.NAMESPACE,
+)
+def get_namespace(resources: ResourcesOf, caller: CallerOf, namespace: str) -> Reply:
+    """One's own; an admin of the default namespace may look at any."""
+    return Reply(_shown(namespaces.get(resources, caller, namespace)))
+
+
+def _shown(row: NamespaceRow) -> Namespace:
+    return Namespace(namespace=row.namespace, description=row.description, created_at=to_datetime(row.created_at))

@@ -1,36 +1,25 @@
-"""The description of the API: what FastAPI reads off the routes, completed with what it cannot know.
-
-Bodies, examples, the problem document, every status that a route may answer with, and who may call it.
-"""
+"""The description of the API: what FastAPI reads off the parameters, and the rest as the routes declare it."""
 
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Final
 
+import msgspec
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from horarium.api.examples import EXAMPLES, Example
-from horarium.api.permissions import Open, permission_for
 from horarium.api.problems import MEDIA_TYPE
-from horarium.schedule.fields import schema_of
+from horarium.api.routing import JSON, OPERATIONS, Open, Operation, ScheduleDocument
+from horarium.wire.answer import Answer
+from horarium.wire.bodies import Body
+from horarium.wire.problem import Problem
+from horarium.wire.schema import DOCUMENT, reference, schemas
 
-_JSON = "application/json"
-_PROBLEM = {"$ref": "#/components/schemas/Problem"}
-_SCHEDULE = {"$ref": "#/components/schemas/Schedule"}
-# Their bodies are schedules, or parts of one.
-_SCHEDULES = frozenset(
-    {
-        ("POST", "/api/schedules"),
-        ("POST", "/api/schedules/upsert"),
-        ("PUT", "/api/schedules/{schedule_id}"),
-        ("POST", "/schedules/upsert"),
-    }
-)
-_VERBS = ("get", "put", "post", "patch", "delete")
+# Not described: it is the description.
+_HIDDEN: Final = frozenset({"/docs"})
 
-_REASONS = {
+_REASONS: Final = {
     400: "The body, a cursor or a filter cannot be read.",
     401: "There is no token, or it is unknown, revoked or expired.",
     403: "The role of the caller may not do this.",
@@ -47,22 +36,7 @@ _REASONS = {
 _ALWAYS = (401, 403, 404, 422, 429, 500, 503)
 _WRITES = (400, 409, 413, 415)
 
-PROBLEM_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "description": "RFC 9457, with `message` and `reason` for programs and `errors` for forms.",
-    "required": ["type", "title", "status", "detail", "message", "reason"],
-    "properties": {
-        "type": {"type": "string", "format": "uri-reference"},
-        "title": {"type": "string"},
-        "status": {"type": "integer"},
-        "detail": {"type": "string"},
-        "message": {"type": "string", "description": "One sentence for a person."},
-        "reason": {"type": "string", "description": "One word for a program."},
-        "errors": {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "string"}}},
-    },
-    "additionalProperties": True,
-}
-_NAMESPACE_PARAMETER = {
+_NAMESPACE_PARAMETER: Final = {
     "name": "X-Namespace",
     "in": "header",
     "required": False,
@@ -84,56 +58,56 @@ def _described(api: FastAPI) -> dict[str, Any]:
     schema = get_openapi(
         title=api.title, version=api.version, summary=api.summary, openapi_version="3.1.0", routes=api.routes
     )
-    components = schema.setdefault("components", {})
-    components["schemas"] = {"Problem": PROBLEM_SCHEMA, "Schedule": schema_of()}
-    components["securitySchemes"] = {
-        "bearer": {"type": "http", "scheme": "bearer", "description": "A token of ours, or a signed JWT."}
+    shown = [operation for operation in OPERATIONS.values() if operation.path not in _HIDDEN]
+    kinds: set[type[Answer] | type[Body]] = {Problem}
+    for operation in shown:
+        if operation.answer is not None:
+            kinds.add(operation.answer)
+        if operation.body is not None and not issubclass(operation.body, ScheduleDocument):
+            kinds.add(operation.body)
+    schema["components"] = {
+        "schemas": schemas(sorted(kinds, key=lambda kind: kind.__name__)),
+        "securitySchemes": {
+            "bearer": {"type": "http", "scheme": "bearer", "description": "A token of ours, or a signed JWT."}
+        },
     }
     schema["security"] = [{"bearer": []}]
-    for path, verbs in schema["paths"].items():
-        for verb in _VERBS:
-            if verb in verbs:
-                _complete(verbs[verb], verb.upper(), path)
+    schema["paths"] = {path: verbs for path, verbs in schema["paths"].items() if path not in _HIDDEN}
+    for operation in shown:
+        _complete(schema["paths"][operation.path][operation.method.lower()], operation)
     return schema
 
 
-def _complete(operation: dict[str, Any], method: str, path: str) -> None:
-    needed = permission_for(method, path)
-    example = EXAMPLES[method, path]
-    if isinstance(needed, Open):
-        operation["security"] = []
+def _complete(described: dict[str, Any], operation: Operation) -> None:
+    if isinstance(operation.needs, Open):
+        described["security"] = []
     else:
-        operation.setdefault("parameters", []).append(_NAMESPACE_PARAMETER)
-        role = f"Needs the permission to {needed.value}."
-        operation["description"] = f"{operation.get('description', '')}\n\n{role}".strip()
-    if example.body is not None:
-        schema = _SCHEDULE if (method, path) in _SCHEDULES else {"type": "object"}
-        operation["requestBody"] = {
-            "required": True,
-            "content": {_JSON: {"schema": schema, "example": example.body}},
-        }
-    operation["responses"] = _answers(operation, method, example, is_open=isinstance(needed, Open))
+        described.setdefault("parameters", []).append(_NAMESPACE_PARAMETER)
+        role = f"Needs the permission to {operation.needs.value}."
+        described["description"] = f"{described.get('description', '')}\n\n{role}".strip()
+    if operation.body is not None:
+        name = DOCUMENT if issubclass(operation.body, ScheduleDocument) else operation.body.__name__
+        content = {"schema": reference(name), "example": operation.example.body}
+        described["requestBody"] = {"required": True, "content": {JSON: content}}
+    described["responses"] = {**_refusals(described, operation), **_answers(operation)}
 
 
-def _answers(operation: dict[str, Any], method: str, example: Example, *, is_open: bool) -> dict[str, Any]:
-    usual = [int(status) for status in operation["responses"] if status.startswith("2")]
-    kind = "object" if isinstance(example.answer, dict) else "array" if isinstance(example.answer, list) else "string"
-    content = {example.media_type: {"schema": {"type": kind}, "example": example.answer}}
-    good = {
-        str(status): {"description": HTTPStatus(status).phrase, "content": content}
-        for status in sorted({*usual, *example.also})
+def _answers(operation: Operation) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "string"}
+    if operation.answer is not None:
+        one = reference(operation.answer.__name__)
+        schema = {"type": "array", "items": one} if operation.many else one
+    content = {operation.media_type: {"schema": schema, "example": msgspec.to_builtins(operation.example.answer)}}
+    return {
+        str(status): {"description": HTTPStatus(status).phrase, "content": content} for status in operation.statuses
     }
-    bad: dict[str, Any] = {
-        str(status): {"description": _REASONS[status], "content": {MEDIA_TYPE: {"schema": _PROBLEM}}}
-        for status in _refusals(operation, method, is_open=is_open)
-    }
-    return {**bad, **good}
 
 
-def _refusals(operation: dict[str, Any], method: str, *, is_open: bool) -> list[int]:
-    if is_open:
-        return [500]
-    statuses = {*_ALWAYS, *((400,) if method == "GET" else _WRITES)}
-    if any(each["name"] == "If-Match" for each in operation.get("parameters", ())):
-        statuses.add(412)
-    return sorted(statuses)
+def _refusals(described: dict[str, Any], operation: Operation) -> dict[str, Any]:
+    statuses = {500}
+    if not isinstance(operation.needs, Open):
+        statuses |= {*_ALWAYS, *((400,) if operation.method == "GET" else _WRITES)}
+        if any(each["name"] == "If-Match" for each in described.get("parameters", ())):
+            statuses.add(412)
+    content = {MEDIA_TYPE: {"schema": reference(Problem.__name__)}}
+    return {str(status): {"description": _REASONS[status], "content": content} for status in sorted(statuses)}

@@ -5,55 +5,73 @@ Nothing here writes.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 
-from horarium.api.answers import Answer
+from horarium.api import examples
+from horarium.api.answers import Reply
 from horarium.api.requests import CallerOf, ResourcesOf
-from horarium.api.views import Body, moment
-from horarium.decision.explain import Explanation, Recorded
+from horarium.api.routing import READ, Routes
+from horarium.decision import explain
+from horarium.decision.explain import Recorded
 from horarium.errors import InvalidDefinition
-from horarium.instant import Instant, from_rfc3339
+from horarium.instant import Instant, from_rfc3339, to_datetime, to_rfc3339
 from horarium.operations import previews
 from horarium.operations.previews import Previewed
 from horarium.schedule.event import EventType
+from horarium.wire.answer import time_of
+from horarium.wire.outcomes import ExplainedOutcome, ExplainedSource
+from horarium.wire.schedules import Explanation, Finding, Preview, PreviewRow, RecordedEvent
 
-router = APIRouter(prefix="/api/schedules/{schedule_id}", tags=["previews"])
+routes = Routes("/api/schedules/{schedule_id}", tag="previews")
 
 _OUTCOMES = {
-    EventType.TRIGGERED.value: "fired",
-    EventType.BUFFERED.value: "held",
-    EventType.TRIGGER_SKIPPED.value: "skipped",
-    EventType.MISSED.value: "missed",
+    EventType.TRIGGERED.value: ExplainedOutcome.FIRED,
+    EventType.BUFFERED.value: ExplainedOutcome.HELD,
+    EventType.TRIGGER_SKIPPED.value: ExplainedOutcome.SKIPPED,
+    EventType.MISSED.value: ExplainedOutcome.MISSED,
 }
 
 
-@router.get("/preview")
-def preview(
+@routes(
+    "GET",
+    "/preview",
+    needs=READ,
+    summary="Show what coming occurrences would bring",
+    answer=Preview,
+    example=Preview(schedule_id="nightly-report", rows=(examples.PREVIEW,)),
+)
+def preview_schedule(
     resources: ResourcesOf,
     caller: CallerOf,
     schedule_id: str,
     n: Annotated[int, Query(description="rows, 1 to 200")] = 10,
     start: Annotated[str | None, Query(alias="from", description="the first moment; now, unless given")] = None,
-) -> Answer:
+) -> Reply:
     """At most 31 days ahead."""
     # What is at `from` itself is wanted too.
     after = None if start is None else _moment("from", start) - 1
     found = previews.preview(resources, caller, schedule_id, rows=n, after=after)
-    return Answer({"schedule_id": schedule_id, "rows": [_row(each) for each in found]})
+    return Reply(Preview(schedule_id=schedule_id, rows=tuple(_row(each) for each in found)))
 
 
-@router.get("/explain")
-def explain(
+@routes(
+    "GET",
+    "/explain",
+    needs=READ,
+    summary="Explain a moment of a schedule",
+    answer=Explanation,
+    example=examples.EXPLANATION,
+)
+def explain_schedule(
     resources: ResourcesOf,
     caller: CallerOf,
     schedule_id: str,
     at: Annotated[str, Query(description="any moment, past or future")],
-) -> Answer:
-    return Answer(
-        {"schedule_id": schedule_id, **_explained(previews.explain(resources, caller, schedule_id, _moment("at", at)))}
-    )
+) -> Reply:
+    """Why it did, did not, will or will not fire."""
+    return Reply(_explained(schedule_id, previews.explain(resources, caller, schedule_id, _moment("at", at))))
 
 
 def _moment(name: str, text: str) -> Instant:
@@ -64,53 +82,64 @@ def _moment(name: str, text: str) -> Instant:
         raise InvalidDefinition({name: ["must be a time such as 2026-03-08T07:00:00Z"]}) from None
 
 
-def _row(each: Previewed) -> Body:
+def _row(each: Previewed) -> PreviewRow:
     row = each.row
-    return {
-        "tick_at": moment(row.tick_at),
-        "decision": row.decision.value,
-        "reason": None if row.reason is None else row.reason.value,
-        "inputs": each.inputs,
-        "due": moment(row.due),
-        "detail": row.detail,
-        "rotation_index": row.rotation_index,
-    }
+    return PreviewRow(
+        tick_at=to_datetime(row.tick_at),
+        decision=row.decision,
+        reason=row.reason,
+        inputs=each.inputs,
+        due=to_datetime(row.due),
+        detail=row.detail,
+        rotation_index=row.rotation_index,
+    )
 
 
-def _explained(found: Explanation) -> Body:
+def _explained(schedule_id: str, found: explain.Explanation) -> Explanation:
     recorded = found.recorded if found.recorded is not None and _is_about(found, found.recorded) else None
-    predicted = {
-        "outcome": ("fires" if found.fires else "skips") if found.on_spec else "nothing",
-        "fires": found.fires,
-        "reason": None if found.reason is None else found.reason.value,
-    }
-    return {
-        "at": moment(found.at),
-        "sentence": found.sentence,
-        "on_spec": found.on_spec,
-        **(predicted if recorded is None else _decided(found, recorded)),
-        "source": "prediction" if recorded is None else "history",
-        "due": moment(found.due),
-        "findings": [
-            {"question": each.question, "holds": each.holds, "detail": each.detail} for each in found.findings
-        ],
-        "recorded": None if recorded is None else {"event_type": recorded.event_type, "payload": recorded.payload},
-        "previous": moment(found.previous),
-        "following": moment(found.following),
-    }
+    return Explanation(
+        schedule_id=schedule_id,
+        at=to_datetime(found.at),
+        sentence=found.sentence,
+        on_spec=found.on_spec,
+        **(_predicted(found) if recorded is None else _decided(found, recorded)),
+        due=time_of(found.due),
+        findings=tuple(
+            Finding(question=each.question, holds=each.holds, detail=each.detail) for each in found.findings
+        ),
+        recorded=None
+        if recorded is None
+        else RecordedEvent(event_type=EventType(recorded.event_type), payload=recorded.payload),
+        previous=time_of(found.previous),
+        following=time_of(found.following),
+    )
 
 
-def _is_about(found: Explanation, recorded: Recorded) -> bool:
+def _is_about(found: explain.Explanation, recorded: Recorded) -> bool:
     """A range of missed occurrences spans moments that never were one."""
     said = recorded.payload
     named = [said.get("occurrence_time"), said.get("first"), said.get("last")]
-    return found.on_spec or moment(found.at) in named
+    return found.on_spec or to_rfc3339(found.at) in named
 
 
-def _decided(found: Explanation, recorded: Recorded) -> Body:
+def _predicted(found: explain.Explanation) -> dict[str, Any]:
+    fires = ExplainedOutcome.FIRES if found.fires else ExplainedOutcome.SKIPS
+    return {
+        "outcome": fires if found.on_spec else ExplainedOutcome.NOTHING,
+        "fires": found.fires,
+        "reason": found.reason,
+        "source": ExplainedSource.PREDICTION,
+    }
+
+
+def _decided(found: explain.Explanation, recorded: Recorded) -> dict[str, Any]:
     """What happened wins over what we would decide today."""
-    outcome = _OUTCOMES.get(recorded.event_type, "recorded")
     born = recorded.event_type in (EventType.TRIGGERED.value, EventType.BUFFERED.value)
-    if born and recorded.payload.get("occurrence_time") != moment(found.at):
-        return {"outcome": "covered", "fires": False, "reason": None}
-    return {"outcome": outcome, "fires": born, "reason": recorded.payload.get("reason")}
+    covered = born and recorded.payload.get("occurrence_time") != to_rfc3339(found.at)
+    outcome = _OUTCOMES.get(recorded.event_type, ExplainedOutcome.RECORDED)
+    return {
+        "outcome": ExplainedOutcome.COVERED if covered else outcome,
+        "fires": born and not covered,
+        "reason": None if covered else recorded.payload.get("reason"),
+        "source": ExplainedSource.HISTORY,
+    }

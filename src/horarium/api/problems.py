@@ -16,12 +16,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from horarium.api import commits
-from horarium.api.answers import dump
 from horarium.api.limits import RateLimited
 from horarium.errors import ApprovalRefused, HorariumError, InvalidDefinition, InvalidSpec, InvalidTransition
 from horarium.operations.errors import OperationError, RequestInProgress, ScheduleAlreadyExists, ScheduleNotFound
 from horarium.operations.list_errors import ListRefused
 from horarium.store.errors import CommitUnknown, Conflict, SchemaMissing, SchemaTooNew, StoreUnavailable
+from horarium.wire.answer import encode
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -64,7 +64,7 @@ def problem(
     }
     if errors is not None:
         body |= {"errors": errors, "validation_errors": errors, "field": next(iter(errors), None)}
-    return Response(dump(body), status, headers, MEDIA_TYPE)
+    return Response(encode(body), status, headers, MEDIA_TYPE)
 
 
 def problem_of(error: HorariumError) -> Response:

@@ -17,27 +17,29 @@ from hashlib import sha256
 from typing import Annotated, Any
 
 import orjson
-from fastapi import APIRouter, Query
+from fastapi import Query
 
-from horarium.api.answers import Answer
-from horarium.api.bodies import Fields
-from horarium.api.idempotency import idempotent
+from horarium.api import examples
+from horarium.api.answers import Reply
 from horarium.api.requests import CallerOf, Document, ResourcesOf
-from horarium.api.views import Body, moment
-from horarium.errors import InvalidDefinition
+from horarium.api.routing import OPERATE, READ, WRITE, Routes, ScheduleDocument
 from horarium.ids import id_text
+from horarium.instant import from_rfc3339, to_datetime
 from horarium.operations import lifecycles, listings, occurrences, schedules
 from horarium.operations.listings import Described
 from horarium.operations.occurrences import Skipped
 from horarium.operations.resources import Resources
 from horarium.operations.runs import Run
-from horarium.operations.write_result import Outcome
 from horarium.policy.catchup import CatchupPolicy
 from horarium.policy.overlap import OverlapPolicy
 from horarium.schedule.position import Status
 from horarium.schedule.run import PublicStatus, public_status
+from horarium.wire.answer import time_of
+from horarium.wire.bodies import PauseBody, read_body
+from horarium.wire.outcomes import WriteOutcome
+from horarium.wire.registrar import Trigger, TriggerDeleted, TriggerPaused, TriggerRun, TriggerRuns, TriggerUpserted
 
-router = APIRouter(prefix="/schedules", tags=["registrar"])
+routes = Routes("/schedules", tag="registrar")
 
 _DEFAULTS = {"default_catchup_policy": CatchupPolicy.SKIP.value, "default_overlap_policy": OverlapPolicy.SKIP.value}
 _OVERLAP_WORDS = {OverlapPolicy.ALLOW_ALL: "allow", OverlapPolicy.BUFFER_ALL: "queue"}
@@ -46,67 +48,118 @@ _CATCHUP_WORDS = {CatchupPolicy.SKIP: "none", CatchupPolicy.FIRE_ALL: "fire_imme
 _IDENTITY = ("workflow_id", "workflowId", "cron_expr", "cronExpr", "timezone")
 
 
-@router.post("/upsert")
-@idempotent
-def upsert(resources: ResourcesOf, caller: CallerOf, document: Document) -> Answer:
+@routes(
+    "POST",
+    "/upsert",
+    needs=WRITE,
+    summary="Deploy a trigger",
+    body=ScheduleDocument,
+    sends=examples.UPSERT,
+    answer=TriggerUpserted,
+    also=(201,),
+    example=TriggerUpserted(
+        schedule_id="nightly-report", next_run_at=examples.AT, outcome=WriteOutcome.CREATED, warnings=()
+    ),
+)
+def upsert_trigger(resources: ResourcesOf, caller: CallerOf, document: Document) -> Reply:
     """An equal definition changes nothing, and a pause is never undone by it."""
     named = {"schedule_id": _derived_id(document), **_without_nulls(document)}
     done = schedules.upsert(_with_defaults(resources), caller, named)
-    body = {
-        "schedule_id": done.schedule_id,
-        "next_run_at": moment(done.next_due),
-        "outcome": done.outcome.value,
-        "warnings": list(done.warnings),
-    }
-    return Answer(body, 201 if done.outcome is Outcome.CREATED else 200)
+    answer = TriggerUpserted(
+        schedule_id=done.schedule_id,
+        next_run_at=time_of(done.next_due),
+        outcome=done.outcome,
+        warnings=done.warnings,
+    )
+    return Reply(answer, 201 if done.outcome is WriteOutcome.CREATED else 200)
 
 
-@router.post("/pause")
-@idempotent
-def pause(resources: ResourcesOf, caller: CallerOf, body: Document) -> Answer:
+@routes(
+    "POST",
+    "/pause",
+    needs=OPERATE,
+    summary="Pause or resume a trigger",
+    body=PauseBody,
+    sends={"schedule_id": "nightly-report", "paused": True},
+    answer=TriggerPaused,
+    example=TriggerPaused(
+        schedule_id="nightly-report", paused=True, next_run_at=examples.AT, outcome=WriteOutcome.PAUSED
+    ),
+)
+def pause_trigger(resources: ResourcesOf, caller: CallerOf, body: Document) -> Reply:
     """`paused: false` resumes."""
-    fields = Fields(body)
-    schedule_id = fields.require("schedule_id", fields.text("schedule_id", "scheduleId", most=128))
-    said = fields.require("paused", fields.anything("paused"))
-    reason = fields.text("reason", "note")
-    fields.check()
-    if not isinstance(said, bool):
-        raise InvalidDefinition({"paused": ["must be true or false"]})
-    assert schedule_id is not None  # or check would have raised
-    change = lifecycles.pause if said else lifecycles.resume
-    done = change(resources, caller, schedule_id, reason=reason)
-    return Answer(
-        {
-            "schedule_id": schedule_id,
-            "paused": done.status is Status.PAUSED,
-            "next_run_at": moment(done.next_due),
-            "outcome": done.outcome.value,
-        }
+    asked = read_body(PauseBody, body)
+    change = lifecycles.pause if asked.paused else lifecycles.resume
+    done = change(resources, caller, asked.schedule_id, reason=asked.reason)
+    return Reply(
+        TriggerPaused(
+            schedule_id=asked.schedule_id,
+            paused=done.status is Status.PAUSED,
+            next_run_at=time_of(done.next_due),
+            outcome=done.outcome,
+        )
     )
 
 
-@router.get("/{schedule_id}")
-def get(resources: ResourcesOf, caller: CallerOf, schedule_id: str) -> Answer:
-    return Answer(_shown(listings.describe(resources, caller, schedule_id)))
+@routes(
+    "GET",
+    "/{schedule_id}",
+    needs=READ,
+    summary="Show a trigger",
+    answer=Trigger,
+    example=Trigger(
+        schedule_id="nightly-report",
+        workflow_id="report",
+        version=3,
+        user_id=None,
+        cron_expr="0 2 * * *",
+        timezone="Europe/Istanbul",
+        start_at=None,
+        end_at=None,
+        next_run_at=examples.AT,
+        paused=False,
+        status=Status.ACTIVE,
+        jitter_ms=0,
+        overlap_policy="skip",
+        catchup_policy="none",
+        updated_at=examples.AT,
+        preview=(examples.AT, examples.LATER),
+    ),
+)
+def get_trigger(resources: ResourcesOf, caller: CallerOf, schedule_id: str) -> Reply:
+    return Reply(_shown(listings.describe(resources, caller, schedule_id)))
 
 
-@router.get("/{schedule_id}/runs")
-def runs(
+@routes(
+    "GET",
+    "/{schedule_id}/runs",
+    needs=READ,
+    summary="List the runs and skips of a trigger",
+    answer=TriggerRuns,
+    example=TriggerRuns(schedule_id="nightly-report", runs=()),
+)
+def list_trigger_runs(
     resources: ResourcesOf,
     caller: CallerOf,
     schedule_id: str,
     limit: Annotated[int, Query(description="1 to 200")] = 20,
-) -> Answer:
+) -> Reply:
     """The newest first, skipped ones among them."""
     page = occurrences.list_occurrences(resources, caller, schedule_id, page_size=limit)
-    return Answer({"schedule_id": schedule_id, "runs": [_row(each) for each in page.rows]})
+    return Reply(TriggerRuns(schedule_id=schedule_id, runs=tuple(_row(each) for each in page.rows)))
 
 
-@router.delete("/{schedule_id}")
-@idempotent
-def delete(resources: ResourcesOf, caller: CallerOf, schedule_id: str) -> Answer:
+@routes(
+    "DELETE",
+    "/{schedule_id}",
+    needs=WRITE,
+    summary="Delete a trigger",
+    answer=TriggerDeleted,
+    example=TriggerDeleted(schedule_id="nightly-report", outcome=WriteOutcome.DELETED),
+)
+def delete_trigger(resources: ResourcesOf, caller: CallerOf, schedule_id: str) -> Reply:
     done = lifecycles.delete(resources, caller, schedule_id)
-    return Answer({"schedule_id": done.schedule_id, "outcome": done.outcome.value})
+    return Reply(TriggerDeleted(schedule_id=done.schedule_id, outcome=done.outcome))
 
 
 def _with_defaults(resources: Resources) -> Resources:
@@ -126,52 +179,54 @@ def _without_nulls(document: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in document.items() if value is not None}
 
 
-def _shown(found: Described) -> Body:
+def _shown(found: Described) -> Trigger:
     row, definition, spec = found.row, found.definition, found.definition.spec
     overlap, catchup = definition.overlap.policy, definition.catchup.policy
-    return {
-        "schedule_id": row.schedule_id,
-        "workflow_id": definition.action.workflow,
-        "version": definition.action.target.get("version"),
-        "user_id": definition.user_id,
-        "cron_expr": next(iter(spec.cron_expressions), None),
-        "timezone": spec.timezone or "UTC",
-        "start_at": moment(spec.start_at),
-        "end_at": moment(spec.end_at),
-        "next_run_at": moment(row.next_due) if row.status is Status.ACTIVE else None,
-        "paused": row.status is Status.PAUSED,
-        "status": row.status.value,
-        "jitter_ms": spec.jitter_ms,
-        "overlap_policy": _OVERLAP_WORDS.get(overlap, overlap.value),
-        "catchup_policy": _CATCHUP_WORDS.get(catchup, catchup.value),
-        "updated_at": moment(row.updated_at),
-        "preview": [moment(fire.nominal) for fire in found.next_fires],
-    }
+    version: Any = definition.action.target.get("version")
+    return Trigger(
+        schedule_id=row.schedule_id,
+        workflow_id=definition.action.workflow,
+        version=version,
+        user_id=definition.user_id,
+        cron_expr=next(iter(spec.cron_expressions), None),
+        timezone=spec.timezone or "UTC",
+        start_at=time_of(spec.start_at),
+        end_at=time_of(spec.end_at),
+        next_run_at=time_of(found.next_due),
+        paused=row.status is Status.PAUSED,
+        status=row.status,
+        jitter_ms=spec.jitter_ms,
+        overlap_policy=_OVERLAP_WORDS.get(overlap, overlap.value),
+        catchup_policy=_CATCHUP_WORDS.get(catchup, catchup.value),
+        updated_at=to_datetime(row.updated_at),
+        preview=tuple(to_datetime(fire.nominal) for fire in found.next_fires),
+    )
 
 
-def _row(each: Run | Skipped) -> Body:
+def _row(each: Run | Skipped) -> TriggerRun:
     if isinstance(each, Skipped):
-        said = each.event.payload
-        return {
-            "idempotency_key": None,
-            "schedule_id": each.schedule_id,
-            "run_at": said.get("occurrence_time") or said.get("first"),
-            "status": PublicStatus.SKIPPED.value,
-            "run_id": None,
-            "reason": said.get("reason"),
-            "count": said.get("count", 1),
-            "created_at": moment(each.event.recorded_at),
-            "updated_at": moment(each.event.recorded_at),
-        }
+        said, recorded = each.event.payload, to_datetime(each.event.recorded_at)
+        nominal = said.get("occurrence_time") or said.get("first")
+        return TriggerRun(
+            idempotency_key=None,
+            schedule_id=each.schedule_id,
+            run_at=None if nominal is None else to_datetime(from_rfc3339(nominal)),
+            status=PublicStatus.SKIPPED,
+            run_id=None,
+            reason=said.get("reason"),
+            count=said.get("count", 1),
+            created_at=recorded,
+            updated_at=recorded,
+        )
     row = each.row
-    return {
-        "idempotency_key": each.key,
-        "schedule_id": row.schedule_id,
-        "run_at": moment(row.nominal),
-        "status": public_status(row.state).value,
-        "run_id": id_text(row.run_id),
-        "reason": row.cause,
-        "count": 1 if row.covers_count is None else row.covers_count,
-        "created_at": moment(row.created_at),
-        "updated_at": moment(row.finished_at or row.started_at or row.created_at),
-    }
+    return TriggerRun(
+        idempotency_key=each.key,
+        schedule_id=row.schedule_id,
+        run_at=to_datetime(row.nominal),
+        status=public_status(row.state),
+        run_id=id_text(row.run_id),
+        reason=row.cause,
+        count=1 if row.covers_count is None else row.covers_count,
+        created_at=to_datetime(row.created_at),
+        updated_at=to_datetime(row.finished_at or row.started_at or row.created_at),
+    )

@@ -13,15 +13,16 @@ from fastapi.concurrency import run_in_threadpool
 from horarium.api.auth import Authenticator, Identity, bearer_of
 from horarium.api.commits import CommitNoting
 from horarium.api.middleware import CONTROL_PLANE_VERSION
-from horarium.api.permissions import permission_for
 from horarium.api.problems import BadRequest
+from horarium.api.routing import permission_for
 from horarium.errors import InvalidDefinition
 from horarium.life.report_token import is_report_token
-from horarium.operations.caller import Caller, Permission
+from horarium.operations.caller import Caller
 from horarium.operations.errors import NamespaceNotFound
 from horarium.operations.resources import Resources
 from horarium.store import namespaces
 from horarium.store.migrate import DEFAULT_NAMESPACE
+from horarium.wire.roles import Permission
 
 SOURCE = "api"
 MAX_DEPTH = 100

@@ -1,11 +1,12 @@
-"""What runs look like from outside."""
+"""How runs are shown: in lists, by themselves, and to the worker that claims them."""
 
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
-from horarium.api.views import Body, moment
 from horarium.ids import id_text
+from horarium.instant import from_rfc3339, to_datetime
 from horarium.operations.occurrences import Skipped
 from horarium.operations.queues import Claimed
 from horarium.operations.runs import Run, RunEvent
@@ -13,9 +14,101 @@ from horarium.policy.limits import MILLIONTHS
 from horarium.schedule.canonical import action_document, amount
 from horarium.schedule.run import Origin, RunState, public_status
 from horarium.store.runs_read import RunRow
+from horarium.wire import runs as wire
+from horarium.wire.answer import time_of
+from horarium.wire.runs import Covered, RunApproval, RunSummary
 
 
-def shown(run: Run) -> Body:
+def summary(run: Run) -> RunSummary:
+    return RunSummary(**_common(run))
+
+
+def shown(run: Run) -> wire.Run:
+    return wire.Run(**_whole(run))
+
+
+def claimed(taken: Claimed) -> wire.ClaimedRun:
+    definition = taken.run.definition
+    return wire.ClaimedRun(
+        **_whole(taken.run),
+        action=None if definition is None else action_document(definition.action),
+        lease_epoch=taken.lease_epoch,
+        lease_until=to_datetime(taken.lease_until),
+        lease_seconds=taken.lease_seconds,
+        report_url=taken.report_url,
+        report_token=taken.report_token,
+    )
+
+
+def skipped(row: Skipped) -> RunSummary:
+    """An occurrence without a run, among the runs; a range of missed ones is one row with its first, last and count."""
+    event, said = row.event, row.event.payload
+    nominal = said.get("occurrence_time") or said.get("first")
+    recorded = to_datetime(event.recorded_at)
+    covers = None
+    if "first" in said:
+        covers = Covered(first=_time(said["first"]), last=_time(said["last"]), count=said["count"])
+    return RunSummary(
+        run_id=None,
+        schedule_id=row.schedule_id,
+        namespace=event.namespace,
+        origin=Origin(said.get("origin", Origin.SCHEDULED)),
+        state=RunState.SKIPPED,
+        status=public_status(RunState.SKIPPED),
+        nominal=None if nominal is None else _time(nominal),
+        due=None,
+        created_at=recorded,
+        started_at=None,
+        finished_at=recorded,
+        deadline=None,
+        stop_requested_at=None,
+        covers=covers,
+        workflow_instance_id=None,
+        workflow_type=None,
+        key=None,
+        kind=None,
+        attempt=0,
+        revision=None,
+        trigger_number=None,
+        rotation_index_used=None,
+        task_queue=None,
+        error=None,
+        error_class=None,
+        cause=None,
+        cost=0,
+        tokens=0,
+        tool_calls=0,
+        approval=None,
+        labels={},
+        parent_run_id=None,
+        node_id=None,
+        reason=said.get("reason"),
+        reason_alias=said.get("reason_alias"),
+        detail=said.get("detail"),
+        sequence=event.sequence,
+    )
+
+
+def run_event(event: RunEvent) -> wire.RunEvent:
+    return wire.RunEvent(
+        sequence=event.sequence,
+        event_type=event.event_type,
+        recorded_at=to_datetime(event.recorded_at),
+        payload=event.payload,
+    )
+
+
+def _whole(run: Run) -> dict[str, Any]:
+    row, definition = run.row, run.definition
+    return _common(run) | {
+        "inputs": run.inputs,
+        "result": row.result,
+        "memo": {} if definition is None else definition.memo,
+        "search_attributes": {} if definition is None else definition.search_attributes,
+    }
+
+
+def _common(run: Run) -> dict[str, Any]:
     row, definition = run.row, run.definition
     return {
         "run_id": id_text(row.run_id),
@@ -25,102 +118,47 @@ def shown(run: Run) -> Body:
         "workflow_type": row.workflow,
         "key": run.key,
         "kind": row.kind,
-        "origin": row.origin.value,
-        "state": row.state.value,
-        "status": public_status(row.state).value,
+        "origin": row.origin,
+        "state": row.state,
+        "status": public_status(row.state),
         "attempt": row.attempt,
         "revision": row.revision,
         "trigger_number": row.trigger_number,
         "rotation_index_used": row.rotation_index,
         "task_queue": row.queue,
-        "inputs": run.inputs,
-        "result": row.result,
         "error": row.error,
         "error_class": row.error_class,
         "cause": row.cause,
         "covers": _covers(row),
-        "labels": {} if definition is None else dict(definition.labels),
-        "memo": {} if definition is None else dict(definition.memo),
-        "search_attributes": {} if definition is None else dict(definition.search_attributes),
-        **_usage(row),
-        **_approval(row),
-        **_times(row),
-        "parent_run_id": _id(row.parent_run_id),
+        "labels": {} if definition is None else definition.labels,
+        "cost": amount(Decimal(row.cost) / MILLIONTHS),
+        "tokens": row.tokens,
+        "tool_calls": row.tool_calls,
+        "approval": _approval(row),
+        "nominal": to_datetime(row.nominal),
+        "due": to_datetime(row.due),
+        "created_at": to_datetime(row.created_at),
+        "started_at": time_of(row.started_at),
+        "finished_at": time_of(row.finished_at),
+        "deadline": time_of(row.deadline),
+        "stop_requested_at": time_of(row.stop_requested_at),
+        "parent_run_id": None if row.parent_run_id is None else id_text(row.parent_run_id),
         "node_id": row.node_id,
     }
 
 
-def skipped(row: Skipped) -> Body:
-    """An occurrence without a run, among the runs; a row of missed ones is one line with its first, last and count."""
-    event, said = row.event, row.event.payload
-    first, last = said.get("first"), said.get("last")
-    return {
-        "run_id": None,
-        "schedule_id": row.schedule_id,
-        "namespace": event.namespace,
-        "origin": said.get("origin", Origin.SCHEDULED.value),
-        "state": RunState.SKIPPED.value,
-        "status": public_status(RunState.SKIPPED).value,
-        "reason": said.get("reason"),
-        "reason_alias": said.get("reason_alias"),
-        "detail": said.get("detail"),
-        "nominal": said.get("occurrence_time") or first,
-        "covers": None if first is None else {"first": first, "last": last, "count": said.get("count")},
-        "created_at": moment(event.recorded_at),
-        "finished_at": moment(event.recorded_at),
-        "sequence": event.sequence,
-    }
-
-
-def claimed(taken: Claimed) -> Body:
-    """All that a worker needs; `lease_epoch` goes back with every heartbeat and with the report."""
-    definition = taken.run.definition
-    return {
-        **shown(taken.run),
-        "action": None if definition is None else action_document(definition.action),
-        "lease_epoch": taken.lease_epoch,
-        "lease_until": moment(taken.lease_until),
-        "lease_seconds": taken.lease_seconds,
-        "report_url": taken.report_url,
-        "report_token": taken.report_token,
-    }
-
-
-def run_event(event: RunEvent) -> Body:
-    return {
-        "sequence": event.sequence,
-        "event_type": event.event_type,
-        "recorded_at": moment(event.recorded_at),
-        "payload": event.payload,
-    }
-
-
-def _covers(row: RunRow) -> Body | None:
-    if row.covers_count is None:
+def _covers(row: RunRow) -> Covered | None:
+    if row.covers_count is None or row.covers_first is None or row.covers_last is None:
         return None
-    return {"first": moment(row.covers_first), "last": moment(row.covers_last), "count": row.covers_count}
+    return Covered(first=to_datetime(row.covers_first), last=to_datetime(row.covers_last), count=row.covers_count)
 
 
-def _usage(row: RunRow) -> Body:
-    return {"cost": amount(Decimal(row.cost) / MILLIONTHS), "tokens": row.tokens, "tool_calls": row.tool_calls}
+def _approval(row: RunRow) -> RunApproval | None:
+    if not row.needs_approval and row.approval_id is None:
+        return None
+    approval_id = None if row.approval_id is None else id_text(row.approval_id)
+    return RunApproval(needed=row.needs_approval, approval_id=approval_id)
 
 
-def _approval(row: RunRow) -> Body:
-    approval = {"needed": row.needs_approval, "approval_id": _id(row.approval_id)}
-    return {"approval": approval if row.needs_approval or row.approval_id else None}
-
-
-def _times(row: RunRow) -> Body:
-    return {
-        "nominal": moment(row.nominal),
-        "due": moment(row.due),
-        "created_at": moment(row.created_at),
-        "started_at": moment(row.started_at),
-        "finished_at": moment(row.finished_at),
-        "deadline": moment(row.deadline),
-        "stop_requested_at": moment(row.stop_requested_at),
-    }
-
-
-def _id(identity: bytes | None) -> str | None:
-    return None if identity is None else id_text(identity)
+def _time(text: str) -> Any:
+    return to_datetime(from_rfc3339(text))

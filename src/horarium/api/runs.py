@@ -6,24 +6,26 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, TypeVar
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 
-from horarium.api.answers import Answer
-from horarium.api.bodies import Fields
-from horarium.api.idempotency import idempotent
+from horarium.api import examples
+from horarium.api.answers import Reply
 from horarium.api.requests import CallerOf, Document, ReporterOf, ReportToken, ResourcesOf
-from horarium.api.run_views import claimed, run_event, shown, skipped
-from horarium.api.views import moment
+from horarium.api.routing import OPERATE, READ, WORK, Routes
+from horarium.api.run_views import claimed, run_event, shown, skipped, summary
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text
+from horarium.instant import to_datetime
 from horarium.operations import occurrences, queues, reports, runs
 from horarium.operations.caller import Caller
 from horarium.operations.resources import Resources
-from horarium.operations.runs import Run, Stopped
+from horarium.operations.runs import Stopped
 from horarium.schedule.run import Origin, PublicStatus, RunState, public_status
 from horarium.store.runs_read import RunFilter
+from horarium.wire.bodies import ClaimBody, HeartbeatBody, ReportBody, read_body
+from horarium.wire.runs import ClaimedRuns, Heartbeat, Run, RunEvents, RunList, RunReported, RunStopped
 
-router = APIRouter(prefix="/api", tags=["runs"])
+routes = Routes("/api", tag="runs")
 
 T = TypeVar("T")
 
@@ -41,7 +43,14 @@ _STATES: Mapping[str, frozenset[RunState]] = {
 _ORIGINS: Mapping[str, frozenset[Origin]] = {origin.value: frozenset({origin}) for origin in Origin}
 
 
-@router.get("/runs")
+@routes(
+    "GET",
+    "/runs",
+    needs=READ,
+    summary="List runs",
+    answer=RunList,
+    example=RunList(runs=(examples.SUMMARY,), next_page_token=None),
+)
 def list_runs(
     resources: ResourcesOf,
     caller: CallerOf,
@@ -55,16 +64,23 @@ def list_runs(
     include: Include = None,
     page_size: PageSize = None,
     next_page_token: PageToken = None,
-) -> Answer:
-    """Newest first."""
+) -> Reply:
+    """Newest first, without their inputs and results."""
     wanted = _wanted(state, origin, workflow_type or workflow, assignee, queue)
     if schedule_id is None and _with_skips(include):
         raise InvalidDefinition({"include": ["skips are shown schedule by schedule; give a schedule_id"]})
     return _listed(resources, caller, wanted, schedule_id, include, page_size, next_page_token)
 
 
-@router.get("/schedules/{schedule_id}/runs")
-def runs_of_schedule(
+@routes(
+    "GET",
+    "/schedules/{schedule_id}/runs",
+    needs=READ,
+    summary="List the runs of a schedule",
+    answer=RunList,
+    example=RunList(runs=(examples.SUMMARY,), next_page_token=None),
+)
+def list_schedule_runs(
     resources: ResourcesOf,
     caller: CallerOf,
     schedule_id: str,
@@ -73,67 +89,111 @@ def runs_of_schedule(
     include: Include = None,
     page_size: PageSize = None,
     next_page_token: PageToken = None,
-) -> Answer:
-    """Also of a schedule that was deleted."""
+) -> Reply:
+    """Newest first, also of a schedule that was deleted."""
     return _listed(resources, caller, _wanted(state, origin), schedule_id, include, page_size, next_page_token)
 
 
-@router.get("/runs/{run_id}")
-def get(resources: ResourcesOf, caller: CallerOf, run_id: str) -> Answer:
-    return Answer(shown(runs.get(resources, caller, run_id)))
+@routes("GET", "/runs/{run_id}", needs=READ, summary="Show a run", answer=Run, example=examples.RUN)
+def get_run(resources: ResourcesOf, caller: CallerOf, run_id: str) -> Reply:
+    return Reply(shown(runs.get(resources, caller, run_id)))
 
 
-@router.get("/runs/{run_id}/events")
-def events(
+@routes(
+    "GET",
+    "/runs/{run_id}/events",
+    needs=READ,
+    summary="Read what happened to a run",
+    answer=RunEvents,
+    example=RunEvents(run_id=examples.RUN_ID, events=(examples.RUN_EVENT,)),
+)
+def get_run_events(
     resources: ResourcesOf,
     caller: CallerOf,
     run_id: str,
     limit: Annotated[int, Query(description="1 to 1000")] = 500,
     after_sequence: int = 0,
-) -> Answer:
+) -> Reply:
+    """Oldest first."""
     found = runs.events(resources, caller, run_id, after_sequence=after_sequence, limit=limit)
-    return Answer({"run_id": run_id.upper(), "events": [run_event(each) for each in found]})
+    return Reply(RunEvents(run_id=run_id.upper(), events=tuple(run_event(each) for each in found)))
 
 
-@router.post("/runs/{run_id}/cancel")
-@idempotent
-def cancel(resources: ResourcesOf, caller: CallerOf, run_id: str) -> Answer:
+@routes(
+    "POST",
+    "/runs/{run_id}/cancel",
+    needs=OPERATE,
+    summary="Cancel a run",
+    answer=RunStopped,
+    example=examples.CANCELLED,
+)
+def cancel_run(resources: ResourcesOf, caller: CallerOf, run_id: str) -> Reply:
+    """What has not started ends now; whoever has taken it is asked to stop."""
     return _stopped(runs.cancel(resources, caller, run_id))
 
 
-@router.post("/runs/{run_id}/terminate")
-@idempotent
-def terminate(resources: ResourcesOf, caller: CallerOf, run_id: str) -> Answer:
+@routes(
+    "POST",
+    "/runs/{run_id}/terminate",
+    needs=OPERATE,
+    summary="Terminate a run",
+    answer=RunStopped,
+    example=examples.TERMINATED,
+)
+def terminate_run(resources: ResourcesOf, caller: CallerOf, run_id: str) -> Reply:
+    """It ends now, whoever has it."""
     return _stopped(runs.terminate(resources, caller, run_id))
 
 
-@router.post("/runs/{run_id}/report")
-@idempotent
-def report(resources: ResourcesOf, caller: ReporterOf, run_id: str, body: Document, token: ReportToken) -> Answer:
+@routes(
+    "POST",
+    "/runs/{run_id}/report",
+    needs=WORK,
+    summary="Report what became of a run",
+    body=ReportBody,
+    sends={"state": "succeeded", "result": {"rows": 3}, "cost": 0.25, "tokens": 700},
+    answer=RunReported,
+    example=examples.REPORTED,
+)
+def report_run(resources: ResourcesOf, caller: ReporterOf, run_id: str, body: Document, token: ReportToken) -> Reply:
     """By a worker with a token of its own, or by the target with the `report_token` that came with the run."""
     said = reports.parse_report(body)
     done = reports.report(resources, caller, run_id, said if token is None else replace(said, token=token))
-    return Answer({"run_id": id_text(done.run_id), "outcome": done.outcome.value, "state": done.state.value})
+    return Reply(RunReported(run_id=id_text(done.run_id), outcome=done.outcome, state=done.state))
 
 
-@router.post("/runs/{run_id}/heartbeat")
-def heartbeat(resources: ResourcesOf, caller: CallerOf, run_id: str, body: Document) -> Answer:
-    fields = Fields(body)
-    epoch = fields.require("lease_epoch", fields.number("lease_epoch"))
-    fields.check()
-    assert epoch is not None  # or check would have raised
-    beat = queues.heartbeat(resources, caller, run_id, epoch)
-    return Answer({"lease_until": moment(beat.lease_until), "stop_requested": beat.stop_requested})
+@routes(
+    "POST",
+    "/runs/{run_id}/heartbeat",
+    needs=WORK,
+    summary="Renew the lease of a run",
+    body=HeartbeatBody,
+    sends={"lease_epoch": 1},
+    answer=Heartbeat,
+    example=examples.BEAT,
+    repeatable=False,  # a lease is good for the moment only
+)
+def heartbeat_run(resources: ResourcesOf, caller: CallerOf, run_id: str, body: Document) -> Reply:
+    beat = queues.heartbeat(resources, caller, run_id, read_body(HeartbeatBody, body).lease_epoch)
+    return Reply(Heartbeat(lease_until=to_datetime(beat.lease_until), stop_requested=beat.stop_requested))
 
 
-@router.post("/queues/{queue}/claim")
-def claim(resources: ResourcesOf, caller: CallerOf, queue: str, body: Document) -> Answer:
-    fields = Fields(body)
-    worker = fields.text("worker", most=255)
-    limit = fields.number("limit")
-    fields.check()
-    taken = queues.claim(resources, caller, queue, worker=worker, limit=1 if limit is None else limit)
-    return Answer({"queue": queue, "runs": [claimed(each) for each in taken]})
+@routes(
+    "POST",
+    "/queues/{queue}/claim",
+    needs=WORK,
+    summary="Take runs from a queue",
+    body=ClaimBody,
+    sends={"worker": "w1", "limit": 1},
+    answer=ClaimedRuns,
+    example=ClaimedRuns(queue="reports", runs=(examples.CLAIMED,)),
+    repeatable=False,  # what was taken comes back by itself when its lease ends
+)
+def claim_runs(resources: ResourcesOf, caller: CallerOf, queue: str, body: Document) -> Reply:
+    """The highest priority first, then the oldest; each is the worker's until its lease ends."""
+    asked = read_body(ClaimBody, body)
+    taken = queues.claim(resources, caller, queue, worker=asked.worker, limit=asked.limit)
+    return Reply(ClaimedRuns(queue=queue, runs=tuple(claimed(each) for each in taken)))
 
 
 def _wanted(
@@ -160,21 +220,21 @@ def _listed(
     include: str | None,
     page_size: int | None,
     token: str | None,
-) -> Answer:
+) -> Reply:
     if schedule_id is not None and _with_skips(include):
-        ledger = occurrences.list_occurrences(
+        found = occurrences.list_occurrences(
             resources, caller, schedule_id, wanted, page_size=page_size, next_page_token=token
         )
-        rows = [shown(each) if isinstance(each, Run) else skipped(each) for each in ledger.rows]
-        return Answer({"runs": rows, "next_page_token": ledger.next_page_token})
+        rows = tuple(summary(each) if isinstance(each, runs.Run) else skipped(each) for each in found.rows)
+        return Reply(RunList(runs=rows, next_page_token=found.next_page_token))
     page = runs.list_runs(
         resources, caller, wanted, schedule_id=schedule_id, page_size=page_size, next_page_token=token
     )
-    return Answer({"runs": [shown(run) for run in page.runs], "next_page_token": page.next_page_token})
+    return Reply(RunList(runs=tuple(summary(run) for run in page.runs), next_page_token=page.next_page_token))
 
 
-def _stopped(done: Stopped) -> Answer:
-    return Answer({"run_id": id_text(done.run_id), "outcome": done.outcome.value, "state": done.state.value})
+def _stopped(done: Stopped) -> Reply:
+    return Reply(RunStopped(run_id=id_text(done.run_id), outcome=done.outcome, state=done.state))
 
 
 def _some(name: str, words: list[str] | None, known: Mapping[str, frozenset[T]]) -> frozenset[T] | None:

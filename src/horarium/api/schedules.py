@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 
-from horarium.api import views
-from horarium.api.answers import Answer
-from horarium.api.bodies import Fields
+from horarium.api import examples, views
+from horarium.api.answers import Reply
 from horarium.api.etags import IfMatch, etag, version_of
-from horarium.api.idempotency import idempotent
 from horarium.api.requests import CallerOf, Document, ResourcesOf
+from horarium.api.routing import OPERATE, READ, WRITE, Routes, ScheduleDocument
 from horarium.errors import InvalidDefinition
 from horarium.operations import lifecycles, listings, schedules
+from horarium.operations.changes import ScheduleChange
 from horarium.operations.filters import LISTED, ScheduleFilter
 from horarium.operations.list_errors import UnsupportedFilter
 from horarium.operations.visibility import parse_query
-from horarium.operations.write_result import Outcome, WriteResult
 from horarium.schedule.patch import Update
 from horarium.schedule.position import Status
+from horarium.wire.bodies import NoteBody, read_body
+from horarium.wire.outcomes import WriteOutcome
+from horarium.wire.schedules import Schedule, ScheduleList, WriteResult
 
-router = APIRouter(prefix="/api/schedules", tags=["schedules"])
+routes = Routes("/api/schedules", tag="schedules")
 
 # `namespace` is the header's business; clients of Durable Workflow may send it here too.
 _LIST_FILTERS = frozenset({"status", "workflow_type", "query", "owner", "source", "text", "label", "namespace"})
@@ -30,21 +32,47 @@ _MAX_LABELS = 20
 _LIST_PARAMETERS = _LIST_FILTERS | {"page_size", "next_page_token"}
 
 
-@router.post("", status_code=201)
-@idempotent
-def create(resources: ResourcesOf, caller: CallerOf, document: Document) -> Answer:
+@routes(
+    "POST",
+    "",
+    needs=WRITE,
+    summary="Create a schedule",
+    body=ScheduleDocument,
+    sends=examples.SCHEDULE,
+    answer=WriteResult,
+    status=201,
+    example=examples.CREATED,
+)
+def create_schedule(resources: ResourcesOf, caller: CallerOf, document: Document) -> Reply:
     done = schedules.create(resources, caller, document)
-    return _written(done, status_code=201)
+    return reply_written(done, status_code=201)
 
 
-@router.post("/upsert")
-@idempotent
-def upsert(resources: ResourcesOf, caller: CallerOf, document: Document) -> Answer:
+@routes(
+    "POST",
+    "/upsert",
+    needs=WRITE,
+    summary="Create a schedule or replace its definition",
+    body=ScheduleDocument,
+    sends=examples.SCHEDULE,
+    answer=WriteResult,
+    also=(201,),
+    example=examples.UPDATED,
+)
+def upsert_schedule(resources: ResourcesOf, caller: CallerOf, document: Document) -> Reply:
+    """By `schedule_id`; an equal definition changes nothing."""
     done = schedules.upsert(resources, caller, document)
-    return _written(done, status_code=201 if done.outcome is Outcome.CREATED else 200)
+    return reply_written(done, status_code=201 if done.outcome is WriteOutcome.CREATED else 200)
 
 
-@router.get("")
+@routes(
+    "GET",
+    "",
+    needs=READ,
+    summary="List schedules",
+    answer=ScheduleList,
+    example=ScheduleList(namespace="default", schedules=(examples.DESCRIBED,), schedule_count=1, next_page_token=None),
+)
 def list_schedules(
     resources: ResourcesOf,
     caller: CallerOf,
@@ -58,7 +86,8 @@ def list_schedules(
     label: Annotated[list[str] | None, Query(description="name=value; all must fit")] = None,
     page_size: int | None = None,
     next_page_token: str | None = None,
-) -> Answer:
+) -> Reply:
+    """Newest first."""
     _check_parameters(request)
     wanted = ScheduleFilter(
         statuses=None if status is None else [_status(status)],
@@ -70,75 +99,112 @@ def list_schedules(
         query=() if query is None else parse_query(query),
     )
     page = listings.list_schedules(resources, caller, wanted, page_size=page_size, next_page_token=next_page_token)
-    rows = [views.listed(each) for each in page.schedules]
-    return Answer(
-        {
-            "namespace": caller.namespace,
-            "schedules": rows,
-            "schedule_count": len(rows),
-            "next_page_token": page.next_page_token,
-        }
+    return Reply(
+        ScheduleList(
+            namespace=caller.namespace,
+            schedules=tuple(views.listed(each) for each in page.schedules),
+            schedule_count=len(page.schedules),
+            next_page_token=page.next_page_token,
+        )
     )
 
 
-@router.get("/{schedule_id}")
-def describe(resources: ResourcesOf, caller: CallerOf, schedule_id: str) -> Answer:
+@routes("GET", "/{schedule_id}", needs=READ, summary="Describe a schedule", answer=Schedule, example=examples.DESCRIBED)
+def describe_schedule(resources: ResourcesOf, caller: CallerOf, schedule_id: str) -> Reply:
+    """With its next fire times, its newest runs and what it holds."""
     found = listings.describe(resources, caller, schedule_id)
-    return Answer(views.described(found), headers={"ETag": etag(found.row.version)})
+    return Reply(views.described(found), headers={"ETag": etag(found.row.version)})
 
 
-@router.put("/{schedule_id}")
-@idempotent
-def replace_parts(
+@routes(
+    "PUT",
+    "/{schedule_id}",
+    needs=WRITE,
+    summary="Replace parts of a schedule",
+    body=ScheduleDocument,
+    sends={"spec": {"cron_expressions": ["0 3 * * *"], "timezone": "Europe/Istanbul"}},
+    answer=WriteResult,
+    example=examples.UPDATED,
+)
+def update_schedule(
     resources: ResourcesOf, caller: CallerOf, schedule_id: str, document: Document, if_match: IfMatch = None
-) -> Answer:
+) -> Reply:
+    """The parts that are given replace the old ones, the others stay; an action is merged key by key."""
     version = version_of(if_match)
-    return _written(schedules.update(resources, caller, schedule_id, document, how=Update.PARTS, if_version=version))
+    done = schedules.update(resources, caller, schedule_id, document, how=Update.PARTS, if_version=version)
+    return reply_written(done)
 
 
-@router.patch("/{schedule_id}")
-@idempotent
-def merge(
+@routes(
+    "PATCH",
+    "/{schedule_id}",
+    needs=WRITE,
+    summary="Merge into a schedule",
+    body=ScheduleDocument,
+    sends={"note": "every night at three"},
+    answer=WriteResult,
+    example=examples.UPDATED,
+)
+def patch_schedule(
     resources: ResourcesOf, caller: CallerOf, schedule_id: str, document: Document, if_match: IfMatch = None
-) -> Answer:
+) -> Reply:
+    """As RFC 7396 says: objects are merged, null clears a field."""
     version = version_of(if_match)
-    return _written(schedules.update(resources, caller, schedule_id, document, how=Update.MERGE, if_version=version))
+    done = schedules.update(resources, caller, schedule_id, document, how=Update.MERGE, if_version=version)
+    return reply_written(done)
 
 
-@router.delete("/{schedule_id}")
-@idempotent
-def delete(resources: ResourcesOf, caller: CallerOf, schedule_id: str, if_match: IfMatch = None) -> Answer:
-    return _written(lifecycles.delete(resources, caller, schedule_id, if_version=version_of(if_match)))
+@routes(
+    "DELETE",
+    "/{schedule_id}",
+    needs=WRITE,
+    summary="Delete a schedule",
+    answer=WriteResult,
+    example=examples.DELETED,
+)
+def delete_schedule(resources: ResourcesOf, caller: CallerOf, schedule_id: str, if_match: IfMatch = None) -> Reply:
+    """What has not started is cancelled; history stays readable."""
+    return reply_written(lifecycles.delete(resources, caller, schedule_id, if_version=version_of(if_match)))
 
 
-@router.post("/{schedule_id}/pause")
-@idempotent
-def pause(
+@routes(
+    "POST",
+    "/{schedule_id}/pause",
+    needs=OPERATE,
+    summary="Pause a schedule",
+    body=NoteBody,
+    sends={"note": "maintenance"},
+    answer=WriteResult,
+    example=examples.PAUSED,
+)
+def pause_schedule(
     resources: ResourcesOf, caller: CallerOf, schedule_id: str, body: Document, if_match: IfMatch = None
-) -> Answer:
-    reason = note_of(body)
-    return _written(lifecycles.pause(resources, caller, schedule_id, reason=reason, if_version=version_of(if_match)))
+) -> Reply:
+    """Nothing fires until it is resumed; what runs goes on."""
+    note, version = read_body(NoteBody, body).note, version_of(if_match)
+    return reply_written(lifecycles.pause(resources, caller, schedule_id, reason=note, if_version=version))
 
 
-@router.post("/{schedule_id}/resume")
-@idempotent
-def resume(
+@routes(
+    "POST",
+    "/{schedule_id}/resume",
+    needs=OPERATE,
+    summary="Resume a schedule",
+    body=NoteBody,
+    sends={"note": "done"},
+    answer=WriteResult,
+    example=examples.RESUMED,
+)
+def resume_schedule(
     resources: ResourcesOf, caller: CallerOf, schedule_id: str, body: Document, if_match: IfMatch = None
-) -> Answer:
-    reason = note_of(body)
-    return _written(lifecycles.resume(resources, caller, schedule_id, reason=reason, if_version=version_of(if_match)))
+) -> Reply:
+    """It goes on from now: what fell into the pause is not made up for."""
+    note, version = read_body(NoteBody, body).note, version_of(if_match)
+    return reply_written(lifecycles.resume(resources, caller, schedule_id, reason=note, if_version=version))
 
 
-def note_of(body: dict[str, Any]) -> str | None:
-    """Why, in the words of whoever asks: `note` in the Durable Workflow contract, `reason` here."""
-    fields = Fields(body)
-    note = fields.text("note", "reason")
-    fields.check()
-    return note
-
-
-def _written(done: WriteResult, status_code: int = 200) -> Answer:
-    return Answer(views.written(done), status_code, headers={"ETag": etag(done.version)})
+def reply_written(done: ScheduleChange, status_code: int = 200) -> Reply:
+    return Reply(views.written(done), status_code, headers={"ETag": etag(done.version)})
 
 
 def _check_parameters(request: Request) -> None:

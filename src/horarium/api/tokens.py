@@ -1,60 +1,89 @@
-"""The routes of tokens: given out once, listed without their secrets, taken back.
-
-Giving one out is the only write without an idempotency key: its answer is a secret, and none is kept.
-"""
+"""The routes of tokens: who may ask, and with which role. Secrets are shown once, when they are made."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from typing import Any
 
-from horarium.api.answers import Answer
-from horarium.api.bodies import Fields
-from horarium.api.idempotency import idempotent
+from horarium.api import examples
+from horarium.api.answers import Reply
 from horarium.api.requests import CallerOf, Document, ResourcesOf
-from horarium.api.views import Body, moment
+from horarium.api.routing import ADMINISTER, Routes
 from horarium.ids import id_text
+from horarium.instant import from_datetime, to_datetime
 from horarium.operations import tokens
 from horarium.store.tokens import TokenRow
+from horarium.wire.answer import time_of
+from horarium.wire.bodies import TokenBody, read_body
+from horarium.wire.outcomes import RevokeOutcome
+from horarium.wire.service import IssuedToken, Token, TokenList, TokenRevoked
 
-router = APIRouter(prefix="/api/tokens", tags=["tokens"])
-
-
-@router.get("")
-def list_tokens(resources: ResourcesOf, caller: CallerOf) -> Answer:
-    """Those of the namespace, oldest first, revoked and expired ones too."""
-    return Answer({"tokens": [_shown(row) for row in tokens.list_tokens(resources, caller)]})
+routes = Routes("/api/tokens", tag="tokens")
 
 
-@router.post("", status_code=201)
-def issue(resources: ResourcesOf, caller: CallerOf, body: Document) -> Answer:
+@routes(
+    "GET",
+    "",
+    needs=ADMINISTER,
+    summary="List tokens",
+    answer=TokenList,
+    example=TokenList(tokens=(examples.TOKEN,)),
+)
+def list_tokens(resources: ResourcesOf, caller: CallerOf) -> Reply:
+    """Without their secrets, which nobody has any more."""
+    return Reply(TokenList(tokens=tuple(Token(**_shown(row)) for row in tokens.list_tokens(resources, caller))))
+
+
+@routes(
+    "POST",
+    "",
+    needs=ADMINISTER,
+    summary="Issue a token",
+    body=TokenBody,
+    sends={"name": "ci", "role": "operator"},
+    answer=IssuedToken,
+    status=201,
+    example=examples.ISSUED,
+    repeatable=False,  # a secret is not kept, so there is nothing to answer a repetition with
+)
+def issue_token(resources: ResourcesOf, caller: CallerOf, body: Document) -> Reply:
     """`secret` is in this answer and nowhere else."""
-    fields = Fields(body)
-    name = fields.require("name", fields.text("name", most=255))
-    role = fields.require("role", fields.text("role", most=32))
-    subject = fields.text("subject", most=255)
-    expires_at = fields.moment("expires_at")
-    fields.check()
-    issued = tokens.issue(resources, caller, name=name, role=role, subject=subject, expires_at=expires_at)
-    return Answer({**_shown(tokens.get(resources, caller, issued.token_id)), "secret": issued.secret}, 201)
+    asked = read_body(TokenBody, body)
+    issued = tokens.issue(
+        resources,
+        caller,
+        name=asked.name,
+        role=asked.role,
+        subject=asked.subject,
+        expires_at=None if asked.expires_at is None else from_datetime(asked.expires_at),
+    )
+    row = tokens.get(resources, caller, issued.token_id)
+    return Reply(IssuedToken(**_shown(row), secret=issued.secret), 201)
 
 
-@router.delete("/{token_id}")
-@idempotent
-def revoke(resources: ResourcesOf, caller: CallerOf, token_id: str) -> Answer:
+@routes(
+    "DELETE",
+    "/{token_id}",
+    needs=ADMINISTER,
+    summary="Revoke a token",
+    answer=TokenRevoked,
+    example=TokenRevoked(token_id=examples.UID, outcome=RevokeOutcome.REVOKED),
+)
+def revoke_token(resources: ResourcesOf, caller: CallerOf, token_id: str) -> Reply:
     """From now on it opens nothing; once more is harmless."""
     was_live = tokens.revoke(resources, caller, token_id)
-    return Answer({"token_id": token_id.upper(), "outcome": "revoked" if was_live else "unchanged"})
+    outcome = RevokeOutcome.REVOKED if was_live else RevokeOutcome.UNCHANGED
+    return Reply(TokenRevoked(token_id=token_id.upper(), outcome=outcome))
 
 
-def _shown(row: TokenRow) -> Body:
+def _shown(row: TokenRow) -> dict[str, Any]:
     return {
         "token_id": id_text(row.token_id),
         "namespace": row.namespace,
         "name": row.name,
         "role": row.role,
         "subject": row.subject,
-        "created_at": moment(row.created_at),
-        "expires_at": moment(row.expires_at),
-        "revoked_at": moment(row.revoked_at),
-        "last_used_at": moment(row.last_used_at),
+        "created_at": to_datetime(row.created_at),
+        "expires_at": time_of(row.expires_at),
+        "revoked_at": time_of(row.revoked_at),
+        "last_used_at": time_of(row.last_used_at),
     }

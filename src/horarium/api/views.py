@@ -1,154 +1,153 @@
-"""What schedules look like from outside: native fields, and the Durable Workflow contract's flat and nested ones.
+"""How schedules are shown: what their author wrote, and beside it what we compute.
 
-Its client reads the flat fields, its command line the nested `state` and `info`: an answer has both.
+The flat fields are what the client of Durable Workflow reads, the nested `state` and `info` what its command line
+reads: an answer about one schedule has both.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
+
+from msgspec import Raw
 
 from horarium.ids import id_text
-from horarium.instant import Instant, to_rfc3339
+from horarium.instant import to_datetime
+from horarium.operations.changes import ScheduleChange
 from horarium.operations.listings import Described, Listed
-from horarium.operations.write_result import WriteResult
 from horarium.schedule.definition import Source
 from horarium.schedule.position import Status
 from horarium.schedule.run import instance_id
 from horarium.store.runs_read import RunRow
+from horarium.wire.answer import merge, time_of
+from horarium.wire.schedules import (
+    HeldAction,
+    RecentAction,
+    Schedule,
+    ScheduleDetails,
+    ScheduleInfo,
+    ScheduleState,
+    Standing,
+    WriteResult,
+)
 
-Body = dict[str, Any]
-
-
-def moment(instant: Instant | None) -> str | None:
-    return None if instant is None else to_rfc3339(instant)
-
-
-def written(done: WriteResult) -> Body:
-    return {
-        "schedule_id": done.schedule_id,
-        "outcome": done.outcome.value,
-        "namespace": done.namespace,
-        "status": done.status.value,
-        "next_fire_at": moment(done.next_due),
-        "version": done.version,
-        **({"changed_fields": list(done.changed)} if done.changed else {}),
-        **({"warnings": list(done.warnings)} if done.warnings else {}),
-    }
-
-
-def listed(schedule: Listed) -> Body:
-    row = schedule.row
-    return {
-        **schedule.document,
-        **_flat(schedule),
-        "workflow_type": row.workflow,
-        "next_fire": moment(row.next_due),
-        "last_fire": moment(row.last_fired_at),
-    }
+# What a document leaves out, because it says no more than this, and an answer has all the same.
+_ALWAYS_SHOWN: dict[str, Any] = {
+    "note": None,
+    "memo": {},
+    "search_attributes": {},
+    "labels": {},
+    "max_runs": None,
+    "source": Source.RUNTIME,
+    "owner": None,
+}
 
 
-def described(schedule: Described) -> Body:
-    row = schedule.row
-    return {
-        **schedule.document,
-        **_flat(schedule),
-        "workflow_type": row.workflow,
-        "uid": id_text(row.schedule_uid),
-        "latest_workflow_instance_id": schedule.last_instance_id,
-        "next_fire_times": [moment(fire.nominal) for fire in schedule.next_fires],
-        "error": schedule.error,
-        "state": {
-            "status": row.status.value,
-            "paused": _paused(schedule),
-            "note": row.pause_reason or schedule.document.get("note"),
-        },
-        "info": _info(schedule),
-    }
+def written(done: ScheduleChange) -> WriteResult:
+    return WriteResult(
+        schedule_id=done.schedule_id,
+        outcome=done.outcome,
+        namespace=done.namespace,
+        status=done.status,
+        next_fire_at=time_of(done.next_due),
+        version=done.version,
+        changed_fields=done.changed,
+        warnings=done.warnings,
+    )
 
 
-def _flat(schedule: Listed) -> Body:
-    row, document = schedule.row, schedule.document
-    action = dict(document["action"])
+def listed(schedule: Listed) -> Schedule:
+    return _shown(schedule, ScheduleState(**_state(schedule)))
+
+
+def described(schedule: Described) -> Schedule:
+    details = ScheduleDetails(
+        **_state(schedule),
+        latest_workflow_instance_id=schedule.last_instance_id,
+        next_fire_times=tuple(to_datetime(fire.nominal) for fire in schedule.next_fires),
+        error=schedule.error,
+        state=Standing(
+            status=schedule.row.status,
+            paused=schedule.row.status is Status.PAUSED,
+            note=schedule.row.pause_reason or schedule.document.get("note"),
+        ),
+        info=_info(schedule),
+    )
+    return _shown(schedule, details)
+
+
+def _shown(schedule: Listed, state: ScheduleState) -> Schedule:
+    """As text: the document holds fields that nobody here needs to know, and goes out as it is."""
+    document = schedule.document
+    action = document["action"]
     if "queue" in action:
-        action["task_queue"] = action["queue"]
+        action = {**action, "task_queue": action["queue"]}
+    jitter = document["spec"].get("jitter_seconds", 0)
+    whole: Raw = merge({**_ALWAYS_SHOWN, **document, "action": action, "jitter_seconds": jitter}, state)
+    return cast("Schedule", whole)
+
+
+def _state(schedule: Listed) -> dict[str, Any]:
+    row = schedule.row
+    next_fire, last_fire = time_of(schedule.next_due), time_of(row.last_fired_at)
     return {
-        "action": action,
-        "namespace": row.namespace,
-        "status": row.status.value,
-        "paused": _paused(schedule),
-        "note": document.get("note"),
-        "memo": document.get("memo", {}),
-        "search_attributes": document.get("search_attributes", {}),
-        "labels": document.get("labels", {}),
-        "overlap_policy": document["overlap_policy"],
-        "catchup_policy": document["catchup_policy"],
-        "jitter_seconds": document["spec"].get("jitter_seconds", 0),
-        "max_runs": document.get("max_runs"),
+        "status": row.status,
+        "paused": row.status is Status.PAUSED,
+        "workflow_type": row.workflow,
         "remaining_actions": schedule.remaining_runs,
         "fires_count": row.fires_count,
         "failures_count": row.failures_count,
         "skipped_trigger_count": row.skipped_count,
-        "next_fire_at": moment(row.next_due) if row.status is Status.ACTIVE else None,
-        "last_fired_at": moment(row.last_fired_at),
-        "paused_at": moment(row.paused_at),
+        "active_runs": row.active,
+        "held_runs": row.held,
+        "rotation_index": row.rotation_index,
+        "next_fire_at": next_fire,
+        "next_fire": next_fire,
+        "last_fired_at": last_fire,
+        "last_fire": last_fire,
+        "last_run_at": last_fire,
+        "last_run_id": None if row.last_run_id is None else id_text(row.last_run_id),
+        "last_completed_at": time_of(row.last_completed_at),
+        "last_dispatch_status": row.last_dispatch_status,
+        "last_skip_reason": row.last_skip_reason,
+        "last_skipped_at": time_of(row.last_skipped_at),
+        "last_error_at": time_of(row.last_error_at),
+        "last_error_message": row.last_error,
+        "paused_at": time_of(row.paused_at),
         "pause_reason": row.pause_reason,
-        "created_at": moment(row.created_at),
-        "updated_at": moment(row.updated_at),
+        "created_at": to_datetime(row.created_at),
+        "updated_at": to_datetime(row.updated_at),
         "version": row.version,
         "revision": row.revision,
         "generation": row.generation,
-        "source": document.get("source", Source.RUNTIME.value),
-        "owner": row.owner,
-        "rotation_index": row.rotation_index,
-        "active_runs": row.active,
-        "held_runs": row.held,
-        **_tracking(schedule),
+        "uid": id_text(row.schedule_uid),
     }
 
 
-def _tracking(schedule: Listed) -> Body:
+def _info(schedule: Described) -> ScheduleInfo:
     row = schedule.row
-    return {
-        "last_dispatch_status": row.last_dispatch_status,
-        "last_skip_reason": row.last_skip_reason,
-        "last_skipped_at": moment(row.last_skipped_at),
-        "last_run_id": None if row.last_run_id is None else id_text(row.last_run_id),
-        "last_run_at": moment(row.last_fired_at),
-        "last_completed_at": moment(row.last_completed_at),
-        "last_error_at": moment(row.last_error_at),
-        "last_error_message": row.last_error,
-    }
-
-
-def _info(schedule: Described) -> Body:
-    row = schedule.row
-    return {
-        "next_fire": moment(row.next_due) if row.status is Status.ACTIVE else None,
-        "last_fire": moment(row.last_fired_at),
-        "next_fire_times": [moment(fire.nominal) for fire in schedule.next_fires],
-        "fires_count": row.fires_count,
-        "failures_count": row.failures_count,
-        "skipped_trigger_count": row.skipped_count,
-        "last_skip_reason": row.last_skip_reason,
-        "last_skipped_at": moment(row.last_skipped_at),
-        "held_runs": row.held,
-        "buffered_actions": [
-            {"buffered_at": moment(run.created_at), "occurrence_time": moment(run.nominal)}
+    return ScheduleInfo(
+        next_fire=time_of(schedule.next_due),
+        last_fire=time_of(row.last_fired_at),
+        next_fire_times=tuple(to_datetime(fire.nominal) for fire in schedule.next_fires),
+        fires_count=row.fires_count,
+        failures_count=row.failures_count,
+        skipped_trigger_count=row.skipped_count,
+        last_skip_reason=row.last_skip_reason,
+        last_skipped_at=time_of(row.last_skipped_at),
+        held_runs=row.held,
+        buffered_actions=tuple(
+            HeldAction(buffered_at=to_datetime(run.created_at), occurrence_time=to_datetime(run.nominal))
             for run in reversed(schedule.held)
-        ],
-        "recent_actions": [_recent(run) for run in schedule.recent],
-    }
+        ),
+        recent_actions=tuple(_recent(run) for run in schedule.recent),
+    )
 
 
-def _recent(run: RunRow) -> Body:
-    return {
-        "workflow_id": instance_id(run.schedule_id or "", run.origin, run.nominal, id_text(run.run_id)),
-        "run_id": id_text(run.run_id),
-        "outcome": run.state.value,
-        "fired_at": moment(run.created_at),
-        "occurrence_time": moment(run.nominal),
-    }
-
-
-def _paused(schedule: Listed) -> bool:
-    return schedule.row.status is Status.PAUSED
+def _recent(run: RunRow) -> RecentAction:
+    return RecentAction(
+        workflow_id=instance_id(run.schedule_id or "", run.origin, run.nominal, id_text(run.run_id)),
+        run_id=id_text(run.run_id),
+        outcome=run.state,
+        fired_at=to_datetime(run.created_at),
+        occurrence_time=to_datetime(run.nominal),
+    )

@@ -14,7 +14,7 @@ from horarium.cli.remote import Remote, with_remote
 from horarium.cli.render import Format, talk
 
 if TYPE_CHECKING:
-    from horarium.client.house_answers import Calendar
+    from horarium.wire.service import Calendar
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -183,5 +183,5 @@ def _described(calendar: Calendar) -> Iterator[tuple[str, str]]:
         yield "warning", calendar.warning
     for number, day in enumerate(calendar.dates):
         yield ("" if number else "dates"), day
-    for number, named in enumerate(calendar.days):
-        yield ("" if number else "days"), f"{cell(named.get('date'))} {named.get('name') or ''}".rstrip()
+    for number, named in enumerate(calendar.days or ()):
+        yield ("" if number else "days"), f"{named.date} {named.name or ''}".rstrip()

@@ -11,7 +11,7 @@ from horarium.cli.present import show_document
 from horarium.cli.remote import ExitCode, Remote, with_remote
 
 if TYPE_CHECKING:
-    from horarium.client.house_answers import Health
+    from horarium.wire.service import Health
 
 app = typer.Typer(add_completion=False)
 
@@ -63,9 +63,8 @@ def _text(part: Part) -> str:
 
 def _checks(found: Health) -> list[Part]:
     return [
-        Part(_PARTS.get(name, name), bool(check.get("passed")), str(check.get("detail", "")), check.get("remedy"))
+        Part(_PARTS.get(check.name, check.name), check.passed, check.detail or "", check.remedy)
         for check in found.checks
-        for name in [str(check.get("name", ""))]
     ]
 
 

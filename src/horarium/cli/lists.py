@@ -10,8 +10,8 @@ from horarium.cli.remote import Remote
 from horarium.cli.render import Format, show_json, talk
 
 if TYPE_CHECKING:
-    from horarium.client.answers import Page
-    from horarium.client.lenient import Answer
+    from horarium.client.page import Page
+    from horarium.wire.answer import Answer
 
 A = TypeVar("A", bound="Answer")
 

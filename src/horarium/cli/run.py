@@ -14,7 +14,7 @@ from horarium.cli.remote import Remote, with_remote
 from horarium.cli.render import Format
 
 if TYPE_CHECKING:
-    from horarium.client.answers import Run, RunOutcome
+    from horarium.wire.runs import Run, RunStopped, RunSummary
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -62,24 +62,25 @@ def list_command(
 
     Example: horarium run list --schedule nightly --state failed --state timed_out
     """
-    from horarium.client import calls
+    from horarium.client.run_calls import RunCalls
+    from horarium.client.schedule_calls import ScheduleCalls
 
     if schedule_id is not None:
         if workflow_type is not None or queue is not None:
             refuse("--workflow-type and --queue do not go with --schedule")
-        call = calls.list_schedule_runs(
+        call = ScheduleCalls.list_schedule_runs(
             schedule_id, state=state, origin=origin, include="skips" if skips else None, next_page_token=page_token
         )
     elif skips:
         refuse("--skips needs --schedule: skips are kept in the history of one schedule")
     else:
-        call = calls.list_runs(
+        call = RunCalls.list_runs(
             state=state, origin=origin, workflow_type=workflow_type, queue=queue, next_page_token=page_token
         )
     _show_runs(Listing(remote, call, Paging("runs"), None if everything else limit))
 
 
-def _show_runs(listing: Listing[Run]) -> None:
+def _show_runs(listing: Listing[RunSummary]) -> None:
     show_listing(
         listing,
         ("Run ID", "Schedule ID", "State", "Origin", "Nominal", "Finished"),
@@ -107,10 +108,10 @@ def events_command(remote: Remote, run_id: RunId) -> None:
 
     Example: horarium run events 01JQ8Z6H4M8X2V0T1R3S5W7Y9B
     """
-    from horarium.client import calls
+    from horarium.client.run_calls import RunCalls
 
     show_listing(
-        Listing(remote, calls.get_run_events(run_id), Paging("events", "limit", 500, "next_cursor"), None),
+        Listing(remote, RunCalls.get_run_events(run_id), Paging("events", "limit", 500, "next_cursor"), None),
         ("Seq", "Event", "Recorded At", "Details"),
         lambda event: (event.sequence, event.event_type, event.recorded_at, event.payload),
         empty=f"no events about run {run_id}",
@@ -138,7 +139,7 @@ def terminate_command(remote: Remote, run_id: RunId) -> None:
     _show_outcome(remote, remote.client.terminate_run(run_id))
 
 
-def _show_outcome(remote: Remote, done: RunOutcome) -> None:
+def _show_outcome(remote: Remote, done: RunStopped) -> None:
     if remote.output is Format.TABLE:
         typer.echo(printable(f"{done.run_id}: {done.outcome}; state {done.state}"))
     else:
@@ -154,7 +155,7 @@ def _described(run: Run) -> Iterator[tuple[str, str]]:
     yield "workflow", f"{cell(run.workflow_type)} · {cell(run.workflow_instance_id)}"
     if run.covers is not None:
         told = run.covers
-        yield "covers", f"{cell(told.get('count'))} occurrences, {cell(told.get('first'))} to {cell(told.get('last'))}"
+        yield "covers", f"{told.count} occurrences, {cell(told.first)} to {cell(told.last)}"
     for label, value in _optional(run):
         if value is not None:
             yield label, cell(value)
@@ -169,7 +170,7 @@ def _optional(run: Run) -> Iterator[tuple[str, object]]:
     yield "result", run.result
     yield "error", run.error if run.error_class is None else f"{run.error_class}: {cell(run.error)}"
     yield "cause", run.cause
-    yield "approval", run.approval
+    yield "approval", run.raw.get("approval")
     if run.cost or run.tokens or run.tool_calls:
         yield "used", f"cost {run.cost:g}, {run.tokens} tokens, {run.tool_calls} tool calls"
     yield "parent", run.parent_run_id

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from horarium.cli.remote import Remote
-from horarium.client.answers import Page, ScheduleHealth
 from horarium.client.call import Call, many
+from horarium.client.page import Page
+from horarium.wire.schedules import ScheduleHealth
 
 
 def health_of(remote: Remote, schedule_id: str | None) -> Page[ScheduleHealth]:

@@ -15,7 +15,7 @@ from horarium.cli.render import Format, talk
 from horarium.cli.schedule_write import ScheduleId
 
 if TYPE_CHECKING:
-    from horarium.client.answers import Explanation, HistoryEvent
+    from horarium.wire.schedules import Explanation, HistoryEvent
 
 _MORE = "more schedules: --all, or --page-token {cursor}"
 _MORE_EVENTS = "more events available: --all, or --after-sequence {cursor}"
@@ -65,10 +65,10 @@ def list_command(
 
     Example: horarium schedule list --status paused -o jsonl
     """
-    from horarium.client import calls
+    from horarium.client.schedule_calls import ScheduleCalls
 
     labels = pairs("--label", label) if label else None
-    call = calls.list_schedules(
+    call = ScheduleCalls.list_schedules(
         status=status, workflow_type=workflow_type, owner=owner, source=source, text=text, labels=labels, query=query,
         next_page_token=page_token,
     )  # fmt: skip
@@ -124,9 +124,9 @@ def history_command(
 
     Example: horarium schedule history nightly --all -o jsonl
     """
-    from horarium.client import calls
+    from horarium.client.schedule_calls import ScheduleCalls
 
-    call = calls.get_schedule_history(schedule_id, after_sequence=after_sequence, uid=uid)
+    call = ScheduleCalls.get_schedule_history(schedule_id, after_sequence=after_sequence, uid=uid)
     show_listing(
         Listing(remote, call, Paging("events", "limit", 500, "next_cursor"), None if everything else limit),
         ("Seq", "Event", "Recorded At", "Workflow Refs"),
@@ -151,9 +151,9 @@ def preview_command(
 
     Example: horarium schedule preview nightly --count 5
     """
-    from horarium.client import calls
+    from horarium.client.schedule_calls import ScheduleCalls
 
-    call = calls.preview_schedule(schedule_id, n=count, start=start)
+    call = ScheduleCalls.preview_schedule(schedule_id, n=count, start=start)
     show_listing(
         Listing(remote, call, Paging("rows", "n"), count),
         ("Tick At", "Decision", "Reason", "Inputs"),

@@ -13,7 +13,7 @@ from horarium.recurrence.words import describe
 from horarium.recurrence.zone import Zone, load_zone
 
 if TYPE_CHECKING:
-    from horarium.client.answers import ScheduleDescription, WriteResult
+    from horarium.wire.schedules import Schedule, WriteResult
 
 Lines = Iterator[tuple[str, str]]
 
@@ -28,7 +28,7 @@ def outcome(done: WriteResult) -> str:
     return f"{done.schedule_id}: {what}{following}"
 
 
-def described(schedule: ScheduleDescription) -> Lines:
+def described(schedule: Schedule) -> Lines:
     yield "schedule", schedule.schedule_id
     yield "namespace", schedule.namespace
     yield "status", _status(schedule)
@@ -50,7 +50,7 @@ def described(schedule: ScheduleDescription) -> Lines:
     yield "kept", _kept(schedule)
 
 
-def zone_of(schedule: ScheduleDescription) -> Zone:
+def zone_of(schedule: Schedule) -> Zone:
     """UTC where this machine has no such zone: its tzdata may be older than the server's."""
     try:
         return load_zone(schedule.spec.get("timezone") or "UTC")
@@ -58,14 +58,14 @@ def zone_of(schedule: ScheduleDescription) -> Zone:
         return load_zone("UTC")
 
 
-def _status(schedule: ScheduleDescription) -> str:
+def _status(schedule: Schedule) -> str:
     if not schedule.paused:
         return cell(schedule.status)
     why = "" if schedule.pause_reason is None else f": {schedule.pause_reason}"
     return f"paused since {cell(schedule.paused_at)}{why}"
 
 
-def _when(schedule: ScheduleDescription) -> Iterator[str]:
+def _when(schedule: Schedule) -> Iterator[str]:
     spec = schedule.spec
     for expr in spec.get("cron_expressions") or []:
         yield f"{expr}  ({_in_words(expr, schedule)})"
@@ -81,14 +81,14 @@ def _when(schedule: ScheduleDescription) -> Iterator[str]:
         yield f"up to {schedule.jitter_seconds:g} s later"
 
 
-def _in_words(expr: str, schedule: ScheduleDescription) -> str:
+def _in_words(expr: str, schedule: Schedule) -> str:
     try:
         return describe(expr, timezone=schedule.spec.get("timezone"), key=schedule.schedule_id)
     except HorariumError as wrong:
         return wrong.message
 
 
-def _action(schedule: ScheduleDescription) -> str:
+def _action(schedule: Schedule) -> str:
     action = schedule.action
     target = next((f" {action[name]}" for name in _TARGETS if action.get(name)), "")
     queue = f" · queue {action['queue']}" if action.get("queue") else ""
@@ -96,7 +96,7 @@ def _action(schedule: ScheduleDescription) -> str:
     return f"{cell(action.get('kind'))}{target}{queue}{given}"
 
 
-def _guards(schedule: ScheduleDescription) -> Lines:
+def _guards(schedule: Schedule) -> Lines:
     if schedule.calendars:
         yield "calendars", ", ".join(schedule.calendars)
     if schedule.pre_dispatch_condition is not None:
@@ -107,21 +107,21 @@ def _guards(schedule: ScheduleDescription) -> Lines:
         yield "rotation", f"{upcoming + 1} of {len(turns)} is next: {compact(turns[upcoming])}"
 
 
-def _fires(schedule: ScheduleDescription) -> Iterator[str]:
+def _fires(schedule: Schedule) -> Iterator[str]:
     zone = zone_of(schedule)
     for moment in schedule.next_fire_times:
         instant = from_datetime(moment)
         yield f"{local_time(instant, zone)} = {to_rfc3339(instant)}"
 
 
-def _so_far(schedule: ScheduleDescription) -> str:
+def _so_far(schedule: Schedule) -> str:
     return (
         f"{schedule.fires_count} fired, {schedule.failures_count} failed, {schedule.skipped_trigger_count} skipped; "
         f"now {schedule.active_runs} active, {schedule.held_runs} held"
     )
 
 
-def _kept(schedule: ScheduleDescription) -> str:
+def _kept(schedule: Schedule) -> str:
     who = "" if schedule.owner is None else f" by {schedule.owner}"
     return (
         f"{cell(schedule.source)}{who} · created {cell(schedule.created_at)}"

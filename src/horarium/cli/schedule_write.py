@@ -14,7 +14,7 @@ from horarium.cli.remote import Remote, remote_options, with_remote
 from horarium.cli.render import Format, talk
 
 if TYPE_CHECKING:
-    from horarium.client.answers import WriteResult
+    from horarium.wire.schedules import WriteResult
 
 ScheduleId = Annotated[str, typer.Argument(metavar="ID", show_default=False, help="Which schedule.")]
 OptionalId = Annotated[

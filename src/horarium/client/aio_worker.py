@@ -16,8 +16,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Protocol, TypeVar
 
-from horarium.client import calls
-from horarium.client.answers import ClaimedRun, RunOutcome
 from horarium.client.call import Call
 from horarium.client.errors import (
     ClientError,
@@ -31,8 +29,10 @@ from horarium.client.errors import (
 from horarium.client.exchange import Retries
 from horarium.client.handling import Handler, call_handler, is_async
 from horarium.client.job import NO_HANDLER, Job
+from horarium.client.run_calls import RunCalls
 from horarium.errors import HorariumError, InvalidDefinition
 from horarium.policy.retry import RetryCause
+from horarium.wire.runs import ClaimedRun, RunReported
 
 F = TypeVar("F", bound=Handler)
 T = TypeVar("T")
@@ -132,7 +132,7 @@ class AsyncWorker:
             limit = min(await self._free_hands(), MAX_CLAIM)
             if self._stopping.is_set():
                 break
-            page = await self._client.send(calls.claim_runs(queue, worker=self.name, limit=limit))
+            page = await self._client.send(RunCalls.claim_runs(queue, worker=self.name, limit=limit))
             for run in page:
                 hand = asyncio.create_task(self._work(run), name=f"horarium-run-{run.run_id}")
                 self._hands.add(hand)
@@ -182,14 +182,14 @@ class AsyncWorker:
         finally:
             beating.cancel()
 
-    async def _keep(self, job: Job, calling: asyncio.Task[Call[RunOutcome]] | None) -> None:
+    async def _keep(self, job: Job, calling: asyncio.Task[Call[RunReported]] | None) -> None:
         """Renews the lease until the work is done. A coroutine that should stop is cancelled, a thread only told."""
         # Two beats may be lost before the run is.
         seconds = min(self._beat, (job.run.lease_seconds or _LONGEST_LEASE_SECONDS) / 3)
         while True:
             await asyncio.sleep(seconds)
             try:
-                beat = await self._client.send(calls.heartbeat_run(job.run_id, job.run.lease_epoch))
+                beat = await self._client.send(RunCalls.heartbeat_run(job.run_id, job.run.lease_epoch))
             except (Conflict, NotFound):
                 job.lost = True
             except ClientError as wrong:
@@ -202,7 +202,7 @@ class AsyncWorker:
             if job.lost:
                 return
 
-    async def _tell(self, job: Job, report: Call[RunOutcome]) -> None:
+    async def _tell(self, job: Job, report: Call[RunReported]) -> None:
         """Until it is heard: what was done must not be done again because the server was away for a moment."""
         for failures in range(1, _PATIENCE.attempts + 1):
             if job.lost:

@@ -9,8 +9,8 @@ from datetime import date, datetime
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
-from horarium.client.answers import Page
 from horarium.client.lenient import A, read
+from horarium.client.page import Page
 from horarium.errors import InvalidDefinition
 from horarium.instant import from_datetime, to_rfc3339
 
@@ -103,10 +103,6 @@ def many(kind: type[A], *members: str, cursor: str = "next_page_token") -> Calla
         return Page(items, following if moves else None, whole)
 
     return parse
-
-
-def nothing(_body: Any) -> None:
-    return None
 
 
 def if_match(version: int | None) -> dict[str, str]:

@@ -20,10 +20,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from horarium.client.answers import RunOutcome
 from horarium.client.call import Call
 from horarium.client.job import Job
 from horarium.policy.retry import RetryCause
+from horarium.wire.runs import RunReported
 
 Handler = Callable[..., Any]
 
@@ -32,7 +32,7 @@ Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 CONTEXT = "context"
 
 
-async def call_handler(handler: Handler, job: Job) -> Call[RunOutcome]:
+async def call_handler(handler: Handler, job: Job) -> Call[RunReported]:
     """What the handler does, whatever it is, becomes a report."""
     try:
         args, named = arguments(handler, job)

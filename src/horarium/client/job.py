@@ -7,11 +7,11 @@ import traceback
 from dataclasses import dataclass, field
 from typing import Any
 
-from horarium.client import calls
-from horarium.client.answers import ClaimedRun, RunOutcome
 from horarium.client.call import Call, dump
+from horarium.client.run_calls import RunCalls
 from horarium.errors import InvalidDefinition
 from horarium.policy.retry import RetryCause
+from horarium.wire.runs import ClaimedRun, RunReported
 
 NO_HANDLER = "no_handler"
 _MAX_ERROR = 4_000
@@ -57,17 +57,17 @@ class Job:
 
     # ── what is said about it in the end ─────────────────────────────────────────────────────────
 
-    def succeeded(self, result: Any) -> Call[RunOutcome]:
+    def succeeded(self, result: Any) -> Call[RunReported]:
         try:
             dump(result)
         except InvalidDefinition as wrong:
             return self.failed(f"the result {wrong.errors['body'][0]}", RetryCause.CONTRACT_VIOLATED)
         return self._report("succeeded", result=result)
 
-    def failed(self, error: str, error_class: str) -> Call[RunOutcome]:
+    def failed(self, error: str, error_class: str) -> Call[RunReported]:
         return self._report("failed", error=error[-_MAX_ERROR:], error_class=error_class[:100])
 
-    def raised(self, error: BaseException) -> Call[RunOutcome]:
+    def raised(self, error: BaseException) -> Call[RunReported]:
         """An exception may name its class itself, in `error_class`, as that of a task may."""
         if isinstance(error, Blocked):
             return self._report("blocked", gate=error.gate)
@@ -77,8 +77,8 @@ class Job:
         usual = RetryCause.TIMEOUT if isinstance(error, TimeoutError) else RetryCause.PROVIDER_ERROR
         return self.failed(_told(error), own if isinstance(own, str) and own else usual)
 
-    def _report(self, state: str, **said: Any) -> Call[RunOutcome]:
-        return calls.report_run(
+    def _report(self, state: str, **said: Any) -> Call[RunReported]:
+        return RunCalls.report_run(
             self.run_id,
             state,
             lease_epoch=self.run.lease_epoch,

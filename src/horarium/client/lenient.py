@@ -1,42 +1,40 @@
 """How an answer becomes a value: known keys by their declared types, everything else ignored and kept in `raw`.
 
 A client is often older or newer than its server. A key that is missing, null or of another type leaves
-the field's default; no answer is refused for what it says beyond our knowledge.
+the field's default, or nothing of its type; no answer is refused for what it says beyond our knowledge.
 """
 
 from __future__ import annotations
 
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
 from datetime import datetime
+from enum import StrEnum
 from functools import cache
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec.structs import FieldInfo, fields
 
 from horarium.errors import InvalidSpec
 from horarium.instant import from_rfc3339, to_datetime
+from horarium.wire.answer import Answer, with_raw
 
-A = TypeVar("A", bound="Answer")
-T = TypeVar("T")
+A = TypeVar("A", bound=Answer)
 
 _UNREADABLE = object()
 _Reader = Callable[[Any], Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """`raw` is the JSON object as it came."""
-
-    raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
-
-
 def read(kind: type[A], body: object) -> A:
-    """Every field of `kind` has a default."""
     given = body if isinstance(body, dict) else {}
-    readers: Mapping[str, _Reader] = _readers(kind)  # type: ignore[arg-type]  # a class can be hashed
-    values = {name: reader(given[name]) for name, reader in readers.items() if name in given}
-    known = {name: value for name, value in values.items() if value is not _UNREADABLE}
-    return kind(**known, raw=given)
+    values: dict[str, Any] = {}
+    for name, reader, fallback in _fields(kind):
+        value = reader(given[name]) if name in given else _UNREADABLE
+        values[name] = fallback() if value is _UNREADABLE else value
+    made = kind(**values)
+    with_raw(made, given)
+    return made
 
 
 def moment(text: object) -> datetime | None:
@@ -48,29 +46,65 @@ def moment(text: object) -> datetime | None:
 
 
 @cache  # as many entries as there are kinds of answers
-def _readers(kind: type[Answer]) -> Mapping[str, _Reader]:
+def _fields(kind: type[Answer]) -> tuple[tuple[str, _Reader, Callable[[], Any]], ...]:
     hints = get_type_hints(kind)
-    return {each.name: _reader(hints[each.name]) for each in fields(kind) if each.name != "raw"}
+    return tuple((each.name, _reader(hints[each.name]), _fallback(hints[each.name], each)) for each in fields(kind))
+
+
+def _fallback(hint: Any, field: FieldInfo) -> Callable[[], Any]:
+    """What stands where the server said nothing that can be read."""
+    if not field.required:
+        factory: Callable[[], Any] = field.default_factory
+        return factory if field.default is msgspec.NODEFAULT else lambda: field.default
+    nothing = _nothing(hint)
+    return lambda: nothing
+
+
+def _nothing(hint: Any) -> Any:
+    origin, parts = get_origin(hint), get_args(hint)
+    # A time that nobody told is none, whatever the server promises: any other would be a lie.
+    if hint in (Any, datetime) or (origin in (types.UnionType, Union) and type(None) in parts):
+        return None
+    if origin in (types.UnionType, Union):
+        return _nothing(parts[0])
+    if origin is tuple:
+        return ()
+    if isinstance(hint, type) and issubclass(hint, Answer):
+        return read(hint, {})
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        return ""
+    return {} if origin is not None else hint()
 
 
 def _reader(hint: Any) -> _Reader:
     origin, parts = get_origin(hint), get_args(hint)
     if hint is Any:
         return lambda value: value
+    if origin is Annotated:
+        return _reader(parts[0])
     if origin in (types.UnionType, Union):
-        [inner] = [part for part in parts if part is not type(None)]
-        return _optional(_reader(inner))
+        return _either([_reader(part) for part in parts if part is not type(None)], type(None) in parts)
     if origin is tuple:
         return _several(_reader(parts[0]))
     if hint is datetime:
         return lambda value: _UNREADABLE if (read_moment := moment(value)) is None else read_moment
     if isinstance(hint, type) and issubclass(hint, Answer):
         return lambda value: read(hint, value) if isinstance(value, dict) else _UNREADABLE
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        return _word(hint)
+    if origin is not None and parts and isinstance(parts[1], type) and issubclass(parts[1], Answer):
+        return _named(_reader(parts[1]))
     return _plain(dict if origin is not None else hint)
 
 
-def _optional(reader: _Reader) -> _Reader:
-    return lambda value: None if value is None else reader(value)
+def _either(readers: list[_Reader], nullable: bool) -> _Reader:
+    def either(value: Any) -> Any:
+        if value is None and nullable:
+            return None
+        found = (reader(value) for reader in readers)
+        return next((each for each in found if each is not _UNREADABLE), _UNREADABLE)
+
+    return either
 
 
 def _several(reader: _Reader) -> _Reader:
@@ -80,6 +114,28 @@ def _several(reader: _Reader) -> _Reader:
         return tuple(item for item in map(reader, value) if item is not _UNREADABLE)
 
     return several
+
+
+def _named(reader: _Reader) -> _Reader:
+    def named(value: Any) -> Any:
+        if not isinstance(value, dict):
+            return _UNREADABLE
+        found = {name: reader(each) for name, each in value.items()}
+        return {name: each for name, each in found.items() if each is not _UNREADABLE}
+
+    return named
+
+
+def _word(kind: type[StrEnum]) -> _Reader:
+    """A word that this program does not know yet is kept as it is."""
+
+    def word(value: Any) -> Any:
+        if not isinstance(value, str):
+            return _UNREADABLE
+        known: Mapping[Any, Any] = kind._value2member_map_
+        return known.get(value, value)
+
+    return word
 
 
 def _plain(kind: type) -> _Reader:

@@ -1,22 +1,105 @@
-"""How a method of a driver shows whose call it sends: its name, documentation and signature are the call's."""
+"""How a call becomes a method of both clients: what `Client` sends and waits for, `AsyncClient` sends and awaits.
+
+Signature and documentation of a method are those of the function that makes the call, for type checkers and for
+people who ask at runtime, as `help` does. Asked of the class, a method is that function.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
-F = TypeVar("F", bound=Callable[..., Any])
+from horarium.client.call import Call
+from horarium.client.page import Page
 
-_SELF = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+if TYPE_CHECKING:
+    from horarium.client.aio import AsyncClient, AsyncScheduleHandle
+    from horarium.client.client import Client, ScheduleHandle
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
-def like(make: Callable[..., Any], method: F, *, bound: int = 0) -> F:
-    """For people who ask at runtime, as `help` does; type checkers see it already. `bound` parameters are filled in."""
-    asked = inspect.signature(make)
-    parameters = [_SELF, *list(asked.parameters.values())[bound:]]
-    method.__name__, method.__doc__ = make.__name__, make.__doc__
-    method.__qualname__ = make.__qualname__
+class Method(Generic[P, T]):
+    """Sends the call that the function makes."""
+
+    def __init__(self, make: Callable[P, Call[T]]) -> None:
+        self.make: Callable[P, Call[T]] = getattr(make, "__func__", make)
+
+    @overload
+    def __get__(self, client: None, owner: type) -> Callable[P, Call[T]]: ...
+    @overload
+    def __get__(self, client: Client, owner: type) -> Callable[P, T]: ...
+    @overload
+    def __get__(self, client: AsyncClient, owner: type) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    def __get__(self, client: Any, owner: type) -> Any:
+        return self.make if client is None else _like(self.make, client.send)
+
+
+class Pages(Generic[P, T]):
+    """Goes through all pages of a list."""
+
+    def __init__(self, listing: Method[P, Page[T]]) -> None:
+        self.make = listing.make
+
+    @overload
+    def __get__(self, client: None, owner: type) -> Callable[P, Call[Page[T]]]: ...
+    @overload
+    def __get__(self, client: Client, owner: type) -> Callable[P, Iterator[T]]: ...
+    @overload
+    def __get__(self, client: AsyncClient, owner: type) -> Callable[P, AsyncIterator[T]]: ...
+    def __get__(self, client: Any, owner: type) -> Any:
+        return self.make if client is None else _like(self.make, client.pages)
+
+
+class Own(Generic[P, T]):
+    """Sends a call about the one schedule of a handle, whose id is filled in."""
+
+    def __init__(self, make: Callable[Concatenate[str, P], Call[T]]) -> None:
+        self._make = make
+
+    @overload
+    def __get__(self, handle: None, owner: type) -> Callable[Concatenate[str, P], Call[T]]: ...
+    @overload
+    def __get__(self, handle: ScheduleHandle, owner: type) -> Callable[P, T]: ...
+    @overload
+    def __get__(self, handle: AsyncScheduleHandle, owner: type) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    def __get__(self, handle: Any, owner: type) -> Any:
+        return self._make if handle is None else _like(self._make, handle.client.send, handle.schedule_id)
+
+
+class OwnPages(Generic[P, T]):
+    """Goes through all pages of a list about the one schedule of a handle."""
+
+    def __init__(self, make: Callable[Concatenate[str, P], Call[Page[T]]]) -> None:
+        self._make = make
+
+    @overload
+    def __get__(self, handle: None, owner: type) -> Callable[Concatenate[str, P], Call[Page[T]]]: ...
+    @overload
+    def __get__(self, handle: ScheduleHandle, owner: type) -> Callable[P, Iterator[T]]: ...
+    @overload
+    def __get__(self, handle: AsyncScheduleHandle, owner: type) -> Callable[P, AsyncIterator[T]]: ...
+    def __get__(self, handle: Any, owner: type) -> Any:
+        return self._make if handle is None else _like(self._make, handle.client.pages, handle.schedule_id)
+
+
+def _like(make: Callable[..., Any], act: Callable[[Any], Any], *first: str) -> Callable[..., Any]:
+    if inspect.iscoroutinefunction(act):
+
+        async def awaited(*args: Any, **named: Any) -> Any:
+            return await act(make(*first, *args, **named))
+
+        method: Callable[..., Any] = awaited
+    else:
+
+        def method(*args: Any, **named: Any) -> Any:
+            return act(make(*first, *args, **named))
+
+    shown = wraps(make)(method)
     # What the caller gets is inside the Call, and for lists inside the Page: no annotation is better than a wrong one.
-    method.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    return method
+    parameters = list(inspect.signature(make).parameters.values())[len(first) :]
+    shown.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return shown

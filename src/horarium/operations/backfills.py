@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import assert_never
 
 from sqlalchemy import Connection
@@ -12,7 +11,7 @@ from horarium.decision.backfill import BackfillPlan, occurrences_to_fill, plan_b
 from horarium.decision.plan import Birth, Detail, Fire, Hold, Skip
 from horarium.ids import id_text
 from horarium.instant import Instant
-from horarium.operations.caller import Caller, Permission
+from horarium.operations.caller import Caller
 from horarium.operations.decisions import gather_facts, write_decisions
 from horarium.operations.errors import ScheduleNotFound
 from horarium.operations.resources import Opened, Resources, open_schedule
@@ -22,12 +21,8 @@ from horarium.schedule.reason import Reason
 from horarium.schedule.run import Origin, instance_id
 from horarium.store import past_runs, schedules
 from horarium.store.past_runs import PastRuns
-
-
-class FillOutcome(StrEnum):
-    STARTED = "started"
-    BUFFERED = "buffered"
-    SKIPPED = "skipped"
+from horarium.wire.outcomes import FillOutcome
+from horarium.wire.roles import Permission
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from horarium.errors import InvalidCalendar
 from horarium.instant import Instant, to_datetime
-from horarium.operations.caller import Caller, Permission
+from horarium.operations.caller import Caller
 from horarium.operations.drafts import require_namespace
 from horarium.operations.errors import (
     CalendarAlreadyExists,
@@ -32,6 +32,7 @@ from horarium.schedule.calendar import (
 from horarium.store import calendars, references
 from horarium.store.calendars import CalendarRow
 from horarium.store.errors import Conflict
+from horarium.wire.roles import Permission
 
 _ALL = 10_000
 

@@ -4,29 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from types import MappingProxyType
 
 from horarium.operations.errors import Forbidden
 from horarium.schedule.event import CommandContext
 from horarium.store.migrate import DEFAULT_NAMESPACE
-
-
-class Role(StrEnum):
-    ADMIN = "admin"
-    OWNER = "owner"
-    OPERATOR = "operator"
-    VIEWER = "viewer"
-    AGENT = "agent"
-
-
-class Permission(StrEnum):
-    READ = "read"
-    WRITE = "write"  # create, change and delete what is one's own
-    OPERATE = "operate"  # pause, resume, trigger, backfill, stop, approve
-    WORK = "work"  # take runs from a queue and report on them
-    ADMINISTER = "administer"  # tokens, namespaces, what belongs to others
-
+from horarium.wire.roles import Permission, Role
 
 _GRANTED: Mapping[Role, frozenset[Permission]] = MappingProxyType(
     {

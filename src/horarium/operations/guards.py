@@ -8,13 +8,15 @@ from enum import StrEnum
 
 from sqlalchemy import Connection
 
-from horarium.operations.caller import Caller, Permission
+from horarium.operations.caller import Caller
+from horarium.operations.changes import ScheduleChange
 from horarium.operations.resources import Journal, Resources, open_schedule
 from horarium.operations.schedules import update_opened
-from horarium.operations.write_result import Outcome, WriteResult
 from horarium.schedule.event import EventType
 from horarium.schedule.patch import Update
 from horarium.store import schedules
+from horarium.wire.outcomes import WriteOutcome
+from horarium.wire.roles import Permission
 
 
 class Guarded(StrEnum):
@@ -33,14 +35,14 @@ def put(
     value: object,
     *,
     if_version: int | None = None,
-) -> WriteResult:
+) -> ScheduleChange:
     """In place of the old one, whole: a condition is not merged with the one before."""
     return _change(resources, caller, schedule_id, part, {part.value: value}, Update.PARTS, if_version)
 
 
 def clear(
     resources: Resources, caller: Caller, schedule_id: str, part: Guarded, *, if_version: int | None = None
-) -> WriteResult:
+) -> ScheduleChange:
     return _change(resources, caller, schedule_id, part, {part.value: None}, Update.MERGE, if_version)
 
 
@@ -52,13 +54,13 @@ def _change(
     document: dict[str, object],
     how: Update,
     if_version: int | None,
-) -> WriteResult:
+) -> ScheduleChange:
     caller.require(Permission.WRITE)
 
-    def work(connection: Connection) -> WriteResult:
+    def work(connection: Connection) -> ScheduleChange:
         opened = open_schedule(resources, connection, caller, schedule_id, if_version=if_version)
         written = update_opened(resources, connection, caller, opened, document, how, obey_pause=False)
-        if part is Guarded.ROTATION and written.outcome is Outcome.UNCHANGED and opened.row.rotation_index:
+        if part is Guarded.ROTATION and written.outcome is WriteOutcome.UNCHANGED and opened.row.rotation_index:
             return _begin_again(resources, connection, caller, written, ["rotation_index"])
         return written
 
@@ -66,8 +68,8 @@ def _change(
 
 
 def _begin_again(
-    resources: Resources, connection: Connection, caller: Caller, written: WriteResult, changed: Sequence[str]
-) -> WriteResult:
+    resources: Resources, connection: Connection, caller: Caller, written: ScheduleChange, changed: Sequence[str]
+) -> ScheduleChange:
     """Setting the rotation that it has already is how one starts it from its first inputs."""
     opened = open_schedule(resources, connection, caller, written.schedule_id)
     row, now = opened.row, opened.now
@@ -80,4 +82,4 @@ def _begin_again(
         expected_version=row.version,
         now=now,
     )
-    return replace(written, outcome=Outcome.UPDATED, version=version, changed=tuple(changed))
+    return replace(written, outcome=WriteOutcome.UPDATED, version=version, changed=tuple(changed))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection
 
 from horarium.errors import InvalidDefinition
-from horarium.operations.caller import Caller, Permission
+from horarium.operations.caller import Caller
 from horarium.operations.drafts import require_namespace
 from horarium.operations.errors import ScheduleNotFound
 from horarium.operations.resources import Resources
@@ -16,6 +16,7 @@ from horarium.store import history, schedules
 from horarium.store.feed import START, FeedCursor
 from horarium.store.history import HistoryRow
 from horarium.store.schedules import ScheduleRow
+from horarium.wire.roles import Permission
 
 DEFAULT_LIMIT = 100
 MAX_LIMIT = 500

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import Connection
 
-from horarium.errors import InvalidDefinition
 from horarium.ids import new_id
 from horarium.instant import DAY, SECOND, Instant, to_rfc3339
-from horarium.operations.caller import Caller, Permission
+from horarium.operations.caller import Caller
 from horarium.operations.drafts import Draft, check_draft, signed
 from horarium.operations.errors import KeyReused
 from horarium.operations.resources import Resources
@@ -24,14 +22,9 @@ from horarium.store.channels import READY
 from horarium.store.errors import Conflict
 from horarium.store.many import encode
 from horarium.store.runs_read import RunRow
-
-# Of the fields that nobody knows.
-_MAX_SHOWN = 10
-
-
-class StartOutcome(StrEnum):
-    STARTED = "started"
-    ALREADY_STARTED = "already_started"
+from horarium.wire.bodies import StartBody
+from horarium.wire.outcomes import StartOutcome
+from horarium.wire.roles import Permission
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,19 +106,6 @@ def _start(resources: Resources, connection: Connection, draft: Draft, key: str,
     return Started(run_id, StartOutcome.STARTED, state)
 
 
-def action_of_start(document: object) -> tuple[dict[str, Any], str, object]:
-    """Reads `{workflow_id, version, user_id, scheduled_for, idempotency_key, inputs}` of the run launcher."""
-    if not isinstance(document, dict):
-        raise InvalidDefinition({"document": ["must be an object"]})
-    known = {"workflow_id", "version", "user_id", "scheduled_for", "idempotency_key", "inputs", "input"}
-    problems = {str(name)[:64]: ["unknown field"] for name in sorted(document.keys() - known)[:_MAX_SHOWN]}
-    problems |= {name: ["is required"] for name in ("workflow_id", "idempotency_key") if not document.get(name)}
-    if not isinstance(document.get("idempotency_key", ""), str):
-        problems["idempotency_key"] = ["must be text"]
-    if problems:
-        raise InvalidDefinition(problems)
-    action = {"workflow_id": document["workflow_id"]}
-    for name in ("version", "inputs", "input"):
-        if document.get(name) is not None:
-            action["input" if name == "inputs" else name] = document[name]
-    return action, document["idempotency_key"], document.get("scheduled_for")
+def action_of_start(asked: StartBody) -> dict[str, Any]:
+    action: dict[str, Any] = {"workflow_id": asked.workflow_id, "version": asked.version, "input": asked.inputs}
+    return {name: value for name, value in action.items() if value is not None}

@@ -11,9 +11,10 @@ from horarium.decision import lifecycle
 from horarium.decision.plan import Missed
 from horarium.instant import Instant
 from horarium.life.event import CancelledUnstarted
-from horarium.operations.caller import Caller, Permission
+from horarium.operations.caller import Caller
+from horarium.operations.changes import ScheduleChange, unchanged
 from horarium.operations.resources import Journal, Opened, Resources, moment, open_schedule
-from horarium.operations.write_result import Outcome, WriteResult, unchanged
+from horarium.operations.upcoming import next_due
 from horarium.schedule.event import EventType
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Position, Status
@@ -23,6 +24,8 @@ from horarium.store.channels import DUE, READY
 from horarium.store.errors import CommitUnknown, StoreUnavailable
 from horarium.store.joined import Joined
 from horarium.store.run_writer import Happened, record_events
+from horarium.wire.outcomes import WriteOutcome
+from horarium.wire.roles import Permission
 
 # Runs that a delete cancels in one transaction, and in how many: whoever asks over HTTP waits for it.
 _AT_ONCE = 500
@@ -31,11 +34,11 @@ _MOST_STEPS = 10
 
 def pause(
     resources: Resources, caller: Caller, schedule_id: str, *, reason: str | None = None, if_version: int | None = None
-) -> WriteResult:
+) -> ScheduleChange:
     """Stops ticks and releases, not what runs."""
     caller.require(Permission.OPERATE)
 
-    def work(connection: Connection) -> WriteResult:
+    def work(connection: Connection) -> ScheduleChange:
         opened = open_schedule(resources, connection, caller, schedule_id, if_version=if_version)
         return pause_opened(resources, connection, caller.because(reason), opened)
 
@@ -44,11 +47,11 @@ def pause(
 
 def resume(
     resources: Resources, caller: Caller, schedule_id: str, *, reason: str | None = None, if_version: int | None = None
-) -> WriteResult:
+) -> ScheduleChange:
     """Plans from now, also a schedule that was set aside as broken; held runs are released."""
     caller.require(Permission.OPERATE)
 
-    def work(connection: Connection) -> WriteResult:
+    def work(connection: Connection) -> ScheduleChange:
         opened = open_schedule(resources, connection, caller, schedule_id, if_version=if_version)
         return resume_opened(resources, connection, caller.because(reason), opened)
 
@@ -57,7 +60,7 @@ def resume(
 
 def delete(
     resources: Resources, caller: Caller, schedule_id: str, *, reason: str | None = None, if_version: int | None = None
-) -> WriteResult:
+) -> ScheduleChange:
     """Soft: history stays readable, what has not started is cancelled, what runs may end.
 
     Of very many that have not started a part is cancelled here and the rest soon, by the janitor; none of them can
@@ -65,7 +68,7 @@ def delete(
     """
     caller.require(Permission.WRITE)
 
-    def work(connection: Connection) -> tuple[WriteResult, bool]:
+    def work(connection: Connection) -> tuple[ScheduleChange, bool]:
         opened = open_schedule(resources, connection, caller, schedule_id, if_version=if_version)
         caller.require_owner(opened.row.owner, f"the schedule {schedule_id!r}")
         return _delete(resources, connection, caller.because(reason), opened)
@@ -77,7 +80,7 @@ def delete(
     return written
 
 
-def pause_opened(resources: Resources, connection: Connection, caller: Caller, opened: Opened) -> WriteResult:
+def pause_opened(resources: Resources, connection: Connection, caller: Caller, opened: Opened) -> ScheduleChange:
     """For whoever holds the lock."""
     row, now = opened.row, opened.now
     if row.status is Status.PAUSED:
@@ -100,10 +103,12 @@ def pause_opened(resources: Resources, connection: Connection, caller: Caller, o
         expected_version=row.version,
         now=now,
     )
-    return _moved(opened, Outcome.PAUSED, version, position)
+    paused = replace(row, status=position.status, decided_until=position.decided_until)
+    coming = position._replace(next_due=next_due(paused, opened.planning, now))
+    return _moved(opened, WriteOutcome.PAUSED, version, coming)
 
 
-def resume_opened(resources: Resources, connection: Connection, caller: Caller, opened: Opened) -> WriteResult:
+def resume_opened(resources: Resources, connection: Connection, caller: Caller, opened: Opened) -> ScheduleChange:
     """For whoever holds the lock."""
     row, now = opened.row, opened.now
     if row.status not in (Status.PAUSED, Status.BROKEN):
@@ -131,10 +136,12 @@ def resume_opened(resources: Resources, connection: Connection, caller: Caller, 
         resources.database.notify(connection, READY)
     if position.next_due is not None:
         resources.database.notify(connection, DUE)
-    return _moved(opened, Outcome.RESUMED, version, position)
+    return _moved(opened, WriteOutcome.RESUMED, version, position)
 
 
-def _delete(resources: Resources, connection: Connection, caller: Caller, opened: Opened) -> tuple[WriteResult, bool]:
+def _delete(
+    resources: Resources, connection: Connection, caller: Caller, opened: Opened
+) -> tuple[ScheduleChange, bool]:
     """With whether there are runs left to cancel."""
     row, now = opened.row, opened.now
     journal = Journal(row.next_sequence, caller.context(), now)
@@ -151,7 +158,7 @@ def _delete(resources: Resources, connection: Connection, caller: Caller, opened
     if len(open_runs.not_started(connection, row.schedule_uid, _AT_ONCE + 1)) > _AT_ONCE:
         open_runs.ask_not_started_to_stop(connection, row.schedule_uid, now)
     is_rest = _cancel_some(resources, connection, row.schedule_uid, now)
-    return _moved(opened, Outcome.DELETED, row.version + 1, deleted), is_rest
+    return _moved(opened, WriteOutcome.DELETED, row.version + 1, deleted), is_rest
 
 
 def _cancel_some(resources: Resources, connection: Connection, uid: bytes, now: Instant) -> bool:
@@ -179,7 +186,7 @@ def _overtaken(opened: Opened) -> Missed | None:
     return lifecycle.pause(opened.planning, opened.row.position(), now=opened.now).superseded
 
 
-def _moved(opened: Opened, outcome: Outcome, version: int, position: Position) -> WriteResult:
+def _moved(opened: Opened, outcome: WriteOutcome, version: int, position: Position) -> ScheduleChange:
     return replace(
         unchanged(opened), outcome=outcome, version=version, status=position.status, next_due=position.next_due
     )

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 from sqlalchemy import Connection
 
 from horarium.ids import id_text
 from horarium.instant import Instant
-from horarium.operations.caller import Caller, Permission
+from horarium.operations.caller import Caller
 from horarium.operations.drafts import require_namespace
 from horarium.operations.errors import ScheduleNotFound
 from horarium.operations.filters import EVERYTHING, ScheduleFilter
@@ -20,35 +19,33 @@ from horarium.operations.list_tokens import FIELD as TOKEN_FIELD
 from horarium.operations.list_tokens import make_list_token, read_list_token
 from horarium.operations.pages import checked_limit
 from horarium.operations.resources import Resources
+from horarium.operations.upcoming import NextFire, next_due, next_fires
 from horarium.operations.visibility import FIELD as QUERY_FIELD
 from horarium.operations.visibility import TEXT_FIELDS
 from horarium.schedule.definition import Definition
 from horarium.schedule.document import from_canonical
-from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
 from horarium.schedule.run import RunState, instance_id
 from horarium.store import references, runs_read, schedule_lists, schedules
 from horarium.store.runs_read import RunFilter, RunRow
 from horarium.store.schedule_lists import Cursor, SchedulePage
 from horarium.store.schedules import ScheduleRow
+from horarium.wire.roles import Permission
 
-NEXT_FIRES = 5
 RECENT_RUNS = 10
 MAX_HELD_SHOWN = 100
 
 
 @dataclass(frozen=True, slots=True)
-class NextFire:
-    nominal: Instant
-    due: Instant
-
-
-@dataclass(frozen=True, slots=True)
 class Listed:
-    """`document` is the canonical one, as it is stored: to read and to write it again would give the same."""
+    """`document` is the canonical one, as it is stored: to read and to write it again would give the same.
+
+    `next_due` is also that of a paused schedule: what a resume would bring.
+    """
 
     row: ScheduleRow
     document: Mapping[str, Any]
+    next_due: Instant | None = None
 
     @property
     def definition(self) -> Definition:
@@ -104,7 +101,10 @@ def list_schedules(
         if not page.rows:
             require_namespace(connection, namespace)
         documents = references.current_documents(connection, [row.schedule_uid for row in page.rows])
-        listed = tuple(Listed(row, documents[row.schedule_uid]) for row in page.rows)
+        coming = _next_dues(resources, connection, page.rows)
+        listed = tuple(
+            Listed(row, documents[row.schedule_uid], coming.get(row.schedule_uid, row.next_due)) for row in page.rows
+        )
         token = None if page.after is None else make_list_token(namespace, filters, page.after)
         return ListPage(listed, token)
 
@@ -127,15 +127,14 @@ def _page(
     return schedule_lists.list_page(connection, namespace, asked, after=after, limit=limit)
 
 
-def next_fires(row: ScheduleRow, planning: Planning, now: Instant, count: int = NEXT_FIRES) -> tuple[NextFire, ...]:
-    """What is due and not yet decided counts as coming; a paused schedule shows what a resume would bring."""
-    if row.status is Status.DELETED:
-        return ()
-    after = row.decided_until if row.status is Status.ACTIVE else max(row.decided_until, now)
-    spec = planning.spec
-    return tuple(
-        NextFire(nominal, spec.due(row.schedule_uid, nominal)) for nominal in islice(spec.occurrences(after), count)
-    )
+def _next_dues(
+    resources: Resources, connection: Connection, rows: Sequence[ScheduleRow]
+) -> dict[bytes, Instant | None]:
+    """Of the paused ones among them, which keep none."""
+    paused = [row for row in rows if row.status is Status.PAUSED]
+    known = resources.known.load(connection, [row.planning for row in paused]) if paused else {}
+    now = resources.clock.now()
+    return {row.schedule_uid: next_due(row, known[row.planning], now) for row in paused}
 
 
 def _describe(resources: Resources, connection: Connection, caller: Caller, schedule_id: str) -> Described:
@@ -147,10 +146,12 @@ def _describe(resources: Resources, connection: Connection, caller: Caller, sche
     recent = runs_read.page_of_schedule(connection, row.schedule_uid, limit=RECENT_RUNS).rows
     planning = resources.known.load(connection, [row.planning])[row.planning]
     broken = isinstance(planning, Exception)
+    now = resources.clock.now()
     return Described(
         row,
         document,
-        next_fires=() if isinstance(planning, Exception) else next_fires(row, planning, resources.clock.now()),
+        next_due(row, planning, now),
+        next_fires=() if isinstance(planning, Exception) else next_fires(row, planning, now),
         last_instance_id=_last_instance(connection, row, recent),
         error=row.last_error if broken or row.status is Status.BROKEN else None,
         recent=recent,

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from sqlalchemy import Connection
 
 from horarium.instant import SECOND, Instant
-from horarium.operations.caller import Caller, Permission
+from horarium.operations.caller import Caller
 from horarium.operations.resources import Resources
 from horarium.store import leases
 from horarium.store.leases import LeaseRow
+from horarium.wire.roles import Permission
 
 TICKER = "ticker"
 _PROCESS = "process:"

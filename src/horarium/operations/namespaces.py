@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import Connection
 
 from horarium.errors import InvalidDefinition
-from horarium.operations.caller import Caller, Permission
+from horarium.operations.caller import Caller
 from horarium.operations.errors import Forbidden, NamespaceAlreadyExists, NamespaceNotFound
 from horarium.operations.resources import Resources
 from horarium.policy.names import PolicyError
@@ -13,6 +13,7 @@ from horarium.schedule.naming import checked_id
 from horarium.store import namespaces
 from horarium.store.errors import Conflict
 from horarium.store.namespaces import NamespaceRow
+from horarium.wire.roles import Permission
 
 MAX_DESCRIPTION = 1_000
 

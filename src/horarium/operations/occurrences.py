@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text, parse_id
 from horarium.instant import Instant
-from horarium.operations.caller import Caller, Permission
+from horarium.operations.caller import Caller
 from horarium.operations.history import find_any
 from horarium.operations.pages import checked_limit
 from horarium.operations.resources import Resources
@@ -18,6 +18,7 @@ from horarium.schedule.run import Origin, RunState
 from horarium.store import runs_read, skips
 from horarium.store.history import HistoryRow
 from horarium.store.runs_read import RunFilter, RunRow
+from horarium.wire.roles import Permission
 
 _NOWHERE = "-"
 

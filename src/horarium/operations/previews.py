@@ -14,16 +14,17 @@ from horarium.decision.preview import MAX_ROWS, Row
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text
 from horarium.instant import Instant
-from horarium.operations.caller import Caller, Permission
+from horarium.operations.caller import Caller
 from horarium.operations.decisions import gather_facts
 from horarium.operations.history import find_any
-from horarium.operations.listings import NextFire
 from horarium.operations.resources import Opened, Resources
+from horarium.operations.upcoming import NextFire
 from horarium.policy.rotation import inputs_for
 from horarium.schedule.document import from_canonical, parse_definition
 from horarium.schedule.envelope import shown_input
 from horarium.schedule.run import Origin
 from horarium.store import history, open_runs, schedules
+from horarium.wire.roles import Permission
 
 _SHOWN_RUNS = 20
 _MAX_DRAFT_FIRES = 100

@@ -9,13 +9,14 @@ from sqlalchemy import Connection
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text
 from horarium.instant import SECOND, Instant
-from horarium.operations.caller import Caller, Permission
+from horarium.operations.caller import Caller
 from horarium.operations.errors import RunNotHeld
 from horarium.operations.resources import Resources
 from horarium.operations.runs import Run, find_run, view
 from horarium.policy.names import MAX_TEXT_LENGTH
 from horarium.schedule.event import RunEventType
 from horarium.store import claims, runs, runs_read
+from horarium.wire.roles import Permission
 
 MAX_CLAIM = 100
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import assert_never
 
 from sqlalchemy import Connection
@@ -14,7 +13,7 @@ from horarium.instant import Instant
 from horarium.life.change import Again, Block, Change, End, Nothing, Progress, Wait, Why
 from horarium.life.event import Reported, ReportedState
 from horarium.life.live_run import NO_RULES, Rules
-from horarium.operations.caller import Caller, Permission
+from horarium.operations.caller import Caller
 from horarium.operations.errors import AttemptNeeded, Forbidden, RunNotHeld
 from horarium.operations.resources import Resources
 from horarium.operations.runs import find_run
@@ -29,12 +28,9 @@ from horarium.store.channels import READY
 from horarium.store.closing import MAX_ERROR
 from horarium.store.run_writer import record_event
 from horarium.store.runs_read import RunRow
-
-_FIELDS = (
-    "state", "result", "error", "error_class", "cost", "tokens", "tool_calls", "gate", "lease_epoch", "attempt",
-    "report_token",
-)  # fmt: skip
-_ALIASES = {"status": "state"}
+from horarium.wire.bodies import ReportBody, names_of
+from horarium.wire.outcomes import ReportOutcome
+from horarium.wire.roles import Permission
 
 STATE_ALIASES: Mapping[str, ReportedState] = {
     "started": ReportedState.RUNNING,
@@ -54,14 +50,6 @@ class Report:
     token: str | None = None
 
 
-class ReportOutcome(StrEnum):
-    RECORDED = "recorded"
-    RETRIED = "retried"
-    BLOCKED = "blocked"
-    UNCHANGED = "unchanged"  # it was said before
-    LATE = "late"  # the run has ended otherwise, or the attempt is over; written down, and nothing more
-
-
 @dataclass(frozen=True, slots=True)
 class Answered:
     run_id: bytes
@@ -72,7 +60,7 @@ class Answered:
 def parse_report(document: object) -> Report:
     """Raises InvalidDefinition with the field that is wrong."""
     try:
-        given = read_object(document, "report", _FIELDS, _ALIASES)
+        given = read_object(document, "report", names_of(ReportBody), ReportBody.OTHER_NAMES)
         state = parse_name(ReportedState, STATE_ALIASES, given.get("state"), "state")
         gate = given.get("gate")
         if state is ReportedState.BLOCKED and gate is None:

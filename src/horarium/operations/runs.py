@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import Connection
@@ -15,7 +14,7 @@ from horarium.ids import id_text, parse_id
 from horarium.instant import Instant, to_rfc3339
 from horarium.life.change import End
 from horarium.life.event import CancelledUnstarted, Terminated
-from horarium.operations.caller import Caller, Permission
+from horarium.operations.caller import Caller
 from horarium.operations.errors import RunNotFound
 from horarium.operations.history import find_any
 from horarium.operations.pages import checked_limit
@@ -37,6 +36,8 @@ from horarium.store import open_runs, release, runs_read
 from horarium.store.channels import READY
 from horarium.store.run_writer import record_event
 from horarium.store.runs_read import RunEventRow, RunFilter, RunRow
+from horarium.wire.outcomes import StopOutcome
+from horarium.wire.roles import Permission
 
 _FAILED = frozenset({RunState.FAILED, RunState.TIMED_OUT})
 _OF_A_SCHEDULE = frozenset({Origin.SCHEDULED, Origin.MANUAL, Origin.BACKFILL})
@@ -80,13 +81,6 @@ class RunEvent:
     event_type: str
     recorded_at: Instant
     payload: Mapping[str, Any]
-
-
-class StopOutcome(StrEnum):
-    CANCELLED = "cancelled"
-    TERMINATED = "terminated"
-    REQUESTED = "cancel_requested"  # whoever has it will be told
-    UNCHANGED = "unchanged"  # it has ended already
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,35 +7,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection
 
 from horarium.instant import SECOND, Instant
-from horarium.operations.caller import Caller, Permission
+from horarium.operations.caller import Caller
 from horarium.operations.drafts import require_namespace
 from horarium.operations.errors import ScheduleNotFound
-from horarium.operations.listings import next_fires
 from horarium.operations.resources import Resources
+from horarium.operations.upcoming import next_fires
 from horarium.schedule.assignee import AssigneeType
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
 from horarium.store import references, schedule_lists, schedules
 from horarium.store.schedule_lists import Cursor
 from horarium.store.schedules import ScheduleRow
+from horarium.wire.outcomes import HealthStatus
+from horarium.wire.roles import Permission
 
 _PAGE = 200
-
-
-class ScheduleHealth(StrEnum):
-    OK = "ok"
-    STALE = "stale"  # an occurrence has waited too long for its decision
-    NEVER_RUN = "never_run"
-    PAUSED = "paused"
-    FINISHED = "finished"
-    BROKEN = "broken"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +36,7 @@ class Examined:
 
     row: ScheduleRow
     document: Mapping[str, Any]
-    health: ScheduleHealth
+    health: HealthStatus
     expected_next: Instant | None
     late_seconds: float
     threshold_seconds: float
@@ -136,13 +128,13 @@ def _examined(
     return Examined(row, document, health, expected, late, threshold, agent_name)
 
 
-def _judged(row: ScheduleRow, *, broken: bool, late: bool) -> ScheduleHealth:
+def _judged(row: ScheduleRow, *, broken: bool, late: bool) -> HealthStatus:
     if broken or row.status is Status.BROKEN:
-        return ScheduleHealth.BROKEN
+        return HealthStatus.BROKEN
     if row.status is Status.PAUSED:
-        return ScheduleHealth.PAUSED
+        return HealthStatus.PAUSED
     if late:
-        return ScheduleHealth.STALE
+        return HealthStatus.STALE
     if row.last_fired_at is None and row.status is Status.ACTIVE:
-        return ScheduleHealth.NEVER_RUN
-    return ScheduleHealth.FINISHED if row.status is Status.FINISHED else ScheduleHealth.OK
+        return HealthStatus.NEVER_RUN
+    return HealthStatus.FINISHED if row.status is Status.FINISHED else HealthStatus.OK

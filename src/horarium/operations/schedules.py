@@ -13,12 +13,12 @@ from horarium.decision.facts import Fact
 from horarium.decision.guards import facts_needed
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text, new_id
-from horarium.operations.caller import Caller, Permission
+from horarium.operations.caller import Caller
+from horarium.operations.changes import ScheduleChange, unchanged
 from horarium.operations.drafts import Draft, check_draft, signed
 from horarium.operations.errors import ScheduleAlreadyExists
 from horarium.operations.lifecycles import pause_opened, resume_opened
 from horarium.operations.resources import Journal, Opened, Resources, moment, open_schedule
-from horarium.operations.write_result import Outcome, WriteResult, unchanged
 from horarium.schedule.canonical import action_document, spec_document
 from horarium.schedule.definition import Definition
 from horarium.schedule.document import Parsed, changed_fields, from_canonical, parse_definition, spec_equal
@@ -30,9 +30,11 @@ from horarium.store import positions, release, schedules
 from horarium.store.channels import DUE, READY
 from horarium.store.errors import Conflict
 from horarium.store.schedules import NewSchedule
+from horarium.wire.outcomes import WriteOutcome
+from horarium.wire.roles import Permission
 
 
-def create(resources: Resources, caller: Caller, document: object) -> WriteResult:
+def create(resources: Resources, caller: Caller, document: object) -> ScheduleChange:
     """Raises ScheduleAlreadyExists, NamespaceNotFound, and InvalidDefinition with all that is wrong."""
     caller.require(Permission.WRITE)
     parsed = _parsed(resources, caller, document)
@@ -44,13 +46,13 @@ def create(resources: Resources, caller: Caller, document: object) -> WriteResul
         raise
 
 
-def upsert(resources: Resources, caller: Caller, document: object, *, update: Update = Update.WHOLE) -> WriteResult:
+def upsert(resources: Resources, caller: Caller, document: object, *, update: Update = Update.WHOLE) -> ScheduleChange:
     """Create or replace by id. An equal definition changes nothing, and a pause is never undone by it."""
     caller.require(Permission.WRITE)
     parsed = _parsed(resources, caller, document)
     schedule_id = parsed.definition.schedule_id
 
-    def put(connection: Connection) -> WriteResult:
+    def put(connection: Connection) -> ScheduleChange:
         if schedules.find(connection, caller.namespace, schedule_id) is None:
             return _create(resources, connection, caller, parsed)
         opened = open_schedule(resources, connection, caller, schedule_id)
@@ -72,11 +74,11 @@ def update(
     *,
     how: Update = Update.MERGE,
     if_version: int | None = None,
-) -> WriteResult:
+) -> ScheduleChange:
     """`parts` for PUT, `merge` for PATCH. Whoever may only operate may change the pause state and nothing else."""
     caller.require(Permission.WRITE)
 
-    def change(connection: Connection) -> WriteResult:
+    def change(connection: Connection) -> ScheduleChange:
         opened = open_schedule(resources, connection, caller, schedule_id, if_version=if_version)
         return update_opened(resources, connection, caller, opened, document, how, obey_pause=True)
 
@@ -100,7 +102,7 @@ def _parsed(resources: Resources, caller: Caller, document: object) -> Parsed:
     return parsed
 
 
-def _create(resources: Resources, connection: Connection, caller: Caller, parsed: Parsed) -> WriteResult:
+def _create(resources: Resources, connection: Connection, caller: Caller, parsed: Parsed) -> ScheduleChange:
     draft = check_draft(connection, caller, signed(parsed.definition, caller))
     definition, now, uid = draft.definition, resources.clock.now(), new_id()
     paused = parsed.paused is True
@@ -128,11 +130,11 @@ def _create(resources: Resources, connection: Connection, caller: Caller, parsed
     journal.write(connection, uid, definition.namespace)
     if position.next_due is not None and not paused:
         resources.database.notify(connection, DUE)
-    return WriteResult(
+    return ScheduleChange(
         uid,
         definition.namespace,
         definition.schedule_id,
-        Outcome.CREATED,
+        WriteOutcome.CREATED,
         version=1,
         status=position.status,
         next_due=position.next_due,
@@ -164,7 +166,7 @@ def update_opened(
     how: Update,
     *,
     obey_pause: bool,
-) -> WriteResult:
+) -> ScheduleChange:
     """For whoever holds the lock."""
     row = opened.row
     caller.require_owner(row.owner, f"the schedule {row.schedule_id!r}")
@@ -209,7 +211,7 @@ def _revise(
     base: Definition,
     definition: Definition,
     changed: tuple[str, ...],
-) -> WriteResult:
+) -> ScheduleChange:
     """One new revision. An edit never fires the past: what it overtakes is recorded as superseded."""
     row, now = opened.row, opened.now
     draft = check_draft(connection, caller, definition)
@@ -238,7 +240,7 @@ def _revise(
         resources.database.notify(connection, DUE)
     return replace(
         unchanged(opened),
-        outcome=Outcome.UPDATED,
+        outcome=WriteOutcome.UPDATED,
         version=row.version + 1,
         status=position.status,
         next_due=position.next_due,
@@ -259,16 +261,16 @@ def _planned(opened: Opened, draft: Draft, *, spec_changed: bool) -> lifecycle.C
 
 
 def _set_paused(
-    resources: Resources, connection: Connection, caller: Caller, written: WriteResult, paused: bool
-) -> WriteResult:
+    resources: Resources, connection: Connection, caller: Caller, written: ScheduleChange, paused: bool
+) -> ScheduleChange:
     opened = open_schedule(resources, connection, caller, written.schedule_id)
     moved = (
         pause_opened(resources, connection, caller, opened)
         if paused
         else resume_opened(resources, connection, caller, opened)
     )
-    if moved.outcome is Outcome.UNCHANGED:
+    if moved.outcome is WriteOutcome.UNCHANGED:
         return written
     return replace(
-        written, outcome=Outcome.UPDATED, version=moved.version, status=moved.status, next_due=moved.next_due
+        written, outcome=WriteOutcome.UPDATED, version=moved.version, status=moved.status, next_due=moved.next_due
     )

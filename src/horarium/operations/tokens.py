@@ -7,13 +7,14 @@ from sqlalchemy import Connection
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text, parse_id
 from horarium.instant import Instant
-from horarium.operations.caller import Caller, Permission, Role
+from horarium.operations.caller import Caller
 from horarium.operations.drafts import require_namespace
 from horarium.operations.errors import TokenNotFound
 from horarium.operations.resources import Resources
 from horarium.policy.names import PolicyError, parse_name, text
 from horarium.store import tokens
 from horarium.store.tokens import IssuedToken, TokenRow
+from horarium.wire.roles import Permission, Role
 
 
 def issue(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 from sqlalchemy import Connection
 
@@ -12,7 +11,7 @@ from horarium.decision.trigger import decide_trigger
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text
 from horarium.instant import Instant
-from horarium.operations.caller import Caller, Permission
+from horarium.operations.caller import Caller
 from horarium.operations.decisions import gather_facts, write_decisions
 from horarium.operations.drafts import check_input
 from horarium.operations.errors import KeyReused
@@ -24,15 +23,10 @@ from horarium.schedule.run import Origin, RunState, instance_id
 from horarium.store import runs_read
 from horarium.store.errors import Conflict
 from horarium.store.runs_read import RunRow
+from horarium.wire.outcomes import TriggerOutcome
+from horarium.wire.roles import Permission
 
 MAX_KEY_LENGTH = 255
-
-
-class TriggerOutcome(StrEnum):
-    TRIGGERED = "triggered"
-    BUFFERED = "buffered"
-    BUFFER_FULL = "buffer_full"
-    SKIPPED = "skipped"
 
 
 @dataclass(frozen=True, slots=True)

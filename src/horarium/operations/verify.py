@@ -14,7 +14,7 @@ from typing import TypeAlias
 from sqlalchemy import Connection
 
 from horarium.instant import Instant
-from horarium.operations.caller import Caller, Permission
+from horarium.operations.caller import Caller
 from horarium.operations.resources import Resources
 from horarium.recurrence.spec import Spec
 from horarium.schedule.event import EventType
@@ -24,6 +24,7 @@ from horarium.schedule.run import Origin
 from horarium.store import audit, history, schedules
 from horarium.store.history import HistoryRow
 from horarium.store.schedules import ScheduleRow
+from horarium.wire.roles import Permission
 
 _PAGE = 500
 _MAX_FINDINGS = 100

@@ -23,7 +23,7 @@ from horarium.launchers.recording import RecordingLauncher, Step
 from horarium.life.outcome import Finished
 from horarium.operations import history as histories
 from horarium.operations import reports, schedules, verify
-from horarium.operations.caller import Caller, Role
+from horarium.operations.caller import Caller
 from horarium.operations.resources import Resources
 from horarium.schedule.run import OPEN
 from horarium.serve.application import Application, Bare
@@ -35,6 +35,7 @@ from horarium.store.runs_read import RunFilter, RunRow
 from horarium.testing.clock import DEFAULT_START, FakeClock, PlanTime, instant_of
 from horarium.testing.http import InProcess
 from horarium.testing.recorder import recording_registry
+from horarium.wire.roles import Role
 
 T = TypeVar("T")
 

@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 from horarium.instant import Instant
 from horarium.operations.resources import Opened
+from horarium.operations.upcoming import next_due
 from horarium.schedule.position import Status
-
-
-class Outcome(StrEnum):
-    CREATED = "created"
-    UPDATED = "updated"
-    PAUSED = "paused"
-    RESUMED = "resumed"
-    DELETED = "deleted"
-    UNCHANGED = "unchanged"
+from horarium.wire.outcomes import WriteOutcome
 
 
 @dataclass(frozen=True, slots=True)
-class WriteResult:
+class ScheduleChange:
     """`changed` are the top-level names of the document that differ; `version` is the ETag from now on."""
 
     schedule_uid: bytes
     namespace: str
     schedule_id: str
-    outcome: Outcome
+    outcome: WriteOutcome
     version: int
     status: Status
     next_due: Instant | None
@@ -34,8 +26,8 @@ class WriteResult:
     warnings: tuple[str, ...] = ()
 
 
-def unchanged(opened: Opened) -> WriteResult:
-    row = opened.row
-    return WriteResult(
-        row.schedule_uid, row.namespace, row.schedule_id, Outcome.UNCHANGED, row.version, row.status, row.next_due
+def unchanged(opened: Opened) -> ScheduleChange:
+    row, coming = opened.row, next_due(opened.row, opened.planning, opened.now)
+    return ScheduleChange(
+        row.schedule_uid, row.namespace, row.schedule_id, WriteOutcome.UNCHANGED, row.version, row.status, coming
     )

@@ -1,0 +1,155 @@
+"""How a route is declared: one decorator says who may call it, what it takes, what it answers, and how that looks.
+
+Everything else that speaks of routes - the door, the OpenAPI document, the reference page, the tests - reads it
+off `OPERATIONS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from http import HTTPStatus
+from types import MappingProxyType
+from typing import Any, Final
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from horarium.api.idempotency import idempotent
+from horarium.wire.answer import Answer
+from horarium.wire.bodies import Body
+from horarium.wire.roles import Permission
+
+JSON: Final = "application/json"
+
+
+class Open(Enum):
+    """Asks nothing: probes and descriptions, which tell nothing about anybody."""
+
+    TO_ALL = "open to all"
+
+
+OPEN = Open.TO_ALL
+READ, WRITE, OPERATE = Permission.READ, Permission.WRITE, Permission.OPERATE
+WORK, ADMINISTER = Permission.WORK, Permission.ADMINISTER
+
+
+class ScheduleDocument:
+    """Stands for the body that is a schedule, or a part of one: its fields are a table of their own."""
+
+
+BodyKind = type[Body] | type[ScheduleDocument]
+Endpoint = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """What a request and its answer look like; a test sends the one and compares the shape of the other."""
+
+    answer: object
+    body: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One route. `statuses` are those with which the answer may come; `answer` None = it is no JSON object of ours."""
+
+    method: str
+    path: str
+    name: str
+    tag: str
+    needs: Permission | Open
+    summary: str
+    example: Example
+    answer: type[Answer] | None
+    many: bool
+    body: BodyKind | None
+    statuses: tuple[int, ...]
+    media_type: str
+    repeatable: bool
+
+
+_declared: dict[tuple[str, str], Operation] = {}
+OPERATIONS: Mapping[tuple[str, str], Operation] = MappingProxyType(_declared)
+"""By method and path, as the OpenAPI document spells it."""
+
+
+class Routes:
+    """The routes of one module. The name of an operation is that of its function, unless it is given."""
+
+    def __init__(self, prefix: str = "", *, tag: str) -> None:
+        self.router = APIRouter(prefix=prefix, tags=[tag])
+        self._prefix = prefix
+        self._tag = tag
+
+    def __call__(
+        self,
+        method: str,
+        path: str,
+        *,
+        needs: Permission | Open,
+        summary: str,
+        example: object,
+        answer: type[Answer] | None = None,
+        many: bool = False,
+        body: BodyKind | None = None,
+        sends: Mapping[str, Any] | None = None,
+        status: int = 200,
+        also: tuple[int, ...] = (),
+        media_type: str = JSON,
+        repeatable: bool = True,
+        marks: Mapping[str, Any] | None = None,
+        name: str | None = None,
+    ) -> Callable[[Endpoint], Endpoint]:
+        """`sends` is the example of a body. `many`: the answer is a list of such answers.
+
+        A write that is `repeatable` happens once for each Idempotency-Key; the answer to a repetition has `marks`.
+        """
+
+        def declare(endpoint: Endpoint) -> Endpoint:
+            operation = Operation(
+                method=method,
+                path=_as_described(self._prefix + path),
+                name=name or endpoint.__name__,
+                tag=self._tag,
+                needs=needs,
+                summary=summary,
+                example=Example(example, sends),
+                answer=answer,
+                many=many,
+                body=body,
+                statuses=(status, *also),
+                media_type=media_type,
+                repeatable=repeatable and method != "GET",
+            )
+            if _declared.setdefault((method, operation.path), operation) is not operation:
+                raise ValueError(f"{method} {operation.path} is declared twice")
+            called = idempotent(endpoint, marks or {}) if operation.repeatable else endpoint
+            self.router.add_api_route(
+                path,
+                called,
+                methods=[method],
+                status_code=status,
+                summary=summary,
+                operation_id=operation.name,
+                response_class=Response,
+                response_model=None,
+                response_description=HTTPStatus(status).phrase,
+            )
+            return endpoint
+
+        return declare
+
+
+def permission_for(method: str, path: str) -> Permission | Open:
+    """`path` as the route spells it; a route that nobody declared lets nobody in."""
+    try:
+        return OPERATIONS[method, path].needs
+    except KeyError:
+        raise LookupError(f"{method} {path} was not declared") from None
+
+
+def _as_described(path: str) -> str:
+    """`{name:path}` is `{name}` in the OpenAPI document."""
+    return path.replace(":path}", "}")

@@ -1,0 +1,163 @@
+"""Every call about runs, and those of workers, described once; the clients send them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from horarium.client.call import Call, When, given, many, one
+from horarium.client.methods import Method, Pages
+from horarium.client.page import Page
+from horarium.wire.runs import (
+    ClaimedRun,
+    Heartbeat,
+    Run,
+    RunEvent,
+    RunReported,
+    RunStarted,
+    RunStopped,
+    RunSummary,
+)
+
+RUN = "/api/runs/{run_id}"
+
+
+def _run_events(body: Any) -> Page[RunEvent]:
+    """The answer does not say whether there is more: whoever wants all asks until nothing comes."""
+    page = many(RunEvent, "events")(body)
+    return replace(page, cursor=page.items[-1].sequence) if page.items else page
+
+
+class RunCalls:
+    @Method
+    @staticmethod
+    def list_runs(
+        *,
+        state: str | Sequence[str] | None = None,
+        origin: str | Sequence[str] | None = None,
+        workflow_type: str | None = None,
+        assignee: str | None = None,
+        queue: str | None = None,
+        schedule_id: str | None = None,
+        include: str | None = None,
+        page_size: int | None = None,
+        next_page_token: str | None = None,
+    ) -> Call[Page[RunSummary]]:
+        """The runs of the namespace, newest first."""
+        return Call(
+            "GET",
+            "/api/runs",
+            many(RunSummary, "runs"),
+            query={
+                "state": state,
+                "origin": origin,
+                "workflow_type": workflow_type,
+                "assignee": assignee,
+                "queue": queue,
+                "schedule_id": schedule_id,
+                "include": include,
+                "page_size": page_size,
+                "next_page_token": next_page_token,
+            },
+            cursor="next_page_token",
+        )
+
+    @Method
+    @staticmethod
+    def get_run(run_id: str) -> Call[Run]:
+        return Call("GET", RUN, one(Run), {"run_id": run_id})
+
+    @Method
+    @staticmethod
+    def get_run_events(
+        run_id: str, *, limit: int | None = None, after_sequence: int | None = None
+    ) -> Call[Page[RunEvent]]:
+        """What happened to a run, oldest first."""
+        query = {"limit": limit, "after_sequence": after_sequence}
+        return Call("GET", f"{RUN}/events", _run_events, {"run_id": run_id}, query, cursor="after_sequence")
+
+    @Method
+    @staticmethod
+    def cancel_run(run_id: str) -> Call[RunStopped]:
+        """What has not started ends now; whoever has taken it is asked to stop."""
+        return Call("POST", f"{RUN}/cancel", one(RunStopped), {"run_id": run_id}, body={})
+
+    @Method
+    @staticmethod
+    def terminate_run(run_id: str) -> Call[RunStopped]:
+        """Ends now, whoever has it."""
+        return Call("POST", f"{RUN}/terminate", one(RunStopped), {"run_id": run_id}, body={})
+
+    @Method
+    @staticmethod
+    def report_run(
+        run_id: str,
+        state: str,
+        *,
+        result: Any = None,
+        error: str | None = None,
+        error_class: str | None = None,
+        cost: float | str | None = None,
+        tokens: int | None = None,
+        tool_calls: int | None = None,
+        gate: str | None = None,
+        lease_epoch: int | None = None,
+        attempt: int | None = None,
+        report_token: str | None = None,
+    ) -> Call[RunReported]:
+        """What became of a run: `running`, `succeeded`, `failed`, `timed_out`, `cancelled`, or `blocked` at a `gate`.
+
+        `lease_epoch`, `attempt` or `report_token` came with the run and say which delivery is meant; a run that
+        somebody holds listens to its holder (`lease_epoch`) and to whoever has its `report_token`.
+        """
+        said = given(
+            result=result,
+            error=error,
+            error_class=error_class,
+            cost=cost,
+            tokens=tokens,
+            tool_calls=tool_calls,
+            gate=gate,
+            lease_epoch=lease_epoch,
+            attempt=attempt,
+            report_token=report_token,
+        )
+        body = {"state": state, **said}
+        return Call("POST", f"{RUN}/report", one(RunReported), {"run_id": run_id}, body=body)
+
+    @Method
+    @staticmethod
+    def claim_runs(queue: str, *, worker: str | None = None, limit: int | None = None) -> Call[Page[ClaimedRun]]:
+        """Take runs from a pull queue, the oldest first; each is the worker's until its lease ends.
+
+        Not repeated when the answer is lost: what was taken comes back by itself when its lease ends.
+        """
+        body = given(worker=worker, limit=limit)
+        path = "/api/queues/{queue}/claim"
+        return Call("POST", path, many(ClaimedRun, "runs"), {"queue": queue}, body=body, idempotent=False)
+
+    @Method
+    @staticmethod
+    def heartbeat_run(run_id: str, lease_epoch: int) -> Call[Heartbeat]:
+        """Renew the lease. Not repeated: the next beat does the same."""
+        body = {"lease_epoch": lease_epoch}
+        return Call("POST", f"{RUN}/heartbeat", one(Heartbeat), {"run_id": run_id}, body=body, idempotent=False)
+
+    @Method
+    @staticmethod
+    def start_run(
+        workflow_id: str,
+        *,
+        idempotency_key: str,
+        version: int | str | None = None,
+        inputs: Any = None,
+        scheduled_for: When | None = None,
+    ) -> Call[RunStarted]:
+        """Start one run that no schedule asked for; the same key again names the same run."""
+        body = {"workflow_id": workflow_id, "idempotency_key": idempotency_key}
+        said = given(version=version, inputs=inputs, scheduled_for=scheduled_for)
+        return Call("POST", "/api/run-launcher/start", one(RunStarted), body={**body, **said}, key=idempotency_key)
+
+    iter_runs = Pages(list_runs)
+    iter_run_events = Pages(get_run_events)

@@ -1,0 +1,313 @@
+"""Every call about schedules, described once; the clients send them.
+
+A function here makes a Call and does nothing else. Fields of documents are those of a schedule's document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from horarium.client.call import Call, When, given, if_match, many, one, rfc3339
+from horarium.client.methods import Method, Own, OwnPages, Pages
+from horarium.client.page import Page
+from horarium.wire.runs import RunSummary
+from horarium.wire.schedules import (
+    Backfilled,
+    Explanation,
+    HistoryEvent,
+    PreviewRow,
+    Schedule,
+    ScheduleHealth,
+    Triggered,
+    WriteResult,
+)
+
+Document = Mapping[str, Any]
+
+SCHEDULES = "/api/schedules"
+SCHEDULE = "/api/schedules/{schedule_id}"
+
+_written = one(WriteResult)
+
+
+def _change(method: str, schedule_id: str, body: Document, version: int | None) -> Call[WriteResult]:
+    return Call(method, SCHEDULE, _written, {"schedule_id": schedule_id}, body=body, headers=if_match(version))
+
+
+def _tell(verb: str, schedule_id: str, body: Document, version: int | None) -> Call[WriteResult]:
+    names = {"schedule_id": schedule_id}
+    return Call("POST", f"{SCHEDULE}/{verb}", _written, names, body=body, headers=if_match(version))
+
+
+def _set(part: str, schedule_id: str, body: Document, version: int | None) -> Call[WriteResult]:
+    names = {"schedule_id": schedule_id}
+    return Call("PUT", f"{SCHEDULE}/{part}", _written, names, body=body, headers=if_match(version))
+
+
+def _clear(part: str, schedule_id: str, version: int | None) -> Call[WriteResult]:
+    return Call("DELETE", f"{SCHEDULE}/{part}", _written, {"schedule_id": schedule_id}, headers=if_match(version))
+
+
+class ScheduleCalls:
+    @Method
+    @staticmethod
+    def create_schedule(
+        document: Document | None = None, /, *, idempotency_key: str | None = None, **fields: Any
+    ) -> Call[WriteResult]:
+        """Make a schedule from a document, from fields, or from both; raises ScheduleAlreadyExists."""
+        return Call("POST", SCHEDULES, _written, body={**(document or {}), **fields}, key=idempotency_key)
+
+    @Method
+    @staticmethod
+    def upsert_schedule(document: Document | None = None, /, **fields: Any) -> Call[WriteResult]:
+        """Create or replace by `schedule_id`; an equal definition changes nothing."""
+        return Call("POST", f"{SCHEDULES}/upsert", _written, body={**(document or {}), **fields})
+
+    @Method
+    @staticmethod
+    def list_schedules(
+        *,
+        status: str | None = None,
+        workflow_type: str | None = None,
+        owner: str | None = None,
+        source: str | None = None,
+        text: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        query: str | None = None,
+        page_size: int | None = None,
+        next_page_token: str | None = None,
+    ) -> Call[Page[Schedule]]:
+        """Newest first; deleted ones are not shown. `text` is part of an id or a name; all `labels` must fit."""
+        return Call(
+            "GET",
+            SCHEDULES,
+            many(Schedule, "schedules"),
+            query={
+                "status": status,
+                "workflow_type": workflow_type,
+                "owner": owner,
+                "source": source,
+                "text": text,
+                "label": labels,
+                "query": query,
+                "page_size": page_size,
+                "next_page_token": next_page_token,
+            },
+            cursor="next_page_token",
+        )
+
+    @Method
+    @staticmethod
+    def describe_schedule(schedule_id: str) -> Call[Schedule]:
+        """One schedule with its next fire times."""
+        return Call("GET", SCHEDULE, one(Schedule), {"schedule_id": schedule_id})
+
+    @Method
+    @staticmethod
+    def update_schedule(
+        schedule_id: str, changes: Document | None = None, /, *, if_version: int | None = None, **fields: Any
+    ) -> Call[WriteResult]:
+        """Replace the parts that are given, and leave the others; an action is merged key by key."""
+        return _change("PUT", schedule_id, {**(changes or {}), **fields}, if_version)
+
+    @Method
+    @staticmethod
+    def patch_schedule(
+        schedule_id: str, changes: Document | None = None, /, *, if_version: int | None = None, **fields: Any
+    ) -> Call[WriteResult]:
+        """Merge into the document (RFC 7396): None clears a field."""
+        return _change("PATCH", schedule_id, {**(changes or {}), **fields}, if_version)
+
+    @Method
+    @staticmethod
+    def delete_schedule(schedule_id: str, *, if_version: int | None = None) -> Call[WriteResult]:
+        """What has not started is cancelled; history stays readable."""
+        return Call("DELETE", SCHEDULE, _written, {"schedule_id": schedule_id}, headers=if_match(if_version))
+
+    @Method
+    @staticmethod
+    def pause_schedule(
+        schedule_id: str, *, note: str | None = None, if_version: int | None = None
+    ) -> Call[WriteResult]:
+        """Nothing fires until it is resumed; what runs goes on."""
+        return _tell("pause", schedule_id, given(note=note), if_version)
+
+    @Method
+    @staticmethod
+    def resume_schedule(
+        schedule_id: str, *, note: str | None = None, if_version: int | None = None
+    ) -> Call[WriteResult]:
+        """Goes on from now: what fell into the pause is not made up for."""
+        return _tell("resume", schedule_id, given(note=note), if_version)
+
+    @Method
+    @staticmethod
+    def trigger_schedule(
+        schedule_id: str,
+        *,
+        overlap_policy: str | None = None,
+        even_if_paused: bool | None = None,
+        inputs: Any = None,
+        reason: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Call[Triggered]:
+        """Fire once now. With the same `idempotency_key` a second trigger is the first one again."""
+        body = given(overlap_policy=overlap_policy, even_if_paused=even_if_paused, inputs=inputs, reason=reason)
+        path = f"{SCHEDULE}/trigger"
+        return Call("POST", path, one(Triggered), {"schedule_id": schedule_id}, body=body, key=idempotency_key)
+
+    @Method
+    @staticmethod
+    def backfill_schedule(
+        schedule_id: str,
+        start_time: When,
+        end_time: When,
+        *,
+        overlap_policy: str | None = None,
+        reverse: bool | None = None,
+        dry_run: bool | None = None,
+        reason: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Call[Backfilled]:
+        """Run what the spec had from `start_time` on and before `end_time`, except what has a run already."""
+        body = {
+            "start_time": rfc3339(start_time),
+            "end_time": rfc3339(end_time),
+            **given(overlap_policy=overlap_policy, reverse=reverse, dry_run=dry_run, reason=reason),
+        }
+        path = f"{SCHEDULE}/backfill"
+        return Call("POST", path, one(Backfilled), {"schedule_id": schedule_id}, body=body, key=idempotency_key)
+
+    @Method
+    @staticmethod
+    def get_schedule_history(
+        schedule_id: str, *, limit: int | None = None, after_sequence: int | None = None, uid: str | None = None
+    ) -> Call[Page[HistoryEvent]]:
+        """The audit stream, oldest first, also of a deleted schedule; `uid` names an older one of the same id."""
+        return Call(
+            "GET",
+            f"{SCHEDULE}/history",
+            many(HistoryEvent, "events", cursor="next_cursor"),
+            {"schedule_id": schedule_id},
+            query={"limit": limit, "after_sequence": after_sequence, "uid": uid},
+            cursor="after_sequence",
+        )
+
+    @Method
+    @staticmethod
+    def list_schedule_runs(
+        schedule_id: str,
+        *,
+        state: str | Sequence[str] | None = None,
+        origin: str | Sequence[str] | None = None,
+        include: str | None = None,
+        page_size: int | None = None,
+        next_page_token: str | None = None,
+    ) -> Call[Page[RunSummary]]:
+        """Newest first, also of a deleted schedule; `include="skips"` shows what was skipped among them."""
+        return Call(
+            "GET",
+            f"{SCHEDULE}/runs",
+            many(RunSummary, "runs"),
+            {"schedule_id": schedule_id},
+            query={
+                "state": state,
+                "origin": origin,
+                "include": include,
+                "page_size": page_size,
+                "next_page_token": next_page_token,
+            },
+            cursor="next_page_token",
+        )
+
+    @Method
+    @staticmethod
+    def preview_schedule(
+        schedule_id: str, *, n: int | None = None, start: When | None = None
+    ) -> Call[Page[PreviewRow]]:
+        """What each coming occurrence would bring, and why; nothing is written."""
+        return Call(
+            "GET",
+            f"{SCHEDULE}/preview",
+            many(PreviewRow, "rows", "preview"),
+            {"schedule_id": schedule_id},
+            query={"n": n, "from": start},
+        )
+
+    @Method
+    @staticmethod
+    def explain_schedule(schedule_id: str, at: When) -> Call[Explanation]:
+        """Why it did, did not, will or will not fire at this instant."""
+        return Call("GET", f"{SCHEDULE}/explain", one(Explanation), {"schedule_id": schedule_id}, query={"at": at})
+
+    @Method
+    @staticmethod
+    def get_schedule_health(schedule_id: str) -> Call[ScheduleHealth]:
+        """Whether it fires when it should."""
+        return Call("GET", f"{SCHEDULE}/health", one(ScheduleHealth), {"schedule_id": schedule_id})
+
+    @Method
+    @staticmethod
+    def set_calendars(
+        schedule_id: str, calendars: Sequence[str], *, if_version: int | None = None
+    ) -> Call[WriteResult]:
+        """All of them must allow a day."""
+        return _set("calendars", schedule_id, {"calendars": list(calendars)}, if_version)
+
+    @Method
+    @staticmethod
+    def clear_calendars(schedule_id: str, *, if_version: int | None = None) -> Call[WriteResult]:
+        return _clear("calendars", schedule_id, if_version)
+
+    @Method
+    @staticmethod
+    def set_condition(schedule_id: str, condition: Document, *, if_version: int | None = None) -> Call[WriteResult]:
+        """What must hold for an occurrence to fire."""
+        return _set("condition", schedule_id, {"pre_dispatch_condition": condition}, if_version)
+
+    @Method
+    @staticmethod
+    def clear_condition(schedule_id: str, *, if_version: int | None = None) -> Call[WriteResult]:
+        return _clear("condition", schedule_id, if_version)
+
+    @Method
+    @staticmethod
+    def set_rotation(schedule_id: str, inputs: Sequence[Any], *, if_version: int | None = None) -> Call[WriteResult]:
+        """Inputs that runs take in turn; begins with the first again."""
+        return _set("rotation", schedule_id, {"inputs_rotation": list(inputs)}, if_version)
+
+    @Method
+    @staticmethod
+    def clear_rotation(schedule_id: str, *, if_version: int | None = None) -> Call[WriteResult]:
+        return _clear("rotation", schedule_id, if_version)
+
+    iter_schedules = Pages(list_schedules)
+    iter_schedule_history = Pages(get_schedule_history)
+    iter_schedule_runs = Pages(list_schedule_runs)
+
+
+class ScheduleMethods:
+    """The calls about one schedule, without its id."""
+
+    describe = Own(ScheduleCalls.describe_schedule)
+    update = Own(ScheduleCalls.update_schedule)
+    patch = Own(ScheduleCalls.patch_schedule)
+    pause = Own(ScheduleCalls.pause_schedule)
+    resume = Own(ScheduleCalls.resume_schedule)
+    trigger = Own(ScheduleCalls.trigger_schedule)
+    backfill = Own(ScheduleCalls.backfill_schedule)
+    delete = Own(ScheduleCalls.delete_schedule)
+    history = Own(ScheduleCalls.get_schedule_history)
+    runs = Own(ScheduleCalls.list_schedule_runs)
+    preview = Own(ScheduleCalls.preview_schedule)
+    explain = Own(ScheduleCalls.explain_schedule)
+    health = Own(ScheduleCalls.get_schedule_health)
+    set_calendars = Own(ScheduleCalls.set_calendars)
+    clear_calendars = Own(ScheduleCalls.clear_calendars)
+    set_condition = Own(ScheduleCalls.set_condition)
+    clear_condition = Own(ScheduleCalls.clear_condition)
+    set_rotation = Own(ScheduleCalls.set_rotation)
+    clear_rotation = Own(ScheduleCalls.clear_rotation)
+    iter_history = OwnPages(ScheduleCalls.get_schedule_history)
+    iter_runs = OwnPages(ScheduleCalls.list_schedule_runs)

@@ -1,0 +1,163 @@
+"""Every call about calendars, tokens, namespaces, the feed and the service itself, described once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from horarium.client.call import EVENTS, TEXT, Call, When, given, if_match, many, one
+from horarium.client.methods import Method, Pages
+from horarium.client.page import Page
+from horarium.wire.schedules import ScheduleHealth
+from horarium.wire.service import (
+    Calendar,
+    CalendarDeleted,
+    ClusterInfo,
+    FeedEntry,
+    Health,
+    IssuedToken,
+    Liveness,
+    Namespace,
+    Token,
+    TokenRevoked,
+)
+
+Document = Mapping[str, Any]
+
+CALENDARS, CALENDAR = "/api/calendars", "/api/calendars/{name}"
+TOKENS, TOKEN = "/api/tokens", "/api/tokens/{token_id}"
+NAMESPACES, NAMESPACE = "/api/namespaces", "/api/namespaces/{namespace}"
+
+
+def follow_feed(*, last_event_id: str | None = None) -> Call[FeedEntry]:
+    """The feed as a stream; `parse` reads the data of one event."""
+    headers = {} if last_event_id is None else {"Last-Event-ID": last_event_id}
+    return Call("GET", "/api/events", one(FeedEntry), headers=headers, accept=EVENTS)
+
+
+class ServiceCalls:
+    @Method
+    @staticmethod
+    def list_calendars() -> Call[Page[Calendar]]:
+        """One's own, then the built-in ones."""
+        return Call("GET", CALENDARS, many(Calendar, "calendars"))
+
+    @Method
+    @staticmethod
+    def create_calendar(document: Document | None = None, /, **fields: Any) -> Call[Calendar]:
+        return Call("POST", CALENDARS, one(Calendar), body={**(document or {}), **fields})
+
+    @Method
+    @staticmethod
+    def get_calendar(name: str, *, year: int | None = None) -> Call[Calendar]:
+        """Also a built-in one, or a rule such as `holidays:US`; with `year`, its days in that year."""
+        return Call("GET", CALENDAR, one(Calendar), {"name": name}, query={"year": year})
+
+    @Method
+    @staticmethod
+    def update_calendar(
+        name: str, changes: Document | None = None, /, *, if_version: int | None = None, **fields: Any
+    ) -> Call[Calendar]:
+        """What is not said stays."""
+        body = {**(changes or {}), **fields}
+        return Call("PUT", CALENDAR, one(Calendar), {"name": name}, body=body, headers=if_match(if_version))
+
+    @Method
+    @staticmethod
+    def delete_calendar(name: str) -> Call[CalendarDeleted]:
+        """Raises CalendarInUse while a schedule names it."""
+        return Call("DELETE", CALENDAR, one(CalendarDeleted), {"name": name})
+
+    @Method
+    @staticmethod
+    def clone_calendar(name: str, new_name: str) -> Call[Calendar]:
+        """How one begins to change a built-in calendar."""
+        return Call("POST", f"{CALENDAR}/clone", one(Calendar), {"name": name}, body={"name": new_name})
+
+    @Method
+    @staticmethod
+    def list_tokens() -> Call[Page[Token]]:
+        """Without their secrets, which nobody has any more."""
+        return Call("GET", TOKENS, many(Token, "tokens"))
+
+    @Method
+    @staticmethod
+    def issue_token(
+        name: str, role: str, *, subject: str | None = None, expires_at: When | None = None
+    ) -> Call[IssuedToken]:
+        """For the client's namespace. The secret is in the answer, and nowhere else."""
+        body = {"name": name, "role": role, **given(subject=subject, expires_at=expires_at)}
+        # The answer is a secret, which a server must not keep for a repetition: it is not repeated.
+        return Call("POST", TOKENS, one(IssuedToken), body=body, idempotent=False)
+
+    @Method
+    @staticmethod
+    def revoke_token(token_id: str) -> Call[TokenRevoked]:
+        return Call("DELETE", TOKEN, one(TokenRevoked), {"token_id": token_id})
+
+    @Method
+    @staticmethod
+    def list_namespaces() -> Call[Page[Namespace]]:
+        return Call("GET", NAMESPACES, many(Namespace, "namespaces"))
+
+    @Method
+    @staticmethod
+    def create_namespace(namespace: str, *, description: str | None = None) -> Call[Namespace]:
+        body = {"namespace": namespace, **given(description=description)}
+        return Call("POST", NAMESPACES, one(Namespace), body=body)
+
+    @Method
+    @staticmethod
+    def get_namespace(namespace: str) -> Call[Namespace]:
+        return Call("GET", NAMESPACE, one(Namespace), {"namespace": namespace})
+
+    @Method
+    @staticmethod
+    def get_feed(
+        *, after: str | None = None, page_size: int | None = None, next_page_token: str | None = None
+    ) -> Call[Page[FeedEntry]]:
+        """What happened in the namespace, newest first; after the entry with the id `after`, oldest first."""
+        query = {"after": after, "page_size": page_size, "next_page_token": next_page_token}
+        return Call("GET", "/api/feed", many(FeedEntry, "entries"), query=query, cursor="next_page_token")
+
+    @Method
+    @staticmethod
+    def cluster_info() -> Call[ClusterInfo]:
+        """Which server this is, and what it speaks."""
+        return Call("GET", "/api/cluster/info", one(ClusterInfo))
+
+    @Method
+    @staticmethod
+    def health() -> Call[Health]:
+        return Call("GET", "/healthz", one(Health), also=(503,))
+
+    @Method
+    @staticmethod
+    def readiness() -> Call[Health]:
+        """Whether the service does its work; one that does not is an answer, not an error."""
+        return Call("GET", "/readyz", one(Health), also=(503,))
+
+    @Method
+    @staticmethod
+    def liveness() -> Call[Health]:
+        return Call("GET", "/livez", one(Health))
+
+    @Method
+    @staticmethod
+    def metrics() -> Call[str]:
+        """In the text format of Prometheus."""
+        return Call("GET", "/metrics", str, accept=TEXT)
+
+    @Method
+    @staticmethod
+    def engine_liveness() -> Call[Liveness]:
+        """Which loops complete their steps, in all processes; a ticker that is stuck is an answer, not an error."""
+        return Call("GET", "/admin/liveness", one(Liveness), also=(503,))
+
+    @Method
+    @staticmethod
+    def list_schedule_health() -> Call[Page[ScheduleHealth]]:
+        """How each schedule of the namespace is doing."""
+        return Call("GET", "/admin/schedules/health", many(ScheduleHealth))
+
+    iter_feed = Pages(get_feed)

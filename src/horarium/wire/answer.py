@@ -1,0 +1,73 @@
+"""What an answer is: a frozen value whose fields are the members of a JSON object.
+
+A field without a default is always there. One with a default is left out where it says nothing more than that.
+So the server builds answers, the OpenAPI document describes them, and clients read them, from one declaration.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any, ClassVar, TypeAlias
+
+import msgspec
+from msgspec import Meta, Struct
+
+from horarium.instant import Instant, to_datetime
+
+Object: TypeAlias = Mapping[str, Any]
+"""A JSON object whose members are nobody's business here."""
+
+Time = Annotated[datetime, Meta(tz=True)]
+"""An aware datetime; RFC 3339 text in JSON."""
+
+Amount = Annotated[float, Meta(extra_json_schema={"type": ["number", "string"]})]
+"""Money. What no float says exactly goes over the wire as text."""
+
+
+class Answer(Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
+    """The base of all answers."""
+
+    HIDDEN: ClassVar[frozenset[str]] = frozenset()
+    """Fields that are not shown when the value is printed."""
+
+    @property
+    def raw(self) -> Object:
+        """The JSON object as it came, where it came from a server: also what this program does not know yet."""
+        found: Object = self.__dict__.get("raw", {})
+        return found
+
+    def __repr__(self) -> str:
+        shown = (name for name in self.__struct_fields__ if name not in self.HIDDEN)
+        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
+
+
+def with_raw(answer: Answer, raw: Object) -> None:
+    """Only for whoever has just made the answer."""
+    answer.__dict__["raw"] = raw
+
+
+def encode(answer: object) -> bytes:
+    """Never raises for what JSON can hold: after a commit there must be an answer."""
+    try:
+        return msgspec.json.encode(answer)
+    except (OverflowError, ValueError):  # whole numbers beyond 64 bits, lone surrogates
+        plain = msgspec.to_builtins(answer, enc_hook=_text_of)
+        return json.dumps(plain, ensure_ascii=True, allow_nan=False).encode("ascii")
+
+
+def merge(*objects: object) -> msgspec.Raw:
+    """The JSON text of one object with the members of several, no name of which stands in two."""
+    inside = (encode(each)[1:-1] for each in objects)
+    return msgspec.Raw(b"{" + b",".join(each for each in inside if each) + b"}")
+
+
+def time_of(instant: Instant | None) -> datetime | None:
+    return None if instant is None else to_datetime(instant)
+
+
+def _text_of(value: object) -> Any:
+    if isinstance(value, msgspec.Raw):
+        return json.loads(bytes(value))
+    raise TypeError(f"a {type(value).__name__} is no part of an answer")

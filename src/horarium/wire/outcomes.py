@@ -1,0 +1,89 @@
+"""What can become of a request: the words of answers that no other room owns."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class WriteOutcome(StrEnum):
+    CREATED = "created"
+    UPDATED = "updated"
+    PAUSED = "paused"
+    RESUMED = "resumed"
+    DELETED = "deleted"
+    UNCHANGED = "unchanged"
+
+
+class TriggerOutcome(StrEnum):
+    TRIGGERED = "triggered"
+    BUFFERED = "buffered"
+    BUFFER_FULL = "buffer_full"
+    SKIPPED = "skipped"
+
+
+class FillOutcome(StrEnum):
+    """Of one occurrence of a backfill."""
+
+    STARTED = "started"
+    BUFFERED = "buffered"
+    SKIPPED = "skipped"
+
+
+class BackfillOutcome(StrEnum):
+    STARTED = "backfill_started"
+    PLANNED = "backfill_planned"  # a dry run
+
+
+class ExplainedOutcome(StrEnum):
+    """The first three are predicted, the others were recorded."""
+
+    FIRES = "fires"
+    SKIPS = "skips"
+    NOTHING = "nothing"  # no occurrence is at this moment
+    FIRED = "fired"
+    HELD = "held"
+    SKIPPED = "skipped"
+    MISSED = "missed"
+    COVERED = "covered"  # another run stood for it
+    RECORDED = "recorded"
+
+
+class ExplainedSource(StrEnum):
+    PREDICTION = "prediction"
+    HISTORY = "history"
+
+
+class HealthStatus(StrEnum):
+    """Of a schedule."""
+
+    OK = "ok"
+    STALE = "stale"  # an occurrence has waited too long for its decision
+    NEVER_RUN = "never_run"
+    PAUSED = "paused"
+    FINISHED = "finished"
+    BROKEN = "broken"
+
+
+class StopOutcome(StrEnum):
+    CANCELLED = "cancelled"
+    TERMINATED = "terminated"
+    REQUESTED = "cancel_requested"  # whoever has it will be told
+    UNCHANGED = "unchanged"  # it has ended already
+
+
+class ReportOutcome(StrEnum):
+    RECORDED = "recorded"
+    RETRIED = "retried"
+    BLOCKED = "blocked"
+    UNCHANGED = "unchanged"  # it was said before
+    LATE = "late"  # the run has ended otherwise, or the attempt is over; written down, and nothing more
+
+
+class StartOutcome(StrEnum):
+    STARTED = "started"
+    ALREADY_STARTED = "already_started"
+
+
+class RevokeOutcome(StrEnum):
+    REVOKED = "revoked"
+    UNCHANGED = "unchanged"

@@ -1,0 +1,67 @@
+"""What is answered on the registrar's paths of the plain cron scheduler: its fields and its words."""
+
+from __future__ import annotations
+
+from horarium.schedule.position import Status
+from horarium.schedule.run import PublicStatus
+from horarium.wire.answer import Answer, Time
+from horarium.wire.outcomes import WriteOutcome
+
+
+class TriggerUpserted(Answer, frozen=True, kw_only=True):
+    schedule_id: str
+    next_run_at: Time | None
+    outcome: WriteOutcome
+    warnings: tuple[str, ...]
+
+
+class TriggerPaused(Answer, frozen=True, kw_only=True):
+    schedule_id: str
+    paused: bool
+    next_run_at: Time | None
+    outcome: WriteOutcome
+
+
+class TriggerDeleted(Answer, frozen=True, kw_only=True):
+    schedule_id: str
+    outcome: WriteOutcome
+
+
+class Trigger(Answer, frozen=True, kw_only=True):
+    """A schedule as the registrar knows it, with its next five fire times."""
+
+    schedule_id: str
+    workflow_id: str | None
+    version: int | str | None
+    user_id: str | None
+    cron_expr: str | None
+    timezone: str
+    start_at: Time | None
+    end_at: Time | None
+    next_run_at: Time | None
+    paused: bool
+    status: Status
+    jitter_ms: int
+    overlap_policy: str
+    catchup_policy: str
+    updated_at: Time
+    preview: tuple[Time, ...]
+
+
+class TriggerRun(Answer, frozen=True, kw_only=True):
+    """A run, or an occurrence without one, which has a `reason`; `count` is how many occurrences it stands for."""
+
+    idempotency_key: str | None
+    schedule_id: str | None
+    run_at: Time | None
+    status: PublicStatus
+    run_id: str | None
+    reason: str | None
+    count: int
+    created_at: Time
+    updated_at: Time
+
+
+class TriggerRuns(Answer, frozen=True, kw_only=True):
+    schedule_id: str
+    runs: tuple[TriggerRun, ...]

@@ -1,0 +1,21 @@
+"""Who may do what: roles of callers, and the permissions that routes ask for."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Role(StrEnum):
+    ADMIN = "admin"
+    OWNER = "owner"
+    OPERATOR = "operator"
+    VIEWER = "viewer"
+    AGENT = "agent"
+
+
+class Permission(StrEnum):
+    READ = "read"
+    WRITE = "write"  # create, change and delete what is one's own
+    OPERATE = "operate"  # pause, resume, trigger, backfill, stop, approve
+    WORK = "work"  # take runs from a queue and report on them
+    ADMINISTER = "administer"  # tokens, namespaces, what belongs to others

@@ -1,0 +1,147 @@
+"""What is answered about runs, and to the workers that do them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from horarium.schedule.run import FINAL, Origin, PublicStatus, RunState
+from horarium.wire.answer import Amount, Answer, Object, Time
+from horarium.wire.outcomes import ReportOutcome, StartOutcome, StopOutcome
+
+
+class Covered(Answer, frozen=True, kw_only=True):
+    """The missed occurrences that one run stands for."""
+
+    first: Time
+    last: Time
+    count: int
+
+
+class RunApproval(Answer, frozen=True, kw_only=True):
+    needed: bool
+    approval_id: str | None
+
+
+class RunSummary(Answer, frozen=True, kw_only=True):
+    """A run as lists show it; its inputs and its result are told when it is asked for by itself.
+
+    `status` is the coarse word, `state` the exact one. An occurrence without a run (`include=skips`) has no
+    `run_id`, the state `skipped`, and a `reason`.
+    """
+
+    run_id: str | None
+    schedule_id: str | None
+    namespace: str
+    origin: Origin
+    state: RunState
+    status: PublicStatus
+    nominal: Time | None
+    due: Time | None
+    created_at: Time
+    started_at: Time | None
+    finished_at: Time | None
+    deadline: Time | None
+    stop_requested_at: Time | None
+    covers: Covered | None
+    workflow_instance_id: str | None
+    workflow_type: str | None
+    key: str | None
+    kind: str | None
+    attempt: int
+    revision: int | None
+    trigger_number: int | None
+    rotation_index_used: int | None
+    task_queue: str | None
+    error: str | None
+    error_class: str | None
+    cause: str | None
+    cost: Amount
+    tokens: int
+    tool_calls: int
+    approval: RunApproval | None
+    labels: Mapping[str, str]
+    parent_run_id: str | None
+    node_id: str | None
+    reason: str | None = None
+    reason_alias: str | None = None
+    detail: Any = None
+    sequence: int | None = None
+
+    @property
+    def is_final(self) -> bool:
+        return self.state in FINAL
+
+
+class Run(RunSummary, frozen=True, kw_only=True):
+    """One run, whole."""
+
+    run_id: str
+    inputs: Any
+    result: Any
+    memo: Object
+    search_attributes: Object
+
+
+class RunList(Answer, frozen=True, kw_only=True):
+    runs: tuple[RunSummary, ...]
+    next_page_token: str | None
+
+
+class ClaimedRun(Run, frozen=True, kw_only=True):
+    """All that a worker needs; `lease_epoch` goes back with every heartbeat and with the report."""
+
+    HIDDEN: ClassVar = frozenset({"report_token"})
+
+    action: Object | None
+    lease_epoch: int
+    lease_until: Time
+    lease_seconds: float
+    report_url: str | None
+    report_token: str | None
+
+
+class ClaimedRuns(Answer, frozen=True, kw_only=True):
+    queue: str
+    runs: tuple[ClaimedRun, ...]
+
+
+class Heartbeat(Answer, frozen=True, kw_only=True):
+    """`stop_requested`: somebody wants the run to end."""
+
+    lease_until: Time
+    stop_requested: bool
+
+
+class RunStopped(Answer, frozen=True, kw_only=True):
+    """What became of a cancel or a terminate."""
+
+    run_id: str
+    outcome: StopOutcome
+    state: RunState
+
+
+class RunReported(Answer, frozen=True, kw_only=True):
+    run_id: str
+    outcome: ReportOutcome
+    state: RunState
+
+
+class RunStarted(Answer, frozen=True, kw_only=True):
+    run_id: str
+    outcome: StartOutcome
+    state: RunState
+    started: bool
+    idempotency_key: str
+
+
+class RunEvent(Answer, frozen=True, kw_only=True):
+    sequence: int
+    event_type: str
+    recorded_at: Time
+    payload: Object
+
+
+class RunEvents(Answer, frozen=True, kw_only=True):
+    run_id: str
+    events: tuple[RunEvent, ...]

@@ -1,0 +1,289 @@
+"""What is answered about schedules: descriptions, what became of a change, previews, explanations, health."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from horarium.decision.preview import Forecast
+from horarium.policy.catchup import CatchupPolicy
+from horarium.policy.overlap import OverlapPolicy
+from horarium.schedule.definition import Source
+from horarium.schedule.event import EventType
+from horarium.schedule.position import Status
+from horarium.schedule.reason import Reason
+from horarium.schedule.run import RunState
+from horarium.wire.answer import Answer, Object, Time
+from horarium.wire.outcomes import (
+    BackfillOutcome,
+    ExplainedOutcome,
+    ExplainedSource,
+    FillOutcome,
+    HealthStatus,
+    TriggerOutcome,
+    WriteOutcome,
+)
+
+
+class ScheduleState(Answer, frozen=True, kw_only=True):
+    """What we compute about a schedule beside what its author wrote: none of it can be set."""
+
+    status: Status
+    paused: bool
+    workflow_type: str | None
+    remaining_actions: int | None
+    fires_count: int
+    failures_count: int
+    skipped_trigger_count: int
+    active_runs: int
+    held_runs: int
+    rotation_index: int
+    next_fire_at: Time | None
+    last_fired_at: Time | None
+    last_run_at: Time | None
+    last_run_id: str | None
+    last_completed_at: Time | None
+    last_dispatch_status: str | None
+    last_skip_reason: str | None
+    last_skipped_at: Time | None
+    last_error_at: Time | None
+    last_error_message: str | None
+    paused_at: Time | None
+    pause_reason: str | None
+    created_at: Time
+    updated_at: Time
+    version: int
+    revision: int
+    generation: int
+    uid: str
+    next_fire: Time | None
+    last_fire: Time | None
+
+
+class Standing(Answer, frozen=True, kw_only=True):
+    """`state` of a description, as the Durable Workflow command line reads it."""
+
+    status: Status
+    paused: bool
+    note: str | None
+
+
+class HeldAction(Answer, frozen=True, kw_only=True):
+    """An occurrence that waits for its turn."""
+
+    buffered_at: Time
+    occurrence_time: Time
+
+
+class RecentAction(Answer, frozen=True, kw_only=True):
+    """One of the newest runs."""
+
+    workflow_id: str
+    run_id: str
+    outcome: RunState
+    fired_at: Time
+    occurrence_time: Time
+
+
+class ScheduleInfo(Answer, frozen=True, kw_only=True):
+    """`info` of a description, as the Durable Workflow command line reads it."""
+
+    next_fire: Time | None
+    last_fire: Time | None
+    next_fire_times: tuple[Time, ...]
+    fires_count: int
+    failures_count: int
+    skipped_trigger_count: int
+    last_skip_reason: str | None
+    last_skipped_at: Time | None
+    held_runs: int
+    buffered_actions: tuple[HeldAction, ...]
+    recent_actions: tuple[RecentAction, ...]
+
+
+class ScheduleDetails(ScheduleState, frozen=True, kw_only=True):
+    """The state of one schedule that was asked for by itself; `error` says why it cannot be planned."""
+
+    latest_workflow_instance_id: str | None
+    next_fire_times: tuple[Time, ...]
+    error: str | None
+    state: Standing
+    info: ScheduleInfo
+
+
+class Schedule(ScheduleState, frozen=True, kw_only=True):
+    """A schedule: what its author wrote, as far as it differs from the defaults, and how it is doing.
+
+    What only one schedule that was asked for by itself shows has a default here.
+    """
+
+    schedule_id: str
+    namespace: str
+    spec: Object
+    action: Object
+    overlap_policy: OverlapPolicy
+    catchup_policy: CatchupPolicy
+    source: Source
+    jitter_seconds: float
+    max_runs: int | None
+    note: str | None
+    owner: str | None
+    labels: Mapping[str, str]
+    memo: Object
+    search_attributes: Object
+    name: str = ""
+    calendars: tuple[str, ...] = ()
+    pre_dispatch_condition: Object | None = None
+    inputs_rotation: tuple[Any, ...] = ()
+    latest_workflow_instance_id: str | None = None
+    next_fire_times: tuple[Time, ...] = ()
+    error: str | None = None
+    state: Standing | None = None
+    info: ScheduleInfo | None = None
+
+
+class ScheduleList(Answer, frozen=True, kw_only=True):
+    namespace: str
+    schedules: tuple[Schedule, ...]
+    schedule_count: int
+    next_page_token: str | None
+
+
+class WriteResult(Answer, frozen=True, kw_only=True):
+    """What became of a change; `version` is what `if_version` of the next edit may name."""
+
+    schedule_id: str
+    outcome: WriteOutcome
+    namespace: str
+    status: Status
+    next_fire_at: Time | None
+    version: int
+    changed_fields: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+class Triggered(Answer, frozen=True, kw_only=True):
+    """`repeated`: this idempotency key has triggered before, and this is what it did then."""
+
+    schedule_id: str
+    namespace: str
+    outcome: TriggerOutcome
+    workflow_id: str | None = None
+    run_id: str | None = None
+    state: RunState | None = None
+    reason: Reason | None = None
+    detail: Any = None
+    buffer_depth: int | None = None
+    repeated: bool = False
+
+
+class Filled(Answer, frozen=True, kw_only=True):
+    """One occurrence of a backfill."""
+
+    fire_time: Time
+    outcome: FillOutcome
+    workflow_id: str | None = None
+    run_id: str | None = None
+    reason: Reason | None = None
+    detail: Any = None
+
+
+class Backfilled(Answer, frozen=True, kw_only=True):
+    """`stopped`: the schedule ran out of runs before the window ended."""
+
+    schedule_id: str
+    namespace: str
+    outcome: BackfillOutcome
+    fires_attempted: int
+    fires_started: int
+    dry_run: bool
+    stopped: bool
+    results: tuple[Filled, ...]
+
+
+class HistoryEvent(Answer, frozen=True, kw_only=True):
+    id: str
+    sequence: int
+    namespace: str
+    event_type: EventType
+    recorded_at: Time
+    workflow_instance_id: str | None
+    workflow_run_id: str | None
+    payload: Object
+
+
+class History(Answer, frozen=True, kw_only=True):
+    schedule_id: str
+    uid: str
+    namespace: str
+    events: tuple[HistoryEvent, ...]
+    has_more: bool
+    next_cursor: int | None
+
+
+class PreviewRow(Answer, frozen=True, kw_only=True):
+    """`decision` is `dispatch` or `skip`; `reason` says why it would be skipped."""
+
+    tick_at: Time
+    decision: Forecast
+    reason: Reason | None
+    inputs: Any
+    due: Time
+    detail: Any
+    rotation_index: int | None
+
+
+class Preview(Answer, frozen=True, kw_only=True):
+    schedule_id: str
+    rows: tuple[PreviewRow, ...]
+
+
+class Finding(Answer, frozen=True, kw_only=True):
+    """One question and its answer; `holds` null = it is not asked of this schedule."""
+
+    question: str
+    holds: bool | None
+    detail: Any
+
+
+class RecordedEvent(Answer, frozen=True, kw_only=True):
+    event_type: EventType
+    payload: Object
+
+
+class Explanation(Answer, frozen=True, kw_only=True):
+    """`recorded` is what history says was decided; it wins over what would be decided today.
+
+    `source` says which of the two `outcome`, `fires` and `reason` are: `history` or `prediction`.
+    """
+
+    schedule_id: str
+    at: Time
+    sentence: str
+    on_spec: bool
+    outcome: ExplainedOutcome
+    fires: bool
+    reason: str | None
+    source: ExplainedSource
+    due: Time | None
+    findings: tuple[Finding, ...]
+    recorded: RecordedEvent | None
+    previous: Time | None
+    following: Time | None
+
+
+class ScheduleHealth(Answer, frozen=True, kw_only=True):
+    """How a schedule is doing: `status` is `ok`, or the word for what is wrong."""
+
+    workspace_id: str | None
+    workspace_name: str | None
+    schedule_id: str
+    schedule_name: str
+    namespace: str
+    cron_expr: str | None
+    last_run_at: Time | None
+    expected_next_run: Time | None
+    status: HealthStatus
+    late_seconds: float
+    stale_threshold_seconds: float | None
+    error: str | None

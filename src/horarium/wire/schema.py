@@ -1,0 +1,61 @@
+"""The JSON Schema of everything that goes over the wire, by the names of its types.
+
+Answers and small bodies say it themselves. A schedule is described by the table of its fields: as a body it is
+that table, as an answer the table and what we compute beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from horarium.schedule.fields import schema_of
+from horarium.wire.answer import Answer
+from horarium.wire.bodies import Body
+from horarium.wire.schedules import Schedule
+
+DOCUMENT = "ScheduleDocument"
+_REFERENCE = "#/components/schemas/{name}"
+
+
+def reference(name: str) -> dict[str, Any]:
+    return {"$ref": _REFERENCE.format(name=name)}
+
+
+def schemas(kinds: Iterable[type[Answer] | type[Body]]) -> dict[str, Any]:
+    """By the name of the type, with all that they refer to, and the document of a schedule."""
+    _, found = msgspec.json.schema_components([Schedule, *kinds], ref_template=_REFERENCE)
+    plain = {name: _plain(schema) for name, schema in found.items()}
+    parts = _definition()
+    plain[Schedule.__name__]["properties"] = _shown(parts[DOCUMENT], plain[Schedule.__name__])
+    return plain | parts
+
+
+def _definition() -> dict[str, Any]:
+    """The document of a schedule, and each object in it under a name of its own."""
+    document = schema_of()
+    found: dict[str, Any] = {}
+    for name, schema in document["properties"].items():
+        if "properties" in schema:
+            title = "".join(word.capitalize() for word in name.split("_"))
+            found[title] = {"title": title, **schema}
+            document["properties"][name] = reference(title)
+    return {**found, DOCUMENT: {"title": DOCUMENT, **document}}
+
+
+def _shown(document: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
+    """What the answer says of a field holds, unless it says nothing but that it is an object."""
+    own = {name: each for name, each in answer["properties"].items() if each != {"type": "object"}}
+    return {**document["properties"], **own}
+
+
+def _plain(schema: Any) -> Any:
+    """As generators of clients want it: an enumeration has a type, a default is JSON."""
+    if isinstance(schema, list | tuple):
+        return [_plain(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    plain = {name: _plain(each) for name, each in schema.items()}
+    return {"type": "string", **plain} if "enum" in plain else plain
