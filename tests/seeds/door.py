@@ -48,6 +48,10 @@ class Door:
         """Oldest first."""
         return self.get(f"/api/schedules/{schedule_id}/runs", page_size=200)["runs"][::-1]
 
+    def whole_runs(self, schedule_id: str) -> list[dict[str, Any]]:
+        """The same, with the inputs and results that lists leave out."""
+        return [self.get(f"/api/runs/{run['run_id']}") for run in self.runs(schedule_id)]
+
     def events(self, schedule_id: str, *kinds: str) -> list[dict[str, Any]]:
         """Oldest first; only those kinds, where some are named."""
         found = self.get(f"/api/schedules/{schedule_id}/history", limit=500)["events"]

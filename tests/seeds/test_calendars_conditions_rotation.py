@@ -219,7 +219,7 @@ def test_a_malformed_condition_is_refused_at_write(door: Door, condition: Any) -
 def test_three_ticks_in_a_row_take_the_three_inputs_and_the_fourth_wraps(door: Door, horarium: TestService) -> None:
     write(door, "0 * * * *", inputs_rotation=AUDIENCES, inputs_template={"audience": "nobody"})
     horarium.advance(hours=4)
-    assert [run["inputs"] for run in door.runs("s")] == [*AUDIENCES, AUDIENCES[0]]
+    assert [run["inputs"] for run in door.whole_runs("s")] == [*AUDIENCES, AUDIENCES[0]]
     assert [run["rotation_index_used"] for run in door.runs("s")] == [0, 1, 2, 0]
     fired = door.events("s", "ScheduleTriggered")
     assert [event["payload"]["rotation_index_used"] for event in fired] == [0, 1, 2, 0]
@@ -229,7 +229,7 @@ def test_three_ticks_in_a_row_take_the_three_inputs_and_the_fourth_wraps(door: D
 def test_a_skip_does_not_advance_the_rotation(door: Door, horarium: TestService) -> None:
     write(door, "0 12 * * *", inputs_rotation=AUDIENCES, calendars=["weekends-only"])
     horarium.advance_to("2026-04-19T00:00:00Z")
-    assert [run["inputs"]["audience"] for run in door.runs("s")] == ["tech", "business"]
+    assert [run["inputs"]["audience"] for run in door.whole_runs("s")] == ["tech", "business"]
     assert reasons(door) == ["calendar"] * 5
 
 
@@ -240,10 +240,10 @@ def test_clearing_the_rotation_resets_the_index(door: Door, horarium: TestServic
     door.delete("/api/schedules/s/rotation")
     assert door.describe("s")["rotation_index"] == 0
     horarium.advance(hours=1)
-    assert door.runs("s")[-1]["inputs"] == {"audience": "all"}
+    assert door.whole_runs("s")[-1]["inputs"] == {"audience": "all"}
     door.put("/api/schedules/s/rotation", AUDIENCES)
     horarium.advance(hours=1)
-    assert door.runs("s")[-1]["inputs"] == AUDIENCES[0]
+    assert door.whole_runs("s")[-1]["inputs"] == AUDIENCES[0]
 
 
 # ── seeing it ────────────────────────────────────────────────────────────────────────────────────────

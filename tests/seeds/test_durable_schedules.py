@@ -38,7 +38,7 @@ def test_the_first_example_is_created_as_it_is_printed(door: Door) -> None:
 def test_labels_memo_search_attributes_and_arguments_are_on_every_run(door: Door, horarium: TestService) -> None:
     door.create(INVOICES)
     horarium.advance(days=1)
-    [run] = door.runs("daily-invoice-sync")
+    [run] = door.whole_runs("daily-invoice-sync")
     assert (run["labels"], run["memo"]) == ({"team": "billing"}, {"origin": "scheduled"})
     assert (run["search_attributes"], run["inputs"]) == ({"tenant_id": "42"}, ["nightly"])
 
