@@ -15,11 +15,11 @@ from horarium.engine.requests import key_of
 from horarium.instant import SECOND
 from horarium.launchers.recording import RecordingLauncher
 from horarium.life.outcome import Accepted
-from horarium.store import claims
 from horarium.store.database import Database
 from horarium.store.errors import StoreUnavailable
+from horarium.store.runs import claims
+from horarium.store.runs.work import Work
 from horarium.store.tables import runs
-from horarium.store.work import Work
 
 ONCE = {"action": ACTION | {"delivery": "at_most_once"}}
 

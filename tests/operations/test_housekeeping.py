@@ -23,8 +23,9 @@ from horarium.operations import (
 from horarium.operations.caller import Caller, Permission, Role
 from horarium.operations.errors import Forbidden, NamespaceAlreadyExists, NamespaceNotFound, TokenNotFound
 from horarium.operations.schedule_health import ScheduleHealth
-from horarium.store import leases, positions
-from horarium.store.feed import START
+from horarium.store import leases
+from horarium.store.history.feed import START
+from horarium.store.schedules import positions
 
 OTHER = Caller("root", Role.ADMIN, "other")
 

@@ -18,7 +18,7 @@ from horarium.operations.reports import ReportOutcome, parse_report
 from horarium.operations.runs import StopOutcome
 from horarium.operations.triggers import trigger
 from horarium.schedule.run import RunState
-from horarium.store.runs_read import RunRow
+from horarium.store.runs.read import RunRow
 from horarium.store.tables import runs as table
 
 

@@ -15,8 +15,9 @@ from horarium.instant import MINUTE, Instant
 from horarium.operations.caller import Role
 from horarium.operations.errors import Unauthorized
 from horarium.operations.resources import Resources
-from horarium.store import runs_read, tokens
+from horarium.store import tokens
 from horarium.store.migrate import DEFAULT_NAMESPACE
+from horarium.store.runs import read as runs_read
 from horarium.store.tokens import TokenRow
 
 # The principal of code in our own process.

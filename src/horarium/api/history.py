@@ -13,7 +13,7 @@ from horarium.errors import InvalidDefinition
 from horarium.ids import id_text, parse_id
 from horarium.operations import history
 from horarium.operations.history import HistoryPage
-from horarium.store.history import HistoryRow
+from horarium.store.history.events import HistoryRow
 
 router = APIRouter(prefix="/api/schedules/{schedule_id}", tags=["history"])
 

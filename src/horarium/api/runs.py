@@ -21,7 +21,7 @@ from horarium.operations.caller import Caller
 from horarium.operations.resources import Resources
 from horarium.operations.runs import Run, Stopped
 from horarium.schedule.run import Origin, PublicStatus, RunState, public_status
-from horarium.store.runs_read import RunFilter
+from horarium.store.runs.read import RunFilter
 
 router = APIRouter(prefix="/api", tags=["runs"])
 

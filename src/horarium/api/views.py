@@ -14,7 +14,7 @@ from horarium.operations.write_result import WriteResult
 from horarium.schedule.definition import Source
 from horarium.schedule.position import Status
 from horarium.schedule.run import instance_id
-from horarium.store.runs_read import RunRow
+from horarium.store.runs.read import RunRow
 
 Body = dict[str, Any]
 

@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
 
-from sqlalchemy import Connection
-
 from horarium.operations.caller import Caller, Permission
 from horarium.operations.resources import Journal, Resources, open_schedule
 from horarium.operations.schedules import update_opened
 from horarium.operations.write_result import Outcome, WriteResult
 from horarium.schedule.event import EventType
 from horarium.schedule.patch import Update
-from horarium.store import schedules
+from horarium.store.database import Connection
+from horarium.store.schedules import rows as schedules
 
 
 class Guarded(StrEnum):

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import Connection
-
 from horarium.ids import id_text
 from horarium.instant import Instant
 from horarium.operations.caller import Caller, Permission
@@ -27,10 +25,14 @@ from horarium.schedule.document import from_canonical
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
 from horarium.schedule.run import RunState, instance_id
-from horarium.store import references, runs_read, schedule_lists, schedules
-from horarium.store.runs_read import RunFilter, RunRow
-from horarium.store.schedule_lists import Cursor, SchedulePage
-from horarium.store.schedules import ScheduleRow
+from horarium.store.database import Connection
+from horarium.store.runs import read as runs_read
+from horarium.store.runs.read import RunFilter, RunRow
+from horarium.store.schedules import lists as schedule_lists
+from horarium.store.schedules import references
+from horarium.store.schedules import rows as schedules
+from horarium.store.schedules.lists import Cursor, SchedulePage
+from horarium.store.schedules.rows import ScheduleRow
 
 NEXT_FIRES = 5
 RECENT_RUNS = 10

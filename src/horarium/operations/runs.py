@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import Connection
-
 from horarium.decision.record import FIRST_STORED_EVENT
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text, parse_id
@@ -33,10 +31,12 @@ from horarium.schedule.run import (
     instance_id,
     occurrence_key,
 )
-from horarium.store import open_runs, release, runs_read
-from horarium.store.channels import READY
-from horarium.store.run_writer import record_event
-from horarium.store.runs_read import RunEventRow, RunFilter, RunRow
+from horarium.store.database import Connection
+from horarium.store.database.channels import READY
+from horarium.store.runs import open_runs, release
+from horarium.store.runs import read as runs_read
+from horarium.store.runs.read import RunEventRow, RunFilter, RunRow
+from horarium.store.runs.writer import record_event
 
 _FAILED = frozenset({RunState.FAILED, RunState.TIMED_OUT})
 _OF_A_SCHEDULE = frozenset({Origin.SCHEDULED, Origin.MANUAL, Origin.BACKFILL})

@@ -11,8 +11,6 @@ from enum import StrEnum
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection
-
 from horarium.instant import SECOND, Instant
 from horarium.operations.caller import Caller, Permission
 from horarium.operations.drafts import require_namespace
@@ -22,9 +20,12 @@ from horarium.operations.resources import Resources
 from horarium.schedule.assignee import AssigneeType
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
-from horarium.store import references, schedule_lists, schedules
-from horarium.store.schedule_lists import Cursor
-from horarium.store.schedules import ScheduleRow
+from horarium.store.database import Connection
+from horarium.store.schedules import lists as schedule_lists
+from horarium.store.schedules import references
+from horarium.store.schedules import rows as schedules
+from horarium.store.schedules.lists import Cursor
+from horarium.store.schedules.rows import ScheduleRow
 
 _PAGE = 200
 
