@@ -24,10 +24,10 @@ from horarium.schedule.document import parse_definition, to_document
 from horarium.schedule.planning import planning_text
 from horarium.store import namespaces
 from horarium.store.database import Database, open_database
-from horarium.store.many import encode
+from horarium.store.database.postgres import copy_rows
+from horarium.store.database.set_wise import encode
 from horarium.store.migrate import DEFAULT_NAMESPACE, migrate
-from horarium.store.postgres import copy_rows
-from horarium.store.schedules import planning_hash, search_text
+from horarium.store.schedules.rows import planning_hash, search_text
 
 DIALECTS = ("postgresql", "sqlite")
 _CHUNK = 5_000

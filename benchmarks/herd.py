@@ -39,9 +39,10 @@ from horarium.engine.memory import settle_in
 from horarium.engine.parallel import TICK_THREADS, ParallelTicker
 from horarium.engine.ticker import Ticker, TickerOptions
 from horarium.instant import MINUTE, SECOND, Instant
-from horarium.store import due, record
 from horarium.store.database import Database, Dialect, open_database
-from horarium.store.due import Plannings
+from horarium.store.schedules import due
+from horarium.store.schedules.decisions import ScheduleRecord, write_records
+from horarium.store.schedules.due import Plannings
 
 BATCH = 500
 PROCESSES = 2
@@ -185,30 +186,30 @@ def _bare(dialect: Dialect, count: int) -> float:
     now = clock.now()
     with database(dialect) as opened:
         seed(opened, count, next_due=now, now=now - SECOND, title=f"{dialect}: seeding for the bare loop")
-        pages = _pages(opened, count, now)
+        records = _records(opened, count, now)
         with progress() as bars:
             bar = bars.add_task(f"{dialect}: bare loop writes", total=count)
             started = time.perf_counter()
             done = 0
             while done < count:
-                done += opened.write(lambda connection: _write(connection, pages, now))
+                done += opened.write(lambda connection: _write(connection, records, now))
                 bars.update(bar, completed=done)
             seconds = time.perf_counter() - started
         _check(opened, count)
     return count / seconds
 
 
-def _pages(opened: Database, count: int, now: Instant) -> dict[bytes, record.Page]:
+def _records(opened: Database, count: int, now: Instant) -> dict[bytes, ScheduleRecord]:
     """What the planner would write, computed without writing it."""
     from horarium.decision.facts import NO_FACTS, Shared
     from horarium.decision.record import Named, record_decisions
     from horarium.decision.tick import PlanTime, plan_tick
     from horarium.schedule.run import Origin
-    from horarium.store.births import new_ids
+    from horarium.store.runs.side_effects import new_ids
 
     known, ids = Plannings(), new_ids()
     claims = opened.write(lambda connection: due.claim(connection, known, now, count))
-    pages = {}
+    records = {}
     for claim in claims:
         asked = claim.due()
         plan = plan_tick(asked, NO_FACTS, Shared(), PlanTime(now, now))
@@ -216,12 +217,12 @@ def _pages(opened: Database, count: int, now: Instant) -> dict[bytes, record.Pag
         entry = record_decisions(
             named, claim.counts, plan.decisions, plan.position, now=now, origin=Origin.SCHEDULED, ids=ids
         )
-        page = record.Page(claim.schedule_uid, claim.namespace, claim.revision, asked.planning, entry)
-        pages[claim.schedule_uid] = page
-    return pages
+        page = ScheduleRecord(claim.schedule_uid, claim.namespace, claim.revision, asked.planning, entry)
+        records[claim.schedule_uid] = page
+    return records
 
 
-def _write(connection: Connection, pages: dict[bytes, record.Page], now: Instant) -> int:
+def _write(connection: Connection, records: dict[bytes, ScheduleRecord], now: Instant) -> int:
     lock = "" if connection.dialect.name == "sqlite" else " FOR UPDATE SKIP LOCKED"
     mark = "?" if connection.dialect.name == "sqlite" else "%s"
     rows = connection.exec_driver_sql(
@@ -229,7 +230,7 @@ def _write(connection: Connection, pages: dict[bytes, record.Page], now: Instant
         f"{mark} ORDER BY next_due LIMIT {BATCH}{lock}",
         (now,),
     ).fetchall()
-    record.write(connection, [pages[row[0]] for row in rows], now=now)
+    write_records(connection, [records[row[0]] for row in rows], now=now)
     return len(rows)
 
 

@@ -11,9 +11,9 @@ from sqlalchemy import Connection
 from horarium.instant import Instant
 from horarium.life.change import Change, End, Nothing, Why
 from horarium.schedule.run import FINAL
-from horarium.store.due import Plannings
-from horarium.store.run_writer import change_runs
-from horarium.store.work import Work
+from horarium.store.runs.work import Work
+from horarium.store.runs.writer import change_runs
+from horarium.store.schedules.due import Plannings
 
 
 class Asked(NamedTuple):

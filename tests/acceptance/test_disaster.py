@@ -29,9 +29,9 @@ from horarium.launchers.recording import RecordingLauncher
 from horarium.launchers.registry import Registry
 from horarium.life.outcome import Finished, Outcome
 from horarium.store.database import Database, open_database
+from horarium.store.database.shared_clock import SharedClock
 from horarium.store.errors import StoreUnavailable
 from horarium.store.migrate import migrate
-from horarium.store.shared_clock import SharedClock
 from horarium.store.tables import runs
 
 # ── a PostgreSQL of our own that may be hurt ─────────────────────────────────────────────────────────

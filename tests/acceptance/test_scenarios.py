@@ -27,8 +27,8 @@ from horarium.operations.caller import internal
 from horarium.operations.resources import Resources
 from horarium.operations.verify import verify
 from horarium.settings import Settings
-from horarium.store.claims import renew
 from horarium.store.database import Database
+from horarium.store.runs.claims import renew
 from horarium.store.tables import runs
 from horarium.telemetry.telemetry import Telemetry
 

@@ -21,9 +21,8 @@ from horarium.engine.ticker import Ticker
 from horarium.launchers.launcher import Launcher, LaunchRequest
 from horarium.launchers.registry import Registry
 from horarium.life.outcome import Finished, Outcome
-from horarium.store import database as database_module
-from horarium.store import many
-from horarium.store.database import Database, open_database
+from horarium.store.database import Database, open_database, set_wise
+from horarium.store.database import transactions as database_module
 
 
 class FileLauncher(Launcher):
@@ -70,7 +69,7 @@ def watch(database: Database, points: Points) -> None:
         words = statement.split()
         points(f"after {words[0]} {'positions' if 'positions' in words else ''}".strip())
 
-    commit, copy_rows = database_module._commit, many.copy_rows
+    commit, copy_rows = database_module._commit, set_wise.copy_rows
 
     def counted_commit(transaction: Any) -> None:
         points("before commit")
@@ -82,7 +81,7 @@ def watch(database: Database, points: Points) -> None:
         points("after copy")
 
     database_module._commit = counted_commit
-    many.copy_rows = counted_copy
+    set_wise.copy_rows = counted_copy
 
 
 def work(url: str, now: int, home: str, kill_at: str | int | None) -> None:

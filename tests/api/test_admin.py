@@ -8,7 +8,9 @@ import httpx
 import pytest
 
 from horarium.instant import SECOND
-from horarium.store import leases, positions, schedules
+from horarium.store import leases
+from horarium.store.schedules import positions
+from horarium.store.schedules import rows as schedules
 from horarium.testing import TestService
 
 

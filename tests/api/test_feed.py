@@ -15,9 +15,9 @@ from api.streams import Listener
 from horarium.api import feed
 from horarium.operations.feeds import KINDS, cursor_text, read_cursor
 from horarium.schedule.event import EventType
-from horarium.store import history
 from horarium.store.database import Database
-from horarium.store.feed import START, FeedCursor
+from horarium.store.history import events as history
+from horarium.store.history.feed import START, FeedCursor
 from horarium.testing import TestService
 
 

@@ -21,7 +21,7 @@ from cli.served import serving
 from horarium.api.routing import OPERATIONS
 from horarium.operations.filters import EVERYTHING
 from horarium.operations.list_tokens import make_list_token
-from horarium.store.schedule_lists import Cursor
+from horarium.store.schedules.lists import Cursor
 from horarium.store.tables import metadata, schedules
 from horarium.testing.service import TOKEN
 

@@ -26,9 +26,9 @@ from horarium.schedule.canonical import to_document
 from horarium.schedule.document import parse_definition
 from horarium.schedule.planning import compile_planning, planning_text
 from horarium.schedule.run import FINAL, RunState
-from horarium.store import schedules
 from horarium.store.database import Database
-from horarium.store.schedules import NewSchedule, Revision
+from horarium.store.schedules import rows as schedules
+from horarium.store.schedules.rows import NewSchedule, Revision
 from horarium.store.tables import counters, history, plannings, positions, run_events, runs
 from horarium.store.tables import schedules as schedules_table
 

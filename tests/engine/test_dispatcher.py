@@ -33,8 +33,8 @@ from horarium.life.outcome import (
 )
 from horarium.schedule.run import delivery_key
 from horarium.store.database import Database
-from horarium.store.definitions import Definitions
 from horarium.store.errors import StoreUnavailable
+from horarium.store.runs.definitions import Definitions
 from horarium.store.tables import runs, schedule_revisions
 
 ONCE = {"action": ACTION | {"delivery": "at_most_once"}}

@@ -23,8 +23,8 @@ from horarium.launchers.registry import Registry
 from horarium.life.outcome import Finished, Outcome
 from horarium.store import leases
 from horarium.store.database import Database
+from horarium.store.database.shared_clock import SharedClock
 from horarium.store.errors import StoreUnavailable
-from horarium.store.shared_clock import SharedClock
 from horarium.store.tables import runs
 
 

@@ -25,9 +25,11 @@ from horarium.launchers.pull import PullLauncher
 from horarium.launchers.recording import RecordingLauncher
 from horarium.launchers.registry import Registry
 from horarium.life.outcome import Finished, Outcome, RunCancelled, RunFailed
-from horarium.store import definitions, namespaces, schedules
+from horarium.store import namespaces
 from horarium.store.database import Database
-from horarium.store.shared_clock import SharedClock
+from horarium.store.database.shared_clock import SharedClock
+from horarium.store.runs import definitions
+from horarium.store.schedules import rows as schedules
 from horarium.store.tables import runs
 
 SLOW = {"kind": "http", "url": "http://slow.test/"}

@@ -15,11 +15,11 @@ from horarium.engine.requests import key_of
 from horarium.instant import SECOND
 from horarium.launchers.recording import RecordingLauncher
 from horarium.life.outcome import Accepted
-from horarium.store import claims
 from horarium.store.database import Database
 from horarium.store.errors import StoreUnavailable
+from horarium.store.runs import claims
+from horarium.store.runs.work import Work
 from horarium.store.tables import runs
-from horarium.store.work import Work
 
 ONCE = {"action": ACTION | {"delivery": "at_most_once"}}
 
@@ -186,7 +186,7 @@ def test_an_absent_database_ends_the_step(database: Database, monkeypatch: pytes
 def test_a_holder_who_was_only_late_keeps_his_lease(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     world, works = claimed(database)
     world.clock.move(31)
-    lost_leases = module.runs.lost_leases
+    lost_leases = module.overdue.lost_leases
 
     def find_then_renew(connection: Any, now: int, limit: int) -> list[Work]:
         return lost_leases(connection, now, limit)
@@ -194,7 +194,7 @@ def test_a_holder_who_was_only_late_keeps_his_lease(database: Database, monkeypa
     found = database.read(lambda c: find_then_renew(c, world.clock.now(), 10))
     until = world.clock.now() + 30 * SECOND
     database.write(lambda c: claims.renew(c, works, until))
-    monkeypatch.setattr(module.runs, "lost_leases", lambda *_args: found)
+    monkeypatch.setattr(module.overdue, "lost_leases", lambda *_args: found)
     assert world.tidy().lost_leases == 0
     assert world.states() == ["launching"]
 

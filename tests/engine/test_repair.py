@@ -17,8 +17,8 @@ from horarium.instant import MINUTE, to_rfc3339
 from horarium.operations.resources import Resources
 from horarium.schedule.position import Status
 from horarium.settings import Settings
-from horarium.store import facts, repair
 from horarium.store.database import Database
+from horarium.store.schedules import facts, repair
 from horarium.store.tables import counters, plannings, positions
 from horarium.telemetry.telemetry import Telemetry
 

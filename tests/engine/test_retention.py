@@ -26,10 +26,12 @@ from horarium.operations.verify import verify
 from horarium.recurrence.zone import tzdata_version
 from horarium.schedule.run import RunState
 from horarium.settings import Settings
-from horarium.store import generations, idempotency, leases, runs_read
+from horarium.store import idempotency, leases
 from horarium.store.database import Database
-from horarium.store.run_writer import Recorded
-from horarium.store.shared_clock import SharedClock
+from horarium.store.database.shared_clock import SharedClock
+from horarium.store.runs import read as runs_read
+from horarium.store.runs.writer import Recorded
+from horarium.store.schedules import zone_rules
 from horarium.store.tables import (
     approvals,
     checkpoints,
@@ -273,7 +275,7 @@ def test_the_engine_runs_the_rarer_chores_from_its_start(office: Office) -> None
 
     asyncio.run(live())
     assert engine.pulse.failures == {}
-    assert office.resources.database.read(generations.planned_with) == tzdata_version()
+    assert office.resources.database.read(zone_rules.planned_with) == tzdata_version()
     [row] = office.resources.database.read(lambda c: c.execute(sa.select(positions)).all())
     assert row.active < 7
     assert count(office, checkpoints) == 1

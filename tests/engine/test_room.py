@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from horarium.engine.room import Limits, Room, Seat, choose, places_for
-from horarium.store.claims import Candidate, ReadyTarget
+from horarium.store.runs.claims import Candidate, ReadyTarget
 
 SLOW, FAST = "http:http://slow:80", "http:http://fast:80"
 

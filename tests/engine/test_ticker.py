@@ -16,8 +16,8 @@ from engine.builders import START, World, insert_all, new_schedule, poison, reas
 from horarium.engine import ticker as module
 from horarium.engine.ticker import Ticker, TickerOptions
 from horarium.instant import MINUTE, SECOND
-from horarium.store.channels import READY
 from horarium.store.database import Database
+from horarium.store.database.channels import READY
 from horarium.store.errors import CommitUnknown, SchemaMissing, StoreUnavailable
 from horarium.store.tables import calendars, history, plannings, positions, runs, schedule_revisions
 

@@ -21,9 +21,9 @@ from horarium.recurrence.zone import Zone, load_zone
 from horarium.schedule.planning import compile_planning
 from horarium.schedule.position import Status
 from horarium.settings import Settings
-from horarium.store import generations
 from horarium.store.database import Database
-from horarium.store.schedules import ScheduleRow, find
+from horarium.store.schedules import zone_rules
+from horarium.store.schedules.rows import ScheduleRow, find
 from horarium.store.tables import checkpoints, facts, plannings, positions
 from horarium.telemetry.telemetry import Telemetry
 
@@ -72,7 +72,7 @@ def row_of(office: Office, schedule_id: str = "nightly") -> ScheduleRow:
 
 
 def stored(office: Office) -> str | None:
-    return office.resources.database.read(generations.planned_with)
+    return office.resources.database.read(zone_rules.planned_with)
 
 
 def test_where_nobody_has_said_which_version_planned_everything_is_looked_at(upgrade: Upgrade) -> None:
@@ -275,7 +275,7 @@ def test_a_schedule_that_was_decided_meanwhile_is_not_moved(upgrade: Upgrade, cl
 
     def move(now: Instant) -> object:
         return later.resources.database.write(
-            lambda c: generations.move(c, later.resources.known, written.schedule_uid, "default", now=now, because="x")
+            lambda c: zone_rules.move(c, later.resources.known, written.schedule_uid, "default", now=now, because="x")
         )
 
     assert move(MIDNIGHT + 6 * HOUR) is None  # its time has come

@@ -18,10 +18,11 @@ from horarium.operations.changes import ScheduleChange
 from horarium.operations.resources import Resources
 from horarium.schedule.run import RunState
 from horarium.settings import Settings
-from horarium.store import leases, runs_read
+from horarium.store import leases
 from horarium.store.database import Database
-from horarium.store.history import HistoryRow
-from horarium.store.runs_read import RunRow
+from horarium.store.history.events import HistoryRow
+from horarium.store.runs import read as runs_read
+from horarium.store.runs.read import RunRow
 from horarium.telemetry.telemetry import Telemetry
 from horarium.wire.roles import Role
 

@@ -20,7 +20,7 @@ from horarium.schedule.event import EventType
 from horarium.schedule.position import Status
 from horarium.schedule.run import Origin, RunState
 from horarium.store.database import Database
-from horarium.store.runs_read import RunFilter
+from horarium.store.runs.read import RunFilter
 from horarium.store.tables import runs
 from horarium.wire.outcomes import FillOutcome
 

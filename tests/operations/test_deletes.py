@@ -17,12 +17,12 @@ from horarium.engine.janitor import Janitor
 from horarium.operations import lifecycles
 from horarium.operations.errors import ScheduleNotFound
 from horarium.schedule.run import RunState
-from horarium.store import claims
-from horarium.store.claims import ReadyTarget
+from horarium.store.database.joined_transaction import JoinedTransaction
+from horarium.store.database.wrapper import DatabaseWrapper
 from horarium.store.errors import CommitUnknown, StoreUnavailable
-from horarium.store.joined import Joined
+from horarium.store.runs import claims
+from horarium.store.runs.claims import ReadyTarget
 from horarium.store.tables import positions, runs
-from horarium.store.wrapped import Wrapped
 
 T = TypeVar("T")
 
@@ -107,7 +107,7 @@ def test_a_few_more_than_fit_at_once_are_all_ended_by_the_delete(office: Office)
     assert (ended.cause, ended.error) == ("schedule_deleted", "its schedule was deleted before it started")
 
 
-class _Failing(Wrapped):
+class _Failing(DatabaseWrapper):
     """A database that goes away after so many writes."""
 
     def __init__(self, inner: Any, writes: int, error: Exception) -> None:
@@ -141,7 +141,7 @@ def test_inside_a_larger_transaction_a_delete_ends_one_part(office: Office) -> N
     whole = office.resources
 
     def larger(connection: Connection) -> None:
-        joined = replace(whole, database=Joined(whole.database, connection))
+        joined = replace(whole, database=JoinedTransaction(whole.database, connection))
         lifecycles.delete(joined, ADMIN, "nightly")
 
     whole.database.write(larger)

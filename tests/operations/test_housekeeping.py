@@ -22,8 +22,9 @@ from horarium.operations import (
 )
 from horarium.operations.caller import Caller
 from horarium.operations.errors import Forbidden, NamespaceAlreadyExists, NamespaceNotFound, TokenNotFound
-from horarium.store import leases, positions
-from horarium.store.feed import START
+from horarium.store import leases
+from horarium.store.history.feed import START
+from horarium.store.schedules import positions
 from horarium.wire.outcomes import HealthStatus
 from horarium.wire.roles import Permission, Role
 

@@ -17,7 +17,7 @@ from horarium.operations.launches import start_run
 from horarium.operations.reports import parse_report
 from horarium.operations.triggers import trigger
 from horarium.schedule.run import RunState
-from horarium.store.runs_read import RunRow
+from horarium.store.runs.read import RunRow
 from horarium.store.tables import runs as table
 from horarium.wire.outcomes import ReportOutcome, StopOutcome
 

@@ -14,7 +14,7 @@ from horarium.instant import MINUTE
 from horarium.operations import backfills, lifecycles, listings, previews, schedules, triggers
 from horarium.operations.verify import Double, Finding, Gap, Missing, OrphanRun, Stray, verify
 from horarium.schedule.run import RunState
-from horarium.store import park
+from horarium.store.schedules.broken import park
 from horarium.store.tables import checkpoints, history, positions, runs
 
 
@@ -163,7 +163,7 @@ def test_every_end_of_the_clock_is_accounted_for(office: Office, end: str) -> No
         lifecycles.pause(office.resources, ADMIN, "nightly")
     else:
         now = office.clock.now()
-        office.resources.database.write(lambda c: park.park(c, uid.schedule_uid, error="x", error_class="X", now=now))
+        office.resources.database.write(lambda c: park(c, uid.schedule_uid, error="x", error_class="X", now=now))
         office.clock.move(95)
         lifecycles.resume(office.resources, ADMIN, "nightly")
         office.tick(200)

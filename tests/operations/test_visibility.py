@@ -24,7 +24,7 @@ from horarium.operations.list_errors import (
 )
 from horarium.operations.list_tokens import fingerprint, make_list_token, read_list_token
 from horarium.operations.visibility import MAX_LENGTH, TEXT_FIELDS, Clause, parse_query
-from horarium.store.schedule_lists import Cursor
+from horarium.store.schedules.lists import Cursor
 
 CURSOR = Cursor(1_772_323_200_000_000, "nightly")
 FILTERS = fingerprint({"status": "active", "query": None})

@@ -11,7 +11,7 @@ import pytest
 from seeds.door import Door, begins, runs_stay_open
 from sqlalchemy import Connection
 
-from horarium.store import schedules
+from horarium.store.schedules import rows as schedules
 from horarium.store.tables import plannings, positions
 from horarium.testing import Busy, TestService
 

@@ -12,7 +12,7 @@ from horarium.operations import runs, schedules, verify
 from horarium.operations.caller import Caller
 from horarium.serve.service import Service, open_service
 from horarium.settings import Settings
-from horarium.store import schedules as stored
+from horarium.store.schedules import rows as stored
 from horarium.wire.roles import Role
 
 ADMIN = Caller("root", Role.ADMIN)

@@ -13,11 +13,11 @@ from store.rows import NOW, add_run, run_row
 
 from horarium.instant import SECOND
 from horarium.schedule.run import RunState
-from horarium.store import claims
-from horarium.store.claims import ReadyTarget
 from horarium.store.database import Database
+from horarium.store.runs import claims
+from horarium.store.runs.claims import ReadyTarget
+from horarium.store.runs.work import Work
 from horarium.store.tables import runs
-from horarium.store.work import Work
 
 HERE = ReadyTarget("default", "x")
 

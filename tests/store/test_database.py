@@ -13,9 +13,7 @@ from horarium.clock import SystemClock
 from horarium.errors import InvalidDefinition
 from horarium.ids import new_id
 from horarium.instant import HOUR, SECOND
-from horarium.store import database as transactions
-from horarium.store import sqlite
-from horarium.store.database import Database, open_database
+from horarium.store.database import Database, open_database, sqlite, transactions
 from horarium.store.errors import Conflict, DataError, StoreUnavailable, Transient
 from horarium.store.tables import metadata
 

@@ -12,9 +12,9 @@ from sqlalchemy import Connection
 
 from horarium.instant import MINUTE, SECOND
 from horarium.schedule.position import Status
-from horarium.store import due
 from horarium.store.database import Database
-from horarium.store.due import Claim, Plannings
+from horarium.store.schedules import due
+from horarium.store.schedules.due import Claim, Plannings
 from horarium.store.tables import plannings, positions
 
 

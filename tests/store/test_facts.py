@@ -20,9 +20,9 @@ from horarium.instant import DAY, HOUR
 from horarium.policy.limits import Budget
 from horarium.schedule.planning import compile_planning
 from horarium.schedule.run import FINAL, Origin, RunState
-from horarium.store import facts
 from horarium.store.database import Database
-from horarium.store.facts import Subject
+from horarium.store.schedules import facts
+from horarium.store.schedules.facts import Subject
 from horarium.store.tables import agents, calendars, counters, runs, workflows
 
 TODAY = START // DAY

@@ -14,9 +14,10 @@ from sqlalchemy import Connection
 from horarium.decision.record import NewEvent
 from horarium.ids import new_id
 from horarium.schedule.event import EventType
-from horarium.store import feed, history
 from horarium.store.database import Database, open_database
-from horarium.store.feed import START, Epoch, FeedCursor, place
+from horarium.store.history import events as history
+from horarium.store.history import feed
+from horarium.store.history.feed import START, Epoch, FeedCursor, place
 from horarium.store.migrate import migrate
 from horarium.store.tables import feed_epochs
 from horarium.store.tables import history as history_table

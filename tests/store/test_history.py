@@ -9,10 +9,10 @@ import pytest
 from horarium.decision.record import NewEvent
 from horarium.ids import new_id
 from horarium.schedule.event import EventType
-from horarium.store import history
 from horarium.store.database import Database
 from horarium.store.errors import Conflict
-from horarium.store.history import HistoryRow
+from horarium.store.history import events as history
+from horarium.store.history.events import HistoryRow
 from horarium.store.tables import history as history_table
 
 

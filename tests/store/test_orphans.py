@@ -14,10 +14,11 @@ from store.test_retention import add_events, count, make_run, make_schedule, put
 
 from horarium.ids import new_id
 from horarium.schedule.event import EventType
-from horarium.store import orphans, schedules
+from horarium.store import orphans
 from horarium.store.database import Database
 from horarium.store.retention import Found, Swept
-from horarium.store.schedules import Revision, planning_hash
+from horarium.store.schedules import rows as schedules
+from horarium.store.schedules.rows import Revision, planning_hash
 from horarium.store.tables import metadata, plannings, positions, schedule_revisions
 
 

@@ -11,8 +11,8 @@ from sqlalchemy import Connection
 
 from horarium.clock import SystemClock
 from horarium.errors import HorariumError
-from horarium.store import postgres
-from horarium.store.database import Database, open_database
+from horarium.store.database import Database, open_database, postgres
+from horarium.store.database.postgres import copy_rows, judge
 from horarium.store.errors import (
     CommitUnknown,
     Conflict,
@@ -22,7 +22,6 @@ from horarium.store.errors import (
     Transient,
     is_fault_of_a_row,
 )
-from horarium.store.postgres import copy_rows, judge
 
 pytestmark = pytest.mark.parametrize("dialect", ["postgresql"], indirect=True)
 
@@ -272,7 +271,7 @@ def test_an_old_server_is_refused(database_url: str, monkeypatch: pytest.MonkeyP
 def test_a_server_that_is_not_there_is_unavailable_and_the_password_stays_secret(
     dialect: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("horarium.store.database._PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("horarium.store.database.transactions._PAUSE_SECONDS", 0.0)
     with pytest.raises(StoreUnavailable) as raised:
         open_database("postgres://me:hunter2@127.0.0.1:1/nothing")
     assert "hunter2" not in str(raised.value)

@@ -15,9 +15,9 @@ from sqlalchemy import event
 from horarium.instant import DAY, MINUTE
 from horarium.life.change import End
 from horarium.schedule.run import RunState
-from horarium.store import release
 from horarium.store.database import Database
-from horarium.store.due import Plannings
+from horarium.store.runs import release
+from horarium.store.schedules.due import Plannings
 from horarium.store.tables import positions, runs
 
 MANY = 1_500

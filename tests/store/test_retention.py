@@ -14,11 +14,13 @@ from horarium.instant import DAY, HOUR
 from horarium.schedule.event import EventType
 from horarium.schedule.position import Position, Status
 from horarium.schedule.run import FINAL, RunState
-from horarium.store import history, retention, schedules
+from horarium.store import retention
 from horarium.store.database import Database
-from horarium.store.facts import schedule_owner
+from horarium.store.history import events as history
 from horarium.store.retention import LIFECYCLE, Found, Swept
-from horarium.store.schedules import Attribute, NewSchedule, Revision
+from horarium.store.schedules import rows as schedules
+from horarium.store.schedules.facts import schedule_owner
+from horarium.store.schedules.rows import Attribute, NewSchedule, Revision
 from horarium.store.tables import (
     approvals,
     checkpoints,

@@ -11,8 +11,8 @@ from horarium.ids import new_id
 from horarium.instant import SECOND
 from horarium.schedule.event import RunEventType
 from horarium.schedule.run import FINAL, RunState
-from horarium.store import runs as store
 from horarium.store.database import Database
+from horarium.store.runs import overdue as store
 from horarium.store.tables import approvals, run_events
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from horarium.ids import new_id
 from horarium.schedule.run import Delivery, Origin, RunState
-from horarium.store import runs_read
 from horarium.store.database import Database
-from horarium.store.runs_read import RunEventRow, RunFilter, RunRow
+from horarium.store.runs import read as runs_read
+from horarium.store.runs.read import RunEventRow, RunFilter, RunRow
 from horarium.store.tables import run_events, runs, schedules
 
 

@@ -14,11 +14,12 @@ from sqlalchemy import Connection
 from horarium.decision.record import Counts
 from horarium.ids import new_id
 from horarium.schedule.position import Position, Status
-from horarium.store import schedule_lists, schedules
 from horarium.store.database import Database
 from horarium.store.errors import Conflict
-from horarium.store.schedule_lists import Cursor, Filter
-from horarium.store.schedules import Attribute, NewSchedule, Revision, ScheduleRow, planning_hash
+from horarium.store.schedules import lists as schedule_lists
+from horarium.store.schedules import rows as schedules
+from horarium.store.schedules.lists import Cursor, Filter
+from horarium.store.schedules.rows import Attribute, NewSchedule, Revision, ScheduleRow, planning_hash
 from horarium.store.tables import positions, schedule_attributes
 from horarium.store.tables import schedules as schedules_table
 

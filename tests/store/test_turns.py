@@ -13,11 +13,11 @@ from engine.builders import START, World, insert_all, new_schedule
 from sqlalchemy import Connection
 
 from horarium.instant import MINUTE, SECOND, Instant
-from horarium.store import turns
 from horarium.store.database import Database
-from horarium.store.due import Plannings
+from horarium.store.schedules import turns
+from horarium.store.schedules.due import Plannings
+from horarium.store.schedules.turns import Turn, claim_in_turn
 from horarium.store.tables import positions
-from horarium.store.turns import Turn, claim_in_turn
 
 NOW = START + 60 * MINUTE
 OLD, NEW = NOW - 30 * MINUTE, NOW - 5 * SECOND

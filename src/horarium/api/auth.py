@@ -14,8 +14,9 @@ from horarium.ids import id_text, parse_id
 from horarium.instant import MINUTE, Instant
 from horarium.operations.errors import Unauthorized
 from horarium.operations.resources import Resources
-from horarium.store import runs_read, tokens
+from horarium.store import tokens
 from horarium.store.migrate import DEFAULT_NAMESPACE
+from horarium.store.runs import read as runs_read
 from horarium.store.tokens import TokenRow
 from horarium.wire.roles import Role
 

@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, MutableMapping
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection
-
-from horarium.store.database import Database
-from horarium.store.wrapped import Wrapped
+from horarium.store.database import Connection, Database
+from horarium.store.database.wrapper import DatabaseWrapper
 
 T = TypeVar("T")
 
@@ -29,7 +27,7 @@ def sentence(request_id: str) -> str:
     return f"it was done, but the answer could not be made; look before you ask again (request id {request_id})"
 
 
-class CommitNoting(Wrapped):
+class CommitNoting(DatabaseWrapper):
     """A database that notes, in the state of a request, that a transaction of this request was committed."""
 
     def __init__(self, inner: Database, state: MutableMapping[str, Any]) -> None:

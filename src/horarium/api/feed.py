@@ -28,7 +28,7 @@ from horarium.operations.caller import Caller
 from horarium.operations.errors import OperationError
 from horarium.operations.feeds import Entry, FeedPage
 from horarium.operations.resources import Resources
-from horarium.store.feed import START, FeedCursor
+from horarium.store.history.feed import START, FeedCursor
 from horarium.wire.answer import encode
 from horarium.wire.service import Feed, FeedEntry
 

@@ -14,7 +14,7 @@ from horarium.errors import InvalidDefinition
 from horarium.ids import id_text, parse_id
 from horarium.instant import to_datetime
 from horarium.operations import history
-from horarium.store.history import HistoryRow
+from horarium.store.history.events import HistoryRow
 from horarium.wire.schedules import History, HistoryEvent
 
 routes = Routes("/api/schedules/{schedule_id}", tag="history")

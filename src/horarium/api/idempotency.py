@@ -17,7 +17,6 @@ from hashlib import sha256
 from typing import Annotated, Any
 
 from fastapi import Header, Request
-from sqlalchemy import Connection
 
 from horarium.api.answers import Reply
 from horarium.operations.caller import Caller
@@ -25,9 +24,10 @@ from horarium.operations.errors import KeyReused, RequestInProgress
 from horarium.operations.resources import Resources
 from horarium.operations.triggers import check_key
 from horarium.store import idempotency
+from horarium.store.database import Connection
+from horarium.store.database.joined_transaction import JoinedTransaction
 from horarium.store.errors import Conflict
 from horarium.store.idempotency import Remembered
-from horarium.store.joined import Joined
 from horarium.telemetry.deferred import Deferred
 
 IdempotencyKey = Annotated[
@@ -95,7 +95,9 @@ def _answer_once(
         earlier = idempotency.recall(connection, caller.namespace, asked.key)
         if earlier is not None:
             return _again(earlier, asked, marks)
-        answer = act(replace(resources, database=Joined(resources.database, connection), telemetry=telemetry))
+        answer = act(
+            replace(resources, database=JoinedTransaction(resources.database, connection), telemetry=telemetry)
+        )
         idempotency.remember(
             connection,
             caller.namespace,

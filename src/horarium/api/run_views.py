@@ -13,7 +13,7 @@ from horarium.operations.runs import Run, RunEvent
 from horarium.policy.limits import MILLIONTHS
 from horarium.schedule.canonical import action_document, amount
 from horarium.schedule.run import Origin, RunState, public_status
-from horarium.store.runs_read import RunRow
+from horarium.store.runs.read import RunRow
 from horarium.wire import runs as wire
 from horarium.wire.answer import time_of
 from horarium.wire.runs import Covered, RunApproval, RunSummary

@@ -21,7 +21,7 @@ from horarium.operations.caller import Caller
 from horarium.operations.resources import Resources
 from horarium.operations.runs import Stopped
 from horarium.schedule.run import Origin, PublicStatus, RunState, public_status
-from horarium.store.runs_read import RunFilter
+from horarium.store.runs.read import RunFilter
 from horarium.wire.bodies import ClaimBody, HeartbeatBody, ReportBody, read_body
 from horarium.wire.runs import ClaimedRuns, Heartbeat, Run, RunEvents, RunList, RunReported, RunStopped
 

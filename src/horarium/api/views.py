@@ -17,7 +17,7 @@ from horarium.operations.listings import Described, Listed
 from horarium.schedule.definition import Source
 from horarium.schedule.position import Status
 from horarium.schedule.run import instance_id
-from horarium.store.runs_read import RunRow
+from horarium.store.runs.read import RunRow
 from horarium.wire.answer import merge, time_of
 from horarium.wire.schedules import (
     HeldAction,

@@ -11,17 +11,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from sqlalchemy import Connection
-
 from horarium.decision.plan import Decision, Plan
 from horarium.decision.record import Entry, Named, NewId, record_decisions
 from horarium.decision.tick import Parked, PlanTime, plan_batch
 from horarium.instant import Instant
 from horarium.schedule.planning import Planning
 from horarium.schedule.run import Origin
-from horarium.store import facts, park, record
-from horarium.store.births import new_ids, settle_side_effects
-from horarium.store.due import Claim, Plannings
+from horarium.store.database import Connection
+from horarium.store.runs.side_effects import new_ids, settle_side_effects
+from horarium.store.schedules import facts
+from horarium.store.schedules.broken import park
+from horarium.store.schedules.decisions import ScheduleRecord, write_records
+from horarium.store.schedules.due import Claim, Plannings
 
 
 class Decided(NamedTuple):
@@ -49,18 +50,18 @@ def decide_claims(connection: Connection, known: Plannings, claims: Sequence[Cla
     """The caller holds the locks on the claimed positions."""
     broken = [(claim, claim.planning) for claim in claims if isinstance(claim.planning, Exception)]
     planned, unplanned = _plan(connection, claims, moment)
-    pages = [
-        record.Page(decided.schedule_uid, decided.namespace, claim.revision, planning, decided.entry)
+    records = [
+        ScheduleRecord(decided.schedule_uid, decided.namespace, claim.revision, planning, decided.entry)
         for claim, planning, decided in planned
     ]
-    if pages:
-        record.write(connection, pages, now=moment.now)
+    if records:
+        write_records(connection, records, now=moment.now)
     for claim, planning, decided in planned:
         settle_side_effects(connection, known, claim.namespace, claim.schedule_uid, planning, decided.entry, moment.now)
     parked = [(claim, type(wrong).__name__, str(wrong)) for claim, wrong in broken]
     parked += [(claim, why.error_class, why.error) for claim, why in unplanned]
     for claim, error_class, error in parked:
-        park.park(connection, claim.schedule_uid, error=error, error_class=error_class, now=moment.now)
+        park(connection, claim.schedule_uid, error=error, error_class=error_class, now=moment.now)
     return Tick(
         claimed=len(claims),
         decided=tuple(decided for _, _, decided in planned),

@@ -12,8 +12,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from sqlalchemy import Connection
-
 from horarium.clock import Clock
 from horarium.engine.requests import build_request
 from horarium.engine.room import Limits, Room, Seat, choose, places_for
@@ -30,13 +28,14 @@ from horarium.life.report_token import ReportTokens
 from horarium.policy.retry import LaunchRetry
 from horarium.schedule.definition import RunDefinition
 from horarium.schedule.document import run_part_of
-from horarium.store import claims, namespaces
-from horarium.store.claims import ReadyTarget
-from horarium.store.closing import write_changes
-from horarium.store.database import Database
-from horarium.store.definitions import Definitions
-from horarium.store.run_writer import Recorded
-from horarium.store.work import Work
+from horarium.store import namespaces
+from horarium.store.database import Connection, Database
+from horarium.store.runs import claims
+from horarium.store.runs.changes import write_changes
+from horarium.store.runs.claims import ReadyTarget
+from horarium.store.runs.definitions import Definitions
+from horarium.store.runs.work import Work
+from horarium.store.runs.writer import Recorded
 
 # Of those that have something ready a claim looks at so many; the next one goes on behind them.
 _NAMESPACES = 64

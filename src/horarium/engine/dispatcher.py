@@ -12,7 +12,6 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple, Protocol
 
 import structlog
-from sqlalchemy import Connection
 from structlog.typing import FilteringBoundLogger
 
 from horarium.clock import Clock
@@ -26,12 +25,12 @@ from horarium.launchers.registry import Registry
 from horarium.life.event import Answered, GivenBack, Unstorable
 from horarium.life.outcome import Outcome, RunCancelled
 from horarium.life.report_token import ReportTokens
-from horarium.store import claims
-from horarium.store.channels import READY
-from horarium.store.database import Database
-from horarium.store.due import Plannings
+from horarium.store.database import Connection, Database
+from horarium.store.database.channels import READY
 from horarium.store.errors import is_fault_of_a_row
-from horarium.store.run_writer import Happened, Recorded, record_events
+from horarium.store.runs import claims
+from horarium.store.runs.writer import Happened, Recorded, record_events
+from horarium.store.schedules.due import Plannings
 
 # While runs wait for places, a claim waits for so many of them, or so long.
 _GATHERED = 16

@@ -34,10 +34,10 @@ from horarium.instant import SECOND, Instant
 from horarium.launchers.registry import Registry
 from horarium.life.report_token import ReportTokens
 from horarium.store import leases
-from horarium.store.channels import DUE, READY
 from horarium.store.database import Database
-from horarium.store.run_writer import Recorded
-from horarium.store.shared_clock import LOOK_SECONDS, SharedClock
+from horarium.store.database.channels import DUE, READY
+from horarium.store.database.shared_clock import LOOK_SECONDS, SharedClock
+from horarium.store.runs.writer import Recorded
 
 _BEAT_SECONDS = 5
 _FIRST_BEAT_SECONDS = 0.1

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Sequence
 
 import structlog
-from sqlalchemy import Connection
 
 from horarium.clock import Clock
 from horarium.engine.requests import build_request
@@ -20,14 +19,14 @@ from horarium.life.outcome import Outcome, StillRunning
 from horarium.policy.retry import LaunchRetry
 from horarium.schedule.definition import RunDefinition
 from horarium.schedule.document import run_part_of
-from horarium.store import runs
-from horarium.store.channels import READY
-from horarium.store.database import Database
-from horarium.store.definitions import Definitions
-from horarium.store.due import Plannings
+from horarium.store.database import Connection, Database
+from horarium.store.database.channels import READY
 from horarium.store.errors import is_fault_of_a_row
-from horarium.store.run_writer import Happened, record_events
-from horarium.store.work import Work
+from horarium.store.runs import overdue
+from horarium.store.runs.definitions import Definitions
+from horarium.store.runs.work import Work
+from horarium.store.runs.writer import Happened, record_events
+from horarium.store.schedules.due import Plannings
 
 _BATCH = 50
 _FIRST_PAUSE_SECONDS = 2
@@ -63,9 +62,9 @@ class Follower:
         now = self._clock.now()
 
         def take(connection: Connection) -> list[Followed]:
-            works = runs.to_follow(connection, kinds, now, _BATCH)
+            works = overdue.to_follow(connection, kinds, now, _BATCH)
             for work in works:
-                runs.ask_later(connection, work, now + _pause(work, now) * SECOND)
+                overdue.ask_later(connection, work, now + _pause(work, now) * SECOND)
             return self._defined(connection, works)
 
         followed = await self._threads.run(lambda: self._database.write(take)) if kinds else []
@@ -107,7 +106,7 @@ class Follower:
         """What nobody in this house holds and somebody wants stopped: tell the target, then call it cancelled."""
 
         def take(connection: Connection) -> list[Followed]:
-            return self._defined(connection, runs.taken_and_unwanted(connection, _BATCH))
+            return self._defined(connection, overdue.taken_and_unwanted(connection, _BATCH))
 
         followed = await self._threads.run(lambda: self._database.read(take))
         await asyncio.gather(*(self._cancel(*each) for each in followed))

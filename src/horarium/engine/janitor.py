@@ -8,7 +8,6 @@ from functools import partial
 from typing import NamedTuple, TypeVar
 
 import structlog
-from sqlalchemy import Connection
 from structlog.typing import FilteringBoundLogger
 
 from horarium.clock import Clock
@@ -19,15 +18,15 @@ from horarium.life.live_run import NO_RULES, Rules
 from horarium.policy.retry import LaunchRetry
 from horarium.schedule.document import run_part_of
 from horarium.schedule.run import RunState
-from horarium.store import release, runs
-from horarium.store.channels import READY
-from horarium.store.database import Database
-from horarium.store.definitions import Definitions
-from horarium.store.due import Plannings
+from horarium.store.database import Connection, Database
+from horarium.store.database.channels import READY
 from horarium.store.errors import is_fault_of_a_row
-from horarium.store.run_writer import Happened, Recorded, record_events
-from horarium.store.runs import BEGIN, Place, Unanswered
-from horarium.store.work import Work
+from horarium.store.runs import overdue, release
+from horarium.store.runs.definitions import Definitions
+from horarium.store.runs.overdue import BEGIN, Place, Unanswered
+from horarium.store.runs.work import Work
+from horarium.store.runs.writer import Happened, Recorded, record_events
+from horarium.store.schedules.due import Plannings
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -125,10 +124,10 @@ class Janitor:
         )
 
     def _look(self, connection: Connection, now: Instant) -> _Found:
-        lost = runs.lost_leases(connection, now, _BATCH, self._after.lost)
-        late = runs.past_deadline(connection, now, _BATCH, self._after.late)
-        stop = runs.asked_to_stop(connection, _BATCH, self._after.unwanted)
-        unanswered = runs.unanswered_approvals(connection, now, _BATCH, self._after.unanswered)
+        lost = overdue.lost_leases(connection, now, _BATCH, self._after.lost)
+        late = overdue.past_deadline(connection, now, _BATCH, self._after.late)
+        stop = overdue.asked_to_stop(connection, _BATCH, self._after.unwanted)
+        unanswered = overdue.unanswered_approvals(connection, now, _BATCH, self._after.unanswered)
         unwanted = CancelledUnstarted("cancelled before it started", "requested")
         rules = self._rules(connection, [*lost, *late])
         return _Found(
@@ -161,7 +160,7 @@ class Janitor:
         return [each for each in recorded if each.counted]
 
     def _expire(self, connection: Connection, found: Sequence[Unanswered], now: Instant) -> list[Recorded]:
-        expired = [each for each in found if runs.expire_approval(connection, each.approval_id, now)]
+        expired = [each for each in found if overdue.expire_approval(connection, each.approval_id, now)]
         return self._record(connection, [Happened(each.run_id, ApprovalExpired()) for each in expired], now)
 
     def _release(self, connection: Connection, schedules: Sequence[bytes], now: Instant) -> list[int]:

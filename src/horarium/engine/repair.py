@@ -10,15 +10,14 @@ from dataclasses import dataclass
 from functools import partial
 
 import structlog
-from sqlalchemy import Connection
 from structlog.typing import FilteringBoundLogger
 
 from horarium.clock import Clock
 from horarium.schedule.position import Status
-from horarium.store import repair
-from horarium.store.channels import DUE
-from horarium.store.database import Database
-from horarium.store.due import Plannings
+from horarium.store.database import Connection, Database
+from horarium.store.database.channels import DUE
+from horarium.store.schedules import repair
+from horarium.store.schedules.due import Plannings
 
 PASS_SECONDS = 3_600.0
 """How long to rest after a whole pass."""

@@ -13,7 +13,7 @@ from horarium.policy.rotation import inputs_for
 from horarium.schedule.definition import RunDefinition
 from horarium.schedule.envelope import decode_input
 from horarium.schedule.run import Origin, delivery_key, instance_id, occurrence_key
-from horarium.store.work import Work
+from horarium.store.runs.work import Work
 
 _OCCURRENCES = (Origin.SCHEDULED.value, Origin.BACKFILL.value)
 

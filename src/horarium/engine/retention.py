@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from sqlalchemy import Connection
-
 from horarium.clock import Clock
 from horarium.instant import DAY, HOUR, Instant
 from horarium.store import idempotency, leases, orphans, retention
-from horarium.store.database import Database
+from horarium.store.database import Connection, Database
 from horarium.store.retention import Found, Swept
 
 PASS_SECONDS = 600.0

@@ -11,7 +11,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from horarium.store.claims import Candidate, ReadyTarget
+from horarium.store.runs.claims import Candidate, ReadyTarget
 
 IN_FLIGHT = 500
 IN_FLIGHT_OF_TARGET = 32

@@ -10,18 +10,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from sqlalchemy import Connection
-
 from horarium.clock import Clock
 from horarium.decision.tick import MAX_CATCHUP_PER_TICK, MAX_DECISIONS_PER_BATCH, PlanTime
 from horarium.engine.batch import Tick, decide_claims
 from horarium.instant import SECOND, Instant
-from horarium.store import due, leases, park, turns
-from horarium.store.channels import READY
-from horarium.store.database import Database
-from horarium.store.due import Plannings
+from horarium.store import leases
+from horarium.store.database import Connection, Database
+from horarium.store.database.channels import READY
 from horarium.store.errors import is_fault_of_a_row
-from horarium.store.turns import Turn
+from horarium.store.schedules import due, turns
+from horarium.store.schedules.broken import park
+from horarium.store.schedules.due import Plannings
+from horarium.store.schedules.turns import Turn
 
 LEASE = "ticker"
 BEAT_SECONDS = 5
@@ -122,7 +122,7 @@ class Ticker:
         return tuple(
             (claim.namespace, claim.schedule_id, error)
             for claim in still_due
-            if park.park(connection, uid, error=error, error_class=error_class, now=now)
+            if park(connection, uid, error=error, error_class=error_class, now=now)
         )
 
     def beat(self) -> None:

@@ -10,16 +10,15 @@ from __future__ import annotations
 from functools import partial
 
 import structlog
-from sqlalchemy import Connection
 from structlog.typing import FilteringBoundLogger
 
 from horarium.clock import Clock
 from horarium.recurrence.zone import tzdata_version
-from horarium.store import generations
-from horarium.store.channels import DUE
-from horarium.store.database import Database
-from horarium.store.due import Plannings
-from horarium.store.generations import Moved
+from horarium.store.database import Connection, Database
+from horarium.store.database.channels import DUE
+from horarium.store.schedules import zone_rules
+from horarium.store.schedules.due import Plannings
+from horarium.store.schedules.zone_rules import Moved
 
 REST_SECONDS = 86_400.0
 """There is nothing to do after the first pass: a process cannot change its tzdata."""
@@ -41,17 +40,17 @@ class TzdataUpgrade:
         if self._after is None:
             return False
         version = tzdata_version()
-        before = self._database.read(generations.planned_with)
+        before = self._database.read(zone_rules.planned_with)
         if before == version:
             self._after = None
             return False
         now = self._clock.now()
-        look = partial(generations.look, known=self._known, now=now, after=self._after, looks=_LOOKS)
+        look = partial(zone_rules.look, known=self._known, now=now, after=self._after, looks=_LOOKS)
         looked = self._database.read(look)
         for uid, namespace in looked.moving:
             self._moved += self._move(uid, namespace, f"tzdata {before or 'unknown'} → {version}") is not None
         if looked.after is None:
-            self._database.write(partial(generations.set_planned_with, version=version))
+            self._database.write(partial(zone_rules.set_planned_with, version=version))
             self._log.info("tzdata upgraded", before=before, version=version, moved=self._moved)
         self._after = looked.after
         return self._after is not None
@@ -61,7 +60,7 @@ class TzdataUpgrade:
 
         def work(connection: Connection) -> Moved | None:
             now = self._clock.now()
-            moved = generations.move(connection, self._known, uid, namespace, now=now, because=because)
+            moved = zone_rules.move(connection, self._known, uid, namespace, now=now, because=because)
             if moved is not None:
                 self._database.notify(connection, DUE)
             return moved

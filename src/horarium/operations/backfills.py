@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import assert_never
 
-from sqlalchemy import Connection
-
 from horarium.decision.backfill import BackfillPlan, occurrences_to_fill, plan_backfill
 from horarium.decision.plan import Birth, Detail, Fire, Hold, Skip
 from horarium.ids import id_text
@@ -19,8 +17,10 @@ from horarium.policy.overlap import OverlapPolicy
 from horarium.schedule.position import Position, Status
 from horarium.schedule.reason import Reason
 from horarium.schedule.run import Origin, instance_id
-from horarium.store import past_runs, schedules
-from horarium.store.past_runs import PastRuns
+from horarium.store.database import Connection
+from horarium.store.runs import of_window
+from horarium.store.runs.of_window import PastRuns
+from horarium.store.schedules import rows as schedules
 from horarium.wire.outcomes import FillOutcome
 from horarium.wire.roles import Permission
 
@@ -166,7 +166,7 @@ class _Wish:
 
 def _past(connection: Connection, opened: Opened, occurrences: list[Instant], since_sequence: int = 1) -> PastRuns:
     uid, first, last = opened.row.schedule_uid, occurrences[0], occurrences[-1]
-    return past_runs.look(connection, uid, first, last, since_sequence=since_sequence)
+    return of_window.look(connection, uid, first, last, since_sequence=since_sequence)
 
 
 def _passed(opened: Opened) -> Position:

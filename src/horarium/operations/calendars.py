@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 
-from sqlalchemy import Connection
-
 from horarium.errors import InvalidCalendar
 from horarium.instant import Instant, to_datetime
 from horarium.operations.caller import Caller
@@ -29,9 +27,11 @@ from horarium.schedule.calendar import (
     shared_calendar,
     to_document,
 )
-from horarium.store import calendars, references
+from horarium.store import calendars
 from horarium.store.calendars import CalendarRow
+from horarium.store.database import Connection
 from horarium.store.errors import Conflict
+from horarium.store.schedules import references
 from horarium.wire.roles import Permission
 
 _ALL = 10_000

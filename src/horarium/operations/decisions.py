@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sqlalchemy import Connection
-
 from horarium.decision import lifecycle
 from horarium.decision.facts import NO_FACTS, Facts, Shared
 from horarium.decision.plan import Decision, Missed
@@ -18,9 +16,12 @@ from horarium.schedule.planning import Planning
 from horarium.schedule.position import Position, Status
 from horarium.schedule.reason import Reason
 from horarium.schedule.run import Origin, RunState
-from horarium.store import facts, open_runs, record
-from horarium.store.births import new_ids, settle_side_effects
-from horarium.store.channels import READY
+from horarium.store.database import Connection
+from horarium.store.database.channels import READY
+from horarium.store.runs import open_runs
+from horarium.store.runs.side_effects import new_ids, settle_side_effects
+from horarium.store.schedules import facts
+from horarium.store.schedules.decisions import ScheduleRecord, write_records
 
 
 def gather_facts(connection: Connection, opened: Opened, origin: Origin, *, lock: bool = True) -> tuple[Facts, Shared]:
@@ -53,8 +54,8 @@ def write_decisions(
     entry = record_decisions(
         named, row.counts(), told, position, now=now, origin=origin, ids=new_ids(), context=caller.context()
     )
-    page = record.Page(row.schedule_uid, row.namespace, row.revision, planning, entry)
-    record.write(connection, [page], now=now, origin=origin)
+    record = ScheduleRecord(row.schedule_uid, row.namespace, row.revision, planning, entry)
+    write_records(connection, [record], now=now, origin=origin)
     for run in entry.runs:
         open_runs.set_callers_part(connection, run.run_id, external_key=external_key, inputs=inputs)
     settle_side_effects(connection, resources.known, row.namespace, row.schedule_uid, planning, entry, now)

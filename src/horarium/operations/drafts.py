@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
-from sqlalchemy import Connection
-
 from horarium.errors import CycleDetected, InvalidCalendar, InvalidDefinition
 from horarium.operations.caller import Caller
 from horarium.operations.errors import NamespaceNotFound
@@ -18,8 +16,10 @@ from horarium.schedule.canonical import to_document
 from horarium.schedule.definition import ActionKind, Definition
 from horarium.schedule.envelope import decode_input
 from horarium.schedule.planning import Planning, compile_planning, planning_text
-from horarium.store import calendars, namespaces, references
-from horarium.store.schedules import Attribute, Revision
+from horarium.store import calendars, namespaces
+from horarium.store.database import Connection
+from horarium.store.schedules import references
+from horarium.store.schedules.rows import Attribute, Revision
 
 
 @dataclass(frozen=True, slots=True)

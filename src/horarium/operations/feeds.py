@@ -11,16 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from sqlalchemy import Connection
-
 from horarium.errors import InvalidDefinition
 from horarium.operations.caller import Caller
 from horarium.operations.pages import checked_limit
 from horarium.operations.resources import Resources
 from horarium.schedule.event import EventType
-from horarium.store import feed
-from horarium.store.feed import FeedCursor, FeedRow
-from horarium.store.history import HistoryRow
+from horarium.store.database import Connection
+from horarium.store.history import feed
+from horarium.store.history.events import HistoryRow
+from horarium.store.history.feed import FeedCursor, FeedRow
 from horarium.wire.roles import Permission
 
 KINDS: Mapping[EventType, str] = MappingProxyType(

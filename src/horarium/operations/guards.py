@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
 
-from sqlalchemy import Connection
-
 from horarium.operations.caller import Caller
 from horarium.operations.changes import ScheduleChange
 from horarium.operations.resources import Journal, Resources, open_schedule
 from horarium.operations.schedules import update_opened
 from horarium.schedule.event import EventType
 from horarium.schedule.patch import Update
-from horarium.store import schedules
+from horarium.store.database import Connection
+from horarium.store.schedules import rows as schedules
 from horarium.wire.outcomes import WriteOutcome
 from horarium.wire.roles import Permission
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sqlalchemy import Connection
-
 from horarium.errors import HorariumError
 from horarium.instant import SECOND, Instant
 from horarium.operations.resources import Resources
 from horarium.recurrence.zone import tzdata_version
-from horarium.store import audit, due, leases, open_runs
+from horarium.store import leases
+from horarium.store.database import Connection
+from horarium.store.history import audit
 from horarium.store.migrate import check_schema
+from horarium.store.runs import open_runs
+from horarium.store.schedules import due
 
 _PROCESS = "process:"
 _TICKER = "ticker"

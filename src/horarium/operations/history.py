@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection
-
 from horarium.errors import InvalidDefinition
 from horarium.operations.caller import Caller
 from horarium.operations.drafts import require_namespace
 from horarium.operations.errors import ScheduleNotFound
 from horarium.operations.resources import Resources
-from horarium.store import feed as store_feed
-from horarium.store import history, schedules
-from horarium.store.feed import START, FeedCursor
-from horarium.store.history import HistoryRow
-from horarium.store.schedules import ScheduleRow
+from horarium.store.database import Connection
+from horarium.store.history import events as history
+from horarium.store.history import feed as store_feed
+from horarium.store.history.events import HistoryRow
+from horarium.store.history.feed import START, FeedCursor
+from horarium.store.schedules import rows as schedules
+from horarium.store.schedules.rows import ScheduleRow
 from horarium.wire.roles import Permission
 
 DEFAULT_LIMIT = 100

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Connection
-
 from horarium.ids import new_id
 from horarium.instant import DAY, SECOND, Instant, to_rfc3339
 from horarium.operations.caller import Caller
@@ -17,11 +15,13 @@ from horarium.operations.triggers import check_key
 from horarium.schedule.definition import SpecText
 from horarium.schedule.document import parse_definition
 from horarium.schedule.run import Origin, RunState
-from horarium.store import approvals, open_runs, runs_read
-from horarium.store.channels import READY
+from horarium.store.database import Connection
+from horarium.store.database.channels import READY
+from horarium.store.database.set_wise import encode
 from horarium.store.errors import Conflict
-from horarium.store.many import encode
-from horarium.store.runs_read import RunRow
+from horarium.store.runs import approvals, open_runs
+from horarium.store.runs import read as runs_read
+from horarium.store.runs.read import RunRow
 from horarium.wire.bodies import StartBody
 from horarium.wire.outcomes import StartOutcome
 from horarium.wire.roles import Permission

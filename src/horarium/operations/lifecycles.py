@@ -5,8 +5,6 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 
-from sqlalchemy import Connection
-
 from horarium.decision import lifecycle
 from horarium.decision.plan import Missed
 from horarium.instant import Instant
@@ -19,11 +17,14 @@ from horarium.schedule.event import EventType
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Position, Status
 from horarium.schedule.reason import Obstacle, dispatch_status
-from horarium.store import open_runs, positions, release, schedules
-from horarium.store.channels import DUE, READY
+from horarium.store.database import Connection
+from horarium.store.database.channels import DUE, READY
+from horarium.store.database.joined_transaction import JoinedTransaction
 from horarium.store.errors import CommitUnknown, StoreUnavailable
-from horarium.store.joined import Joined
-from horarium.store.run_writer import Happened, record_events
+from horarium.store.runs import open_runs, release
+from horarium.store.runs.writer import Happened, record_events
+from horarium.store.schedules import positions
+from horarium.store.schedules import rows as schedules
 from horarium.wire.outcomes import WriteOutcome
 from horarium.wire.roles import Permission
 
@@ -75,7 +76,7 @@ def delete(
 
     written, is_rest = resources.database.write(work)
     # Inside a larger transaction it would only make that one longer.
-    if is_rest and not isinstance(resources.database, Joined):
+    if is_rest and not isinstance(resources.database, JoinedTransaction):
         _cancel_more(resources, written.schedule_uid)
     return written
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from horarium.instant import to_rfc3339
 from horarium.operations.errors import OperationError
-from horarium.store.schedule_lists import Cursor
+from horarium.store.schedules.lists import Cursor
 
 
 class ListRefused(OperationError):

@@ -18,7 +18,7 @@ import orjson
 
 from horarium.instant import DAY
 from horarium.operations.list_errors import ForeignPageToken, MalformedPageToken, OtherFilters
-from horarium.store.schedule_lists import Cursor
+from horarium.store.schedules.lists import Cursor
 
 FIELD = "next_page_token"
 MAX_LENGTH = 8_192

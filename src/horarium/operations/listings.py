@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection
-
 from horarium.ids import id_text
 from horarium.instant import Instant
 from horarium.operations.caller import Caller
@@ -26,10 +24,14 @@ from horarium.schedule.definition import Definition
 from horarium.schedule.document import from_canonical
 from horarium.schedule.position import Status
 from horarium.schedule.run import RunState, instance_id
-from horarium.store import references, runs_read, schedule_lists, schedules
-from horarium.store.runs_read import RunFilter, RunRow
-from horarium.store.schedule_lists import Cursor, SchedulePage
-from horarium.store.schedules import ScheduleRow
+from horarium.store.database import Connection
+from horarium.store.runs import read as runs_read
+from horarium.store.runs.read import RunFilter, RunRow
+from horarium.store.schedules import lists as schedule_lists
+from horarium.store.schedules import references
+from horarium.store.schedules import rows as schedules
+from horarium.store.schedules.lists import Cursor, SchedulePage
+from horarium.store.schedules.rows import ScheduleRow
 from horarium.wire.roles import Permission
 
 RECENT_RUNS = 10

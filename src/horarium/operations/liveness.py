@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sqlalchemy import Connection
-
 from horarium.instant import SECOND, Instant
 from horarium.operations.caller import Caller
 from horarium.operations.resources import Resources
 from horarium.store import leases
+from horarium.store.database import Connection
 from horarium.store.leases import LeaseRow
 from horarium.wire.roles import Permission
 

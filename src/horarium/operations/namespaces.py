@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection
-
 from horarium.errors import InvalidDefinition
 from horarium.operations.caller import Caller
 from horarium.operations.errors import Forbidden, NamespaceAlreadyExists, NamespaceNotFound
@@ -11,6 +9,7 @@ from horarium.operations.resources import Resources
 from horarium.policy.names import PolicyError
 from horarium.schedule.naming import checked_id
 from horarium.store import namespaces
+from horarium.store.database import Connection
 from horarium.store.errors import Conflict
 from horarium.store.namespaces import NamespaceRow
 from horarium.wire.roles import Permission

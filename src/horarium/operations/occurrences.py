@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from sqlalchemy import Connection
-
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text, parse_id
 from horarium.instant import Instant
@@ -15,9 +13,11 @@ from horarium.operations.pages import checked_limit
 from horarium.operations.resources import Resources
 from horarium.operations.runs import EVERYTHING, Run, view
 from horarium.schedule.run import Origin, RunState
-from horarium.store import runs_read, skips
-from horarium.store.history import HistoryRow
-from horarium.store.runs_read import RunFilter, RunRow
+from horarium.store.database import Connection
+from horarium.store.history import skips
+from horarium.store.history.events import HistoryRow
+from horarium.store.runs import read as runs_read
+from horarium.store.runs.read import RunFilter, RunRow
 from horarium.wire.roles import Permission
 
 _NOWHERE = "-"

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection
-
 from horarium.decision import explain as explaining
 from horarium.decision import preview as previewing
 from horarium.decision.explain import Explanation, Recorded
@@ -23,7 +21,10 @@ from horarium.policy.rotation import inputs_for
 from horarium.schedule.document import from_canonical, parse_definition
 from horarium.schedule.envelope import shown_input
 from horarium.schedule.run import Origin
-from horarium.store import history, open_runs, schedules
+from horarium.store.database import Connection
+from horarium.store.history import events as history
+from horarium.store.runs import open_runs
+from horarium.store.schedules import rows as schedules
 from horarium.wire.roles import Permission
 
 _SHOWN_RUNS = 20

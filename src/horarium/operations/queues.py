@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection
-
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text
 from horarium.instant import SECOND, Instant
@@ -15,7 +13,9 @@ from horarium.operations.resources import Resources
 from horarium.operations.runs import Run, find_run, view
 from horarium.policy.names import MAX_TEXT_LENGTH
 from horarium.schedule.event import RunEventType
-from horarium.store import claims, runs, runs_read
+from horarium.store.database import Connection
+from horarium.store.runs import claims, overdue
+from horarium.store.runs import read as runs_read
 from horarium.wire.roles import Permission
 
 MAX_CLAIM = 100
@@ -63,7 +63,7 @@ def claim(
             limit=limit,
         )
         for each in taken:
-            runs.add_event(connection, each.run_id, RunEventType.RUN_STARTED, now, {"worker": owner})
+            overdue.add_event(connection, each.run_id, RunEventType.RUN_STARTED, now, {"worker": owner})
         rows = runs_read.find_all(connection, [each.run_id for each in taken])
         return [_claimed(resources, run, now, seconds) for run in view(resources, connection, rows)]
 
@@ -85,7 +85,7 @@ def heartbeat(resources: Resources, caller: Caller, run_id: str, lease_epoch: in
 
     def work(connection: Connection) -> Beat:
         row = find_run(connection, caller, run_id)
-        held = runs.find_work(connection, row.run_id)
+        held = overdue.find_work(connection, row.run_id)
         until = resources.clock.now() + resources.settings.lease_seconds * SECOND
         if held is not None and held.lease_epoch == lease_epoch:
             renewed = claims.renew(connection, [held], until).get((row.run_id, lease_epoch))

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from sqlalchemy import Connection
-
 from horarium.errors import InvalidDefinition
 from horarium.instant import Instant
 from horarium.life.change import Again, Block, Change, End, Nothing, Progress, Wait, Why
@@ -23,11 +21,12 @@ from horarium.schedule.definition import Definition
 from horarium.schedule.event import RunEventType
 from horarium.schedule.jsonvalue import check_text, checked_object
 from horarium.schedule.run import FINAL, RunState
-from horarium.store import runs
-from horarium.store.channels import READY
-from horarium.store.closing import MAX_ERROR
-from horarium.store.run_writer import record_event
-from horarium.store.runs_read import RunRow
+from horarium.store.database import Connection
+from horarium.store.database.channels import READY
+from horarium.store.runs import overdue
+from horarium.store.runs.changes import MAX_ERROR
+from horarium.store.runs.read import RunRow
+from horarium.store.runs.writer import record_event
 from horarium.wire.bodies import ReportBody, names_of
 from horarium.wire.outcomes import ReportOutcome
 from horarium.wire.roles import Permission
@@ -150,7 +149,7 @@ def _unchanged(connection: Connection, row: RunRow, said: Reported, why: Why, no
                 "tokens": said.tokens,
             }
             payload = {name: value for name, value in told.items() if value is not None}
-            runs.add_event(connection, row.run_id, RunEventType.RUN_LATE_REPORT, now, payload)
+            overdue.add_event(connection, row.run_id, RunEventType.RUN_LATE_REPORT, now, payload)
             return ReportOutcome.LATE
         case Why.ATTEMPT_NEEDED:
             raise AttemptNeeded(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from sqlalchemy import Connection
-
 from horarium.clock import Clock
 from horarium.decision.plan import Missed
 from horarium.decision.record import NewEvent, missed_values
@@ -22,11 +20,12 @@ from horarium.schedule.document import Defaults, from_canonical
 from horarium.schedule.event import CommandContext, EventType, make_payload
 from horarium.schedule.planning import Planning
 from horarium.settings import Settings
-from horarium.store import history, schedules
-from horarium.store.database import Database
-from horarium.store.definitions import Definitions
-from horarium.store.due import Plannings
-from horarium.store.schedules import ScheduleRow
+from horarium.store.database import Connection, Database
+from horarium.store.history import events as history
+from horarium.store.runs.definitions import Definitions
+from horarium.store.schedules import rows as schedules
+from horarium.store.schedules.due import Plannings
+from horarium.store.schedules.rows import ScheduleRow
 from horarium.telemetry.telemetry import Telemetry
 
 

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection
-
 from horarium.decision.record import FIRST_STORED_EVENT
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text, parse_id
@@ -32,10 +30,12 @@ from horarium.schedule.run import (
     instance_id,
     occurrence_key,
 )
-from horarium.store import open_runs, release, runs_read
-from horarium.store.channels import READY
-from horarium.store.run_writer import record_event
-from horarium.store.runs_read import RunEventRow, RunFilter, RunRow
+from horarium.store.database import Connection
+from horarium.store.database.channels import READY
+from horarium.store.runs import open_runs, release
+from horarium.store.runs import read as runs_read
+from horarium.store.runs.read import RunEventRow, RunFilter, RunRow
+from horarium.store.runs.writer import record_event
 from horarium.wire.outcomes import StopOutcome
 from horarium.wire.roles import Permission
 

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection
-
 from horarium.instant import SECOND, Instant
 from horarium.operations.caller import Caller
 from horarium.operations.drafts import require_namespace
@@ -21,9 +19,12 @@ from horarium.operations.upcoming import next_fires
 from horarium.schedule.assignee import AssigneeType
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
-from horarium.store import references, schedule_lists, schedules
-from horarium.store.schedule_lists import Cursor
-from horarium.store.schedules import ScheduleRow
+from horarium.store.database import Connection
+from horarium.store.schedules import lists as schedule_lists
+from horarium.store.schedules import references
+from horarium.store.schedules import rows as schedules
+from horarium.store.schedules.lists import Cursor
+from horarium.store.schedules.rows import ScheduleRow
 from horarium.wire.outcomes import HealthStatus
 from horarium.wire.roles import Permission
 

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection
-
 from horarium.decision import lifecycle
 from horarium.decision.facts import Fact
 from horarium.decision.guards import facts_needed
@@ -26,10 +24,13 @@ from horarium.schedule.event import EventType
 from horarium.schedule.patch import Update
 from horarium.schedule.position import Position
 from horarium.schedule.run import Origin
-from horarium.store import positions, release, schedules
-from horarium.store.channels import DUE, READY
+from horarium.store.database import Connection
+from horarium.store.database.channels import DUE, READY
 from horarium.store.errors import Conflict
-from horarium.store.schedules import NewSchedule
+from horarium.store.runs import release
+from horarium.store.schedules import positions
+from horarium.store.schedules import rows as schedules
+from horarium.store.schedules.rows import NewSchedule
 from horarium.wire.outcomes import WriteOutcome
 from horarium.wire.roles import Permission
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection
-
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text, parse_id
 from horarium.instant import Instant
@@ -13,6 +11,7 @@ from horarium.operations.errors import TokenNotFound
 from horarium.operations.resources import Resources
 from horarium.policy.names import PolicyError, parse_name, text
 from horarium.store import tokens
+from horarium.store.database import Connection
 from horarium.store.tokens import IssuedToken, TokenRow
 from horarium.wire.roles import Permission, Role
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection
-
 from horarium.decision.plan import Birth, Fire, Hold, Skip
 from horarium.decision.trigger import decide_trigger
 from horarium.errors import InvalidDefinition
@@ -20,9 +18,10 @@ from horarium.policy.overlap import OverlapPolicy
 from horarium.schedule.position import Position, Status
 from horarium.schedule.reason import Reason
 from horarium.schedule.run import Origin, RunState, instance_id
-from horarium.store import runs_read
+from horarium.store.database import Connection
 from horarium.store.errors import Conflict
-from horarium.store.runs_read import RunRow
+from horarium.store.runs import read as runs_read
+from horarium.store.runs.read import RunRow
 from horarium.wire.outcomes import TriggerOutcome
 from horarium.wire.roles import Permission
 

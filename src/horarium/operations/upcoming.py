@@ -8,7 +8,7 @@ from itertools import islice
 from horarium.instant import Instant
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
-from horarium.store.schedules import ScheduleRow
+from horarium.store.schedules.rows import ScheduleRow
 
 NEXT_FIRES = 5
 

@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from sqlalchemy import Connection
-
 from horarium.instant import Instant
 from horarium.operations.caller import Caller
 from horarium.operations.resources import Resources
@@ -21,9 +19,12 @@ from horarium.schedule.event import EventType
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
 from horarium.schedule.run import Origin
-from horarium.store import audit, history, schedules
-from horarium.store.history import HistoryRow
-from horarium.store.schedules import ScheduleRow
+from horarium.store.database import Connection
+from horarium.store.history import audit
+from horarium.store.history import events as history
+from horarium.store.history.events import HistoryRow
+from horarium.store.schedules import rows as schedules
+from horarium.store.schedules.rows import ScheduleRow
 from horarium.wire.roles import Permission
 
 _PAGE = 500

@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from sqlalchemy import Connection
-
 from horarium.clock import Clock
 from horarium.settings import Settings
 from horarium.store import tokens
-from horarium.store.database import Database
+from horarium.store.database import Connection, Database
 from horarium.store.errors import StoreUnavailable
 from horarium.store.migrate import DEFAULT_NAMESPACE
 

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import httpx
-from sqlalchemy import Connection
 
 from horarium.clock import Clock
 from horarium.errors import HorariumError
@@ -26,10 +25,11 @@ from horarium.serve.admin import token_file
 from horarium.serve.application import load_application
 from horarium.serve.process import AddressTaken, listen
 from horarium.settings import Settings
-from horarium.store import leases, namespaces, schedule_lists, tokens
-from horarium.store.database import Database, open_database
+from horarium.store import leases, namespaces, tokens
+from horarium.store.database import Connection, Database, open_database
+from horarium.store.database.sqlite import database_path
 from horarium.store.migrate import check_schema
-from horarium.store.sqlite import database_path
+from horarium.store.schedules import lists as schedule_lists
 
 _OLDEST_PYTHON = (3, 11)
 _MOST_OFFSET = SECOND

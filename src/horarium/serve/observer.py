@@ -10,8 +10,8 @@ from horarium.ids import id_text
 from horarium.instant import SECOND, Instant
 from horarium.life.change import Again, End
 from horarium.schedule.run import RunState
-from horarium.store.run_writer import Recorded
-from horarium.store.work import Work
+from horarium.store.runs.work import Work
+from horarium.store.runs.writer import Recorded
 from horarium.telemetry.telemetry import Telemetry
 
 _GOOD = frozenset({RunState.SUCCEEDED, RunState.CANCELLED, RunState.SKIPPED})

@@ -26,7 +26,7 @@ from horarium.serve.admin import seed_admin_token
 from horarium.serve.application import Application
 from horarium.serve.service import Service, open_service, put_templates
 from horarium.settings import Settings
-from horarium.store.shared_clock import LOOK_SECONDS, SharedClock
+from horarium.store.database.shared_clock import LOOK_SECONDS, SharedClock
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _BACKLOG = 2_048

@@ -11,13 +11,11 @@ import secrets
 from hashlib import sha256
 from pathlib import Path
 
-from sqlalchemy import Connection
-
 from horarium.errors import HorariumError
 from horarium.serve.admin import make_data_dir, read_privately, write_privately
 from horarium.settings import Settings
 from horarium.store import installation
-from horarium.store.database import Database
+from horarium.store.database import Connection, Database
 
 _BYTES = 32
 

@@ -33,9 +33,9 @@ from horarium.serve.observer import TelemetryObserver
 from horarium.serve.secret_key import installation_key
 from horarium.settings import Settings
 from horarium.store.database import Database, open_database
+from horarium.store.database.shared_clock import SharedClock
 from horarium.store.migrate import DEFAULT_NAMESPACE, check_schema, migrate
-from horarium.store.schedules import find
-from horarium.store.shared_clock import SharedClock
+from horarium.store.schedules.rows import find
 from horarium.telemetry.log import make_logger
 from horarium.telemetry.telemetry import Telemetry
 

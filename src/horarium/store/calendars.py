@@ -10,8 +10,8 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.instant import Instant
+from horarium.store.database.json_text import from_text, to_text
 from horarium.store.errors import Conflict
-from horarium.store.jsontext import from_text, to_text
 from horarium.store.tables import calendars
 
 

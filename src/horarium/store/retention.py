@@ -22,7 +22,7 @@ from horarium.instant import Instant
 from horarium.schedule.event import EventType
 from horarium.schedule.position import Status
 from horarium.schedule.run import FINAL, Origin
-from horarium.store.facts import schedule_owner
+from horarium.store.schedules.facts import schedule_owner
 from horarium.store.tables import (
     approvals,
     checkpoints,

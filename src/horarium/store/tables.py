@@ -58,7 +58,7 @@ schedules = Table(
     Column("created_at", BigInteger, nullable=False),
     Column("updated_at", BigInteger, nullable=False),
     Column("deleted_at", BigInteger),
-    Column("search_text", Text, nullable=False, server_default=""),  # see `schedules.search_text`
+    Column("search_text", Text, nullable=False, server_default=""),  # see `schedules.rows.search_text`
     # A deleted id may be used again; the new schedule has a new uid and its own history.
     Index(
         "schedules_live_id",

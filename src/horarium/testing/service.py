@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
 import httpx
-from sqlalchemy import Connection
 
 from horarium.ids import id_text
 from horarium.instant import DAY, HOUR, MINUTE, SECOND, Instant, to_rfc3339
@@ -29,9 +28,12 @@ from horarium.schedule.run import OPEN
 from horarium.serve.application import Application, Bare
 from horarium.serve.service import Service, open_service, put_templates
 from horarium.settings import Settings
-from horarium.store import history, namespaces, runs_read
-from horarium.store.history import HistoryRow
-from horarium.store.runs_read import RunFilter, RunRow
+from horarium.store import namespaces
+from horarium.store.database import Connection
+from horarium.store.history import events as history
+from horarium.store.history.events import HistoryRow
+from horarium.store.runs import read as runs_read
+from horarium.store.runs.read import RunFilter, RunRow
 from horarium.testing.clock import DEFAULT_START, FakeClock, PlanTime, instant_of
 from horarium.testing.http import InProcess
 from horarium.testing.recorder import recording_registry

@@ -1,0 +1,279 @@
+"""PostgreSQL: how we connect, how processes wake each other, and what its errors mean.
+
+READ COMMITTED for writes, since every write locks what it changes; a read is one REPEATABLE READ
+snapshot. A process has `pool_size` connections at most, and one more that listens. Whoever finds none
+free waits, which is safe because nobody asks for a second one while holding one.
+
+With `?pgbouncer=true` nothing is used that a transaction pooler cannot carry: no prepared statements,
+no LISTEN, no start-up options (set `statement_timeout` on the role instead).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from math import ceil
+from typing import Any, Literal, TypeVar, cast
+
+import psycopg
+from psycopg.pq import TransactionStatus
+from psycopg.types.string import BytesBinaryDumper
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.engine import ExceptionContext
+from sqlalchemy.exc import ArgumentError, DisconnectionError
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from horarium.clock import Clock
+from horarium.errors import HorariumError, InvalidDefinition
+from horarium.store.database.wakeups import Bell, Listener, PostgresListener, Wake
+from horarium.store.errors import Conflict, DataError, SchemaMissing, StoreUnavailable, Transient
+
+T = TypeVar("T")
+
+OLDEST_VERSION = 14
+_SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
+_CONNECT_SECONDS = 10
+# A peer that vanished without a word is noticed within a minute, whether we wait for it (keepalives: 30 + 3 × 10 s)
+# or it for us (bytes that nobody has acknowledged).
+_SOCKET = {
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+}
+_CLOCK_SAMPLES = 5
+_REST_SECONDS = 1.0
+
+# PostgreSQL manual, appendix A. Classes are the first two characters. What stands in none of these lists
+# (53, 57, 58, XX, F0, HV and whatever a later version adds) is trouble of the database, not of a row.
+_TRY_AGAIN = frozenset({"40001", "40P01", "55P03", "55006", "53300"})
+_GONE = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03", "25P04", "40003"})
+_DATA_CLASSES = frozenset({"22", "23", "44", "54"})
+# Statements, cursors, savepoints and transactions that we use wrongly.
+_OUR_CLASSES = frozenset({"03", "07", "21", "24", "25", "26", "2D", "34", "3B", "42"})
+_UNAVAILABLE = {
+    "53100": "the database's disk is full; nothing was written",
+    "53200": "the database is out of memory",
+    "25006": "the database takes no writes now; is it a standby?",
+    "42501": "the database does not allow us that",
+    "57014": "the statement took longer than the database allows",
+}
+_ELSE = "the database is in trouble"
+# libpq says so of a statement with more than 65,535 of them, in the class of a server that does not answer.
+_TOO_MANY_PARAMETERS = "number of parameters must be between"
+
+
+class PostgresBackend:
+    dialect: Literal["postgresql"] = "postgresql"
+
+    def __init__(
+        self, url: str, *, pool_size: int, pool_seconds: float, statement_timeout_seconds: float | None
+    ) -> None:
+        parsed = _parse(url)
+        pooled = str(parsed.query.get("pgbouncer", "false")).lower() in ("true", "1", "yes")
+        self.url = parsed.render_as_string(hide_password=True)
+        self._arguments = _connect_arguments(parsed, pooled, statement_timeout_seconds)
+        self._bell = Bell() if pooled else None
+        self.engine = create_engine(
+            parsed.set(drivername="postgresql+psycopg", query={}),
+            creator=self._connect,
+            isolation_level="READ COMMITTED",
+            pool_size=pool_size,
+            max_overflow=0,
+            pool_timeout=pool_seconds,
+        )
+        _ping_after_rest(self.engine)
+
+        @event.listens_for(self.engine, "handle_error")
+        def on_error(context: ExceptionContext) -> BaseException | None:
+            return judge(context.original_exception, is_disconnect=context.is_disconnect)
+
+    def check(self) -> None:
+        with self.engine.connect() as connection:
+            number = _raw(connection).info.server_version
+        if number // 10_000 < OLDEST_VERSION:
+            raise StoreUnavailable(f"PostgreSQL {number // 10_000} is too old; {OLDEST_VERSION} or newer is needed")
+
+    def run(self, call: Callable[[], T]) -> T:
+        return call()
+
+    def reader(self) -> Connection:
+        return self.engine.connect().execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+
+    def glance(self) -> Connection:
+        return self.engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+
+    def is_aborted(self, connection: Connection) -> bool:
+        """After an error PostgreSQL answers COMMIT with a silent ROLLBACK."""
+        return _raw(connection).info.transaction_status == TransactionStatus.INERROR
+
+    def before_commit(self, connection: Connection, messages: Mapping[str, str]) -> None:
+        if self._bell is None:
+            for channel, payload in messages.items():
+                connection.exec_driver_sql("SELECT pg_notify(%s, %s)", (channel, payload))
+
+    def after_commit(self, messages: Mapping[str, str]) -> None:
+        if self._bell is not None:
+            self._bell.ring(messages)
+
+    def listen(self, channels: Iterable[str], wake: Wake) -> Listener:
+        if self._bell is not None:
+            return self._bell.listen(channels, wake)
+        return PostgresListener(lambda: self._connect(autocommit=True), channels, wake)
+
+    def clock_offset(self, clock: Clock) -> int:
+        """Of a few questions the quickest answer is the most exact: the error is at most half its time."""
+        with self.engine.connect() as connection:
+            connection.exec_driver_sql("SELECT 1")
+            return min(_clock_sample(connection, clock) for _ in range(_CLOCK_SAMPLES))[1]
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+    def _connect(self, *, autocommit: bool = False) -> psycopg.Connection:
+        connection = psycopg.connect(autocommit=True, **self._arguments)
+        try:
+            _notice_server(connection)
+        except BaseException:
+            connection.close()
+            raise
+        connection.autocommit = autocommit
+        # Of the two that psycopg has for this type COPY would take the one of DB-API's `Binary`, which is slow.
+        connection.adapters.register_dumper(bytes, BytesBinaryDumper)
+        return connection
+
+
+def _notice_server(connection: psycopg.Connection) -> None:
+    """Before anything is written through it: see `feed.py`."""
+    # A database without tables, or one that is read only, refuses.
+    with suppress(psycopg.ProgrammingError, psycopg.errors.ReadOnlySqlTransaction):
+        connection.execute("SELECT horarium_notice_server()")
+
+
+def _ping_after_rest(engine: Engine) -> None:
+    """A connection that has rested may be dead by now; one that was used a moment ago is not asked each time.
+
+    Should it have died just then, the statement fails, the pool is emptied and the transaction tried again.
+    """
+
+    @event.listens_for(engine, "checkin")
+    def on_return(_connection: object, record: ConnectionPoolEntry) -> None:
+        record.info["returned"] = time.monotonic()
+
+    @event.listens_for(engine, "checkout")
+    def on_use(connection: psycopg.Connection, record: ConnectionPoolEntry, _proxy: object) -> None:
+        returned = record.info.get("returned")
+        if returned is None or time.monotonic() - returned < _REST_SECONDS:
+            return
+        connection.autocommit = True
+        try:
+            connection.execute("")
+        except psycopg.Error as dead:
+            raise DisconnectionError from dead  # the pool opens another
+        connection.autocommit = False
+
+
+def _parse(url: str) -> URL:
+    try:
+        parsed = make_url(url)
+    except (ArgumentError, ValueError):
+        # The text may hold a password: it is not repeated.
+        raise InvalidDefinition({"database_url": ["is not a URL such as postgresql://user@host/database"]}) from None
+    if parsed.drivername not in _SCHEMES:
+        raise InvalidDefinition({"database_url": [f"no database called {parsed.drivername}; use sqlite or postgresql"]})
+    return parsed
+
+
+def _connect_arguments(url: URL, pooled: bool, statement_timeout_seconds: float | None) -> dict[str, Any]:
+    """In libpq's words; what the URL says after `?` wins."""
+    named = {"host": url.host, "port": url.port, "user": url.username, "password": url.password, "dbname": url.database}
+    arguments: dict[str, Any] = {
+        "application_name": "horarium",
+        "connect_timeout": _CONNECT_SECONDS,
+        **_SOCKET,
+        **{name: value for name, value in named.items() if value is not None},
+        **{name: value for name, value in url.query.items() if name != "pgbouncer"},
+    }
+    if pooled:
+        arguments["prepare_threshold"] = None
+    elif statement_timeout_seconds:
+        given = arguments.get("options", "")  # of two that say the same the server takes the last
+        arguments["options"] = f"-c statement_timeout={ceil(statement_timeout_seconds * 1000)} {given}".strip()
+    return arguments
+
+
+def _raw(connection: Connection) -> psycopg.Connection:
+    return cast("psycopg.Connection", connection.connection.dbapi_connection)
+
+
+def copy_rows(
+    connection: Connection,
+    statement: str,
+    kinds: Sequence[str],
+    rows: Iterable[tuple[object, ...]],
+    constants: tuple[object, ...] = (),
+) -> None:
+    """Rows by COPY, past SQLAlchemy, which has no word for it; errors still mean what they mean elsewhere."""
+    raw = _raw(connection)
+    try:
+        with raw.cursor() as cursor, cursor.copy(statement) as copy:
+            copy.set_types(kinds)
+            for row in rows:
+                copy.write_row(row + constants)
+    except (psycopg.Error, OverflowError, UnicodeError) as error:
+        meant = judge(error, is_disconnect=raw.closed)
+        if meant is None:
+            raise
+        raise meant from error
+
+
+def _clock_sample(connection: Connection, clock: Clock) -> tuple[int, int]:
+    before = clock.now()
+    theirs = connection.exec_driver_sql("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint").scalar_one()
+    after = clock.now()
+    return abs(after - before), int(theirs) - (before + after) // 2
+
+
+def judge(error: BaseException, *, is_disconnect: bool) -> HorariumError | None:
+    """What an error of the driver means to us; None = a mistake in our own SQL, shown as it is."""
+    if isinstance(error, (OverflowError, UnicodeError)):
+        return DataError(f"the database cannot hold a value: {error}")
+    if not isinstance(error, psycopg.Error):
+        return None
+    text = str(error).strip()
+    if error.sqlstate is not None:
+        return _judge_state(error, error.sqlstate, text, is_disconnect=is_disconnect)
+    if is_disconnect:
+        return Transient(f"the connection to the database was lost: {text}", outcome_known=False)
+    return _judge_driver(error, text)
+
+
+def _judge_state(error: psycopg.Error, state: str, text: str, *, is_disconnect: bool) -> HorariumError | None:
+    """By what the server says."""
+    if state == "23505":
+        return Conflict(error.diag.constraint_name or text)
+    if state == "42P01":
+        return SchemaMissing(f"{text}; the database has not been migrated")
+    if state in _TRY_AGAIN:
+        return Transient(text)
+    if state in _UNAVAILABLE:
+        return StoreUnavailable(f"{_UNAVAILABLE[state]}: {text}")
+    if is_disconnect or state in _GONE or state.startswith("08"):
+        return Transient(f"the connection to the database was lost: {text}", outcome_known=False)
+    if state[:2] in _DATA_CLASSES:
+        return DataError(f"the database refuses a value: {text}")
+    return None if state[:2] in _OUR_CLASSES else StoreUnavailable(f"{_ELSE}: {text} (SQLSTATE {state})")
+
+
+def _judge_driver(error: psycopg.Error, text: str) -> HorariumError | None:
+    """Without a word of the server: found before anything was sent, or an answer that is none."""
+    if isinstance(error, psycopg.DataError) or "cannot adapt type" in text:
+        return DataError(f"the database cannot hold a value: {text}")
+    if _TOO_MANY_PARAMETERS in text:
+        return None
+    if isinstance(error, psycopg.OperationalError):
+        return Transient(f"the database does not answer: {text}", outcome_known=False)
+    if isinstance(error, (psycopg.ProgrammingError, psycopg.NotSupportedError, psycopg.InterfaceError)):
+        return None
+    return StoreUnavailable(f"{_ELSE}: {text}", outcome_known=False)

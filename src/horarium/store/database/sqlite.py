@@ -1,0 +1,217 @@
+"""SQLite: one thread writes, any thread reads, and what its errors mean.
+
+The file is in WAL mode, so that readers see the last commit while the next one is being written, and
+`synchronous=FULL`, so that a commit survives a power cut. Every write runs on one thread and takes the
+write lock at its start: inside a process nobody waits for SQLite's lock, other processes wait by
+`busy_timeout`. Of readers there are `pool_size` at most; the writer is one more.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, TypeVar, cast
+
+from sqlalchemy import URL, Connection, Engine, Table, UniqueConstraint, create_engine, event
+from sqlalchemy.engine import ExceptionContext
+from sqlalchemy.pool import QueuePool
+
+from horarium.clock import Clock
+from horarium.errors import HorariumError, InvalidDefinition
+from horarium.store.database.wakeups import Bell, Listener, Wake
+from horarium.store.errors import Conflict, DataError, SchemaMissing, StoreUnavailable, Transient
+from horarium.store.tables import metadata
+
+T = TypeVar("T")
+
+# RETURNING and partial unique indexes as targets of an upsert.
+OLDEST_VERSION = (3, 35)
+_BUSY_SECONDS = 5.0
+# Two processes that turn on WAL at the same time: the loser is told "busy" without waiting.
+_WAL_TRIES = 50
+_UNIQUE_CODES = frozenset(
+    {sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_ROWID}
+)
+_UNAVAILABLE = {
+    sqlite3.SQLITE_FULL: "the disk is full; nothing was written",
+    sqlite3.SQLITE_READONLY: "the database file cannot be written",
+    sqlite3.SQLITE_CANTOPEN: "the database file cannot be opened",
+    sqlite3.SQLITE_PERM: "the database file may not be opened",
+    sqlite3.SQLITE_AUTH: "the database file may not be used",
+    sqlite3.SQLITE_CORRUPT: "the database file is damaged",
+    sqlite3.SQLITE_NOTADB: "the file is not a SQLite database",
+    sqlite3.SQLITE_NOMEM: "out of memory",
+}
+_DATA = frozenset({sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_MISMATCH})
+_TRY_AGAIN = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_SCHEMA})
+# Statements that we wrote or used wrongly.
+_OURS = frozenset({sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISUSE, sqlite3.SQLITE_RANGE})
+
+
+class SqliteBackend:
+    dialect: Literal["sqlite"] = "sqlite"
+
+    def __init__(self, path: Path, *, pool_size: int, pool_seconds: float) -> None:
+        if sqlite3.sqlite_version_info < OLDEST_VERSION:
+            raise StoreUnavailable(f"SQLite {sqlite3.sqlite_version} is too old; 3.35 or newer is needed")
+        if not path.parent.is_dir():
+            raise StoreUnavailable(f"the database file cannot be opened: there is no directory {path.parent}")
+        self.url = f"sqlite:///{path}"
+        self.engine = _engine(path, "BEGIN IMMEDIATE", _prepare_writer, pool_size=1, pool_timeout=pool_seconds)
+        self._readers = _engine(path, "BEGIN", _prepare_reader, pool_size=pool_size, pool_timeout=pool_seconds)
+        self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="horarium-write")
+        self._bell = Bell()
+
+    def check(self) -> None:
+        """Makes the file where there is none, and puts it in WAL mode."""
+        with self.engine.connect():
+            pass
+
+    def run(self, call: Callable[[], T]) -> T:
+        try:
+            waiting = self._writer.submit(call)
+        except RuntimeError:
+            raise StoreUnavailable("the database is closed") from None
+        return waiting.result()
+
+    def reader(self) -> Connection:
+        return self._readers.connect()
+
+    def glance(self) -> Connection:
+        return self.reader()
+
+    def is_aborted(self, connection: Connection) -> bool:
+        """SQLite undoes the failed statement only; what SQLite rolled back itself has no transaction left."""
+        return not _raw(connection).in_transaction
+
+    def before_commit(self, connection: Connection, messages: Mapping[str, str]) -> None:
+        """Nothing to send: other processes poll."""
+
+    def after_commit(self, messages: Mapping[str, str]) -> None:
+        self._bell.ring(messages)
+
+    def listen(self, channels: Iterable[str], wake: Wake) -> Listener:
+        return self._bell.listen(channels, wake)
+
+    def clock_offset(self, clock: Clock) -> int:
+        """The file has no clock; all its users share the machine's."""
+        return 0
+
+    def close(self) -> None:
+        self._writer.shutdown(wait=True)
+        self._readers.dispose()
+        self.engine.dispose()
+
+
+def database_path(url: str) -> Path:
+    """From `sqlite:///relative`, `sqlite:////absolute` or a plain path."""
+    text = url.removeprefix("sqlite:///")
+    if text in ("", ":memory:", "sqlite://") or text.startswith("file:") or "?" in text or "\0" in text:
+        raise InvalidDefinition(
+            {"database_url": ["SQLite needs a file: sqlite:///horarium.db; for a passing one use a temporary file"]}
+        )
+    return Path(text).absolute()
+
+
+def _engine(path: Path, begin: str, prepare: Callable[[sqlite3.Connection], None], **pool: Any) -> Engine:
+    engine = create_engine(
+        URL.create("sqlite", database=str(path)),
+        poolclass=QueuePool,
+        max_overflow=0,
+        # None: we say BEGIN ourselves; by default the driver begins late and only for some statements.
+        connect_args={"isolation_level": None, "timeout": _BUSY_SECONDS, "check_same_thread": False},
+        **pool,
+    )
+
+    @event.listens_for(engine, "connect")
+    def on_connect(connection: sqlite3.Connection, _record: object) -> None:
+        prepare(connection)
+
+    @event.listens_for(engine, "begin")
+    def on_begin(connection: Connection) -> None:
+        connection.exec_driver_sql(begin)
+
+    @event.listens_for(engine, "handle_error")
+    def on_error(context: ExceptionContext) -> BaseException | None:
+        return judge(context.original_exception)
+
+    return engine
+
+
+def _prepare_writer(connection: sqlite3.Connection) -> None:
+    for tries_left in reversed(range(_WAL_TRIES)):
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            break
+        except sqlite3.OperationalError as error:
+            if _primary(error) != sqlite3.SQLITE_BUSY or not tries_left:
+                raise
+            time.sleep(0.02)
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA foreign_keys = ON")
+    # After a burst the log shrinks to this again.
+    connection.execute("PRAGMA journal_size_limit = 67108864")
+
+
+def _prepare_reader(connection: sqlite3.Connection) -> None:
+    connection.execute("PRAGMA query_only = ON")
+
+
+def _raw(connection: Connection) -> sqlite3.Connection:
+    return cast("sqlite3.Connection", connection.connection.dbapi_connection)
+
+
+def judge(error: BaseException) -> HorariumError | None:
+    """What an error of the driver means to us; None = a mistake in our own SQL, shown as it is."""
+    if isinstance(error, (OverflowError, UnicodeError)):
+        return DataError(f"the database cannot hold a value: {error}")
+    if not isinstance(error, sqlite3.Error):
+        return None
+    primary, text = _primary(error), str(error)
+    if primary in _TRY_AGAIN:
+        return Transient(f"another process is writing to the database: {text}")
+    if primary == sqlite3.SQLITE_IOERR:
+        return StoreUnavailable(f"the disk does not answer: {text}", outcome_known=False)
+    if primary in _UNAVAILABLE:
+        return StoreUnavailable(f"{_UNAVAILABLE[primary]}: {text}")
+    if getattr(error, "sqlite_errorcode", None) in _UNIQUE_CODES:
+        return Conflict(_constraint(text.rpartition(": ")[2]))
+    if primary in _DATA or "binding parameter" in text or isinstance(error, sqlite3.DataError):
+        return DataError(f"the database refuses a value: {text}")
+    if text.startswith("no such table"):
+        return SchemaMissing(f"{text}; the database has not been migrated")
+    # Without a code it was found by the driver before SQLite was asked.
+    return None if primary is None or primary in _OURS else StoreUnavailable(f"the database is in trouble: {text}")
+
+
+def _primary(error: sqlite3.Error) -> int | None:
+    """The low byte is the kind of error, the rest its fine print."""
+    code: int | None = getattr(error, "sqlite_errorcode", None)
+    return None if code is None else code & 0xFF
+
+
+def _constraint(columns: str) -> str:
+    """SQLite names the columns (`runs.schedule_uid, runs.nominal`) where PostgreSQL names the constraint."""
+    return _constraint_names().get(frozenset(columns.split(", ")), columns)
+
+
+@cache
+def _constraint_names() -> dict[frozenset[str], str]:
+    return {columns: name for table in metadata.tables.values() for columns, name in _unique_of(table)}
+
+
+def _unique_of(table: Table) -> list[tuple[frozenset[str], str]]:
+    def qualified(columns: Iterable[Any]) -> frozenset[str]:
+        return frozenset(f"{table.name}.{column.name}" for column in columns)
+
+    found = [(qualified(table.primary_key.columns), f"{table.name}_pkey")]
+    found += [(qualified(index.columns), str(index.name)) for index in table.indexes if index.unique]
+    for constraint in table.constraints:
+        if isinstance(constraint, UniqueConstraint):
+            names = "_".join(column.name for column in constraint.columns)
+            found.append((qualified(constraint.columns), f"{table.name}_{names}_key"))
+    return found

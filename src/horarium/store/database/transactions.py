@@ -1,0 +1,202 @@
+"""The way to the database: `write` is one transaction, `read` one snapshot, and errors mean the same on both.
+
+    database = open_database("sqlite:///horarium.db")
+    database.write(lambda connection: schedules.insert(connection, new))
+
+The work given to `write` may run more than once, since an attempt that lost a race or its connection
+before COMMIT is repeated from its start: it must do nothing but speak to its connection. Once COMMIT
+has been sent nothing is repeated; a connection that breaks then raises CommitUnknown.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from hashlib import blake2b
+from typing import Literal, Protocol, TypeVar
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.engine import RootTransaction
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from horarium.clock import Clock
+from horarium.errors import InvalidDefinition
+from horarium.store.database import postgres, sqlite
+from horarium.store.database.wakeups import Listener, Wake
+from horarium.store.errors import CommitUnknown, StoreUnavailable, Transient
+
+T = TypeVar("T")
+Dialect = Literal["sqlite", "postgresql"]
+
+_TRIES = 6
+_PAUSE_SECONDS = 0.02
+_LONGEST_PAUSE_SECONDS = 1.0
+# Whoever asks over HTTP is told to come again before their own patience, often half a minute, is over.
+_POOL_SECONDS = 10.0
+
+
+class Backend(Protocol):
+    """What the two databases do differently."""
+
+    @property
+    def dialect(self) -> Dialect: ...
+    @property
+    def url(self) -> str: ...
+    @property
+    def engine(self) -> Engine: ...
+    def check(self) -> None: ...
+    def run(self, call: Callable[[], T]) -> T: ...
+    def reader(self) -> Connection: ...
+    def glance(self) -> Connection: ...
+    def is_aborted(self, connection: Connection) -> bool: ...
+    def before_commit(self, connection: Connection, messages: Mapping[str, str]) -> None: ...
+    def after_commit(self, messages: Mapping[str, str]) -> None: ...
+    def listen(self, channels: Iterable[str], wake: Wake) -> Listener: ...
+    def clock_offset(self, clock: Clock) -> int: ...
+    def close(self) -> None: ...
+
+
+class _Inside(threading.local):
+    """The transaction that this thread is in, by the messages it will send."""
+
+    messages: dict[str, str] | None = None
+
+
+class Database:
+    """Made by `open_database`; usable from any thread."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._inside = _Inside()
+        self.dialect: Dialect = backend.dialect
+        self.engine = backend.engine
+        self.url = backend.url
+
+    def write(self, work: Callable[[Connection], T]) -> T:
+        """Committed when this returns, and nothing is left of it when this raises - but for CommitUnknown."""
+        self._refuse_nesting()
+        result, messages = self._backend.run(lambda: _patiently(lambda: self._transaction(work)))
+        self._backend.after_commit(messages)
+        return result
+
+    def read(self, work: Callable[[Connection], T]) -> T:
+        """All that `work` asks is answered from one moment; it cannot write."""
+        self._refuse_nesting()
+        return _patiently(lambda: self._snapshot(work))
+
+    def glance(self, work: Callable[[Connection], T]) -> T:
+        """A `read` of one statement: no transaction is opened for it, which saves half of the way to PostgreSQL."""
+        self._refuse_nesting()
+        return _patiently(lambda: self._glance(work))
+
+    def notify(self, connection: Connection, channel: str, payload: str = "") -> None:
+        """Wakes who listens, if and when this transaction commits; a second call for a channel adds nothing."""
+        messages = self._inside.messages
+        if messages is None or not connection.in_transaction():
+            raise RuntimeError("notify belongs inside a write")
+        messages.setdefault(channel, payload)
+
+    def listen(self, channels: Iterable[str], wake: Wake) -> Listener:
+        """`wake(channel)` is called on some thread of ours and must be quick; hints only, so poll beneath it."""
+        return self._backend.listen(channels, wake)
+
+    def clock_offset(self, clock: Clock) -> int:
+        """Microseconds to add to `clock` to get the time that all users of this database share."""
+        return _patiently(lambda: self._backend.clock_offset(clock))
+
+    def close(self) -> None:
+        self._backend.close()
+
+    def _transaction(self, work: Callable[[Connection], T]) -> tuple[T, dict[str, str]]:
+        messages: dict[str, str] = {}
+        self._inside.messages = messages
+        try:
+            with self._backend.engine.connect() as connection:  # leaving it open-handed rolls back
+                transaction = connection.begin()
+                result = work(connection)
+                if self._backend.is_aborted(connection):
+                    raise RuntimeError("the work went on after an error that had already undone its transaction")
+                if messages:
+                    self._backend.before_commit(connection, messages)
+                _commit(transaction)
+            return result, messages
+        finally:
+            self._inside.messages = None
+
+    def _snapshot(self, work: Callable[[Connection], T]) -> T:
+        self._inside.messages = {}
+        try:
+            with self._backend.reader() as connection, connection.begin():
+                return work(connection)
+        finally:
+            self._inside.messages = None
+
+    def _glance(self, work: Callable[[Connection], T]) -> T:
+        with self._backend.glance() as connection:
+            return work(connection)
+
+    def _refuse_nesting(self) -> None:
+        # It would see the world without what its own thread has just written, or wait for itself for ever.
+        if self._inside.messages is not None:
+            raise RuntimeError("a transaction inside a transaction: pass the connection on instead")
+
+
+def open_database(url: str, *, pool_size: int = 5, statement_timeout_seconds: float | None = None) -> Database:
+    """`sqlite:///file`, a path, or `postgresql://…`; connects once, so that a wrong address fails here.
+
+    `pool_size` is the most that are open at once, but for one that listens (PostgreSQL) or writes (SQLite). A
+    statement that takes longer than the timeout is stopped; None or 0 = none, and SQLite has none.
+    """
+    if pool_size < 1:
+        raise InvalidDefinition({"pool_size": [f"{pool_size} connections are too few"]})
+    backend: Backend
+    if "://" in url and not url.startswith("sqlite:"):
+        backend = postgres.PostgresBackend(
+            url,
+            pool_size=pool_size,
+            pool_seconds=_POOL_SECONDS,
+            statement_timeout_seconds=statement_timeout_seconds,
+        )
+    else:
+        backend = sqlite.SqliteBackend(sqlite.database_path(url), pool_size=pool_size, pool_seconds=_POOL_SECONDS)
+    try:
+        _patiently(backend.check)
+    except BaseException:
+        backend.close()
+        raise
+    return Database(backend)
+
+
+def _commit(transaction: RootTransaction) -> None:
+    try:
+        transaction.commit()
+    except StoreUnavailable as failed:
+        if failed.outcome_known:
+            raise
+        raise CommitUnknown(f"nobody knows whether the transaction was committed: {failed.message}") from failed
+
+
+def _patiently(attempt: Callable[[], T]) -> T:
+    for number in range(1, _TRIES):
+        try:
+            return _attempt(attempt)
+        except Transient:
+            time.sleep(_pause(number))
+    return _attempt(attempt)
+
+
+def _attempt(attempt: Callable[[], T]) -> T:
+    try:
+        return attempt()
+    except PoolTimeout as crowded:
+        message = f"no connection to the database became free in {_POOL_SECONDS:g} seconds; see pool_size"
+        raise StoreUnavailable(message) from crowded
+
+
+def _pause(number: int) -> float:
+    """Doubled each time, and between half and all of it: two that collided must not meet again in step."""
+    who = f"{os.getpid()}:{threading.get_ident()}:{time.monotonic_ns()}".encode()
+    share = int.from_bytes(blake2b(who, digest_size=4).digest(), "big") / 2**32
+    return float(min(_LONGEST_PAUSE_SECONDS, _PAUSE_SECONDS * 2**number) * (0.5 + 0.5 * share))

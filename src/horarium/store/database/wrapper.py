@@ -1,0 +1,43 @@
+"""A database seen through another one's eyes: what a wrapper does not do itself, the one behind it does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from sqlalchemy import Connection
+
+from horarium.clock import Clock
+from horarium.store.database.transactions import Database
+from horarium.store.database.wakeups import Listener, Wake
+
+T = TypeVar("T")
+
+
+class DatabaseWrapper(Database):
+    def __init__(self, inner: Database) -> None:
+        self._inner = inner
+        self.dialect = inner.dialect
+        self.engine = inner.engine
+        self.url = inner.url
+
+    def write(self, work: Callable[[Connection], T]) -> T:
+        return self._inner.write(work)
+
+    def read(self, work: Callable[[Connection], T]) -> T:
+        return self._inner.read(work)
+
+    def glance(self, work: Callable[[Connection], T]) -> T:
+        return self._inner.glance(work)
+
+    def notify(self, connection: Connection, channel: str, payload: str = "") -> None:
+        self._inner.notify(connection, channel, payload)
+
+    def listen(self, channels: Iterable[str], wake: Wake) -> Listener:
+        return self._inner.listen(channels, wake)
+
+    def clock_offset(self, clock: Clock) -> int:
+        return self._inner.clock_offset(clock)
+
+    def close(self) -> None:
+        raise RuntimeError("only who opened a database closes it")

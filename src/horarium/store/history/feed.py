@@ -1,0 +1,173 @@
+"""The feed of all schedules, forwards from a cursor or the newest first; whoever goes on from a cursor misses nothing.
+
+On PostgreSQL a row gets its number before its commit: number 5 may appear after number 6 has been read. So the
+order is by transaction first, and ends before the oldest transaction that still runs; all that start later have
+greater ids. (It runs anywhere on that server: a long one in another database delays the feed, too.) On SQLite rows
+are committed in the order of their numbers.
+
+Transaction ids begin again where a dump is restored into another server, or where one goes on from a moment in its
+past. So history has epochs, one for each server that has written it: a table says with which row each began, and
+the first connection to a new server adds one (migration 0005, `horarium_notice_server`). The feed goes through one
+epoch after the other. A cursor names its epoch, so that it means the same before and after a restore.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from horarium.store.history.events import HistoryRow, select_events, to_events
+from horarium.store.tables import feed_epochs, history, schedules
+
+_BEYOND = 10**18 - 1  # more rows than there will ever be
+_OLDEST_RUNNING = sa.text("pg_snapshot_xmin(pg_current_snapshot())::text::bigint")
+
+
+@dataclass(frozen=True, slots=True)
+class FeedCursor:
+    """The last row that a reader of the feed has seen; without an epoch, in the first one."""
+
+    transaction_id: int = 0
+    feed_id: int = 0
+    epoch: str = ""
+
+
+START = FeedCursor()
+
+
+class FeedRow(NamedTuple):
+    event: HistoryRow
+    cursor: FeedCursor
+
+
+class Epoch(NamedTuple):
+    """`name` is unlike that of any other server's epoch; its rows are numbered from `first` on."""
+
+    name: str
+    first: int
+
+
+_ONLY = (Epoch("", 0),)
+
+
+# ── reading ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def onward(
+    connection: Connection, namespace: str | None, *, after: FeedCursor = START, limit: int
+) -> tuple[list[FeedRow], FeedCursor]:
+    """What was recorded after a cursor, and the cursor to go on with; None = in all namespaces."""
+    epochs = _epochs(connection)
+    begin, seen = place(epochs, after)
+    rows: list[FeedRow] = []
+    for number in range(begin, len(epochs)):
+        statement = _of_epoch(connection, epochs, number, namespace).limit(limit - len(rows))
+        if number == begin and seen is not None:
+            statement = statement.where(_key(connection) > _value(connection, seen))
+        rows += _rows(connection, epochs[number], statement.order_by(*_order(connection)))
+        if len(rows) == limit:
+            break
+    return rows, rows[-1].cursor if rows else after
+
+
+def newest(
+    connection: Connection, namespace: str | None, *, before: FeedCursor | None = None, limit: int
+) -> tuple[list[FeedRow], FeedCursor | None]:
+    """The newest rows, or those before a cursor; and the cursor to go on with, if there may be more."""
+    epochs = _epochs(connection)
+    begin, seen = (len(epochs) - 1, None) if before is None else place(epochs, before)
+    rows: list[FeedRow] = []
+    for number in range(begin, -1, -1):
+        statement = _of_epoch(connection, epochs, number, namespace).limit(limit + 1 - len(rows))
+        if number == begin and seen is not None:
+            statement = statement.where(_key(connection) < _value(connection, seen))
+        backwards = [column.desc() for column in _order(connection)]
+        rows += _rows(connection, epochs[number], statement.order_by(*backwards))
+        if len(rows) > limit:
+            break
+    shown = rows[:limit]
+    return shown, shown[-1].cursor if len(rows) > limit else None
+
+
+def end(connection: Connection) -> FeedCursor:
+    """Where a reader begins who wants only what comes from now on."""
+    if connection.dialect.name == "postgresql":
+        oldest = connection.execute(sa.select(_OLDEST_RUNNING)).scalar_one()
+        # Before the first row of the oldest transaction that still runs, whatever numbers its rows have.
+        return FeedCursor(int(oldest) - 1, _BEYOND, _epochs(connection)[-1].name)
+    last = connection.execute(sa.select(sa.func.max(history.c.feed_id))).scalar_one()
+    return START if last is None else FeedCursor(0, last)
+
+
+def schedule_ids(connection: Connection, uids: Collection[bytes]) -> dict[bytes, str]:
+    """The id of each schedule, deleted ones too."""
+    if not uids:
+        return {}
+    statement = sa.select(schedules.c.schedule_uid, schedules.c.schedule_id).where(
+        schedules.c.schedule_uid.in_(list(uids))
+    )
+    return {row.schedule_uid: row.schedule_id for row in connection.execute(statement)}
+
+
+# ── epochs ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def place(epochs: Sequence[Epoch], cursor: FeedCursor) -> tuple[int, FeedCursor | None]:
+    """In which epoch a reader goes on, and behind which row of it; None = at its beginning.
+
+    A cursor of an epoch that is not ours comes from a server whose rows were lost, since an older dump took its
+    place. What was written instead has numbers that it has used as well: some may be told twice, none is missed.
+    """
+    for number, epoch in enumerate(epochs):
+        if cursor.epoch == epoch.name:
+            return number, cursor
+    if not cursor.epoch:
+        return 0, cursor
+    return max((number for number, epoch in enumerate(epochs) if epoch.first <= cursor.feed_id), default=0), None
+
+
+def _epochs(connection: Connection) -> Sequence[Epoch]:
+    """The oldest first; a server that would not say who it is has none, and SQLite needs none."""
+    if connection.dialect.name != "postgresql":
+        return _ONLY
+    rows = connection.execute(sa.select(feed_epochs).order_by(feed_epochs.c.epoch))
+    return [Epoch(f"{row.epoch}.{row.server}", row.first_feed_id) for row in rows] or _ONLY
+
+
+def _of_epoch(connection: Connection, epochs: Sequence[Epoch], number: int, namespace: str | None) -> sa.Select[Any]:
+    statement = select_events()
+    if namespace is not None:
+        statement = statement.where(history.c.namespace == namespace)
+    if connection.dialect.name != "postgresql":
+        # SQLite has no transaction ids; saying so lets it use the same index.
+        return statement.where(history.c.transaction_id.is_(None))
+    if number > 0:
+        statement = statement.where(history.c.feed_id >= epochs[number].first)
+    if number < len(epochs) - 1:
+        # Another server wrote it: all of it was committed when it was dumped.
+        return statement.where(history.c.feed_id < epochs[number + 1].first)
+    return statement.where(history.c.transaction_id < _OLDEST_RUNNING)
+
+
+def _order(connection: Connection) -> tuple[sa.Column[Any], ...]:
+    by_number = (history.c.feed_id,)
+    return (history.c.transaction_id, *by_number) if connection.dialect.name == "postgresql" else by_number
+
+
+def _key(connection: Connection) -> sa.ColumnElement[Any]:
+    return sa.tuple_(*_order(connection))
+
+
+def _value(connection: Connection, cursor: FeedCursor) -> sa.ColumnElement[Any]:
+    return sa.tuple_(*(sa.literal(getattr(cursor, column.name)) for column in _order(connection)))
+
+
+def _rows(connection: Connection, epoch: Epoch, statement: sa.Select[Any]) -> list[FeedRow]:
+    return [
+        FeedRow(row, FeedCursor(row.transaction_id or 0, row.feed_id, epoch.name))
+        for row in to_events(connection, statement)
+    ]

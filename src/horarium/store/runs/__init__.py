@@ -1,0 +1,1 @@
+"""Runs: how they are born, handed out, changed, ended and read."""

@@ -1,0 +1,207 @@
+"""How the rows of runs change: an UPDATE for each kind of change, their events, and what ends give back.
+
+Whoever calls holds the lock on the rows. What a change means for the schedule is told in `writer.py`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection
+
+from horarium.instant import DAY, Instant
+from horarium.life.change import Again, Block, Change, End, Nothing, Progress, Wait
+from horarium.schedule.event import RunEventType, final_event
+from horarium.schedule.run import OPEN, RunState
+from horarium.store.database.json_text import kept_text
+from horarium.store.database.set_wise import Insert, Update, encode
+from horarium.store.runs.work import Work
+from horarium.store.schedules import facts
+
+OPEN_STATES = tuple(sorted(state.value for state in OPEN))
+# Of what a target said, characters.
+MAX_ERROR = 4_000
+
+_TYPES = {
+    "run_id": "bytea", "state": "text", "ready_at": "int8", "deadline": "int8", "ends_by": "int8", "attempt": "int4",
+    "launches": "int4", "busy_since": "int8", "lease_epoch": "int4", "lease_owner": "text", "lease_until": "int8",
+    "reference": "text", "queue": "text", "started_at": "int8", "finished_at": "int8", "result": "text",
+    "error": "text", "error_class": "text", "cause": "text", "cost": "int8", "tokens": "int8", "tool_calls": "int8",
+    "earlier_cost": "int8", "earlier_tokens": "int8", "earlier_tool_calls": "int8", "needs_approval": "bool",
+    "approval_id": "bytea", "next_event": "int4",
+}  # fmt: skip
+_LEASE = "lease_epoch lease_owner lease_until"
+_USED = "cost tokens tool_calls"
+_EARLIER = "earlier_cost earlier_tokens earlier_tool_calls"
+
+
+def _update(names: str) -> Update:
+    return Update("runs", {name: _TYPES[name] for name in ["run_id", "state", *names.split(), "next_event"]})
+
+
+# What each kind of change may touch.
+_UPDATES: dict[type[Change], Update] = {
+    End: _update(f"{_LEASE} attempt started_at finished_at result error error_class cause {_USED}"),
+    Wait: _update(f"{_LEASE} reference queue started_at"),
+    Again: _update(
+        f"{_LEASE} ready_at deadline ends_by attempt launches busy_since reference started_at error error_class "
+        f"{_USED} {_EARLIER}"
+    ),
+    Progress: _update(f"started_at {_USED}"),
+    Block: _update(f"{_LEASE} deadline needs_approval approval_id"),
+}
+_EVENTS = Insert(
+    "run_events",
+    {"run_id": "bytea", "sequence": "int4", "event_type": "text", "recorded_at": "int8", "payload": "text"},
+)
+
+
+def kept_error(error: str | None) -> str | None:
+    return None if error is None else kept_text(error, MAX_ERROR)
+
+
+def close(connection: Connection, ended: Sequence[tuple[Work, End]], now: Instant) -> None:
+    write_changes(connection, ended, now)
+
+
+def write_changes(connection: Connection, changed: Sequence[tuple[Work, Change]], now: Instant) -> None:
+    """Each with its run as it was."""
+    by_kind: defaultdict[type[Change], list[tuple[Any, ...]]] = defaultdict(list)
+    events: list[tuple[Any, ...]] = []
+    freed = Counter[facts.Counter]()
+    for run, change in changed:
+        event = _event(run, change)
+        values = _after(run, change, now)
+        next_event = run.next_event + (event is not None)
+        named = {**values, "run_id": run.run_id, "next_event": next_event}
+        by_kind[type(change)].append(tuple(named[name] for name in _UPDATES[type(change)].columns))
+        if event is not None:
+            events.append((run.run_id, run.next_event, event[0].value, now, encode(event[1])))
+        if isinstance(change, End):
+            freed.update(_freed(run, change))
+    for kind, rows in by_kind.items():
+        _UPDATES[kind].run(connection, rows)
+    _EVENTS.run(connection, events)
+    facts.add_to_counters(connection, freed)
+
+
+def _after(run: Work, change: Change, now: Instant) -> dict[str, Any]:
+    """The columns that the change touches, as they will be."""
+    match change:
+        case End():
+            return _ended(run, change, now)
+        case Again():
+            return _again(run, change)
+        case Wait(reference, queued):
+            return {
+                "state": (RunState.QUEUED if queued else RunState.RUNNING).value,
+                **_released(run.lease_epoch),
+                "reference": reference,
+                "queue": run.queue if run.queue is not None or not queued else reference,
+                "started_at": None if queued else run.started_at or now,
+            }
+        case Progress(used):
+            return {"state": RunState.RUNNING.value, "started_at": run.started_at or now, **used._asdict()}
+        case Block():
+            return {
+                "state": RunState.AWAITING_APPROVAL.value,
+                **_released(run.lease_epoch + 1),
+                "deadline": None,
+                "needs_approval": True,
+                "approval_id": None,
+            }
+        case Nothing():
+            raise AssertionError("nothing has changed")
+
+
+def _released(epoch: int) -> dict[str, Any]:
+    return {"lease_epoch": epoch, "lease_owner": None, "lease_until": None}
+
+
+def _ended(run: Work, end: End, now: Instant) -> dict[str, Any]:
+    return {
+        "state": end.state.value,
+        # Whoever still works on it has lost its lease and may not answer any more.
+        **_released(run.lease_epoch + 1),
+        "attempt": run.attempt if end.attempt is None else end.attempt,
+        "started_at": run.started_at,
+        "finished_at": now,
+        "result": None if end.result is None else encode(end.result),
+        "error": kept_error(end.error),
+        "error_class": end.error_class,
+        "cause": end.cause,
+        **(end.used or run.used)._asdict(),
+    }
+
+
+def _again(run: Work, again: Again) -> dict[str, Any]:
+    used, earlier = again.used or run.used, run.earlier
+    if again.known:
+        earlier = used
+    # What has not begun yet has neither a start nor an end of its time.
+    unbegun = again.untouched and run.attempt == 0
+    return {
+        "state": RunState.READY.value,
+        # After a known failure whoever still speaks for the attempt speaks of the past; while the outcome is
+        # unknown the answer of the last holder would still be welcome.
+        **_released(run.lease_epoch + 1 if again.known else run.lease_epoch),
+        "ready_at": again.ready_at,
+        "deadline": None,
+        "ends_by": None if unbegun else run.ends_by,
+        "attempt": again.attempt,
+        "launches": again.launches,
+        "busy_since": again.busy_since,
+        "reference": None,
+        "started_at": None if unbegun else run.started_at,
+        "error": kept_error(again.error),
+        "error_class": again.error_class,
+        **used._asdict(),
+        "earlier_cost": earlier.cost,
+        "earlier_tokens": earlier.tokens,
+        "earlier_tool_calls": earlier.tool_calls,
+    }
+
+
+def _event(run: Work, change: Change) -> tuple[RunEventType, dict[str, Any]] | None:
+    """What the stream of the run says about the change; most changes are said."""
+    match change:
+        case End():
+            kind = final_event(change.state, is_step=run.parent_run_id is not None)
+            return kind, _said({**_went_wrong(change), "cause": change.cause, **change.detail})
+        case Again() if change.known:
+            return RunEventType.RUN_RETRIED, _said({"attempt": change.attempt, **_went_wrong(change)})
+        case Again() if change.told:
+            return RunEventType.RUN_REDELIVERED, _said({"launches": change.launches, **_went_wrong(change)})
+        case Block(gate):
+            return RunEventType.RUN_BLOCKED, {"gate": gate}
+        case Progress(begins=True) | Wait(queued=False):
+            return RunEventType.RUN_STARTED, {}
+        case _:
+            return None
+
+
+def _went_wrong(change: End | Again) -> dict[str, Any]:
+    return {"error": kept_error(change.error), "error_class": change.error_class}
+
+
+def _said(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _freed(run: Work, end: End) -> dict[facts.Counter, int]:
+    """A step counts with its root, and a run of no schedule with nobody."""
+    if run.schedule_uid is None or run.parent_run_id is not None:
+        return {}
+    changes: dict[facts.Counter, int] = {}
+    if run.concurrency_key is not None and run.state != RunState.HELD:
+        changes["key", facts.key_owner(run.namespace, run.concurrency_key), 0] = -1
+    # What a run cost takes the place of what was reserved for it on the day of its birth.
+    spent = (run.used if end.used is None else end.used).cost - run.reserved
+    if spent:
+        day = run.created_at // DAY
+        changes["spent", facts.schedule_owner(run.schedule_uid), day] = spent
+        if run.assignee is not None:
+            changes["spent", facts.assignee_owner(run.namespace, run.assignee), day] = spent
+    return changes

@@ -1,0 +1,257 @@
+"""How runs are handed out: who has ready ones, which come first, and their leases.
+
+A claim has three steps. What is ready is looked at by namespace and target, through an index that is jumped from
+one pair to the next, so that ten thousand runs for one target cost as much as one. Of each pair as many candidates
+are locked as there is room for. What the dispatcher chooses of them is taken: `lease_epoch` moves with every
+claim, and whoever answers for an older epoch has lost its lease. A run that awaits approval is not `ready`, so
+no claim can see it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+from sqlalchemy import Connection, text, update
+
+from horarium.instant import MILLISECOND, SECOND, Instant
+from horarium.store.database.set_wise import encode
+from horarium.store.runs.work import COLUMNS, Work, as_works, run_works
+from horarium.store.tables import runs
+
+
+class ReadyTarget(NamedTuple):
+    """Somebody's runs for one target, some of which may be ready now."""
+
+    namespace: str
+    target: str
+
+
+class Candidate(NamedTuple):
+    """A ready run that may be taken; the order of the fields after the target is the order of taking."""
+
+    namespace: str
+    target: str
+    rank: int  # priority, turned round: the least comes first
+    ready_at: Instant
+    run_id: bytes
+
+
+# ── looking ──────────────────────────────────────────────────────────────────────────────────────────
+
+_NEXT_NAMESPACE = "SELECT namespace FROM runs WHERE state = 'ready' AND namespace > {after} ORDER BY namespace LIMIT 1"
+_NEXT_TARGET = (
+    "SELECT target FROM runs WHERE state = 'ready' AND namespace = {namespace} AND target > {after} "
+    "ORDER BY target LIMIT 1"
+)
+_NAMESPACES_POSTGRES = text(f"""
+WITH RECURSIVE found AS (
+  ({_NEXT_NAMESPACE.format(after=":after")})
+  UNION ALL
+  SELECT more.namespace FROM found CROSS JOIN LATERAL ({_NEXT_NAMESPACE.format(after="found.namespace")}) AS more
+)
+SELECT namespace FROM found LIMIT :limit
+""")
+_TARGETS_POSTGRES = text(f"""
+SELECT asked.namespace, ready.target
+FROM json_to_recordset(CAST(:asked AS json)) AS asked(namespace text, after text)
+CROSS JOIN LATERAL (
+  WITH RECURSIVE found AS (
+    ({_NEXT_TARGET.format(namespace="asked.namespace", after="asked.after")})
+    UNION ALL
+    SELECT more.target FROM found
+    CROSS JOIN LATERAL ({_NEXT_TARGET.format(namespace="asked.namespace", after="found.target")}) AS more
+  )
+  SELECT target FROM found LIMIT :limit
+) AS ready
+""")
+
+
+def ready_namespaces(connection: Connection, *, after: str, limit: int) -> list[str]:
+    """Those with ready runs, in order, from `after` on and round to the beginning."""
+    later = _namespaces(connection, after, limit)
+    if not after or len(later) == limit:
+        return later
+    earlier = [namespace for namespace in _namespaces(connection, "", limit) if namespace <= after]
+    return [*later, *earlier][:limit]
+
+
+def _namespaces(connection: Connection, after: str, limit: int) -> list[str]:
+    if connection.dialect.name == "postgresql":
+        return list(connection.execute(_NAMESPACES_POSTGRES, {"after": after, "limit": limit}).scalars())
+    return _jumps(connection, _NEXT_NAMESPACE.format(after="?"), (), after, limit)
+
+
+def ready_targets(connection: Connection, asked: Mapping[str, str], limit: int) -> list[ReadyTarget]:
+    """Of each namespace up to `limit` targets, from the one that it is mapped to on."""
+    if connection.dialect.name == "postgresql":
+        document = encode([{"namespace": namespace, "after": after} for namespace, after in asked.items()])
+        rows = connection.execute(_TARGETS_POSTGRES, {"asked": document, "limit": limit})
+        return [ReadyTarget(*row) for row in rows]
+    statement = _NEXT_TARGET.format(namespace="?", after="?")
+    return [
+        ReadyTarget(namespace, target)
+        for namespace, after in asked.items()
+        for target in _jumps(connection, statement, (namespace,), after, limit)
+    ]
+
+
+def _jumps(connection: Connection, statement: str, first: tuple[str, ...], after: str, limit: int) -> list[str]:
+    """SQLite is in this process: a seek costs less than the recursion that would do it in one statement."""
+    found: list[str] = []
+    cursor = connection.connection.cursor()
+    try:
+        while len(found) < limit:
+            row = cursor.execute(statement, (*first, after)).fetchone()
+            if row is None:
+                break
+            after = row[0]
+            found.append(after)
+    finally:
+        cursor.close()
+    return found
+
+
+# ── taking ───────────────────────────────────────────────────────────────────────────────────────────
+
+_OF_ONE = """
+  SELECT namespace, target, -priority, ready_at, run_id FROM runs
+  WHERE state = 'ready' AND namespace = {namespace} AND target = {target} AND ready_at <= {now}
+    AND stop_requested_at IS NULL
+  ORDER BY priority DESC, ready_at, run_id LIMIT {places}
+"""
+_CANDIDATES_POSTGRES = text(f"""
+SELECT ready.* FROM json_to_recordset(CAST(:asked AS json)) AS asked(namespace text, target text, places int)
+CROSS JOIN LATERAL (
+  {_OF_ONE.format(namespace="asked.namespace", target="asked.target", now=":now", places="asked.places")}
+  FOR UPDATE SKIP LOCKED
+) AS ready
+""")
+_CANDIDATES_SQLITE = _OF_ONE.format(namespace="?", target="?", now="?", places="?")
+
+
+def candidates(connection: Connection, places: Sequence[tuple[ReadyTarget, int]], now: Instant) -> list[Candidate]:
+    """Of each target as many as it has places for, locked until the transaction ends."""
+    if not places:
+        return []
+    if connection.dialect.name == "postgresql":
+        document = encode([{**target._asdict(), "places": most} for target, most in places])
+        rows = connection.execute(_CANDIDATES_POSTGRES, {"asked": document, "now": now})
+        return [Candidate(*row) for row in rows]
+    return [
+        Candidate(*row)
+        for target, most in places
+        for row in connection.exec_driver_sql(_CANDIDATES_SQLITE, (*target, now, most))
+    ]
+
+
+# The time of an attempt begins here, and ends with the time of the whole run if that comes first.
+_WHOLE = f"COALESCE(ends_by, {{now}} + runtime_seconds * CAST({SECOND} AS BIGINT))"
+_ATTEMPT = f"{{now}} + COALESCE(attempt_ms, timeout_seconds * CAST(1000 AS BIGINT)) * {MILLISECOND}"
+_TAKE = f"""
+UPDATE runs SET state = {{state}}, lease_epoch = lease_epoch + 1, lease_owner = {{owner}}, lease_until = {{until}},
+  launches = launches + 1, started_at = COALESCE(started_at, {{now}}), ends_by = {_WHOLE},
+  deadline = CASE WHEN {_WHOLE} < {_ATTEMPT} THEN {_WHOLE} ELSE {_ATTEMPT} END
+WHERE state = 'ready' AND run_id {{ids}}
+RETURNING {COLUMNS}
+"""
+_TAKE_POSTGRES = text(
+    _TAKE.format(
+        state="CASE WHEN run_id = ANY(:here) THEN 'running' ELSE 'launching' END",
+        owner=":owner",
+        until=":until",
+        now=":now",
+        ids="= ANY(:ids)",
+    )
+)
+
+
+# How often the moment stands in the statement.
+_TIMES = _TAKE.count("{now}")
+
+
+@lru_cache(maxsize=1_024)
+def _take_sqlite(state: str, count: int) -> str:
+    return _TAKE.format(state=f"'{state}'", owner="?", until="?", now="?", ids=f"IN ({', '.join('?' * count)})")
+
+
+def take(
+    connection: Connection,
+    chosen: Collection[bytes],
+    *,
+    here: Collection[bytes] = (),
+    owner: str,
+    now: Instant,
+    lease_seconds: int,
+) -> list[Work]:
+    """Chosen candidates are ours until their leases end. Those in `here` are worked on by this process: they run."""
+    if not chosen:
+        return []
+    until = now + lease_seconds * SECOND
+    if connection.dialect.name == "postgresql":
+        values = {"ids": list(chosen), "here": list(here), "owner": owner, "until": until, "now": now}
+        return as_works(connection.execute(_TAKE_POSTGRES, values))
+    works: list[Work] = []
+    for state, ids in (("running", [*here]), ("launching", [each for each in chosen if each not in here])):
+        if ids:
+            times = (now,) * _TIMES
+            works += as_works(connection.exec_driver_sql(_take_sqlite(state, len(ids)), (owner, until, *times, *ids)))
+    return works
+
+
+_QUEUE_CLAIM = f"""
+WITH picked AS MATERIALIZED (
+  SELECT run_id FROM runs
+  WHERE namespace = :namespace AND queue = :queue AND state = 'queued' AND deadline > :now
+    AND stop_requested_at IS NULL
+  ORDER BY priority DESC, run_id LIMIT :limit LOCK
+)
+UPDATE runs SET state = 'running', lease_epoch = lease_epoch + 1, lease_owner = :owner, lease_until = :until,
+  started_at = COALESCE(started_at, :now)
+WHERE run_id IN (SELECT run_id FROM picked) AND state = 'queued'
+RETURNING {COLUMNS}
+"""
+
+
+def claim_queued(
+    connection: Connection,
+    *,
+    namespace: str,
+    queue: str,
+    owner: str,
+    now: Instant,
+    lease_seconds: int,
+    limit: int,
+) -> list[Work]:
+    """What waits on a pull queue, for a worker outside: the highest priority first, then the oldest."""
+    until = now + lease_seconds * SECOND
+    values = {"owner": owner, "until": until, "now": now, "namespace": namespace, "queue": queue, "limit": limit}
+    return run_works(connection, _QUEUE_CLAIM, values)
+
+
+# ── keeping ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Renewed:
+    stop_requested: bool
+
+
+def renew(connection: Connection, works: Sequence[Work], until: Instant) -> dict[tuple[bytes, int], Renewed]:
+    """By run and epoch. Leases that are still ours live on; those that are not are missing from the answer."""
+    by_epoch: dict[int, list[bytes]] = defaultdict(list)
+    for work in works:
+        by_epoch[work.lease_epoch].append(work.run_id)
+    kept: dict[tuple[bytes, int], Renewed] = {}
+    for epoch, run_ids in sorted(by_epoch.items()):
+        done = connection.execute(
+            update(runs)
+            .where(runs.c.run_id.in_(run_ids), runs.c.lease_epoch == epoch, runs.c.lease_until.is_not(None))
+            .values(lease_until=until)
+            .returning(runs.c.run_id, runs.c.stop_requested_at)
+        )
+        kept |= {(row.run_id, epoch): Renewed(row.stop_requested_at is not None) for row in done}
+    return kept

@@ -1,0 +1,103 @@
+"""Runs as those see them who start, stop or answer for them by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from horarium.instant import Instant
+from horarium.schedule.run import FINAL, NOT_STARTED, Origin, RunState
+from horarium.store.database.json_text import to_text
+from horarium.store.runs.definitions import insert_own
+from horarium.store.tables import OPEN_ROOT, runs
+
+_OCCURRENCES = (Origin.SCHEDULED.value, Origin.BACKFILL.value)
+# With the condition of the index `runs_open`, as text, so that both databases see that it is the one to use.
+_IS_NOT_STARTED = sa.and_(sa.text(OPEN_ROOT), runs.c.state.in_(sorted(state.value for state in NOT_STARTED)))
+
+
+def not_started(connection: Connection, uid: bytes, limit: int) -> list[bytes]:
+    """Root runs that nobody outside has seen, in no order."""
+    some = sa.select(runs.c.run_id).where(runs.c.schedule_uid == uid, _IS_NOT_STARTED).limit(limit)
+    return list(connection.execute(some).scalars())
+
+
+def ask_not_started_to_stop(connection: Connection, uid: bytes, now: Instant) -> None:
+    """However many there are: from now on no claim sees them, no release lets them go, and the janitor ends them."""
+    waiting = sa.update(runs).where(runs.c.schedule_uid == uid, _IS_NOT_STARTED, runs.c.stop_requested_at.is_(None))
+    connection.execute(waiting.values(stop_requested_at=now))
+
+
+def taken(connection: Connection, uid: bytes, first: Instant, last: Instant) -> set[Instant]:
+    """The nominal times in a range that have their run already."""
+    rows = connection.execute(
+        sa.select(runs.c.nominal).where(
+            runs.c.schedule_uid == uid, runs.c.origin.in_(_OCCURRENCES), runs.c.nominal.between(first, last)
+        )
+    )
+    return {row.nominal for row in rows}
+
+
+def open_run_ids(connection: Connection, uid: bytes, limit: int) -> list[bytes]:
+    """Root runs that are neither final nor held, oldest first."""
+    final = sorted(state.value for state in FINAL)
+    rows = connection.execute(
+        sa.select(runs.c.run_id)
+        .where(
+            runs.c.schedule_uid == uid,
+            runs.c.parent_run_id.is_(None),
+            runs.c.state.not_in([*final, RunState.HELD.value]),
+        )
+        .order_by(runs.c.run_id)
+        .limit(limit)
+    )
+    return [row.run_id for row in rows]
+
+
+def set_callers_part(connection: Connection, run_id: bytes, *, external_key: str | None, inputs: Any) -> None:
+    """Raises Conflict(`runs_by_callers_key`) if another run of the namespace has the key."""
+    values: dict[str, Any] = {}
+    if external_key is not None:
+        values["external_key"] = external_key
+    if inputs is not None:
+        values["inputs"] = to_text(inputs)
+    if values:
+        connection.execute(sa.update(runs).where(runs.c.run_id == run_id).values(**values))
+
+
+def insert_unscheduled(connection: Connection, values: dict[str, Any], document: str) -> None:
+    """A run that no schedule asked for; its definition is kept under its own id.
+
+    Raises Conflict(`runs_by_callers_key`) if its key is taken.
+    """
+    zeros = dict.fromkeys(("attempt", "launches", "lease_epoch", "cost", "tokens", "tool_calls"), 0)
+    # Only its creation is read off the row; why it exists is nobody's schedule.
+    connection.execute(sa.insert(runs).values(**zeros, next_event=2, **values))
+    insert_own(connection, values["run_id"], document)
+
+
+def ask_to_stop(connection: Connection, run_ids: Collection[bytes], now: Instant) -> None:
+    """Whoever holds it reads the wish when it renews its lease; the first wish stays on record."""
+    connection.execute(
+        sa.update(runs)
+        .where(runs.c.run_id.in_(list(run_ids)), runs.c.stop_requested_at.is_(None))
+        .values(stop_requested_at=now)
+    )
+
+
+def depth_by_state(connection: Connection, namespace: str | None = None) -> dict[str, int]:
+    """How many runs are open, by state; None = everywhere."""
+    final = sorted(state.value for state in FINAL)
+    statement = sa.select(runs.c.state, sa.func.count()).where(runs.c.state.not_in(final)).group_by(runs.c.state)
+    if namespace is not None:
+        statement = statement.where(runs.c.namespace == namespace)
+    return {row[0]: row[1] for row in connection.execute(statement)}
+
+
+def lock(connection: Connection, run_id: bytes) -> None:
+    """Whoever holds the position of its schedule too has locked that first."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(sa.select(runs.c.run_id).where(runs.c.run_id == run_id).with_for_update())

@@ -1,0 +1,143 @@
+"""Which runs time has overtaken, and how their streams of events are written.
+
+Those that look do not lock: whoever changes a run locks its position first and judges it again under lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, bindparam, select, tuple_, update
+
+from horarium.instant import SECOND, Instant
+from horarium.schedule.event import RunEventType
+from horarium.store.database.set_wise import encode
+from horarium.store.runs.work import Work, select_works
+from horarium.store.tables import approvals, run_events, runs
+
+# The holder of a lease keeps the deadline itself, and knows better what became of the attempt.
+_HOLDERS_GRACE = 2 * SECOND
+
+
+class Place(NamedTuple):
+    """Up to where a list was read; the next look goes on behind it."""
+
+    at: Instant
+    run_id: bytes
+
+
+BEGIN = Place(-1, b"")
+
+
+def lost_leases(connection: Connection, now: Instant, limit: int, after: Place = BEGIN) -> list[Work]:
+    """Runs whose holder has not been heard of: nobody knows what became of them."""
+    return select_works(
+        connection,
+        "lease_until < :now AND (lease_until, run_id) > (:at, :run_id) ORDER BY lease_until, run_id LIMIT :limit",
+        {"now": now, "limit": limit, **after._asdict()},
+    )
+
+
+def past_deadline(connection: Connection, now: Instant, limit: int, after: Place = BEGIN) -> list[Work]:
+    return select_works(
+        connection,
+        "state IN ('launching', 'queued', 'running') AND deadline <= :now "
+        "AND (lease_until IS NULL OR deadline <= :before) AND (deadline, run_id) > (:at, :run_id) "
+        "ORDER BY deadline, run_id LIMIT :limit",
+        {"now": now, "before": now - _HOLDERS_GRACE, "limit": limit, **after._asdict()},
+    )
+
+
+def asked_to_stop(connection: Connection, limit: int, after: Place = BEGIN) -> list[Work]:
+    """Not yet started, and no longer wanted."""
+    return select_works(
+        connection,
+        "stop_requested_at IS NOT NULL AND state IN ('held', 'awaiting_approval', 'ready') AND run_id > :run_id "
+        "ORDER BY run_id LIMIT :limit",
+        {"limit": limit, "run_id": after.run_id},
+    )
+
+
+def taken_and_unwanted(connection: Connection, limit: int) -> list[Work]:
+    """In a target's hands, not in ours, and asked to stop."""
+    return select_works(
+        connection,
+        "stop_requested_at IS NOT NULL AND state IN ('queued', 'running') AND lease_until IS NULL "
+        "ORDER BY run_id LIMIT :limit",
+        {"limit": limit},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Unanswered:
+    approval_id: bytes
+    run_id: bytes
+    expires_at: Instant
+
+
+def unanswered_approvals(connection: Connection, now: Instant, limit: int, after: Place = BEGIN) -> list[Unanswered]:
+    """Requests that nobody answered in time."""
+    late = (
+        select(approvals.c.approval_id, approvals.c.run_id, approvals.c.expires_at)
+        .where(
+            approvals.c.decision == "pending",
+            approvals.c.expires_at <= now,
+            tuple_(approvals.c.expires_at, approvals.c.run_id) > tuple_(after.at, after.run_id),
+        )
+        .order_by(approvals.c.expires_at, approvals.c.run_id)
+        .limit(limit)
+    )
+    return [Unanswered(*row) for row in connection.execute(late)]
+
+
+def expire_approval(connection: Connection, approval_id: bytes, now: Instant) -> bool:
+    """False if somebody has decided meanwhile."""
+    closed = connection.execute(
+        update(approvals)
+        .where(approvals.c.approval_id == approval_id, approvals.c.decision == "pending")
+        .values(decision="expired", decided_at=now)
+    )
+    return closed.rowcount == 1
+
+
+def to_follow(connection: Connection, kinds: Collection[str], now: Instant, limit: int) -> list[Work]:
+    """Accepted by a target that can be asked how it goes; `ready_at` says when to ask next."""
+    if not kinds:
+        return []
+    return select_works(
+        connection,
+        "state = 'running' AND lease_until IS NULL AND kind IN :kinds AND ready_at <= :now "
+        "ORDER BY ready_at LIMIT :limit LOCK",
+        {"kinds": sorted(kinds), "now": now, "limit": limit},
+    )
+
+
+def ask_later(connection: Connection, work: Work, at: Instant) -> None:
+    connection.execute(update(runs).where(runs.c.run_id == work.run_id).values(ready_at=at))
+
+
+def add_event(
+    connection: Connection, run_id: bytes, event_type: RunEventType, now: Instant, payload: dict[str, Any]
+) -> None:
+    """The run's own row hands out the numbers, so its stream has no gap."""
+    number = connection.execute(_NUMBER, {"id": run_id}).scalar_one()
+    connection.execute(
+        run_events.insert().values(
+            run_id=run_id, sequence=number, event_type=event_type.value, recorded_at=now, payload=encode(payload)
+        )
+    )
+
+
+_NUMBER = (
+    update(runs)
+    .where(runs.c.run_id == bindparam("id"))
+    .values(next_event=runs.c.next_event + 1)
+    .returning(runs.c.next_event - 1)
+)
+
+
+def find_work(connection: Connection, run_id: bytes) -> Work | None:
+    found = select_works(connection, "run_id = :id", {"id": run_id})
+    return found[0] if found else None

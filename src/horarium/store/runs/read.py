@@ -1,0 +1,224 @@
+"""What runs look like to those who only look: single ones, pages, steps and events."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, fields
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from horarium.instant import Instant
+from horarium.schedule.run import Delivery, Origin, RunState
+from horarium.store.database.json_text import from_text
+from horarium.store.tables import run_events, runs, schedules
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """All columns of `runs`, and the id of the schedule that its uid stands for.
+
+    `inputs` is None where the run takes them from its revision; amounts are millionths of a credit.
+    """
+
+    run_id: bytes
+    namespace: str
+    schedule_uid: bytes | None
+    revision: int | None
+    workflow: str | None
+    kind: str
+    origin: Origin
+    state: RunState
+    nominal: Instant
+    due: Instant
+    ready_at: Instant
+    deadline: Instant | None
+    timeout_seconds: int
+    priority: int
+    queue: str | None
+    delivery: Delivery
+    attempt: int
+    launches: int
+    busy_since: Instant | None
+    lease_epoch: int
+    lease_owner: str | None
+    lease_until: Instant | None
+    reference: str | None
+    needs_approval: bool
+    approval_id: bytes | None
+    rotation_index: int | None
+    trigger_number: int | None
+    covers_first: Instant | None
+    covers_last: Instant | None
+    covers_count: int | None
+    concurrency_key: str | None
+    assignee: str | None
+    reserved: int
+    external_key: str | None
+    inputs: Any
+    result: Any
+    error: str | None
+    error_class: str | None
+    cause: str | None
+    cost: int
+    tokens: int
+    tool_calls: int
+    stop_requested_at: Instant | None
+    parent_run_id: bytes | None
+    root_run_id: bytes | None
+    node_id: str | None
+    next_event: int
+    created_at: Instant
+    started_at: Instant | None
+    finished_at: Instant | None
+    target: str
+    attempt_ms: int | None
+    runtime_seconds: int | None
+    ends_by: Instant | None
+    earlier_cost: int
+    earlier_tokens: int
+    earlier_tool_calls: int
+    schedule_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunEventRow:
+    sequence: int
+    event_type: str
+    recorded_at: Instant
+    payload: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class RunFilter:
+    """None = any; steps of workflows are shown only where asked for."""
+
+    states: Collection[RunState] | None = None
+    origins: Collection[Origin] | None = None
+    workflow: str | None = None
+    assignee: str | None = None
+    queue: str | None = None
+    with_steps: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RunPage:
+    """`before` is where the next page begins; None = this is the last."""
+
+    rows: tuple[RunRow, ...]
+    before: bytes | None
+
+
+EVERYTHING = RunFilter()
+_ROW = [*(runs.c[each.name] for each in fields(RunRow) if each.name != "schedule_id"), schedules.c.schedule_id]
+# Made once: to build a statement of so many columns takes longer than to run it.
+_SELECT = sa.select(*_ROW).outerjoin_from(runs, schedules, runs.c.schedule_uid == schedules.c.schedule_uid)
+
+
+_NEWEST = (
+    _SELECT.where(runs.c.schedule_uid == sa.bindparam("uid"), runs.c.parent_run_id.is_(None))
+    .order_by(runs.c.run_id.desc())
+    .limit(sa.bindparam("most"))
+)
+
+
+def find(connection: Connection, namespace: str, run_id: bytes) -> RunRow | None:
+    return _one(connection, runs.c.namespace == namespace, runs.c.run_id == run_id)
+
+
+def find_all(connection: Connection, run_ids: Collection[bytes]) -> list[RunRow]:
+    """The highest priority first, then the oldest."""
+    statement = _SELECT.where(runs.c.run_id.in_(list(run_ids))).order_by(runs.c.priority.desc(), runs.c.run_id)
+    return [_to_row(values) for values in connection.execute(statement)]
+
+
+def namespace_of(connection: Connection, run_id: bytes) -> str | None:
+    """Whose a run is, for whoever can show that it was handed over to them."""
+    found: str | None = connection.execute(
+        sa.select(runs.c.namespace).where(runs.c.run_id == run_id)
+    ).scalar_one_or_none()
+    return found
+
+
+def find_by_callers_key(connection: Connection, namespace: str, external_key: str) -> RunRow | None:
+    return _one(connection, runs.c.namespace == namespace, runs.c.external_key == external_key)
+
+
+def page_of_schedule(
+    connection: Connection, uid: bytes, wanted: RunFilter = EVERYTHING, *, before: bytes | None = None, limit: int
+) -> RunPage:
+    """Newest first."""
+    if wanted is EVERYTHING and before is None:
+        return _shown(connection.execute(_NEWEST, {"uid": uid, "most": limit + 1}), limit)
+    return _page(connection, runs.c.schedule_uid == uid, wanted, before, limit)
+
+
+def page_of_namespace(
+    connection: Connection, namespace: str, wanted: RunFilter = EVERYTHING, *, before: bytes | None = None, limit: int
+) -> RunPage:
+    """Newest first."""
+    return _page(connection, runs.c.namespace == namespace, wanted, before, limit)
+
+
+def steps(connection: Connection, root_run_id: bytes) -> list[RunRow]:
+    """The steps of a workflow's run, in the order of their birth."""
+    statement = _SELECT.where(runs.c.root_run_id == root_run_id, runs.c.run_id != root_run_id)
+    return [_to_row(values) for values in connection.execute(statement.order_by(runs.c.run_id))]
+
+
+def events(connection: Connection, run_id: bytes, *, after_sequence: int = 0, limit: int = 1000) -> list[RunEventRow]:
+    """Those that are stored; the first ones are read off the run's own row."""
+    statement = (
+        sa.select(run_events.c.sequence, run_events.c.event_type, run_events.c.recorded_at, run_events.c.payload)
+        .where(run_events.c.run_id == run_id, run_events.c.sequence > after_sequence)
+        .order_by(run_events.c.sequence)
+        .limit(limit)
+    )
+    return [RunEventRow(*values[:3], from_text(values[3])) for values in connection.execute(statement)]
+
+
+def _one(connection: Connection, *conditions: sa.ColumnElement[bool]) -> RunRow | None:
+    found = connection.execute(_SELECT.where(*conditions)).one_or_none()
+    return None if found is None else _to_row(found)
+
+
+def _page(
+    connection: Connection, of: sa.ColumnElement[bool], wanted: RunFilter, before: bytes | None, limit: int
+) -> RunPage:
+    statement = _SELECT.where(of, *_conditions(wanted)).order_by(runs.c.run_id.desc()).limit(limit + 1)
+    if before is not None:
+        statement = statement.where(runs.c.run_id < before)
+    return _shown(connection.execute(statement), limit)
+
+
+def _shown(found: Iterable[sa.Row[Any]], limit: int) -> RunPage:
+    """One more was asked for than is shown: whether there is a next page."""
+    rows = [_to_row(values) for values in found]
+    shown = tuple(rows[:limit])
+    return RunPage(shown, shown[-1].run_id if len(rows) > limit else None)
+
+
+def _conditions(wanted: RunFilter) -> Iterator[sa.ColumnElement[bool]]:
+    if not wanted.with_steps:
+        yield runs.c.parent_run_id.is_(None)
+    if wanted.states is not None:
+        yield runs.c.state.in_(sorted(state.value for state in wanted.states))
+    if wanted.origins is not None:
+        yield runs.c.origin.in_(sorted(origin.value for origin in wanted.origins))
+    for column in (runs.c.workflow, runs.c.assignee, runs.c.queue):
+        value = getattr(wanted, column.name)
+        if value is not None:
+            yield column == value
+
+
+def _to_row(values: sa.Row[Any]) -> RunRow:
+    named = values._asdict()
+    parsed = {
+        "origin": Origin(named["origin"]),
+        "state": RunState(named["state"]),
+        "delivery": Delivery(named["delivery"]),
+        "inputs": from_text(named["inputs"]),
+        "result": from_text(named["result"]),
+    }
+    return RunRow(**(named | parsed))

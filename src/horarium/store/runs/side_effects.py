@@ -1,0 +1,80 @@
+"""What births bring with them beyond their rows: ids, counters, approvals, and room that others must make.
+
+The tick, a trigger by hand and a backfill all end here, so that none of them can forget one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+
+from sqlalchemy import Connection
+
+from horarium.decision.facts import Fact
+from horarium.decision.guards import facts_needed
+from horarium.decision.record import Entry, NewId
+from horarium.ids import id_text, new_id
+from horarium.instant import DAY, Instant
+from horarium.policy.limits import MILLIONTHS
+from horarium.schedule.planning import Planning
+from horarium.schedule.run import Origin, RunState
+from horarium.store.runs import approvals, make_room
+from horarium.store.schedules import facts
+from horarium.store.schedules.due import Plannings
+
+
+def new_ids() -> Iterator[NewId]:
+    while True:
+        value = new_id()
+        yield NewId(value, id_text(value))
+
+
+def settle_side_effects(
+    connection: Connection,
+    known: Plannings,
+    namespace: str,
+    schedule_uid: bytes,
+    planning: Planning,
+    entry: Entry,
+    now: Instant,
+) -> None:
+    """What few plans need beyond their three rows: counters, approvals, runs that must make room."""
+    if not entry.runs:
+        return
+    if _is_counted(planning):
+        facts.add_to_counters(connection, births_to_count(namespace, schedule_uid, planning, entry, now))
+    if entry.terminate_active:
+        kept = frozenset(run.run_id for run in entry.runs[entry.kept_from :])
+        make_room.end_active(connection, schedule_uid, now=now, keep=kept)
+    if entry.cancel_active:
+        make_room.ask_active_to_stop(connection, schedule_uid, now)
+    if planning.needs_approval:
+        living = entry.runs[entry.kept_from :]
+        approvals.request(connection, [run.run_id for run in living if run.state is not RunState.HELD], now)
+
+
+@lru_cache(maxsize=65_536)
+def _is_counted(planning: Planning) -> bool:
+    return not facts_needed(planning, Origin.SCHEDULED).isdisjoint({Fact.SPENDING, Fact.DAILY_RUNS, Fact.KEYS})
+
+
+def births_to_count(
+    namespace: str, schedule_uid: bytes, planning: Planning, entry: Entry, now: Instant
+) -> Mapping[facts.Counter, int]:
+    """How the births of an entry move the counters that somebody watches."""
+    needed = facts_needed(planning, Origin.SCHEDULED)
+    day, births = now // DAY, len(entry.runs)
+    reserve = int(planning.reserve * MILLIONTHS)
+    owners = [facts.schedule_owner(schedule_uid)]
+    if planning.assignee is not None:
+        owners.append(facts.assignee_owner(namespace, planning.assignee))
+    changes: dict[facts.Counter, int] = {}
+    for owner in owners:
+        if Fact.SPENDING in needed and reserve:
+            changes["spent", owner, day] = births * reserve
+        if Fact.DAILY_RUNS in needed:
+            changes["runs", owner, day] = births
+    if planning.concurrency_key is not None:
+        started = sum(run.state is not RunState.HELD for run in entry.runs)
+        changes["key", facts.key_owner(namespace, planning.concurrency_key), 0] = started
+    return changes

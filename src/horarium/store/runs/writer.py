@@ -1,0 +1,277 @@
+"""How what happened to runs is written down: one transaction for the runs, their schedules and those that waited.
+
+Events come in any number and cost a few statements together. Each is judged by `life.react` on the row as it
+is under lock, and every change is checked against the table of transitions; there is no other way for a run
+to leave the hands of those who work on it. The positions are locked before the runs, as the tick does, so that
+the two never wait for each other. What waits for a place or a key is then let go one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import partial
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection
+
+from horarium.decision.ending import plan_ending
+from horarium.instant import Instant
+from horarium.life.change import Again, Block, Change, End, Nothing, Progress, Wait, Why
+from horarium.life.event import Answered, Event
+from horarium.life.live_run import Rules
+from horarium.life.outcome import Accepted
+from horarium.life.react import react
+from horarium.schedule.planning import Planning
+from horarium.schedule.position import Status
+from horarium.schedule.reason import Obstacle, dispatch_status
+from horarium.schedule.run import RunState, check_transition
+from horarium.store.database.set_wise import Update, select_by_ids
+from horarium.store.runs import approvals
+from horarium.store.runs.after_end import pause_after_failures
+from horarium.store.runs.changes import kept_error, write_changes
+from horarium.store.runs.release import pass_on, release
+from horarium.store.runs.work import Work, lock_works
+from horarium.store.schedules.due import Plannings
+
+_DEFAULT_RULES = Rules()
+
+
+class Happened(NamedTuple):
+    """What happened to a run, and what its definition says about that."""
+
+    run_id: bytes
+    event: Event
+    rules: Rules = _DEFAULT_RULES
+
+
+class Recorded(NamedTuple):
+    """What became of it: the run as it was, and the change."""
+
+    run: Work
+    change: Change
+
+    @property
+    def counted(self) -> bool:
+        return not isinstance(self.change, Nothing)
+
+
+def record_event(
+    connection: Connection,
+    known: Plannings,
+    run_id: bytes,
+    event: Event,
+    rules: Rules = _DEFAULT_RULES,
+    *,
+    now: Instant,
+) -> Change:
+    recorded = record_events(connection, known, [Happened(run_id, event, rules)], now=now)
+    return recorded[0].change if recorded else Nothing(Why.NOT_SO)
+
+
+def record_events(
+    connection: Connection,
+    known: Plannings,
+    happened: Sequence[Happened],
+    *,
+    now: Instant,
+    schedules: Collection[bytes] | None = None,
+) -> list[Recorded]:
+    """One for each run that exists, in order; the second event about a run that has just changed comes too late.
+
+    `schedules` are those whose root runs these are, where the caller knows them.
+    """
+    judged = [(each.run_id, partial(_judge, each, now)) for each in happened]
+    may_end = any(_may_end(each.event) for each in happened)
+    return change_runs(connection, known, judged, now=now, may_end=may_end, schedules=schedules)
+
+
+def _judge(happened: Happened, now: Instant, run: Work) -> Change:
+    return react(run, happened.event, happened.rules, now)
+
+
+def change_runs(
+    connection: Connection,
+    known: Plannings,
+    judged: Sequence[tuple[bytes, Callable[[Work], Change]]],
+    *,
+    now: Instant,
+    may_end: bool = True,
+    schedules: Collection[bytes] | None = None,
+) -> list[Recorded]:
+    """Each run is locked, judged as it is then, and changed. Without `may_end` no judgement may be an end."""
+    if not judged:
+        return []
+    run_ids = [run_id for run_id, _ in judged]
+    places: dict[bytes, Place] = {}
+    if may_end:
+        places = _lock_positions(connection, _schedules_of(connection, run_ids) if schedules is None else schedules)
+    runs = {run.run_id: run for run in lock_works(connection, run_ids)}
+    recorded: list[Recorded] = []
+    changed: set[bytes] = set()
+    for run_id, judge in judged:
+        run = runs.get(run_id)
+        if run is None:
+            continue
+        change = Nothing(Why.TOO_LATE) if run_id in changed else judge(run)
+        if not isinstance(change, Nothing):
+            _check(run, change)
+            changed.add(run_id)
+        recorded.append(Recorded(run, change))
+    _write(connection, known, places, [each for each in recorded if each.counted], now)
+    return recorded
+
+
+def _may_end(event: Event) -> bool:
+    return not (isinstance(event, Answered) and isinstance(event.outcome, Accepted))
+
+
+def _check(run: Work, change: Change) -> None:
+    """A holder whose lease ran out, and after whom nobody has begun, takes the run up again with its answer."""
+    before = RunState.LAUNCHING if run.state == RunState.READY else RunState(run.state)
+    after = _state_after(change)
+    if after is not before:
+        check_transition(before, after)
+
+
+def _state_after(change: Change) -> RunState:
+    match change:
+        case End(state):
+            return state
+        case Again():
+            return RunState.READY
+        case Wait(_, queued):
+            return RunState.QUEUED if queued else RunState.RUNNING
+        case Progress():
+            return RunState.RUNNING
+        case Block():
+            return RunState.AWAITING_APPROVAL
+        case Nothing():
+            raise AssertionError("nothing has changed")
+
+
+def _write(
+    connection: Connection, known: Plannings, places: Mapping[bytes, Place], changed: Sequence[Recorded], now: Instant
+) -> None:
+    write_changes(connection, changed, now)
+    approvals.request(connection, [run.run_id for run, change in changed if isinstance(change, Block)], now)
+    ended = [(run, change) for run, change in changed if isinstance(change, End)]
+    if not ended:
+        return
+    _count(connection, known, places, ended, now)
+    for run, _ in ended:
+        if run.schedule_uid in places:
+            pass_on(connection, known, run, now)
+    freed = {run.schedule_uid for run, _ in ended}
+    for uid, place in places.items():
+        if place.held and uid in freed:
+            release(connection, known, uid, now=now)
+
+
+# ── locks ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(slots=True)
+class Place:
+    """The position of a schedule under lock, as far as ends of runs read and move it."""
+
+    schedule_uid: bytes
+    namespace: str
+    schedule_id: str
+    status: str
+    generation: int
+    planning: bytes
+    next_due: Instant | None
+    decided_until: Instant
+    next_sequence: int
+    active: int
+    held: int
+    failures_in_a_row: int
+    failures_count: int
+    last_error: str | None
+    last_error_at: Instant | None
+    last_completed_at: Instant | None
+    last_completed_run_id: bytes | None
+    last_dispatch_status: str | None
+    paused_at: Instant | None
+    pause_reason: str | None
+
+    def move(self, values: Mapping[str, Any]) -> None:
+        for name, value in values.items():
+            setattr(self, name, value)
+
+
+_PLACES = f"SELECT {', '.join(each.name for each in fields(Place))} FROM positions WHERE schedule_uid"
+_OF_ROOTS = "SELECT DISTINCT schedule_uid FROM runs WHERE parent_run_id IS NULL AND schedule_uid IS NOT NULL AND run_id"
+
+
+def _schedules_of(connection: Connection, run_ids: Sequence[bytes]) -> set[bytes]:
+    return {row[0] for row in select_by_ids(connection, _OF_ROOTS, run_ids)}
+
+
+def _lock_positions(connection: Connection, uids: Collection[bytes]) -> dict[bytes, Place]:
+    """In sorted order, so that two transactions never wait for each other."""
+    tail = "ORDER BY schedule_uid FOR UPDATE" if connection.dialect.name == "postgresql" else ""
+    rows = select_by_ids(connection, _PLACES, sorted(uids), tail)
+    places = (Place(*row) for row in rows)
+    return {place.schedule_uid: place for place in places}
+
+
+# ── counting on the schedule ─────────────────────────────────────────────────────────────────────────
+
+_MOVED = Update(
+    "positions",
+    {
+        "schedule_uid": "bytea", "active": "int4", "held": "int4", "last_completed_at": "int8",
+        "last_completed_run_id": "bytea", "failures_in_a_row": "int4", "failures_count": "int8", "last_error": "text",
+        "last_error_at": "int8", "last_dispatch_status": "text", "status": "text", "paused_at": "int8",
+        "pause_reason": "text", "next_sequence": "int8", "decided_until": "int8",
+    },
+)  # fmt: skip
+
+
+def _count(
+    connection: Connection,
+    known: Plannings,
+    places: Mapping[bytes, Place],
+    ended: Sequence[tuple[Work, End]],
+    now: Instant,
+) -> None:
+    """Several ends of one schedule are counted in turn: the third failure in a row is the third."""
+    counted = [
+        (places[run.schedule_uid], run, end)
+        for run, end in ended
+        if run.parent_run_id is None and run.schedule_uid is not None and run.schedule_uid in places
+    ]
+    if not counted:
+        return
+    plannings = known.load(connection, {place.planning for place, _, _ in counted})
+    for place, run, end in counted:
+        place.move(_counted(connection, place, run, end, plannings[place.planning], now))
+    moved = {place.schedule_uid: place for place, _, _ in counted}
+    _MOVED.run(connection, [tuple(getattr(moved[uid], name) for name in _MOVED.columns) for uid in sorted(moved)])
+
+
+def _counted(
+    connection: Connection, place: Place, run: Work, end: End, planning: Planning | Exception, now: Instant
+) -> dict[str, Any]:
+    """What has changed on the position; with the schedule paused, if this was one failure too many."""
+    was_held = run.state == RunState.HELD
+    values: dict[str, Any] = {
+        "active": place.active - (0 if was_held else 1),
+        "held": place.held - (1 if was_held else 0),
+        "last_completed_at": now,
+        "last_completed_run_id": run.run_id,
+    }
+    if isinstance(planning, Exception):
+        return values
+    ending = plan_ending(planning, Status(place.status), place.failures_in_a_row, end.state)
+    values["failures_in_a_row"] = ending.failures_in_a_row
+    if ending.failed:
+        error = kept_error(end.error)
+        values |= {"failures_count": place.failures_count + 1, "last_error": error, "last_error_at": now}
+    if end.state is RunState.LAUNCH_FAILED:
+        values["last_dispatch_status"] = dispatch_status(Obstacle.LAUNCH_FAILED)
+    if ending.pause_reason is not None:
+        values |= pause_after_failures(connection, place, planning, ending.pause_reason, now)
+    return values

@@ -1,0 +1,91 @@
+"""What a definition refers to, as far as writing it must know: workflows, agents and assignments."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from horarium.store.database.json_text import from_text
+from horarium.store.tables import agents, assignments, schedule_revisions, schedules, workflows
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowReference:
+    """`cycle` are the nodes of one, where the graph has one."""
+
+    version: int
+    owner: str | None
+    cycle: tuple[str, ...] = ()
+
+
+def newest_workflow(connection: Connection, namespace: str, workflow_id: str) -> WorkflowReference | None:
+    found = connection.execute(
+        sa.select(workflows.c.version, workflows.c.owner, workflows.c.cycle)
+        .where(workflows.c.namespace == namespace, workflows.c.workflow_id == workflow_id)
+        .order_by(workflows.c.version.desc())
+        .limit(1)
+    ).one_or_none()
+    if found is None:
+        return None
+    return WorkflowReference(found.version, found.owner, tuple(from_text(found.cycle) or ()))
+
+
+def agent_document(connection: Connection, namespace: str, agent_id: str) -> dict[str, Any] | None:
+    found = connection.execute(
+        sa.select(agents.c.document).where(agents.c.namespace == namespace, agents.c.agent_id == agent_id)
+    ).scalar_one_or_none()
+    document: dict[str, Any] | None = from_text(found)
+    return document
+
+
+def assignment_document(connection: Connection, namespace: str, assignment_id: str) -> dict[str, Any] | None:
+    found = connection.execute(
+        sa.select(assignments.c.document).where(
+            assignments.c.namespace == namespace, assignments.c.assignment_id == assignment_id
+        )
+    ).scalar_one_or_none()
+    document: dict[str, Any] | None = from_text(found)
+    return document
+
+
+def current_documents(connection: Connection, uids: Collection[bytes]) -> dict[bytes, dict[str, Any]]:
+    """The newest revision of each schedule, with one query for a whole page."""
+    if not uids:
+        return {}
+    newest = sa.and_(
+        schedule_revisions.c.schedule_uid == schedules.c.schedule_uid,
+        schedule_revisions.c.revision == schedules.c.revision,
+    )
+    rows = connection.execute(
+        sa.select(schedules.c.schedule_uid, schedule_revisions.c.document)
+        .join_from(schedules, schedule_revisions, newest)
+        .where(schedules.c.schedule_uid.in_(list(uids)))
+    )
+    return {uid: from_text(document) for uid, document in rows}
+
+
+def schedules_with_calendar(connection: Connection, namespace: str, names: Collection[str]) -> list[tuple[str, str]]:
+    """Live schedules that name one of the calendars: (schedule id, calendar)."""
+    newest = sa.and_(
+        schedule_revisions.c.schedule_uid == schedules.c.schedule_uid,
+        schedule_revisions.c.revision == schedules.c.revision,
+    )
+    # The text narrows the search; the document decides.
+    mentioned = sa.or_(*(schedule_revisions.c.document.contains(f'"{name}"', autoescape=True) for name in names))
+    rows = connection.execute(
+        sa.select(schedules.c.schedule_id, schedule_revisions.c.document)
+        .join_from(schedules, schedule_revisions, newest)
+        .where(schedules.c.namespace == namespace, schedules.c.deleted_at.is_(None), mentioned)
+        .order_by(schedules.c.schedule_id)
+    )
+    wanted = set(names)
+    return [
+        (schedule_id, name)
+        for schedule_id, document in rows
+        for name in from_text(document).get("calendars", ())
+        if name in wanted
+    ]

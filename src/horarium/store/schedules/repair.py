@@ -1,0 +1,166 @@
+"""How what is counted is counted anew: runs of a schedule, holders of a key, and plans that have got lost.
+
+Every count moves in the transaction that moves the runs, so these find nothing, unless a row was changed
+by hand or restored, or a fault of ours slipped through. What is found is looked at again under the lock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from horarium.decision import lifecycle
+from horarium.instant import Instant
+from horarium.schedule.position import Position, Status
+from horarium.schedule.run import FINAL, RunState
+from horarium.store.runs.release import lock_position
+from horarium.store.schedules.broken import park
+from horarium.store.schedules.due import Plannings
+from horarium.store.schedules.facts import lock_counters
+from horarium.store.tables import counters, positions, runs
+
+_HELD = RunState.HELD.value
+# As text and not as parameters: so both databases see that the index of open root runs holds just these.
+_OPEN_ROOT = sa.text(
+    f"runs.state IN ({', '.join(repr(state.value) for state in sorted(frozenset(RunState) - FINAL))}) "
+    "AND runs.parent_run_id IS NULL"
+)
+_IS_HELD = sa.case((runs.c.state == _HELD, 1), else_=0)
+# As `facts.key_owner` writes it.
+_key_of_run = sa.literal("key:") + runs.c.namespace + " " + runs.c.concurrency_key
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """Root runs of a schedule that have not ended."""
+
+    active: int = 0
+    held: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Recounted:
+    schedule_uid: bytes
+    schedule_id: str
+    before: Count
+    after: Count
+
+
+@dataclass(frozen=True, slots=True)
+class Miscounted:
+    """`after` is where the next look begins, None = this was the last."""
+
+    uids: tuple[bytes, ...]
+    after: bytes | None
+
+
+# ── runs of a schedule ───────────────────────────────────────────────────────────────────────────────
+
+
+def miscounted(connection: Connection, *, after: bytes, looks: int) -> Miscounted:
+    """Of the next `looks` schedules, those whose position counts other runs than there are."""
+    uid = positions.c.schedule_uid
+    columns = sa.select(uid, positions.c.active, positions.c.held)
+    rows = connection.execute(columns.where(uid > after).order_by(uid).limit(looks)).all()
+    if not rows:
+        return Miscounted((), None)
+    counted = _count(connection, sa.and_(runs.c.schedule_uid > after, runs.c.schedule_uid <= rows[-1].schedule_uid))
+    wrong = tuple(
+        row.schedule_uid for row in rows if Count(row.active, row.held) != counted.get(row.schedule_uid, Count())
+    )
+    return Miscounted(wrong, rows[-1].schedule_uid if len(rows) == looks else None)
+
+
+def recount(connection: Connection, uid: bytes) -> Recounted | None:
+    """None if the counts are right, now that nobody can move them."""
+    position = lock_position(connection, uid)
+    if position is None:
+        return None
+    before = Count(position.active, position.held)
+    after = _count(connection, runs.c.schedule_uid == uid).get(uid, Count())
+    if before == after:
+        return None
+    connection.execute(
+        sa.update(positions).where(positions.c.schedule_uid == uid).values(active=after.active, held=after.held)
+    )
+    return Recounted(uid, position.schedule_id, before, after)
+
+
+def _count(connection: Connection, which: sa.ColumnElement[bool]) -> dict[bytes, Count]:
+    rows = connection.execute(
+        sa.select(runs.c.schedule_uid, sa.func.count().label("open"), sa.func.sum(_IS_HELD).label("held"))
+        .where(_OPEN_ROOT, which)
+        .group_by(runs.c.schedule_uid)
+    )
+    return {row.schedule_uid: Count(row.open - int(row.held), int(row.held)) for row in rows}
+
+
+# ── holders of a key ─────────────────────────────────────────────────────────────────────────────────
+
+_HOLDS_KEY = sa.and_(
+    _OPEN_ROOT, runs.c.state != _HELD, runs.c.schedule_uid.is_not(None), runs.c.concurrency_key.is_not(None)
+)
+
+
+def miscounted_keys(connection: Connection) -> list[str]:
+    """Owners of the counters that differ from the runs that hold the key. Costs as much as runs are open."""
+    holders = (
+        sa.select(_key_of_run.label("owner"), sa.func.count().label("holders")).where(_HOLDS_KEY).group_by(_key_of_run)
+    )
+    there = {row.owner: row.holders for row in connection.execute(holders)}
+    rows = connection.execute(sa.select(counters.c.owner, counters.c.value).where(counters.c.kind == "key"))
+    said = {row.owner: row.value for row in rows}
+    return sorted(owner for owner in there.keys() | said.keys() if there.get(owner, 0) != said.get(owner, 0))
+
+
+def recount_key(connection: Connection, owner: str) -> tuple[int, int] | None:
+    """What it said and what it says now; None if it is right.
+
+    With the counter locked, whoever changes a holder has either not been here, and adds its part later to
+    what we count now, or has committed, and is counted.
+    """
+    counter = ("key", owner, 0)
+    before = lock_counters(connection, [counter])[counter]
+    holders = sa.select(sa.func.count()).select_from(runs).where(_HOLDS_KEY, _key_of_run == owner)
+    after = int(connection.execute(holders).scalar_one())
+    if before == after:
+        return None
+    connection.execute(
+        sa.update(counters).where(counters.c.kind == "key", counters.c.owner == owner).values(value=after)
+    )
+    return before, after
+
+
+# ── lost plans ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def unplanned(connection: Connection, limit: int) -> list[bytes]:
+    """Active schedules that no tick will ever see."""
+    statement = sa.select(positions.c.schedule_uid).where(
+        positions.c.status == Status.ACTIVE.value, positions.c.next_due.is_(None)
+    )
+    return list(connection.execute(statement.limit(limit)).scalars())
+
+
+def plan_again(connection: Connection, known: Plannings, uid: bytes, now: Instant) -> tuple[str, Status] | None:
+    """Plans on from the last decision, so that nothing is dropped; the id and the status that it has now.
+
+    None if there is nothing to mend. What cannot be planned is set aside as broken.
+    """
+    row = lock_position(connection, uid)
+    if row is None or row.status != Status.ACTIVE.value or row.next_due is not None:
+        return None
+    planning = known.load(connection, [row.planning])[row.planning]
+    if isinstance(planning, Exception):
+        park(connection, uid, error=str(planning), error_class=type(planning).__name__, now=now)
+        return row.schedule_id, Status.BROKEN
+    position = Position(row.decided_until, None, Status.ACTIVE, row.generation)
+    planned = lifecycle.replan(planning.spec, uid, position, row.decided_until)
+    connection.execute(
+        sa.update(positions)
+        .where(positions.c.schedule_uid == uid)
+        .values(status=planned.status.value, next_due=planned.next_due)
+    )
+    return row.schedule_id, planned.status
