@@ -14,7 +14,7 @@ from fastapi.openapi.utils import get_openapi
 from horarium.api.examples import EXAMPLES, Example
 from horarium.api.permissions import Open, permission_for
 from horarium.api.problems import MEDIA_TYPE
-from horarium.schedule.fields import schema_of
+from horarium.schedule.schema import schema_of
 
 _JSON = "application/json"
 _PROBLEM = {"$ref": "#/components/schemas/Problem"}
@@ -85,7 +85,7 @@ def _described(api: FastAPI) -> dict[str, Any]:
         title=api.title, version=api.version, summary=api.summary, openapi_version="3.1.0", routes=api.routes
     )
     components = schema.setdefault("components", {})
-    components["schemas"] = {"Problem": PROBLEM_SCHEMA, "Schedule": schema_of()}
+    components["schemas"] = {"Problem": PROBLEM_SCHEMA, "Schedule": schema_of(api.state.resources.kinds)}
     components["securitySchemes"] = {
         "bearer": {"type": "http", "scheme": "bearer", "description": "A token of ours, or a signed JWT."}
     }

@@ -36,6 +36,7 @@ from horarium.life.report_token import ReportTokens
 from horarium.store import leases
 from horarium.store.channels import DUE, READY
 from horarium.store.database import Database
+from horarium.store.leases import SERVES
 from horarium.store.run_writer import Recorded
 from horarium.store.shared_clock import LOOK_SECONDS, SharedClock
 
@@ -211,6 +212,8 @@ class Engine:
         info: dict[str, Any] = {name: at for name, at in self.pulse.completed.items() if name != "heartbeat"}
         if self._draining:
             info["draining"] = "yes"
+        elif self.options.dispatches:
+            info[SERVES] = self._registry.served().document()
         now, name, owner = self.clock.now(), f"process:{self._owner}", self._owner
         await self._threads.run(
             lambda: self._database.write(lambda connection: leases.beat(connection, name, owner, now, 30, info))
