@@ -139,8 +139,17 @@ class Registry:
             for launcher in self._launchers.values():
                 all_of_them.push_async_callback(launcher.close)
 
+    def serves(self, kind: str) -> bool:
+        return kind in self._launchers
+
+    def knows(self, kind: str, name: str) -> bool:
+        """Whether the launcher knows a task or a command of this name; one that cannot say is taken to."""
+        launcher = self._launchers.get(kind)
+        names = None if launcher is None else launcher.known_names()
+        return launcher is not None and (names is None or name in names)
+
     def served(self) -> Served:
-        """What this process can do, as of now: tasks may be added while it runs."""
+        """The same to be published, as of now: tasks may be added while it runs."""
         known = {kind: launcher.known_names() for kind, launcher in self._launchers.items()}
         names = {kind: frozenset(each) for kind, each in known.items() if each is not None}
         return Served(frozenset(self._launchers), names)

@@ -65,7 +65,7 @@ def _unserved(resources: Resources, connection: Connection, definition: Definiti
     """Others are asked about only where this process cannot do it itself."""
     if resources.registry is None:
         return ()
-    here, kinds = resources.registry.served(), resources.kinds
+    here, kinds = resources.registry, resources.kinds
     if not unserved(definition.action, kinds, [here], stored=stored):
         return ()
     elsewhere = resources.elsewhere.load(connection, resources.clock.now())

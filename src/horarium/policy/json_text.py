@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import json
+from json import JSONEncoder
+
+# Made once: `json.dumps` would make one for every text.
+_ENCODER = JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def canonical_json(value: object) -> str:
     """Raises ValueError for NaN and TypeError for what JSON has no word for."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return _ENCODER.encode(value)
