@@ -8,7 +8,8 @@ from typing import Any
 
 from generate_text import code, codes, page, table
 
-from horarium.schedule.fields import FIELDS, other_names
+from horarium.schedule.aliases import other_names
+from horarium.schedule.schema import schema_of
 
 _PARTS = {
     "": "The schedule itself",
@@ -25,11 +26,19 @@ _WORDS = {"string": "text", "integer": "whole number", "boolean": "true or false
 
 def schedule_page() -> str:
     parts: list[str] = []
+    whole = schema_of()["properties"]
     for part, heading in _PARTS.items():
+        own = {name: each for name, each in whole.items() if name not in _PARTS}
+        inside = whole[part]["properties"] if part else own
         rows = [
-            (code(place.rpartition(".")[2]), _holds(field.schema), _default(field.schema), field.says, _others(place))
-            for place, field in FIELDS.items()
-            if place.rpartition(".")[0] == part
+            (
+                code(name),
+                _holds(schema),
+                _default(schema),
+                schema["description"],
+                _others(f"{part}.{name}" if part else name),
+            )
+            for name, schema in inside.items()
         ]
         parts += [f"## {heading}", table(("field", "holds", "default", "meaning", "also read"), rows)]
     return page(

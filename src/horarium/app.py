@@ -31,7 +31,8 @@ from horarium.client.client import Client
 from horarium.client.inprocess import InProcess
 from horarium.errors import InvalidDefinition
 from horarium.launchers.tasks import Task, TaskRegistry
-from horarium.schedule.definition import ActionKind, Source
+from horarium.schedule.definition import Source
+from horarium.schedule.kinds import PYTHON
 from horarium.serve.admin import seed_admin_token
 from horarium.serve.process import UP, run
 from horarium.serve.service import Service, open_service, put_templates
@@ -146,7 +147,7 @@ class Horarium:
             spec["cron_expressions"] = [expr, *spec.get("cron_expressions", ())]
         if timezone is not None:
             spec["timezone"] = timezone
-        action = {"kind": ActionKind.PYTHON.value, "callable": task.name, **fields.get("action", {})}
+        action = {"kind": PYTHON.name, "callable": task.name, **fields.get("action", {})}
         rest = {name: value for name, value in fields.items() if name not in ("spec", "action")}
         own = {"schedule_id": schedule_id, "source": Source.TEMPLATE.value, "spec": spec, "action": action}
         self._templates[schedule_id] = {**rest, **own}

@@ -4,6 +4,7 @@ HorariumError
 ├── InvalidSpec            invalid_spec           a cron, interval, one-off or zone that we refuse
 ├── ConditionError         invalid_condition      a filter that is not in the condition language
 ├── InvalidDefinition      validation_failed      a document with one message per bad field
+│   └── KindNotAvailable   kind_not_available     an action of a kind that no launcher declares
 ├── InvalidCalendar        invalid_calendar       dates, kind or zone of a calendar
 ├── InvalidWorkflow        invalid_workflow       a graph with unknown or duplicate nodes
 │   └── CycleDetected      cycle_detected         a graph that never ends
@@ -52,6 +53,12 @@ class InvalidDefinition(HorariumError, ValueError):
     def __init__(self, errors: Mapping[str, Sequence[str]]) -> None:
         self.errors: dict[str, list[str]] = {path: list(texts) for path, texts in errors.items()}
         super().__init__("; ".join(f"{path}: {text}" for path, texts in self.errors.items() for text in texts))
+
+
+class KindNotAvailable(InvalidDefinition):
+    """Some package may bring the kind; none that is installed here does."""
+
+    reason = "kind_not_available"
 
 
 class InvalidCalendar(HorariumError, ValueError):

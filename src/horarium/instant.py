@@ -55,6 +55,10 @@ def from_rfc3339(text: str, *, field: str = "time") -> Instant:
         raise InvalidSpec(f"{field}: {text!r} is no moment of any calendar ({wrong})", field=field) from None
 
 
+def rfc3339_or_none(instant: Instant | None) -> str | None:
+    return None if instant is None else to_rfc3339(instant)
+
+
 @lru_cache(maxsize=4_096)  # a herd is due at one instant, and tells it many times
 def to_rfc3339(instant: Instant) -> str:
     """UTC with `Z`; the fraction is shown only where there is one."""

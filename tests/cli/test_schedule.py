@@ -11,7 +11,7 @@ import pytest
 from cli.served import Server
 
 from horarium.cli.definition import FLAGS, definition
-from horarium.schedule.aliases import PLACES
+from horarium.schedule.places import PLACES
 
 NIGHTLY = ("schedule", "create", "nightly", "--cron", "0 2 * * *", "--workflow-type", "report")
 

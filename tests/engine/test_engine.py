@@ -87,14 +87,15 @@ def test_what_is_due_is_fired_launched_and_settled(database: Database) -> None:
 def test_every_loop_has_a_pulse_and_the_process_a_heartbeat(database: Database) -> None:
     engine, _, _ = engine_on(database)
     names = {"clock", "heartbeat", "ticker", "janitor", "follower", "dispatcher"}
-    seen: set[str] = set()
+    seen: dict[str, Any] = {}
 
     def enough() -> bool:
-        seen.update(lease.name for lease in database.read(leases.all_leases))
-        return engine.pulse.completed.keys() >= names and seen >= {"process:me", "ticker"}
+        seen.update((lease.name, lease.info.get("serves")) for lease in database.read(leases.all_leases))
+        return engine.pulse.completed.keys() >= names and seen.keys() >= {"process:me", "ticker"}
 
     asyncio.run(live(engine, enough))
     assert engine.pulse.failures == {}
+    assert seen["process:me"] == {"kinds": ["http"], "names": {}}  # what it can launch
     assert "process:me" not in {lease.name for lease in database.read(leases.all_leases)}  # it left in good order
 
 

@@ -21,7 +21,6 @@ from horarium.launchers.python import PythonLauncher
 from horarium.launchers.recording import RecordingLauncher
 from horarium.launchers.ssrf import AddressPolicy, Guard
 from horarium.life.outcome import Finished, Outcome
-from horarium.schedule.definition import ActionKind
 
 Target = Mapping[str, Any]
 
@@ -40,7 +39,7 @@ class Far:
 @dataclass(frozen=True)
 class Case:
     launcher: type[Launcher]
-    kind: ActionKind
+    kind: str
     up: Callable[[], AbstractAsyncContextManager[Far]]
     fields: tuple[str, ...]
     """The fields of an action that the launcher reads, for hostile values."""
@@ -113,12 +112,12 @@ async def _recording() -> AsyncIterator[Far]:
 
 
 CASES: dict[str, Case] = {
-    "http": Case(HttpLauncher, ActionKind.HTTP, _http, ("url", "method", "headers", "secret")),
-    "python-async": Case(PythonLauncher, ActionKind.PYTHON, _python("", "_async", "sleep_async"), ("callable", "task")),
-    "python-thread": Case(PythonLauncher, ActionKind.PYTHON, _python("", "", "sleep_listening"), ("callable", "task")),
-    "python-deaf-thread": Case(PythonLauncher, ActionKind.PYTHON, _python("", "", "sleep_deaf"), ("callable",), 2),
-    "python-process": Case(PythonLauncher, ActionKind.PYTHON, _python("cpu_", "", "cpu_sleep_long"), ("callable",), 4),
-    "command": Case(CommandLauncher, ActionKind.COMMAND, _command, ("command",)),
-    "pull": Case(PullLauncher, ActionKind.PULL, _pull, ("workflow_type",)),
-    "recording": Case(RecordingLauncher, ActionKind.HTTP, _recording, ("url",)),
+    "http": Case(HttpLauncher, "http", _http, ("url", "method", "headers", "secret")),
+    "python-async": Case(PythonLauncher, "python", _python("", "_async", "sleep_async"), ("callable", "task")),
+    "python-thread": Case(PythonLauncher, "python", _python("", "", "sleep_listening"), ("callable", "task")),
+    "python-deaf-thread": Case(PythonLauncher, "python", _python("", "", "sleep_deaf"), ("callable",), 2),
+    "python-process": Case(PythonLauncher, "python", _python("cpu_", "", "cpu_sleep_long"), ("callable",), 4),
+    "command": Case(CommandLauncher, "command", _command, ("command",)),
+    "pull": Case(PullLauncher, "pull", _pull, ("workflow_type",)),
+    "recording": Case(RecordingLauncher, "http", _recording, ("url",)),
 }

@@ -18,7 +18,7 @@ from horarium.launchers.launcher import LaunchRequest
 from horarium.launchers.python import PythonLauncher
 from horarium.launchers.tasks import RunContext, TaskRegistry
 from horarium.life.outcome import Finished, Outcome
-from horarium.schedule.definition import Action, ActionKind
+from horarium.schedule.definition import Action
 
 NOW = from_rfc3339("2026-03-08T07:00:00Z")
 FOR_EVER = 30.0
@@ -38,7 +38,7 @@ class FixedClock:
 
 
 def request_for(
-    kind: ActionKind, target: Mapping[str, Any] | None = None, *, seconds: float = 20.0, **changes: Any
+    kind: str, target: Mapping[str, Any] | None = None, *, seconds: float = 20.0, **changes: Any
 ) -> LaunchRequest:
     given: dict[str, Any] = {
         "run_id": "run-1",
@@ -241,7 +241,7 @@ def run_task(function: Callable[..., Any], inputs: Any = None, *, cpu: bool = Fa
 
     async def run() -> Outcome:
         launcher = PythonLauncher(tasks, FixedClock(), grace_seconds=0.2)
-        return await launcher.launch(request_for(ActionKind.PYTHON, {"callable": "it"}, inputs=inputs, **changes))
+        return await launcher.launch(request_for("python", {"callable": "it"}, inputs=inputs, **changes))
 
     return asyncio.run(run())
 

@@ -13,13 +13,12 @@ from launchers.far_ends import COMMANDS, KEY, FixedClock, python_command, reques
 
 from horarium.launchers.command import CommandLauncher, CommandSpec
 from horarium.life.outcome import Finished, Outcome, Refused, RunCancelled, RunFailed, RunTimedOut
-from horarium.schedule.definition import ActionKind
 
 
 def run_command(spec: CommandSpec, **changes: Any) -> Outcome:
     async def run() -> Outcome:
         launcher = CommandLauncher({"it": spec}, FixedClock(), terminate_grace_seconds=0.3)
-        return await launcher.launch(request_for(ActionKind.COMMAND, {"command": "it"}, **changes))
+        return await launcher.launch(request_for("command", {"command": "it"}, **changes))
 
     return asyncio.run(run())
 
@@ -30,7 +29,7 @@ def shell(script: str, **settings: Any) -> CommandSpec:
 
 def test_without_configured_commands_the_launcher_is_off() -> None:
     async def run() -> Outcome:
-        return await CommandLauncher({}, FixedClock()).launch(request_for(ActionKind.COMMAND, {"command": "ls"}))
+        return await CommandLauncher({}, FixedClock()).launch(request_for("command", {"command": "ls"}))
 
     assert asyncio.run(run()) == Refused("no command is configured under the name 'ls'")
 
@@ -177,7 +176,7 @@ def test_cancel_kills_a_command() -> None:
         launcher = CommandLauncher(COMMANDS, FixedClock(), terminate_grace_seconds=0.3)
         cancelled = asyncio.Event()
         asyncio.get_running_loop().call_later(0.1, cancelled.set)
-        return await launcher.launch(request_for(ActionKind.COMMAND, {"command": "slow"}, cancelled=cancelled))
+        return await launcher.launch(request_for("command", {"command": "slow"}, cancelled=cancelled))
 
     assert asyncio.run(run()) == RunCancelled("the command slow was cancelled and killed")
 

@@ -18,7 +18,7 @@ from horarium.launchers.outgoing import BadAction, Outbox, read
 from horarium.launchers.payload import MAX_RESULT_BYTES
 from horarium.launchers.ssrf import AddressPolicy, Guard
 from horarium.life.outcome import Finished, Outcome, Refused, RunFailed, RunTimedOut, Unknown, Unreachable
-from horarium.schedule.definition import Action, ActionKind
+from horarium.schedule.definition import Action
 
 
 def saying(*parts: bytes) -> Route:
@@ -38,7 +38,7 @@ def launch(route: Route, **changes: Any) -> tuple[Outcome, list[Received]]:
         async with HttpFarEnd(routes={"/it": route}) as far:
             launcher = HttpLauncher(FixedClock(), guard=Guard(AddressPolicy(allow_loopback=True)))
             target = {"url": far.url("/it"), **changes.pop("target", {})}
-            outcome = await launcher.launch(request_for(ActionKind.HTTP, target, **changes))
+            outcome = await launcher.launch(request_for("http", target, **changes))
             await launcher.close()
             return outcome, far.received
 
@@ -108,7 +108,7 @@ def test_others_have_their_turn_while_a_large_answer_is_read() -> None:
         async with HttpFarEnd(routes={"/it": route}) as far:
             launcher = HttpLauncher(FixedClock(), guard=Guard(AddressPolicy(allow_loopback=True)))
             counting = asyncio.ensure_future(count())
-            outcome = await launcher.launch(request_for(ActionKind.HTTP, {"url": far.url("/it")}))
+            outcome = await launcher.launch(request_for("http", {"url": far.url("/it")}))
             counting.cancel()
             await launcher.close()
             return outcome
@@ -202,7 +202,7 @@ def test_the_query_is_sent_and_the_fragment_is_not() -> None:
         async with HttpFarEnd() as far:
             launcher = HttpLauncher(FixedClock(), guard=Guard(AddressPolicy(allow_loopback=True)))
             for path in ("/a?b=c#d", "?q", "", "/ü"):
-                await launcher.launch(request_for(ActionKind.HTTP, {"url": far.url(path)}))
+                await launcher.launch(request_for("http", {"url": far.url(path)}))
             await launcher.close()
             return [each.path for each in far.received]
 
@@ -226,7 +226,7 @@ def test_a_deadline_within_the_handshake_has_sent_nothing_whatever_the_name(host
         async with HttpFarEnd() as far:
             launcher = HttpLauncher(FixedClock(), guard=Guard(AddressPolicy(allow_loopback=True), to_loopback))
             url = f"https://{host}:{far.port}/"
-            return await launcher.launch(request_for(ActionKind.HTTP, {"url": url}, seconds=0.2))
+            return await launcher.launch(request_for("http", {"url": url}, seconds=0.2))
 
     # The far end does not speak TLS and waits for more.
     assert asyncio.run(run()) == Unreachable("no answer before the deadline")
@@ -248,7 +248,7 @@ def test_a_request_that_cannot_be_written_says_so() -> None:
 
 
 def http_action(**target: Any) -> Action:
-    return Action(ActionKind.HTTP, {"url": "https://h.example/", **target})
+    return Action("http", {"url": "https://h.example/", **target})
 
 
 def test_an_action_is_read_once_and_told_from_another_that_looks_like_it() -> None:

@@ -28,7 +28,6 @@ from horarium.life.outcome import (
     Unknown,
     Unreachable,
 )
-from horarium.schedule.definition import ActionKind
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 OTHER_SECRET = "whsec_" + "QUJD" * 8
@@ -51,7 +50,7 @@ def launch(
         async with HttpFarEnd(answers or {"/": answer("200 OK")}) as far:
             launcher = HttpLauncher(FixedClock(), guard=Guard(AddressPolicy(allow_loopback=True)), secrets=secrets)
             given = {"url": far.url(target.pop("path", "/")), **target}
-            outcome = await launcher.launch(request_for(ActionKind.HTTP, given, **changes))
+            outcome = await launcher.launch(request_for("http", given, **changes))
             await launcher.close()
             return outcome, far.received
 
@@ -122,7 +121,7 @@ def test_a_token_that_the_target_sends_back_stands_in_no_error(status: str) -> N
 
 
 def test_a_request_shows_no_token() -> None:
-    assert "rt.secret" not in repr(request_for(ActionKind.HTTP, report_token="rt.secret"))
+    assert "rt.secret" not in repr(request_for("http", report_token="rt.secret"))
 
 
 @pytest.mark.parametrize("method", ["get", "DELETE", "HEAD"])
@@ -262,7 +261,7 @@ def test_a_name_server_that_hangs_is_unreachable_at_the_deadline() -> None:
 
     async def run() -> Outcome:
         launcher = HttpLauncher(FixedClock(), guard=Guard(resolver=hang))
-        return await launcher.launch(request_for(ActionKind.HTTP, {"url": "http://a.example/"}, seconds=0.2))
+        return await launcher.launch(request_for("http", {"url": "http://a.example/"}, seconds=0.2))
 
     assert asyncio.run(run()) == Unreachable("no answer before the deadline")
 
@@ -273,7 +272,7 @@ def test_a_cancelled_request_says_whether_the_target_may_have_acted() -> None:
             launcher = HttpLauncher(FixedClock(), guard=Guard(AddressPolicy(allow_loopback=True)))
             cancelled = asyncio.Event()
             asyncio.get_running_loop().call_later(0.2, cancelled.set)
-            request = request_for(ActionKind.HTTP, {"url": far.url("/slow")}, cancelled=cancelled)
+            request = request_for("http", {"url": far.url("/slow")}, cancelled=cancelled)
             outcome = await launcher.launch(request)
             await launcher.close()
             return outcome
@@ -324,7 +323,7 @@ def test_cookies_of_one_run_are_not_sent_with_the_next() -> None:
         async with HttpFarEnd({"/": answer("200 OK", set_cookie="session=tenant-a; Path=/")}) as far:
             launcher = HttpLauncher(FixedClock(), guard=Guard(AddressPolicy(allow_loopback=True)))
             for _ in range(2):
-                await launcher.launch(request_for(ActionKind.HTTP, {"url": far.url("/")}))
+                await launcher.launch(request_for("http", {"url": far.url("/")}))
             await launcher.close()
             return far.received
 
@@ -375,7 +374,7 @@ def test_tls_is_verified_for_the_name_although_the_address_is_dialled(
         async with HttpFarEnd({"/": answer("200 OK")}, tls=server) as far:
             guard = Guard(AddressPolicy(allow_loopback=True), to_loopback)
             launcher = HttpLauncher(FixedClock(), guard=guard, tls=trusting)
-            outcome = await launcher.launch(request_for(ActionKind.HTTP, {"url": far.url("/", host)}))
+            outcome = await launcher.launch(request_for("http", {"url": far.url("/", host)}))
             await launcher.close()
             return outcome, far.received
 

@@ -11,7 +11,6 @@ import pytest
 
 from horarium.launchers.bounds import CancelAsked, DeadlineReached, Ended, run_within
 from horarium.launchers.payload import (
-    MAX_DEPTH,
     MAX_RESULT_BYTES,
     NotJson,
     clean_text,
@@ -19,6 +18,7 @@ from horarium.launchers.payload import (
     keep,
     read,
 )
+from horarium.schedule.json_limits import OUTGOING
 
 
 def nested(depth: int) -> Any:
@@ -30,7 +30,7 @@ def nested(depth: int) -> Any:
 
 @pytest.mark.parametrize(
     "value",
-    [None, True, 0, -(2**63), 2**64 - 1, 1.5, "", "🎉", [], {}, {"a": [1, {"b": None}]}, nested(MAX_DEPTH)],
+    [None, True, 0, -(2**63), 2**64 - 1, 1.5, "", "🎉", [], {}, {"a": [1, {"b": None}]}, nested(OUTGOING.depth)],
     ids=str,
 )
 def test_json_is_kept_as_it_is(value: Any) -> None:
@@ -73,7 +73,7 @@ def test_a_small_value_that_unfolds_into_a_vast_one_is_refused() -> None:
         ({1: 2}, "key of type int"),
         ({"\ud800": 1}, "surrogate"),
         ({"\x00": 1}, "U+0000"),
-        (nested(MAX_DEPTH + 1), "nested"),
+        (nested(OUTGOING.depth + 1), "nested"),
         (object(), "a object"),
         (1j, "complex"),
     ],

@@ -18,7 +18,6 @@ from launchers.far_ends import FixedClock, request_for, run_task
 from horarium.launchers.python import PythonLauncher
 from horarium.launchers.tasks import TaskRegistry
 from horarium.life.outcome import Busy, Finished, Outcome, Refused, RunCancelled, RunFailed, RunTimedOut, Unreachable
-from horarium.schedule.definition import ActionKind
 
 
 class _Own(Exception):
@@ -124,7 +123,7 @@ def test_closing_kills_the_processes() -> None:
     async def run() -> tuple[Outcome, float]:
         launcher = PythonLauncher(far_ends.tasks(), FixedClock())
         launch = asyncio.ensure_future(
-            launcher.launch(request_for(ActionKind.PYTHON, {"callable": "cpu_sleep_long"}, seconds=50))
+            launcher.launch(request_for("python", {"callable": "cpu_sleep_long"}, seconds=50))
         )
         await asyncio.sleep(0.3)
         begun = time.monotonic()
@@ -143,13 +142,13 @@ def test_abandoned_threads_are_counted_and_bounded_and_forgotten_when_they_end()
         tasks = TaskRegistry()
         tasks.add(lambda: release.wait(far_ends.FOR_EVER), name="deaf")
         launcher = PythonLauncher(tasks, FixedClock(), concurrency=1, grace_seconds=0.1)
-        first = await launcher.launch(request_for(ActionKind.PYTHON, {"callable": "deaf"}, seconds=0.1))
+        first = await launcher.launch(request_for("python", {"callable": "deaf"}, seconds=0.1))
         found: list[Any] = [first, launcher.abandoned]
-        found.append(await launcher.launch(request_for(ActionKind.PYTHON, {"callable": "deaf"}, seconds=0.1)))
+        found.append(await launcher.launch(request_for("python", {"callable": "deaf"}, seconds=0.1)))
         release.set()
         while launcher.abandoned:
             await asyncio.sleep(0.001)
-        found.append(await launcher.launch(request_for(ActionKind.PYTHON, {"callable": "deaf"})))
+        found.append(await launcher.launch(request_for("python", {"callable": "deaf"})))
         return found
 
     first, abandoned, second, later = asyncio.run(run())
@@ -168,10 +167,10 @@ def test_calls_take_a_thread_again_but_never_that_of_a_call_that_goes_on() -> No
 
     async def run() -> tuple[Outcome, list[Any]]:
         launcher = PythonLauncher(tasks, FixedClock(), grace_seconds=0.01)
-        stuck = await launcher.launch(request_for(ActionKind.PYTHON, {"callable": "stuck"}, seconds=0.05))
+        stuck = await launcher.launch(request_for("python", {"callable": "stuck"}, seconds=0.05))
         found: list[Any] = []
         for _ in range(20):
-            found.append(await launcher.launch(request_for(ActionKind.PYTHON, {"callable": "who"})))
+            found.append(await launcher.launch(request_for("python", {"callable": "who"})))
             while not launcher._threads.idle:  # a moment after its answer was heard
                 await asyncio.sleep(0.001)
         release.set()
@@ -199,7 +198,7 @@ def test_a_thread_sees_the_context_variables_of_its_launch_and_leaves_none_behin
         found = []
         for name in ("here", "there"):
             place.set(name)
-            found.append(await launcher.launch(request_for(ActionKind.PYTHON, {"callable": "look"})))
+            found.append(await launcher.launch(request_for("python", {"callable": "look"})))
         return found
 
     assert asyncio.run(run()) == [Finished("here"), Finished("there")]
@@ -219,7 +218,7 @@ def test_a_thread_that_listens_is_not_abandoned() -> None:
         launcher = PythonLauncher(far_ends.tasks(), FixedClock())
         cancelled = asyncio.Event()
         asyncio.get_running_loop().call_later(0.1, cancelled.set)
-        request = request_for(ActionKind.PYTHON, {"callable": "sleep_listening"}, cancelled=cancelled)
+        request = request_for("python", {"callable": "sleep_listening"}, cancelled=cancelled)
         outcome = await launcher.launch(request)
         await asyncio.sleep(0.05)
         return outcome, launcher.abandoned
@@ -243,16 +242,14 @@ def test_a_coroutine_that_is_cancelled_can_tidy_up() -> None:
 def test_the_task_of_a_workflow_action_is_its_workflow_type() -> None:
     async def run() -> Outcome:
         launcher = PythonLauncher(far_ends.tasks(), FixedClock())
-        return await launcher.launch(request_for(ActionKind.WORKFLOW, {"workflow_type": "echo"}, inputs=[1]))
+        return await launcher.launch(request_for("workflow", {"workflow_type": "echo"}, inputs=[1]))
 
     assert asyncio.run(run()) == Finished({"inputs": 1})
 
 
 def test_an_unknown_task_is_refused_with_those_that_are_known() -> None:
     async def run() -> Outcome:
-        return await PythonLauncher(far_ends.tasks(), FixedClock()).launch(
-            request_for(ActionKind.PYTHON, {"callable": "nope"})
-        )
+        return await PythonLauncher(far_ends.tasks(), FixedClock()).launch(request_for("python", {"callable": "nope"}))
 
     outcome = asyncio.run(run())
     assert isinstance(outcome, Refused)
@@ -267,14 +264,14 @@ def test_one_namespace_s_stuck_threads_are_no_other_s_trouble() -> None:
     async def run() -> list[Outcome]:
         launcher = PythonLauncher(tasks, FixedClock(), concurrency=2, grace_seconds=0.05)
         try:
-            first = replace(request_for(ActionKind.PYTHON, {"task": "stuck"}), namespace="theirs")
+            first = replace(request_for("python", {"task": "stuck"}), namespace="theirs")
             stopping = asyncio.Event()
             launch = asyncio.create_task(launcher.launch(replace(first, cancelled=stopping)))
             await asyncio.sleep(0.05)
             stopping.set()
             await launch
             again = await launcher.launch(replace(first, cancelled=None))
-            ours = await launcher.launch(request_for(ActionKind.PYTHON, {"task": "quick"}))
+            ours = await launcher.launch(request_for("python", {"task": "quick"}))
             return [again, ours]
         finally:
             stuck.set()

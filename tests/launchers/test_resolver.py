@@ -17,7 +17,6 @@ from horarium.launchers.http import HttpLauncher
 from horarium.launchers.resolver import MAX_KEPT, SystemResolver, numeric_address
 from horarium.launchers.ssrf import AddressPolicy, Guard, Unresolved
 from horarium.life.outcome import Finished, Outcome, Unreachable
-from horarium.schedule.definition import ActionKind
 
 
 def run(work: Coroutine[Any, Any, Any]) -> Any:
@@ -334,7 +333,7 @@ def launched(url: str, resolver: Any, **changes: Any) -> Outcome:
         async with HttpFarEnd({"/": answer("200 OK")}) as far:
             launcher = HttpLauncher(FixedClock(), guard=Guard(AddressPolicy(allow_loopback=True), resolver))
             target = {"url": url.replace("PORT", str(far.port))}
-            outcome = await launcher.launch(request_for(ActionKind.HTTP, target, **changes))
+            outcome = await launcher.launch(request_for("http", target, **changes))
             await launcher.close()
             return outcome
 

@@ -23,7 +23,6 @@ from horarium.launchers.ssrf import (
     range_of,
 )
 from horarium.life.outcome import Finished, Outcome, Refused
-from horarium.schedule.definition import ActionKind
 
 
 def answering(*addresses: str) -> Resolver:
@@ -156,7 +155,7 @@ def _launch(resolver: Resolver, policy: AddressPolicy) -> tuple[Outcome, int]:
     async def run() -> tuple[Outcome, int]:
         async with HttpFarEnd({"/": answer("200 OK")}) as far:
             launcher = HttpLauncher(FixedClock(), guard=Guard(policy, resolver))
-            outcome = await launcher.launch(request_for(ActionKind.HTTP, {"url": far.url("/", "rebind.example")}))
+            outcome = await launcher.launch(request_for("http", {"url": far.url("/", "rebind.example")}))
             await launcher.close()
             return outcome, len(far.received)
 

@@ -12,7 +12,6 @@ from launchers.far_ends import request_for, run_task
 
 from horarium.launchers.tasks import RunContext, Task, TaskRegistry, context_of
 from horarium.life.outcome import Finished, Refused
-from horarium.schedule.definition import ActionKind
 
 
 def none() -> list[Any]:
@@ -82,7 +81,7 @@ def test_inputs_that_do_not_fit_are_refused_with_the_task_named(function: Callab
 
 
 def test_a_task_takes_inputs_of_every_shape_one_after_the_other() -> None:
-    context = context_of(request_for(ActionKind.PYTHON))
+    context = context_of(request_for("python"))
     shapes: list[Any] = [None, 5, "x", [], [5], [5, 6], {}, {"a": 1}, {"b": 1}, {"a": 1, "b": 2}, {"context": "mine"}]
     for function in (none, one, two, many, context_first, context_last, context_is_mine):
         known = Task("known", function)
@@ -177,8 +176,8 @@ def test_the_context_says_where_and_by_what_right_the_attempt_may_report(cpu: bo
 
 
 def test_a_context_shows_no_token() -> None:
-    assert "rt.secret" not in repr(context_of(request_for(ActionKind.PYTHON, report_token="rt.secret")))
+    assert "rt.secret" not in repr(context_of(request_for("python", report_token="rt.secret")))
 
 
 def test_a_context_that_nobody_watches_is_never_cancelled() -> None:
-    assert context_of(request_for(ActionKind.PYTHON)).cancelled() is False
+    assert context_of(request_for("python")).cancelled() is False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from operations.desks import ADMIN, NOON, VIEWER, Office, document
+from operations.desks import ADMIN, NOON, VIEWER, Office
 
 from horarium.errors import InvalidDefinition
 from horarium.instant import MINUTE
@@ -69,10 +69,3 @@ def test_explain_works_after_deletion(office: Office) -> None:
     assert previews.explain(office.resources, VIEWER, "nightly", NOON + MINUTE).recorded is not None
     with pytest.raises(ScheduleNotFound):
         previews.explain(office.resources, VIEWER, "never-was", NOON)
-
-
-def test_a_draft_shows_its_next_fires_before_it_is_written(office: Office) -> None:
-    drafted = previews.draft_fires(office.resources, VIEWER, document(), count=2)
-    assert [fire.nominal for fire in drafted.fires] == [NOON + MINUTE, NOON + 2 * MINUTE]
-    with pytest.raises(InvalidDefinition):
-        previews.draft_fires(office.resources, VIEWER, {"spec": {"cron_expressions": ["bad"]}})

@@ -19,6 +19,7 @@ from horarium.errors import (
     InvalidSpec,
     InvalidTransition,
     InvalidWorkflow,
+    KindNotAvailable,
 )
 
 CLASSES = [each for _, each in inspect.getmembers(errors, inspect.isclass) if issubclass(each, HorariumError)]
@@ -27,6 +28,7 @@ EXAMPLES: list[HorariumError] = [
     InvalidSpec("m", field="hour"),
     ConditionError("m"),
     InvalidDefinition({"a.b": ["m", "n"], "c": ["o"]}),
+    KindNotAvailable({"action.kind": ["m"]}),
     InvalidCalendar("m"),
     InvalidWorkflow("m"),
     CycleDetected(["a", "b"]),

@@ -66,7 +66,7 @@ def _described(api: FastAPI) -> dict[str, Any]:
         if operation.body is not None and not issubclass(operation.body, ScheduleDocument):
             kinds.add(operation.body)
     schema["components"] = {
-        "schemas": schemas(sorted(kinds, key=lambda kind: kind.__name__)),
+        "schemas": schemas(sorted(kinds, key=lambda kind: kind.__name__), api.state.resources.kinds),
         "securitySchemes": {
             "bearer": {"type": "http", "scheme": "bearer", "description": "A token of ours, or a signed JWT."}
         },

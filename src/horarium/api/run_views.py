@@ -11,7 +11,8 @@ from horarium.operations.occurrences import Skipped
 from horarium.operations.queues import Claimed
 from horarium.operations.runs import Run, RunEvent
 from horarium.policy.limits import MILLIONTHS
-from horarium.schedule.canonical import action_document, amount
+from horarium.schedule.canonical import action_document
+from horarium.schedule.field import amount
 from horarium.schedule.run import Origin, RunState, public_status
 from horarium.store.runs.read import RunRow
 from horarium.wire import runs as wire

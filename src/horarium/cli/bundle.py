@@ -12,9 +12,11 @@ from typing import Any
 from horarium.cli.reading import read_object, refuse
 from horarium.errors import HorariumError
 from horarium.instant import Instant
-from horarium.schedule.canonical import FIELDS
 from horarium.schedule.definition import Definition
 from horarium.schedule.document import Update, from_canonical, parse_definition
+from horarium.schedule.field import ANYTHING, Field
+from horarium.schedule.kinds import SHIPPED, Kind, Kinds
+from horarium.schedule.places import NAMES
 
 Document = dict[str, Any]
 
@@ -41,7 +43,7 @@ def read_bundle(file: str) -> Bundle:
 
 def written(schedule: Mapping[str, Any]) -> Document:
     """What somebody wrote, out of what the server tells about a schedule."""
-    kept = {name: schedule[name] for name in FIELDS if name in schedule and name not in _NOT_WRITTEN}
+    kept = {name: schedule[name] for name in NAMES if name in schedule and name not in _NOT_WRITTEN}
     if isinstance(kept.get("action"), Mapping):
         kept["action"] = {name: value for name, value in kept["action"].items() if name != "task_queue"}
     if kept.get("source") == "runtime":
@@ -57,11 +59,23 @@ def read_definition(document: Document, base: Definition | None, *, now: Instant
     """What the server will make of it, by the rules and defaults of this program; `base` is what it has."""
     try:
         if base is None:
-            return parse_definition(document, now=now).definition
-        whole = Update.WHOLE
-        return parse_definition(document, now=now, namespace=base.namespace, base=base, update=whole).definition
+            return parse_definition(document, now=now, kinds=_kinds(document)).definition
+        return parse_definition(
+            document, now=now, namespace=base.namespace, base=base, update=Update.WHOLE, kinds=_kinds(document)
+        ).definition
     except HorariumError as wrong:
         refuse(f"schedule {document['schedule_id'][:128]!r}: {wrong.message}")
+
+
+def _kinds(document: Document) -> Kinds:
+    """A kind that this program does not know may be one of the server's: its fields are left for it to check."""
+    action = document.get("action")
+    name = action.get("kind") if isinstance(action, dict) else None
+    if not isinstance(action, dict) or not isinstance(name, str) or name in SHIPPED:
+        return SHIPPED
+    known = SHIPPED.names.objects["action"]
+    unchecked = Field("", ANYTHING, lambda _field, value: value)
+    return SHIPPED.extended([Kind(name, {each: unchecked for each in action if each not in known})])
 
 
 def existing_definition(schedule: Mapping[str, Any]) -> Definition:

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from horarium.cli.reading import json_value, pairs, read_object, refuse
+from horarium.schedule.places import PLACES
 
 _WHEN, _WHAT, _WHO = "When", "What", "About it"
 _GUARDS, _POLICIES = "Guards", "Policies"
@@ -40,14 +41,15 @@ def _intervals(_name: str, values: list[str]) -> list[dict[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """`place` is where its value goes in the document; `read` makes the value of what was typed."""
+    """`place` is where its value goes in the document; `read` makes the value of what was typed.
+
+    What it takes and means is what the table of fields says of its place.
+    """
 
     name: str
     place: str
-    metavar: str
-    help: str
     panel: str
-    kind: Any = str
+    metavar: str = ""
     read: Read = _as_it_is
     also: tuple[str, ...] = ()
 
@@ -57,64 +59,85 @@ class Flag:
 
     @property
     def parameter(self) -> inspect.Parameter:
+        schema = PLACES[self.place].schema()
         option = typer.Option(
             None,
             self.name,
             *self.also,
-            metavar=self.metavar,
+            metavar=self.metavar or ("S" if self.name.endswith("-seconds") else "N"),
             show_default=False,
-            help=self.help,
+            help=_help(self, schema),
             rich_help_panel=self.panel,
         )
         kind = inspect.Parameter.KEYWORD_ONLY
-        return inspect.Parameter(self.key, kind, default=option, annotation=self.kind | None)
+        return inspect.Parameter(self.key, kind, default=option, annotation=_type(self, schema) | None)
 
 
-_MANY = list[str]
+def _type(flag: Flag, schema: Mapping[str, Any]) -> Any:
+    if flag.read is json_value:
+        return str
+    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    return next(_TYPES[kind] for kind in kinds if kind in _TYPES)
+
+
+def _help(flag: Flag, schema: Mapping[str, Any]) -> str:
+    words = f" One of {', '.join(schema['enum'])}." if "enum" in schema else ""
+    typed = " JSON; @FILE reads a file." if flag.read is json_value else ""
+    again = " May be repeated." if _type(flag, schema) == list[str] else ""
+    return f"{schema['description']}{words}{typed}{again}"
+
+
+_TYPES: Mapping[str, Any] = {
+    "integer": int,
+    "number": float,
+    "array": list[str],
+    "object": list[str],
+    "string": str,
+}
 
 FLAGS = (
-    Flag("--cron", "spec.cron_expressions", "EXPR", "A cron expression; may be repeated.", _WHEN, _MANY),
-    Flag("--every", "spec.intervals", "DURATION", "PT30M, or PT1H+PT5M; may be repeated.", _WHEN, _MANY, _intervals),
-    Flag("--at", "spec.at", "RFC3339", "One moment; may be repeated.", _WHEN, _MANY),
-    Flag("--timezone", "spec.timezone", "ZONE", "A zone such as Europe/Istanbul.", _WHEN, also=("--tz",)),
-    Flag("--start-at", "spec.start_at", "RFC3339", "Nothing before this moment.", _WHEN),
-    Flag("--end-at", "spec.end_at", "RFC3339", "Nothing after this moment.", _WHEN),
-    Flag("--jitter-seconds", "spec.jitter_seconds", "S", "Spread fires over so many seconds.", _WHEN, float, _number),
-    Flag("--dst-gap", "spec.dst_gap", "RULE", "next_valid or skip.", _WHEN),
-    Flag("--dst-fold", "spec.dst_fold", "RULE", "first, second or both.", _WHEN),
-    Flag("--workflow-type", "action.workflow_type", "NAME", "A workflow, a task, or work for a queue.", _WHAT),
-    Flag("--workflow-id", "action.workflow_id", "ID", "A stored workflow.", _WHAT),
-    Flag("--prompt", "action.prompt", "TEXT", "What to ask the assigned agent.", _WHAT),
-    Flag("--url", "action.url", "URL", "An address to call.", _WHAT),
-    Flag("--method", "action.method", "METHOD", "POST unless another is named.", _WHAT),
-    Flag("--header", "action.headers", "NAME=VALUE", "A header; may be repeated.", _WHAT, _MANY, pairs),
-    Flag("--task", "action.task", "NAME", "A task; with --kind celery or python.", _WHAT),
-    Flag("--command", "action.command", "NAME", "A command that the server allows.", _WHAT),
-    Flag("--kind", "action.kind", "KIND", "Which kind of action, where it is not plain.", _WHAT),
-    Flag("--input", "action.input", "JSON", "Its input; @FILE reads a file.", _WHAT, read=json_value),
-    Flag("--queue", "action.queue", "NAME", "The queue of its runs.", _WHAT, also=("--task-queue",)),
-    Flag("--timeout-seconds", "action.timeout_seconds", "S", "How long a run may take.", _WHAT, int),
-    Flag("--delivery", "action.delivery", "RULE", "at_least_once or at_most_once.", _WHAT),
-    Flag("--name", "name", "TEXT", "A name for people.", _WHO),
-    Flag("--note", "note", "TEXT", "A note for people.", _WHO),
-    Flag("--label", "labels", "NAME=VALUE", "A label; may be repeated.", _WHO, _MANY, pairs),
-    Flag("--assignee-type", "assignee_type", "TYPE", "agent or team.", _WHO),
-    Flag("--assignee-id", "assignee_id", "ID", "Who does it.", _WHO),
-    Flag("--calendar", "calendars", "NAME", "A calendar that must allow the day; may be repeated.", _GUARDS, _MANY),
-    Flag("--condition", "pre_dispatch_condition", "JSON", "What must hold; @FILE.", _GUARDS, read=json_value),
-    Flag("--rotation", "inputs_rotation", "JSON", "Inputs to take in turn; @FILE.", _GUARDS, read=json_value),
-    Flag("--max-daily-runs", "budget.max_daily_runs", "N", "Runs in a UTC day, at most.", _GUARDS, int),
-    Flag("--spending-limit", "budget.spending_limit_credits", "CREDITS", "In a UTC day.", _GUARDS, float, _number),
-    Flag("--overlap-policy", "overlap_policy", "POLICY", "skip, buffer_one, buffer_all, allow_all, …", _POLICIES),
-    Flag("--max-concurrency", "max_concurrency", "N", "How many runs at once.", _POLICIES, int),
-    Flag("--max-buffered", "max_buffered", "N", "How many runs may wait.", _POLICIES, int),
-    Flag("--concurrency-key", "concurrency_key", "KEY", "Schedules that share it take turns.", _POLICIES),
-    Flag("--priority", "priority", "N", "Higher goes first.", _POLICIES, int),
-    Flag("--catchup-policy", "catchup_policy", "POLICY", "fire_once, skip, fire_all or spread.", _POLICIES),
-    Flag("--max-catchup", "max_catchup", "N", "Missed occurrences to make up for.", _POLICIES, int),
-    Flag("--misfire-grace-seconds", "misfire_grace_seconds", "S", "How late is still on time.", _POLICIES, int),
-    Flag("--max-runs", "max_runs", "N", "The schedule ends after so many.", _POLICIES, int),
-    Flag("--pause-on-failure", "pause_on_failure", "N", "Pause after so many failures in a row.", _POLICIES, int),
+    Flag("--cron", "spec.cron_expressions", _WHEN, "EXPR"),
+    Flag("--every", "spec.intervals", _WHEN, "DURATION", _intervals),
+    Flag("--at", "spec.at", _WHEN, "RFC3339"),
+    Flag("--timezone", "spec.timezone", _WHEN, "ZONE", also=("--tz",)),
+    Flag("--start-at", "spec.start_at", _WHEN, "RFC3339"),
+    Flag("--end-at", "spec.end_at", _WHEN, "RFC3339"),
+    Flag("--jitter-seconds", "spec.jitter_seconds", _WHEN, read=_number),
+    Flag("--dst-gap", "spec.dst_gap", _WHEN, "RULE"),
+    Flag("--dst-fold", "spec.dst_fold", _WHEN, "RULE"),
+    Flag("--workflow-type", "action.workflow_type", _WHAT, "NAME"),
+    Flag("--workflow-id", "action.workflow_id", _WHAT, "ID"),
+    Flag("--prompt", "action.prompt", _WHAT, "TEXT"),
+    Flag("--url", "action.url", _WHAT, "URL"),
+    Flag("--method", "action.method", _WHAT, "METHOD"),
+    Flag("--header", "action.headers", _WHAT, "NAME=VALUE", pairs),
+    Flag("--task", "action.task", _WHAT, "NAME"),
+    Flag("--command", "action.command", _WHAT, "NAME"),
+    Flag("--kind", "action.kind", _WHAT, "KIND"),
+    Flag("--input", "action.input", _WHAT, "JSON", json_value),
+    Flag("--queue", "action.queue", _WHAT, "NAME", also=("--task-queue",)),
+    Flag("--timeout-seconds", "action.timeout_seconds", _WHAT),
+    Flag("--delivery", "action.delivery", _WHAT, "RULE"),
+    Flag("--name", "name", _WHO, "TEXT"),
+    Flag("--note", "note", _WHO, "TEXT"),
+    Flag("--label", "labels", _WHO, "NAME=VALUE", pairs),
+    Flag("--assignee-type", "assignee_type", _WHO, "TYPE"),
+    Flag("--assignee-id", "assignee_id", _WHO, "ID"),
+    Flag("--calendar", "calendars", _GUARDS, "NAME"),
+    Flag("--condition", "pre_dispatch_condition", _GUARDS, "JSON", json_value),
+    Flag("--rotation", "inputs_rotation", _GUARDS, "JSON", json_value),
+    Flag("--max-daily-runs", "budget.max_daily_runs", _GUARDS),
+    Flag("--spending-limit", "budget.spending_limit_credits", _GUARDS, "CREDITS", _number),
+    Flag("--overlap-policy", "overlap_policy", _POLICIES, "POLICY"),
+    Flag("--max-concurrency", "max_concurrency", _POLICIES),
+    Flag("--max-buffered", "max_buffered", _POLICIES),
+    Flag("--concurrency-key", "concurrency_key", _POLICIES, "KEY"),
+    Flag("--priority", "priority", _POLICIES),
+    Flag("--catchup-policy", "catchup_policy", _POLICIES, "POLICY"),
+    Flag("--max-catchup", "max_catchup", _POLICIES),
+    Flag("--misfire-grace-seconds", "misfire_grace_seconds", _POLICIES),
+    Flag("--max-runs", "max_runs", _POLICIES),
+    Flag("--pause-on-failure", "pause_on_failure", _POLICIES),
 )
 
 File = Annotated[

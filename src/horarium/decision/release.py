@@ -33,7 +33,6 @@ class Release:
 
     release: tuple[str, ...]
     terminate: tuple[str, ...] = ()
-    next_look_at: Instant | None = None
 
 
 NOTHING = Release(())
@@ -47,7 +46,7 @@ def plan_release(
     shared: Shared,
     now: Instant,
 ) -> Release:
-    """Asked whenever a run ends, a schedule resumes, or a time that `next_look_at` named has come."""
+    """Asked whenever a run ends, a schedule resumes, or a time that somebody waits for has come."""
     if status is Status.PAUSED or not held:
         return NOTHING
     terminate = tuple(run.run_id for run in active if _grace_is_over(planning.overlap, run, now))
@@ -55,23 +54,17 @@ def plan_release(
     _give_back_keys(planning, shared, len(terminate))
     capacity = planning.overlap.capacity
     released: list[str] = []
-    waiting: list[Instant] = [
-        run.asked_to_stop_at + planning.overlap.cancel_grace_seconds * SECOND
-        for run in active
-        if run.asked_to_stop_at is not None and run.run_id not in terminate
-    ]
     for run in sorted(held, key=lambda each: each.nominal):
         if capacity is not None and running >= capacity:
             break
         if run.release_at is not None and run.release_at > now:
             # Later ones of a spread are later still, but others may stand behind it with no time to wait for.
-            waiting.append(run.release_at)
             continue
         if not _take_key(planning, shared):
             break
         released.append(run.run_id)
         running += 1
-    return Release(tuple(released), terminate, min(waiting, default=None))
+    return Release(tuple(released), terminate)
 
 
 def _grace_is_over(overlap: Overlap, run: ActiveRun, now: Instant) -> bool:

@@ -37,6 +37,7 @@ from horarium.store import leases
 from horarium.store.database import Database
 from horarium.store.database.channels import DUE, READY
 from horarium.store.database.shared_clock import LOOK_SECONDS, SharedClock
+from horarium.store.leases import SERVES
 from horarium.store.runs.writer import Recorded
 
 _BEAT_SECONDS = 5
@@ -211,6 +212,8 @@ class Engine:
         info: dict[str, Any] = {name: at for name, at in self.pulse.completed.items() if name != "heartbeat"}
         if self._draining:
             info["draining"] = "yes"
+        elif self.options.dispatches:
+            info[SERVES] = self._registry.served().document()
         now, name, owner = self.clock.now(), f"process:{self._owner}", self._owner
         await self._threads.run(
             lambda: self._database.write(lambda connection: leases.beat(connection, name, owner, now, 30, info))

@@ -17,7 +17,7 @@ import asyncio
 import errno
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from subprocess import PIPE
@@ -31,8 +31,9 @@ from horarium.launchers.payload import MAX_RESULT_BYTES, clean_text, read
 from horarium.launchers.preflight import Cleared, preflight
 from horarium.life.outcome import Finished, Outcome, Refused, RunCancelled, RunFailed, RunTimedOut, Unreachable
 from horarium.policy.retry import RetryCause
+from horarium.schedule import kinds
+from horarium.schedule.checks import MAX_COMMAND_ARGUMENTS
 from horarium.schedule.definition import Json
-from horarium.schedule.read_action import MAX_COMMAND_ARGUMENTS
 
 # Processes at once: each is a program of its own.
 CONCURRENCY = 10
@@ -95,7 +96,8 @@ class _Conversation(asyncio.SubprocessProtocol):
 
 
 class CommandLauncher(Launcher):
-    kind = "command"
+    declares = kinds.COMMAND
+    kind = declares.name
     honours_key = False
     concurrency = CONCURRENCY
     can_poll = False
@@ -112,6 +114,9 @@ class CommandLauncher(Launcher):
         self._commands = dict(commands)
         self._clock = clock
         self._grace = terminate_grace_seconds
+
+    def known_names(self) -> Collection[str]:
+        return self._commands.keys()
 
     async def launch(self, request: LaunchRequest) -> Outcome:
         cleared = preflight(request, self._clock)

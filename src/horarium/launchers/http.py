@@ -27,6 +27,7 @@ from horarium.launchers.payload import NotJson, clean_text
 from horarium.launchers.preflight import Cleared, preflight
 from horarium.launchers.ssrf import Guard
 from horarium.life.outcome import Outcome, Refused, RunCancelled, RunTimedOut, Unknown, Unreachable
+from horarium.schedule import kinds
 
 _TIDY_SECONDS = 1.0
 # What an action may say otherwise.
@@ -34,7 +35,8 @@ _DEFAULTS = {"accept": "*/*", "user-agent": "horarium"}
 
 
 class HttpLauncher(Launcher):
-    kind = "http"
+    declares = kinds.HTTP
+    kind = declares.name
     honours_key = False
     concurrency = None
     can_poll = False

@@ -7,7 +7,7 @@ A launcher never raises because of its target, keeps to the request's deadline, 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
@@ -15,6 +15,7 @@ from horarium.clock import Clock
 from horarium.instant import SECOND, Instant
 from horarium.life.outcome import Outcome, StillRunning, Unknown
 from horarium.schedule.definition import Action, Json
+from horarium.schedule.kinds import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,9 @@ class Launcher(Protocol):
     """Subclass it to inherit the answers of a launcher that cannot be asked and holds nothing open."""
 
     kind: str
+    declares: Kind | None = None
+    """What an action of its kind holds: its fields with their checks, its target, its time. None: no fields of its
+    own, or a kind that is shipped."""
     honours_key: bool
     """Is a second delivery of the same key harmless by the target's own doing?"""
     concurrency: int | None
@@ -80,6 +84,10 @@ class Launcher(Protocol):
         """Ask for the end of a run. By default what this process has in flight stops; others are left to themselves."""
         if request.cancelled is not None:
             request.cancelled.set()
+
+    def known_names(self) -> Collection[str] | None:
+        """The names that its actions may give (tasks, commands); None = it cannot say."""
+        return None
 
     async def start(self) -> None:
         return None

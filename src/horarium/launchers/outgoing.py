@@ -11,8 +11,8 @@ import httpx
 
 from horarium.launchers.exchange import Place
 from horarium.launchers.payload import clean_text
+from horarium.schedule.checks import MAX_HEADER_VALUE, MAX_URL, METHODS
 from horarium.schedule.definition import Action
-from horarium.schedule.read_action import MAX_HEADER_VALUE, MAX_URL, METHODS
 from horarium.schedule.target import DEFAULT_PORTS
 
 WITH_BODY = frozenset({"POST", "PUT", "PATCH"})

@@ -13,14 +13,12 @@ from typing import Any
 import orjson
 
 from horarium.schedule.definition import Json
+from horarium.schedule.json_limits import OUTGOING
 
 MAX_RESULT_BYTES = 1_048_576
 MAX_INPUT_BYTES = 4 * 1_048_576
 KEPT_OF_A_CUT_RESULT = 65_536
 MAX_ERROR_CHARACTERS = 4_000
-# orjson writes at most 254 levels; the envelope round a value takes a few of them.
-MAX_DEPTH = 200
-MAX_VALUES = 1_000_000
 _INT_MIN, _INT_MAX = -(2**63), 2**64 - 1
 
 
@@ -67,8 +65,8 @@ def check(value: object) -> None:
     depth = seen = 0
     while level:
         depth += 1
-        if depth > MAX_DEPTH:
-            raise NotJson(f"is nested more than {MAX_DEPTH} deep")
+        if depth > OUTGOING.depth:
+            raise NotJson(f"is nested more than {OUTGOING.depth} deep")
         seen += len(level)
         below: list[Any] = []
         for item in level:
@@ -82,9 +80,9 @@ def check(value: object) -> None:
             elif item is None or kind is bool:
                 continue
             elif kind is dict or kind is list or isinstance(item, Mapping | list | tuple):
-                if len(item) > MAX_VALUES - seen - len(below):
+                if len(item) > OUTGOING.values - seen - len(below):
                     # Small documents can be vast: thirty lists, each of which holds the one before it twice.
-                    raise NotJson(f"has more than {MAX_VALUES} values")
+                    raise NotJson(f"has more than {OUTGOING.values} values")
                 below += item if kind is list else _children(item)
             else:
                 _check_scalar(item)

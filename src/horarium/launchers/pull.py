@@ -12,11 +12,13 @@ from horarium.clock import Clock
 from horarium.launchers.launcher import Launcher, LaunchRequest
 from horarium.launchers.preflight import Cleared, preflight
 from horarium.life.outcome import Accepted, Outcome
+from horarium.schedule import kinds
 from horarium.schedule.target import DEFAULT_QUEUE
 
 
 class PullLauncher(Launcher):
-    kind = "pull"
+    declares = kinds.PULL
+    kind = declares.name
     honours_key = True
     concurrency = None
     can_poll = False

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Coroutine
+from collections.abc import Collection, Coroutine
 from functools import partial
 from typing import Any, assert_never
 
@@ -37,6 +37,7 @@ from horarium.launchers.preflight import Cleared, preflight
 from horarium.launchers.tasks import Task, TaskRegistry, context_of, never
 from horarium.launchers.threads import Threads
 from horarium.life.outcome import Busy, Outcome, Refused, RunCancelled, RunFailed, RunTimedOut, Unreachable
+from horarium.schedule import kinds
 
 CONCURRENCY = 32
 """Calls at once: most wait for somebody, and a thread that waits costs little."""
@@ -60,7 +61,8 @@ class _Stop:
 
 
 class PythonLauncher(Launcher):
-    kind = "python"
+    declares = kinds.PYTHON
+    kind = declares.name
     honours_key = False
     can_poll = False
     works_here = True
@@ -87,6 +89,9 @@ class PythonLauncher(Launcher):
     def abandoned(self) -> int:
         """How many threads go on after their run has ended."""
         return len(self._abandoned)
+
+    def known_names(self) -> Collection[str]:
+        return self._tasks
 
     async def close(self) -> None:
         for child in list(self._children):

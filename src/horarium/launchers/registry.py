@@ -14,11 +14,12 @@ from importlib.metadata import EntryPoint, entry_points
 from horarium.errors import InvalidDefinition
 from horarium.launchers.launcher import Launcher, LaunchRequest
 from horarium.launchers.payload import clean_text
+from horarium.launchers.served import Served
 from horarium.life.outcome import Outcome, Refused, Unknown, Unreachable
-from horarium.schedule.definition import Action, ActionKind
+from horarium.schedule.definition import Action
+from horarium.schedule.kinds import PULL, PYTHON, SHIPPED, WORKFLOW, Kind, Kinds
 
 ENTRY_POINT_GROUP = "horarium.launchers"
-WORKFLOW = "workflow"
 
 
 def _knows_nothing(_name: str) -> bool:
@@ -54,6 +55,9 @@ class Registry:
         for launcher in launchers:
             if self._launchers.setdefault(launcher.kind, launcher) is not launcher:
                 raise ValueError(f"two launchers for actions of kind {launcher.kind!r}")
+        others = (launcher.declares or Kind(launcher.kind) for launcher in self._launchers.values())
+        self.kinds: Kinds = SHIPPED.extended(others)
+        """The kinds that may be asked for: the shipped ones, and those of the launchers that other packages bring."""
         self._knows_task = knows_task
         self._knows_workflow = knows_workflow
 
@@ -62,7 +66,7 @@ class Registry:
 
         Neither is no error: its run waits on its task queue for any worker that knows the name.
         """
-        return self._resolved(action.kind.value, action.workflow)
+        return self._resolved(action.kind, action.workflow)
 
     def kind_of_target(self, target: str) -> str:
         """The same for a run of which only the target is known (`schedule/target.py`)."""
@@ -70,13 +74,13 @@ class Registry:
         return self._resolved(kind, name or None)
 
     def _resolved(self, kind: str, name: str | None) -> str:
-        if kind != WORKFLOW:
+        if kind != WORKFLOW.name:
             return kind
         if name is not None and self._knows_task(name):
-            return ActionKind.PYTHON.value
+            return PYTHON.name
         if name is not None and self._knows_workflow(name):
-            return WORKFLOW
-        return ActionKind.PULL.value
+            return WORKFLOW.name
+        return PULL.name
 
     def at_once(self, kind: str) -> bool:
         """Whether a launch of this kind takes up no place, because it touches nothing outside."""
@@ -135,6 +139,21 @@ class Registry:
             for launcher in self._launchers.values():
                 all_of_them.push_async_callback(launcher.close)
 
+    def serves(self, kind: str) -> bool:
+        return kind in self._launchers
+
+    def knows(self, kind: str, name: str) -> bool:
+        """Whether the launcher knows a task or a command of this name; one that cannot say is taken to."""
+        launcher = self._launchers.get(kind)
+        names = None if launcher is None else launcher.known_names()
+        return launcher is not None and (names is None or name in names)
+
+    def served(self) -> Served:
+        """The same to be published, as of now: tasks may be added while it runs."""
+        known = {kind: launcher.known_names() for kind, launcher in self._launchers.items()}
+        names = {kind: frozenset(each) for kind, each in known.items() if each is not None}
+        return Served(frozenset(self._launchers), names)
+
     def documented_delivery(self) -> tuple[DeliveryRow, ...]:
         return tuple(_row(self._launchers[kind]) for kind in self)
 
@@ -170,6 +189,7 @@ def discover(points: Iterable[EntryPoint] | None = None) -> Discovered:
             launcher: Launcher = point.load()()
             if launcher.kind != point.name:
                 raise ValueError(f"its launcher is of kind {launcher.kind!r}")
+            SHIPPED.extended([launcher.declares or Kind(launcher.kind)])  # what it declares must fit beside ours
         except Exception as error:  # foreign code at import: whatever it raises, the others are to be loaded
             problems.append(clean_text(f"{point.name} ({point.value}): {type(error).__name__}: {error}", 500))
         else:

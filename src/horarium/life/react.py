@@ -19,7 +19,6 @@ Under `at_most_once` nothing is sent again once a byte of it was sent, whatever 
 from __future__ import annotations
 
 from dataclasses import replace
-from decimal import Decimal
 from typing import assert_never
 
 from horarium.errors import InvalidTransition
@@ -52,7 +51,7 @@ from horarium.life.outcome import (
     Unknown,
     Unreachable,
 )
-from horarium.policy.limits import MILLIONTHS, RunLimits, Usage, exceeded, millionths
+from horarium.policy.limits import RunLimits, Usage, credits_of, exceeded, millionths
 from horarium.policy.names import MAX_LONG
 from horarium.policy.retry import (
     GiveUp,
@@ -360,5 +359,5 @@ def _capped(run: LiveRun, used: Used, rules: Rules, now: Instant) -> End | None:
 def _passed(used: Used, limits: RunLimits) -> str | None:
     if limits.cost is None and limits.tokens is None and limits.tool_calls is None:
         return None
-    usage = Usage(cost=Decimal(used.cost) / MILLIONTHS, tokens=used.tokens, tool_calls=used.tool_calls)
+    usage = Usage(cost=credits_of(used.cost), tokens=used.tokens, tool_calls=used.tool_calls)
     return exceeded(replace(limits, runtime_seconds=None), usage)

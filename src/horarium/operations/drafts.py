@@ -6,15 +6,18 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from horarium.errors import CycleDetected, InvalidCalendar, InvalidDefinition
+from horarium.launchers.served import unserved
 from horarium.operations.caller import Caller
 from horarium.operations.errors import NamespaceNotFound
+from horarium.operations.resources import Resources
 from horarium.policy.approval import ApprovalPolicy, merge, parse_approval_policy, run_needs_approval
 from horarium.policy.names import PolicyError
 from horarium.schedule.assignee import AssigneeType
 from horarium.schedule.calendar import shared_calendar
 from horarium.schedule.canonical import to_document
-from horarium.schedule.definition import ActionKind, Definition
+from horarium.schedule.definition import Definition
 from horarium.schedule.envelope import decode_input
+from horarium.schedule.kinds import WORKFLOW
 from horarium.schedule.planning import Planning, compile_planning, planning_text
 from horarium.store import calendars, namespaces
 from horarium.store.database import Connection
@@ -29,6 +32,7 @@ class Draft:
     definition: Definition
     text: str
     planning: Planning
+    warnings: tuple[str, ...] = ()
 
     def revision(self, generation: int) -> Revision:
         definition = self.definition
@@ -42,14 +46,30 @@ class Draft:
         )
 
 
-def check_draft(connection: Connection, caller: Caller, definition: Definition) -> Draft:
-    """Raises what is wrong: an unknown calendar, a workflow of somebody else, a graph without an end."""
+def check_draft(resources: Resources, connection: Connection, caller: Caller, definition: Definition) -> Draft:
+    """Raises what is wrong: an unknown calendar, a workflow of somebody else, a graph without an end.
+
+    That nobody can do the work yet is no error but a warning: whoever can may start later.
+    """
     require_namespace(connection, caller.namespace)
     _check_inputs(definition)
     _check_calendars(connection, definition)
-    _check_workflow(connection, caller, definition)
-    text = planning_text(definition, needs_approval=_needs_approval(connection, definition))
-    return Draft(definition, text, compile_planning(text))
+    stored = _check_workflow(connection, caller, definition)
+    approval = _needs_approval(connection, definition)
+    text = planning_text(definition, needs_approval=approval, kinds=resources.kinds)
+    warnings = _unserved(resources, connection, definition, stored=stored)
+    return Draft(definition, text, compile_planning(text), warnings)
+
+
+def _unserved(resources: Resources, connection: Connection, definition: Definition, *, stored: bool) -> tuple[str, ...]:
+    """Others are asked about only where this process cannot do it itself."""
+    if resources.registry is None:
+        return ()
+    here, kinds = resources.registry, resources.kinds
+    if not unserved(definition.action, kinds, [here], stored=stored):
+        return ()
+    elsewhere = resources.elsewhere.load(connection, resources.clock.now())
+    return unserved(definition.action, kinds, [here, *elsewhere], stored=stored)
 
 
 def require_namespace(connection: Connection, namespace: str) -> None:
@@ -101,17 +121,18 @@ def _check_calendars(connection: Connection, definition: Definition) -> None:
         raise InvalidDefinition(problems)
 
 
-def _check_workflow(connection: Connection, caller: Caller, definition: Definition) -> None:
-    """A name that no stored workflow has is no error: it may be a task, or wait for a worker that knows it."""
+def _check_workflow(connection: Connection, caller: Caller, definition: Definition) -> bool:
+    """Whether it is stored. A name that no stored workflow has is no error: a task or a worker may know it."""
     name = definition.action.workflow
-    if definition.action.kind is not ActionKind.WORKFLOW or name is None:
-        return
+    if definition.action.kind != WORKFLOW.name or name is None:
+        return False
     workflow = references.newest_workflow(connection, definition.namespace, name)
     if workflow is None:
-        return
+        return False
     if workflow.cycle:
         raise CycleDetected(workflow.cycle)
     caller.require_owner(workflow.owner, f"the workflow {name!r}")
+    return True
 
 
 def _needs_approval(connection: Connection, definition: Definition) -> bool:

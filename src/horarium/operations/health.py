@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from horarium.errors import HorariumError
 from horarium.instant import SECOND, Instant
 from horarium.operations.resources import Resources
+from horarium.operations.serving import PROCESS
 from horarium.recurrence.zone import tzdata_version
 from horarium.store import leases
 from horarium.store.database import Connection
@@ -16,7 +17,6 @@ from horarium.store.migrate import check_schema
 from horarium.store.runs import open_runs
 from horarium.store.schedules import due
 
-_PROCESS = "process:"
 _TICKER = "ticker"
 
 
@@ -97,7 +97,7 @@ def _completed(connection: Connection) -> dict[str, Instant]:
     """The newest completed step of each loop, in whatever process."""
     newest: dict[str, Instant] = {}
     for lease in leases.all_leases(connection):
-        if lease.name.startswith(_PROCESS):
+        if lease.name.startswith(PROCESS):
             for loop, at in lease.info.items():
                 if isinstance(at, int):
                     newest[loop] = max(at, newest.get(loop, at))

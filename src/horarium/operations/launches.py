@@ -42,7 +42,9 @@ def start_run(
     check_key(key)
     now = resources.clock.now()
     document = {"schedule_id": "start", "spec": {"at": [to_rfc3339((now // DAY + 2) * DAY)]}, "action": action}
-    parsed = parse_definition(document, now=now, namespace=caller.namespace, defaults=resources.defaults())
+    parsed = parse_definition(
+        document, now=now, namespace=caller.namespace, defaults=resources.defaults(), kinds=resources.kinds
+    )
     nominal = now if scheduled_for is None else scheduled_for
     # The moment it is for may be past or a fraction of a second, which a schedule could not say.
     whole = to_rfc3339(nominal // SECOND * SECOND)
@@ -52,7 +54,7 @@ def start_run(
         earlier = runs_read.find_by_callers_key(connection, caller.namespace, key)
         if earlier is not None:
             return _again(earlier, definition.action.workflow)
-        draft = check_draft(connection, caller, definition)
+        draft = check_draft(resources, connection, caller, definition)
         return _start(resources, connection, draft, key, nominal)
 
     try:
@@ -80,7 +82,7 @@ def _start(resources: Resources, connection: Connection, draft: Draft, key: str,
         "run_id": run_id,
         "namespace": draft.definition.namespace,
         "workflow": planning.workflow,
-        "kind": planning.kind.value,
+        "kind": planning.kind,
         "origin": Origin.API.value,
         "state": state.value,
         "nominal": nominal,

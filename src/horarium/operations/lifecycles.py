@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from horarium.decision import lifecycle
 from horarium.decision.plan import Missed
-from horarium.instant import Instant
+from horarium.instant import Instant, rfc3339_or_none
 from horarium.life.event import CancelledUnstarted
 from horarium.operations.caller import Caller
 from horarium.operations.changes import ScheduleChange, unchanged
-from horarium.operations.resources import Journal, Opened, Resources, moment, open_schedule
+from horarium.operations.resources import Journal, Opened, Resources, open_schedule
 from horarium.operations.upcoming import next_due
 from horarium.schedule.event import EventType
 from horarium.schedule.planning import Planning
@@ -89,7 +89,7 @@ def pause_opened(resources: Resources, connection: Connection, caller: Caller, o
     position = row.position()._replace(status=Status.PAUSED, decided_until=max(row.decided_until, now))
     journal = Journal(row.next_sequence, caller.context(), now)
     journal.missed(_overtaken(opened))
-    journal.add(EventType.PAUSED, reason=caller.reason, paused_at=moment(now))
+    journal.add(EventType.PAUSED, reason=caller.reason, paused_at=rfc3339_or_none(now))
     version = schedules.save_position(
         connection,
         row.schedule_uid,
@@ -117,7 +117,7 @@ def resume_opened(resources: Resources, connection: Connection, caller: Caller, 
     position = lifecycle.resume(opened.sound, row.schedule_uid, row.position(), now=now).position
     journal = Journal(row.next_sequence, caller.context(), now)
     journal.missed(_overtaken(opened))
-    journal.add(EventType.RESUMED, next_fire_at=moment(position.next_due), generation=position.generation)
+    journal.add(EventType.RESUMED, next_fire_at=rfc3339_or_none(position.next_due), generation=position.generation)
     version = schedules.save_position(
         connection,
         row.schedule_uid,
@@ -148,7 +148,7 @@ def _delete(
     journal = Journal(row.next_sequence, caller.context(), now)
     deleted = row.position()._replace(status=Status.DELETED, next_due=None, decided_until=max(row.decided_until, now))
     journal.missed(_overtaken(opened))
-    journal.add(EventType.DELETED, reason=caller.reason, deleted_at=moment(now))
+    journal.add(EventType.DELETED, reason=caller.reason, deleted_at=rfc3339_or_none(now))
     schedules.mark_deleted(connection, row, now=now)
     positions.move(
         connection,

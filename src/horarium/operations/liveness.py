@@ -13,15 +13,13 @@ from dataclasses import dataclass
 from horarium.instant import SECOND, Instant
 from horarium.operations.caller import Caller
 from horarium.operations.resources import Resources
+from horarium.operations.serving import PROCESS, SILENCE_SECONDS
 from horarium.store import leases
 from horarium.store.database import Connection
 from horarium.store.leases import LeaseRow
 from horarium.wire.roles import Permission
 
 TICKER = "ticker"
-_PROCESS = "process:"
-# A process beats every 5 seconds; one that has been silent for so long is gone.
-_SILENCE_SECONDS = 30
 # Loops that rest long between two steps; all others step every few seconds.
 _REST_SECONDS: Mapping[str, float] = {"clock": 60, "repair": 600, "retention": 600, "tzdata": 86_400}
 
@@ -72,7 +70,7 @@ def liveness(resources: Resources, caller: Caller) -> Liveness:
 
     def look(connection: Connection) -> Liveness:
         now = resources.clock.now()
-        rows = [row for row in leases.all_leases(connection) if row.name.startswith(_PROCESS)]
+        rows = [row for row in leases.all_leases(connection) if row.name.startswith(PROCESS)]
         processes = tuple(_process(resources, row, now) for row in rows)
         freshest: dict[str, LoopLife] = {}
         for loop in (loop for process in processes if process.alive for loop in process.loops):
@@ -84,13 +82,13 @@ def liveness(resources: Resources, caller: Caller) -> Liveness:
 
 
 def _process(resources: Resources, row: LeaseRow, now: Instant) -> ProcessLife:
-    alive = _age(row.beat_at, now) <= _SILENCE_SECONDS
+    alive = _age(row.beat_at, now) <= SILENCE_SECONDS
     loops = tuple(
         LoopLife(name, at, _age(at, now), _limit(resources, name))
         for name, at in sorted(row.info.items())
         if isinstance(at, int)
     )
-    return ProcessLife(row.name.removeprefix(_PROCESS), row.since, row.beat_at, alive, "draining" in row.info, loops)
+    return ProcessLife(row.name.removeprefix(PROCESS), row.since, row.beat_at, alive, "draining" in row.info, loops)
 
 
 def _age(at: Instant, now: Instant) -> float:

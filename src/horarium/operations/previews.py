@@ -16,9 +16,8 @@ from horarium.operations.caller import Caller
 from horarium.operations.decisions import gather_facts
 from horarium.operations.history import find_any
 from horarium.operations.resources import Opened, Resources
-from horarium.operations.upcoming import NextFire
 from horarium.policy.rotation import inputs_for
-from horarium.schedule.document import from_canonical, parse_definition
+from horarium.schedule.document import from_canonical
 from horarium.schedule.envelope import shown_input
 from horarium.schedule.run import Origin
 from horarium.store.database import Connection
@@ -28,7 +27,6 @@ from horarium.store.schedules import rows as schedules
 from horarium.wire.roles import Permission
 
 _SHOWN_RUNS = 20
-_MAX_DRAFT_FIRES = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +35,6 @@ class Previewed:
 
     row: Row
     inputs: Any
-
-
-@dataclass(frozen=True, slots=True)
-class DraftFires:
-    """What a document that is not written yet would mean; `warnings` are for its author."""
-
-    fires: tuple[NextFire, ...]
-    warnings: tuple[str, ...]
 
 
 def preview(
@@ -99,24 +89,6 @@ def explain(resources: Resources, caller: Caller, schedule_id: str, at: Instant)
         )
 
     return resources.database.read(work)
-
-
-def draft_fires(resources: Resources, caller: Caller, document: object, *, count: int = 5) -> DraftFires:
-    """For a form that is being filled in: the next fire times, or everything that is wrong."""
-    caller.require(Permission.READ)
-    if not 1 <= count <= _MAX_DRAFT_FIRES:
-        raise InvalidDefinition({"n": [f"must be between 1 and {_MAX_DRAFT_FIRES}"]})
-    now = resources.clock.now()
-    parsed = parse_definition(
-        document, now=now, generated_id="draft", namespace=caller.namespace, defaults=resources.defaults()
-    )
-    spec = parsed.definition.spec.compile(parsed.definition.schedule_id)
-    fires: list[NextFire] = []
-    for nominal in spec.occurrences(now):
-        fires.append(NextFire(nominal, nominal))  # jitter hangs on an identity that it does not have yet
-        if len(fires) == count:
-            break
-    return DraftFires(tuple(fires), parsed.warnings)
 
 
 def _look_at(resources: Resources, connection: Connection, caller: Caller, schedule_id: str) -> Opened:

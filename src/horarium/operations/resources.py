@@ -8,16 +8,19 @@ from horarium.clock import Clock
 from horarium.decision.plan import Missed
 from horarium.decision.record import NewEvent, missed_values
 from horarium.errors import InvalidDefinition
-from horarium.instant import Instant, to_rfc3339
+from horarium.instant import Instant
+from horarium.launchers.registry import Registry
 from horarium.life.report_token import ReportTokens
 from horarium.operations.caller import Caller
 from horarium.operations.errors import PreconditionFailed, ScheduleBroken, ScheduleNotFound
+from horarium.operations.serving import LiveServices
 from horarium.policy.catchup import parse as parse_catchup
 from horarium.policy.names import PolicyError
 from horarium.policy.overlap import parse as parse_overlap
 from horarium.schedule.definition import Definition
 from horarium.schedule.document import Defaults, from_canonical
 from horarium.schedule.event import CommandContext, EventType, make_payload
+from horarium.schedule.kinds import SHIPPED, Kinds
 from horarium.schedule.planning import Planning
 from horarium.settings import Settings
 from horarium.store.database import Connection, Database
@@ -38,6 +41,14 @@ class Resources:
     tokens: ReportTokens
     known: Plannings = field(default_factory=Plannings)
     definitions: Definitions[Definition] = field(default_factory=lambda: Definitions(from_canonical))
+    registry: Registry | None = None
+    """The launchers of this process; None = nobody knows what can be launched, and nobody is warned."""
+    elsewhere: LiveServices = field(default_factory=LiveServices)
+
+    @property
+    def kinds(self) -> Kinds:
+        """The kinds of action that may be asked for."""
+        return SHIPPED if self.registry is None else self.registry.kinds
 
     def defaults(self) -> Defaults:
         """Raises InvalidDefinition for a setting that names no policy."""
@@ -109,7 +120,3 @@ class Journal:
     def write(self, connection: Connection, uid: bytes, namespace: str) -> int:
         """The number of the next event, for the position to keep."""
         return history.append(connection, uid, namespace, self._events, now=self._now)
-
-
-def moment(instant: Instant | None) -> str | None:
-    return None if instant is None else to_rfc3339(instant)

@@ -11,12 +11,13 @@ from horarium.decision.facts import Fact
 from horarium.decision.guards import facts_needed
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text, new_id
+from horarium.instant import rfc3339_or_none
 from horarium.operations.caller import Caller
 from horarium.operations.changes import ScheduleChange, unchanged
 from horarium.operations.drafts import Draft, check_draft, signed
 from horarium.operations.errors import ScheduleAlreadyExists
 from horarium.operations.lifecycles import pause_opened, resume_opened
-from horarium.operations.resources import Journal, Opened, Resources, moment, open_schedule
+from horarium.operations.resources import Journal, Opened, Resources, open_schedule
 from horarium.schedule.canonical import action_document, spec_document
 from horarium.schedule.definition import Definition
 from horarium.schedule.document import Parsed, changed_fields, from_canonical, parse_definition, spec_equal
@@ -97,6 +98,7 @@ def _parsed(resources: Resources, caller: Caller, document: object) -> Parsed:
         generated_id=generated,
         namespace=caller.namespace,
         defaults=resources.defaults(),
+        kinds=resources.kinds,
     )
     if parsed.definition.namespace != caller.namespace:
         raise InvalidDefinition({"namespace": [f"the request speaks for {caller.namespace}"]})
@@ -104,14 +106,14 @@ def _parsed(resources: Resources, caller: Caller, document: object) -> Parsed:
 
 
 def _create(resources: Resources, connection: Connection, caller: Caller, parsed: Parsed) -> ScheduleChange:
-    draft = check_draft(connection, caller, signed(parsed.definition, caller))
+    draft = check_draft(resources, connection, caller, signed(parsed.definition, caller))
     definition, now, uid = draft.definition, resources.clock.now(), new_id()
     paused = parsed.paused is True
     position = lifecycle.begin(draft.planning, uid, now=now, paused=paused)
     journal = Journal(1, caller.context(), now)
     journal.add(EventType.CREATED, **_told(definition, 1, position))
     if paused:
-        journal.add(EventType.PAUSED, reason=caller.reason, paused_at=moment(now))
+        journal.add(EventType.PAUSED, reason=caller.reason, paused_at=rfc3339_or_none(now))
     schedules.insert(
         connection,
         NewSchedule(
@@ -139,7 +141,7 @@ def _create(resources: Resources, connection: Connection, caller: Caller, parsed
         version=1,
         status=position.status,
         next_due=position.next_due,
-        warnings=parsed.warnings,
+        warnings=(*parsed.warnings, *draft.warnings),
     )
 
 
@@ -149,7 +151,7 @@ def _told(definition: Definition, revision: int, position: Position) -> dict[str
         "spec": spec_document(definition.spec),
         "action": action_document(definition.action),
         "overlap_policy": definition.overlap.policy.value,
-        "next_fire_at": moment(position.next_due),
+        "next_fire_at": rfc3339_or_none(position.next_due),
         "revision": revision,
         "generation": position.generation,
     }
@@ -177,6 +179,7 @@ def update_opened(
         now=opened.now,
         namespace=caller.namespace,
         defaults=resources.defaults(),
+        kinds=resources.kinds,
         base=base,
         update=how,
     )
@@ -190,7 +193,7 @@ def update_opened(
         written = unchanged(opened)
     if obey_pause and parsed.paused is not None:
         written = _set_paused(resources, connection, caller, written, parsed.paused)
-    return replace(written, warnings=parsed.warnings)
+    return replace(written, warnings=(*parsed.warnings, *written.warnings))
 
 
 def current_definition(connection: Connection, opened: Opened) -> Definition:
@@ -215,7 +218,7 @@ def _revise(
 ) -> ScheduleChange:
     """One new revision. An edit never fires the past: what it overtakes is recorded as superseded."""
     row, now = opened.row, opened.now
-    draft = check_draft(connection, caller, definition)
+    draft = check_draft(resources, connection, caller, definition)
     change = _planned(opened, draft, spec_changed=not spec_equal(base, definition))
     position = change.position
     number = schedules.add_revision(
@@ -246,6 +249,7 @@ def _revise(
         status=position.status,
         next_due=position.next_due,
         changed=changed,
+        warnings=draft.warnings,
     )
 
 

@@ -6,16 +6,16 @@ bind whatever the other two say, and merging policies can only add to them.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from hashlib import sha256
 from types import MappingProxyType
-from typing import Final, TypeAlias, TypeVar, assert_never
+from typing import Any, Final, TypeAlias, TypeVar, assert_never
 
 from horarium.errors import ApprovalRefused
 from horarium.instant import SECOND, Instant
+from horarium.policy.json_text import canonical_json
 from horarium.policy.names import (
     MAX_TEXT_LENGTH,
     PolicyError,
@@ -90,19 +90,16 @@ class ApprovalPolicy:
         return requested_at + seconds * SECOND
 
 
+_KEYS = tuple(each.name for each in fields(ApprovalPolicy))
+
+
 def parse_approval_policy(value: object) -> ApprovalPolicy:
-    given = read_object(
-        value,
-        "approval_policy",
-        ("requires_approval", "mode", "gates", "expires_after_seconds"),
-        {"require_approval": "requires_approval"},
-    )
-    return ApprovalPolicy(
-        requires_approval=flag_or_none("requires_approval", given.get("requires_approval")),
-        mode=parse(given["mode"]) if "mode" in given else None,
-        gates=frozenset(texts("gates", given.get("gates", ()))),
-        expires_after_seconds=whole_or_none("expires_after_seconds", given.get("expires_after_seconds"), least=1),
-    )
+    given: dict[str, Any] = read_object(value, "approval_policy", _KEYS, {"require_approval": "requires_approval"})
+    if "mode" in given:
+        given["mode"] = parse(given["mode"])
+    if "gates" in given:
+        given["gates"] = frozenset(texts("gates", given["gates"]))
+    return ApprovalPolicy(**given)
 
 
 def merge(
@@ -168,7 +165,7 @@ def step_needs_approval(
 def input_hash(inputs: object) -> str:
     """SHA-256 of the inputs as canonical JSON: sorted keys, no blanks, ASCII."""
     try:
-        canonical = json.dumps(inputs, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        canonical = canonical_json(inputs)
     except (TypeError, ValueError, RecursionError) as wrong:
         raise PolicyError("inputs", f"cannot be written as JSON ({type(wrong).__name__})") from None
     return sha256(canonical.encode("ascii")).hexdigest()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from horarium.instant import SECOND, Instant
-from horarium.policy.names import PolicyError, parse_name, read_object, whole, whole_or_none
+from horarium.policy.names import PolicyError, parse_name, read_object, whole_number, whole_or_none
 
 
 class CatchupPolicy(StrEnum):
@@ -27,16 +27,6 @@ ALIASES: Final[Mapping[str, CatchupPolicy]] = MappingProxyType(
         "backfill": CatchupPolicy.FIRE_ALL,
     }
 )
-
-_KEYS = (
-    "catchup_policy",
-    "max_catchup",
-    "catchup_window_seconds",
-    "catchup_spread_seconds",
-    "misfire_grace_seconds",
-)
-_KEY_ALIASES = {"max_backfill": "max_catchup", "on_missed": "catchup_policy"}
-
 
 # A spread is planned in one transaction, whatever the bound of a tick: it must stay small.
 MAX_SPREAD = 1_000
@@ -59,39 +49,22 @@ class Catchup:
     def __post_init__(self) -> None:
         if not isinstance(self.policy, CatchupPolicy):
             raise PolicyError("catchup_policy", "must be a CatchupPolicy")
-        whole("max_catchup", self.max_catchup)
+        whole_number("max_catchup", self.max_catchup)
         whole_or_none("catchup_window_seconds", self.catchup_window_seconds)
-        whole("catchup_spread_seconds", self.catchup_spread_seconds)
-        whole("misfire_grace_seconds", self.misfire_grace_seconds)
+        whole_number("catchup_spread_seconds", self.catchup_spread_seconds)
+        whole_number("misfire_grace_seconds", self.misfire_grace_seconds)
         if self.policy is CatchupPolicy.SPREAD and self.max_catchup > MAX_SPREAD:
             raise PolicyError("max_catchup", f"a spread holds at most {MAX_SPREAD} runs")
 
 
+_KEYS = ("catchup_policy", *(each.name for each in fields(Catchup)[1:]))
+_KEY_ALIASES = {"max_backfill": "max_catchup", "on_missed": "catchup_policy"}
+
+
 def parse_catchup(value: object) -> Catchup:
-    given = read_object(value, "catchup", _KEYS, _KEY_ALIASES)
-    default = Catchup()
-
-    def number(key: str, otherwise: int) -> int:
-        return whole(key, given.get(key, otherwise))
-
-    return Catchup(
-        policy=parse(given["catchup_policy"]) if "catchup_policy" in given else default.policy,
-        max_catchup=number("max_catchup", default.max_catchup),
-        catchup_window_seconds=whole_or_none("catchup_window_seconds", given.get("catchup_window_seconds")),
-        catchup_spread_seconds=number("catchup_spread_seconds", default.catchup_spread_seconds),
-        misfire_grace_seconds=number("misfire_grace_seconds", default.misfire_grace_seconds),
-    )
-
-
-def is_missed(catchup: Catchup, *, nominal_due: Instant, now: Instant) -> bool:
-    """Later than the grace; exactly at its end is still on time."""
-    return now - nominal_due > catchup.misfire_grace_seconds * SECOND
-
-
-def is_beyond_window(catchup: Catchup, *, nominal_due: Instant, now: Instant) -> bool:
-    """Older than the window: missed whatever the policy; exactly at its edge is still inside."""
-    window = catchup.catchup_window_seconds
-    return window is not None and now - nominal_due > window * SECOND
+    given: dict[str, Any] = read_object(value, "catchup", _KEYS, _KEY_ALIASES)
+    policy = parse(given.pop("catchup_policy")) if "catchup_policy" in given else CatchupPolicy.FIRE_ONCE
+    return Catchup(policy, **given)
 
 
 def spread_due(position: int, count: int, *, now: Instant, spread_seconds: int) -> Instant:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Final, TypeAlias, assert_never
+from typing import Any, Final, TypeAlias, assert_never
 
 from horarium.policy.names import PolicyError, parse_name, read_object, text
 
@@ -39,12 +39,10 @@ class FailurePolicy:
 
 
 def parse_failure_policy(value: object) -> FailurePolicy:
-    given = read_object(value, "failure_policy", ("mode", "fallback_assignee_id"))
-    assignee = given.get("fallback_assignee_id")
-    return FailurePolicy(
-        mode=parse(given["mode"]) if "mode" in given else FailureMode.ISOLATE,
-        fallback_assignee_id=None if assignee is None else text("fallback_assignee_id", assignee),
-    )
+    given: dict[str, Any] = read_object(value, "failure_policy", ("mode", "fallback_assignee_id"))
+    if "mode" in given:
+        given["mode"] = parse(given["mode"])
+    return FailurePolicy(**given)
 
 
 @dataclass(frozen=True, slots=True)

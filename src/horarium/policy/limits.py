@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from decimal import Context, Decimal
+from functools import cache
 from types import MappingProxyType
-from typing import Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar, overload
 
-from horarium.policy.names import MAX_LONG, PolicyError, read_object, shown, texts, whole, whole_or_none
+from horarium.policy.names import MAX_LONG, PolicyError, read_object, shown, texts, whole_number, whole_or_none
 
 Amount: TypeAlias = Decimal | int
 _Limit = TypeVar("_Limit", bound=Decimal | int)
@@ -42,7 +43,30 @@ def parse(value: object, field: str) -> Decimal:
 
 def millionths(value: object, field: str) -> int:
     """An amount as a BIGINT column keeps it."""
-    return int(parse(value, field) * MILLIONTHS)
+    return millionths_of(parse(value, field))
+
+
+@overload
+def millionths_of(amount: Amount) -> int: ...
+@overload
+def millionths_of(amount: Amount | None) -> int | None: ...
+def millionths_of(amount: Amount | None) -> int | None:
+    return None if amount is None else int(amount * MILLIONTHS)
+
+
+@overload
+def credits_of(millionths: int) -> Decimal: ...
+@overload
+def credits_of(millionths: int | None) -> Decimal | None: ...
+def credits_of(millionths: int | None) -> Decimal | None:
+    """The amount that a BIGINT column holds."""
+    return None if millionths is None else Decimal(millionths) / MILLIONTHS
+
+
+@cache
+def _keys(kind: type[Budget] | type[RunLimits]) -> tuple[tuple[str, ...], dict[str, str]]:
+    own = tuple(each.name for each in fields(kind))
+    return own, {alias: name for alias, name in ALIASES.items() if name in own}
 
 
 def _amount_or_none(field: str, value: object) -> Decimal | None:
@@ -63,12 +87,8 @@ class Budget:
 
 
 def parse_budget(value: object) -> Budget:
-    aliases = {"max_daily_battles": ALIASES["max_daily_battles"]}
-    given = read_object(value, "budget", ("spending_limit_credits", "max_daily_runs"), aliases)
-    return Budget(
-        _amount_or_none("spending_limit_credits", given.get("spending_limit_credits")),
-        whole_or_none("max_daily_runs", given.get("max_daily_runs")),
-    )
+    given: dict[str, Any] = read_object(value, "budget", *_keys(Budget))
+    return Budget(**given)
 
 
 def budget_allows(limit: Amount | None, *, spent: Amount, reserve: Amount) -> bool:
@@ -105,17 +125,10 @@ class RunLimits:
 
 
 def parse_limits(value: object) -> RunLimits:
-    keys = tuple(field.name for field in fields(RunLimits))
-    aliases = {alias: name for alias, name in ALIASES.items() if name in keys}
-    given = read_object(value, "limits", keys, aliases)
-    tools = given.get("allow_tools")
-    return RunLimits(
-        runtime_seconds=whole_or_none("runtime_seconds", given.get("runtime_seconds"), least=1),
-        cost=_amount_or_none("cost", given.get("cost")),
-        tokens=whole_or_none("tokens", given.get("tokens"), most=MAX_LONG),
-        tool_calls=whole_or_none("tool_calls", given.get("tool_calls"), most=MAX_LONG),
-        allow_tools=None if tools is None else texts("allow_tools", tools, most=1_000),
-    )
+    given: dict[str, Any] = read_object(value, "limits", *_keys(RunLimits))
+    if "allow_tools" in given:
+        given["allow_tools"] = texts("allow_tools", given["allow_tools"], most=1_000)
+    return RunLimits(**given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +141,10 @@ class Usage:
     tool_calls: int = 0
 
     def __post_init__(self) -> None:
-        whole("runtime_seconds", self.runtime_seconds)
+        whole_number("runtime_seconds", self.runtime_seconds)
         object.__setattr__(self, "cost", parse(self.cost, "cost"))
-        whole("tokens", self.tokens, most=MAX_LONG)
-        whole("tool_calls", self.tool_calls, most=MAX_LONG)
+        whole_number("tokens", self.tokens, most=MAX_LONG)
+        whole_number("tool_calls", self.tool_calls, most=MAX_LONG)
 
 
 def exceeded(limits: RunLimits, usage: Usage) -> str | None:

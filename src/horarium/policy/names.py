@@ -63,7 +63,7 @@ def read_object(
     return found
 
 
-def whole(field: str, value: object, *, least: int = 0, most: int = MAX_WHOLE) -> int:
+def whole_number(field: str, value: object, *, least: int = 0, most: int = MAX_WHOLE) -> int:
     """A bool is an int to Python, not to us; 3.0 is refused too."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise PolicyError(field, f"must be a whole number, not {shown(value)}")
@@ -73,7 +73,7 @@ def whole(field: str, value: object, *, least: int = 0, most: int = MAX_WHOLE) -
 
 
 def whole_or_none(field: str, value: object, *, least: int = 0, most: int = MAX_WHOLE) -> int | None:
-    return None if value is None else whole(field, value, least=least, most=most)
+    return None if value is None else whole_number(field, value, least=least, most=most)
 
 
 def flag(field: str, value: object) -> bool:

@@ -6,12 +6,12 @@ A run that is held is not final, so it takes a place too: no occurrence overtake
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Final, TypeAlias, assert_never
+from typing import Any, Final, TypeAlias, assert_never
 
-from horarium.policy.names import PolicyError, parse_name, read_object, whole, whole_or_none
+from horarium.policy.names import PolicyError, parse_name, read_object, whole_number, whole_or_none
 
 
 class OverlapPolicy(StrEnum):
@@ -53,7 +53,7 @@ class Overlap:
             raise PolicyError("overlap_policy", "must be an OverlapPolicy")
         whole_or_none("max_concurrency", self.max_concurrency, least=1)
         whole_or_none("max_buffered", self.max_buffered)
-        whole("cancel_grace_seconds", self.cancel_grace_seconds)
+        whole_number("cancel_grace_seconds", self.cancel_grace_seconds)
 
     @property
     def capacity(self) -> int | None:
@@ -63,17 +63,13 @@ class Overlap:
         return None if self.policy is OverlapPolicy.ALLOW_ALL else 1
 
 
+_KEYS = ("overlap_policy", *(each.name for each in fields(Overlap)[1:]))
+
+
 def parse_overlap(value: object) -> Overlap:
-    given = read_object(value, "overlap", ("overlap_policy", "max_concurrency", "max_buffered", "cancel_grace_seconds"))
-    default = Overlap()
-    return Overlap(
-        policy=parse(given["overlap_policy"]) if "overlap_policy" in given else default.policy,
-        max_concurrency=whole_or_none("max_concurrency", given.get("max_concurrency"), least=1),
-        max_buffered=whole_or_none("max_buffered", given.get("max_buffered")),
-        cancel_grace_seconds=whole(
-            "cancel_grace_seconds", given.get("cancel_grace_seconds", default.cancel_grace_seconds)
-        ),
-    )
+    given: dict[str, Any] = read_object(value, "overlap", _KEYS)
+    policy = parse(given.pop("overlap_policy")) if "overlap_policy" in given else OverlapPolicy.SKIP
+    return Overlap(policy, **given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +99,8 @@ _START: Final = Start()
 
 def decide_overlap(overlap: Overlap, *, active: int, held: int, caught_up: bool = False) -> OverlapOutcome:
     """`active` are root runs that are neither final nor held, `held` those that are held."""
-    whole("active", active)
-    whole("held", held)
+    whole_number("active", active)
+    whole_number("held", held)
     policy, capacity = overlap.policy, overlap.capacity
     if caught_up and policy is OverlapPolicy.SKIP:
         policy = OverlapPolicy.BUFFER_ALL  # a backlog is not skipped against itself

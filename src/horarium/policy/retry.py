@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from hashlib import blake2b
 from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from horarium.instant import MILLISECOND, Instant
-from horarium.policy.names import PolicyError, parse_name, read_object, shown, whole, whole_or_none
+from horarium.policy.names import PolicyError, parse_name, read_object, shown, whole_number, whole_or_none
 
 MAX_RETRIES = 1_000
 
@@ -46,9 +46,9 @@ class RetryPolicy:
     unasked: bool = False
 
     def __post_init__(self) -> None:
-        whole("max_retries", self.max_retries, most=MAX_RETRIES)
-        whole("backoff_ms", self.backoff_ms)
-        whole("max_backoff_ms", self.max_backoff_ms)
+        whole_number("max_retries", self.max_retries, most=MAX_RETRIES)
+        whole_number("backoff_ms", self.backoff_ms)
+        whole_number("max_backoff_ms", self.max_backoff_ms)
         whole_or_none("timeout_ms", self.timeout_ms, least=1)
         if not isinstance(self.retry_on, tuple):
             raise PolicyError("retry_on", "must be a tuple of RetryCause")
@@ -57,6 +57,7 @@ class RetryPolicy:
 
 
 UNASKED = RetryPolicy(unasked=True)
+_KEYS = tuple(each.name for each in fields(RetryPolicy) if each.name != "unasked")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,25 +69,19 @@ class LaunchRetry:
     max_ms: int = 30_000
 
     def __post_init__(self) -> None:
-        whole("max_attempts", self.max_attempts, least=1, most=MAX_RETRIES)
-        whole("base_ms", self.base_ms)
-        whole("max_ms", self.max_ms)
+        whole_number("max_attempts", self.max_attempts, least=1, most=MAX_RETRIES)
+        whole_number("base_ms", self.base_ms)
+        whole_number("max_ms", self.max_ms)
 
 
 def parse_retry_policy(value: object) -> RetryPolicy:
-    given = read_object(
-        value, "retry_policy", ("max_retries", "backoff_ms", "max_backoff_ms", "retry_on", "timeout_ms")
-    )
-    default = RetryPolicy()
-    base = whole("backoff_ms", given.get("backoff_ms", default.backoff_ms))
-    return RetryPolicy(
-        max_retries=whole("max_retries", given.get("max_retries", default.max_retries), most=MAX_RETRIES),
-        backoff_ms=base,
-        # A base above the usual ceiling is meant: it lifts a ceiling that nobody gave.
-        max_backoff_ms=whole("max_backoff_ms", given.get("max_backoff_ms", max(base, default.max_backoff_ms))),
-        retry_on=_parse_causes(given["retry_on"]) if "retry_on" in given else default.retry_on,
-        timeout_ms=whole_or_none("timeout_ms", given.get("timeout_ms"), least=1),
-    )
+    given: dict[str, Any] = read_object(value, "retry_policy", _KEYS)
+    base = whole_number("backoff_ms", given.get("backoff_ms", UNASKED.backoff_ms))
+    if base > UNASKED.max_backoff_ms:  # it is meant: it lifts a ceiling that nobody gave
+        given.setdefault("max_backoff_ms", base)
+    if "retry_on" in given:
+        given["retry_on"] = _parse_causes(given["retry_on"])
+    return RetryPolicy(**given)
 
 
 def _parse_causes(value: object) -> tuple[RetryCause, ...]:

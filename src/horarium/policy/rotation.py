@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-from horarium.policy.names import PolicyError, shown, whole
+from horarium.policy.names import PolicyError, shown, whole_number
 
 Inputs = TypeVar("Inputs")
 
@@ -31,7 +31,7 @@ def parse_rotation(value: object, field: str = "inputs_rotation") -> tuple[Mappi
 
 def pick(rotation_length: int, index: int) -> int | None:
     """The position to use, or None where there is no rotation."""
-    whole("rotation_length", rotation_length)
+    whole_number("rotation_length", rotation_length)
     if index < 0:
         raise ValueError(f"the rotation index counts births and cannot be {index}")
     return index % rotation_length if rotation_length else None

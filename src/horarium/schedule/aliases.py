@@ -9,181 +9,97 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
-from horarium.policy import catchup, overlap
-from horarium.policy.names import PolicyError, flag, parse_name, shown
-from horarium.recurrence.wall import DstFold, DstGap
-from horarium.schedule.assignee import AssigneeType
-from horarium.schedule.definition import ActionKind, Source
+from horarium.policy.names import PolicyError, shown
+from horarium.schedule.field import Also, Field
+from horarium.schedule.places import PARTS, PLACES
 from horarium.schedule.problems import Given, Problems, joined
-from horarium.schedule.run import Delivery
 from horarium.schedule.storable import same_json
 
 _MAX_NAME = 64
 _MAX_HINTS = 10
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
-# ── how a value is turned into the canonical one ──────────────────────────────────────────────────
+# What our answers carry beside the definition: a document that was read, edited and sent back has them.
+_COMPUTED = """
+    active_runs changed_fields created_at deleted_at error failures_count fires_count generation held_runs info
+    last_completed_at last_dispatch_status last_error last_error_at last_error_message last_fire last_fired_at
+    last_result last_rotation_index last_run_at last_run_id last_skip_reason last_skipped_at last_status
+    latest_instance_id latest_workflow_instance_id next_due next_fire next_fire_at next_fire_times next_fires
+    next_run_at outcome pause_reason paused_at remaining_actions revision rotation_index run_count schedule_uid
+    schedule_ulid skipped_trigger_count state status uid updated_at warnings
+"""
+COMPUTED: Final = frozenset(_COMPUTED.split())
+# A document with one of these is an answer of ours that came back.
+_READ_BACK: Final = frozenset({"uid", "fires_count"})
+# The names of its work that an action may have; an answer repeats the first of them at its top as `workflow_type`.
+_WORK: Final = ("workflow_id", "workflow_type", "workflow_class")
 
 
-def _verbatim(value: object) -> object:
-    return value
+# ── the tables ────────────────────────────────────────────────────────────────────────────────────
 
 
-def _alone(value: object) -> object:
-    if not isinstance(value, str):
-        raise PolicyError("", f"must be text, not {shown(value)}")
-    return [value]
-
-
-def _negated(value: object) -> object:
-    return not flag("", value)
-
-
-def _seconds(value: object) -> object:
-    """2.0 is 2; anything that is no number is left for the reader to refuse."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _milliseconds(value: object) -> object:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise PolicyError("", f"must be a whole number of milliseconds, not {shown(value)}")
-    return _seconds(value / 1_000)
-
-
-def _name_of(kind: type[StrEnum]) -> Callable[[object], object]:
-    return lambda value: parse_name(kind, {}, value, "").value
-
-
-def _empty_array_is_empty_object(value: object) -> object:
-    """PHP writes an empty map as `[]`."""
-    return {} if isinstance(value, list) and not value else value
-
-
-@dataclass(frozen=True, slots=True)
-class Name:
-    """`read` turns what is given under this name into what the place holds."""
+class Name(NamedTuple):
+    """`read` turns what is given under this name into what the place holds; None = it is that already."""
 
     place: str
-    read: Callable[[object], object] = _verbatim
+    read: Callable[[object], object] | None = None
     single: bool = False
 
 
 Table: TypeAlias = Mapping[str, Name]
 
 
-def _own(prefix: str, *names: str) -> dict[str, Name]:
-    return {name: Name(f"{prefix}{name}") for name in names}
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What stands at the top of a document, and what in each of its objects."""
+
+    top: Table
+    objects: Mapping[str, Table]
+
+    def with_action_fields(self, fields: Mapping[str, Field]) -> Names:
+        """And the fields of more kinds of action; one whose name the top has taken is read in `action` only."""
+        action, top = dict(self.objects["action"]), dict(self.top)
+        for name, known in fields.items():
+            action[name] = Name(f"action.{name}", known.spelled)
+            if name not in self.objects and name not in COMPUTED:
+                top.setdefault(name, action[name])
+        return Names(top, {**self.objects, "action": action})
 
 
-# ── the tables ────────────────────────────────────────────────────────────────────────────────────
+def _names() -> Names:
+    tables: dict[str, dict[str, Name]] = {home: {} for home in ("", *PARTS)}
+    for path, place in PLACES.items():
+        homes = (place.owner, *(PARTS[place.owner].homes if place.owner else ()))
+        for home, other in _spellings(place.field, place.name, homes):
+            tables.setdefault(home, {})[other.name] = Name(path, other.read, other.single)
+    return Names(tables.pop(""), tables)
 
-_SPEC: Final[Table] = {
-    **_own("spec.", "cron_expressions", "intervals", "at", "timezone", "start_at", "end_at"),
-    "cron_expr": Name("spec.cron_expressions", _alone, single=True),
-    "cron_expression": Name("spec.cron_expressions", _alone, single=True),
-    "jitter_seconds": Name("spec.jitter_seconds", _seconds),
-    "jitter_ms": Name("spec.jitter_seconds", _milliseconds),
-    "dst_gap": Name("spec.dst_gap", _name_of(DstGap)),
-    "dst_fold": Name("spec.dst_fold", _name_of(DstFold)),
-}
-_ACTION: Final[Table] = {
-    "kind": Name("action.kind", _name_of(ActionKind)),
-    **_own(
-        "action.", "workflow_type", "workflow_id", "workflow_class", "version", "prompt", "url", "method", "headers"
-    ),
-    **_own("action.", "secret", "task", "callable", "command", "input", "connection", "queue", "global_model_id"),
-    **_own("action.", "execution_timeout_seconds", "run_timeout_seconds", "timeout_seconds"),
-    "delivery": Name("action.delivery", _name_of(Delivery)),
-    "inputs": Name("action.input"),
-    "inputs_template": Name("action.input"),
-    "arguments": Name("action.input"),
-    "task_queue": Name("action.queue"),
-    # The names that the Durable Workflow server had before it counted in seconds by name.
-    "workflow_execution_timeout": Name("action.execution_timeout_seconds"),
-    "workflow_run_timeout": Name("action.run_timeout_seconds"),
-}
-_BUDGET: Final[Table] = {
-    **_own("budget.", "spending_limit_credits", "max_daily_runs"),
-    "max_daily_battles": Name("budget.max_daily_runs"),
-}
-_LIMITS: Final[Table] = {
-    **_own("limits.", "runtime_seconds", "cost", "tokens", "tool_calls", "allow_tools"),
-    "runtime": Name("limits.runtime_seconds"),
-    "max_runtime_seconds": Name("limits.runtime_seconds"),
-    "max_cost": Name("limits.cost"),
-    "max_tokens": Name("limits.tokens"),
-    "max_tool_calls": Name("limits.tool_calls"),
-    **_BUDGET,
-}
-_OVERLAP = Name("overlap_policy", lambda value: overlap.parse(value, "").value)
-_CATCHUP = Name("catchup_policy", lambda value: catchup.parse(value, "").value)
-_QUEUE: Final[Table] = {
-    "mode": _OVERLAP,
-    "overlap_policy": _OVERLAP,
-    "on_missed": _CATCHUP,
-    "catchup_policy": _CATCHUP,
-    **_own("", "max_concurrency", "max_buffered", "max_catchup", "priority"),
-    "max_concurrent": Name("max_concurrency"),
-    "max_backfill": Name("max_catchup"),
-}
-_ASSIGNEE_TYPE = Name("assignee_type", _name_of(AssigneeType))
 
-OBJECTS: Final[Mapping[str, Table]] = {
-    "spec": _SPEC,
-    "action": _ACTION,
-    "assignee": {"type": _ASSIGNEE_TYPE, "id": Name("assignee_id")},
-    "budget": _BUDGET,
-    "limits": _LIMITS,
-    "queue_policy": _QUEUE,
-    "approval_policy": {
-        **_own("approval_policy.", "requires_approval", "mode", "gates", "expires_after_seconds"),
-        "require_approval": Name("approval_policy.requires_approval"),
-    },
-    "retry_policy": _own("retry_policy.", "max_retries", "backoff_ms", "max_backoff_ms", "retry_on", "timeout_ms"),
-    "failure_policy": _own("failure_policy.", "mode", "fallback_assignee_id"),
-}
-TOP: Final[Table] = {
-    **_own("", "schedule_id", "namespace", "name", "note", "user_id", "owner", "workflow_assignment_id"),
-    "id": Name("schedule_id"),
-    "notes": Name("note"),
-    "description": Name("note"),
-    "source": Name("source", _name_of(Source)),
-    "labels": Name("labels", _empty_array_is_empty_object),
-    "memo": Name("memo", _empty_array_is_empty_object),
-    "search_attributes": Name("search_attributes", _empty_array_is_empty_object),
-    "assignee_type": _ASSIGNEE_TYPE,
-    **_own("", "assignee_id", "calendars", "pre_dispatch_condition", "inputs_rotation"),
-    "calendar_id": Name("calendars", _alone, single=True),
-    "overlap_policy": _OVERLAP,
-    "catchup_policy": _CATCHUP,
-    "on_missed": _CATCHUP,
-    **_own("", "max_concurrency", "max_buffered", "cancel_grace_seconds", "concurrency_key", "concurrency_limit"),
-    **_own("", "priority", "max_catchup", "catchup_window_seconds", "catchup_spread_seconds"),
-    **_own("", "misfire_grace_seconds", "pause_on_failure", "max_runs", "paused"),
-    "max_backfill": Name("max_catchup"),
-    "enabled": Name("paused", _negated),
-    "is_active": Name("paused", _negated),
-    **_BUDGET,
-    "allow_tools": _LIMITS["allow_tools"],
-    "max_tokens": _LIMITS["max_tokens"],
-    **_SPEC,
-    **_ACTION,
-}
-# What our answers carry beside the definition: a document that was read, edited and sent back has them.
-_COMPUTED = """
-    created_at updated_at deleted_at paused_at status state info outcome revision uid schedule_uid schedule_ulid
-    next_due next_run_at next_fire next_fire_at next_fires last_fire last_fired_at last_run_at last_run_id last_status
-    last_dispatch_status last_error last_error_at last_error_message last_completed_at last_result run_count
-    last_skip_reason last_skipped_at skipped_trigger_count fires_count failures_count remaining_actions
-    latest_instance_id latest_workflow_instance_id last_rotation_index
-"""
-READ_ONLY: Final = frozenset(_COMPUTED.split())
-PLACES: Final = frozenset(name.place for table in (TOP, *OBJECTS.values()) for name in table.values())
+def _spellings(known: Field, own: str, homes: tuple[str, ...]) -> Iterator[tuple[str, Also]]:
+    for each in (Also(own, known.spelled), *known.also):
+        other = each if isinstance(each, Also) else Also(each, known.spelled)
+        home, dot, name = other.name.rpartition(".")
+        for place in (home,) if dot else homes:
+            yield place, other._replace(name=name)
+
+
+SHIPPED_NAMES: Final = _names()
+
+
+def other_names(place: str, names: Names = SHIPPED_NAMES) -> tuple[str, ...]:
+    """Names that are read as this one, as they stand in a document, beside its own in the flat form."""
+    top = [name for name, target in names.top.items() if target.place == place]
+    inner = [
+        f"{owner}.{name}"
+        for owner, table in names.objects.items()
+        for name, target in table.items()
+        if target.place == place
+    ]
+    return tuple(name for name in dict.fromkeys([*top, *inner]) if name not in (place, place.rpartition(".")[2]))
 
 
 # ── reading ───────────────────────────────────────────────────────────────────────────────────────
@@ -200,84 +116,115 @@ class Normalised:
     ignored: list[str] = field(default_factory=list)
 
 
-def normalise(document: object, problems: Problems) -> Normalised:
-    """The document must have passed `check_storable`."""
-    found = Normalised()
+def normalise(
+    document: object, problems: Problems, names: Names = SHIPPED_NAMES, computed: Collection[str] = COMPUTED
+) -> Normalised:
+    """The document must have passed `check_storable`. What we compute is ignored, and named in `ignored`.
+
+    An answer of ours that comes back is full of such names: of them nobody is told.
+    """
     if isinstance(document, list) and not document:
         document = {}
     if not isinstance(document, Mapping):
         problems.add("document", f"must be an object, not {shown(document)}")
-        return found
-    hints = _Hints()
-    for key, value in document.items():
-        if problems.full:
-            break
-        name = _snake(key)
-        if name in OBJECTS:
-            _read_object(name, key, value, found, problems, hints)
-        elif (known := TOP.get(name) or TOP.get(name.removeprefix("p_"))) is not None:
-            _put(found, known, joined("", key), value, problems)
-        elif (inner := name.removeprefix("p_")) in OBJECTS:
-            _read_object(inner, key, value, found, problems, hints)
-        elif name in READ_ONLY:
-            found.ignored.append(joined("", key))
+        return Normalised()
+    return _Walk(document, problems, names, computed).found
+
+
+class _Walk:
+    """One pass over a document, the top first."""
+
+    def __init__(
+        self, document: Mapping[str, object], problems: Problems, names: Names, computed: Collection[str]
+    ) -> None:
+        self.found = Normalised()
+        self._problems = problems
+        self._names = names
+        self._hints_left = _MAX_HINTS
+        snake = {key: _snake(key) for key in document}
+        read_back = not _READ_BACK.isdisjoint(snake.values())
+        for key, name in snake.items():
+            if problems.full:
+                break
+            value = document[key]
+            if not (read_back and _is_echo(name, value, document)):
+                self._top(key, name, value, computed)
+        if read_back:
+            self.found.ignored.clear()
+        self.found.nulls -= self.found.places.keys()
+
+    def _top(self, key: str, name: str, value: object, computed: Collection[str]) -> None:
+        top, objects = self._names.top, self._names.objects
+        bare = name.removeprefix("p_")
+        if name in objects:
+            self._object(name, key, value)
+        elif (known := top.get(name) or top.get(bare)) is not None:
+            self._put(known, joined("", key), value)
+        elif bare in objects:
+            self._object(bare, key, value)
+        elif name in computed:
+            self.found.ignored.append(joined("", key))
         else:
-            problems.add(joined("", key), hints.about(name, TOP.keys() | OBJECTS.keys(), inside=""))
-    found.nulls -= found.places.keys()
-    return found
+            self._problems.add(joined("", key), self._unknown(name, top.keys() | objects.keys(), inside=""))
 
+    def _object(self, part: str, key: str, value: object) -> None:
+        table, found, problems = self._names.objects[part], self.found, self._problems
+        if isinstance(value, list) and not value:
+            value = {}
+        if value is None:
+            found.nulls.update(name.place for name in table.values())
+            return
+        if not isinstance(value, Mapping):
+            problems.add(joined("", key), f"must be an object, not {shown(value)}")
+            found.bad.update(name.place for name in table.values())
+            return
+        found.objects.add(part)
+        outer = joined("", key)
+        for inner, item in value.items():
+            if problems.full:
+                break
+            path = f"{outer}.{joined('', inner)}"
+            name = table.get(inner) or table.get(_snake(inner))
+            if name is None:
+                problems.add(path, self._unknown(_snake(inner), table.keys(), inside=part))
+            else:
+                self._put(name, path, item)
 
-def _read_object(part: str, key: str, value: object, found: Normalised, problems: Problems, hints: _Hints) -> None:
-    table = OBJECTS[part]
-    if isinstance(value, list) and not value:
-        value = {}
-    if value is None:
-        found.nulls.update(name.place for name in table.values())
-        return
-    if not isinstance(value, Mapping):
-        problems.add(joined("", key), f"must be an object, not {shown(value)}")
-        found.bad.update(name.place for name in table.values())
-        return
-    found.objects.add(part)
-    for inner, item in value.items():
-        if problems.full:
-            break
-        path = f"{joined('', key)}.{joined('', inner)}"
-        name = table.get(_snake(inner))
-        if name is None:
-            problems.add(path, hints.about(_snake(inner), table.keys(), inside=part))
-        else:
-            _put(found, name, path, item, problems)
+    def _put(self, name: Name, path: str, value: object) -> None:
+        found = self.found
+        if value is None:
+            found.nulls.add(name.place)
+            return
+        try:
+            given = Given(path, value if name.read is None else name.read(value), name.single)
+        except PolicyError as wrong:
+            self._problems.add(path, wrong.text)
+            found.bad.add(name.place)
+            return
+        other = found.places.setdefault(name.place, given)
+        if other is not given and not same_json(other.value, given.value):
+            self._problems.add(path, f"disagrees with `{other.path}`, which says the same thing; give one of them")
 
-
-def _put(found: Normalised, name: Name, path: str, value: object, problems: Problems) -> None:
-    if value is None:
-        found.nulls.add(name.place)
-        return
-    try:
-        given = Given(path, name.read(value), name.single)
-    except PolicyError as wrong:
-        problems.add(path, wrong.text)
-        found.bad.add(name.place)
-        return
-    other = found.places.setdefault(name.place, given)
-    if not same_json(other.value, given.value):
-        problems.add(path, f"disagrees with `{other.path}`, which says the same thing; give one of them")
-
-
-class _Hints:
-    """Comparing spellings is slow, so only the first unknown fields get a guess."""
-
-    def __init__(self) -> None:
-        self._left = _MAX_HINTS
-
-    def about(self, name: str, known: Collection[str], *, inside: str) -> str:
-        if inside and name in TOP:
-            return f"unknown in `{inside}`; it belongs to `{TOP[name].place}`"
-        self._left -= 1
-        close = difflib.get_close_matches(name, known, n=1, cutoff=0.6) if name and self._left >= 0 else []
+    def _unknown(self, name: str, known: Collection[str], *, inside: str) -> str:
+        """Comparing spellings is slow, so only the first unknown fields get a guess."""
+        if inside and name in self._names.top:
+            return f"unknown in `{inside}`; it belongs to `{self._names.top[name].place}`"
+        self._hints_left -= 1
+        close = difflib.get_close_matches(name, known, n=1, cutoff=0.6) if name and self._hints_left >= 0 else []
         return f"unknown field; did you mean `{close[0]}`?" if close else "unknown field"
 
 
+def _is_echo(name: str, value: object, document: Mapping[str, object]) -> bool:
+    """Whether a name that is also a field's only repeats, in an answer of ours, what the answer says elsewhere."""
+    if name == "version":  # of the row, not of the workflow
+        return True
+    action = document.get("action")
+    if name != "workflow_type" or not isinstance(action, Mapping):
+        return False
+    return value is None or value == next((action[each] for each in _WORK if action.get(each)), None)
+
+
 def _snake(key: str) -> str:
+    if key.islower():
+        return key if len(key) <= _MAX_NAME else ""
     return _HUMP.sub("_", key).lower() if len(key) <= _MAX_NAME else ""

@@ -37,20 +37,13 @@ class Source(StrEnum):
     RUNTIME = "runtime"
 
 
-class ActionKind(StrEnum):
-    WORKFLOW = "workflow"
-    PROMPT = "prompt"
-    HTTP = "http"
-    CELERY = "celery"
-    PYTHON = "python"
-    COMMAND = "command"
-    PULL = "pull"
-
-
 @dataclass(frozen=True, slots=True)
 class IntervalText:
     every: str
     offset: str | None = None
+
+    def document(self) -> dict[str, str]:
+        return {"every": self.every} if self.offset is None else {"every": self.every, "offset": self.offset}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +80,7 @@ class SpecText:
 class Action:
     """The *what*. `target` holds the fields of its kind (`url`, `task`, `prompt`, `workflow_type` …)."""
 
-    kind: ActionKind
+    kind: str
     target: Mapping[str, Json] = field(default_factory=dict)
     input: Json = None
     connection: str | None = None
@@ -107,12 +100,12 @@ class Action:
         return None
 
     @property
-    def deadline_seconds(self) -> int:
-        """How long a run may take; there is always an end, so nothing blocks for ever."""
+    def timeout(self) -> int | None:
+        """How long a run may take, where the action says it."""
         for chosen in (self.timeout_seconds, self.run_timeout_seconds, self.execution_timeout_seconds):
             if chosen is not None:
                 return chosen
-        return PROMPT_TIMEOUT_SECONDS if self.kind is ActionKind.PROMPT else OTHER_TIMEOUT_SECONDS
+        return None
 
 
 class RunDefinition(NamedTuple):

@@ -18,15 +18,19 @@ from horarium.errors import InvalidSpec
 from horarium.instant import Instant
 from horarium.policy.catchup import CatchupPolicy
 from horarium.policy.failure import FailureMode
-from horarium.policy.names import flag, shown, whole
+from horarium.policy.names import flag, shown, whole_number
 from horarium.policy.overlap import OverlapPolicy
-from horarium.schedule.aliases import OBJECTS, PLACES, normalise
-from horarium.schedule.canonical import FIELDS, seconds, to_document
+from horarium.schedule.aliases import normalise
+from horarium.schedule.canonical import to_document
+from horarium.schedule.check_spec import check_spec, spec_meaning
+from horarium.schedule.checks import MAX_JITTER_SECONDS
 from horarium.schedule.definition import Definition, RunDefinition
+from horarium.schedule.field import seconds
+from horarium.schedule.kinds import SHIPPED, Kinds
 from horarium.schedule.patch import Update, apply, merge_patch, nested, replace_parts
+from horarium.schedule.places import NAMES, PARTS, PLACES
 from horarium.schedule.problems import Given, Places, Problems, joined
 from horarium.schedule.read_definition import read_definition, read_run_definition
-from horarium.schedule.read_spec import MAX_JITTER_SECONDS, check_spec, spec_meaning
 from horarium.schedule.reading import Reader
 from horarium.schedule.storable import check_storable, same_json
 
@@ -57,9 +61,9 @@ class Defaults:
     cancel_grace_seconds: int = 30
 
     def __post_init__(self) -> None:
-        whole("jitter_ms", self.jitter_ms, most=MAX_JITTER_SECONDS * 1_000)
+        whole_number("jitter_ms", self.jitter_ms, most=MAX_JITTER_SECONDS * 1_000)
         for name in ("max_catchup", "catchup_spread_seconds", "misfire_grace_seconds", "cancel_grace_seconds"):
-            whole(name, getattr(self, name))
+            whole_number(name, getattr(self, name))
 
     def places(self) -> dict[str, Given]:
         values: dict[str, object] = {
@@ -92,16 +96,18 @@ def parse_definition(
     defaults: Defaults | None = None,
     base: Definition | None = None,
     update: Update = Update.MERGE,
+    kinds: Kinds = SHIPPED,
 ) -> Parsed:
     """Raises InvalidDefinition with all problems.
 
     `generated_id` and `namespace` stand in for names that the document does not give. With a `base` the
-    document changes that definition, as `update` says; neither of its names can change.
+    document changes that definition, as `update` says; neither of its names can change. `kinds` are the kinds of
+    action that may be asked for.
     """
     problems = Problems()
     check_storable(document, problems)
     problems.raise_any()
-    given = normalise(document, problems)
+    given = normalise(document, problems, kinds.names)
     names = {"schedule_id": generated_id, "namespace": namespace}
     places: Mapping[str, Given] = given.places
     if base is not None:
@@ -111,7 +117,7 @@ def parse_definition(
         check_storable(nested(places), problems)  # many small patches must not grow what one may not bring
     standing_in = {name: Given(name, value) for name, value in names.items() if value is not None}
     reader = Reader({**(defaults or Defaults()).places(), **standing_in, **places}, problems, given.bad)
-    definition, paused = read_definition(reader, trusted=False), reader.one("paused", flag, None)
+    definition, paused = read_definition(reader, kinds), reader.one("paused", flag, None)
     unchanged = base is not None and spec_equal(base, definition)
     check_spec(definition.spec, reader, key=definition.schedule_id or "?", after=None if unchanged else now)
     problems.raise_any()
@@ -124,7 +130,7 @@ def from_canonical(document: object) -> Definition:
     A row that somebody damaged raises InvalidDefinition, and nothing else.
     """
     problems = Problems()
-    definition = read_definition(Reader(_canonical_places(document, problems), problems), trusted=True)
+    definition = read_definition(Reader(_canonical_places(document, problems), problems))
     problems.raise_any()
     return definition
 
@@ -132,21 +138,20 @@ def from_canonical(document: object) -> Definition:
 def run_part_of(document: object) -> RunDefinition:
     """As `from_canonical`, but only what a run needs, at a fraction of the price."""
     problems = Problems()
-    part = (
-        {name: document[name] for name in _RUN_PART if name in document} if isinstance(document, Mapping) else document
-    )
-    definition = read_run_definition(Reader(_canonical_places(part, problems), problems))
+    if isinstance(document, Mapping):
+        document = {name: document[name] for name in _RUN_PART if name in document}
+    definition = read_run_definition(Reader(_canonical_places(document, problems), problems))
     problems.raise_any()
     return definition
 
 
-_RUN_PART = ("schedule_id", "action", "inputs_rotation", "labels", "memo", "retry_policy", "limits")
+_RUN_PART = tuple(name for name in NAMES if (PARTS[name].attribute if name in PARTS else name) in RunDefinition._fields)
 
 
 def changed_fields(old: Definition, new: Definition) -> tuple[str, ...]:
     """The top-level names of the canonical document whose values differ, in its order."""
     before, after = to_document(old), to_document(new)
-    return tuple(name for name in FIELDS if not same_json(before.get(name), after.get(name)))
+    return tuple(name for name in NAMES if not same_json(before.get(name), after.get(name)))
 
 
 def spec_equal(old: Definition, new: Definition) -> bool:
@@ -176,20 +181,35 @@ def _canonical_places(document: object, problems: Problems) -> dict[str, Given]:
         problems.add("document", f"must be an object, not {shown(document)}")
         return places
     for key, value in document.items():
-        if key not in FIELDS:
+        if key not in _NAMES:
             problems.add(joined("", key), "unknown field")
-        elif key not in OBJECTS:
+        elif value is None:
+            pass
+        elif key not in PARTS:
             places[key] = Given(key, value)
         elif not isinstance(value, Mapping):
             problems.add(key, f"must be an object, not {shown(value)}")
         else:
-            for inner, item in value.items():
-                place = f"{key}.{inner}"
-                if place in PLACES:
-                    places[place] = Given(place, item)
-                else:
-                    problems.add(joined(key, inner), "unknown field")
-    return {place: given for place, given in places.items() if given.value is not None}
+            _object_places(key, value, places, problems)
+    return places
+
+
+def _object_places(key: str, value: Mapping[object, object], places: dict[str, Given], problems: Problems) -> None:
+    """An action may be of a kind that is not ours, with fields that we do not know."""
+    inside = _INSIDE[key]
+    foreign = key == "action" and isinstance(kind := value.get("kind"), str) and kind not in SHIPPED
+    for inner, item in value.items():
+        place = inside.get(inner) or (f"{key}.{inner}" if foreign and isinstance(inner, str) else None)
+        if place is None:
+            problems.add(joined(key, inner), "unknown field")
+        elif item is not None:
+            places[place] = Given(place, item)
+
+
+_NAMES = frozenset(NAMES)
+_INSIDE: Mapping[str, Mapping[object, str]] = {
+    part: {place.name: path for path, place in PLACES.items() if place.owner == part} for part in PARTS
+}
 
 
 def _check_same_names(names: Mapping[str, str | None], given: Places, problems: Problems) -> None:

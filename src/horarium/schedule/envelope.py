@@ -23,13 +23,11 @@ from typing import Final
 
 from horarium.policy.names import PolicyError
 from horarium.schedule.definition import Json
+from horarium.schedule.json_limits import DOCUMENT
 
 CODEC = "avro"
 MAGIC: Final = bytes.fromhex("c301")
 FINGERPRINT: Final = bytes.fromhex("e2a33dff55802237")
-# As of plain documents: what may not be sent in plain may not be smuggled in.
-MAX_DEPTH = 64
-MAX_VALUES = 20_000
 
 _LONG = 2**63
 # A 64-bit number takes ten groups of seven bits at most.
@@ -101,8 +99,8 @@ class _Datum:
 
     def _value(self) -> Json:
         self._values += 1
-        if self._values > MAX_VALUES:
-            raise ValueError(f"it holds more than {MAX_VALUES} values")
+        if self._values > DOCUMENT.values:
+            raise ValueError(f"it holds more than {DOCUMENT.values} values")
         branch = self._long()
         if not 0 <= branch < len(self._branches):
             raise ValueError(f"there is no value of type {branch}")
@@ -175,8 +173,8 @@ class _Datum:
     def _blocks(self, read: Callable[[], None]) -> None:
         """Blocks of a count and so many items; a negative count is followed by the block's size in bytes."""
         self._depth += 1
-        if self._depth > MAX_DEPTH:
-            raise ValueError(f"it is nested deeper than {MAX_DEPTH} levels")
+        if self._depth > DOCUMENT.depth:
+            raise ValueError(f"it is nested deeper than {DOCUMENT.depth} levels")
         while count := self._long():
             if count < 0:
                 self._long()

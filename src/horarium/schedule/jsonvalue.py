@@ -10,9 +10,8 @@ import math
 from collections.abc import Mapping
 
 from horarium.policy.names import PolicyError
+from horarium.schedule.json_limits import OBJECT
 
-MAX_DEPTH = 32
-MAX_VALUES = 10_000
 # Below the length at which Python refuses to print an integer (4,300 digits).
 MAX_INTEGER_BITS = 4_096
 
@@ -26,10 +25,10 @@ def checked_object(field: str, value: object) -> dict[str, object]:
     while waiting:
         item, depth = waiting.pop()
         seen += 1
-        if seen > MAX_VALUES:
-            raise PolicyError(field, f"has more than {MAX_VALUES} values")
-        if depth > MAX_DEPTH:
-            raise PolicyError(field, f"is nested more than {MAX_DEPTH} deep")
+        if seen > OBJECT.values:
+            raise PolicyError(field, f"has more than {OBJECT.values} values")
+        if depth > OBJECT.depth:
+            raise PolicyError(field, f"is nested more than {OBJECT.depth} deep")
         waiting.extend((child, depth + 1) for child in _children(field, item))
     return {str(key): item for key, item in value.items()}
 

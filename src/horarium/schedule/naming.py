@@ -9,13 +9,14 @@ import re
 
 from horarium.policy.names import PolicyError, shown
 
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}", re.ASCII)
+MAX_ID = 128
+_ID = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._:@-]{{0,{MAX_ID - 1}}}", re.ASCII)
 
 
 def checked_id(field: str, value: object) -> str:
     if not isinstance(value, str) or _ID.fullmatch(value) is None:
         raise PolicyError(
             field,
-            f"{shown(value)} is not an id: use 1 to 128 of A-Z a-z 0-9 . _ : @ -, a letter or digit first",
+            f"{shown(value)} is not an id: use 1 to {MAX_ID} of A-Z a-z 0-9 . _ : @ -, a letter or digit first",
         )
     return value

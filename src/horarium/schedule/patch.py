@@ -9,21 +9,16 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, assert_never
 
-from horarium.schedule.aliases import Normalised, normalise
+from horarium.schedule.aliases import SHIPPED_NAMES, Normalised, normalise
 from horarium.schedule.envelope import is_envelope
+from horarium.schedule.places import PARTS
 from horarium.schedule.problems import Given, Places, Problems
 from horarium.schedule.storable import check_storable
 
 # A part that is replaced loses what the new one does not say. Jitter is no part of the spec that the
 # Durable Workflow client replaces: it sends it beside, and means to keep it when it does not.
-_REPLACED = {
-    "spec": ("spec.",),
-    "assignee": ("assignee_type", "assignee_id"),
-    "budget": ("budget.",),
-    "limits": ("limits.",),
-    "approval_policy": ("approval_policy.",),
-    "retry_policy": ("retry_policy.",),
-    "failure_policy": ("failure_policy.",),
+_REPLACED = {part: (f"{part}.",) for part in PARTS if part != "action"} | {
+    "assignee": tuple(name.place for name in SHIPPED_NAMES.objects["assignee"].values())
 }
 _KEPT = frozenset({"spec.jitter_seconds"})
 _CLEARED_BY_NULL = frozenset({"memo", "search_attributes"})

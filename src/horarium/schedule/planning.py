@@ -3,29 +3,57 @@
 A definition may be large; a tick reads none of it. When a revision is written its planning text is
 written beside it: small, canonical, and free of the schedule's identity (`H` is already resolved), so
 that a hundred thousand schedules with a few hundred different texts compile a few hundred times.
+
+A field that a decision reads is one line in `Planning`: its default, what the text says of a definition, and
+how the text is read.
 """
 
-from __future__ import annotations
+# Annotations are read here when the module is imported, so they are not postponed.
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any
+from operator import attrgetter
+from typing import Annotated, Any, Final, NamedTuple
 
 from horarium.condition import Condition, compile_condition
 from horarium.policy.catchup import Catchup, CatchupPolicy
-from horarium.policy.limits import MILLIONTHS, Budget
+from horarium.policy.json_text import canonical_json
+from horarium.policy.limits import Budget, credits_of, millionths_of
 from horarium.policy.overlap import Overlap, OverlapPolicy
 from horarium.policy.queue import MAX_PRIORITY, MIN_PRIORITY
 from horarium.recurrence.cron import resolve_hashes
 from horarium.recurrence.spec import Spec, compile_spec
-from horarium.schedule.definition import ActionKind, Definition, SpecText
+from horarium.schedule.definition import Definition, SpecText
+from horarium.schedule.kinds import PULL, SHIPPED, Kinds
 from horarium.schedule.run import Delivery
-from horarium.schedule.target import target_of
 
 _OVERLAP, _CATCHUP, _BUDGET = Overlap(), Catchup(), Budget()
+_NUMBERS: Final = {kind: attrgetter(*(each.name for each in fields(kind))) for kind in (Overlap, Catchup)}
+_SPEC_NAMES: Final = tuple(each.name for each in fields(SpecText))
+
+
+class _Source(NamedTuple):
+    """What a text is made of. `needs_approval` is settled by the caller, who knows whose policies hold."""
+
+    definition: Definition
+    kinds: Kinds
+    needs_approval: bool
+
+
+class Kept(NamedTuple):
+    """How a field is kept in the text: what a definition says of it, and how that is read again.
+
+    `key` is its name in the text, where it has another; `missing` what stands for it in the text of an older
+    program, which did not know it.
+    """
+
+    said: Callable[[_Source], Any] | None
+    read: Callable[[Any], Any] | None = None
+    key: str = ""
+    missing: Callable[[dict[str, Any]], Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,124 +61,123 @@ class Planning:
     """Two are the same only if they are the same object: equal texts give the same one."""
 
     spec: Spec
-    overlap: Overlap = _OVERLAP
-    catchup: Catchup = _CATCHUP
-    calendars: tuple[str, ...] = ()
-    condition: Condition | None = None
-    rotation: int = 0
-    budget: Budget = _BUDGET
-    reserve: Decimal = Decimal(0)
-    assignee: str | None = None
-    max_runs: int | None = None
-    pause_on_failure: int | None = None
-    needs_approval: bool = False
-    workflow: str | None = None
-    kind: ActionKind = ActionKind.PULL
-    concurrency_key: str | None = None
-    concurrency_limit: int = 1
-    priority: int = 0
-    queue: str | None = None
-    timeout_seconds: int = 3_600
-    delivery: Delivery = Delivery.AT_LEAST_ONCE
-    target: str = ""
-    attempt_ms: int | None = None
-    runtime_seconds: int | None = None
+    overlap: Annotated[
+        Overlap,
+        Kept(lambda of: _values(of.definition.overlap), lambda said: Overlap(OverlapPolicy(said[0]), *said[1:])),
+    ] = _OVERLAP
+    catchup: Annotated[
+        Catchup,
+        Kept(lambda of: _values(of.definition.catchup), lambda said: Catchup(CatchupPolicy(said[0]), *said[1:])),
+    ] = _CATCHUP
+    calendars: Annotated[tuple[str, ...], Kept(lambda of: of.definition.calendars, tuple)] = ()
+    condition: Annotated[
+        Condition | None,
+        Kept(
+            lambda of: of.definition.pre_dispatch_condition,
+            lambda said: None if said is None else compile_condition(said),
+        ),
+    ] = None
+    rotation: Annotated[int, Kept(lambda of: len(of.definition.inputs_rotation))] = 0
+    budget: Annotated[
+        Budget, Kept(lambda of: _budget(of.definition.budget), lambda said: Budget(credits_of(said[0]), said[1]))
+    ] = _BUDGET
+    reserve: Annotated[
+        Decimal,
+        Kept(lambda of: millionths_of(of.definition.limits.cost) or 0, lambda said: credits_of(said) or Decimal(0)),
+    ] = Decimal(0)
+    assignee: Annotated[str | None, Kept(lambda of: getattr(of.definition.assignee, "id", None))] = None
+    max_runs: Annotated[int | None, Kept(lambda of: of.definition.max_runs)] = None
+    pause_on_failure: Annotated[int | None, Kept(lambda of: of.definition.pause_on_failure)] = None
+    needs_approval: Annotated[bool, Kept(lambda of: of.needs_approval)] = False
+    workflow: Annotated[str | None, Kept(lambda of: of.definition.action.workflow)] = None
+    kind: Annotated[str, Kept(lambda of: of.definition.action.kind, lambda said: _text(said))] = PULL.name
+    concurrency_key: Annotated[
+        str | None,
+        Kept(
+            lambda of: [of.definition.concurrency_key, of.definition.concurrency_limit],
+            lambda said: _pair(*said)[0],
+            key="concurrency",
+        ),
+    ] = None
+    concurrency_limit: Annotated[int, Kept(None, lambda said: _pair(*said)[1], key="concurrency")] = 1
+    # An older program set no bounds.
+    priority: Annotated[
+        int, Kept(lambda of: of.definition.priority, lambda said: max(MIN_PRIORITY, min(MAX_PRIORITY, said)))
+    ] = 0
+    queue: Annotated[str | None, Kept(lambda of: of.definition.action.queue)] = None
+    timeout_seconds: Annotated[int, Kept(lambda of: of.kinds.timeout_of(of.definition.action), key="timeout")] = 3_600
+    delivery: Annotated[Delivery, Kept(lambda of: of.definition.action.delivery, Delivery)] = Delivery.AT_LEAST_ONCE
+    target: Annotated[
+        str,
+        Kept(
+            lambda of: of.kinds.target_of(of.definition.action, of.definition.assignee),
+            missing=lambda document: f"{document['kind']}:",
+        ),
+    ] = ""
+    attempt_ms: Annotated[int | None, Kept(lambda of: _attempt_ms(of), missing=lambda _: None)] = None
+    runtime_seconds: Annotated[
+        int | None, Kept(lambda of: of.definition.limits.runtime_seconds, missing=lambda _: None)
+    ] = None
 
 
-def planning_text(definition: Definition, *, needs_approval: bool) -> str:
-    """`needs_approval` is settled by the caller, who knows the assignment's and the agent's policies."""
-    overlap, catchup, budget = definition.overlap, definition.catchup, definition.budget
-    document: dict[str, Any] = {
-        "spec": _spec_document(definition.spec, definition.schedule_id),
-        "kind": definition.action.kind,
-        "workflow": definition.action.workflow,
-        "overlap": [overlap.policy, overlap.max_concurrency, overlap.max_buffered, overlap.cancel_grace_seconds],
-        "catchup": [
-            catchup.policy,
-            catchup.max_catchup,
-            catchup.catchup_window_seconds,
-            catchup.catchup_spread_seconds,
-            catchup.misfire_grace_seconds,
-        ],
-        "calendars": list(definition.calendars),
-        "condition": definition.pre_dispatch_condition,
-        "rotation": len(definition.inputs_rotation),
-        "budget": [_millionths(budget.spending_limit_credits), budget.max_daily_runs],
-        "reserve": _millionths(definition.limits.cost) or 0,
-        "assignee": None if definition.assignee is None else definition.assignee.id,
-        "max_runs": definition.max_runs,
-        "pause_on_failure": definition.pause_on_failure,
-        "needs_approval": needs_approval,
-        "concurrency": [definition.concurrency_key, definition.concurrency_limit],
-        "priority": definition.priority,
-        "queue": definition.action.queue,
-        "timeout": definition.action.deadline_seconds,
-        "delivery": definition.action.delivery,
-        "target": target_of(definition.action, definition.assignee),
-        "attempt_ms": _attempt_ms(definition),
-        "runtime_seconds": definition.limits.runtime_seconds,
-    }
-    return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
+_FIELDS: Final = tuple(
+    (name, hint.__metadata__[0]._replace(key=hint.__metadata__[0].key or name))
+    for name, hint in Planning.__annotations__.items()
+    if name != "spec"
+)
+_SAID: Final = tuple((kept.key, kept.said) for _, kept in _FIELDS if kept.said is not None)
+
+
+def planning_text(definition: Definition, *, needs_approval: bool, kinds: Kinds = SHIPPED) -> str:
+    of = _Source(definition, kinds, needs_approval)
+    document = {key: said(of) for key, said in _SAID}
+    document["spec"] = _spec_document(definition.spec, definition.schedule_id)
+    return canonical_json(document)
 
 
 @lru_cache(maxsize=16_384)
 def compile_planning(text: str) -> Planning:
     """Raises whatever is wrong with a corrupt text; the caller parks the schedule."""
     document = json.loads(text)
-    overlap, catchup, budget = document["overlap"], document["catchup"], document["budget"]
-    key, limit = document["concurrency"]
-    return Planning(
-        spec=compile_spec(**document["spec"]),
-        overlap=Overlap(OverlapPolicy(overlap[0]), *overlap[1:]),
-        catchup=Catchup(CatchupPolicy(catchup[0]), *catchup[1:]),
-        calendars=tuple(document["calendars"]),
-        condition=None if document["condition"] is None else compile_condition(document["condition"]),
-        rotation=document["rotation"],
-        budget=Budget(_credits(budget[0]), budget[1]),
-        reserve=_credits(document["reserve"]) or Decimal(0),
-        assignee=document["assignee"],
-        max_runs=document["max_runs"],
-        pause_on_failure=document["pause_on_failure"],
-        needs_approval=document["needs_approval"],
-        workflow=document["workflow"],
-        kind=ActionKind(document["kind"]),
-        concurrency_key=key,
-        concurrency_limit=limit,
-        # An older program set no bounds.
-        priority=max(MIN_PRIORITY, min(MAX_PRIORITY, document["priority"])),
-        queue=document["queue"],
-        timeout_seconds=document["timeout"],
-        delivery=Delivery(document["delivery"]),
-        # Texts that were written before these had a place name none of them.
-        target=document.get("target", f"{document['kind']}:"),
-        attempt_ms=document.get("attempt_ms"),
-        runtime_seconds=document.get("runtime_seconds"),
-    )
+    values: dict[str, Any] = {"spec": compile_spec(**document["spec"])}
+    for name, kept in _FIELDS:
+        if kept.missing is not None and kept.key not in document:
+            values[name] = kept.missing(document)
+        else:
+            said = document[kept.key]
+            values[name] = said if kept.read is None else kept.read(said)
+    return Planning(**values)
 
 
-def _attempt_ms(definition: Definition) -> int | None:
+def _values(policy: Overlap | Catchup) -> tuple[Any, ...]:
+    return _NUMBERS[type(policy)](policy)
+
+
+def _budget(budget: Budget) -> list[int | None]:
+    return [millionths_of(budget.spending_limit_credits), budget.max_daily_runs]
+
+
+def _pair(first: Any, second: Any) -> tuple[Any, Any]:
+    return first, second
+
+
+def _text(said: object) -> str:
+    """A kind may be that of a package which is not installed here: that is for the launch to say."""
+    if not isinstance(said, str) or not said:
+        raise TypeError("the kind of an action is a text")
+    return said
+
+
+def _attempt_ms(of: _Source) -> int | None:
     """The time of an attempt, where the retry policy allows less of it than the action."""
-    allowed = definition.retry.timeout_ms
-    return None if allowed is None or allowed >= definition.action.deadline_seconds * 1_000 else allowed
+    allowed = of.definition.retry.timeout_ms
+    return None if allowed is None or allowed >= of.kinds.timeout_of(of.definition.action) * 1_000 else allowed
 
 
-def _spec_document(spec: SpecText, key: str) -> Mapping[str, Any]:
-    return {
+def _spec_document(spec: SpecText, key: str) -> dict[str, Any]:
+    """As the arguments of `compile_spec`."""
+    document = {name: getattr(spec, name) for name in _SPEC_NAMES}
+    return document | {
         "cron_expressions": [resolve_hashes(text, key) for text in spec.cron_expressions],
         "intervals": [{"every": each.every, "offset": each.offset} for each in spec.intervals],
-        "at": list(spec.at),
-        "timezone": spec.timezone,
-        "start_at": spec.start_at,
-        "end_at": spec.end_at,
-        "jitter_ms": spec.jitter_ms,
-        "dst_gap": spec.dst_gap,
-        "dst_fold": spec.dst_fold,
     }
-
-
-def _millionths(amount: Decimal | int | None) -> int | None:
-    return None if amount is None else int(amount * MILLIONTHS)
-
-
-def _credits(millionths: int | None) -> Decimal | None:
-    return None if millionths is None else Decimal(millionths) / MILLIONTHS

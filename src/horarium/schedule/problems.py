@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from horarium.errors import InvalidDefinition
 
@@ -13,8 +12,7 @@ MAX_PROBLEMS = 50
 _MAX_KEY = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(NamedTuple):
     """A value and the path it was written under; `single` = written alone where we keep an array."""
 
     path: str
@@ -35,19 +33,23 @@ class Problems:
     def __init__(self) -> None:
         self._found: dict[str, list[str]] = {}
         self._count = 0
+        self._error = InvalidDefinition
 
     @property
     def full(self) -> bool:
         return self._count >= MAX_PROBLEMS
 
-    def add(self, path: str, text: str) -> None:
+    def add(self, path: str, text: str, error: type[InvalidDefinition] = InvalidDefinition) -> None:
+        """The most special error is what is raised: it has a reason of its own."""
+        if issubclass(error, self._error):
+            self._error = error
         if not self.full:
             self._count += 1
             self._found.setdefault(path or "document", []).append(text)
 
     def raise_any(self) -> None:
         if self._found:
-            raise InvalidDefinition(self._found)
+            raise self._error(self._found)
 
 
 def shown_key(key: object) -> str:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import TypeVar
+from typing import Any, Final, TypeVar
 
-from horarium.errors import InvalidSpec
-from horarium.instant import Instant, from_rfc3339
-from horarium.policy.names import PolicyError, shown
+from horarium.errors import InvalidDefinition, InvalidSpec
+from horarium.policy.names import PolicyError
+from horarium.schedule.checks import without_prefix
+from horarium.schedule.field import Part
+from horarium.schedule.places import Place
 from horarium.schedule.problems import Given, Places, Problems, joined
 
 T = TypeVar("T")
 
 MAX_ENTRIES = 64
 MAX_KEY = 128
+FAILED: Final = object()
+"""Stands for a value that could not be read."""
 
 
 class Reader:
@@ -30,54 +34,60 @@ class Reader:
     def path(self, place: str) -> str:
         return self.places[place].path if place in self.places else place
 
-    def blame(self, place: str, text: str) -> None:
+    def blame(self, place: str, text: str, error: type[InvalidDefinition] = InvalidDefinition) -> None:
         self.bad.add(place)
-        self.problems.add(self.path(place), text)
+        self.problems.add(self.path(place), text, error)
 
     def one(self, place: str, check: Callable[[str, object], T], default: T) -> T:
         given = self.places.get(place)
         if given is None:
             return default
-        field = place.rpartition(".")[2]
+        value: T = self._checked(place, given, place.rpartition(".")[2], check, default)
+        return value
+
+    def value(self, place: Place, given: Given, key: str | None) -> Any:
+        """What a definition keeps, or FAILED. With a key, which `H` hashes, what can be compiled is compiled."""
+        field = place.field
+        check = field.check
+        if key is not None and (compiles := field.compiles) is not None:
+            check = lambda name, value: compiles(name, value, key)  # noqa: E731 - a partial would put the key first
+        if check is None:
+            return given.value
+        if field.array:
+            return self._array(place, given, check)
+        if field.entries:
+            return self._entries(place, given, check)
+        return self._checked(place.path, given, place.name, check, FAILED)
+
+    def _checked(self, path: str, given: Given, name: str, check: Callable[[str, object], Any], failed: Any) -> Any:
         try:
-            return check(field, given.value)
+            return check(name, given.value)
         except (PolicyError, InvalidSpec) as wrong:
-            self.bad.add(place)
-            self._add(given.path, field, wrong)
-            return default
+            self.bad.add(path)
+            self._add(given.path, name, wrong)
+            return failed
 
-    def array(self, place: str, check: Callable[[str, object], T], *, most: int) -> tuple[T, ...]:
-        """Every item is checked, so that all the bad ones are named."""
-        given = self.places.get(place)
-        if given is None:
-            return ()
-        if not isinstance(given.value, list | tuple) or len(given.value) > most:
-            self.blame(place, f"must be an array of at most {most} entries")
-            return ()
-        return tuple(self._items(place, given, given.value, check))
-
-    def _items(
-        self, place: str, given: Given, values: Collection[object], check: Callable[[str, object], T]
-    ) -> list[T]:
+    def _array(self, place: Place, given: Given, check: Callable[[str, object], T]) -> Any:
+        most = place.field.schema["maxItems"]
+        values = given.value
+        if not isinstance(values, list | tuple) or len(values) > most:
+            self.blame(place.path, f"must be an array of at most {most} entries")
+            return FAILED
         read: list[T] = []
         for index, value in enumerate(values):
             try:
                 read.append(check("", value))
             except (PolicyError, InvalidSpec) as wrong:
-                self.bad.add(place)
+                self.bad.add(place.path)
                 self._add(given.item(index), "", wrong)
                 if self.problems.full:
                     break
-        return read
+        return tuple(dict.fromkeys(read)) if place.field.unique else tuple(read)
 
-    def entries(self, place: str, check: Callable[[str, object], T]) -> dict[str, T]:
-        """A small map whose keys are the user's own."""
-        given = self.places.get(place)
-        if given is None:
-            return {}
+    def _entries(self, place: Place, given: Given, check: Callable[[str, object], T]) -> Any:
         if not isinstance(given.value, Mapping) or len(given.value) > MAX_ENTRIES:
-            self.blame(place, f"must be an object of at most {MAX_ENTRIES} entries")
-            return {}
+            self.blame(place.path, f"must be an object of at most {MAX_ENTRIES} entries")
+            return FAILED
         read: dict[str, T] = {}
         for key, value in given.value.items():
             try:
@@ -88,22 +98,19 @@ class Reader:
                 self.problems.add(joined(given.path, key), wrong.text)
         return read
 
-    def group(self, prefix: str, keys: Collection[str], parse: Callable[[dict[str, object]], T], default: T) -> T:
+    def part(self, part: Part, prefix: str, values: dict[str, Any]) -> Any:
         """Places that make one policy. A parser stops at its first refusal; it is asked again without that key."""
-        values = {key: self.places[prefix + key].value for key in keys if prefix + key in self.places}
-        if not values:
-            return default
         blamed: set[str] = set()
         while True:
             try:
-                return parse(values)
+                return part.parse(values)
             except PolicyError as wrong:
                 key, dot, rest = wrong.field.partition(".")
                 if key not in blamed and prefix + key not in self.bad:
                     self.problems.add(self.path(prefix + key) + dot + rest, wrong.text)
                 blamed.add(key)
                 if values.pop(key, None) is None:
-                    return default
+                    return FAILED
 
     def _add(self, path: str, field: str, wrong: PolicyError | InvalidSpec) -> None:
         if isinstance(wrong, InvalidSpec):
@@ -113,38 +120,3 @@ class Reader:
         else:
             inner = wrong.field.removeprefix(f"{field}.")
             self.problems.add(f"{path}.{inner}" if inner else path, wrong.text)
-
-
-def without_prefix(wrong: InvalidSpec, field: str) -> str:
-    """The message of a spec begins with the field; the path says it already."""
-    return wrong.message.removeprefix(f"{field}: ") if field else wrong.message
-
-
-# ── checks that several places share ──────────────────────────────────────────────────────────────
-
-
-def moment(field: str, value: object) -> Instant:
-    if not isinstance(value, str):
-        raise PolicyError(field, f"must be an RFC 3339 time such as 2026-03-08T07:00:00Z, not {shown(value)}")
-    return from_rfc3339(value, field=field)
-
-
-def any_text(most: int) -> Callable[[str, object], str]:
-    """Text of a person: any characters, a bounded length."""
-
-    def check(field: str, value: object) -> str:
-        if not isinstance(value, str):
-            raise PolicyError(field, f"must be text, not {shown(value)}")
-        if len(value) > most:
-            raise PolicyError(field, f"has {len(value)} characters; at most {most} are kept")
-        return value
-
-    return check
-
-
-def mapping(field: str, value: object) -> Mapping[str, object]:
-    if not isinstance(value, Mapping):
-        raise PolicyError(field, f"must be an object, not {shown(value)}")
-    if not all(isinstance(key, str) for key in value):
-        raise PolicyError(field, "has a key that is no text")
-    return value

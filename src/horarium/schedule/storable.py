@@ -10,12 +10,10 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from horarium.schedule.json_limits import DOCUMENT
 from horarium.schedule.problems import Problems, shown_key
 
 MAX_BYTES = 1_048_576
-MAX_DEPTH = 64
-# Counted besides the bytes: a megabyte of `[0,0,…` is half a million values.
-MAX_VALUES = 20_000
 # The Durable Workflow client gives these keys a meaning at any depth of an answer: one schedule that
 # carries them would break the listing of all.
 RESERVED: Final = frozenset({"external_payload", "external_storage", "result_envelope"})
@@ -61,11 +59,11 @@ class _Walk:
                 self._problem(f"a {type(value).__name__} is not JSON")
 
     def _enter(self, container: Mapping[Any, object] | list[object] | tuple[object, ...]) -> None:
-        if len(self._path) >= MAX_DEPTH:
-            raise _TooMuch(f"is nested deeper than {MAX_DEPTH} levels")
+        if len(self._path) >= DOCUMENT.depth:
+            raise _TooMuch(f"is nested deeper than {DOCUMENT.depth} levels")
         self._values += len(container)
-        if self._values > MAX_VALUES:
-            raise _TooMuch(f"holds more than {MAX_VALUES} values")
+        if self._values > DOCUMENT.values:
+            raise _TooMuch(f"holds more than {DOCUMENT.values} values")
         self._size(4 * len(container))
         keyed = isinstance(container, Mapping)
         pairs: Iterable[tuple[object, object]] = (

@@ -1,5 +1,7 @@
 """What counts as one target: a text that all actions share which burden the same machine, agent or queue.
 
+A kind of action says how its targets are named (`kinds.py`). The shipped ones:
+
 | kind     | target                                              |
 |----------|-----------------------------------------------------|
 | http     | `http:<scheme>://<host>:<port>`, as it is dialled   |
@@ -19,11 +21,11 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Final, assert_never
+from typing import Final
 from urllib.parse import urlsplit
 
 from horarium.schedule.assignee import Assignee
-from horarium.schedule.definition import Action, ActionKind
+from horarium.schedule.definition import Action
 
 DEFAULT_QUEUE = "default"
 DEFAULT_CONNECTION = "default"
@@ -34,25 +36,39 @@ _MAX_HOST_NAME = 253
 _DIGEST_CHARACTERS = 16
 
 
-def target_of(action: Action, assignee: Assignee | None = None) -> str:
-    """`assignee` is who a prompt goes to; the definition names it, not the action."""
-    kind = action.kind
-    match kind:
-        case ActionKind.HTTP:
-            name = _origin(action.target.get("url"))
-        case ActionKind.PULL:
-            name = _text(action.queue or DEFAULT_QUEUE)
-        case ActionKind.CELERY:
-            name = f"{_text(action.connection or DEFAULT_CONNECTION)}/{_text(action.queue)}"
-        case ActionKind.PROMPT:
-            name = "" if assignee is None else f"{assignee.type}/{assignee.id}"
-        case ActionKind.WORKFLOW:
-            name = _text(action.workflow)
-        case ActionKind.PYTHON | ActionKind.COMMAND:
-            name = ""
-        case _:
-            assert_never(kind)
-    return _bounded(f"{kind}:{name}")
+def target_text(kind: str, name: str) -> str:
+    """Long names stay apart by their digest; a column and an index hold the rest."""
+    target = f"{kind}:{name}"
+    if len(target) <= MAX_TARGET_LENGTH:
+        return target
+    digest = sha256(target.encode()).hexdigest()[:_DIGEST_CHARACTERS]
+    return f"{target[: MAX_TARGET_LENGTH - _DIGEST_CHARACTERS - 1]}~{digest}"
+
+
+def nobody(_action: Action, _assignee: Assignee | None) -> str:
+    """For kinds whose actions all share one room, such as this process."""
+    return ""
+
+
+def origin(action: Action, _assignee: Assignee | None) -> str:
+    return _origin(action.target.get("url"))
+
+
+def queue(action: Action, _assignee: Assignee | None) -> str:
+    return _text(action.queue or DEFAULT_QUEUE)
+
+
+def connection_and_queue(action: Action, _assignee: Assignee | None) -> str:
+    return f"{_text(action.connection or DEFAULT_CONNECTION)}/{_text(action.queue)}"
+
+
+def assignee(_action: Action, assignee: Assignee | None) -> str:
+    """Who a prompt goes to; the definition names it, not the action."""
+    return "" if assignee is None else f"{assignee.type}/{assignee.id}"
+
+
+def work(action: Action, _assignee: Assignee | None) -> str:
+    return _text(action.workflow)
 
 
 def _origin(url: object) -> str:
@@ -85,11 +101,3 @@ def _host(name: str) -> str:
 def _text(value: object) -> str:
     """Names come checked from the door; what is no plain text came past it and is not counted apart."""
     return value if isinstance(value, str) and value.isprintable() else ""
-
-
-def _bounded(target: str) -> str:
-    """Long names stay apart by their digest; a column and an index hold the rest."""
-    if len(target) <= MAX_TARGET_LENGTH:
-        return target
-    digest = sha256(target.encode()).hexdigest()[:_DIGEST_CHARACTERS]
-    return f"{target[: MAX_TARGET_LENGTH - _DIGEST_CHARACTERS - 1]}~{digest}"

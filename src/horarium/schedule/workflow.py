@@ -15,7 +15,7 @@ from hashlib import sha256
 
 from horarium.condition import Condition, compile_condition
 from horarium.errors import ConditionError, CycleDetected, InvalidWorkflow
-from horarium.policy.names import PolicyError, parse_name, read_object, shown, text, texts, whole, whole_or_none
+from horarium.policy.names import PolicyError, parse_name, read_object, shown, text, texts, whole_number, whole_or_none
 from horarium.policy.retry import RetryPolicy, parse_retry_policy
 from horarium.schedule.assignee import Assignee, parse_assignee
 from horarium.schedule.graph import find_cycle, topological_order
@@ -198,7 +198,7 @@ def parse_workflow(document: Mapping[str, object]) -> Workflow:
     with _at(""):
         given = read_object(document, "workflow", _WORKFLOW_KEYS, {"id": "workflow_id"})
         workflow_id = checked_id("workflow_id", given.get("workflow_id"))
-        version = whole("version", given.get("version", 1), least=1)
+        version = whole_number("version", given.get("version", 1), least=1)
         name = None if "name" not in given else text("name", given["name"])
         owner = None if "owner" not in given else text("owner", given["owner"])
         description = _description(given.get("description"))

@@ -116,11 +116,11 @@ def _compose(
     telemetry = Telemetry(clock, logger=logger, decisions_per_second=settings.log_decisions_per_second)
     shared = SharedClock(clock, database)
     tokens = ReportTokens(key, settings.own_url)
-    resources = Resources(database, shared, settings, telemetry, tokens)
     if registry is None:
         registry, problems = make_registry(settings, shared, application.tasks)
         for problem in problems:
             logger.warning("launcher not loaded", problem=problem)
+    resources = Resources(database, shared, settings, telemetry, tokens, registry=registry)
     engine = Engine(
         database,
         shared,

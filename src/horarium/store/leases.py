@@ -26,6 +26,9 @@ class LeaseRow:
     info: dict[str, Any]
 
 
+# Under this name the row of a process says what it can launch.
+SERVES = "serves"
+
 _ROW = [leases.c[each.name] for each in fields(LeaseRow)]
 
 # A beat may arrive late or from a clock that is behind: it never moves the lease back.

@@ -11,7 +11,7 @@ from horarium.launchers.recording import RecordingLauncher
 from horarium.launchers.registry import Registry
 from horarium.launchers.tasks import TaskRegistry
 from horarium.life.outcome import Outcome
-from horarium.schedule.definition import ActionKind
+from horarium.schedule.kinds import PYTHON, SHIPPED
 
 
 class _Mirror(Launcher):
@@ -34,7 +34,7 @@ class _Mirror(Launcher):
 
 def recording_registry(recorder: RecordingLauncher, clock: Clock, tasks: TaskRegistry) -> Registry:
     """Tasks of an application are really called; everything else goes to the recorder."""
-    python: Launcher = PythonLauncher(tasks, clock) if len(tasks) else _Mirror(ActionKind.PYTHON.value, recorder)
-    kinds = [kind.value for kind in ActionKind if kind is not ActionKind.PYTHON]
+    python: Launcher = PythonLauncher(tasks, clock) if len(tasks) else _Mirror(PYTHON.name, recorder)
+    kinds = [kind for kind in SHIPPED if kind != PYTHON.name]
     mirrors: Iterable[Launcher] = (_Mirror(kind, recorder) for kind in kinds)
     return Registry([python, *mirrors], knows_task=tasks.__contains__)

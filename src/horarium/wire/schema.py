@@ -11,7 +11,8 @@ from typing import Any
 
 import msgspec
 
-from horarium.schedule.fields import schema_of
+from horarium.schedule.kinds import Kinds
+from horarium.schedule.schema import schema_of
 from horarium.wire.answer import Answer
 from horarium.wire.bodies import Body
 from horarium.wire.schedules import Schedule
@@ -24,18 +25,21 @@ def reference(name: str) -> dict[str, Any]:
     return {"$ref": _REFERENCE.format(name=name)}
 
 
-def schemas(kinds: Iterable[type[Answer] | type[Body]]) -> dict[str, Any]:
-    """By the name of the type, with all that they refer to, and the document of a schedule."""
-    _, found = msgspec.json.schema_components([Schedule, *kinds], ref_template=_REFERENCE)
+def schemas(types: Iterable[type[Answer] | type[Body]], kinds: Kinds) -> dict[str, Any]:
+    """By the name of the type, with all that they refer to, and the document of a schedule.
+
+    `kinds` are those of actions that are installed.
+    """
+    _, found = msgspec.json.schema_components([Schedule, *types], ref_template=_REFERENCE)
     plain = {name: _plain(schema) for name, schema in found.items()}
-    parts = _definition()
+    parts = _definition(kinds)
     plain[Schedule.__name__]["properties"] = _shown(parts[DOCUMENT], plain[Schedule.__name__])
     return plain | parts
 
 
-def _definition() -> dict[str, Any]:
+def _definition(kinds: Kinds) -> dict[str, Any]:
     """The document of a schedule, and each object in it under a name of its own."""
-    document = schema_of()
+    document = schema_of(kinds)
     found: dict[str, Any] = {}
     for name, schema in document["properties"].items():
         if "properties" in schema:

@@ -61,22 +61,22 @@ CASES = [
     Case("finished", SERIAL, [A], [], Release(("a",)), Status.FINISHED),
     Case("after its last run was born", SERIAL, [A], [], Release(("a",)), Status.DELETED),
     Case("its time has come", SERIAL, [timed("a", 0, NOW)], [], Release(("a",))),
-    Case("its time has not come", SERIAL, [timed("a", 0, NOW + 1)], [], Release((), (), NOW + 1)),
+    Case("its time has not come", SERIAL, [timed("a", 0, NOW + 1)], [], NOTHING),
     Case(
-        "the first time is the next look",
+        "only one has its time",
         FREE,
         [timed("a", 0, NOW), timed("b", 1, LATER), timed("c", 2, LATER + 1)],
         [],
-        Release(("a",), (), LATER),
+        Release(("a",)),
     ),
     Case(
         "behind one that waits for its time",
         SERIAL,
         [timed("a", 0, LATER), B, C],
         [],
-        Release(("b",), (), LATER),
+        Release(("b",)),
     ),
-    Case("still stopping", CANCEL, [A], [asked("x", 29)], Release((), (), NOW + SECOND)),
+    Case("still stopping", CANCEL, [A], [asked("x", 29)], NOTHING),
     Case("the grace is over", CANCEL, [A], [asked("x", 30)], Release(("a",), ("x",))),
     Case("stopped by itself", CANCEL, [A], [], Release(("a",))),
     Case("nobody asked it to stop", CANCEL, [A], [X], NOTHING),
@@ -85,10 +85,10 @@ CASES = [
         CANCEL,
         [A],
         [asked("x", 40), asked("y", 10)],
-        Release((), ("x",), NOW + 20 * SECOND),
+        Release((), ("x",)),
     ),
     # A trigger by hand may choose `cancel_other` for a schedule that has another policy.
-    Case("still stopping for a caller's policy", SERIAL, [A], [asked("x", 29)], Release((), (), NOW + SECOND)),
+    Case("still stopping for a caller's policy", SERIAL, [A], [asked("x", 29)], NOTHING),
     Case("the grace of a caller's policy is over", SERIAL, [A], [asked("x", 30)], Release(("a",), ("x",))),
     Case("a key with room", KEYED, [A, B], [], Release(("a",)), keys={"k": 1}),
     Case("a key without room", KEYED, [A, B], [], NOTHING, keys={"k": 2}),
@@ -120,9 +120,3 @@ def test_terminated_runs_give_their_key_to_the_one_that_waited() -> None:
     found = plan_release(planning, Status.ACTIVE, [A], [asked("x", 30)], shared, NOW)
     assert found == Release(("a",), ("x",))
     assert shared.active_by_key == {"k": 1}
-
-
-def test_the_next_look_is_never_in_the_past() -> None:
-    for planning in (SERIAL, CANCEL):
-        found = plan_release(planning, Status.ACTIVE, [A], [asked("x", 99)], Shared(), NOW)
-        assert found.next_look_at is None or found.next_look_at > NOW

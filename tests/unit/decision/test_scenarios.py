@@ -18,7 +18,8 @@ from horarium.decision.plan import Fire, Skip
 from horarium.instant import HOUR, MINUTE, SECOND
 from horarium.policy.catchup import Catchup, CatchupPolicy
 from horarium.policy.overlap import OverlapPolicy
-from horarium.schedule.definition import Action, ActionKind
+from horarium.schedule.definition import Action
+from horarium.schedule.kinds import SHIPPED
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
 from horarium.schedule.run import occurrence_key
@@ -47,7 +48,7 @@ def interrupted(planning: Planning, down: str, up: str, *, duration: int = SECON
 
 def no_feedback() -> World:
     """A run that nobody reports about ends at its deadline; for a prompt that is five minutes."""
-    return hour(duration=Action(ActionKind.PROMPT).deadline_seconds * SECOND)
+    return hour(duration=SHIPPED.timeout_of(Action("prompt")) * SECOND)
 
 
 def redeployed() -> World:

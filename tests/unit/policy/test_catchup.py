@@ -9,8 +9,6 @@ from horarium.policy.catchup import (
     ALIASES,
     Catchup,
     CatchupPolicy,
-    is_beyond_window,
-    is_missed,
     parse_catchup,
     spread_due,
 )
@@ -30,31 +28,6 @@ def test_the_aliases_are_those_of_the_vocabularies_we_read():
 
 def test_the_defaults_are_the_documented_ones():
     assert Catchup() == Catchup(CatchupPolicy.FIRE_ONCE, 100, None, 60, 60)
-
-
-@pytest.mark.parametrize(
-    ("age", "missed"),
-    [(-SECOND, False), (0, False), (60 * SECOND, False), (60 * SECOND + 1, True)],
-    ids=["early", "now", "at the grace", "past the grace"],
-)
-def test_an_occurrence_is_missed_once_it_is_later_than_the_grace(age, missed):
-    assert is_missed(Catchup(), nominal_due=NOW - age, now=NOW) is missed
-
-
-def test_without_grace_only_the_very_instant_is_on_time():
-    strict = Catchup(misfire_grace_seconds=0)
-    assert is_missed(strict, nominal_due=NOW, now=NOW) is False
-    assert is_missed(strict, nominal_due=NOW - 1, now=NOW) is True
-
-
-@pytest.mark.parametrize(
-    ("window", "age", "beyond"),
-    [(None, 10**9 * SECOND, False), (10, 10 * SECOND, False), (10, 10 * SECOND + 1, True), (0, 1, True)],
-    ids=["no window", "at the edge", "past the edge", "window of nothing"],
-)
-def test_an_occurrence_older_than_the_window_is_beyond_it(window, age, beyond):
-    catchup = Catchup(catchup_window_seconds=window)
-    assert is_beyond_window(catchup, nominal_due=NOW - age, now=NOW) is beyond
 
 
 def test_a_spread_begins_now_and_ends_with_the_span():

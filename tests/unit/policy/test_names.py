@@ -17,7 +17,7 @@ from horarium.policy.names import (
     shown,
     text,
     texts,
-    whole,
+    whole_number,
     whole_or_none,
 )
 
@@ -133,15 +133,15 @@ def test_only_an_object_is_an_object(value):
 @pytest.mark.parametrize("value", [True, 1.0, "1", None, [], float("nan")], ids=repr)
 def test_a_whole_number_is_an_int_and_no_bool(value):
     with pytest.raises(PolicyError, match="whole number"):
-        whole("n", value)
+        whole_number("n", value)
 
 
 def test_a_whole_number_keeps_its_bounds():
-    assert [whole("n", value) for value in (0, MAX_WHOLE)] == [0, MAX_WHOLE]
-    assert whole("n", 5, least=5, most=5) == 5
+    assert [whole_number("n", value) for value in (0, MAX_WHOLE)] == [0, MAX_WHOLE]
+    assert whole_number("n", 5, least=5, most=5) == 5
     for value in (-1, MAX_WHOLE + 1, 10**100_000):
         with pytest.raises(PolicyError, match="between 0 and"):
-            whole("n", value)
+            whole_number("n", value)
     assert whole_or_none("n", None) is None
     assert whole_or_none("n", 0) == 0
     with pytest.raises(PolicyError):

@@ -11,12 +11,13 @@ from horarium.errors import InvalidDefinition
 from horarium.instant import from_rfc3339
 from horarium.policy.catchup import CatchupPolicy
 from horarium.policy.overlap import OverlapPolicy
-from horarium.schedule.aliases import OBJECTS, PLACES, READ_ONLY, TOP
-from horarium.schedule.canonical import FIELDS
-from horarium.schedule.definition import ActionKind
+from horarium.schedule.aliases import COMPUTED, SHIPPED_NAMES
 from horarium.schedule.document import Defaults, Parsed, from_canonical, parse_definition, to_document
-from horarium.schedule.read_action import FIELDS as ACTION_FIELDS
+from horarium.schedule.kinds import SHIPPED, WORKFLOW
+from horarium.schedule.places import NAMES as WRITTEN
+from horarium.schedule.places import PLACES
 
+TOP, OBJECTS = SHIPPED_NAMES.top, SHIPPED_NAMES.objects
 NOW = from_rfc3339("2026-01-01T00:00:00Z")
 CRON = {"cron_expressions": ["0 2 * * *"]}
 PARTS = frozenset(OBJECTS)
@@ -446,36 +447,34 @@ def test_every_name_is_read_as_its_place(part: str, name: str, spelled: Any) -> 
 
 
 def test_every_place_has_a_sample() -> None:
-    assert set(SAMPLES) == PLACES
+    assert SAMPLES.keys() == PLACES.keys()
 
 
 def test_every_canonical_field_can_be_read() -> None:
-    assert {place.partition(".")[0] for place in PLACES} == {*FIELDS, "paused"}
+    assert {place.partition(".")[0] for place in PLACES} == {*WRITTEN, "paused"}
 
 
-@pytest.mark.parametrize("name", sorted(READ_ONLY))
+@pytest.mark.parametrize("name", sorted(COMPUTED - {"uid", "fires_count"}))
 def test_what_we_compute_is_ignored_with_a_warning(name: str) -> None:
     parsed = parse({"cron_expr": "0 2 * * *", "prompt": "x", camel(name): "2026-01-01T00:00:00Z"})
     assert parsed.warnings == (f"{camel(name)}: is computed, not set; ignored",)
 
 
 def test_no_computed_name_is_also_a_field() -> None:
-    assert not READ_ONLY & (TOP.keys() | OBJECTS.keys())
+    assert not COMPUTED & (TOP.keys() | OBJECTS.keys())
 
 
 def test_the_canonical_document_is_written_in_one_order() -> None:
     everything: dict[str, Any] = {}
     for place, value in reversed(SAMPLES.items()):
         part, _, key = place.partition(".")
-        if place == "paused" or (
-            part == "action" and key not in (*ACTION_FIELDS[ActionKind.WORKFLOW], "input", "queue")
-        ):
+        if place == "paused" or (part == "action" and key not in (*WORKFLOW.fields, "input", "queue")):
             continue
         if key:
             everything.setdefault(part, {})[key] = value
         else:
             everything[part] = value
-    assert tuple(to_document(parse(everything).definition)) == FIELDS
+    assert tuple(to_document(parse(everything).definition)) == WRITTEN
 
 
 def test_a_document_that_says_nothing_more_is_written_with_six_keys() -> None:
@@ -485,30 +484,30 @@ def test_a_document_that_says_nothing_more_is_written_with_six_keys() -> None:
 
 # ── kinds of action ───────────────────────────────────────────────────────────────────────────────
 
-KINDS: dict[str, tuple[dict[str, Any], ActionKind, dict[str, Any]]] = {
-    "workflow_type": ({"workflow_type": "w"}, ActionKind.WORKFLOW, {"workflow_type": "w"}),
+KINDS: dict[str, tuple[dict[str, Any], str, dict[str, Any]]] = {
+    "workflow_type": ({"workflow_type": "w"}, "workflow", {"workflow_type": "w"}),
     "workflow_id": (
         {"workflow_id": "w", "version": "Latest"},
-        ActionKind.WORKFLOW,
+        "workflow",
         {"workflow_id": "w", "version": "latest"},
     ),
-    "prompt": ({"prompt": "p"}, ActionKind.PROMPT, {"prompt": "p"}),
-    "url": ({"url": "http://a"}, ActionKind.HTTP, {"url": "http://a", "method": "POST"}),
-    "method in any case": ({"url": "http://a", "method": "get"}, ActionKind.HTTP, {"url": "http://a", "method": "GET"}),
-    "task": ({"task": "t"}, ActionKind.CELERY, {"task": "t"}),
-    "callable": ({"callable": "m:f"}, ActionKind.PYTHON, {"task": "m:f"}),
-    "task and callable": ({"callable": "m:f", "task": "m:f"}, ActionKind.PYTHON, {"task": "m:f"}),
-    "task of python": ({"kind": "Python", "task": "t"}, ActionKind.PYTHON, {"task": "t"}),
-    "command": ({"command": "backup", "arguments": ["-v"]}, ActionKind.COMMAND, {"command": "backup"}),
-    "command with an object": ({"command": "backup", "input": {"a": 1}}, ActionKind.COMMAND, {"command": "backup"}),
-    "pull": ({"kind": "pull", "workflow_type": "w", "task_queue": "q"}, ActionKind.PULL, {"workflow_type": "w"}),
+    "prompt": ({"prompt": "p"}, "prompt", {"prompt": "p"}),
+    "url": ({"url": "http://a"}, "http", {"url": "http://a", "method": "POST"}),
+    "method in any case": ({"url": "http://a", "method": "get"}, "http", {"url": "http://a", "method": "GET"}),
+    "task": ({"task": "t"}, "celery", {"task": "t"}),
+    "callable": ({"callable": "m:f"}, "python", {"task": "m:f"}),
+    "task and callable": ({"callable": "m:f", "task": "m:f"}, "python", {"task": "m:f"}),
+    "task of python": ({"kind": "Python", "task": "t"}, "python", {"task": "t"}),
+    "command": ({"command": "backup", "arguments": ["-v"]}, "command", {"command": "backup"}),
+    "command with an object": ({"command": "backup", "input": {"a": 1}}, "command", {"command": "backup"}),
+    "pull": ({"kind": "pull", "workflow_type": "w", "task_queue": "q"}, "pull", {"workflow_type": "w"}),
 }
 
 
 @pytest.mark.parametrize("nested", [True, False], ids=["nested", "flat"])
 @pytest.mark.parametrize(("action", "kind", "target"), KINDS.values(), ids=KINDS)
 def test_the_kind_of_an_action_follows_from_its_fields(
-    action: dict[str, Any], kind: ActionKind, target: dict[str, Any], nested: bool
+    action: dict[str, Any], kind: str, target: dict[str, Any], nested: bool
 ) -> None:
     document = {"spec": CRON, "action": action} if nested else {"spec": CRON, **action}
     read = parse(document).definition.action
@@ -516,7 +515,7 @@ def test_the_kind_of_an_action_follows_from_its_fields(
 
 
 def test_every_kind_has_a_row() -> None:
-    assert {kind for _, kind, _ in KINDS.values()} == set(ActionKind) == set(ACTION_FIELDS)
+    assert {kind for _, kind, _ in KINDS.values()} == set(SHIPPED)
 
 
 # ── defaults and names ────────────────────────────────────────────────────────────────────────────

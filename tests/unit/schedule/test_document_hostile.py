@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 
 from horarium.errors import InvalidDefinition
 from horarium.instant import from_rfc3339
-from horarium.schedule.aliases import OBJECTS, TOP
-from horarium.schedule.canonical import FIELDS
+from horarium.schedule.aliases import SHIPPED_NAMES
 from horarium.schedule.document import from_canonical, merge_patch, parse_definition, replace_parts, to_document
+from horarium.schedule.places import NAMES as WRITTEN
 
+TOP, OBJECTS = SHIPPED_NAMES.top, SHIPPED_NAMES.objects
 NOW = from_rfc3339("2026-01-01T00:00:00Z")
 GOOD: dict[str, Any] = {"schedule_id": "s", "cron_expr": "0 2 * * *", "prompt": "x"}
 # The bound of the house is 10 ms; a slow machine gets ten times as long before a test fails.
@@ -167,8 +168,8 @@ def test_wrong_types_anywhere_are_refused_or_read_but_never_raise_anything_else(
                 read(document)
 
 
-PLACES = [(name, None) for name in FIELDS] + [
-    (part, name) for part in OBJECTS if part in FIELDS for name in OBJECTS[part]
+PLACES = [(name, None) for name in WRITTEN] + [
+    (part, name) for part in OBJECTS if part in WRITTEN for name in OBJECTS[part]
 ]
 DAMAGE: list[object] = [
     *ODD,

@@ -15,8 +15,8 @@ from horarium.policy.approval import ApprovalMode
 from horarium.policy.catchup import CatchupPolicy
 from horarium.policy.overlap import OverlapPolicy
 from horarium.policy.retry import RetryCause
-from horarium.schedule.canonical import amount, seconds
 from horarium.schedule.document import changed_fields, from_canonical, merge_patch, parse_definition, to_document
+from horarium.schedule.field import amount, seconds
 
 NOW = from_rfc3339("2026-01-01T00:00:00Z")
 

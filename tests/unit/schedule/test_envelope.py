@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from horarium.policy.names import PolicyError
-from horarium.schedule.envelope import FINGERPRINT, MAGIC, MAX_DEPTH, MAX_VALUES, decode_input, is_envelope, shown_input
+from horarium.schedule.envelope import FINGERPRINT, MAGIC, decode_input, is_envelope, shown_input
+from horarium.schedule.json_limits import DOCUMENT
 
 HEAD = MAGIC + FINGERPRINT
 
@@ -106,7 +107,7 @@ def test_only_an_object_of_exactly_two_keys_is_an_envelope() -> None:
         (sealed(b"\x0a\x02\x00")["blob"], "U+0000"),
         (sealed(b"\x0c" + zigzag(2**62))["blob"], "too early"),
         (sealed(b"\x0e\x02\x02a")["blob"], "too early"),
-        (sealed(b"\x0c\x02" * (MAX_DEPTH + 1))["blob"], "nested deeper"),
+        (sealed(b"\x0c\x02" * (DOCUMENT.depth + 1))["blob"], "nested deeper"),
     ],
 )
 def test_a_bad_blob_is_refused_with_the_reason(blob: Any, text: str) -> None:
@@ -118,11 +119,11 @@ def test_a_bad_blob_is_refused_with_the_reason(blob: Any, text: str) -> None:
 
 
 def test_nesting_up_to_the_bound_is_read() -> None:
-    value = decode_input(sealed(b"\x0c\x02" * (MAX_DEPTH - 1) + b"\x0c\x00" + b"\x00" * (MAX_DEPTH - 1)))
+    value = decode_input(sealed(b"\x0c\x02" * (DOCUMENT.depth - 1) + b"\x0c\x00" + b"\x00" * (DOCUMENT.depth - 1)))
     depth = 1
     while value:
         [value], depth = value, depth + 1
-    assert depth == MAX_DEPTH
+    assert depth == DOCUMENT.depth
 
 
 @pytest.mark.parametrize(
@@ -139,8 +140,8 @@ def test_a_hostile_blob_is_refused_at_once(datum: bytes) -> None:
 
 
 def test_more_values_than_a_plain_document_may_have_are_refused() -> None:
-    with pytest.raises(PolicyError, match=str(MAX_VALUES)):
-        decode_input(sealed(b"\x0c" + zigzag(MAX_VALUES) + b"\x00" * MAX_VALUES + b"\x00"))
+    with pytest.raises(PolicyError, match=str(DOCUMENT.values)):
+        decode_input(sealed(b"\x0c" + zigzag(DOCUMENT.values) + b"\x00" * DOCUMENT.values + b"\x00"))
 
 
 # ── the fingerprint ──────────────────────────────────────────────────────────────────────────────────

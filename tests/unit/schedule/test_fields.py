@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 
 from horarium.errors import InvalidDefinition
-from horarium.schedule.aliases import PLACES
+from horarium.schedule.aliases import other_names
 from horarium.schedule.document import parse_definition, to_document
-from horarium.schedule.fields import FIELDS, other_names, schema_of
+from horarium.schedule.places import PLACES
+from horarium.schedule.schema import schema_of
+
+SCHEMAS = {path: place.schema() for path, place in PLACES.items()}
 
 NOW = 1_770_000_000_000_000
 BASE: dict[str, Any] = {
@@ -36,34 +39,30 @@ def written(given_document: dict[str, Any]) -> dict[str, object]:
     return to_document(definition) | {"spec": definition.spec.compile("s")}
 
 
-def test_every_field_that_is_read_is_told_and_no_other() -> None:
-    assert FIELDS.keys() == PLACES
-
-
-@pytest.mark.parametrize("place", [place for place, field in FIELDS.items() if "default" in field.schema])
+@pytest.mark.parametrize("place", [place for place, schema in SCHEMAS.items() if "default" in schema])
 def test_a_default_means_what_leaving_the_field_out_means(place: str) -> None:
     plain = {**BASE, "action": ACTIONS.get(place, BASE["action"])}
     if place.startswith("retry_policy."):  # its defaults are those of a policy that somebody wrote
         plain |= {"retry_policy": {"max_retries": 1}}
-    assert written(document(place, FIELDS[place].schema["default"])) == written(plain)
+    assert written(document(place, SCHEMAS[place]["default"])) == written(plain)
 
 
 @pytest.mark.parametrize(
     ("place", "bound", "beyond"),
     [
-        (place, name, field.schema[name] + (1 if name == "maximum" else -1))
-        for place, field in FIELDS.items()
+        (place, name, schema[name] + (1 if name == "maximum" else -1))
+        for place, schema in SCHEMAS.items()
         for name in ("minimum", "maximum")
-        if name in field.schema
+        if name in schema
     ],
 )
 def test_a_bound_is_where_the_readers_draw_it(place: str, bound: str, beyond: int) -> None:
-    written(document(place, FIELDS[place].schema[bound]) | ({"catchup_policy": "skip"} if "catchup" in place else {}))
+    written(document(place, SCHEMAS[place][bound]) | ({"catchup_policy": "skip"} if "catchup" in place else {}))
     with pytest.raises(InvalidDefinition):
         written(document(place, beyond))
 
 
-@pytest.mark.parametrize("place", [place for place, field in FIELDS.items() if "enum" in field.schema])
+@pytest.mark.parametrize("place", [place for place, schema in SCHEMAS.items() if "enum" in schema])
 def test_every_word_is_known_and_no_other(place: str) -> None:
     with pytest.raises(InvalidDefinition):
         written(document(place, "no-such-word"))

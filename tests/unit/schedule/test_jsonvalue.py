@@ -8,7 +8,8 @@ from datetime import date
 import pytest
 
 from horarium.policy.names import PolicyError
-from horarium.schedule.jsonvalue import MAX_DEPTH, MAX_VALUES, checked_object
+from horarium.schedule.json_limits import OBJECT
+from horarium.schedule.jsonvalue import checked_object
 
 
 def nested(depth: int) -> dict[str, object]:
@@ -24,8 +25,8 @@ def nested(depth: int) -> dict[str, object]:
         {},
         {"a": [1, 2.5, None, True, "ü", {"b": []}]},
         {"long": 2**4_095},
-        nested(MAX_DEPTH),
-        {"many": [0] * (MAX_VALUES - 2)},
+        nested(OBJECT.depth),
+        {"many": [0] * (OBJECT.values - 2)},
     ],
     ids=["empty", "all types", "long integer", "deepest", "most values"],
 )
@@ -50,9 +51,9 @@ def test_what_json_can_say_is_kept(value: dict[str, object]) -> None:
         ({"a": {None: 1}}, "a key of type NoneType"),
         ({"a": date(2026, 1, 1)}, "a date"),
         ({"a": b"bytes"}, "a bytes"),
-        (nested(MAX_DEPTH + 1), "more than 32 deep"),
+        (nested(OBJECT.depth + 1), "more than 32 deep"),
         (nested(100_000), "more than 32 deep"),
-        ({"many": [0] * (MAX_VALUES - 1)}, "more than 10000 values"),
+        ({"many": [0] * (OBJECT.values - 1)}, "more than 10000 values"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

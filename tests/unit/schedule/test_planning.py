@@ -20,14 +20,15 @@ from horarium.policy.retry import RetryPolicy
 from horarium.recurrence.spec import Spec
 from horarium.recurrence.wall import CronSchedule, DstFold, DstGap
 from horarium.schedule.assignee import Assignee, AssigneeType
-from horarium.schedule.definition import Action, ActionKind, Definition, IntervalText, SpecText
+from horarium.schedule.definition import Action, Definition, IntervalText, SpecText
+from horarium.schedule.kinds import SHIPPED
 from horarium.schedule.planning import Planning, compile_planning, planning_text
 from horarium.schedule.run import Delivery
 
 START, END = from_rfc3339("2026-01-01T00:00:00Z"), from_rfc3339("2030-01-01T00:00:00Z")
-PLAIN = Definition("one", SpecText(("0 9 * * *",)), Action(ActionKind.HTTP, {"url": "https://example.org"}))
+PLAIN = Definition("one", SpecText(("0 9 * * *",)), Action("http", {"url": "https://example.org"}))
 WORK = Action(
-    ActionKind.WORKFLOW,
+    "workflow",
     {"workflow_id": "report"},
     queue="slow",
     timeout_seconds=77,
@@ -86,7 +87,7 @@ KEPT: dict[str, Any] = {
     "max_runs": 99,
     "needs_approval": True,
     "workflow": "report",
-    "kind": ActionKind.WORKFLOW,
+    "kind": "workflow",
     "concurrency_key": "agent:ada",
     "concurrency_limit": 4,
     "priority": 9,
@@ -121,7 +122,7 @@ def test_every_field_of_a_planning_is_looked_at() -> None:
 
 def test_the_defaults_survive_the_text() -> None:
     target = "http:https://example.org:443"
-    planning, bare = compiled(PLAIN), Planning(PLAIN.spec.compile("one"), kind=ActionKind.HTTP, target=target)
+    planning, bare = compiled(PLAIN), Planning(PLAIN.spec.compile("one"), kind="http", target=target)
     for each in fields(Planning):
         assert getattr(planning, each.name) == getattr(bare, each.name), each.name
 
@@ -229,7 +230,7 @@ DAMAGE: dict[str, Callable[[dict[str, Any]], object]] = {
     "overlap negative": _with("overlap", ["skip", -1, None, 30]),
     "unknown catch-up": _with("catchup", ["sometimes", 1, 1, 1, 1]),
     "unknown delivery": _with("delivery", "perhaps"),
-    "unknown kind": _with("kind", "telepathy"),
+    "no kind at all": _with("kind", 5),
     "bad condition": _with("condition", {"/a": {"like": 1}}),
     "bad budget": _with("budget", [-1, None]),
     "bad concurrency": _with("concurrency", ["k"]),
@@ -283,18 +284,18 @@ def test_a_condition_that_json_cannot_hold_is_refused() -> None:
     ],
 )
 def test_work_is_known_by_its_first_name(target: dict[str, Any], workflow: str | None) -> None:
-    assert Action(ActionKind.PULL, target).workflow == workflow
+    assert Action("pull", target).workflow == workflow
 
 
 @pytest.mark.parametrize(
     ("action", "seconds"),
     [
-        (Action(ActionKind.PROMPT), 300),
-        (Action(ActionKind.HTTP), 3_600),
-        (Action(ActionKind.PROMPT, execution_timeout_seconds=7), 7),
-        (Action(ActionKind.HTTP, run_timeout_seconds=6, execution_timeout_seconds=7), 6),
-        (Action(ActionKind.HTTP, timeout_seconds=5, run_timeout_seconds=6), 5),
+        (Action("prompt"), 300),
+        (Action("http"), 3_600),
+        (Action("prompt", execution_timeout_seconds=7), 7),
+        (Action("http", run_timeout_seconds=6, execution_timeout_seconds=7), 6),
+        (Action("http", timeout_seconds=5, run_timeout_seconds=6), 5),
     ],
 )
 def test_every_action_has_a_deadline(action: Action, seconds: int) -> None:
-    assert action.deadline_seconds == seconds
+    assert SHIPPED.timeout_of(action) == seconds

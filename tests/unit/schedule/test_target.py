@@ -9,14 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from horarium.schedule.assignee import Assignee, AssigneeType
-from horarium.schedule.definition import Action, ActionKind
-from horarium.schedule.target import MAX_TARGET_LENGTH, target_of
+from horarium.schedule.definition import Action
+from horarium.schedule.kinds import SHIPPED
+from horarium.schedule.target import MAX_TARGET_LENGTH
+
+target_of = SHIPPED.target_of
 
 LABEL = "a" * 60
 
 
 def action(kind: str, **fields: Any) -> Action:
-    return Action(ActionKind(kind), **fields)
+    return Action(kind, **fields)
 
 
 def http(url: object) -> Action:

@@ -173,7 +173,7 @@ def _run_constants(planning: Planning) -> tuple[Any, ...]:
     """What all runs of one planning have in common, in the order of the last columns."""
     return (
         planning.workflow,
-        planning.kind.value,
+        planning.kind,
         planning.timeout_seconds,
         planning.priority,
         planning.queue,

@@ -1,0 +1,79 @@
+"""What a process can do: the kinds of action that it serves and the names that they know, and what nobody knows.
+
+Every process that launches publishes this beside its heartbeat, so that whoever writes a schedule hears at once
+that its action would find nobody. It is a warning and no refusal: the process that knows may start tomorrow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from horarium.schedule.definition import Action
+from horarium.schedule.kinds import PULL, PYTHON, WORKFLOW, Kinds
+from horarium.schedule.target import DEFAULT_QUEUE
+
+# A row is written every few seconds; a process with more names is taken to know them all.
+MAX_NAMES = 1_000
+_MAX_SHOWN = 100
+
+
+class Serves(Protocol):
+    """Who can be asked: the registry of this process, and what others have published."""
+
+    def serves(self, kind: str) -> bool: ...
+    def knows(self, kind: str, name: str) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """`names` are those of tasks and commands, by kind; a kind that is not in it cannot say what it knows."""
+
+    kinds: frozenset[str] = frozenset()
+    names: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    def document(self) -> dict[str, Any]:
+        few = {kind: sorted(names) for kind, names in self.names.items() if len(names) <= MAX_NAMES}
+        return {"kinds": sorted(self.kinds), "names": few}
+
+    def serves(self, kind: str) -> bool:
+        return kind in self.kinds
+
+    def knows(self, kind: str, name: str) -> bool:
+        return kind in self.kinds and (kind not in self.names or name in self.names[kind])
+
+
+def read_served(document: object) -> Served:
+    """What `document` wrote; a row of an older program says nothing."""
+    if not isinstance(document, Mapping):
+        return Served()
+    names = {kind: frozenset(known) for kind, known in document.get("names", {}).items()}
+    return Served(frozenset(document.get("kinds", ())), names)
+
+
+def unserved(action: Action, kinds: Kinds, processes: Sequence[Serves], *, stored: bool) -> tuple[str, ...]:
+    """What to tell the author; `stored`: there is a workflow of this name. Nothing where somebody can do it."""
+    if action.kind == WORKFLOW.name:
+        return () if stored else _unknown_work(action, processes)
+    if not any(each.serves(action.kind) for each in processes):
+        return (f"action.kind: no live process serves {action.kind} actions; runs end launch_failed until one does",)
+    named = kinds[action.kind].names if action.kind in kinds else ""
+    name = action.target.get(named)
+    if not isinstance(name, str) or any(each.knows(action.kind, name) for each in processes):
+        return ()
+    return (f"action.{named}: no live process knows {name[:_MAX_SHOWN]!r}; runs fail until one does",)
+
+
+def _unknown_work(action: Action, processes: Sequence[Serves]) -> tuple[str, ...]:
+    name = action.workflow
+    if name is None or any(each.knows(PYTHON.name, name) for each in processes):
+        return ()
+    if not any(each.serves(PULL.name) for each in processes):
+        return ("action.kind: no live process serves pull actions, which is where its runs would wait",)
+    queue = action.queue or DEFAULT_QUEUE
+    field_name = next(key for key in WORKFLOW.required if action.target.get(key) == name)
+    return (
+        f"action.{field_name}: nobody knows {name[:_MAX_SHOWN]!r} as a task or a stored workflow; "
+        f"runs wait on the queue {queue!r} for a worker that does",
+    )

@@ -1,0 +1,29 @@
+"""What the processes that are alive can launch, as their heartbeats say."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection
+
+from horarium.instant import SECOND, Instant
+from horarium.launchers.served import Served, read_served
+from horarium.store import leases
+from horarium.store.leases import SERVES
+
+PROCESS = "process:"
+# A process beats every 5 seconds; one that has been silent for so long is gone.
+SILENCE_SECONDS = 30
+
+
+class LiveServices:
+    """What processes that are alive can launch. Asked of the database once a second at most: it is for warnings."""
+
+    def __init__(self) -> None:
+        self._read_at: Instant | None = None
+        self._found: tuple[Served, ...] = ()
+
+    def load(self, connection: Connection, now: Instant) -> tuple[Served, ...]:
+        if self._read_at is None or not 0 <= now - self._read_at < SECOND:
+            rows = [row for row in leases.all_leases(connection) if row.name.startswith(PROCESS)]
+            alive = [row for row in rows if now - row.beat_at <= SILENCE_SECONDS * SECOND]
+            self._found, self._read_at = tuple(read_served(row.info.get(SERVES)) for row in alive), now
+        return self._found

@@ -1,0 +1,20 @@
+"""How large JSON may be: every bound on depth and number of values, by where the JSON comes from or goes to."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+
+class JsonLimit(NamedTuple):
+    """`values` are counted besides the bytes: a megabyte of `[0,0,…` is half a million values."""
+
+    depth: int
+    values: int
+
+
+DOCUMENT: Final = JsonLimit(64, 20_000)
+"""What is written down: schedules, also what is in an encoded input, so that nothing can be smuggled in."""
+OBJECT: Final = JsonLimit(32, 10_000)
+"""Small objects inside a workflow or a report, checked one by one."""
+OUTGOING: Final = JsonLimit(200, 1_000_000)
+"""What a target is handed or answers. orjson writes at most 254 levels; the envelope round a value takes a few."""

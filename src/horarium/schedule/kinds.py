@@ -1,0 +1,129 @@
+"""Which kinds of action there are: what each says of itself, the shipped ones, and those that other packages add.
+
+A launcher declares its kind (`launchers/launcher.py`). Reader, schema, planning and documentation ask the same
+`Kinds`, so a package that brings a launcher brings all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final, TypeAlias
+
+from horarium.policy.names import MAX_WHOLE
+from horarium.schedule import checks, target
+from horarium.schedule.aliases import SHIPPED_NAMES, Names
+from horarium.schedule.assignee import Assignee
+from horarium.schedule.definition import OTHER_TIMEOUT_SECONDS, PROMPT_TIMEOUT_SECONDS, Action
+from horarium.schedule.field import Check, Field
+from horarium.schedule.naming import checked_id
+from horarium.schedule.places import COMMON, PLACES
+
+TargetName: TypeAlias = Callable[[Action, Assignee | None], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What an action of this kind holds beside the fields that all have, and what follows from it."""
+
+    name: str
+    fields: Mapping[str, Field] = field(default_factory=dict)
+    required: tuple[str, ...] = ()
+    """One of these must be given."""
+    target: TargetName = target.nobody
+    timeout_seconds: int = OTHER_TIMEOUT_SECONDS
+    """How long a run may take where the action does not say it; there is always an end, so nothing blocks for ever."""
+    check_input: Check = checks.any_input
+    needs_queue: bool = False
+    names: str = ""
+    """The field that names something which a process must know, such as a task."""
+
+    defaults: Mapping[str, Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        known = {name: each.schema["default"] for name, each in self.fields.items() if "default" in each.schema}
+        object.__setattr__(self, "defaults", known)
+        checked_id("kind", self.name)
+        if self.name != self.name.lower() or "-" in self.name:
+            raise ValueError(f"the kind {self.name!r} must be spelled in small letters, with _ for a hyphen")
+        if not 1 <= self.timeout_seconds <= MAX_WHOLE:
+            raise ValueError(f"timeout_seconds must be between 1 and {MAX_WHOLE}")
+        unknown = [name for name in (*self.required, self.names) if name and name not in self.fields]
+        if unknown:
+            raise ValueError(f"{unknown[0]!r} is no field of the kind {self.name!r}")
+
+
+class Kinds(Mapping[str, Kind]):
+    """By name, in the order in which a kind is guessed: the first that has all the fields given."""
+
+    def __init__(self, kinds: Iterable[Kind]) -> None:
+        self._kinds = {kind.name: kind for kind in kinds}
+        taken = COMMON | (SHIPPED_NAMES.objects["action"].keys() - _SHIPPED_FIELDS)
+        for kind in self._kinds.values():
+            for name in kind.fields.keys() & taken:
+                raise ValueError(f"the kind {kind.name!r} cannot have a field {name!r}: every action has one")
+
+    def __getitem__(self, name: str) -> Kind:
+        return self._kinds[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._kinds)
+
+    def __len__(self) -> int:
+        return len(self._kinds)
+
+    def extended(self, others: Iterable[Kind]) -> Kinds:
+        """With the kinds of other packages; none of ours is replaced."""
+        more = [kind for kind in others if kind.name not in self._kinds]
+        return Kinds([*self._kinds.values(), *more]) if more else self
+
+    @cached_property
+    def fields(self) -> Mapping[str, Field]:
+        """All that a target may have, for all kinds together."""
+        found: dict[str, Field] = {}
+        for kind in self._kinds.values():
+            for name, known in kind.fields.items():
+                found.setdefault(name, known)
+        return found
+
+    @cached_property
+    def names(self) -> Names:
+        """What a document may call them."""
+        more = {name: known for name, known in self.fields.items() if name not in _SHIPPED_FIELDS}
+        return SHIPPED_NAMES.with_action_fields(more) if more else SHIPPED_NAMES
+
+    def guessed(self, given: frozenset[str]) -> Kind | None:
+        return next((kind for kind in self._kinds.values() if given <= kind.fields.keys()), None)
+
+    def target_of(self, action: Action, assignee: Assignee | None = None) -> str:
+        kind = self._kinds.get(action.kind)
+        return target.target_text(action.kind, "" if kind is None else kind.target(action, assignee))
+
+    def timeout_of(self, action: Action) -> int:
+        """Seconds."""
+        kind = self._kinds.get(action.kind)
+        return action.timeout or (OTHER_TIMEOUT_SECONDS if kind is None else kind.timeout_seconds)
+
+
+def _own(*names: str) -> dict[str, Field]:
+    return {name: PLACES[f"action.{name}"].field for name in names}
+
+
+_SHIPPED_FIELDS: Final = frozenset(place.name for place in PLACES.values() if place.owner == "action") - COMMON
+
+WORKFLOW = Kind(
+    "workflow",
+    _own("workflow_type", "workflow_id", "workflow_class", "version"),
+    ("workflow_type", "workflow_id", "workflow_class"),
+    target.work,
+)
+PROMPT = Kind("prompt", _own("prompt"), ("prompt",), target.assignee, PROMPT_TIMEOUT_SECONDS)
+HTTP = Kind("http", _own("url", "method", "headers", "secret"), ("url",), target.origin)
+CELERY = Kind("celery", _own("task"), ("task",), target.connection_and_queue, names="task")
+PYTHON = Kind("python", _own("task", "callable"), ("task", "callable"), names="task")
+COMMAND = Kind("command", _own("command"), ("command",), check_input=checks.command_input, names="command")
+PULL = Kind("pull", _own("workflow_type"), ("workflow_type",), target.queue, needs_queue=True)
+
+SHIPPED: Final = Kinds([WORKFLOW, PROMPT, HTTP, CELERY, PYTHON, COMMAND, PULL])
+"""Always known, whether or not this process has a launcher for them."""

@@ -1,0 +1,76 @@
+"""Who can do an action: nobody is warned where some process can, and everybody where none is known to."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from launchers.far_ends import FixedClock, tasks
+
+from horarium.launchers.command import CommandLauncher, CommandSpec
+from horarium.launchers.pull import PullLauncher
+from horarium.launchers.python import PythonLauncher
+from horarium.launchers.registry import Registry
+from horarium.launchers.served import MAX_NAMES, Served, read_served, unserved
+from horarium.schedule.definition import Action
+from horarium.schedule.kinds import SHIPPED
+
+PYTHON = Served(frozenset({"python", "pull"}), {"python": frozenset({"report"})})
+SHELL = Served(frozenset({"command"}), {"command": frozenset({"backup"})})
+SILENT = Served(frozenset({"python"}))
+PULL = Served(frozenset({"pull"}))
+
+CASES: dict[str, tuple[Action, list[Served], str | None]] = {
+    "a known task": (Action("python", {"task": "report"}), [PYTHON], None),
+    "a known task elsewhere": (Action("python", {"task": "report"}), [SHELL, PYTHON], None),
+    "an unknown task": (Action("python", {"task": "x"}), [PYTHON], "action.task: no live process knows 'x'"),
+    "a process that cannot say": (Action("python", {"task": "x"}), [PYTHON, SILENT], None),
+    "a known command": (Action("command", {"command": "backup"}), [SHELL], None),
+    "an unknown command": (Action("command", {"command": "x"}), [SHELL], "action.command: no live process knows 'x'"),
+    "a kind that nobody serves": (Action("prompt", {"prompt": "p"}), [PYTHON], "action.kind: no live process serves p"),
+    "no process at all": (Action("http", {"url": "u"}), [], "action.kind: no live process serves http"),
+    "a kind without names": (Action("pull", {"workflow_type": "x"}, queue="q"), [PULL], None),
+    "a kind that is gone": (Action("echo", {"text": "x"}), [Served(frozenset({"echo"}))], None),
+    "work that is a task": (Action("workflow", {"workflow_type": "report"}), [PYTHON], None),
+    "work that nobody knows": (
+        Action("workflow", {"workflow_type": "x"}, queue="q"),
+        [PYTHON],
+        "action.workflow_type: nobody knows 'x' as a task or a stored workflow; runs wait on the queue 'q'",
+    ),
+    "a workflow that is not stored": (Action("workflow", {"workflow_id": "x"}), [PYTHON], "action.workflow_id: nobody"),
+    "work and no queue": (Action("workflow", {"workflow_class": "x"}), [SHELL], "action.kind: no live process serves"),
+}
+
+
+@pytest.mark.parametrize(("action", "processes", "said"), CASES.values(), ids=CASES)
+def test_the_author_hears_what_nobody_can_do(action: Action, processes: list[Served], said: str | None) -> None:
+    found = unserved(action, SHIPPED, processes, stored=False)
+    assert len(found) == (said is not None)
+    assert all(text.startswith(said or "") for text in found)
+
+
+def test_a_stored_workflow_is_known() -> None:
+    assert unserved(Action("workflow", {"workflow_id": "x"}), SHIPPED, [], stored=True) == ()
+
+
+def test_a_registry_says_what_its_launchers_know() -> None:
+    commands = {"backup": CommandSpec(("true",))}
+    clock = FixedClock()
+    served = Registry([PythonLauncher(tasks(), clock), CommandLauncher(commands, clock), PullLauncher(clock)]).served()
+    assert served.kinds == {"python", "command", "pull"}
+    assert served.names == {"python": frozenset(tasks()), "command": {"backup"}}
+
+
+def test_what_is_published_is_read_again() -> None:
+    assert read_served(json.loads(json.dumps(PYTHON.document()))) == PYTHON
+
+
+def test_a_process_with_very_many_names_is_taken_to_know_all() -> None:
+    many = Served(frozenset({"python"}), {"python": frozenset(str(n) for n in range(MAX_NAMES + 1))})
+    assert read_served(many.document()).knows("python", "anything")
+
+
+@pytest.mark.parametrize("document", [None, 5, {}, {"kinds": []}], ids=repr)
+def test_a_row_that_says_nothing_serves_nothing(document: Any) -> None:
+    assert read_served(document) == Served()

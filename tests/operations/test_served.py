@@ -1,0 +1,97 @@
+"""A schedule whose action nobody can do yet is written all the same, and its author is told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from horarium.operations.write_result import Outcome
+from operations.desks import ADMIN, NOON, Office
+
+from horarium.instant import SECOND
+from horarium.launchers.pull import PullLauncher
+from horarium.launchers.python import PythonLauncher
+from horarium.launchers.registry import Registry
+from horarium.launchers.served import Served
+from horarium.launchers.tasks import TaskRegistry
+from horarium.operations import schedules
+from horarium.store import leases
+from horarium.store.leases import SERVES
+
+PROMPT = {"kind": "prompt", "prompt": "hello"}
+TASK = {"kind": "python", "task": "count"}
+ELSEWHERE = Served(frozenset({"prompt", "python"}), {"python": frozenset({"count"})})
+
+
+@pytest.fixture
+def staffed(office: Office) -> Office:
+    """A process that knows the task `report` and the pull queue."""
+    tasks = TaskRegistry()
+    tasks.add(print, name="report")
+    registry = Registry([PythonLauncher(tasks, office.clock), PullLauncher(office.clock)])
+    office.resources = replace(office.resources, registry=registry)
+    return office
+
+
+def publish(office: Office, served: Served | None = ELSEWHERE, *, seconds_ago: int = 0) -> None:
+    info: dict[str, Any] = {} if served is None else {SERVES: served.document()}
+    beat_at = office.clock.now() - seconds_ago * SECOND
+    office.resources.database.write(lambda c: leases.beat(c, "process:other", "other", beat_at, 30, info))
+
+
+@pytest.mark.parametrize(
+    ("action", "begins"),
+    [
+        (PROMPT, "action.kind: no live process serves prompt actions"),
+        (TASK, "action.task: no live process knows 'count'"),
+        ({"workflow_type": "unheard-of"}, "action.workflow_type: nobody knows 'unheard-of'"),
+    ],
+    ids=["kind", "task", "workflow"],
+)
+def test_what_nobody_can_do_is_written_with_a_warning(staffed: Office, action: dict[str, Any], begins: str) -> None:
+    written = staffed.create(action=action)
+    assert written.outcome is Outcome.CREATED
+    [warning] = written.warnings
+    assert warning.startswith(begins)
+
+
+@pytest.mark.parametrize("action", [{"workflow_type": "report"}, {"kind": "python", "task": "report"}], ids=str)
+def test_what_this_process_can_do_is_written_without(staffed: Office, action: dict[str, Any]) -> None:
+    assert staffed.create(action=action).warnings == ()
+
+
+@pytest.mark.parametrize("action", [PROMPT, TASK], ids=["kind", "task"])
+def test_another_process_that_is_alive_may_do_it(staffed: Office, action: dict[str, Any]) -> None:
+    publish(staffed)
+    assert staffed.create(action=action).warnings == ()
+
+
+def test_a_process_that_is_silent_does_nothing_any_more(staffed: Office) -> None:
+    publish(staffed, seconds_ago=31)
+    assert len(staffed.create(action=PROMPT).warnings) == 1
+
+
+def test_a_process_that_does_not_say_what_it_can_do_is_not_counted_on(staffed: Office) -> None:
+    publish(staffed, None)
+    assert len(staffed.create(action=PROMPT).warnings) == 1
+
+
+def test_a_process_that_starts_is_seen_a_second_later(staffed: Office) -> None:
+    assert len(staffed.create("first", action=PROMPT).warnings) == 1
+    staffed.clock.move(1)
+    publish(staffed)
+    assert staffed.create("second", action=PROMPT).warnings == ()
+
+
+def test_an_edit_is_warned_about_and_nothing_new_is_not(staffed: Office) -> None:
+    staffed.create(action={"workflow_type": "report"})
+    changed = schedules.update(staffed.resources, ADMIN, "nightly", {"action": {"workflow_type": "x"}})
+    assert (changed.outcome, len(changed.warnings)) == (Outcome.UPDATED, 1)
+    again = schedules.update(staffed.resources, ADMIN, "nightly", {"action": {"workflow_type": "x"}})
+    assert (again.outcome, again.warnings) == (Outcome.UNCHANGED, ())
+
+
+def test_where_no_launchers_are_known_nobody_is_warned(office: Office) -> None:
+    assert office.clock.now() == NOON
+    assert office.create(action=PROMPT).warnings == ()
