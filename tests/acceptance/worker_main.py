@@ -24,6 +24,7 @@ from horarium.life.outcome import Finished, Outcome
 from horarium.store import database as database_module
 from horarium.store import many
 from horarium.store.database import Database, open_database
+from horarium.store.postgres import copy_rows
 
 
 class FileLauncher(Launcher):
@@ -70,7 +71,7 @@ def watch(database: Database, points: Points) -> None:
         words = statement.split()
         points(f"after {words[0]} {'positions' if 'positions' in words else ''}".strip())
 
-    commit, copy_rows = database_module._commit, many.copy_rows
+    commit = database_module._commit
 
     def counted_commit(transaction: Any) -> None:
         points("before commit")
@@ -82,7 +83,7 @@ def watch(database: Database, points: Points) -> None:
         points("after copy")
 
     database_module._commit = counted_commit
-    many.copy_rows = counted_copy
+    setattr(many, "copy_rows", counted_copy)  # noqa: B010 - the name that `many` imported, which is not exported
 
 
 def work(url: str, now: int, home: str, kill_at: str | int | None) -> None:

@@ -220,8 +220,8 @@ def test_a_packed_body_is_refused_and_not_unpacked(wire: Wire) -> None:
     ],
     ids=str,
 )
-def test_a_body_that_lies_about_its_length_hurts_nobody(wire: Wire, framing: Headers) -> None:
-    """Whoever promises more than he sends is waited for, but holds up nobody else."""
+def test_a_body_that_lies_about_its_length_hurts_nobody(wire: Wire, framing: Mapping[str, str]) -> None:
+    """Whoever promises more than is sent is waited for, but holds up nobody else."""
     begun = time.perf_counter()
     with socket.create_connection(wire.address, timeout=10) as slow:
         lines = [

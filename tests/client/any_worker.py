@@ -19,7 +19,7 @@ from horarium.testing import TestService
 from horarium.testing.service import TOKEN
 
 QUEUE = "brooms"
-SHORT = {"poll_seconds": 0.01, "heartbeat_seconds": 0.02, "grace_seconds": 2.0}
+SHORT: dict[str, Any] = {"poll_seconds": 0.01, "heartbeat_seconds": 0.02, "grace_seconds": 2.0}
 
 
 class AnyWorker:

@@ -156,7 +156,9 @@ def test_a_service_that_does_not_tick_is_an_answer_not_an_error(driver: Driver) 
     ],
     ids=["schedule", "run", "exists", "invalid", "route"],
 )
-def test_a_refusal_is_an_exception_of_its_own(nightly: Driver, ask: Any, kind: type, status: int) -> None:
+def test_a_refusal_is_an_exception_of_its_own(
+    nightly: Driver, ask: Any, kind: type[errors.ClientError], status: int
+) -> None:
     with pytest.raises(kind) as caught:
         nightly.run(ask)
     assert type(caught.value) is kind

@@ -35,9 +35,10 @@ from horarium.schedule.run import delivery_key
 from horarium.store.database import Database
 from horarium.store.definitions import Definitions
 from horarium.store.errors import StoreUnavailable
+from horarium.store.run_writer import record_events
 from horarium.store.tables import runs, schedule_revisions
 
-ONCE = {"action": ACTION | {"delivery": "at_most_once"}}
+ONCE: dict[str, Any] = {"action": ACTION | {"delivery": "at_most_once"}}
 
 
 class Forgetful(RecordingLauncher):
@@ -452,7 +453,6 @@ def test_at_a_stop_what_was_not_begun_goes_back_untouched(database: Database, mo
 def test_answers_outlive_an_absence_of_the_database(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     world = world_with(database, count=3)
     failures: list[int] = []
-    record_events = module.record_events
 
     def fail_first(*args: Any, **given: Any) -> Any:
         if len(failures) < 3:

@@ -58,7 +58,7 @@ def engine_on(database: Database, **options: Any) -> tuple[Engine, RecordingLaun
 
 def add_secondly(database: Database, count: int) -> None:
     now = SystemClock().now()
-    fields = {"intervals": [{"every": "PT1S"}], "overlap_policy": "allow_all"}
+    fields: dict[str, Any] = {"intervals": [{"every": "PT1S"}], "overlap_policy": "allow_all"}
     insert_all(database, [new_schedule(f"s{n}", now=now, **fields) for n in range(count)], now=now)
 
 

@@ -16,6 +16,7 @@ from engine.builders import START, World, insert_all, new_schedule, poison, reas
 from horarium.engine import ticker as module
 from horarium.engine.ticker import Ticker, TickerOptions
 from horarium.instant import MINUTE, SECOND
+from horarium.store import due
 from horarium.store.channels import READY
 from horarium.store.database import Database
 from horarium.store.errors import CommitUnknown, SchemaMissing, StoreUnavailable
@@ -379,7 +380,7 @@ def test_trouble_while_nothing_is_claimed_is_told(database: Database, monkeypatc
     def fail(*_args: object) -> object:
         raise ValueError("before any row")
 
-    monkeypatch.setattr(module.due, "claim", fail)
+    monkeypatch.setattr(due, "claim", fail)
     with pytest.raises(ValueError, match="before any row"):
         world.ticker.step()
 

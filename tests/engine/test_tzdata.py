@@ -44,7 +44,7 @@ def upgrade(database: Database, clock: FakeClock, monkeypatch: pytest.MonkeyPatc
     """A process that starts with a version of tzdata in which Istanbul is so many hours east of UTC."""
 
     def start(version: str, hours: int) -> Office:
-        there = Zone("Europe/Istanbul", timezone(timedelta(hours=hours)))  # type: ignore[arg-type]
+        there = Zone("Europe/Istanbul", timezone(timedelta(hours=hours)))  # type: ignore[arg-type]  # a zone made by hand
         monkeypatch.setattr(tzdata, "tzdata_version", lambda: version)
         monkeypatch.setattr(
             "horarium.recurrence.spec.load_zone", lambda name: there if name == there.key else load_zone(name)

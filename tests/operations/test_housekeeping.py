@@ -24,6 +24,7 @@ from horarium.operations.caller import Caller, Permission, Role
 from horarium.operations.errors import Forbidden, NamespaceAlreadyExists, NamespaceNotFound, TokenNotFound
 from horarium.operations.schedule_health import ScheduleHealth
 from horarium.store import leases, positions
+from horarium.store import schedules as rows
 from horarium.store.feed import START
 
 OTHER = Caller("root", Role.ADMIN, "other")
@@ -159,7 +160,7 @@ def test_schedules_are_judged_by_their_own_spec(office: Office) -> None:
     office.create("busy", overlap_policy="allow_all")
     office.create("resting", paused=True)
     office.create("broken")
-    uid = office.resources.database.read(lambda c: schedules.schedules.find(c, "default", "broken"))
+    uid = office.resources.database.read(lambda c: rows.find(c, "default", "broken"))
     assert uid is not None
     office.resources.database.write(lambda c: positions.move(c, uid.schedule_uid, status="broken"))
     office.tick(60)

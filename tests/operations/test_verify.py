@@ -105,12 +105,13 @@ def test_a_miscounted_range_is_found(office: Office) -> None:
 
 @pytest.mark.parametrize("policy", ["fire_once", "fire_all", "spread"])
 def test_a_backlog_that_was_refused_in_ranges_is_accounted_for_and_explained(office: Office, policy: str) -> None:
+    most: dict[str, Any] = {} if policy == "fire_once" else {"max_catchup": 1_000}
     office.create(
         spec={"cron_expressions": ["*/5 * * * * *", "*/7 * * * * *"], "timezone": "America/New_York"},
         catchup_policy=policy,
         calendars=["weekdays"],
         pre_dispatch_condition={"/x": {"eq": 1}},
-        **({} if policy == "fire_once" else {"max_catchup": 1_000}),
+        **most,
     )
     office.clock.move(9 * 86_400)  # from a Sunday over a weekend to a Tuesday
     while office.ticker.step().more:
@@ -149,7 +150,7 @@ def test_a_checkpoint_is_where_the_check_begins(office: Office) -> None:
 
 @pytest.mark.parametrize("end", ["max_runs", "delete", "pause", "broken"])
 def test_every_end_of_the_clock_is_accounted_for(office: Office, end: str) -> None:
-    parts = {"max_runs": 2} if end == "max_runs" else {}
+    parts: dict[str, Any] = {"max_runs": 2} if end == "max_runs" else {}
     uid = office.create(
         overlap_policy="allow_all", spec={"cron_expressions": ["* * * * *"], "jitter_seconds": 50}, **parts
     )

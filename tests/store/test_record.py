@@ -24,7 +24,8 @@ from horarium.store import due, record
 from horarium.store.database import Database
 from horarium.store.due import Claim, Plannings
 from horarium.store.errors import Conflict, DataError
-from horarium.store.record import Page, encode
+from horarium.store.many import encode
+from horarium.store.record import Page
 from horarium.store.tables import positions
 from horarium.store.tables import schedules as schedules_table
 
