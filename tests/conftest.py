@@ -7,8 +7,8 @@ import os
 import pytest
 from hypothesis import settings
 
-# The databases of all tests that need one.
-pytest_plugins = ["databases"]
+# Databases, a check of every answer, and where coverage is measured.
+pytest_plugins = ["databases", "described", "measuring"]
 
 _EFFORT = int(os.environ.get("HORARIUM_TEST_EFFORT", "1"))
 # The attribute in which Hypothesis keeps the settings of a test; it has no public way to change them later.

@@ -1,0 +1,35 @@
+"""Clients that tools make out of /openapi.json import, and do the life of a schedule with typed answers."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pytest
+from generated.conftest import Generated
+
+from horarium.client import answers
+
+ANSWERS = {
+    "Schedule": answers.ScheduleDescription,
+    "WriteResult": answers.WriteResult,
+    "Triggered": answers.Triggered,
+}
+
+
+def test_a_schedule_lives_its_life_in_types(generated: Generated) -> None:
+    created, listed, described, paused, triggered, deleted, gone = generated.drive("life")
+    assert (created["status"], created["kind"], created["outcome"]) == (201, "WriteResult", "created")
+    [row] = listed["schedules"]
+    assert (listed["status"], row["kind"], row["schedule_id"]) == (200, "Schedule", "made-by-a-machine")
+    assert (described["status"], described["kind"], described["state"]) == (200, "Schedule", "active")
+    assert described["next_fire_at"] == "2026-03-01 03:00:00+00:00", "a time is a datetime"
+    assert (paused["kind"], paused["state"]) == ("WriteResult", "paused")
+    assert (triggered["status"], triggered["kind"]) == (200, "Triggered")
+    assert (deleted["status"], deleted["kind"], deleted["outcome"]) == (200, "WriteResult", "deleted")
+    assert (gone["status"], gone["kind"]) == (404, "Problem")
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_models_have_the_fields_that_our_own_client_reads(generated: Generated, name: str) -> None:
+    ours = {field.name for field in fields(ANSWERS[name]) if field.name != "raw"}
+    assert ours <= set(generated.drive("models")[name])
