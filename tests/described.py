@@ -108,7 +108,7 @@ def pytest_configure() -> None:
         is_http = scope["type"] == "http"
         await answer(self, scope, receive, Listener(scope, send).send if is_http else send)
 
-    Api.__call__ = overheard  # type: ignore[method-assign]  # the one place through which every answer goes
+    Api.__call__ = overheard  # type: ignore[method-assign,assignment]  # the one place through which every answer goes
 
 
 @pytest.hookimpl(wrapper=True)

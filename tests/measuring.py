@@ -1,8 +1,8 @@
 """Where coverage is measured: in tests whose own process runs a room that has a floor, and once for each line.
 
-A traced line costs two or three plain ones. So the tracer rests in tests that run their code elsewhere,
-in properties, which repeat a table's lines hundreds of times, and on the second database of what does not
-speak SQL.
+A traced line costs two or three plain ones. So the tracer rests in tests that run their code elsewhere, in
+properties and what else has the mark `repeats`, since they go over the same lines thousands of times, and on
+the second database of what does not speak SQL.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ SPEAKS_SQL = ("store",)
 _TESTS = Path(__file__).parent
 
 
-def is_measured(folder: str, *, is_property: bool, database: str | None) -> bool:
-    if folder not in MEASURED or is_property:
+def is_measured(folder: str, *, repeats: bool, database: str | None) -> bool:
+    if folder not in MEASURED or repeats:
         return False
     return database != "postgresql" or folder in SPEAKS_SQL
 
@@ -49,8 +49,9 @@ _TRACER = Tracer()
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     parameters: dict[str, Any] = getattr(getattr(item, "callspec", None), "params", {})
     is_property = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
+    repeats = is_property or item.get_closest_marker("repeats") is not None
     folder = item.path.relative_to(_TESTS).parts[0]
-    if is_measured(folder, is_property=is_property, database=parameters.get("dialect")):
+    if is_measured(folder, repeats=repeats, database=parameters.get("dialect")):
         _TRACER.go_on()
     else:
         _TRACER.rest()

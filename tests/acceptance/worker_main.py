@@ -13,8 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from engine.builders import FakeClock
 from sqlalchemy import event
+from world import FakeClock
 
 from horarium.engine.dispatcher import Answer, Dispatcher
 from horarium.engine.ticker import Ticker

@@ -63,7 +63,7 @@ def outcome(horarium: TestService) -> tuple[str, Any, str | None, str | None]:
 
 
 def until(happens: Callable[[], bool]) -> None:
-    limit = time.monotonic() + 5
+    limit = time.monotonic() + 60
     while not happens():
-        assert time.monotonic() < limit, "it did not happen in five seconds"
+        assert time.monotonic() < limit, "it never happened"
         time.sleep(0.005)

@@ -221,9 +221,11 @@ def test_a_prefix_of_the_address_stays(make_driver: Callable[..., Driver]) -> No
 
 
 def test_a_server_that_is_not_there_is_unavailable() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
+    with socket.socket() as taken:  # nobody listens, and nobody else can meanwhile
+        taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
-    with Client(f"http://127.0.0.1:{port}", retries=NEVER) as made, pytest.raises(errors.ServerUnavailable) as caught:
-        made.health()
+        url = f"http://127.0.0.1:{port}"
+        with Client(url, retries=NEVER) as made, pytest.raises(errors.ServerUnavailable) as caught:
+            made.health()
     assert (caught.value.reason, caught.value.status) == ("unreachable", None)
     assert str(port) in caught.value.message

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from engine.builders import ACTION, FakeClock, World
+from engine.builders import ACTION, World
+from world import FakeClock
 
 from horarium.engine import dispatcher as module
 from horarium.engine.claimer import DispatcherOptions, InFlight
@@ -148,9 +149,9 @@ def test_deliveries_back_off_and_end(database: Database) -> None:
         (run,) = world.runs()
         if run.state == "ready":
             waits.append((run.ready_at - now) / SECOND)
-            world.clock.time = run.ready_at - 1
+            world.clock.set(run.ready_at - 1)
             assert world.dispatch() == 0
-            world.clock.time = run.ready_at
+            world.clock.set(run.ready_at)
     assert world.states() == ["launch_failed"]
     assert waits == sorted(waits)
     assert all(0.25 * 2**n <= wait <= 0.5 * 2**n for n, wait in enumerate(waits))

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from engine.builders import FakeClock, account, insert_all, new_schedule
+from engine.builders import account, insert_all, new_schedule
+from world import FakeClock
 
 from horarium.clock import SystemClock
 from horarium.engine.batch import Tick

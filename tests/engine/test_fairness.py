@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from engine.builders import FakeClock, World, new_schedule
+from engine.builders import World, new_schedule
 from engine.test_dispatcher import Gate, live, until
+from world import FakeClock
 
 from horarium.clock import SystemClock
 from horarium.engine.claimer import DispatcherOptions

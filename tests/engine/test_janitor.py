@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from engine.builders import ACTION, FakeClock, World, poison
+from engine.builders import ACTION, World, poison
+from world import FakeClock
 
 from horarium.engine import janitor as module
 from horarium.engine.janitor import Janitor, Tidied

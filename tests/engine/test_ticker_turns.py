@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from engine.builders import FakeClock, World, insert_all, new_schedule, reasons
+from engine.builders import World, insert_all, new_schedule, reasons
+from world import FakeClock
 
 from horarium.engine.batch import Tick
 from horarium.engine.ticker import Ticker, TickerOptions

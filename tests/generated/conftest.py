@@ -12,8 +12,8 @@ from typing import Any
 
 import httpx
 import pytest
-from cli.served import serving
 from environments import GENERATED, RegistryUnreachable
+from world import serving
 
 from horarium.testing import Accepted, service
 from horarium.testing.service import TOKEN

@@ -12,7 +12,7 @@ import sys
 import typing
 from typing import Any
 
-SCHEDULE = {
+SCHEDULE: dict[str, Any] = {
     "schedule_id": "made-by-a-machine",
     "cron_expressions": ["0 3 * * *"],
     "workflow_type": "report",
