@@ -131,7 +131,7 @@ def _create(door: Door, wanted: dict[str, dict[str, Any]]) -> None:
 
 
 def _hurt(house: House, chance: random.Random, seconds: float) -> None:
-    """Disasters are dealt like cards: each kind once, so that a short run has all of them, then by how often they are."""
+    """Dealt like cards: first each kind once, so that a short run has all of them, then by how often they are."""
     began = time.monotonic()
     kinds: list[Disaster] = [_kill, _stop, _jump, _restart_database, _crash_database, _cut_connections]
     deck = [*[_kill] * 4, *[_stop] * 2, *[_jump] * 2, *kinds]

@@ -59,8 +59,8 @@ def life(url: str, token: str) -> list[Any]:
             call(client, "create_schedule", SCHEDULE),
             call(client, "list_schedules"),
             call(client, "describe_schedule", schedule_id=name),
-            call(client, "pause_schedule", {"note": "for now"}, schedule_id=name),
             call(client, "trigger_schedule", {}, schedule_id=name),
+            call(client, "pause_schedule", {"note": "for now"}, schedule_id=name),
             call(client, "delete_schedule", schedule_id=name),
             call(client, "describe_schedule", schedule_id=name),
         ]

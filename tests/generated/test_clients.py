@@ -17,14 +17,15 @@ ANSWERS = {
 
 
 def test_a_schedule_lives_its_life_in_types(generated: Generated) -> None:
-    created, listed, described, paused, triggered, deleted, gone = generated.drive("life")
+    created, listed, described, triggered, paused, deleted, gone = generated.drive("life")
     assert (created["status"], created["kind"], created["outcome"]) == (201, "WriteResult", "created")
     [row] = listed["schedules"]
     assert (listed["status"], row["kind"], row["schedule_id"]) == (200, "Schedule", "made-by-a-machine")
     assert (described["status"], described["kind"], described["state"]) == (200, "Schedule", "active")
     assert described["next_fire_at"] == "2026-03-01 03:00:00+00:00", "a time is a datetime"
-    assert (paused["kind"], paused["state"]) == ("WriteResult", "paused")
-    assert (triggered["status"], triggered["kind"]) == (200, "Triggered")
+    assert (triggered["status"], triggered["kind"], triggered["outcome"]) == (200, "Triggered", "triggered")
+    assert len(triggered["run_id"]) == 26
+    assert (paused["kind"], paused["outcome"], paused["state"]) == ("WriteResult", "paused", "paused")
     assert (deleted["status"], deleted["kind"], deleted["outcome"]) == (200, "WriteResult", "deleted")
     assert (gone["status"], gone["kind"]) == (404, "Problem")
 
