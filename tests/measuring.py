@@ -56,9 +56,3 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     else:
         _TRACER.rest()
     return (yield)
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_sessionfinish() -> None:
-    """Whoever started it expects to find it running."""
-    _TRACER.go_on()

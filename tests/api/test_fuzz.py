@@ -25,6 +25,7 @@ from horarium.store.schedule_lists import Cursor
 from horarium.store.tables import metadata, schedules
 from horarium.testing.service import TOKEN
 
+pytestmark = pytest.mark.repeats
 # Of processor time, the server included: far more than a request needs, far less than an attacker would like.
 LONGEST_SECONDS = 15.0
 LONGEST_MESSAGE = 1_000
