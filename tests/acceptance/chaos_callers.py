@@ -189,7 +189,7 @@ class QueueWorker:
         drawn = 1.0 if self._calm.is_set() else self._chance.random()
         if drawn < 0.1:
             return  # its lease will run out
-        fence = {name: run[name] for name in ("lease_epoch", "report_token") if name in run}
+        fence: dict[str, Any] = {name: run[name] for name in ("lease_epoch", "report_token") if name in run}
         if drawn < 0.3:
             beat = {"lease_epoch": run["lease_epoch"]}
             self._door.ask(self._chance, "POST", f"/api/runs/{run['run_id']}/heartbeat", beat)

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import sqlalchemy as sa
-from engine.builders import FakeClock
 from sqlalchemy import Connection
+from world import FakeClock
 
 from horarium.engine.claimer import DispatcherOptions
 from horarium.engine.dispatcher import Dispatcher

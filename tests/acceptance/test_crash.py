@@ -12,7 +12,8 @@ import pytest
 from acceptance import worker_main
 from acceptance.processes import finish, start
 from acceptance.worker_main import FileLauncher
-from engine.builders import ACTION, START, FakeClock, World, insert_all, new_schedule
+from engine.builders import ACTION, START, World, insert_all, new_schedule
+from world import FakeClock
 
 from horarium.engine.dispatcher import Dispatcher
 from horarium.ids import id_text

@@ -16,8 +16,9 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from acceptance.hurt_postgres import Server, hurt_postgres
-from engine.builders import START, FakeClock, World, account, insert_all, new_schedule
+from engine.builders import START, World, account, insert_all, new_schedule
 from engine.test_engine import Silent
+from world import FakeClock
 
 from horarium.clock import SystemClock
 from horarium.engine.claimer import DispatcherOptions
@@ -63,7 +64,11 @@ def test_a_database_that_goes_away_under_load_loses_nothing(server: Server, hurt
     database = open_database(server.url)
     migrate(database)
     now = SystemClock().now()
-    fields = {"intervals": [{"every": "PT1S"}], "overlap_policy": "allow_all", "catchup_policy": "fire_all"}
+    fields: dict[str, Any] = {
+        "intervals": [{"every": "PT1S"}],
+        "overlap_policy": "allow_all",
+        "catchup_policy": "fire_all",
+    }
     insert_all(database, [new_schedule(f"s{n}", now=now, **fields) for n in range(20)], now=now)
     target = Target()
     options = EngineOptions(
@@ -177,7 +182,7 @@ def test_a_full_disk_is_told_plainly_and_leaves_nothing_half_written(database: D
     small(database, 2)
     before = snapshot(database)
     world.clock.move(4)
-    world.clock.time = START + 60_000_000
+    world.clock.set(START + 60_000_000)
     with pytest.raises(StoreUnavailable, match="disk is full"):
         world.tick()
     assert snapshot(database) == before

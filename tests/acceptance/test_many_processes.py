@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -27,12 +28,12 @@ _DECIDED = (
 
 def populate(database: Database, schedules: int, occurrences: int) -> None:
     """Some may run at will, most skip what they are too busy for, and a few wait for one key that all of them share."""
-    common = {
+    common: dict[str, Any] = {
         "intervals": [{"every": "PT1S"}],
         "end_at": f"2026-03-02T00:{occurrences // 60:02d}:{occurrences % 60:02d}Z",
     }
     kinds = [{"overlap_policy": "skip"}, {"overlap_policy": "allow_all"}, {"overlap_policy": "skip"}]
-    tight = {"overlap_policy": "buffer_all", "concurrency_key": "k", "concurrency_limit": 3}
+    tight: dict[str, Any] = {"overlap_policy": "buffer_all", "concurrency_key": "k", "concurrency_limit": 3}
     news = [
         new_schedule(f"s{n}", now=START, **common, **(tight if n % 40 == 0 else kinds[n % 3])) for n in range(schedules)
     ]

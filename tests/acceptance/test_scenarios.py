@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from engine.builders import ACTION, START, FakeClock, World, account, reasons
+from engine.builders import ACTION, START, World, account, reasons
 from operations.desks import TOKENS
+from world import FakeClock
 
 from horarium.engine.dispatcher import Answer
 from horarium.engine.ticker import TickerOptions

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from engine.builders import FakeClock
 from sqlalchemy import event
+from world import FakeClock
 
 from horarium.engine.dispatcher import Answer, Dispatcher
 from horarium.engine.ticker import Ticker
@@ -23,6 +23,7 @@ from horarium.launchers.registry import Registry
 from horarium.life.outcome import Finished, Outcome
 from horarium.store.database import Database, open_database, set_wise
 from horarium.store.database import transactions as database_module
+from horarium.store.database.postgres import copy_rows
 
 
 class FileLauncher(Launcher):
@@ -69,7 +70,7 @@ def watch(database: Database, points: Points) -> None:
         words = statement.split()
         points(f"after {words[0]} {'positions' if 'positions' in words else ''}".strip())
 
-    commit, copy_rows = database_module._commit, set_wise.copy_rows
+    commit = database_module._commit
 
     def counted_commit(transaction: Any) -> None:
         points("before commit")
@@ -81,7 +82,7 @@ def watch(database: Database, points: Points) -> None:
         points("after copy")
 
     database_module._commit = counted_commit
-    set_wise.copy_rows = counted_copy
+    setattr(set_wise, "copy_rows", counted_copy)  # noqa: B010 - the name that `set_wise` imported, which is not exported
 
 
 def work(url: str, now: int, home: str, kill_at: str | int | None) -> None:

@@ -38,12 +38,12 @@ class Listener:
     def comments(self) -> int:
         return self._text.count("\n: still here")
 
-    def listen(self, until: Callable[[Listener], bool], meanwhile: Callable[[], None] | None = None) -> Listener:
+    def listen(self, until: Callable[[Listener], bool], meanwhile: Callable[[], object] | None = None) -> Listener:
         """`meanwhile` happens once the stream is open."""
         asyncio.run(asyncio.wait_for(self._listen(until, meanwhile), 20))
         return self
 
-    async def _listen(self, until: Callable[[Listener], bool], meanwhile: Callable[[], None] | None) -> None:
+    async def _listen(self, until: Callable[[Listener], bool], meanwhile: Callable[[], object] | None) -> None:
         gone, opened = asyncio.Event(), asyncio.Event()
 
         async def receive() -> Message:

@@ -14,7 +14,7 @@ from horarium.store.schedules import rows as schedules
 from horarium.testing import TestService
 
 
-def beat(horarium: TestService, process: str = "p1", **seconds_ago: float) -> None:
+def beat(horarium: TestService, process: str = "p1", /, **seconds_ago: float) -> None:
     """A process writes down when each of its loops last completed a step."""
     now = horarium.now
     info = {loop: now - round(ago * SECOND) for loop, ago in seconds_ago.items()}

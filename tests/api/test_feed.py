@@ -75,7 +75,7 @@ def test_pages_lead_back_to_the_beginning(http: httpx.Client, horarium: TestServ
     names: list[str] = []
     token: str | None = None
     while len(names) < 20:
-        params = {"page_size": 3, **({} if token is None else {"next_page_token": token})}
+        params: dict[str, Any] = {"page_size": 3, **({} if token is None else {"next_page_token": token})}
         page = http.get("/api/feed", params=params).json()
         names += [each["schedule_id"] for each in page["entries"]]
         token = page["next_page_token"]
@@ -183,7 +183,7 @@ def test_a_silent_stream_says_that_it_is_still_there(horarium: TestService) -> N
 def test_a_stream_ends_when_its_token_is_taken_back(http: httpx.Client, horarium: TestService) -> None:
     issued = http.post("/api/tokens", json={"name": "x", "role": "viewer"}).json()
     listener = Listener(horarium.parts.api, headers={"authorization": f"Bearer {issued['secret']}"})
-    listener.listen(lambda _me: False, lambda: http.delete(f"/api/tokens/{issued['token_id']}") and None)
+    listener.listen(lambda _me: False, lambda: http.delete(f"/api/tokens/{issued['token_id']}"))
     assert listener.ended
 
 
@@ -282,7 +282,7 @@ def test_no_connection_is_held_between_two_looks(horarium: TestService) -> None:
     opened = threading.Barrier(many + 1, timeout=30)
 
     def run(listener: Listener) -> None:
-        listener.listen(lambda me: len(me.heard) >= 1, lambda: opened.wait() and None)
+        listener.listen(lambda me: len(me.heard) >= 1, opened.wait)
 
     threads = [threading.Thread(target=run, args=(each,)) for each in listeners]
     for thread in threads:

@@ -116,7 +116,7 @@ def test_it_expires_by_our_clock(horarium: TestService) -> None:
     "token",
     [
         jwt.encode(claims(), "another secret of thirty-two bytes!!"),
-        jwt.encode(claims(), None, algorithm="none"),
+        jwt.encode(claims(), "", algorithm="none"),
         "a.b.c",
         "..",
         "x" * 9_000 + ".y.z",

@@ -38,7 +38,7 @@ def told(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
 def test_skips_stand_among_the_runs_newest_first(http: httpx.Client) -> None:
     rows = ledger(http)["runs"]
     assert told(rows) == [("04", "STARTED"), ("03", "SKIPPED"), ("02", "SKIPPED"), ("01", "SUCCESS")]
-    said = {
+    said: dict[str, Any] = {
         "run_id": None,
         "schedule_id": "hourly",
         "namespace": "default",

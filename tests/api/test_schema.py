@@ -31,6 +31,7 @@ from horarium.store import leases
 from horarium.testing.service import TOKEN
 
 pytestmark = [
+    pytest.mark.repeats,
     pytest.mark.parametrize("dialect", ["sqlite"], indirect=True),
     # Generating negative cases compiles patterns that the interpreter warns about.
     pytest.mark.filterwarnings("ignore::DeprecationWarning:schemathesis"),

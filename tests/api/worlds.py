@@ -75,7 +75,7 @@ def routes() -> dict[tuple[str, str], Any]:
     for module in MODULES:
         for route in module.routes.router.routes:
             assert isinstance(route, APIRoute)
-            for method in route.methods:
+            for method in route.methods or ():
                 assert (method, route.path_format) not in found, f"{method} {route.path_format} is there twice"
                 found[method, route.path_format] = route.endpoint
     return found

@@ -6,26 +6,23 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cli.served import START, Server, serving, set_environment
+from cli.served import Server, set_environment
+from world import START, serving
 
-from horarium.life.outcome import Outcome
-from horarium.testing import Accepted, TestService, service
-
-
-@pytest.fixture
-def answer() -> Outcome:
-    """What every target says: runs stay open until a test ends them."""
-    return Accepted()
+from horarium.testing import TestService, service
 
 
 @pytest.fixture
 def server(
-    answer: Outcome, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    horarium: TestService,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Server]:
-    monkeypatch.chdir(tmp_path)
-    with service(at=START, answer=answer) as running, serving(running.parts) as url:
+    monkeypatch.chdir(tmp_path_factory.mktemp("here"))
+    with serving(horarium.parts) as url:
         set_environment(monkeypatch, url)
-        yield Server(url, running, capsys)
+        yield Server(url, horarium, capsys)
 
 
 @pytest.fixture(scope="module")

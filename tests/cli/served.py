@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pytest
 
 from horarium.cli.main import main
-from horarium.serve.process import Door, listen, url_of
-from horarium.serve.service import Service
 from horarium.testing import TestService
 from horarium.testing.service import TOKEN
 
-START = "2026-03-01T00:00:00Z"
 _ID = re.compile(r"\b[0-9A-HJKMNP-TV-Z]{26}\b")
 
 
@@ -46,25 +39,6 @@ class Server:
         answer = self.ask(*arguments)
         assert answer.code == 0, answer.err
         return answer.out
-
-
-@contextmanager
-def serving(service: Service) -> Iterator[str]:
-    """The address, while the server runs in a thread."""
-    listening = listen("127.0.0.1", 0)
-    loop = asyncio.new_event_loop()
-    stop = asyncio.Event()
-    door = Door(service, listening)
-    thread = threading.Thread(target=loop.run_until_complete, args=(door.run(stop),), daemon=True)
-    thread.start()
-    asyncio.run_coroutine_threadsafe(door.ready.wait(), loop).result(20)
-    try:
-        yield url_of(listening)
-    finally:
-        loop.call_soon_threadsafe(stop.set)
-        thread.join(20)
-        loop.close()
-        listening.close()
 
 
 def set_environment(monkeypatch: pytest.MonkeyPatch, url: str | None = None, token: str | None = TOKEN) -> None:

@@ -78,10 +78,10 @@ def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
 def test_a_hostile_file_is_refused_in_good_time(tmp_path: Path) -> None:
     """Folded lines are joined once, not again and again."""
     (tmp_path / "days").write_text("BEGIN:VCALENDAR\nBEGIN:VEVENT\nX:" + "\n x" * 200_000, "utf-8")
-    begin = time.monotonic()
+    begin = time.process_time()
     with pytest.raises(typer.TyperException):
         read_dates(str(tmp_path / "days"))
-    assert time.monotonic() - begin < 10
+    assert time.process_time() - begin < 10
 
 
 def test_more_days_than_fit_are_refused(tmp_path: Path) -> None:

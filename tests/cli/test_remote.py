@@ -28,13 +28,13 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
 
 
 @pytest.fixture
-def nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
-    """An address at which nobody listens."""
+def nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
+    """An address at which nobody listens, and nobody else can meanwhile."""
     monkeypatch.chdir(tmp_path)
     set_environment(monkeypatch)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{taken.getsockname()[1]}"
+        yield f"http://127.0.0.1:{taken.getsockname()[1]}"
 
 
 @contextmanager

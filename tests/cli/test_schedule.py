@@ -6,6 +6,7 @@ import io
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cli.served import Server
@@ -30,7 +31,7 @@ def test_every_flag_has_a_place_in_the_document(flag: object) -> None:
     assert place in PLACES or any(each.startswith(f"{place}.") for each in PLACES)
 
 
-def said(**flags: object) -> dict[str, object]:
+def said(**flags: Any) -> dict[str, object]:
     return definition(**{**{flag.key: None for flag in FLAGS}, **flags})
 
 

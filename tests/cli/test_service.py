@@ -12,7 +12,7 @@ import pytest
 
 from horarium.cli.main import main
 from horarium.clock import SystemClock
-from horarium.instant import HOUR
+from horarium.instant import HOUR, from_rfc3339
 from horarium.operations import schedules
 from horarium.operations.caller import internal
 from horarium.serve.service import open_service
@@ -121,7 +121,7 @@ def test_a_tick_decides_what_is_due(capsys: pytest.CaptureFixture[str]) -> None:
     epoch = row["instance_id"].removeprefix("schedule:hourly:")
     assert (row["schedule_id"], epoch.isdigit()) == ("hourly", True)
     assert row["last_fired_at"] is not None
-    assert row["next_fire_at"] > row["occurrence_time"]
+    assert from_rfc3339(row["next_fire_at"]) > from_rfc3339(row["occurrence_time"])
     assert answer(capsys, "tick", "--json") == (0, [], "nothing is due\n")
 
 

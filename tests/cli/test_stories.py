@@ -22,8 +22,8 @@ _SECRET = re.compile(r"hor_[A-Za-z0-9_-]{20,}")
 
 @pytest.mark.parametrize("name", STORIES)
 def test_the_terminal_shows_what_the_story_says(name: str, server: Server) -> None:
-    for file, text in FILES.items():
-        Path(file).write_text(text, "utf-8")
+    for path, text in FILES.items():
+        Path(path).write_text(text, "utf-8")
     ids = Ids()
     seen = "\n".join(told(step, server, ids) for step in STORIES[name])
     file = FOLDER / f"{name}.txt"

@@ -9,7 +9,7 @@ import pytest
 from client.drivers import Driver
 
 from horarium.life.outcome import Outcome
-from horarium.testing import Accepted, TestService, service
+from horarium.testing import Accepted, TestService
 from horarium.testing.service import TOKEN
 
 DRIVERS = ("sync", "async")
@@ -19,12 +19,6 @@ DRIVERS = ("sync", "async")
 def answer() -> Outcome:
     """What every target says: a run waits in its queue until a worker comes."""
     return Accepted(queued=True)
-
-
-@pytest.fixture
-def horarium(answer: Outcome) -> Iterator[TestService]:
-    with service(at="2026-03-01T00:00:00Z", answer=answer) as running:
-        yield running
 
 
 @pytest.fixture(params=DRIVERS)

@@ -51,7 +51,7 @@ class Driver:
 def _taken(answer: Any, most: int | None) -> Any:
     if not inspect.isgenerator(answer):
         return answer
-    found = []
+    found: list[Any] = []
     try:
         while most is None or len(found) < most:
             found.append(next(answer))
@@ -65,7 +65,7 @@ def _taken(answer: Any, most: int | None) -> Any:
 async def _awaited(answer: Any, most: int | None) -> Any:
     if not inspect.isasyncgen(answer):
         return await answer if inspect.isawaitable(answer) else answer
-    found = []
+    found: list[Any] = []
     try:
         while most is None or len(found) < most:
             found.append(await anext(answer))

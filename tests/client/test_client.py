@@ -156,7 +156,9 @@ def test_a_service_that_does_not_tick_is_an_answer_not_an_error(driver: Driver) 
     ],
     ids=["schedule", "run", "exists", "invalid", "route"],
 )
-def test_a_refusal_is_an_exception_of_its_own(nightly: Driver, ask: Any, kind: type, status: int) -> None:
+def test_a_refusal_is_an_exception_of_its_own(
+    nightly: Driver, ask: Any, kind: type[errors.ClientError], status: int
+) -> None:
     with pytest.raises(kind) as caught:
         nightly.run(ask)
     assert type(caught.value) is kind
@@ -219,9 +221,11 @@ def test_a_prefix_of_the_address_stays(make_driver: Callable[..., Driver]) -> No
 
 
 def test_a_server_that_is_not_there_is_unavailable() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
+    with socket.socket() as taken:  # nobody listens, and nobody else can meanwhile
+        taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
-    with Client(f"http://127.0.0.1:{port}", retries=NEVER) as made, pytest.raises(errors.ServerUnavailable) as caught:
-        made.health()
+        url = f"http://127.0.0.1:{port}"
+        with Client(url, retries=NEVER) as made, pytest.raises(errors.ServerUnavailable) as caught:
+            made.health()
     assert (caught.value.reason, caught.value.status) == ("unreachable", None)
     assert str(port) in caught.value.message

@@ -89,4 +89,4 @@ def test_a_cursor_that_does_not_move_ends_the_list() -> None:
     assert second.query["after_sequence"] == 3
     assert second.after(Page((), 3)) is None
     assert second.after(Page((), None)) is None
-    assert client.Client.get_run("r").after(Page((), 3)) is None  # type: ignore[misc]
+    assert client.Client.get_run("r").after(Page((), 3)) is None

@@ -14,8 +14,9 @@ from horarium.client import errors
 from horarium.client.call import Call
 from horarium.client.client import Client
 from horarium.client.exchange import NEVER, Done, Exchange, Retries, Wait
+from horarium.errors import HorariumError
 
-Step = int | type[Exception] | httpx.Response
+Step = int | type[httpx.TransportError] | httpx.Response
 
 
 class Flaky:
@@ -120,13 +121,16 @@ def test_reads_carry_no_key(make_driver: Callable[..., Driver]) -> None:
     ],
     ids=["503", "429", "connect", "timeout"],
 )
-def test_in_the_end_it_gives_up(make_driver: Callable[..., Driver], step: Step, kind: type, reason: str) -> None:
+def test_in_the_end_it_gives_up(
+    make_driver: Callable[..., Driver], step: Step, kind: type[HorariumError], reason: str
+) -> None:
     server = Flaky(*[step] * 10)
     with pytest.raises(kind) as caught:
         make_driver(handler=server).run(lambda c: c.describe_schedule("s"))
     assert len(server.asked) == QUICK.attempts
     assert caught.value.reason == reason
     if isinstance(step, type):
+        assert isinstance(caught.value, errors.ServerUnavailable)
         assert caught.value.status is None
         assert isinstance(caught.value.__cause__, step)
 

@@ -141,7 +141,7 @@ def test_what_happens_is_streamed_from_where_one_was(horarium: TestService) -> N
         oldest_first = list(reversed(client.get_feed().items))
         stream = client.events(last_event_id="0-0")
         assert [next(stream) for _ in oldest_first] == oldest_first
-        stream.close()  # type: ignore[attr-defined]
+        stream.close()  # type: ignore[attr-defined]  # a generator
         later = client.events(last_event_id=oldest_first[0].id)
         assert next(later) == oldest_first[1]
-        later.close()  # type: ignore[attr-defined]
+        later.close()  # type: ignore[attr-defined]  # a generator

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import httpx
 import pytest
-from contract import environment
 from contract.published import Process, Published
+from environments import CONTRACT, RegistryUnreachable
 
 from horarium.ids import id_text, new_id
 from horarium.store import namespaces
@@ -59,8 +59,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.fixture(scope="session")
 def client_process() -> Iterator[Process]:
     try:
-        python = environment.ready()
-    except environment.RegistryUnreachable as away:
+        python = CONTRACT.ready()
+    except RegistryUnreachable as away:
         pytest.skip(str(away))
     process = Process(python)
     yield process

@@ -12,7 +12,8 @@ from contract.documents import REPORT, nightly
 from contract.published import ClientError, Process, Published
 
 from horarium.operations import previews
-from horarium.schedule.envelope import MAX_DEPTH, decode_input
+from horarium.schedule.envelope import decode_input
+from horarium.schedule.json_limits import DOCUMENT
 from horarium.testing import service
 
 VALUES: list[Any] = [
@@ -73,7 +74,10 @@ def test_an_unknown_namespace_is_told_as_such_although_discovery_comes_first(pub
     [
         ("???", "base64"),
         (base64.b64encode(b"\xc3\x01" + bytes(8) + b"\x00").decode(), "schema"),
-        (base64.b64encode(bytes.fromhex("c301e2a33dff55802237") + b"\x0c\x02" * (MAX_DEPTH + 1)).decode(), "nested"),
+        (
+            base64.b64encode(bytes.fromhex("c301e2a33dff55802237") + b"\x0c\x02" * (DOCUMENT.depth + 1)).decode(),
+            "nested",
+        ),
         (base64.b64encode(bytes.fromhex("c301e2a33dff55802237") + b"\x0c\x02" * 300_000).decode(), "nested"),
     ],
     ids=["no base64", "other schema", "deep", "very deep"],

@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from types import TracebackType
 
@@ -22,6 +23,7 @@ USUAL_PORT = "8765"
 _DONE = "the-command-has-ended"
 _COMMAND_SECONDS = 60
 _STOP_SECONDS = 10
+_TRIED = count()
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -101,5 +103,10 @@ class Terminal:
 
 
 def _free_port() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        return str(listening.getsockname()[1])
+    """Bound later, by what a page starts. So it is one that the system gives to nobody by itself (it takes those
+    from 32768 on), and each process of a test session begins to look at another place."""
+    for number in range(1_000):
+        port = 20_000 + (os.getpid() * 37 + next(_TRIED) + number) % 12_000
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return str(port)
+    raise AssertionError("no port is free")

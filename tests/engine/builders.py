@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
+from world import FakeClock
 
 from horarium.decision.lifecycle import begin
 from horarium.engine.batch import Tick
@@ -38,20 +39,6 @@ START = from_rfc3339("2026-03-02T00:00:00Z")
 MINUTELY = {"cron_expressions": ["* * * * *"]}
 ACTION = {"kind": "http", "url": "http://target.test/hook"}
 _DECISIONS = ("ScheduleTriggered", "ScheduleBuffered", "ScheduleTriggerSkipped", "ScheduleMissed")
-
-
-class FakeClock:
-    def __init__(self, now: Instant = START) -> None:
-        self.time = now
-
-    def now(self) -> Instant:
-        return self.time
-
-    def monotonic(self) -> float:
-        return self.time / SECOND
-
-    def move(self, seconds: float) -> None:
-        self.time += round(seconds * SECOND)
 
 
 # ── schedules ────────────────────────────────────────────────────────────────────────────────────────
@@ -140,7 +127,7 @@ class World:
         dispatcher: DispatcherOptions | None = None,
     ) -> None:
         self.database = database
-        self.clock = clock or FakeClock()
+        self.clock = clock or FakeClock(START)
         self.launcher = launcher or RecordingLauncher(self.clock, kind="http")
         self.registry = Registry([self.launcher])
         self.ticker = Ticker(database, self.clock, "test", ticker)

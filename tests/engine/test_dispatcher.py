@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from engine.builders import ACTION, FakeClock, World
+from engine.builders import ACTION, World
+from world import FakeClock
 
 from horarium.engine import dispatcher as module
 from horarium.engine.claimer import DispatcherOptions, InFlight
@@ -35,9 +36,10 @@ from horarium.schedule.run import delivery_key
 from horarium.store.database import Database
 from horarium.store.errors import StoreUnavailable
 from horarium.store.runs.definitions import Definitions
+from horarium.store.runs.writer import record_events
 from horarium.store.tables import runs, schedule_revisions
 
-ONCE = {"action": ACTION | {"delivery": "at_most_once"}}
+ONCE: dict[str, Any] = {"action": ACTION | {"delivery": "at_most_once"}}
 
 
 class Forgetful(RecordingLauncher):
@@ -147,9 +149,9 @@ def test_deliveries_back_off_and_end(database: Database) -> None:
         (run,) = world.runs()
         if run.state == "ready":
             waits.append((run.ready_at - now) / SECOND)
-            world.clock.time = run.ready_at - 1
+            world.clock.set(run.ready_at - 1)
             assert world.dispatch() == 0
-            world.clock.time = run.ready_at
+            world.clock.set(run.ready_at)
     assert world.states() == ["launch_failed"]
     assert waits == sorted(waits)
     assert all(0.25 * 2**n <= wait <= 0.5 * 2**n for n, wait in enumerate(waits))
@@ -452,7 +454,6 @@ def test_at_a_stop_what_was_not_begun_goes_back_untouched(database: Database, mo
 def test_answers_outlive_an_absence_of_the_database(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     world = world_with(database, count=3)
     failures: list[int] = []
-    record_events = module.record_events
 
     def fail_first(*args: Any, **given: Any) -> Any:
         if len(failures) < 3:

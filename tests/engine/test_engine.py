@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from engine.builders import FakeClock, account, insert_all, new_schedule
+from engine.builders import account, insert_all, new_schedule
+from world import FakeClock
 
 from horarium.clock import SystemClock
 from horarium.engine.batch import Tick
@@ -58,7 +59,7 @@ def engine_on(database: Database, **options: Any) -> tuple[Engine, RecordingLaun
 
 def add_secondly(database: Database, count: int) -> None:
     now = SystemClock().now()
-    fields = {"intervals": [{"every": "PT1S"}], "overlap_policy": "allow_all"}
+    fields: dict[str, Any] = {"intervals": [{"every": "PT1S"}], "overlap_policy": "allow_all"}
     insert_all(database, [new_schedule(f"s{n}", now=now, **fields) for n in range(count)], now=now)
 
 

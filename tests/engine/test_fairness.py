@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from engine.builders import FakeClock, World, new_schedule
+from engine.builders import World, new_schedule
 from engine.test_dispatcher import Gate, live, until
+from world import FakeClock
 
 from horarium.clock import SystemClock
 from horarium.engine.claimer import DispatcherOptions
@@ -34,7 +35,11 @@ from horarium.store.tables import runs
 
 SLOW = {"kind": "http", "url": "http://slow.test/"}
 FAST = {"kind": "http", "url": "http://fast.test/"}
-EVERY_SECOND = {"intervals": [{"every": "PT1S"}], "overlap_policy": "allow_all", "catchup_policy": "skip"}
+EVERY_SECOND: dict[str, Any] = {
+    "intervals": [{"every": "PT1S"}],
+    "overlap_policy": "allow_all",
+    "catchup_policy": "skip",
+}
 
 
 class Targets:
@@ -88,7 +93,7 @@ def test_hanging_targets_stop_nobody_else(database: Database) -> None:
         for second in range(1, 6):
             world.clock.move(1)
             await asyncio.to_thread(world.tick)
-            await until(lambda second=second: world.states(fast) == ["succeeded"] * second)  # type: ignore[misc]
+            await until(lambda second=second: world.states(fast) == ["succeeded"] * second)
         targets.gate.open.set()
         await until(lambda: set(world.states()) == {"succeeded"})
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from engine.builders import FakeClock, World
+from engine.builders import World
+from world import FakeClock
 
 from horarium.engine import follower as module
 from horarium.instant import SECOND

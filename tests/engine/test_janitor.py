@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from engine.builders import ACTION, FakeClock, World, poison
+from engine.builders import ACTION, World, poison
+from world import FakeClock
 
 from horarium.engine import janitor as module
 from horarium.engine.janitor import Janitor, Tidied
@@ -17,8 +18,9 @@ from horarium.launchers.recording import RecordingLauncher
 from horarium.life.outcome import Accepted
 from horarium.store.database import Database
 from horarium.store.errors import StoreUnavailable
-from horarium.store.runs import claims
+from horarium.store.runs import claims, overdue
 from horarium.store.runs.work import Work
+from horarium.store.runs.writer import record_events
 from horarium.store.tables import runs
 
 ONCE = {"action": ACTION | {"delivery": "at_most_once"}}
@@ -158,7 +160,6 @@ def test_a_row_that_cannot_be_tidied_is_in_nobodys_way(database: Database, monke
     world, works = claimed(database, 3)
     poison(database, works[1].schedule_uid or b"", lambda _: "{")
     bad = works[0].run_id
-    record_events = module.record_events
 
     def explode(connection: Any, known: Any, happened: Any, **given: Any) -> Any:
         if any(each.run_id == bad for each in happened):
@@ -183,18 +184,13 @@ def test_an_absent_database_ends_the_step(database: Database, monkeypatch: pytes
         world.tidy()
 
 
-def test_a_holder_who_was_only_late_keeps_his_lease(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_holder_who_was_only_late_keeps_the_lease(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     world, works = claimed(database)
     world.clock.move(31)
-    lost_leases = module.overdue.lost_leases
-
-    def find_then_renew(connection: Any, now: int, limit: int) -> list[Work]:
-        return lost_leases(connection, now, limit)
-
-    found = database.read(lambda c: find_then_renew(c, world.clock.now(), 10))
+    found = database.read(lambda c: overdue.lost_leases(c, world.clock.now(), 10))
     until = world.clock.now() + 30 * SECOND
     database.write(lambda c: claims.renew(c, works, until))
-    monkeypatch.setattr(module.overdue, "lost_leases", lambda *_args: found)
+    monkeypatch.setattr(overdue, "lost_leases", lambda *_args: found)
     assert world.tidy().lost_leases == 0
     assert world.states() == ["launching"]
 
@@ -213,7 +209,6 @@ def test_rows_that_cannot_be_tidied_do_not_hide_those_behind_them(
     monkeypatch.setattr(module, "_BATCH", 2)
     world, works = claimed(database, 5)
     bad = {work.run_id for work in works[:3]}
-    record_events = module.record_events
 
     def explode(connection: Any, known: Any, happened: Any, **given: Any) -> Any:
         if any(each.run_id in bad for each in happened):

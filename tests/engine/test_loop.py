@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
-from engine.builders import START, FakeClock
+from engine.builders import START
+from world import FakeClock
 
 from horarium.engine import loop as module
 from horarium.engine.loop import Loop, Pulse, live, sleep_until_woken

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from operations.desks import NOON, TOKENS, FakeClock, Office
+from operations.desks import NOON, Office
 from sqlalchemy import Connection
 from structlog.testing import capture_logs
 
@@ -14,19 +14,15 @@ from horarium.engine import repair as repair_chore
 from horarium.engine.janitor import Janitor
 from horarium.engine.repair import Repair, Repaired
 from horarium.instant import MINUTE, to_rfc3339
-from horarium.operations.resources import Resources
 from horarium.schedule.position import Status
-from horarium.settings import Settings
 from horarium.store.database import Database
 from horarium.store.schedules import facts, repair
 from horarium.store.tables import counters, plannings, positions
-from horarium.telemetry.telemetry import Telemetry
 
 
 @pytest.fixture
 def office(database: Database) -> Office:
-    clock = FakeClock()
-    return Office(Resources(database, clock, Settings(), Telemetry(clock), TOKENS), clock)
+    return Office.on(database)
 
 
 def mend(office: Office) -> list[Repaired]:

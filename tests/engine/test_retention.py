@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from operations.desks import ADMIN, TOKENS, FakeClock, Office
+from operations.desks import ADMIN, Office
 from sqlalchemy import Connection
+from world import FakeClock
 
 from horarium.clock import SystemClock
 from horarium.engine.batch import Tick
@@ -21,11 +22,9 @@ from horarium.instant import DAY, HOUR, Instant
 from horarium.launchers.registry import Registry
 from horarium.operations import backfills, lifecycles, schedules, triggers
 from horarium.operations.launches import start_run
-from horarium.operations.resources import Resources
 from horarium.operations.verify import verify
 from horarium.recurrence.zone import tzdata_version
 from horarium.schedule.run import RunState
-from horarium.settings import Settings
 from horarium.store import idempotency, leases
 from horarium.store.database import Database
 from horarium.store.database.shared_clock import SharedClock
@@ -47,7 +46,6 @@ from horarium.store.tables import (
 from horarium.store.tables import idempotency as answers_table
 from horarium.store.tables import leases as leases_table
 from horarium.store.tables import schedules as schedules_table
-from horarium.telemetry.telemetry import Telemetry
 
 BOTH = RetentionOptions(keep_history_days=1, keep_runs_days=1)
 
@@ -56,7 +54,7 @@ BOTH = RetentionOptions(keep_history_days=1, keep_runs_days=1)
 def office(database: Database) -> Office:
     """Tomorrow noon: ids carry the machine's time, which must not lie after the times of the test."""
     clock = FakeClock((SystemClock().now() // DAY + 1) * DAY + 12 * HOUR)
-    return Office(Resources(database, clock, Settings(), Telemetry(clock), TOKENS), clock)
+    return Office.on(database, clock)
 
 
 def retention(office: Office, options: RetentionOptions = BOTH) -> Retention:
@@ -89,8 +87,7 @@ def busy(office: Office, minutes: int = 5, schedule_id: str = "nightly", **parts
 def outage(office: Office) -> None:
     """Two days without a ticker; what was missed is one decision."""
     office.clock.move(2 * 86_400)
-    while office.ticker.step().more:
-        pass
+    office.world.tick()
 
 
 # ── what goes ────────────────────────────────────────────────────────────────────────────────────────

@@ -6,21 +6,19 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from operations.desks import ADMIN, TOKENS, FakeClock, Office
+from operations.desks import ADMIN, Office
+from world import FakeClock
 
 from horarium.clock import SystemClock
 from horarium.engine.retention import Retention, RetentionOptions
 from horarium.instant import DAY, HOUR, MINUTE, Instant
 from horarium.operations import lifecycles
 from horarium.operations.backfills import Backfilled, Filled, backfill
-from horarium.operations.resources import Resources
 from horarium.operations.verify import verify
 from horarium.schedule.run import RunState
-from horarium.settings import Settings
 from horarium.store.database import Database
 from horarium.store.retention import set_checkpoint
 from horarium.store.tables import positions
-from horarium.telemetry.telemetry import Telemetry
 
 RUNS = RetentionOptions(keep_runs_days=1)
 BOTH = RetentionOptions(keep_runs_days=1, keep_history_days=1)
@@ -30,7 +28,7 @@ BOTH = RetentionOptions(keep_runs_days=1, keep_history_days=1)
 def office(database: Database) -> Office:
     """Tomorrow noon: ids carry the machine's time, which must not lie after the times of the test."""
     clock = FakeClock((SystemClock().now() // DAY + 1) * DAY + 12 * HOUR)
-    return Office(Resources(database, clock, Settings(), Telemetry(clock), TOKENS), clock)
+    return Office.on(database, clock)
 
 
 def forget(office: Office, options: RetentionOptions) -> None:

@@ -19,6 +19,7 @@ from horarium.instant import MINUTE, SECOND
 from horarium.store.database import Database
 from horarium.store.database.channels import READY
 from horarium.store.errors import CommitUnknown, SchemaMissing, StoreUnavailable
+from horarium.store.schedules import due
 from horarium.store.tables import calendars, history, plannings, positions, runs, schedule_revisions
 
 
@@ -379,7 +380,7 @@ def test_trouble_while_nothing_is_claimed_is_told(database: Database, monkeypatc
     def fail(*_args: object) -> object:
         raise ValueError("before any row")
 
-    monkeypatch.setattr(module.due, "claim", fail)
+    monkeypatch.setattr(due, "claim", fail)
     with pytest.raises(ValueError, match="before any row"):
         world.ticker.step()
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from engine.builders import FakeClock, World, insert_all, new_schedule, reasons
+from engine.builders import World, insert_all, new_schedule, reasons
+from world import FakeClock
 
 from horarium.engine.batch import Tick
 from horarium.engine.ticker import Ticker, TickerOptions
@@ -41,7 +42,7 @@ def test_a_herd_of_one_tenant_keeps_nobody_waiting(database: Database) -> None:
 
 def test_a_backlog_does_not_hold_up_what_has_just_come_due(database: Database) -> None:
     world = World(database, ticker=TickerOptions(batch=4, max_catchup_per_tick=10))
-    backlog = {"intervals": [{"every": "PT1S"}], "catchup_policy": "fire_all", "max_catchup": 400}
+    backlog: dict[str, Any] = {"intervals": [{"every": "PT1S"}], "catchup_policy": "fire_all", "max_catchup": 400}
     late = add_many(world, 8, overlap_policy="allow_all", **backlog)
     world.stay_away(600)
     punctual = world.add("punctual", intervals=[{"every": "PT30S"}])
@@ -56,7 +57,11 @@ def test_a_backlog_does_not_hold_up_what_has_just_come_due(database: Database) -
 
 def test_one_transaction_decides_a_bounded_number(database: Database) -> None:
     world = World(database, ticker=TickerOptions(max_decisions_per_batch=50))
-    backlog = {"intervals": [{"every": "PT1S"}], "catchup_policy": "fire_all", "overlap_policy": "allow_all"}
+    backlog: dict[str, Any] = {
+        "intervals": [{"every": "PT1S"}],
+        "catchup_policy": "fire_all",
+        "overlap_policy": "allow_all",
+    }
     uids = [*add_many(world, 10, namespace="a", **backlog), *add_many(world, 2, namespace="b", **backlog)]
     world.stay_away(120)
     ticks = world.tick()

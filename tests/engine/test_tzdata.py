@@ -7,25 +7,23 @@ from datetime import timedelta, timezone
 
 import pytest
 import sqlalchemy as sa
-from operations.desks import ADMIN, TOKENS, FakeClock, Office
+from operations.desks import ADMIN, Office
 from sqlalchemy import Connection
 from structlog.testing import capture_logs
+from world import FakeClock
 
 from horarium.engine import tzdata
 from horarium.engine.tzdata import TzdataUpgrade
 from horarium.instant import DAY, HOUR, MINUTE, Instant, from_rfc3339, to_rfc3339
 from horarium.operations import lifecycles, schedules
-from horarium.operations.resources import Resources
 from horarium.operations.verify import verify
 from horarium.recurrence.zone import Zone, load_zone
 from horarium.schedule.planning import compile_planning
 from horarium.schedule.position import Status
-from horarium.settings import Settings
 from horarium.store.database import Database
 from horarium.store.schedules import zone_rules
 from horarium.store.schedules.rows import ScheduleRow, find
 from horarium.store.tables import checkpoints, facts, plannings, positions
-from horarium.telemetry.telemetry import Telemetry
 
 MIDNIGHT = from_rfc3339("2026-11-15T00:00:00Z")
 NINE_THERE = {"cron_expressions": ["0 9 * * *"], "timezone": "Europe/Istanbul"}
@@ -44,13 +42,13 @@ def upgrade(database: Database, clock: FakeClock, monkeypatch: pytest.MonkeyPatc
     """A process that starts with a version of tzdata in which Istanbul is so many hours east of UTC."""
 
     def start(version: str, hours: int) -> Office:
-        there = Zone("Europe/Istanbul", timezone(timedelta(hours=hours)))  # type: ignore[arg-type]
+        there = Zone("Europe/Istanbul", timezone(timedelta(hours=hours)))  # type: ignore[arg-type]  # a zone made by hand
         monkeypatch.setattr(tzdata, "tzdata_version", lambda: version)
         monkeypatch.setattr(
             "horarium.recurrence.spec.load_zone", lambda name: there if name == there.key else load_zone(name)
         )
         compile_planning.cache_clear()
-        return Office(Resources(database, clock, Settings(), Telemetry(clock), TOKENS), clock)
+        return Office.on(database, clock)
 
     yield start
     compile_planning.cache_clear()  # of plans in a zone that never was
@@ -202,7 +200,7 @@ def test_what_a_pause_has_overtaken_is_left_to_the_resume(upgrade: Upgrade, cloc
     office.create(spec={**NINE_THERE, "jitter_seconds": 36_000})
     due = row_of(office).next_due
     assert due is not None
-    clock.instant = (MIDNIGHT + 6 * HOUR + due) // 2  # nominal is over, due is not
+    clock.set((MIDNIGHT + 6 * HOUR + due) // 2)  # nominal is over, due is not
     lifecycles.pause(office.resources, ADMIN, "nightly")
     later = upgrade("2", 2)
     follow(later)

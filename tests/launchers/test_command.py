@@ -148,7 +148,7 @@ def _alive(pid: int) -> bool:
 
 
 def _pid_in(note: Path) -> int:
-    limit = time.monotonic() + 5
+    limit = time.monotonic() + 60
     while not (note.exists() and note.read_text().strip()) and time.monotonic() < limit:
         time.sleep(0.01)
     return int(note.read_text())
@@ -159,16 +159,15 @@ def test_children_of_the_command_end_with_it_even_when_they_ignore_the_signal(tm
     spec = shell(f"(trap '' TERM; while :; do sleep 0.1; done) & echo $! > {note}; wait")
     assert isinstance(run_command(spec, seconds=0.4), RunTimedOut)
     child = _pid_in(note)
-    limit = time.monotonic() + 2
+    limit = time.monotonic() + 60
     while _alive(child) and time.monotonic() < limit:
         time.sleep(0.01)
     assert not _alive(child)
 
 
 def test_a_process_left_behind_with_the_pipe_open_does_not_hold_the_run() -> None:
-    begun = time.monotonic()
-    assert run_command(shell("sleep 30 & echo done")) == Finished("done\n")
-    assert time.monotonic() - begun < 3
+    """Whoever waited for the end of the pipe would reach the deadline first."""
+    assert run_command(shell("sleep 30 & echo done"), seconds=20) == Finished("done\n")
 
 
 def test_cancel_kills_a_command() -> None:

@@ -113,26 +113,23 @@ def test_a_process_is_killed_at_the_deadline() -> None:
     from multiprocessing import active_children
 
     assert isinstance(run_task(far_ends.sleep_long, cpu=True, seconds=0.5), RunTimedOut)
-    limit = time.monotonic() + 5
+    limit = time.monotonic() + 60
     while active_children() and time.monotonic() < limit:
         time.sleep(0.01)
     assert active_children() == []
 
 
 def test_closing_kills_the_processes() -> None:
-    async def run() -> tuple[Outcome, float]:
+    async def run() -> Outcome:
         launcher = PythonLauncher(far_ends.tasks(), FixedClock())
         launch = asyncio.ensure_future(
             launcher.launch(request_for("python", {"callable": "cpu_sleep_long"}, seconds=50))
         )
         await asyncio.sleep(0.3)
-        begun = time.monotonic()
         await launcher.close()
-        return await launch, time.monotonic() - begun
+        return await launch
 
-    outcome, took = asyncio.run(run())
-    assert isinstance(outcome, RunFailed)
-    assert took < far_ends.FOR_EVER
+    assert isinstance(asyncio.run(run()), RunFailed)  # else it would reach its deadline
 
 
 def test_abandoned_threads_are_counted_and_bounded_and_forgotten_when_they_end() -> None:

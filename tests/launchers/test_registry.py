@@ -74,7 +74,7 @@ class Broken(Launcher):
     async def launch(self, request: LaunchRequest) -> Outcome:
         if self.error is not None:
             raise self.error
-        return self.answer  # type: ignore[no-any-return]
+        return self.answer
 
     async def start(self) -> None:
         self.log.append("start")
@@ -102,7 +102,7 @@ class BrokenAtOnce(Broken):
     def answer_at_once(self, request: LaunchRequest) -> Outcome:
         if self.error is not None:
             raise self.error
-        return self.answer  # type: ignore[no-any-return]
+        return self.answer
 
 
 @pytest.mark.parametrize(

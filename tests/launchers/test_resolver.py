@@ -163,7 +163,7 @@ def test_a_look_up_that_hangs_for_long_is_taken_for_dead_and_begun_anew() -> Non
         await until(lambda: len(names.asked) == 2)
         assert resolver.busy == {"tenant": 2}
         names.let_go("a.example")
-        assert await asyncio.gather(first, second) == [FOUND, FOUND]
+        assert [await first, await second] == [FOUND, FOUND]
         await until(lambda: resolver.busy == {})
 
     run(ask())

@@ -109,7 +109,7 @@ def test_a_task_may_change_its_inputs_and_the_request_stays_as_it_was() -> None:
         value["a"].append(1)
         return len(value["a"])
 
-    inputs = {"value": {"a": []}}
+    inputs: dict[str, Any] = {"value": {"a": []}}
     assert run_task(change, inputs) == Finished(1)
     assert inputs == {"value": {"a": []}}
 
@@ -148,7 +148,7 @@ def test_a_task_needs_a_usable_name(name: str) -> None:
 
 def test_what_cannot_be_called_is_no_task() -> None:
     with pytest.raises(TypeError, match="cannot be called"):
-        Task("x", 7)  # type: ignore[arg-type]
+        Task("x", 7)  # type: ignore[arg-type]  # wrong on purpose
 
 
 def test_an_async_computation_is_refused_when_it_is_registered() -> None:

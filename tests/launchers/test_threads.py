@@ -71,7 +71,7 @@ def test_no_call_is_lost_while_threads_come_and_go() -> None:
     threads = Threads("t", idle_seconds=0.0002)
     done: SimpleQueue[int] = SimpleQueue()
     for n in range(2_000):
-        threads.start(lambda n=n: done.put(n))  # type: ignore[misc]
+        threads.start(lambda n=n: done.put(n))
         if n % 3 == 0:
             time.sleep(0.0002)
     assert sorted(done.get(timeout=PATIENCE) for _ in range(2_000)) == list(range(2_000))
@@ -86,7 +86,7 @@ def test_an_idle_thread_keeps_nothing_of_its_last_call_alive() -> None:
     threads = Threads("t", idle_seconds=3_600)
     thing = Thing()
     gone = weakref.ref(thing)
-    threads.start(lambda kept=thing: None)  # type: ignore[misc]
+    threads.start(lambda kept=thing: None)
     del thing
     until(lambda: gone() is None and threads.idle == 1)
     threads.close()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from endings import end_run
+from engine.builders import World
+from world import FakeClock
 
-from horarium.engine.ticker import Ticker, TickerOptions
-from horarium.instant import SECOND, Instant, from_rfc3339
+from horarium.instant import from_rfc3339
 from horarium.life.change import End
 from horarium.life.report_token import ReportTokens
 from horarium.operations import history, schedules
@@ -36,35 +37,21 @@ VIEWER = Caller("vera", Role.VIEWER)
 AGENT = Caller("agent-7", Role.AGENT)
 
 
-class FakeClock:
-    def __init__(self, now: Instant = NOON) -> None:
-        self.instant = now
-
-    def now(self) -> Instant:
-        return self.instant
-
-    def monotonic(self) -> float:
-        return self.instant / SECOND
-
-    def move(self, seconds: float) -> None:
-        self.instant += round(seconds * SECOND)
-
-
 @dataclass
 class Office:
     """The resources and what tests do around it."""
 
     resources: Resources
-    clock: FakeClock
-    ticker: Ticker = field(init=False)
+    world: World
 
-    def __post_init__(self) -> None:
-        self.ticker = Ticker(self.resources.database, self.clock, "test", TickerOptions())
+    @property
+    def clock(self) -> FakeClock:
+        return self.world.clock
 
     @classmethod
-    def on(cls, database: Database, **settings: Any) -> Office:
-        clock = FakeClock()
-        return cls(Resources(database, clock, Settings(**settings), Telemetry(clock), TOKENS), clock)
+    def on(cls, database: Database, clock: FakeClock | None = None, **settings: Any) -> Office:
+        clock = clock or FakeClock(NOON)
+        return cls(Resources(database, clock, Settings(**settings), Telemetry(clock), TOKENS), World(database, clock))
 
     def create(self, schedule_id: str = "nightly", caller: Caller = ADMIN, **parts: Any) -> ScheduleChange:
         return schedules.create(self.resources, caller, document(schedule_id, **parts))
@@ -73,8 +60,7 @@ class Office:
         """Time passes, with a ticker alive all the while; then all that is due is decided."""
         self.clock.move(seconds)
         self.resources.database.write(lambda c: leases.beat(c, "ticker", "test", self.clock.now(), 10**9, {}))
-        while self.ticker.step().more:
-            pass
+        self.world.tick()
 
     def events(self, schedule_id: str = "nightly") -> list[HistoryRow]:
         return list(history.read(self.resources, ADMIN, schedule_id, limit=500).rows)

@@ -8,6 +8,7 @@ import pytest
 import sqlalchemy as sa
 from operations.desks import ADMIN, NOON, Office, without_gaps
 
+from horarium.decision.backfill import occurrences_to_fill
 from horarium.errors import BackfillTooLarge, InvalidSpec
 from horarium.instant import DAY, HOUR, MINUTE
 from horarium.operations import backfills as module
@@ -155,7 +156,7 @@ def test_every_skip_leaves_an_event_that_says_who_asked(office: Office) -> None:
         calendars=["ides"],
         budget={"max_daily_runs": 2},
     )
-    fill = {"start": NOON - DAY - 6 * HOUR, "end": NOON + 1}
+    fill: dict[str, Any] = {"start": NOON - DAY - 6 * HOUR, "end": NOON + 1}
     done = backfill(office.resources, ADMIN, "nightly", **fill)
     told = [None if row.reason is None else row.reason.value for row in done.rows]
     assert told == ["calendar"] * 3 + [None, None, "daily_limit_reached"]
@@ -219,7 +220,7 @@ def test_a_dry_run_and_a_refusal_open_no_write_transaction(office: Office, monke
 def test_occurrences_are_listed_before_the_writer_is_taken(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     office.create(overlap_policy="allow_all")
     inside: list[bool] = []
-    real_list, real_write = module.occurrences_to_fill, Database.write
+    real_list, real_write = occurrences_to_fill, Database.write
 
     def write(self: Database, work: Any) -> Any:
         inside.append(True)

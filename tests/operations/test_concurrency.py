@@ -61,7 +61,7 @@ def test_one_of_many_creations_wins(office: Office) -> None:
             return "refused"
 
     answers = _at_once([create] * THREADS)
-    assert sorted(answers) == ["created", *["refused"] * (THREADS - 1)]  # type: ignore[type-var]
+    assert sorted(answers) == ["created", *["refused"] * (THREADS - 1)]  # type: ignore[type-var]  # all are texts
 
 
 def test_many_upserts_of_the_same_make_one_schedule(office: Office) -> None:
@@ -89,5 +89,5 @@ def test_two_backfills_of_one_window_make_each_run_once(office: Office) -> None:
     def fill() -> int:
         return backfill(office.resources, ADMIN, "nightly", start=NOON - 20 * minutes, end=NOON).started
 
-    assert sum(_at_once([fill] * THREADS)) == 20  # type: ignore[arg-type]
+    assert sum(_at_once([fill] * THREADS)) == 20  # type: ignore[arg-type]  # all are numbers
     assert without_gaps(office.events())

@@ -24,7 +24,7 @@ from horarium.operations.caller import Caller
 from horarium.operations.errors import Forbidden, NamespaceAlreadyExists, NamespaceNotFound, TokenNotFound
 from horarium.store import leases
 from horarium.store.history.feed import START
-from horarium.store.schedules import positions
+from horarium.store.schedules import positions, rows
 from horarium.wire.outcomes import HealthStatus
 from horarium.wire.roles import Permission, Role
 
@@ -161,7 +161,7 @@ def test_schedules_are_judged_by_their_own_spec(office: Office) -> None:
     office.create("busy", overlap_policy="allow_all")
     office.create("resting", paused=True)
     office.create("broken")
-    uid = office.resources.database.read(lambda c: schedules.schedules.find(c, "default", "broken"))
+    uid = office.resources.database.read(lambda c: rows.find(c, "default", "broken"))
     assert uid is not None
     office.resources.database.write(lambda c: positions.move(c, uid.schedule_uid, status="broken"))
     office.tick(60)

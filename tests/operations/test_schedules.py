@@ -19,9 +19,11 @@ from horarium.operations.errors import (
     ScheduleAlreadyExists,
     ScheduleNotFound,
 )
+from horarium.operations.filters import ScheduleFilter
 from horarium.operations.list_errors import MalformedPageToken
 from horarium.schedule.patch import Update
 from horarium.schedule.position import Status
+from horarium.store.schedules import rows
 from horarium.store.tables import runs
 from horarium.wire.outcomes import WriteOutcome
 
@@ -287,7 +289,7 @@ def test_a_delete_cancels_what_has_not_started_and_lets_the_rest_end(office: Off
     office.tick(600)
     assert office.states() == ["succeeded", "cancelled", "cancelled", "cancelled"]
     assert office.kinds()[-1] == "Deleted"
-    row = office.resources.database.read(lambda c: schedules.schedules.find_newest(c, "default", "nightly"))
+    row = office.resources.database.read(lambda c: rows.find_newest(c, "default", "nightly"))
     assert row is not None
     assert (row.active, row.held) == (0, 0)
 
@@ -358,16 +360,16 @@ def test_pages_show_every_schedule_once(office: Office) -> None:
 @pytest.mark.parametrize(
     ("wanted", "ids"),
     [
-        (listings.ScheduleFilter(statuses=[Status.PAUSED]), ["b"]),
-        (listings.ScheduleFilter(workflow="other"), ["c"]),
-        (listings.ScheduleFilter(labels={"team": "x"}), ["a", "b"]),
-        (listings.ScheduleFilter(labels={"team": "x", "tier": "1"}), ["a"]),
-        (listings.ScheduleFilter(search_attributes={"tenant": 42}), ["c"]),
-        (listings.ScheduleFilter(text="B"), ["b"]),
+        (ScheduleFilter(statuses=[Status.PAUSED]), ["b"]),
+        (ScheduleFilter(workflow="other"), ["c"]),
+        (ScheduleFilter(labels={"team": "x"}), ["a", "b"]),
+        (ScheduleFilter(labels={"team": "x", "tier": "1"}), ["a"]),
+        (ScheduleFilter(search_attributes={"tenant": 42}), ["c"]),
+        (ScheduleFilter(text="B"), ["b"]),
     ],
     ids=["status", "workflow", "label", "two labels", "search attribute", "text"],
 )
-def test_lists_are_filtered(office: Office, wanted: listings.ScheduleFilter, ids: list[str]) -> None:
+def test_lists_are_filtered(office: Office, wanted: ScheduleFilter, ids: list[str]) -> None:
     office.create("a", labels={"team": "x", "tier": "1"})
     office.create("b", labels={"team": "x"}, paused=True)
     office.create("c", action={"workflow_type": "other"}, search_attributes={"tenant": 42})

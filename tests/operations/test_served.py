@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from horarium.operations.write_result import Outcome
 from operations.desks import ADMIN, NOON, Office
 
 from horarium.instant import SECOND
@@ -18,6 +17,7 @@ from horarium.launchers.tasks import TaskRegistry
 from horarium.operations import schedules
 from horarium.store import leases
 from horarium.store.leases import SERVES
+from horarium.wire.outcomes import WriteOutcome
 
 PROMPT = {"kind": "prompt", "prompt": "hello"}
 TASK = {"kind": "python", "task": "count"}
@@ -51,7 +51,7 @@ def publish(office: Office, served: Served | None = ELSEWHERE, *, seconds_ago: i
 )
 def test_what_nobody_can_do_is_written_with_a_warning(staffed: Office, action: dict[str, Any], begins: str) -> None:
     written = staffed.create(action=action)
-    assert written.outcome is Outcome.CREATED
+    assert written.outcome is WriteOutcome.CREATED
     [warning] = written.warnings
     assert warning.startswith(begins)
 
@@ -87,9 +87,9 @@ def test_a_process_that_starts_is_seen_a_second_later(staffed: Office) -> None:
 def test_an_edit_is_warned_about_and_nothing_new_is_not(staffed: Office) -> None:
     staffed.create(action={"workflow_type": "report"})
     changed = schedules.update(staffed.resources, ADMIN, "nightly", {"action": {"workflow_type": "x"}})
-    assert (changed.outcome, len(changed.warnings)) == (Outcome.UPDATED, 1)
+    assert (changed.outcome, len(changed.warnings)) == (WriteOutcome.UPDATED, 1)
     again = schedules.update(staffed.resources, ADMIN, "nightly", {"action": {"workflow_type": "x"}})
-    assert (again.outcome, again.warnings) == (Outcome.UNCHANGED, ())
+    assert (again.outcome, again.warnings) == (WriteOutcome.UNCHANGED, ())
 
 
 def test_where_no_launchers_are_known_nobody_is_warned(office: Office) -> None:

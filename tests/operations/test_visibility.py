@@ -116,7 +116,9 @@ def test_a_page_goes_on_only_while_its_last_schedule_is_there(office: Office) ->
     lifecycles.delete(office.resources, ADMIN, shown.row.schedule_id)
     with pytest.raises(StalePageToken) as refused:
         listings.list_schedules(office.resources, VIEWER, next_page_token=token)
-    assert refused.value.last_safe_cursor["schedule_id"] == shown.row.schedule_id
+    cursor = refused.value.last_safe_cursor
+    assert isinstance(cursor, dict)
+    assert cursor["schedule_id"] == shown.row.schedule_id
 
 
 # ── tokens ───────────────────────────────────────────────────────────────────────────────────────────

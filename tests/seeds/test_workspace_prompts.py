@@ -176,7 +176,9 @@ def _spoil(horarium: TestService, schedule_id: str) -> None:
     identity = b"nonsense".ljust(16)
 
     def write(connection: Connection) -> None:
-        uid = schedules.find(connection, "default", schedule_id).schedule_uid
+        row = schedules.find(connection, "default", schedule_id)
+        assert row is not None
+        uid = row.schedule_uid
         connection.execute(plannings.insert().values(planning=identity, text="nonsense"))
         connection.execute(positions.update().where(positions.c.schedule_uid == uid).values(planning=identity))
 

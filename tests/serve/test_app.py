@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -22,11 +23,11 @@ from horarium.testing import service
 CALLER = internal("test")
 
 
-def embedded(tmp_path: Path, **knobs: object) -> Horarium:
+def embedded(tmp_path: Path, **knobs: Any) -> Horarium:
     return Horarium(data_dir=tmp_path / "data", log_level="error", **knobs)
 
 
-async def until(condition: object, seconds: float = 10) -> None:
+async def until(condition: Callable[[], object], seconds: float = 10) -> None:
     for _ in range(int(seconds / 0.05)):
         if condition():
             return
@@ -46,7 +47,9 @@ def test_a_task_is_still_a_function() -> None:
 
     assert double(2) == 4
     assert min(app.tasks) == "named"
-    assert app.tasks.get("named").cpu
+    named = app.tasks.get("named")
+    assert named is not None
+    assert named.cpu
 
 
 def test_a_schedule_is_named_after_its_function() -> None:

@@ -28,7 +28,7 @@ def test_a_task_that_cannot_be_cancelled_keeps_nobody(monkeypatch: pytest.Monkey
     process._run(main())
     assert not left[0].done()
     left[0]._log_destroy_pending = False  # type: ignore[attr-defined]  # nobody waits for it any more
-    left[0].get_coro().close()  # type: ignore[union-attr]
+    left[0].get_coro().close()
 
 
 def test_what_went_wrong_is_told() -> None:

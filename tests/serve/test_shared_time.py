@@ -70,6 +70,6 @@ def test_every_part_of_a_process_has_the_same_clock(empty_url: str, tmp_path: Pa
         assert service.resources.clock is service.clock
         assert service.engine.clock is service.clock
         assert all(
-            launcher._clock is service.clock  # type: ignore[attr-defined]
+            launcher._clock is service.clock  # type: ignore[attr-defined]  # each has one
             for launcher in (service.registry.get(kind) for kind in service.registry)
         )

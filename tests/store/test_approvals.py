@@ -18,7 +18,7 @@ from horarium.store.runs import approvals as store
 from horarium.store.tables import approvals, runs
 
 ACTION = {"kind": "http", "url": "http://target.test/", "input": {"n": 1}}
-ASSIGNED = {"assignee_type": "agent", "assignee_id": "ada", "action": ACTION}
+ASSIGNED: dict[str, Any] = {"assignee_type": "agent", "assignee_id": "ada", "action": ACTION}
 _MAY_WAIT = FINAL | {RunState.HELD, RunState.AWAITING_APPROVAL}
 
 

@@ -62,7 +62,7 @@ def test_which_targets_have_something_ready_is_told_for_each_namespace(database:
     add(database, "running", namespace="a", target="w")
 
     def look(limit: int, **asked: str) -> list[tuple[str, str]]:
-        return [tuple(each) for each in database.glance(lambda c: claims.ready_targets(c, asked, limit))]
+        return [(each[0], each[1]) for each in database.glance(lambda c: claims.ready_targets(c, asked, limit))]
 
     assert sorted(look(9, a="", b="x", c="")) == [("a", "x"), ("a", "y"), ("b", "z")]
     assert look(1, a="") == [("a", "x")]

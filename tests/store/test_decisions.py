@@ -21,9 +21,10 @@ from horarium.schedule.position import Position, Status
 from horarium.schedule.reason import Reason
 from horarium.schedule.run import Origin
 from horarium.store.database import Database
+from horarium.store.database.set_wise import encode
 from horarium.store.errors import Conflict, DataError
 from horarium.store.schedules import due
-from horarium.store.schedules.decisions import ScheduleRecord, encode, write_records
+from horarium.store.schedules.decisions import ScheduleRecord, write_records
 from horarium.store.schedules.due import Claim, Plannings
 from horarium.store.tables import positions
 from horarium.store.tables import schedules as schedules_table

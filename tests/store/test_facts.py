@@ -26,7 +26,7 @@ from horarium.store.schedules.facts import Subject
 from horarium.store.tables import agents, calendars, counters, runs, workflows
 
 TODAY = START // DAY
-KEYED = {"concurrency_key": "agent-1", "overlap_policy": "allow_all"}
+KEYED: dict[str, Any] = {"concurrency_key": "agent-1", "overlap_policy": "allow_all"}
 
 
 def subject(active: int = 0, held: int = 0, namespace: str = "default", **fields: Any) -> Subject:
@@ -107,7 +107,7 @@ def test_the_same_name_means_another_calendar_in_another_namespace(database: Dat
 
 # ── the context of conditions ────────────────────────────────────────────────────────────────────────
 
-CONDITIONED = {"pre_dispatch_condition": {"": {"neq": None}}}
+CONDITIONED: dict[str, Any] = {"pre_dispatch_condition": {"": {"neq": None}}}
 WHOLE = {"prior_run_result", "last_24h_stats", "signal_rpc_result"}
 
 
@@ -222,7 +222,11 @@ def test_a_cycle_of_the_newest_bad_version_is_shown(database: Database) -> None:
     assert one(database, who).cycle == ("a", "b")
 
 
-ASSIGNED = {"assignee_type": "agent", "assignee_id": "ada", "approval_policy": {"requires_approval": False}}
+ASSIGNED: dict[str, Any] = {
+    "assignee_type": "agent",
+    "assignee_id": "ada",
+    "approval_policy": {"requires_approval": False},
+}
 
 
 def test_the_budget_of_an_assignee_is_the_agents_own(database: Database) -> None:

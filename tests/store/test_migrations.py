@@ -152,7 +152,7 @@ def older(empty_url: str) -> Iterator[Callable[[str], Database]]:
 
 
 def insert(database: Database, table: str, **values: Any) -> None:
-    columns = (*(sa.column(name) for name in values),)
+    columns: tuple[Any, ...] = (*(sa.column(name) for name in values),)
     database.write(lambda c: c.execute(sa.insert(sa.table(table, *columns)).values(**values)))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import psycopg
 import pytest
@@ -95,7 +96,8 @@ def test_an_error_of_the_commit_itself_is_known(database: Database) -> None:
 
 
 def test_two_that_wait_for_each_other_both_get_through(database: Database) -> None:
-    database.write(lambda c: [add(c, "left"), add(c, "right")])
+    for name in ("left", "right"):
+        database.write(lambda c, name=name: add(c, name))
     both_have_one = threading.Barrier(2)
     attempts: list[str] = []
 
@@ -176,7 +178,12 @@ def test_a_listener_finds_its_way_back_and_wakes_everybody(database: Database, d
     assert woken.wait(5)
     heard.clear()
     woken.clear()
-    database.write(lambda c: (database.notify(c, "due"), database.notify(c, "runs")))
+
+    def notify_both(connection: Connection) -> None:
+        database.notify(connection, "due")
+        database.notify(connection, "runs")
+
+    database.write(notify_both)
     assert woken.wait(5)
     listener.close()
 
@@ -194,8 +201,8 @@ def test_behind_a_pgbouncer_nothing_is_used_that_it_cannot_carry(database_url: s
     database = open_database(f"{database_url}{mark}pgbouncer=true", statement_timeout_seconds=1)
 
     def facts(connection: Connection) -> tuple[object, object]:
-        raw = connection.connection.dbapi_connection
-        return raw.prepare_threshold, connection.exec_driver_sql("SHOW statement_timeout").scalar()  # type: ignore[union-attr]
+        raw: Any = connection.connection.dbapi_connection
+        return raw.prepare_threshold, connection.exec_driver_sql("SHOW statement_timeout").scalar()
 
     assert database.read(facts) == (None, "0")
     heard: list[str] = []
@@ -246,7 +253,7 @@ def test_a_peer_that_vanished_is_noticed(database: Database) -> None:
 
 def _parameters(database: Database) -> dict[str, str]:
     def look(connection: Connection) -> dict[str, str]:
-        raw = connection.connection.dbapi_connection
+        raw: object = connection.connection.dbapi_connection
         assert isinstance(raw, psycopg.Connection)
         return raw.info.get_parameters()
 

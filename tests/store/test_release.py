@@ -12,6 +12,7 @@ from endings import end_run
 from engine.builders import World, multiply
 from sqlalchemy import event
 
+from horarium.decision.release import plan_release
 from horarium.instant import DAY, MINUTE
 from horarium.life.change import End
 from horarium.schedule.run import RunState
@@ -64,7 +65,7 @@ def change_overlap(world: World, uid: bytes, **fields: Any) -> None:
 def read(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     """How many held and active runs each release was planned with."""
     seen: list[tuple[int, int]] = []
-    plan = release.plan_release
+    plan = plan_release
 
     def spy(planning: Any, status: Any, held: Any, active: Any, *rest: Any) -> Any:
         seen.append((len(held), len(active)))
@@ -93,7 +94,7 @@ def plans_of(database: Database) -> Iterator[list[str]]:
             rows = cursor.connection.execute(f"EXPLAIN QUERY PLAN {statement}", parameters).fetchall()
             plans.extend(row[-1] for row in rows)
 
-    engines = [database.engine, database._backend._readers]  # type: ignore[attr-defined]
+    engines = [database.engine, database._backend._readers]  # type: ignore[attr-defined]  # SQLite has readers
     for engine in engines:
         event.listen(engine, "before_cursor_execute", explain)
     try:

@@ -231,7 +231,7 @@ def test_who_waited_for_the_lock_sees_what_happened_meanwhile(database: Database
     thread.start()
     change(database, replace_it)
     thread.join()
-    assert [row.schedule_uid for row in seen] == [newer.schedule_uid]
+    assert [row and row.schedule_uid for row in seen] == [newer.schedule_uid]
 
 
 # ── listed ───────────────────────────────────────────────────────────────────────────────────────────

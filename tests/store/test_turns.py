@@ -221,7 +221,7 @@ def test_a_small_namespace_is_found_without_reading_past_a_large_one(database: D
     def plans(connection: Connection) -> list[str]:
         connection.exec_driver_sql("ANALYZE positions")
         connection.exec_driver_sql("SET LOCAL enable_seqscan = off")
-        claim = (["small"], [0], [NOW], [5], [])
+        claim: Any = (["small"], [0], [NOW], [5], [])
         names = ("", NOW, 5)
         return [
             "\n".join(row[0] for row in connection.exec_driver_sql(f"EXPLAIN {statement}", arguments))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -44,10 +45,13 @@ class _Tick:
     claimed: int = 1
 
 
-def _watched(**options: object) -> tuple[Telemetry, io.StringIO, _Clock]:
+def _watched(*, per_second: int = 50, **options: Any) -> tuple[Telemetry, io.StringIO, _Clock]:
     stream, clock = io.StringIO(), _Clock()
-    logger = make_logger(stream=stream, **{key: value for key, value in options.items() if key != "per_second"})  # type: ignore[arg-type]
-    return Telemetry(clock, logger=logger, decisions_per_second=int(options.get("per_second", 50))), stream, clock  # type: ignore[call-overload]
+    return (
+        Telemetry(clock, logger=make_logger(stream=stream, **options), decisions_per_second=per_second),
+        stream,
+        clock,
+    )
 
 
 def _value(metrics: Metrics, name: str, **labels: str) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,7 @@ def nominals(runs: list) -> list[str]:
     ["2026-03-01T00:00:00Z", datetime(2026, 3, 1, tzinfo=UTC), 1_772_323_200_000_000],
     ids=["text", "date", "int"],
 )
-def test_a_clock_starts_where_it_is_told(start: object) -> None:
+def test_a_clock_starts_where_it_is_told(start: Any) -> None:
     assert FakeClock(start).now() == from_rfc3339("2026-03-01T00:00:00Z")
 
 

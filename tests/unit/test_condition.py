@@ -4,6 +4,7 @@ import json
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,14 +26,14 @@ VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "condition.json").
 
 
 def nested_array(depth):
-    value = []
+    value: Any = []
     for _ in range(depth - 1):
         value = [value]
     return value
 
 
 def nested_object(depth):
-    value = {}
+    value: Any = {}
     for _ in range(depth - 1):
         value = {"k": value}
     return value
@@ -171,7 +172,7 @@ def test_hostile_filters_are_refused_quickly_and_briefly(filter):
 
 
 def test_an_operand_that_contains_itself_is_refused():
-    operand = []
+    operand: list[Any] = []
     operand.append(operand)
     with pytest.raises(ConditionError, match="deeper"):
         compile_condition({"/a": {"eq": operand}})

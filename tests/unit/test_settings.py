@@ -134,7 +134,7 @@ def test_settings_made_by_hand_read_nothing_from_outside(monkeypatch: pytest.Mon
 
 def test_settings_cannot_be_changed() -> None:
     with pytest.raises(ValidationError):
-        Settings().port = 1  # type: ignore[misc]
+        Settings().port = 1
 
 
 def test_secrets_do_not_show() -> None:

@@ -49,8 +49,9 @@ def skipped(row: Skipped) -> RunSummary:
     covers = None
     if "first" in said:
         covers = Covered(first=_time(said["first"]), last=_time(said["last"]), count=said["count"])
+    nobody: Any = None
     return RunSummary(
-        run_id=None,
+        run_id=nobody,
         schedule_id=row.schedule_id,
         namespace=event.namespace,
         origin=Origin(said.get("origin", Origin.SCHEDULED)),

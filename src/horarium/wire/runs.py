@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
+
+from msgspec import Meta
 
 from horarium.schedule.run import FINAL, Origin, PublicStatus, RunState
 from horarium.wire.answer import Amount, Answer, Object, Time
@@ -26,11 +28,11 @@ class RunApproval(Answer, frozen=True, kw_only=True):
 class RunSummary(Answer, frozen=True, kw_only=True):
     """A run as lists show it; its inputs and its result are told when it is asked for by itself.
 
-    `status` is the coarse word, `state` the exact one. An occurrence without a run (`include=skips`) has no
-    `run_id`, the state `skipped`, and a `reason`.
+    `status` is the coarse word, `state` the exact one. An occurrence without a run (`include=skips`) has the state
+    `skipped` and a `reason`; its `run_id` is null, and to a program an empty text.
     """
 
-    run_id: str | None
+    run_id: Annotated[str, Meta(extra_json_schema={"type": ["string", "null"]})]
     schedule_id: str | None
     namespace: str
     origin: Origin

@@ -154,7 +154,8 @@ def test_which_steps_are_born_waiting(mode: ApprovalMode | None, waiting: dict[s
 
 
 def test_every_approval_mode_has_a_row() -> None:
-    [marks] = [mark for mark in test_which_steps_are_born_waiting.pytestmark if mark.name == "parametrize"]  # type: ignore[attr-defined]
+    marked: Any = test_which_steps_are_born_waiting
+    [marks] = [mark for mark in marked.pytestmark if mark.name == "parametrize"]
     assert {row[0] for row in marks.args[1]} == {None, *ApprovalMode}
 
 

@@ -119,7 +119,7 @@ def test_a_cancelled_step_does_not_halt() -> None:
 def test_a_fallback_takes_over_what_was_tried_and_not_what_was_refused_or_may_be_done(state: RunState) -> None:
     answer = ask(PAIR, fact("a", state), failure=FALLBACK)
     if state in REASSIGNABLE:
-        inputs = {"inputs": {}, "results": {}}
+        inputs: dict[str, Any] = {"inputs": {}, "results": {}}
         assert answer == Advance(births=(StepBirth("a", S.READY, inputs, "spare", replaces="run-a"),))
     else:
         assert skipped(answer) == {"b": "parent_not_successful"}
@@ -199,7 +199,7 @@ def test_a_clock_that_was_set_back_costs_no_runtime() -> None:
 
 
 def test_a_cap_retries_and_reassigns_nothing() -> None:
-    over = {"limits": RunLimits(cost=1), "usage": Usage(cost=2), "retry": RetryPolicy(max_retries=9)}
+    over: dict[str, Any] = {"limits": RunLimits(cost=1), "usage": Usage(cost=2), "retry": RetryPolicy(max_retries=9)}
     answer = ask(graph("a"), fact("a", S.FAILED), failure=FALLBACK, **over)
     assert (answer.births, answer.retries) == ((), ())
     assert ended(answer) == (S.FAILED, EndCause.STEP_FAILED)

@@ -33,7 +33,7 @@ class Corrupt:
 
 
 def test_a_bad_row_is_parked_and_the_others_go_on() -> None:
-    good, bad = make_planning(), replace(make_planning(), spec=Corrupt())  # type: ignore[arg-type]
+    good, bad = make_planning(), replace(make_planning(), spec=Corrupt())  # type: ignore[arg-type]  # broken on purpose
     dues = batch(good, bad, good)
     answers = list(plan_batch(dues, {}, Shared(), PlanTime(NOON)))
     assert [due for due, _ in answers] == dues

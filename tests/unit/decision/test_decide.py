@@ -181,7 +181,7 @@ def test_a_new_day_restarts_what_counts_by_the_day() -> None:
     shared = Shared(spent_by_assignee={"ada": Decimal(5), "bob": Decimal(6)}, runs_by_assignee={"ada": 7})
     tally = make_question(RICH, Facts(spent_today=Decimal(3), runs_today=4), shared=shared, runs_born=9).tally
     tally.new_day()
-    assert (tally.spent, tally.runs_today, tally.runs_born) == (0, 0, 9)
+    assert (tally.spent, tally.runs_today, tally.runs_born) == (Decimal(0), 0, 9)
     assert shared.spent_by_assignee == {"ada": 0, "bob": Decimal(6)}
     assert shared.runs_by_assignee == {"ada": 0}
     alone = make_question(make_planning(), Facts(runs_today=4)).tally
@@ -226,7 +226,7 @@ def _outside() -> Reason:
     return skipped.reason
 
 
-LATE = {"decided_until": clock("11:00") - 1, "now": clock("11:05")}
+LATE: dict[str, Any] = {"decided_until": clock("11:00") - 1, "now": clock("11:05")}
 REACHED: dict[Reason, Callable[[], Reason]] = {
     Reason.STATUS_NOT_TRIGGERABLE: _paused,
     Reason.OUTSIDE_WINDOW: _outside,

@@ -31,7 +31,7 @@ from horarium.schedule.reason import Reason
 
 P, C = OverlapPolicy, CatchupPolicy
 # Every minute from 12:00; looked at 12:05:30, with a grace of a minute: 12:00 to 12:04 are missed, 12:05 is on time.
-FIVE = {"now": clock("12:05:30")}
+FIVE: dict[str, Any] = {"now": clock("12:05:30")}
 
 
 def caught(**numbers: Any) -> Planning:

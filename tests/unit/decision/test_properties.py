@@ -162,7 +162,11 @@ def test_a_buffer_never_holds_more_than_it_may(spec: Spec, most: int, catchup: C
 @stable
 @given(plannings, st.integers(0, 7_200), st.integers(1, 7_200), st.sampled_from([1, 10, 100]))
 def test_a_plan_is_a_function_of_what_it_is_given(planning: Planning, decided: int, later: int, limit: int) -> None:
-    position = {"decided_until": NOON + decided * SECOND, "now": NOON + (decided + later) * SECOND, "limit": limit}
+    position: dict[str, Any] = {
+        "decided_until": NOON + decided * SECOND,
+        "now": NOON + (decided + later) * SECOND,
+        "limit": limit,
+    }
     first, second = tick(planning, **position), tick(planning, **position)
     assert first == second
 
@@ -245,7 +249,7 @@ class Bad:
 @given(st.lists(st.booleans(), max_size=12))
 def test_bad_rows_park_only_themselves(bad: list[bool]) -> None:
     good = make_planning()
-    broken = replace(good, spec=Bad())  # type: ignore[arg-type]
+    broken = replace(good, spec=Bad())  # type: ignore[arg-type]  # broken on purpose
     dues = [Due(bytes([n]), broken if each else good, make_position()) for n, each in enumerate(bad)]
     answers = list(plan_batch(dues, {}, Shared(), PlanTime(NOON)))
     assert [not isinstance(plan, Plan) for _, plan in answers] == bad

@@ -139,7 +139,7 @@ def test_slowness_of_a_ticker_that_was_there_is_no_downtime(alive_since: Instant
 # ── catch-up, policy by policy ────────────────────────────────────────────────────────────────────
 
 # Every minute from 12:00; looked at 12:05:30, with a grace of a minute: 12:00 to 12:04 are missed, 12:05 is on time.
-FIVE = {"now": clock("12:05:30")}
+FIVE: dict[str, Any] = {"now": clock("12:05:30")}
 CATCHUP: dict[str, tuple[dict[str, Any], tuple[Decision, ...]]] = {
     "skip": (
         {"policy": C.SKIP},

@@ -39,7 +39,8 @@ from horarium.life.outcome import (
     Unreachable,
 )
 from horarium.life.react import BUSY_SECONDS, react
-from horarium.policy.limits import PolicyError, RunLimits
+from horarium.policy.limits import RunLimits
+from horarium.policy.names import PolicyError
 from horarium.policy.retry import UNASKED, LaunchRetry, RetryCause, RetryPolicy
 from horarium.schedule.run import FINAL, HANDED_OUT, NOT_STARTED, OPEN, RunState
 
@@ -95,7 +96,7 @@ TRIED_AGAIN: dict[type, Outcome] = {
     RunTimedOut: RunTimedOut("x"),
 }
 # What an outcome says about the byte that left; busy and unreachable may be said by the target itself.
-SENT = {
+SENT: dict[str, Any] = {
     "busy": Busy(sent=True),
     "rate limited": Busy(sent=True, error_class="rate_limit"),
     "not done": Unreachable("x", sent=True),
@@ -243,7 +244,7 @@ def test_a_target_that_stays_busy_is_skipped() -> None:
 
 
 def test_a_rate_limit_that_lasts_is_a_failure_for_the_policy() -> None:
-    lasting = {"busy_since": NOW - BUSY_SECONDS * SECOND}
+    lasting: dict[str, Any] = {"busy_since": NOW - BUSY_SECONDS * SECOND}
     change = answered(Busy(sent=True, error_class="rate_limit"), **lasting)
     assert isinstance(change, Again)
     assert (change.attempt, change.error_class, change.busy_since) == (1, "rate_limit", None)

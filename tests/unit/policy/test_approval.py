@@ -1,6 +1,7 @@
 """Who must say yes, to what, and how often."""
 
 import time
+from typing import Any
 
 import pytest
 
@@ -34,12 +35,17 @@ INPUTS = {"prompt": "hello", "n": 1}
 
 
 def pending(**changes):
-    asked = {"approval_id": "a1", "run_id": "r1", "input_hash": input_hash(INPUTS), "expires_at": NOW + DAY}
+    asked: dict[str, Any] = {
+        "approval_id": "a1",
+        "run_id": "r1",
+        "input_hash": input_hash(INPUTS),
+        "expires_at": NOW + DAY,
+    }
     return Approval(**(asked | changes))
 
 
 def decide(approval=None, decision=ApprovalDecision.APPROVED, **changes):
-    said = {"now": NOW, "decider": "ada", "current_input_hash": input_hash(INPUTS)}
+    said: dict[str, Any] = {"now": NOW, "decider": "ada", "current_input_hash": input_hash(INPUTS)}
     return decide_approval(approval or pending(), decision=decision, **(said | changes))
 
 
@@ -144,7 +150,7 @@ def test_the_hash_is_the_sha256_of_canonical_json():
 
 
 def deep(depth):
-    value = []
+    value: list[Any] = []
     for _ in range(depth):
         value = [value]
     return value
@@ -276,7 +282,7 @@ def test_a_decision_is_read_as_verb_or_participle(word, decision):
     ids=lambda value: repr(value)[:40],
 )
 def test_asking_to_get_round_an_approval_is_noticed(asked, noted):
-    who = {"run_id": "r1", "principal": "service:cron"}
+    who: dict[str, Any] = {"run_id": "r1", "principal": "service:cron"}
     assert detect_bypass(needs_approval=True, **who, **asked) == BypassAttempt("r1", "service:cron", noted)
     assert detect_bypass(needs_approval=False, **who, **asked) is None
 

@@ -2,6 +2,7 @@
 
 import time
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -169,9 +170,10 @@ def test_invalid_limits_cannot_be_built(build, settings, field):
 
 
 def test_amounts_are_kept_as_decimals_however_they_are_given():
-    assert Budget(0.1).spending_limit_credits == Decimal("0.1")
-    assert RunLimits(cost=0.1).cost == Decimal("0.1")
-    assert Usage(cost=0.1).cost == Decimal("0.1")
+    tenth: Any = 0.1  # a float is not what the type says, and is taken all the same
+    assert Budget(tenth).spending_limit_credits == Decimal("0.1")
+    assert RunLimits(cost=tenth).cost == Decimal("0.1")
+    assert Usage(cost=tenth).cost == Decimal("0.1")
 
 
 @pytest.mark.parametrize("key", ["max_daily_runs", "maxDailyRuns", "max_daily_battles", "maxDailyBattles"])

@@ -1,6 +1,7 @@
 """Whether a failure is tried again, and when."""
 
 import time
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,7 @@ MILLISECOND = 1_000
 
 
 def decide(policy=RetryPolicy(), **changes):  # noqa: B008 - the policy is frozen
-    asked = {"attempt": 1, "error_class": "timeout", "deadline": None, "now": NOW, "key": "run-1"}
+    asked: dict[str, Any] = {"attempt": 1, "error_class": "timeout", "deadline": None, "now": NOW, "key": "run-1"}
     return decide_retry(policy, **(asked | changes))
 
 
@@ -117,7 +118,7 @@ def test_a_try_at_or_after_the_deadline_is_given_up():
 
 
 def test_launches_have_a_budget_of_their_own():
-    asked = {"deadline": None, "now": NOW, "key": "run-1"}
+    asked: dict[str, Any] = {"deadline": None, "now": NOW, "key": "run-1"}
     outcomes = [decide_launch_retry(LaunchRetry(), attempt=attempt, **asked) for attempt in range(1, 6)]
     assert [type(outcome) for outcome in outcomes] == [Retry] * 4 + [GiveUp]
     assert outcomes[4] == GiveUp("retries_exhausted")

@@ -15,6 +15,7 @@ from horarium.recurrence.cron import compile_cron
 from horarium.recurrence.wall import CronSchedule, DstFold, DstGap
 from horarium.recurrence.zone import load_zone
 
+pytestmark = pytest.mark.repeats
 HOUR = 3600
 DAY = 24 * HOUR
 ZONES = [

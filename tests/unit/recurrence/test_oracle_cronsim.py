@@ -26,6 +26,7 @@ from unit.recurrence.expressions import (
 
 from horarium import InvalidSpec, next_fires
 
+pytestmark = pytest.mark.repeats
 ZONES = [
     "UTC", "America/New_York", "America/Sao_Paulo", "America/St_Johns", "Asia/Amman", "Asia/Kathmandu",
     "Asia/Kolkata", "Asia/Tokyo", "Australia/Sydney", "Europe/Berlin", "Europe/Dublin", "Europe/Riga",

@@ -69,7 +69,7 @@ def test_next_previous_contains_and_count_tell_the_same_story(name: str, offset:
 # ── the window ────────────────────────────────────────────────────────────────────────────────────
 
 
-def windowed(**window: int) -> Spec:
+def windowed(**window: Any) -> Spec:
     return compile_spec(cron_expressions=["0 * * * *"], **window)
 
 

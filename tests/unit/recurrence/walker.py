@@ -172,6 +172,16 @@ def zone_bytes(name: str) -> bytes:
 
 
 @cache
+def _first_names() -> dict[bytes, str]:
+    return {zone_bytes(name): name for name in reversed(zone_names())}
+
+
+def is_link(name: str) -> bool:
+    """Whether a zone that comes earlier has the very same rules."""
+    return _first_names()[zone_bytes(name)] != name
+
+
+@cache
 def _zone_of(data: bytes) -> ZoneInfo:
     return ZoneInfo.from_file(io.BytesIO(data))
 

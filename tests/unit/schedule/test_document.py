@@ -541,13 +541,13 @@ def test_a_document_beats_the_defaults() -> None:
 def test_defaults_are_those_of_the_definition_itself() -> None:
     plain = parse({"cron_expr": "0 2 * * *", "prompt": "x"}).definition
     assert parse({"cron_expr": "0 2 * * *", "prompt": "x"}, defaults=Defaults()).definition == plain
-    assert tuple(to_document(plain)["spec"]) == ("cron_expressions",)  # type: ignore[arg-type]
+    assert tuple(to_document(plain)["spec"]) == ("cron_expressions",)  # type: ignore[arg-type]  # JSON
 
 
 @pytest.mark.parametrize("wrong", [{"jitter_ms": -1}, {"jitter_ms": 86_400_001}, {"max_catchup": -1}], ids=str)
 def test_defaults_have_the_bounds_of_the_fields(wrong: dict[str, int]) -> None:
     with pytest.raises(ValueError, match="must be between"):
-        Defaults(**wrong)  # type: ignore[arg-type]
+        Defaults(**wrong)  # type: ignore[arg-type]  # wrong on purpose
 
 
 def test_the_documents_own_id_and_namespace_win() -> None:

@@ -96,7 +96,7 @@ documents = optional(
     {"schedule_id": ids, "spec": specs, "action": actions},
     {
         "namespace": ids,
-        "name": st.text(st.characters(codec="utf-8", exclude_categories=("Cc",)), max_size=30),
+        "name": st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), max_size=30),
         "note": texts,
         "labels": st.dictionaries(keys, scalars, max_size=3),
         "memo": objects,

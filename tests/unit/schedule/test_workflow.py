@@ -149,7 +149,7 @@ def test_a_small_document_has_defaults() -> None:
         ({"id": "report", "nodes": {"a": ACTION}}, "^nodes: must be an array"),
         (document(step("a"), edges="ab"), "^edges: must be an array"),
         (document(step("a"), step("a")), "^nodes: the id 'a' is given twice"),
-        (document(step("a"), 5), "^nodes.1: must be an object"),  # type: ignore[arg-type]
+        (document(step("a"), 5), "^nodes.1: must be an object"),  # type: ignore[arg-type]  # broken on purpose
         (document(step("a"), step("b", colour=1)), "^nodes.1.colour: unknown key"),
         (document(step("a b")), "^nodes.0.id: "),
         (document({"id": "a"}), "^nodes.0.action: must be an object"),
