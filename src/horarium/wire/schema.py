@@ -39,7 +39,7 @@ def schemas(types: Iterable[type[Answer] | type[Body]], kinds: Kinds) -> dict[st
 
 def _definition(kinds: Kinds) -> dict[str, Any]:
     """The document of a schedule, and each object in it under a name of its own."""
-    document = schema_of(kinds)
+    document = _plain(schema_of(kinds))
     found: dict[str, Any] = {}
     for name, schema in document["properties"].items():
         if "properties" in schema:
@@ -56,10 +56,15 @@ def _shown(document: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
 
 
 def _plain(schema: Any) -> Any:
-    """As generators of clients want it: an enumeration has a type, a default is JSON."""
+    """As generators of clients want it: an enumeration has a type, an array has items, a default is JSON."""
     if isinstance(schema, list | tuple):
         return [_plain(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
     plain = {name: _plain(each) for name, each in schema.items()}
-    return {"type": "string", **plain} if "enum" in plain else plain
+    if "enum" in plain:
+        plain.setdefault("type", "string")
+    types = plain.get("type", ())
+    if "array" in ([types] if isinstance(types, str) else types):
+        plain.setdefault("items", {})
+    return plain

@@ -25,7 +25,7 @@ class Calendar(Answer, frozen=True, kw_only=True):
     timezone: str | None
     dates: tuple[str, ...]
     rule: str | None
-    covers: tuple[str, str] | None
+    covers: tuple[str, ...] | None
     read_only: bool
     version: int | None
     updated_at: Time | None
