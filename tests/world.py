@@ -27,7 +27,7 @@ START = "2026-03-01T00:00:00Z"
 
 
 class FakeClock(testing.FakeClock):
-    def __init__(self, start: testing.PlanTime = "2026-03-02T00:00:00Z") -> None:
+    def __init__(self, start: testing.When = "2026-03-02T00:00:00Z") -> None:
         super().__init__(start)
 
     def move(self, seconds: float) -> None:

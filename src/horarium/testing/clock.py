@@ -6,13 +6,13 @@ from datetime import datetime
 
 from horarium.instant import SECOND, Instant, from_datetime, from_rfc3339, to_rfc3339
 
-PlanTime = Instant | str | datetime
+When = Instant | str | datetime
 """Microseconds since the epoch, an RFC 3339 text, or an aware datetime."""
 
 DEFAULT_START = "2026-01-01T00:00:00Z"
 
 
-def instant_of(moment: PlanTime, *, field: str = "time") -> Instant:
+def instant_of(moment: When, *, field: str = "time") -> Instant:
     match moment:
         case str():
             return from_rfc3339(moment, field=field)
@@ -25,7 +25,7 @@ def instant_of(moment: PlanTime, *, field: str = "time") -> Instant:
 class FakeClock:
     """`now` may be set anywhere, as the clock of a machine may be; `monotonic` only ever counts what was advanced."""
 
-    def __init__(self, start: PlanTime = DEFAULT_START) -> None:
+    def __init__(self, start: When = DEFAULT_START) -> None:
         self._now = instant_of(start, field="start")
         self._elapsed = 0
 
@@ -43,7 +43,7 @@ class FakeClock:
         self._elapsed += moved
         return self._now
 
-    def set(self, moment: PlanTime) -> Instant:
+    def set(self, moment: When) -> Instant:
         """Forward this is time that passes; backward it is a step of the machine's clock."""
         wanted = instant_of(moment)
         self._elapsed += max(0, wanted - self._now)

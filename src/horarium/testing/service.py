@@ -34,7 +34,7 @@ from horarium.store.history import events as history
 from horarium.store.history.events import HistoryRow
 from horarium.store.runs import read as runs_read
 from horarium.store.runs.read import RunFilter, RunRow
-from horarium.testing.clock import DEFAULT_START, FakeClock, PlanTime, instant_of
+from horarium.testing.clock import DEFAULT_START, FakeClock, When, instant_of
 from horarium.testing.http import InProcess
 from horarium.testing.recorder import recording_registry
 from horarium.wire.roles import Role
@@ -143,7 +143,7 @@ class TestService:
         """Let time pass; whatever falls due on the way happens when it is due."""
         self.advance_to(self.now + round(seconds * SECOND + minutes * MINUTE + hours * HOUR + days * DAY))
 
-    def advance_to(self, moment: PlanTime) -> None:
+    def advance_to(self, moment: When) -> None:
         target = instant_of(moment)
         if target < self.now:
             raise ValueError(f"{to_rfc3339(target)} is in the past; `clock.set` steps the clock back")
@@ -194,7 +194,7 @@ class TestService:
 @contextmanager
 def service(
     *,
-    at: PlanTime = DEFAULT_START,
+    at: When = DEFAULT_START,
     answer: Step = Finished(),  # noqa: B008 - frozen, so one for all is safe
     script: Sequence[Step] = (),
     app: Application | None = None,

@@ -1,0 +1,119 @@
+"""What was read can be sent back: a description that nobody edited changes nothing, by PUT as by PATCH."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+
+from horarium.api import app, examples
+from horarium.api.routing import OPERATIONS
+from horarium.schedule.aliases import COMPUTED, SHIPPED_NAMES
+from horarium.testing import TestService
+from horarium.wire.schedules import ScheduleDetails
+
+HOURLY: dict[str, Any] = {"schedule_id": "s", "cron_expressions": ["0 * * * *"], "workflow_type": "w"}
+DOCUMENTS: dict[str, dict[str, Any]] = {
+    "the example of the API": dict(examples.SCHEDULE),
+    "the example of the registrar": dict(examples.UPSERT),
+    "plain": HOURLY,
+    "a workflow with a version": {**HOURLY, "workflow_id": "w", "version": 3, "workflow_type": None},
+    "a call": {
+        **HOURLY,
+        "workflow_type": None,
+        "url": "https://example.org/hook",
+        "method": "PUT",
+        "headers": {"a": "b"},
+    },
+    "a task": {**HOURLY, "workflow_type": None, "kind": "python", "task": "t", "input": {"a": 1}},
+    "a prompt": {**HOURLY, "workflow_type": None, "prompt": "hello", "assignee_type": "agent", "assignee_id": "a"},
+    "intervals and one-offs": {
+        "schedule_id": "s",
+        "workflow_type": "w",
+        "intervals": [{"every": "PT90S", "offset": "PT5S"}],
+        "at": ["2026-05-01T00:00:00Z"],
+        "start_at": "2026-03-01T00:00:00Z",
+        "jitter_ms": 1500,
+        "dst_gap": "skip",
+    },
+    "everything else": {
+        **HOURLY,
+        "name": "a name",
+        "note": "a note",
+        "labels": {"team": "night", "tier": 2},
+        "memo": {"a": {"b": [1, None]}},
+        "search_attributes": {"tenant": 42, "tags": ["x", "y"]},
+        "calendars": ["weekends-only"],
+        "pre_dispatch_condition": {"/last_24h_stats/failed": {"lt": 3}},
+        "inputs_rotation": [{"n": 1}, {"n": 2}],
+        "budget": {"spending_limit_credits": 2.5, "max_daily_runs": 7},
+        "limits": {"runtime_seconds": 60, "cost": "0.100001", "tokens": 9, "allow_tools": []},
+        "overlap_policy": "buffer_all",
+        "max_buffered": 3,
+        "catchup_policy": "spread",
+        "max_catchup": 5,
+        "retry_policy": {"max_retries": 2, "backoff_ms": 10},
+        "failure_policy": {"mode": "fallback", "fallback_assignee_id": "b"},
+        "approval_policy": {"requires_approval": True},
+        "pause_on_failure": 4,
+        "max_runs": 9,
+        "priority": -3,
+        "concurrency_key": "k",
+        "concurrency_limit": 2,
+        "task_queue": "slow",
+        "timeout_seconds": 5,
+        "delivery": "at_most_once",
+    },
+}
+
+
+def unedited(http: httpx.Client, schedule_id: str) -> None:
+    described = http.get(f"/api/schedules/{schedule_id}")
+    [row] = http.get("/api/schedules").json()["schedules"]
+    for method in ("PUT", "PATCH"):
+        for document in (described.json(), row):
+            answer = http.request(method, f"/api/schedules/{schedule_id}", json=document)
+            assert (answer.status_code, answer.json()["outcome"]) == (200, "unchanged"), answer.text
+            assert answer.headers["etag"] == described.headers["etag"]
+            assert "warnings" not in answer.json()
+    assert http.get(f"/api/schedules/{schedule_id}").json() == described.json()
+
+
+@pytest.mark.parametrize("document", DOCUMENTS.values(), ids=DOCUMENTS)
+def test_a_description_that_nobody_edited_changes_nothing(
+    http: httpx.Client, horarium: TestService, document: dict[str, Any]
+) -> None:
+    made = http.post("/api/schedules", json={name: value for name, value in document.items() if value is not None})
+    assert made.status_code == 201, made.text
+    schedule_id = made.json()["schedule_id"]
+    unedited(http, schedule_id)
+    horarium.advance(hours=2)
+    unedited(http, schedule_id)
+    http.post(f"/api/schedules/{schedule_id}/pause", json={"note": "maintenance"})
+    unedited(http, schedule_id)
+
+
+def test_a_finished_one_neither(http: httpx.Client, horarium: TestService) -> None:
+    http.post("/api/schedules", json={"schedule_id": "s", "workflow_type": "w", "at": ["2026-03-01T01:00:00Z"]})
+    horarium.advance(hours=2)
+    assert http.get("/api/schedules/s").json()["status"] == "finished"
+    unedited(http, "s")
+
+
+def test_an_edit_of_what_was_read_is_one_edit(http: httpx.Client) -> None:
+    http.post("/api/schedules", json=HOURLY)
+    answer = http.put("/api/schedules/s", json={**http.get("/api/schedules/s").json(), "priority": 5}).json()
+    assert (answer["outcome"], answer["changed_fields"]) == ("updated", ["priority"])
+
+
+def test_a_word_that_nobody_knows_is_refused_also_there(http: httpx.Client) -> None:
+    http.post("/api/schedules", json=HOURLY)
+    answer = http.put("/api/schedules/s", json={**http.get("/api/schedules/s").json(), "colour": "red"})
+    assert (answer.status_code, list(answer.json()["errors"])) == (422, ["colour"])
+
+
+def test_every_name_of_an_answer_is_a_field_or_known_to_be_computed() -> None:
+    assert app.MODULES
+    assert OPERATIONS["GET", "/api/schedules/{schedule_id}"].answer is not None
+    assert set(ScheduleDetails.__struct_fields__) <= COMPUTED | SHIPPED_NAMES.top.keys()
