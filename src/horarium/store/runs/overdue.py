@@ -1,4 +1,4 @@
-"""Which runs time has overtaken, and how their streams of events are written.
+"""Which runs time has overtaken: lost leases, passed deadlines, unanswered requests, and those to ask how they are.
 
 Those that look do not lock: whoever changes a run locks its position first and judges it again under lock.
 """

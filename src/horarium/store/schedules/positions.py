@@ -16,8 +16,10 @@ from horarium.store.schedules.rows import LockedPosition, PositionChange
 from horarium.store.tables import positions
 
 _LOCKED = f"SELECT {', '.join(LockedPosition._fields)} FROM positions WHERE schedule_uid"
-_STATUS = Position._fields.index("status")
-_DECIDED = Update(positions, ("schedule_uid", *Position._fields, *Counts._fields))
+# What a decision moves: the generation stays, and the status is written by its name.
+_MOVED = tuple(name for name in Position._fields if name not in ("status", "generation"))
+_DECIDED = Update(positions, ("schedule_uid", "status", *_MOVED, *Counts._fields))
+_moved_values = attrgetter(*_MOVED)
 _COUNTED = Update(
     positions,
     (
@@ -69,13 +71,8 @@ def move(connection: Connection, uid: bytes, **change: Unpack[PositionChange]) -
 
 def save_decided(connection: Connection, decided: Iterable[tuple[bytes, Position, Counts]]) -> None:
     """After decisions, for a whole batch together."""
-    _DECIDED.run(
-        connection,
-        [
-            (uid, *position[:_STATUS], position.status.value, *position[_STATUS + 1 :], *counts)
-            for uid, position, counts in decided
-        ],
-    )
+    rows = [(uid, position.status.value, *_moved_values(position), *counts) for uid, position, counts in decided]
+    _DECIDED.run(connection, rows)
 
 
 def save_counted(connection: Connection, counted: Iterable[LockedPosition]) -> None:
