@@ -24,10 +24,10 @@ from horarium.schedule.document import parse_definition, to_document
 from horarium.schedule.planning import planning_text
 from horarium.store import namespaces
 from horarium.store.database import Database, open_database
+from horarium.store.database.json_text import event_text
 from horarium.store.database.postgres import copy_rows
-from horarium.store.database.set_wise import encode
 from horarium.store.migrate import DEFAULT_NAMESPACE, migrate
-from horarium.store.schedules.rows import planning_hash, search_text
+from horarium.store.schedules.write import planning_hash, search_text
 
 DIALECTS = ("postgresql", "sqlite")
 _CHUNK = 5_000
@@ -98,7 +98,7 @@ class Pattern:
 def pattern(definition: Mapping[str, Any], *, now: Instant) -> Pattern:
     parsed = parse_definition(dict(definition), now=now)
     planning = planning_text(parsed.definition, needs_approval=False)
-    return Pattern(planning_hash(planning), planning, encode(to_document(parsed.definition)))
+    return Pattern(planning_hash(planning), planning, event_text(to_document(parsed.definition)))
 
 
 def seed(database: Database, count: int, *, next_due: Instant, now: Instant, title: str) -> None:
@@ -148,7 +148,7 @@ def seed_ready(
 
     def choose(number: int) -> tuple[Pattern, Instant]:
         chosen = action(number)
-        key = encode(dict(chosen))
+        key = event_text(dict(chosen))
         if key not in likes:
             likes[key] = pattern({**yearly, "action": chosen}, now=now)
         return likes[key], nominal

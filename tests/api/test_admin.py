@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from horarium.instant import SECOND
+from horarium.schedule.position import Status
 from horarium.store import leases
 from horarium.store.schedules import positions
 from horarium.store.schedules import rows as schedules
@@ -156,7 +157,9 @@ def test_every_state_has_its_word(http: httpx.Client, horarium: TestService) -> 
     create(horarium, "torn")
     uid = horarium.resources.database.read(lambda c: schedules.find(c, "default", "torn"))
     assert uid is not None
-    horarium.resources.database.write(lambda c: positions.move(c, uid.schedule_uid, status="broken", last_error="torn"))
+    horarium.resources.database.write(
+        lambda c: positions.move(c, uid.schedule_uid, status=Status.BROKEN, last_error="torn")
+    )
     horarium.advance(hours=2)
     horarium.clock.set("2026-03-01T03:00:00Z")
     found = {row["schedule_id"]: (row["status"], row["error"]) for row in http.get("/admin/schedules/health").json()}

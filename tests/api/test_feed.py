@@ -16,7 +16,7 @@ from horarium.api import feed
 from horarium.operations.feeds import KINDS, cursor_text, read_cursor
 from horarium.schedule.event import EventType
 from horarium.store.database import Database
-from horarium.store.history import events as history
+from horarium.store.history.append import append
 from horarium.store.history.feed import START, FeedCursor
 from horarium.testing import TestService
 
@@ -222,7 +222,7 @@ def latecomer(open_another: Callable[[], Database]) -> Callable[[Callable[[], No
             from horarium.decision.record import NewEvent
 
             event = NewEvent(1, EventType.PAUSED, None, None, None, {"reason": "late"})
-            history.append(connection, b"l" * 16, "default", [event], now=0)
+            append(connection, [(b"l" * 16, "default", [event])], now=0)
             written.set()
             assert go.wait(10)
 

@@ -28,8 +28,7 @@ from horarium.schedule.document import parse_definition
 from horarium.schedule.planning import compile_planning, planning_text
 from horarium.schedule.run import FINAL, RunState
 from horarium.store.database import Database
-from horarium.store.schedules import rows as schedules
-from horarium.store.schedules.rows import NewSchedule, Revision
+from horarium.store.schedules.write import NewSchedule, Revision, insert_schedule
 from horarium.store.tables import counters, history, plannings, positions, run_events, runs
 from horarium.store.tables import schedules as schedules_table
 
@@ -68,7 +67,7 @@ def insert_all(database: Database, news: Iterable[NewSchedule], *, now: Instant)
 
     def work(connection: Connection) -> None:
         for new in listed:
-            schedules.insert(connection, new, now=now)
+            insert_schedule(connection, new, now=now)
 
     database.write(work)
     return [new.schedule_uid for new in listed]

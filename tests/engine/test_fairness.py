@@ -30,7 +30,7 @@ from horarium.store import namespaces
 from horarium.store.database import Database
 from horarium.store.database.shared_clock import SharedClock
 from horarium.store.runs import definitions
-from horarium.store.schedules import rows as schedules
+from horarium.store.schedules.write import insert_schedule
 from horarium.store.tables import runs
 
 SLOW = {"kind": "http", "url": "http://slow.test/"}
@@ -73,7 +73,7 @@ def add_many(world: World, count: int, **fields: Any) -> None:
     def work(connection: Any) -> None:
         for number in range(count):
             new = new_schedule(f"{fields.get('namespace', 'default')}-{number}", now=world.clock.now(), **fields)
-            schedules.insert(connection, new, now=world.clock.now())
+            insert_schedule(connection, new, now=world.clock.now())
 
     world.write(work)
 
@@ -206,7 +206,7 @@ def test_threads_that_others_keep_busy_do_not_stop_the_engine(database: Database
     clock = SharedClock(SystemClock(), database)
     engine = Engine(database, clock, Registry([launcher]), owner="me", observer=Unheard(), options=options)
     new = new_schedule("s", now=SystemClock().now(), action=FAST, **EVERY_SECOND)
-    database.write(lambda c: schedules.insert(c, new, now=SystemClock().now()))
+    database.write(lambda c: insert_schedule(c, new, now=SystemClock().now()))
     stuck = threading.Event()
 
     async def main() -> None:

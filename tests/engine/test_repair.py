@@ -15,8 +15,9 @@ from horarium.engine.janitor import Janitor
 from horarium.engine.repair import Repair, Repaired
 from horarium.instant import MINUTE, to_rfc3339
 from horarium.schedule.position import Status
+from horarium.store.counters import key_owner
 from horarium.store.database import Database
-from horarium.store.schedules import facts, repair
+from horarium.store.schedules import repair
 from horarium.store.tables import counters, plannings, positions
 
 
@@ -125,7 +126,7 @@ def set_key(office: Office, owner: str, value: int | None) -> None:
 @pytest.mark.parametrize("value", [0, 7, -2, None], ids=["nothing", "too many", "below nothing", "gone"])
 def test_the_holders_of_a_key_are_counted_anew(office: Office, value: int | None) -> None:
     buffered(office, concurrency_key="agent:7")
-    owner = facts.key_owner("default", "agent:7")
+    owner = key_owner("default", "agent:7")
     set_key(office, owner, value)
     assert mend(office) == [Repaired(keys=1)]
     assert keys(office) == {owner: 1}

@@ -25,16 +25,14 @@ from horarium.operations.launches import start_run
 from horarium.operations.verify import verify
 from horarium.recurrence.zone import tzdata_version
 from horarium.schedule.run import RunState
-from horarium.store import idempotency, leases
+from horarium.store import idempotency, installation, leases
 from horarium.store.database import Database
 from horarium.store.database.shared_clock import SharedClock
 from horarium.store.runs import read as runs_read
 from horarium.store.runs.writer import Recorded
-from horarium.store.schedules import zone_rules
 from horarium.store.tables import (
     approvals,
     checkpoints,
-    facts,
     history,
     plannings,
     positions,
@@ -44,6 +42,7 @@ from horarium.store.tables import (
     schedule_revisions,
 )
 from horarium.store.tables import idempotency as answers_table
+from horarium.store.tables import installation as installation_table
 from horarium.store.tables import leases as leases_table
 from horarium.store.tables import schedules as schedules_table
 
@@ -252,7 +251,7 @@ def test_the_engine_runs_the_rarer_chores_from_its_start(office: Office) -> None
         # On PostgreSQL an engine goes by the database's clock, whatever ours says: only the rows can be old.
         connection.execute(sa.update(history).values(recorded_at=0))
         connection.execute(sa.update(positions).where(positions.c.schedule_uid == buried).values(active=7))
-        connection.execute(sa.delete(facts))
+        connection.execute(sa.delete(installation_table))
 
     office.resources.database.write(spoil)
     options = EngineOptions(retention=RetentionOptions(keep_history_days=1), dispatches=False)
@@ -272,7 +271,7 @@ def test_the_engine_runs_the_rarer_chores_from_its_start(office: Office) -> None
 
     asyncio.run(live())
     assert engine.pulse.failures == {}
-    assert office.resources.database.read(zone_rules.planned_with) == tzdata_version()
+    assert office.resources.database.read(installation.planned_with) == tzdata_version()
     [row] = office.resources.database.read(lambda c: c.execute(sa.select(positions)).all())
     assert row.active < 7
     assert count(office, checkpoints) == 1

@@ -20,10 +20,12 @@ from horarium.operations.verify import verify
 from horarium.recurrence.zone import Zone, load_zone
 from horarium.schedule.planning import compile_planning
 from horarium.schedule.position import Status
+from horarium.store import installation
 from horarium.store.database import Database
 from horarium.store.schedules import zone_rules
 from horarium.store.schedules.rows import ScheduleRow, find
-from horarium.store.tables import checkpoints, facts, plannings, positions
+from horarium.store.tables import checkpoints, plannings, positions
+from horarium.store.tables import installation as installation_table
 
 MIDNIGHT = from_rfc3339("2026-11-15T00:00:00Z")
 NINE_THERE = {"cron_expressions": ["0 9 * * *"], "timezone": "Europe/Istanbul"}
@@ -70,7 +72,7 @@ def row_of(office: Office, schedule_id: str = "nightly") -> ScheduleRow:
 
 
 def stored(office: Office) -> str | None:
-    return office.resources.database.read(zone_rules.planned_with)
+    return office.resources.database.read(installation.planned_with)
 
 
 def test_where_nobody_has_said_which_version_planned_everything_is_looked_at(upgrade: Upgrade) -> None:
@@ -78,7 +80,7 @@ def test_where_nobody_has_said_which_version_planned_everything_is_looked_at(upg
     office.create(spec=NINE_THERE)
 
     def forget(connection: Connection) -> None:
-        connection.execute(sa.delete(facts))
+        connection.execute(sa.delete(installation_table))
 
     office.resources.database.write(forget)
     assert stored(office) is None

@@ -22,6 +22,7 @@ from horarium.operations import (
 )
 from horarium.operations.caller import Caller
 from horarium.operations.errors import Forbidden, NamespaceAlreadyExists, NamespaceNotFound, TokenNotFound
+from horarium.schedule.position import Status
 from horarium.store import leases
 from horarium.store.history.feed import START
 from horarium.store.schedules import positions, rows
@@ -163,7 +164,7 @@ def test_schedules_are_judged_by_their_own_spec(office: Office) -> None:
     office.create("broken")
     uid = office.resources.database.read(lambda c: rows.find(c, "default", "broken"))
     assert uid is not None
-    office.resources.database.write(lambda c: positions.move(c, uid.schedule_uid, status="broken"))
+    office.resources.database.write(lambda c: positions.move(c, uid.schedule_uid, status=Status.BROKEN))
     office.tick(60)
     assert {each.row.schedule_id: each.health for each in schedule_health.examine(office.resources, VIEWER)} == {
         "quiet": HealthStatus.NEVER_RUN,

@@ -21,11 +21,11 @@ OpenAnother = Callable[[], Database]
 
 
 def put(connection: Connection, name: str, value: Any = "") -> None:
-    connection.execute(metadata.tables["facts"].insert().values(name=name, value=value))
+    connection.execute(metadata.tables["installation"].insert().values(name=name, value=value))
 
 
 def names(database: Database) -> set[str]:
-    rows = database.read(lambda c: c.exec_driver_sql("SELECT name FROM facts").scalars().all())
+    rows = database.read(lambda c: c.exec_driver_sql("SELECT name FROM installation").scalars().all())
     return set(rows) - {"tzdata"}
 
 
@@ -60,7 +60,7 @@ def test_a_write_that_raises_leaves_nothing(database: Database) -> None:
 
 def test_a_read_is_one_snapshot(database: Database) -> None:
     def work(connection: Connection) -> tuple[Any, Any]:
-        statement = "SELECT count(*) FROM facts"
+        statement = "SELECT count(*) FROM installation"
         before = connection.exec_driver_sql(statement).scalar()
         thread = threading.Thread(target=lambda: database.write(lambda c: put(c, "meanwhile")))
         thread.start()
@@ -91,8 +91,8 @@ def test_writers_on_many_threads_take_turns(database: Database, open_another: Op
     lock = " FOR UPDATE" if database.dialect == "postgresql" else ""
 
     def add(connection: Connection) -> None:
-        value = connection.exec_driver_sql(f"SELECT value FROM facts WHERE name = 'count'{lock}").scalar_one()
-        connection.exec_driver_sql(f"UPDATE facts SET value = '{int(value) + 1}' WHERE name = 'count'")
+        value = connection.exec_driver_sql(f"SELECT value FROM installation WHERE name = 'count'{lock}").scalar_one()
+        connection.exec_driver_sql(f"UPDATE installation SET value = '{int(value) + 1}' WHERE name = 'count'")
 
     other = open_another()
     threads = [
@@ -104,7 +104,7 @@ def test_writers_on_many_threads_take_turns(database: Database, open_another: Op
         thread.start()
     for thread in threads:
         thread.join()
-    statement = "SELECT value FROM facts WHERE name = 'count'"
+    statement = "SELECT value FROM installation WHERE name = 'count'"
     assert database.read(lambda c: c.exec_driver_sql(statement).scalar()) == "80"
 
 
@@ -183,7 +183,7 @@ def test_an_error_can_be_caught_inside_a_savepoint_and_the_rest_goes_on(database
         put(connection, "b")
         return taken.value.constraint
 
-    assert database.write(work) == "facts_pkey"
+    assert database.write(work) == "installation_pkey"
     assert names(database) == {"a", "b"}
 
 

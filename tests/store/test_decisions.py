@@ -21,7 +21,7 @@ from horarium.schedule.position import Position, Status
 from horarium.schedule.reason import Reason
 from horarium.schedule.run import Origin
 from horarium.store.database import Database
-from horarium.store.database.set_wise import encode
+from horarium.store.database.json_text import event_text
 from horarium.store.errors import Conflict, DataError
 from horarium.store.schedules import due
 from horarium.store.schedules.decisions import ScheduleRecord, write_records
@@ -216,12 +216,12 @@ def test_a_sequence_that_is_taken_is_a_conflict(database: Database) -> None:
 def test_every_json_value_comes_back_from_a_column_as_it_was(database: Database, value: Any) -> None:
     world = World(database)
     uid = world.add()
-    world.write(lambda c: c.execute(sa.update(positions).values(last_error=encode(value))))
+    world.write(lambda c: c.execute(sa.update(positions).values(last_error=event_text(value))))
     assert json.loads(world.position(uid).last_error) == value
 
 
 def test_tuples_sets_and_decimals_become_json() -> None:
-    assert json.loads(encode({"a": (1, 2), "b": frozenset({3}), "c": Decimal("1.5")})) == {
+    assert json.loads(event_text({"a": (1, 2), "b": frozenset({3}), "c": Decimal("1.5")})) == {
         "a": [1, 2],
         "b": [3],
         "c": "1.5",
@@ -229,4 +229,4 @@ def test_tuples_sets_and_decimals_become_json() -> None:
 
 
 def test_keys_keep_their_order() -> None:
-    assert encode({"b": 1, "a": 2}) == '{"b":1,"a":2}'
+    assert event_text({"b": 1, "a": 2}) == '{"b":1,"a":2}'

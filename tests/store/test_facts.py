@@ -20,6 +20,7 @@ from horarium.instant import DAY, HOUR
 from horarium.policy.limits import Budget
 from horarium.schedule.planning import compile_planning
 from horarium.schedule.run import FINAL, Origin, RunState
+from horarium.store.counters import add_to_counters, assignee_owner, key_owner, lock_counters, schedule_owner
 from horarium.store.database import Database
 from horarium.store.schedules import facts
 from horarium.store.schedules.facts import Subject
@@ -247,7 +248,7 @@ def count(database: Database, kind: str, owner: str, value: int, day: int = TODA
 
 def test_what_was_spent_and_run_today_is_told_per_schedule_and_per_assignee(database: Database) -> None:
     who = subject(budget={"spending_limit_credits": 5, "max_daily_runs": 5}, **ASSIGNED)
-    own, theirs = facts.schedule_owner(who.schedule_uid), facts.assignee_owner("default", "ada")
+    own, theirs = schedule_owner(who.schedule_uid), assignee_owner("default", "ada")
     count(database, "spent", own, 1_500_000)
     count(database, "spent", own, 9_000_000, day=TODAY - 1)
     count(database, "runs", own, 3)
@@ -261,7 +262,7 @@ def test_what_was_spent_and_run_today_is_told_per_schedule_and_per_assignee(data
 
 
 def test_keys_are_counted_in_their_namespace(database: Database) -> None:
-    count(database, "key", facts.key_owner("default", "agent-1"), 2, day=0)
+    count(database, "key", key_owner("default", "agent-1"), 2, day=0)
     ours, theirs = subject(**KEYED), subject(namespace="other", **KEYED)
     _, shared = gather(database, ours, theirs)
     assert shared["default"].active_by_key == {"agent-1": 2}
@@ -278,15 +279,15 @@ def test_whoever_only_looks_creates_and_locks_nothing(database: Database) -> Non
 
 def test_changes_add_up_and_zero_changes_nothing(database: Database) -> None:
     first, second = ("spent", "schedule:1", TODAY), ("runs", "schedule:1", TODAY)
-    database.write(lambda c: facts.add_to_counters(c, {first: 5, second: 0}))
-    database.write(lambda c: facts.add_to_counters(c, {first: -7}))
+    database.write(lambda c: add_to_counters(c, {first: 5, second: 0}))
+    database.write(lambda c: add_to_counters(c, {first: -7}))
     assert World(database).counters() == {first: -2}
 
 
 def test_a_batch_may_need_thousands_of_counters(database: Database) -> None:
     """SQLite refuses a chain of more than a thousand ORs, PostgreSQL a statement with 65,536 parameters."""
     wanted = [("runs", f"schedule:{number}", TODAY) for number in range(22_000)]
-    values = database.write(lambda c: facts.lock_counters(c, wanted))
+    values = database.write(lambda c: lock_counters(c, wanted))
     assert values == dict.fromkeys(wanted, 0)
 
 
@@ -295,12 +296,12 @@ def test_the_last_place_of_a_key_is_seen_by_one_at_a_time(
     database: Database, open_another: Callable[[], Database]
 ) -> None:
     other, who = open_another(), subject(**KEYED)
-    counter = ("key", facts.key_owner("default", "agent-1"), 0)
+    counter = ("key", key_owner("default", "agent-1"), 0)
     locked, seen = threading.Event(), []
 
     def second() -> None:
         assert locked.wait(10)
-        seen.append(other.write(lambda c: facts.lock_counters(c, [counter]))[counter])
+        seen.append(other.write(lambda c: lock_counters(c, [counter]))[counter])
 
     waiting = threading.Thread(target=second)
     waiting.start()
@@ -310,7 +311,7 @@ def test_the_last_place_of_a_key_is_seen_by_one_at_a_time(
         locked.set()
         waiting.join(0.3)
         assert seen == []
-        facts.add_to_counters(connection, {counter: 1})
+        add_to_counters(connection, {counter: 1})
 
     database.write(first)
     waiting.join(10)
@@ -330,7 +331,7 @@ def test_two_who_lock_the_same_counters_never_deadlock(
 
         def work(connection: Connection) -> None:
             tries[0] += 1
-            facts.lock_counters(connection, order)
+            lock_counters(connection, order)
 
         for _ in range(20):
             one.write(work)

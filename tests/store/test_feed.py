@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
 import sqlalchemy as sa
 from sqlalchemy import Connection
+from store.feeds import read_feed
 
 from horarium.decision.record import NewEvent
 from horarium.ids import new_id
 from horarium.schedule.event import EventType
 from horarium.store.database import Database, open_database
-from horarium.store.history import events as history
 from horarium.store.history import feed
+from horarium.store.history.append import append as append_events
 from horarium.store.history.feed import START, Epoch, FeedCursor, place
 from horarium.store.migrate import migrate
 from horarium.store.tables import feed_epochs
@@ -31,20 +31,8 @@ def event(sequence: int) -> NewEvent:
     return NewEvent(sequence, EventType.TRIGGERED, None, None, None, {"n": sequence})
 
 
-def append(database: Database, uid: bytes, *events: NewEvent, namespace: str = "default") -> int:
-    return database.write(lambda c: history.append(c, uid, namespace, events, now=9))
-
-
-def read_feed(
-    database: Database, namespace: str | None, after: FeedCursor = START, limit: int = 100, *, awaits: int = 0
-) -> tuple[list[int], FeedCursor]:
-    """Transactions of other tests on the same server hold the feed back too, so what is awaited may take a moment."""
-    for _ in range(500):
-        rows, cursor = database.read(lambda c: feed.onward(c, namespace, after=after, limit=limit))
-        if len(rows) >= awaits:
-            break
-        time.sleep(0.01)
-    return [row.event.sequence for row in rows], cursor
+def append(database: Database, uid: bytes, *events: NewEvent, namespace: str = "default") -> None:
+    database.write(lambda c: append_events(c, [(uid, namespace, events)], now=9))
 
 
 def test_the_feed_goes_on_where_a_reader_left_it(database: Database) -> None:
@@ -68,8 +56,8 @@ def test_a_row_that_commits_late_is_not_passed_by(database: Database, open_anoth
     with database.engine.connect() as old, database.engine.connect() as young:
         _take_transaction_id(old)
         _take_transaction_id(young)
-        history.append(young, new_id(), "default", [event(1)], now=9)
-        history.append(old, new_id(), "default", [event(2)], now=9)
+        append_events(young, [(new_id(), "default", [event(1)])], now=9)
+        append_events(old, [(new_id(), "default", [event(2)])], now=9)
         old.commit()
         seen, cursor = read_feed(reader, "default", awaits=1)
         young.commit()
@@ -186,8 +174,8 @@ def test_what_had_committed_late_on_the_old_server_is_not_passed_by(database: Da
     with database.engine.connect() as old, database.engine.connect() as young:
         _take_transaction_id(old)
         _take_transaction_id(young)
-        history.append(young, new_id(), "default", [event(1)], now=9)
-        history.append(old, new_id(), "default", [event(2)], now=9)
+        append_events(young, [(new_id(), "default", [event(1)])], now=9)
+        append_events(old, [(new_id(), "default", [event(2)])], now=9)
         old.commit()
         seen, cursor = read_feed(database, "default", awaits=1)
         young.commit()

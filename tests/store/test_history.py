@@ -6,12 +6,16 @@ from dataclasses import fields
 
 import pytest
 
+from horarium.decision.plan import Missed
 from horarium.decision.record import NewEvent
 from horarium.ids import new_id
-from horarium.schedule.event import EventType
+from horarium.schedule.event import CommandContext, EventType
+from horarium.schedule.reason import Reason
 from horarium.store.database import Database
 from horarium.store.errors import Conflict
 from horarium.store.history import events as history
+from horarium.store.history.append import Journal
+from horarium.store.history.append import append as append_events
 from horarium.store.history.events import HistoryRow
 from horarium.store.tables import history as history_table
 
@@ -22,8 +26,8 @@ def event(
     return NewEvent(sequence, kind, first, last, None, {"n": sequence, "text": "ü \0"})
 
 
-def append(database: Database, uid: bytes, *events: NewEvent, namespace: str = "default") -> int:
-    return database.write(lambda c: history.append(c, uid, namespace, events, now=9))
+def append(database: Database, uid: bytes, *events: NewEvent, namespace: str = "default") -> None:
+    database.write(lambda c: append_events(c, [(uid, namespace, events)], now=9))
 
 
 def test_every_column_of_history_is_in_the_row() -> None:
@@ -32,7 +36,7 @@ def test_every_column_of_history_is_in_the_row() -> None:
 
 def test_events_are_read_in_order_and_in_pieces(database: Database) -> None:
     uid, other = new_id(), new_id()
-    assert append(database, uid, event(1), event(2), event(3)) == 4
+    append(database, uid, event(1), event(2), event(3))
     append(database, other, event(1))
     rows = database.read(lambda c: history.read(c, uid, limit=2))
     assert [row.sequence for row in rows] == [1, 2]
@@ -59,9 +63,28 @@ def test_a_number_is_given_once(database: Database) -> None:
     assert taken.value.constraint == "history_in_order"
 
 
-def test_nothing_cannot_be_appended(database: Database) -> None:
-    with pytest.raises(ValueError, match="nothing"):
-        append(database, new_id())
+def test_streams_of_several_schedules_are_written_together(database: Database) -> None:
+    uids = [new_id(), new_id()]
+    streams = [(uid, "default", [event(1), event(2)]) for uid in uids]
+    database.write(lambda c: append_events(c, streams, now=9))
+    for uid in uids:
+        assert [row.sequence for row in database.read(lambda c, uid=uid: history.read(c, uid, limit=9))] == [1, 2]
+
+
+def test_a_journal_numbers_what_a_change_leaves_and_names_who_asked(database: Database) -> None:
+    uid, journal = new_id(), Journal(4, 9, CommandContext(principal="ada"))
+    journal.missed(None)
+    journal.missed(Missed(10, 30, 3, Reason.SUPERSEDED))
+    journal.add(EventType.PAUSED, reason="rest")
+    assert database.write(lambda c: journal.write(c, uid, "default")) == journal.next_sequence == 6
+    missed, paused = database.read(lambda c: history.read(c, uid, limit=9))
+    assert (missed.sequence, missed.event_type, missed.nominal, missed.nominal_last) == (4, EventType.MISSED, 10, 30)
+    assert (paused.sequence, paused.event_type, paused.nominal) == (5, EventType.PAUSED, None)
+    assert paused.payload == {"reason": "rest", "command_context": {"principal": "ada"}}
+
+
+def test_a_journal_of_nothing_leaves_the_number_where_it_was(database: Database) -> None:
+    assert database.write(lambda c: Journal(4, 9).write(c, new_id(), "default")) == 4
 
 
 @pytest.mark.parametrize(

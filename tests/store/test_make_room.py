@@ -17,9 +17,10 @@ from horarium.instant import DAY, MINUTE
 from horarium.life.change import End, Used
 from horarium.schedule.event import final_event
 from horarium.schedule.run import FINAL, RunState
+from horarium.store import counters
 from horarium.store.database import Database
 from horarium.store.runs import release
-from horarium.store.schedules import facts
+from horarium.store.schedules.positions import lock
 from horarium.store.tables import positions, runs, schedules
 
 TODAY = START // DAY
@@ -167,7 +168,7 @@ def test_a_pause_accounts_for_what_was_due_and_undecided(database: Database) -> 
 
 def test_what_a_run_cost_takes_the_place_of_its_reserve(database: Database) -> None:
     world, uid, run = started(database, budget={"spending_limit_credits": 10}, limits={"cost": 2})
-    counter = ("spent", facts.schedule_owner(uid), TODAY)
+    counter = ("spent", counters.schedule_owner(uid), TODAY)
     assert world.counters()[counter] == 2_000_000
     world.clock.move(2 * 86_400)  # the day of its birth is charged, whenever it ends
     end(world, run.run_id, End(RunState.SUCCEEDED, used=Used(500_000, 0, 0)))
@@ -358,7 +359,7 @@ def test_a_schedule_that_somebody_holds_is_left_to_the_janitor(
     locked, done = threading.Event(), threading.Event()
 
     def hold(connection: Connection) -> None:
-        release.lock_position(connection, second)
+        lock(connection, second)
         locked.set()
         assert done.wait(10)
 
@@ -491,7 +492,7 @@ def test_no_cost_keeps_a_run_from_ending(database: Database) -> None:
     fire(world, 12)
     for run in world.runs(uid):
         assert end(world, run.run_id, End(RunState.SUCCEEDED, used=Used(10**18, 0, 0)))
-    counted = world.counters()["spent", facts.schedule_owner(uid), TODAY]
+    counted = world.counters()["spent", counters.schedule_owner(uid), TODAY]
     assert isinstance(counted, int)
     assert counted == 2**61
     world.account()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -12,8 +11,10 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
+from alembic.operations import Operations
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection, inspect
+from store.schema import definitions
 
 from horarium.clock import SystemClock
 from horarium.ids import id_text, new_id
@@ -22,9 +23,10 @@ from horarium.recurrence.zone import tzdata_version
 from horarium.store.database import Database, open_database
 from horarium.store.errors import Conflict, DataError, SchemaMissing, SchemaTooNew
 from horarium.store.migrate import check_schema, migrate
+from horarium.store.migrations.versions import r0007_installation
 from horarium.store.tables import metadata
 
-REVISIONS = ["0001", "0002", "0003", "0004", "0005", "0006"]
+REVISIONS = ["0001", "0002", "0003", "0004", "0005", "0006", "0007"]
 
 
 def test_an_empty_database_is_missing_its_schema_until_it_is_migrated(empty_url: str) -> None:
@@ -75,29 +77,15 @@ def test_indexes_and_checks_are_written_alike_in_code_and_migrations(database: D
     """Autogeneration looks neither at conditions and orders of indexes nor at CHECK constraints."""
     created = open_database(empty_url)
     created.write(metadata.create_all)
-    wanted, found = created.read(_definitions), database.read(_definitions)
+    wanted, found = created.read(definitions), database.read(definitions)
     created.close()
     assert len(wanted) > 40
     assert found == wanted
 
 
-def _definitions(connection: Connection) -> dict[str, str]:
-    if connection.dialect.name == "postgresql":
-        statement = (
-            "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'public' UNION ALL "
-            "SELECT conrelid::regclass || '.' || conname, pg_get_constraintdef(oid) FROM pg_constraint "
-            "WHERE connamespace = 'public'::regnamespace AND contype <> 'n' UNION ALL "
-            "SELECT relname, reloptions::text FROM pg_class WHERE relname = 'positions'"
-        )
-    else:
-        statement = "SELECT name, sql FROM sqlite_master WHERE type IN ('table', 'index') AND sql IS NOT NULL"
-    rows = connection.exec_driver_sql(statement).all()
-    return {name: re.sub(r"\s+", " ", text) for name, text in rows if "alembic" not in name}
-
-
 def test_a_new_database_has_the_default_namespace_and_knows_its_tzdata(database: Database) -> None:
     namespaces = database.read(lambda c: c.exec_driver_sql("SELECT namespace, created_at FROM namespaces").all())
-    facts = database.read(lambda c: c.exec_driver_sql("SELECT name, value FROM facts").all())
+    facts = database.read(lambda c: c.exec_driver_sql("SELECT name, value FROM installation").all())
     assert [name for name, _ in namespaces] == ["default"]
     assert abs(namespaces[0][1] - SystemClock().now()) < 3_600_000_000
     assert facts == [("tzdata", tzdata_version())]
@@ -132,7 +120,7 @@ def test_a_newer_schema_is_refused_and_left_alone(database: Database) -> None:
 
 def test_an_older_schema_is_named_by_its_revision(database: Database) -> None:
     database.write(lambda c: c.exec_driver_sql("UPDATE alembic_version SET version_num = '0001'"))
-    with pytest.raises(SchemaMissing, match="revision 0001 and 0006 is needed"):
+    with pytest.raises(SchemaMissing, match="revision 0001 and 0007 is needed"):
         check_schema(database)
 
 
@@ -189,6 +177,17 @@ def test_a_run_of_no_schedule_stops_posing_as_one(older: Callable[[str], Databas
     assert database.read(lambda c: c.exec_driver_sql(look).all()) == [(None, None, "http:")]
     assert database.read(lambda c: c.exec_driver_sql("SELECT * FROM run_definitions").all()) == [(run_id, "{}")]
     assert database.read(lambda c: c.exec_driver_sql("SELECT * FROM schedule_revisions").all()) == []
+
+
+def test_what_is_said_of_the_installation_survives_the_way_back(database: Database) -> None:
+    def back_and_forth(connection: Connection) -> list[Any]:
+        with Operations.context(MigrationContext.configure(connection)):
+            r0007_installation.downgrade()
+            before = connection.exec_driver_sql("SELECT name, value FROM facts").all()
+            r0007_installation.upgrade()
+        return [before, connection.exec_driver_sql("SELECT name, value FROM installation").all()]
+
+    assert database.write(back_and_forth) == [[("tzdata", tzdata_version())]] * 2
 
 
 def test_a_migration_that_fails_leaves_nothing_behind(empty_url: str) -> None:

@@ -18,13 +18,13 @@ from horarium.store import orphans
 from horarium.store.database import Database
 from horarium.store.retention import Found, Swept
 from horarium.store.schedules import rows as schedules
-from horarium.store.schedules.rows import Revision, planning_hash
+from horarium.store.schedules.write import Revision, insert_revision, planning_hash
 from horarium.store.tables import metadata, plannings, positions, schedule_revisions
 
 
 def add_revision(database: Database, uid: bytes, number: int = 1, text: str = "{}") -> None:
     revision = Revision({"a": 1}, text, "S")
-    database.write(lambda c: schedules.insert_revision(c, uid, number, revision, 1))
+    database.write(lambda c: insert_revision(c, uid, number, revision, 1))
 
 
 def add_text(database: Database, text: str) -> bytes:
@@ -124,7 +124,7 @@ def test_a_text_that_somebody_is_about_to_name_stays(database: Database, open_an
     named, go_on = threading.Event(), threading.Event()
 
     def name_it(connection: Connection) -> None:
-        schedules.insert_revision(connection, new_id(), 1, Revision({}, "{}", "S"), 1)
+        insert_revision(connection, new_id(), 1, Revision({}, "{}", "S"), 1)
         named.set()
         assert go_on.wait(10)
 

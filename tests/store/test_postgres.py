@@ -35,11 +35,11 @@ def terminate(database_url: str, connection: Connection) -> None:
 
 
 def add(connection: Connection, name: str) -> None:
-    connection.exec_driver_sql("INSERT INTO facts VALUES (%s, '')", (name,))
+    connection.exec_driver_sql("INSERT INTO installation VALUES (%s, '')", (name,))
 
 
 def count(database: Database, name: str) -> int:
-    statement = "SELECT count(*) FROM facts WHERE name LIKE %s"
+    statement = "SELECT count(*) FROM installation WHERE name LIKE %s"
     return int(database.read(lambda c: c.exec_driver_sql(statement, (name,)).scalar_one()))
 
 
@@ -104,7 +104,7 @@ def test_two_that_wait_for_each_other_both_get_through(database: Database) -> No
     def cross(first: str, second: str) -> Callable[[Connection], None]:
         def work(connection: Connection) -> None:
             attempts.append(first)
-            update = "UPDATE facts SET value = value || 'x' WHERE name = %s"
+            update = "UPDATE installation SET value = value || 'x' WHERE name = %s"
             connection.exec_driver_sql(update, (first,))
             if attempts.count(first) == 1:
                 both_have_one.wait(5)
@@ -119,7 +119,7 @@ def test_two_that_wait_for_each_other_both_get_through(database: Database) -> No
     for thread in threads:
         thread.join()
     values = database.read(
-        lambda c: c.exec_driver_sql("SELECT value FROM facts WHERE name <> 'tzdata'").scalars().all()
+        lambda c: c.exec_driver_sql("SELECT value FROM installation WHERE name <> 'tzdata'").scalars().all()
     )
     assert values == ["xx", "xx"]
     assert len(attempts) == 3
@@ -139,7 +139,7 @@ def test_an_error_that_the_work_swallowed_cannot_pass_for_a_commit(database: Dat
 @pytest.mark.parametrize(
     ("statement", "values"),
     [
-        ("INSERT INTO facts VALUES ('a', %s)", ("nul \0",)),
+        ("INSERT INTO installation VALUES ('a', %s)", ("nul \0",)),
         ("INSERT INTO schedule_attributes VALUES ('u', 'n', 'k', 'a', %s)", ("".join(map(chr, range(256, 9000))),)),
     ],
     ids=["NUL in text", "too long for an index"],

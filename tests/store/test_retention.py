@@ -15,12 +15,12 @@ from horarium.schedule.event import EventType
 from horarium.schedule.position import Position, Status
 from horarium.schedule.run import FINAL, RunState
 from horarium.store import retention
+from horarium.store.counters import schedule_owner
 from horarium.store.database import Database
 from horarium.store.history import events as history
+from horarium.store.history.append import append
 from horarium.store.retention import LIFECYCLE, Found, Swept
-from horarium.store.schedules import rows as schedules
-from horarium.store.schedules.facts import schedule_owner
-from horarium.store.schedules.rows import Attribute, NewSchedule, Revision
+from horarium.store.schedules.write import Attribute, NewSchedule, Revision, insert_schedule
 from horarium.store.tables import (
     approvals,
     checkpoints,
@@ -54,7 +54,7 @@ def make_schedule(
     revision = Revision({"a": 1}, "{}", "S", attributes=frozenset({Attribute("label", "team", "blue")}))
     position = Position(decided_until, None, status)
     new = NewSchedule(uid, "default", schedule_id, revision, position, source="runtime")
-    database.write(lambda connection: schedules.insert(connection, new, now=OLD))
+    database.write(lambda connection: insert_schedule(connection, new, now=OLD))
     return uid
 
 
@@ -82,7 +82,7 @@ def add_events(database: Database, uid: bytes, *events: tuple[EventType, int, in
 
     def work(connection: Connection) -> None:
         for number, (kind, at, nominal) in enumerate(events, 1):
-            history.append(connection, uid, "default", [NewEvent(number, kind, nominal, nominal, None, {})], now=at)
+            append(connection, [(uid, "default", [NewEvent(number, kind, nominal, nominal, None, {})])], now=at)
 
     database.write(work)
 

@@ -56,8 +56,8 @@ def test_a_directory_is_no_database(path: Path) -> None:
 
 def test_a_full_disk_writes_nothing_and_the_database_goes_on(database: Database) -> None:
     def fill(connection: Connection) -> None:
-        connection.exec_driver_sql("INSERT INTO facts VALUES ('small', '')")
-        connection.exec_driver_sql("INSERT INTO facts VALUES ('large', ?)", ("x" * 1_000_000,))
+        connection.exec_driver_sql("INSERT INTO installation VALUES ('small', '')")
+        connection.exec_driver_sql("INSERT INTO installation VALUES ('large', ?)", ("x" * 1_000_000,))
 
     def limit(connection: Connection, pages: int) -> None:
         connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
@@ -66,7 +66,7 @@ def test_a_full_disk_writes_nothing_and_the_database_goes_on(database: Database)
     database.write(lambda connection: limit(connection, 1))
     with pytest.raises(StoreUnavailable, match="disk is full; nothing was written"):
         database.write(fill)
-    statement = "SELECT count(*) FROM facts WHERE name IN ('small', 'large')"
+    statement = "SELECT count(*) FROM installation WHERE name IN ('small', 'large')"
     assert database.read(lambda c: c.exec_driver_sql(statement).scalar()) == 0
     database.write(lambda connection: limit(connection, 1_000_000))
     database.write(fill)

@@ -14,6 +14,7 @@ from structlog.typing import FilteringBoundLogger
 
 from horarium.clock import Clock
 from horarium.recurrence.zone import tzdata_version
+from horarium.store import installation
 from horarium.store.database import Connection, Database
 from horarium.store.database.channels import DUE
 from horarium.store.schedules import zone_rules
@@ -40,7 +41,7 @@ class TzdataUpgrade:
         if self._after is None:
             return False
         version = tzdata_version()
-        before = self._database.read(zone_rules.planned_with)
+        before = self._database.read(installation.planned_with)
         if before == version:
             self._after = None
             return False
@@ -50,7 +51,7 @@ class TzdataUpgrade:
         for uid, namespace in looked.moving:
             self._moved += self._move(uid, namespace, f"tzdata {before or 'unknown'} → {version}") is not None
         if looked.after is None:
-            self._database.write(partial(zone_rules.set_planned_with, version=version))
+            self._database.write(partial(installation.set_planned_with, version=version))
             self._log.info("tzdata upgraded", before=before, version=version, moved=self._moved)
         self._after = looked.after
         return self._after is not None

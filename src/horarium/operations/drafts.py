@@ -22,7 +22,7 @@ from horarium.schedule.planning import Planning, compile_planning, planning_text
 from horarium.store import calendars, namespaces
 from horarium.store.database import Connection
 from horarium.store.schedules import references
-from horarium.store.schedules.rows import Attribute, Revision
+from horarium.store.schedules.write import Attribute, Revision
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from horarium.operations.list_tokens import fingerprint
 from horarium.operations.visibility import FIELD, TEXT_FIELDS, Clause
 from horarium.schedule.position import Status
 from horarium.store.schedules.lists import Filter
-from horarium.store.schedules.rows import Attribute
+from horarium.store.schedules.write import Attribute
 
 LISTED: Final = {status.value: status for status in Status if status is not Status.DELETED}
 

@@ -8,12 +8,13 @@ from enum import StrEnum
 
 from horarium.operations.caller import Caller
 from horarium.operations.changes import ScheduleChange
-from horarium.operations.resources import Journal, Resources, open_schedule
+from horarium.operations.resources import Resources, open_schedule
 from horarium.operations.schedules import update_opened
 from horarium.schedule.event import EventType
 from horarium.schedule.patch import Update
 from horarium.store.database import Connection
-from horarium.store.schedules import rows as schedules
+from horarium.store.history.append import Journal
+from horarium.store.schedules.write import save_position
 from horarium.wire.outcomes import WriteOutcome
 from horarium.wire.roles import Permission
 
@@ -72,9 +73,9 @@ def _begin_again(
     """Setting the rotation that it has already is how one starts it from its first inputs."""
     opened = open_schedule(resources, connection, caller, written.schedule_id)
     row, now = opened.row, opened.now
-    journal = Journal(row.next_sequence, caller.context(), now)
+    journal = Journal(row.next_sequence, now, caller.context())
     journal.add(EventType.UPDATED, changed_fields=list(changed), revision=row.revision, generation=row.generation)
-    version = schedules.save_position(
+    version = save_position(
         connection,
         row.schedule_uid,
         {"rotation_index": 0, "next_sequence": journal.write(connection, row.schedule_uid, row.namespace)},

@@ -17,7 +17,6 @@ from horarium.schedule.document import parse_definition
 from horarium.schedule.run import Origin, RunState
 from horarium.store.database import Connection
 from horarium.store.database.channels import READY
-from horarium.store.database.set_wise import encode
 from horarium.store.errors import Conflict
 from horarium.store.runs import approvals, open_runs
 from horarium.store.runs import read as runs_read
@@ -101,7 +100,7 @@ def _start(resources: Resources, connection: Connection, draft: Draft, key: str,
         "external_key": key,
         "created_at": now,
     }
-    open_runs.insert_unscheduled(connection, values, encode(draft.revision(1).document))
+    open_runs.insert_unscheduled(connection, values, draft.revision(1).document)
     if planning.needs_approval:
         approvals.request(connection, [run_id], now)
     resources.database.notify(connection, READY)

@@ -11,7 +11,7 @@ from horarium.instant import Instant, rfc3339_or_none
 from horarium.life.event import CancelledUnstarted
 from horarium.operations.caller import Caller
 from horarium.operations.changes import ScheduleChange, unchanged
-from horarium.operations.resources import Journal, Opened, Resources, open_schedule
+from horarium.operations.resources import Opened, Resources, open_schedule
 from horarium.operations.upcoming import next_due
 from horarium.schedule.event import EventType
 from horarium.schedule.planning import Planning
@@ -21,10 +21,11 @@ from horarium.store.database import Connection
 from horarium.store.database.channels import DUE, READY
 from horarium.store.database.joined_transaction import JoinedTransaction
 from horarium.store.errors import CommitUnknown, StoreUnavailable
+from horarium.store.history.append import Journal
 from horarium.store.runs import open_runs, release
 from horarium.store.runs.writer import Happened, record_events
 from horarium.store.schedules import positions
-from horarium.store.schedules import rows as schedules
+from horarium.store.schedules.write import mark_deleted, save_position
 from horarium.wire.outcomes import WriteOutcome
 from horarium.wire.roles import Permission
 
@@ -87,14 +88,14 @@ def pause_opened(resources: Resources, connection: Connection, caller: Caller, o
     if row.status is Status.PAUSED:
         return unchanged(opened)
     position = row.position()._replace(status=Status.PAUSED, decided_until=max(row.decided_until, now))
-    journal = Journal(row.next_sequence, caller.context(), now)
+    journal = Journal(row.next_sequence, now, caller.context())
     journal.missed(_overtaken(opened))
     journal.add(EventType.PAUSED, reason=caller.reason, paused_at=rfc3339_or_none(now))
-    version = schedules.save_position(
+    version = save_position(
         connection,
         row.schedule_uid,
         {
-            "status": position.status.value,
+            "status": position.status,
             "decided_until": position.decided_until,
             "paused_at": now,
             "pause_reason": caller.reason,
@@ -115,14 +116,14 @@ def resume_opened(resources: Resources, connection: Connection, caller: Caller, 
     if row.status not in (Status.PAUSED, Status.BROKEN):
         return unchanged(opened)
     position = lifecycle.resume(opened.sound, row.schedule_uid, row.position(), now=now).position
-    journal = Journal(row.next_sequence, caller.context(), now)
+    journal = Journal(row.next_sequence, now, caller.context())
     journal.missed(_overtaken(opened))
     journal.add(EventType.RESUMED, next_fire_at=rfc3339_or_none(position.next_due), generation=position.generation)
-    version = schedules.save_position(
+    version = save_position(
         connection,
         row.schedule_uid,
         {
-            "status": position.status.value,
+            "status": position.status,
             "decided_until": position.decided_until,
             "next_due": position.next_due,
             "paused_at": None,
@@ -145,11 +146,11 @@ def _delete(
 ) -> tuple[ScheduleChange, bool]:
     """With whether there are runs left to cancel."""
     row, now = opened.row, opened.now
-    journal = Journal(row.next_sequence, caller.context(), now)
+    journal = Journal(row.next_sequence, now, caller.context())
     deleted = row.position()._replace(status=Status.DELETED, next_due=None, decided_until=max(row.decided_until, now))
     journal.missed(_overtaken(opened))
     journal.add(EventType.DELETED, reason=caller.reason, deleted_at=rfc3339_or_none(now))
-    schedules.mark_deleted(connection, row, now=now)
+    mark_deleted(connection, row, now=now)
     positions.move(
         connection,
         row.schedule_uid,

@@ -16,6 +16,7 @@ from horarium.schedule.event import RunEventType
 from horarium.store.database import Connection
 from horarium.store.runs import claims, overdue
 from horarium.store.runs import read as runs_read
+from horarium.store.runs.events import add_event
 from horarium.wire.roles import Permission
 
 MAX_CLAIM = 100
@@ -63,7 +64,7 @@ def claim(
             limit=limit,
         )
         for each in taken:
-            overdue.add_event(connection, each.run_id, RunEventType.RUN_STARTED, now, {"worker": owner})
+            add_event(connection, each.run_id, RunEventType.RUN_STARTED, now, {"worker": owner})
         rows = runs_read.find_all(connection, [each.run_id for each in taken])
         return [_claimed(resources, run, now, seconds) for run in view(resources, connection, rows)]
 

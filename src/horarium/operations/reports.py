@@ -23,8 +23,8 @@ from horarium.schedule.jsonvalue import check_text, checked_object
 from horarium.schedule.run import FINAL, RunState
 from horarium.store.database import Connection
 from horarium.store.database.channels import READY
-from horarium.store.runs import overdue
 from horarium.store.runs.changes import MAX_ERROR
+from horarium.store.runs.events import add_event
 from horarium.store.runs.read import RunRow
 from horarium.store.runs.writer import record_event
 from horarium.wire.bodies import ReportBody, names_of
@@ -149,7 +149,7 @@ def _unchanged(connection: Connection, row: RunRow, said: Reported, why: Why, no
                 "tokens": said.tokens,
             }
             payload = {name: value for name, value in told.items() if value is not None}
-            overdue.add_event(connection, row.run_id, RunEventType.RUN_LATE_REPORT, now, payload)
+            add_event(connection, row.run_id, RunEventType.RUN_LATE_REPORT, now, payload)
             return ReportOutcome.LATE
         case Why.ATTEMPT_NEEDED:
             raise AttemptNeeded(

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from horarium.clock import Clock
-from horarium.decision.plan import Missed
-from horarium.decision.record import NewEvent, missed_values
 from horarium.errors import InvalidDefinition
 from horarium.instant import Instant
 from horarium.launchers.registry import Registry
@@ -19,12 +17,10 @@ from horarium.policy.names import PolicyError
 from horarium.policy.overlap import parse as parse_overlap
 from horarium.schedule.definition import Definition
 from horarium.schedule.document import Defaults, from_canonical
-from horarium.schedule.event import CommandContext, EventType, make_payload
 from horarium.schedule.kinds import SHIPPED, Kinds
 from horarium.schedule.planning import Planning
 from horarium.settings import Settings
 from horarium.store.database import Connection, Database
-from horarium.store.history import events as history
 from horarium.store.runs.definitions import Definitions
 from horarium.store.schedules import rows as schedules
 from horarium.store.schedules.due import Plannings
@@ -91,32 +87,3 @@ def open_schedule(
         raise PreconditionFailed(if_version, row.version)
     planning = resources.known.load(connection, [row.planning])[row.planning]
     return Opened(row, planning, resources.clock.now())
-
-
-class Journal:
-    """The events that one operation leaves, numbered from where the schedule's stream ends."""
-
-    def __init__(self, next_sequence: int, context: CommandContext, now: Instant) -> None:
-        self._first = next_sequence
-        self._context = context
-        self._now = now
-        self._events: list[NewEvent] = []
-
-    @property
-    def next_sequence(self) -> int:
-        return self._first + len(self._events)
-
-    def add(self, event_type: EventType, **values: object) -> None:
-        payload = make_payload(event_type, **values, command_context=self._context)
-        self._events.append(NewEvent(self.next_sequence, event_type, None, None, None, payload))
-
-    def missed(self, range_: Missed | None) -> None:
-        """Occurrences that the operation overtook; None = there were none."""
-        if range_ is None:
-            return
-        payload = make_payload(EventType.MISSED, **missed_values(range_), command_context=self._context)
-        self._events.append(NewEvent(self.next_sequence, EventType.MISSED, range_.first, range_.last, None, payload))
-
-    def write(self, connection: Connection, uid: bytes, namespace: str) -> int:
-        """The number of the next event, for the position to keep."""
-        return history.append(connection, uid, namespace, self._events, now=self._now)

@@ -32,10 +32,11 @@ from horarium.schedule.run import (
 )
 from horarium.store.database import Connection
 from horarium.store.database.channels import READY
-from horarium.store.runs import open_runs, release
+from horarium.store.runs import open_runs
 from horarium.store.runs import read as runs_read
 from horarium.store.runs.read import RunEventRow, RunFilter, RunRow
 from horarium.store.runs.writer import record_event
+from horarium.store.schedules import positions
 from horarium.wire.outcomes import StopOutcome
 from horarium.wire.roles import Permission
 
@@ -240,7 +241,7 @@ def locked(connection: Connection, caller: Caller, run_id: str) -> RunRow:
     """The position first, then the run, as everybody does who holds both; read again after the wait."""
     row = find_run(connection, caller, run_id)
     if row.schedule_uid is not None:
-        release.lock_position(connection, row.schedule_uid)
+        positions.lock(connection, row.schedule_uid)
     open_runs.lock(connection, row.run_id)
     return find_run(connection, caller, run_id)
 

@@ -17,7 +17,7 @@ from horarium.operations.changes import ScheduleChange, unchanged
 from horarium.operations.drafts import Draft, check_draft, signed
 from horarium.operations.errors import ScheduleAlreadyExists
 from horarium.operations.lifecycles import pause_opened, resume_opened
-from horarium.operations.resources import Journal, Opened, Resources, open_schedule
+from horarium.operations.resources import Opened, Resources, open_schedule
 from horarium.schedule.canonical import action_document, spec_document
 from horarium.schedule.definition import Definition
 from horarium.schedule.document import Parsed, changed_fields, from_canonical, parse_definition, spec_equal
@@ -25,13 +25,15 @@ from horarium.schedule.event import EventType
 from horarium.schedule.patch import Update
 from horarium.schedule.position import Position
 from horarium.schedule.run import Origin
+from horarium.store import counters
 from horarium.store.database import Connection
 from horarium.store.database.channels import DUE, READY
 from horarium.store.errors import Conflict
+from horarium.store.history.append import Journal
 from horarium.store.runs import release
 from horarium.store.schedules import positions
 from horarium.store.schedules import rows as schedules
-from horarium.store.schedules.rows import NewSchedule
+from horarium.store.schedules.write import NewSchedule, add_revision, insert_schedule
 from horarium.wire.outcomes import WriteOutcome
 from horarium.wire.roles import Permission
 
@@ -110,11 +112,11 @@ def _create(resources: Resources, connection: Connection, caller: Caller, parsed
     definition, now, uid = draft.definition, resources.clock.now(), new_id()
     paused = parsed.paused is True
     position = lifecycle.begin(draft.planning, uid, now=now, paused=paused)
-    journal = Journal(1, caller.context(), now)
+    journal = Journal(1, now, caller.context())
     journal.add(EventType.CREATED, **_told(definition, 1, position))
     if paused:
         journal.add(EventType.PAUSED, reason=caller.reason, paused_at=rfc3339_or_none(now))
-    schedules.insert(
+    insert_schedule(
         connection,
         NewSchedule(
             schedule_uid=uid,
@@ -221,23 +223,21 @@ def _revise(
     draft = check_draft(resources, connection, caller, definition)
     change = _planned(opened, draft, spec_changed=not spec_equal(base, definition))
     position = change.position
-    number = schedules.add_revision(
-        connection, row, draft.revision(position.generation), now=now, owner=definition.owner
-    )
-    journal = Journal(row.next_sequence, caller.context(), now)
+    number = add_revision(connection, row, draft.revision(position.generation), now=now, owner=definition.owner)
+    journal = Journal(row.next_sequence, now, caller.context())
     journal.missed(change.superseded)
     journal.add(EventType.UPDATED, changed_fields=list(changed), **_told(definition, number, position))
     positions.move(
         connection,
         row.schedule_uid,
-        status=position.status.value,
+        status=position.status,
         next_due=position.next_due,
         decided_until=position.decided_until,
         rotation_index=position.rotation_index if base.inputs_rotation == definition.inputs_rotation else 0,
         next_sequence=journal.write(connection, row.schedule_uid, row.namespace),
     )
     if not facts_needed(draft.planning, Origin.SCHEDULED).isdisjoint({Fact.SPENDING, Fact.DAILY_RUNS}):
-        positions.recount_today(connection, row.schedule_uid, now)
+        counters.recount_today(connection, row.schedule_uid, now)
     if row.held and release.release(connection, resources.known, row.schedule_uid, now=now):
         resources.database.notify(connection, READY)
     if position.next_due != row.next_due:

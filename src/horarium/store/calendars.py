@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 
 from horarium.instant import Instant
 from horarium.store.database.json_text import from_text, to_text
+from horarium.store.database.typed_rows import TypedRows
 from horarium.store.errors import Conflict
 from horarium.store.tables import calendars
 
@@ -25,7 +26,7 @@ class CalendarRow:
     updated_at: Instant
 
 
-_ROW = [calendars.c[each.name] for each in fields(CalendarRow)]
+_ROWS = TypedRows(CalendarRow, calendars, document=from_text)
 
 
 def insert(connection: Connection, namespace: str, name: str, document: Mapping[str, Any], *, now: Instant) -> None:
@@ -63,30 +64,24 @@ def delete(connection: Connection, namespace: str, name: str) -> bool:
 
 
 def find(connection: Connection, namespace: str, name: str) -> CalendarRow | None:
-    found = connection.execute(sa.select(*_ROW).where(*_named(namespace, name))).one_or_none()
-    return None if found is None else _to_row(found)
+    return _ROWS.one(connection, _ROWS.select.where(*_named(namespace, name)))
 
 
 def find_many(connection: Connection, namespace: str, names: Collection[str]) -> dict[str, CalendarRow]:
     """Those that exist, by name."""
-    wanted = sa.select(*_ROW).where(calendars.c.namespace == namespace, calendars.c.name.in_(names))
-    return {row.name: row for row in map(_to_row, connection.execute(wanted))}
+    wanted = _ROWS.select.where(calendars.c.namespace == namespace, calendars.c.name.in_(names))
+    return {row.name: row for row in _ROWS.all(connection, wanted)}
 
 
 def list_page(
     connection: Connection, namespace: str, *, after_name: str | None = None, limit: int
 ) -> list[CalendarRow]:
     """By name."""
-    statement = sa.select(*_ROW).where(calendars.c.namespace == namespace).order_by(calendars.c.name).limit(limit)
+    statement = _ROWS.select.where(calendars.c.namespace == namespace).order_by(calendars.c.name).limit(limit)
     if after_name is not None:
         statement = statement.where(calendars.c.name > after_name)
-    return [_to_row(values) for values in connection.execute(statement)]
+    return _ROWS.all(connection, statement)
 
 
 def _named(namespace: str, name: str) -> tuple[sa.ColumnElement[bool], ...]:
     return calendars.c.namespace == namespace, calendars.c.name == name
-
-
-def _to_row(values: sa.Row[Any]) -> CalendarRow:
-    named = values._asdict()
-    return CalendarRow(**(named | {"document": from_text(named["document"])}))

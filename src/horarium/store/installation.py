@@ -1,4 +1,4 @@
-"""What holds for all processes on one database: facts by name, each said once."""
+"""What holds for all processes on one database, by name: who signs, and by which zone rules was planned."""
 
 from __future__ import annotations
 
@@ -6,17 +6,37 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 from sqlalchemy.dialects import postgresql, sqlite
 
-from horarium.store.tables import facts
+from horarium.store.tables import installation
 
 _KEY = "secret_key"
+_TZDATA = "tzdata"
 
 
 def key_fingerprint(connection: Connection) -> str | None:
     """Of the key that signs; None = no process has brought one yet."""
-    return connection.execute(sa.select(facts.c.value).where(facts.c.name == _KEY)).scalar_one_or_none()
+    return _find(connection, _KEY)
 
 
 def set_key_fingerprint(connection: Connection, fingerprint: str) -> None:
     """Unless there is one already."""
+    connection.execute(_insert(connection, _KEY, fingerprint).on_conflict_do_nothing())
+
+
+def planned_with(connection: Connection) -> str | None:
+    """The tzdata version that planned what is stored; None = nobody has said."""
+    return _find(connection, _TZDATA)
+
+
+def set_planned_with(connection: Connection, version: str) -> None:
+    row = _insert(connection, _TZDATA, version)
+    connection.execute(row.on_conflict_do_update(index_elements=["name"], set_={"value": version}))
+
+
+def _find(connection: Connection, name: str) -> str | None:
+    statement = sa.select(installation.c.value).where(installation.c.name == name)
+    return connection.execute(statement).scalar_one_or_none()
+
+
+def _insert(connection: Connection, name: str, value: str) -> sqlite.Insert | postgresql.Insert:
     insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
-    connection.execute(insert(facts).values(name=_KEY, value=fingerprint).on_conflict_do_nothing())
+    return insert(installation).values(name=name, value=value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 
 from horarium.instant import SECOND, Instant
 from horarium.store.database.json_text import from_text, to_text
+from horarium.store.database.typed_rows import TypedRows
 from horarium.store.tables import leases
 
 
@@ -29,7 +30,7 @@ class LeaseRow:
 # Under this name the row of a process says what it can launch.
 SERVES = "serves"
 
-_ROW = [leases.c[each.name] for each in fields(LeaseRow)]
+_ROWS = TypedRows(LeaseRow, leases, info=from_text)
 
 # A beat may arrive late or from a clock that is behind: it never moves the lease back.
 _BEAT = sa.text(
@@ -65,7 +66,7 @@ def alive_since(connection: Connection, name: str) -> Instant | None:
 
 
 def all_leases(connection: Connection) -> list[LeaseRow]:
-    return [_to_row(values) for values in connection.execute(sa.select(*_ROW).order_by(leases.c.name))]
+    return _ROWS.all(connection, _ROWS.select.order_by(leases.c.name))
 
 
 def forget(connection: Connection, name: str, owner: str) -> bool:
@@ -77,8 +78,3 @@ def forget(connection: Connection, name: str, owner: str) -> bool:
 def purge(connection: Connection, *, beat_before: Instant) -> int:
     """Removes those who have been silent for long; how many."""
     return connection.execute(sa.delete(leases).where(leases.c.beat_at < beat_before)).rowcount
-
-
-def _to_row(values: sa.Row[Any]) -> LeaseRow:
-    named = values._asdict()
-    return LeaseRow(**(named | {"info": from_text(named["info"])}))

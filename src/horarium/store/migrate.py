@@ -21,7 +21,8 @@ from horarium.instant import Instant
 from horarium.recurrence.zone import tzdata_version
 from horarium.store.database import Database
 from horarium.store.errors import SchemaMissing, SchemaTooNew
-from horarium.store.tables import facts, namespaces
+from horarium.store.installation import set_planned_with
+from horarium.store.tables import namespaces
 
 DEFAULT_NAMESPACE = "default"
 DIRECTORY = Path(__file__).parent / "migrations"
@@ -69,7 +70,7 @@ def _upgrade(connection: Connection, now: Instant, until: str) -> list[str]:
     with EnvironmentContext(Config(), scripts, fn=steps) as environment:
         environment.configure(connection=connection)
         environment.run_migrations()
-    if "0001" in applied:
+    if "0001" in applied and until == "head":
         _seed(connection, now)
     return applied
 
@@ -77,7 +78,7 @@ def _upgrade(connection: Connection, now: Instant, until: str) -> list[str]:
 def _seed(connection: Connection, now: Instant) -> None:
     """What a new database holds: the namespace of callers who name none, and who planned what is stored."""
     connection.execute(insert(namespaces).values(namespace=DEFAULT_NAMESPACE, description="", created_at=now))
-    connection.execute(insert(facts).values(name="tzdata", value=tzdata_version()))
+    set_planned_with(connection, tzdata_version())
 
 
 def _current(connection: Connection) -> str | None:

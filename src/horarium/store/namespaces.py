@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.instant import Instant
+from horarium.store.database.typed_rows import TypedRows
 from horarium.store.tables import namespaces
 
 
@@ -18,10 +19,8 @@ class NamespaceRow:
     created_at: Instant
 
 
-_ROW = [namespaces.c[each.name] for each in fields(NamespaceRow)]
-
-
-_BY_NAME = sa.select(*_ROW).where(namespaces.c.namespace == sa.bindparam("name"))
+_ROWS = TypedRows(NamespaceRow, namespaces)
+_BY_NAME = _ROWS.select.where(namespaces.c.namespace == sa.bindparam("name"))
 
 
 def insert(connection: Connection, namespace: str, description: str, *, now: Instant) -> None:
@@ -30,8 +29,7 @@ def insert(connection: Connection, namespace: str, description: str, *, now: Ins
 
 
 def find(connection: Connection, namespace: str) -> NamespaceRow | None:
-    found = connection.execute(_BY_NAME, {"name": namespace}).one_or_none()
-    return None if found is None else NamespaceRow(*found)
+    return _ROWS.one(connection, _BY_NAME, {"name": namespace})
 
 
 def count(connection: Connection) -> int:
@@ -40,4 +38,4 @@ def count(connection: Connection) -> int:
 
 
 def all_namespaces(connection: Connection) -> list[NamespaceRow]:
-    return [NamespaceRow(*values) for values in connection.execute(sa.select(*_ROW).order_by(namespaces.c.namespace))]
+    return _ROWS.all(connection, _ROWS.select.order_by(namespaces.c.namespace))

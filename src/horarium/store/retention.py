@@ -21,8 +21,9 @@ from horarium.ids import id_at
 from horarium.instant import Instant
 from horarium.schedule.event import EventType
 from horarium.schedule.position import Status
-from horarium.schedule.run import FINAL, Origin
-from horarium.store.schedules.facts import schedule_owner
+from horarium.schedule.run import Origin
+from horarium.store.counters import schedule_owner
+from horarium.store.runs.states import FINAL_NAMES
 from horarium.store.tables import (
     approvals,
     checkpoints,
@@ -53,7 +54,6 @@ LIFECYCLE = frozenset(
 _FORGOTTEN = sorted(kind.value for kind in frozenset(EventType) - LIFECYCLE)
 # Each of these leaves nothing undecided behind it.
 _SETTLING = [EventType.CREATED.value, EventType.PAUSED.value, EventType.RESUMED.value, EventType.DELETED.value]
-_FINAL = sorted(state.value for state in FINAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def old_runs(connection: Connection, *, finished_before: Instant, after: bytes, 
         sa.or_(runs.c.workflow.is_(None), _newer(of_workflow, same_workflow)),
     )
     outlived = sa.and_(runs.c.schedule_uid.is_not(None), gone)
-    may_go = sa.and_(runs.c.state.in_(_FINAL), runs.c.finished_at < finished_before, sa.or_(outlived, overtaken))
+    may_go = sa.and_(runs.c.state.in_(FINAL_NAMES), runs.c.finished_at < finished_before, sa.or_(outlived, overtaken))
     rows = connection.execute(
         sa.select(runs.c.run_id, sa.func.coalesce(may_go, sa.false()).label("may_go"))
         .outerjoin_from(runs, positions, positions.c.schedule_uid == runs.c.schedule_uid)
@@ -112,7 +112,7 @@ def old_runs(connection: Connection, *, finished_before: Instant, after: bytes, 
 def _newer(other: sa.FromClause, same: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
     """Whether a finished root run of the same kind was born later."""
     return sa.exists().where(
-        same, other.c.run_id > runs.c.run_id, other.c.parent_run_id.is_(None), other.c.state.in_(_FINAL)
+        same, other.c.run_id > runs.c.run_id, other.c.parent_run_id.is_(None), other.c.state.in_(FINAL_NAMES)
     )
 
 

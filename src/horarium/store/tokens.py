@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from hashlib import sha256
 
 import sqlalchemy as sa
@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 
 from horarium.ids import new_id
 from horarium.instant import Instant
+from horarium.store.database.typed_rows import TypedRows
 from horarium.store.tables import tokens
 
 # Scanners for leaked secrets know tokens by such a beginning.
@@ -48,8 +49,8 @@ class IssuedToken:
         return f"IssuedToken({self.token_id!r}, secret=…)"
 
 
-_ROW = [tokens.c[each.name] for each in fields(TokenRow)]
-_BY_HASH = sa.select(*_ROW, tokens.c.sha256).where(tokens.c.sha256 == sa.bindparam("wanted"))
+_ROWS = TypedRows(TokenRow, tokens)
+_BY_HASH = _ROWS.select.add_columns(tokens.c.sha256).where(tokens.c.sha256 == sa.bindparam("wanted"))
 
 
 def issue(
@@ -85,19 +86,17 @@ def find_by_secret(connection: Connection, secret: str, *, now: Instant) -> Toke
     found = connection.execute(_BY_HASH, {"wanted": wanted}).one_or_none()
     if found is None or not hmac.compare_digest(found.sha256, wanted):
         return None
-    row = TokenRow(*found[:-1])
+    row = _ROWS.read(found[:-1])
     return row if row.is_live(now) else None
 
 
 def find(connection: Connection, namespace: str, token_id: bytes) -> TokenRow | None:
-    found = connection.execute(sa.select(*_ROW).where(*_named(namespace, token_id))).one_or_none()
-    return None if found is None else TokenRow(*found)
+    return _ROWS.one(connection, _ROWS.select.where(*_named(namespace, token_id)))
 
 
 def all_tokens(connection: Connection, namespace: str) -> list[TokenRow]:
     """Oldest first; revoked and expired ones too."""
-    statement = sa.select(*_ROW).where(tokens.c.namespace == namespace).order_by(tokens.c.token_id)
-    return [TokenRow(*values) for values in connection.execute(statement)]
+    return _ROWS.all(connection, _ROWS.select.where(tokens.c.namespace == namespace).order_by(tokens.c.token_id))
 
 
 def revoke(connection: Connection, namespace: str, token_id: bytes, *, now: Instant) -> bool:

@@ -6,14 +6,13 @@ to hand five hundred rows to it these cost the least (ten times less than arrays
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-import orjson
-from sqlalchemy import Connection
+from sqlalchemy import Column, Connection, Table
 
+from horarium.store.database.json_text import event_text
 from horarium.store.database.postgres import copy_rows
 
 # Of variables in one statement SQLite takes 32,766, and older ones 999.
@@ -21,14 +20,15 @@ _KEYS_AT_ONCE = 900
 
 
 class Update:
-    """`columns` are names with their PostgreSQL types; the first is the key."""
+    """Of `columns` by their names; the first is the key."""
 
-    def __init__(self, table: str, columns: Mapping[str, str]) -> None:
+    def __init__(self, of: Table, columns: Sequence[str]) -> None:
         self.columns = tuple(columns)
-        self._kinds = tuple(columns.values())
-        key, *rest = columns
+        self._kinds = [_kind(of.c[name]) for name in columns]
+        table, (key, *rest) = of.name, columns
         self._sqlite = f"UPDATE {table} SET {', '.join(f'{name} = ?' for name in rest)} WHERE {key} = ?"
-        texts = ", ".join(f"{_from_text(place, kind)} AS {name}" for place, (name, kind) in enumerate(columns.items()))
+        named = zip(columns, self._kinds, strict=True)
+        texts = ", ".join(f"{_from_text(place, kind)} AS {name}" for place, (name, kind) in enumerate(named))
         self._postgres = f"""
 UPDATE {table} SET {", ".join(f"{name} = new.{name}" for name in rest)}
 FROM (
@@ -36,7 +36,7 @@ FROM (
   FROM ROWS FROM ({", ".join(["json_array_elements_text(%s::json)"] * len(columns))})
     AS columns ({", ".join(f"c{number}" for number in range(len(columns)))})
 ) AS new
-WHERE {table}.{key} = new.{key} AND {table}.{key} = ANY(%s::{columns[key]}[])
+WHERE {table}.{key} = new.{key} AND {table}.{key} = ANY(%s::{self._kinds[0]}[])
 """
 
     def run(self, connection: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
@@ -53,18 +53,16 @@ WHERE {table}.{key} = new.{key} AND {table}.{key} = ANY(%s::{columns[key]}[])
 
 
 class Insert:
-    """`columns` are names with their PostgreSQL types; `constants` are the same in each row."""
+    """Of `columns` by their names; `constants` are the same in each row."""
 
-    def __init__(
-        self, table: str, columns: Mapping[str, str], constants: Mapping[str, tuple[str, Any]] | None = None
-    ) -> None:
+    def __init__(self, of: Table, columns: Sequence[str], constants: Mapping[str, int] | None = None) -> None:
         fixed = constants or {}
-        names = ", ".join([*columns, *fixed])
-        self._kinds = [*columns.values(), *(kind for kind, _ in fixed.values())]
-        self._values = tuple(value for _, value in fixed.values())
+        names = [*columns, *fixed]
+        self._kinds = [_kind(of.c[name]) for name in names]
+        self._values = tuple(fixed.values())
         marks = ", ".join([*("?" * len(columns)), *(str(value) for value in self._values)])
-        self._sqlite = f"INSERT INTO {table} ({names}) VALUES ({marks})"
-        self._postgres = f"COPY {table} ({names}) FROM STDIN (FORMAT BINARY)"
+        self._sqlite = f"INSERT INTO {of.name} ({', '.join(names)}) VALUES ({marks})"
+        self._postgres = f"COPY {of.name} ({', '.join(names)}) FROM STDIN (FORMAT BINARY)"
 
     def run(self, connection: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
         if not rows:
@@ -91,24 +89,16 @@ def _in_list(statement: str, count: int, tail: str) -> str:
     return f"{statement} IN ({', '.join('?' * count)}) {tail}"
 
 
-def encode(value: object) -> str:
-    """JSON text for a column; keys keep their order, so equal payloads are equal texts."""
-    try:
-        return orjson.dumps(value, default=_plain).decode()
-    except TypeError:  # an integer beyond 64 bits, half of a surrogate pair: JSON all the same
-        return json.dumps(value, default=_plain, separators=(",", ":"))
+_KINDS = {"BLOB": "bytea", "TEXT": "text", "INTEGER": "int4", "BIGINT": "int8", "BOOLEAN": "bool"}
 
 
-def _plain(value: object) -> Any:
-    if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, frozenset | set | tuple):
-        return list(value)
-    return str(value)
+def _kind(column: Column[Any]) -> str:
+    """Its type in PostgreSQL, by the name that COPY knows."""
+    return _KINDS[str(column.type)]
 
 
 def _json_column(kind: str, values: Sequence[Any]) -> str:
-    return encode([value and value.hex() for value in values] if kind == "bytea" else values)
+    return event_text([value and value.hex() for value in values] if kind == "bytea" else values)
 
 
 def _from_text(number: int, kind: str) -> str:

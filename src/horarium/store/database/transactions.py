@@ -1,7 +1,7 @@
 """The way to the database: `write` is one transaction, `read` one snapshot, and errors mean the same on both.
 
     database = open_database("sqlite:///horarium.db")
-    database.write(lambda connection: schedules.insert(connection, new))
+    database.write(lambda connection: insert_schedule(connection, new, now=now))
 
 The work given to `write` may run more than once, since an attempt that lost a race or its connection
 before COMMIT is repeated from its start: it must do nothing but speak to its connection. Once COMMIT

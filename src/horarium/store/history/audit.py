@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 
 from horarium.instant import Instant
 from horarium.schedule.position import Status
+from horarium.store.database.typed_rows import TypedRows
 from horarium.store.history import events as streams
 from horarium.store.history.events import HistoryRow
 from horarium.store.retention import LIFECYCLE
@@ -24,6 +25,9 @@ class Checkpoint:
     sequence: int
     decided_until: Instant
     made_at: Instant
+
+
+_CHECKPOINTS = TypedRows(Checkpoint, checkpoints)
 
 
 def schedule_uids(connection: Connection, namespace: str | None, after: bytes, limit: int) -> list[bytes]:
@@ -42,12 +46,7 @@ def namespace_of(connection: Connection, uid: bytes) -> str:
 
 
 def checkpoint(connection: Connection, uid: bytes) -> Checkpoint | None:
-    found = connection.execute(
-        sa.select(checkpoints.c.sequence, checkpoints.c.decided_until, checkpoints.c.made_at).where(
-            checkpoints.c.schedule_uid == uid
-        )
-    ).one_or_none()
-    return None if found is None else Checkpoint(*found)
+    return _CHECKPOINTS.one(connection, _CHECKPOINTS.select.where(checkpoints.c.schedule_uid == uid))
 
 
 def life_before(connection: Connection, uid: bytes, sequence: int) -> list[HistoryRow]:

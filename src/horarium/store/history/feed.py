@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from horarium.store.history.events import HistoryRow, select_events, to_events
+from horarium.store.history.events import EVENTS, HistoryRow
 from horarium.store.tables import feed_epochs, history, schedules
 
 _BEYOND = 10**18 - 1  # more rows than there will ever be
@@ -139,7 +139,7 @@ def _epochs(connection: Connection) -> Sequence[Epoch]:
 
 
 def _of_epoch(connection: Connection, epochs: Sequence[Epoch], number: int, namespace: str | None) -> sa.Select[Any]:
-    statement = select_events()
+    statement = EVENTS.select
     if namespace is not None:
         statement = statement.where(history.c.namespace == namespace)
     if connection.dialect.name != "postgresql":
@@ -169,5 +169,5 @@ def _value(connection: Connection, cursor: FeedCursor) -> sa.ColumnElement[Any]:
 def _rows(connection: Connection, epoch: Epoch, statement: sa.Select[Any]) -> list[FeedRow]:
     return [
         FeedRow(row, FeedCursor(row.transaction_id or 0, row.feed_id, epoch.name))
-        for row in to_events(connection, statement)
+        for row in EVENTS.all(connection, statement)
     ]

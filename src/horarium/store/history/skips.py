@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from horarium.schedule.event import EventType
 from horarium.schedule.run import Origin
-from horarium.store.history.events import HistoryRow, select_events, to_events
+from horarium.store.history.events import EVENTS, HistoryRow
 from horarium.store.tables import history
 
 _KINDS = (EventType.TRIGGER_SKIPPED.value, EventType.MISSED.value)
@@ -26,8 +26,7 @@ def newest(
 ) -> list[HistoryRow]:
     """Newest first."""
     statement = (
-        select_events()
-        .where(history.c.schedule_uid == uid, history.c.event_type.in_(_KINDS))
+        EVENTS.select.where(history.c.schedule_uid == uid, history.c.event_type.in_(_KINDS))
         .order_by(history.c.sequence.desc())
         .limit(limit)
     )
@@ -35,7 +34,7 @@ def newest(
         statement = statement.where(sa.or_(sa.false(), *(_is_of(origin) for origin in origins)))
     if before_sequence is not None:
         statement = statement.where(history.c.sequence < before_sequence)
-    return to_events(connection, statement)
+    return EVENTS.all(connection, statement)
 
 
 def _is_of(origin: Origin) -> sa.ColumnElement[bool]:

@@ -14,31 +14,25 @@ from sqlalchemy import Connection
 from horarium.instant import DAY, Instant
 from horarium.life.change import Again, Block, Change, End, Nothing, Progress, Wait
 from horarium.schedule.event import RunEventType, final_event
-from horarium.schedule.run import OPEN, RunState
-from horarium.store.database.json_text import kept_text
-from horarium.store.database.set_wise import Insert, Update, encode
+from horarium.schedule.run import RunState
+from horarium.store import counters
+from horarium.store.database.json_text import event_text, kept_text
+from horarium.store.database.set_wise import Update
+from horarium.store.runs import events
+from horarium.store.runs.events import NewRunEvent
 from horarium.store.runs.work import Work
-from horarium.store.schedules import facts
+from horarium.store.tables import runs
 
-OPEN_STATES = tuple(sorted(state.value for state in OPEN))
 # Of what a target said, characters.
 MAX_ERROR = 4_000
 
-_TYPES = {
-    "run_id": "bytea", "state": "text", "ready_at": "int8", "deadline": "int8", "ends_by": "int8", "attempt": "int4",
-    "launches": "int4", "busy_since": "int8", "lease_epoch": "int4", "lease_owner": "text", "lease_until": "int8",
-    "reference": "text", "queue": "text", "started_at": "int8", "finished_at": "int8", "result": "text",
-    "error": "text", "error_class": "text", "cause": "text", "cost": "int8", "tokens": "int8", "tool_calls": "int8",
-    "earlier_cost": "int8", "earlier_tokens": "int8", "earlier_tool_calls": "int8", "needs_approval": "bool",
-    "approval_id": "bytea", "next_event": "int4",
-}  # fmt: skip
 _LEASE = "lease_epoch lease_owner lease_until"
 _USED = "cost tokens tool_calls"
 _EARLIER = "earlier_cost earlier_tokens earlier_tool_calls"
 
 
 def _update(names: str) -> Update:
-    return Update("runs", {name: _TYPES[name] for name in ["run_id", "state", *names.split(), "next_event"]})
+    return Update(runs, ["run_id", "state", *names.split(), "next_event"])
 
 
 # What each kind of change may touch.
@@ -52,25 +46,17 @@ _UPDATES: dict[type[Change], Update] = {
     Progress: _update(f"started_at {_USED}"),
     Block: _update(f"{_LEASE} deadline needs_approval approval_id"),
 }
-_EVENTS = Insert(
-    "run_events",
-    {"run_id": "bytea", "sequence": "int4", "event_type": "text", "recorded_at": "int8", "payload": "text"},
-)
 
 
 def kept_error(error: str | None) -> str | None:
     return None if error is None else kept_text(error, MAX_ERROR)
 
 
-def close(connection: Connection, ended: Sequence[tuple[Work, End]], now: Instant) -> None:
-    write_changes(connection, ended, now)
-
-
 def write_changes(connection: Connection, changed: Sequence[tuple[Work, Change]], now: Instant) -> None:
     """Each with its run as it was."""
     by_kind: defaultdict[type[Change], list[tuple[Any, ...]]] = defaultdict(list)
-    events: list[tuple[Any, ...]] = []
-    freed = Counter[facts.Counter]()
+    told: list[NewRunEvent] = []
+    freed = Counter[counters.Counter]()
     for run, change in changed:
         event = _event(run, change)
         values = _after(run, change, now)
@@ -78,13 +64,13 @@ def write_changes(connection: Connection, changed: Sequence[tuple[Work, Change]]
         named = {**values, "run_id": run.run_id, "next_event": next_event}
         by_kind[type(change)].append(tuple(named[name] for name in _UPDATES[type(change)].columns))
         if event is not None:
-            events.append((run.run_id, run.next_event, event[0].value, now, encode(event[1])))
+            told.append((run.run_id, run.next_event, *event))
         if isinstance(change, End):
             freed.update(_freed(run, change))
     for kind, rows in by_kind.items():
         _UPDATES[kind].run(connection, rows)
-    _EVENTS.run(connection, events)
-    facts.add_to_counters(connection, freed)
+    events.append(connection, told, now=now)
+    counters.add_to_counters(connection, freed)
 
 
 def _after(run: Work, change: Change, now: Instant) -> dict[str, Any]:
@@ -128,7 +114,7 @@ def _ended(run: Work, end: End, now: Instant) -> dict[str, Any]:
         "attempt": run.attempt if end.attempt is None else end.attempt,
         "started_at": run.started_at,
         "finished_at": now,
-        "result": None if end.result is None else encode(end.result),
+        "result": None if end.result is None else event_text(end.result),
         "error": kept_error(end.error),
         "error_class": end.error_class,
         "cause": end.cause,
@@ -190,18 +176,18 @@ def _said(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _freed(run: Work, end: End) -> dict[facts.Counter, int]:
+def _freed(run: Work, end: End) -> dict[counters.Counter, int]:
     """A step counts with its root, and a run of no schedule with nobody."""
     if run.schedule_uid is None or run.parent_run_id is not None:
         return {}
-    changes: dict[facts.Counter, int] = {}
+    changes: dict[counters.Counter, int] = {}
     if run.concurrency_key is not None and run.state != RunState.HELD:
-        changes["key", facts.key_owner(run.namespace, run.concurrency_key), 0] = -1
+        changes["key", counters.key_owner(run.namespace, run.concurrency_key), 0] = -1
     # What a run cost takes the place of what was reserved for it on the day of its birth.
     spent = (run.used if end.used is None else end.used).cost - run.reserved
     if spent:
         day = run.created_at // DAY
-        changes["spent", facts.schedule_owner(run.schedule_uid), day] = spent
+        changes["spent", counters.schedule_owner(run.schedule_uid), day] = spent
         if run.assignee is not None:
-            changes["spent", facts.assignee_owner(run.namespace, run.assignee), day] = spent
+            changes["spent", counters.assignee_owner(run.namespace, run.assignee), day] = spent
     return changes

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, text, update
 
 from horarium.instant import MILLISECOND, SECOND, Instant
-from horarium.store.database.set_wise import encode
+from horarium.store.database.json_text import event_text
 from horarium.store.runs.work import COLUMNS, Work, as_works, run_works
 from horarium.store.tables import runs
 
@@ -88,7 +88,7 @@ def _namespaces(connection: Connection, after: str, limit: int) -> list[str]:
 def ready_targets(connection: Connection, asked: Mapping[str, str], limit: int) -> list[ReadyTarget]:
     """Of each namespace up to `limit` targets, from the one that it is mapped to on."""
     if connection.dialect.name == "postgresql":
-        document = encode([{"namespace": namespace, "after": after} for namespace, after in asked.items()])
+        document = event_text([{"namespace": namespace, "after": after} for namespace, after in asked.items()])
         rows = connection.execute(_TARGETS_POSTGRES, {"asked": document, "limit": limit})
         return [ReadyTarget(*row) for row in rows]
     statement = _NEXT_TARGET.format(namespace="?", after="?")
@@ -138,7 +138,7 @@ def candidates(connection: Connection, places: Sequence[tuple[ReadyTarget, int]]
     if not places:
         return []
     if connection.dialect.name == "postgresql":
-        document = encode([{**target._asdict(), "places": most} for target, most in places])
+        document = event_text([{**target._asdict(), "places": most} for target, most in places])
         rows = connection.execute(_CANDIDATES_POSTGRES, {"asked": document, "now": now})
         return [Candidate(*row) for row in rows]
     return [

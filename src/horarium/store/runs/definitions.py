@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
-import orjson
 from sqlalchemy import Connection
 
+from horarium.store.database.json_text import from_text
 from horarium.store.database.set_wise import select_by_ids
 from horarium.store.tables import run_definitions
 
@@ -66,7 +66,7 @@ class Definitions(Generic[D]):
 
     def _parsed(self, document: str) -> D | Exception:
         try:
-            return self._read(orjson.loads(document))
+            return self._read(from_text(document))
         except Exception as wrong:  # one corrupt document is one run's trouble
             return wrong
 

@@ -9,15 +9,13 @@ from horarium.life.change import End
 from horarium.life.event import Terminated
 from horarium.life.live_run import NO_RULES
 from horarium.life.react import react
-from horarium.schedule.run import RunState
-from horarium.store.runs.changes import OPEN_STATES, close
+from horarium.store.runs.changes import write_changes
+from horarium.store.runs.states import ACTIVE_LIST, ACTIVE_NAMES
 from horarium.store.runs.work import COLUMNS, as_works
 from horarium.store.tables import runs
 
-_ACTIVE = (*(state for state in OPEN_STATES if state != RunState.HELD),)
 _SELECT = (
-    f"SELECT {COLUMNS} FROM runs WHERE schedule_uid = {{mark}} AND parent_run_id IS NULL "
-    f"AND state IN ({', '.join(repr(state) for state in _ACTIVE)}) "
+    f"SELECT {COLUMNS} FROM runs WHERE schedule_uid = {{mark}} AND parent_run_id IS NULL AND state IN {ACTIVE_LIST} "
 )
 
 
@@ -31,7 +29,7 @@ def end_active(
     replaced = Terminated("replaced by a newer occurrence", "terminate_other")
     changes = [(work, react(work, replaced, NO_RULES, now)) for work in works if work.run_id not in keep]
     ended = [(work, change) for work, change in changes if isinstance(change, End)]
-    close(connection, ended, now)
+    write_changes(connection, ended, now)
     return len(ended)
 
 
@@ -42,7 +40,7 @@ def ask_active_to_stop(connection: Connection, schedule_uid: bytes, now: Instant
         .where(
             runs.c.schedule_uid == schedule_uid,
             runs.c.parent_run_id.is_(None),
-            runs.c.state.in_(_ACTIVE),
+            runs.c.state.in_(ACTIVE_NAMES),
             runs.c.stop_requested_at.is_(None),
         )
         .values(stop_requested_at=now)

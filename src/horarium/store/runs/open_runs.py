@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.instant import Instant
-from horarium.schedule.run import FINAL, NOT_STARTED, Origin, RunState
+from horarium.schedule.run import Origin
 from horarium.store.database.json_text import to_text
 from horarium.store.runs.definitions import insert_own
-from horarium.store.tables import OPEN_ROOT, runs
+from horarium.store.runs.states import ACTIVE_NAMES, FINAL_NAMES, NOT_STARTED_NAMES, OPEN_ROOT
+from horarium.store.schedules.decisions import ZEROS
+from horarium.store.tables import runs
 
 _OCCURRENCES = (Origin.SCHEDULED.value, Origin.BACKFILL.value)
 # With the condition of the index `runs_open`, as text, so that both databases see that it is the one to use.
-_IS_NOT_STARTED = sa.and_(sa.text(OPEN_ROOT), runs.c.state.in_(sorted(state.value for state in NOT_STARTED)))
+_IS_NOT_STARTED = sa.and_(sa.text(OPEN_ROOT), runs.c.state.in_(NOT_STARTED_NAMES))
 
 
 def not_started(connection: Connection, uid: bytes, limit: int) -> list[bytes]:
@@ -43,14 +45,9 @@ def taken(connection: Connection, uid: bytes, first: Instant, last: Instant) -> 
 
 def open_run_ids(connection: Connection, uid: bytes, limit: int) -> list[bytes]:
     """Root runs that are neither final nor held, oldest first."""
-    final = sorted(state.value for state in FINAL)
     rows = connection.execute(
         sa.select(runs.c.run_id)
-        .where(
-            runs.c.schedule_uid == uid,
-            runs.c.parent_run_id.is_(None),
-            runs.c.state.not_in([*final, RunState.HELD.value]),
-        )
+        .where(runs.c.schedule_uid == uid, runs.c.parent_run_id.is_(None), runs.c.state.in_(ACTIVE_NAMES))
         .order_by(runs.c.run_id)
         .limit(limit)
     )
@@ -68,15 +65,14 @@ def set_callers_part(connection: Connection, run_id: bytes, *, external_key: str
         connection.execute(sa.update(runs).where(runs.c.run_id == run_id).values(**values))
 
 
-def insert_unscheduled(connection: Connection, values: dict[str, Any], document: str) -> None:
+def insert_unscheduled(connection: Connection, values: dict[str, Any], document: Mapping[str, Any]) -> None:
     """A run that no schedule asked for; its definition is kept under its own id.
 
     Raises Conflict(`runs_by_callers_key`) if its key is taken.
     """
-    zeros = dict.fromkeys(("attempt", "launches", "lease_epoch", "cost", "tokens", "tool_calls"), 0)
     # Only its creation is read off the row; why it exists is nobody's schedule.
-    connection.execute(sa.insert(runs).values(**zeros, next_event=2, **values))
-    insert_own(connection, values["run_id"], document)
+    connection.execute(sa.insert(runs).values(**ZEROS, next_event=2, **values))
+    insert_own(connection, values["run_id"], to_text(document))
 
 
 def ask_to_stop(connection: Connection, run_ids: Collection[bytes], now: Instant) -> None:
@@ -90,8 +86,7 @@ def ask_to_stop(connection: Connection, run_ids: Collection[bytes], now: Instant
 
 def depth_by_state(connection: Connection, namespace: str | None = None) -> dict[str, int]:
     """How many runs are open, by state; None = everywhere."""
-    final = sorted(state.value for state in FINAL)
-    statement = sa.select(runs.c.state, sa.func.count()).where(runs.c.state.not_in(final)).group_by(runs.c.state)
+    statement = sa.select(runs.c.state, sa.func.count()).where(runs.c.state.not_in(FINAL_NAMES)).group_by(runs.c.state)
     if namespace is not None:
         statement = statement.where(runs.c.namespace == namespace)
     return {row[0]: row[1] for row in connection.execute(statement)}

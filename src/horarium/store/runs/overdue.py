@@ -1,4 +1,4 @@
-"""Which runs time has overtaken, and how their streams of events are written.
+"""Which runs time has overtaken: lost leases, passed deadlines, unanswered requests, and those to ask how they are.
 
 Those that look do not lock: whoever changes a run locks its position first and judges it again under lock.
 """
@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from sqlalchemy import Connection, bindparam, select, tuple_, update
+from sqlalchemy import Connection, select, tuple_, update
 
 from horarium.instant import SECOND, Instant
-from horarium.schedule.event import RunEventType
-from horarium.store.database.set_wise import encode
+from horarium.store.runs.states import HANDED_OUT_LIST, NOT_STARTED_LIST
 from horarium.store.runs.work import Work, select_works
-from horarium.store.tables import approvals, run_events, runs
+from horarium.store.tables import approvals, runs
 
 # The holder of a lease keeps the deadline itself, and knows better what became of the attempt.
 _HOLDERS_GRACE = 2 * SECOND
@@ -43,7 +42,7 @@ def lost_leases(connection: Connection, now: Instant, limit: int, after: Place =
 def past_deadline(connection: Connection, now: Instant, limit: int, after: Place = BEGIN) -> list[Work]:
     return select_works(
         connection,
-        "state IN ('launching', 'queued', 'running') AND deadline <= :now "
+        f"state IN {HANDED_OUT_LIST} AND deadline <= :now "
         "AND (lease_until IS NULL OR deadline <= :before) AND (deadline, run_id) > (:at, :run_id) "
         "ORDER BY deadline, run_id LIMIT :limit",
         {"now": now, "before": now - _HOLDERS_GRACE, "limit": limit, **after._asdict()},
@@ -54,7 +53,7 @@ def asked_to_stop(connection: Connection, limit: int, after: Place = BEGIN) -> l
     """Not yet started, and no longer wanted."""
     return select_works(
         connection,
-        "stop_requested_at IS NOT NULL AND state IN ('held', 'awaiting_approval', 'ready') AND run_id > :run_id "
+        f"stop_requested_at IS NOT NULL AND state IN {NOT_STARTED_LIST} AND run_id > :run_id "
         "ORDER BY run_id LIMIT :limit",
         {"limit": limit, "run_id": after.run_id},
     )
@@ -116,26 +115,6 @@ def to_follow(connection: Connection, kinds: Collection[str], now: Instant, limi
 
 def ask_later(connection: Connection, work: Work, at: Instant) -> None:
     connection.execute(update(runs).where(runs.c.run_id == work.run_id).values(ready_at=at))
-
-
-def add_event(
-    connection: Connection, run_id: bytes, event_type: RunEventType, now: Instant, payload: dict[str, Any]
-) -> None:
-    """The run's own row hands out the numbers, so its stream has no gap."""
-    number = connection.execute(_NUMBER, {"id": run_id}).scalar_one()
-    connection.execute(
-        run_events.insert().values(
-            run_id=run_id, sequence=number, event_type=event_type.value, recorded_at=now, payload=encode(payload)
-        )
-    )
-
-
-_NUMBER = (
-    update(runs)
-    .where(runs.c.run_id == bindparam("id"))
-    .values(next_event=runs.c.next_event + 1)
-    .returning(runs.c.next_event - 1)
-)
 
 
 def find_work(connection: Connection, run_id: bytes) -> Work | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 from horarium.instant import Instant
 from horarium.schedule.run import Delivery, Origin, RunState
 from horarium.store.database.json_text import from_text
+from horarium.store.database.typed_rows import TypedRows
 from horarium.store.tables import run_events, runs, schedules
 
 
@@ -111,10 +112,10 @@ class RunPage:
 
 
 EVERYTHING = RunFilter()
-_ROW = [*(runs.c[each.name] for each in fields(RunRow) if each.name != "schedule_id"), schedules.c.schedule_id]
-# Made once: to build a statement of so many columns takes longer than to run it.
-_SELECT = sa.select(*_ROW).outerjoin_from(runs, schedules, runs.c.schedule_uid == schedules.c.schedule_uid)
-
+_ROWS = TypedRows(
+    RunRow, schedules, runs, origin=Origin, state=RunState, delivery=Delivery, inputs=from_text, result=from_text
+)
+_SELECT = _ROWS.select.outerjoin_from(runs, schedules, runs.c.schedule_uid == schedules.c.schedule_uid)
 
 _NEWEST = (
     _SELECT.where(runs.c.schedule_uid == sa.bindparam("uid"), runs.c.parent_run_id.is_(None))
@@ -130,7 +131,7 @@ def find(connection: Connection, namespace: str, run_id: bytes) -> RunRow | None
 def find_all(connection: Connection, run_ids: Collection[bytes]) -> list[RunRow]:
     """The highest priority first, then the oldest."""
     statement = _SELECT.where(runs.c.run_id.in_(list(run_ids))).order_by(runs.c.priority.desc(), runs.c.run_id)
-    return [_to_row(values) for values in connection.execute(statement)]
+    return _ROWS.all(connection, statement)
 
 
 def namespace_of(connection: Connection, run_id: bytes) -> str | None:
@@ -164,7 +165,7 @@ def page_of_namespace(
 def steps(connection: Connection, root_run_id: bytes) -> list[RunRow]:
     """The steps of a workflow's run, in the order of their birth."""
     statement = _SELECT.where(runs.c.root_run_id == root_run_id, runs.c.run_id != root_run_id)
-    return [_to_row(values) for values in connection.execute(statement.order_by(runs.c.run_id))]
+    return _ROWS.all(connection, statement.order_by(runs.c.run_id))
 
 
 def events(connection: Connection, run_id: bytes, *, after_sequence: int = 0, limit: int = 1000) -> list[RunEventRow]:
@@ -179,8 +180,7 @@ def events(connection: Connection, run_id: bytes, *, after_sequence: int = 0, li
 
 
 def _one(connection: Connection, *conditions: sa.ColumnElement[bool]) -> RunRow | None:
-    found = connection.execute(_SELECT.where(*conditions)).one_or_none()
-    return None if found is None else _to_row(found)
+    return _ROWS.one(connection, _SELECT.where(*conditions))
 
 
 def _page(
@@ -194,7 +194,7 @@ def _page(
 
 def _shown(found: Iterable[sa.Row[Any]], limit: int) -> RunPage:
     """One more was asked for than is shown: whether there is a next page."""
-    rows = [_to_row(values) for values in found]
+    rows = [_ROWS.read(values) for values in found]
     shown = tuple(rows[:limit])
     return RunPage(shown, shown[-1].run_id if len(rows) > limit else None)
 
@@ -210,15 +210,3 @@ def _conditions(wanted: RunFilter) -> Iterator[sa.ColumnElement[bool]]:
         value = getattr(wanted, column.name)
         if value is not None:
             yield column == value
-
-
-def _to_row(values: sa.Row[Any]) -> RunRow:
-    named = values._asdict()
-    parsed = {
-        "origin": Origin(named["origin"]),
-        "state": RunState(named["state"]),
-        "delivery": Delivery(named["delivery"]),
-        "inputs": from_text(named["inputs"]),
-        "result": from_text(named["result"]),
-    }
-    return RunRow(**(named | parsed))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, select, text, update
 
@@ -20,18 +19,23 @@ from horarium.life.change import End
 from horarium.life.event import Terminated
 from horarium.life.live_run import NO_RULES
 from horarium.life.react import react
-from horarium.schedule.event import EventType, RunEventType
+from horarium.schedule.event import RunEventType
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
-from horarium.schedule.run import Origin, RunState
-from horarium.store.database.set_wise import encode
-from horarium.store.runs import approvals
-from horarium.store.runs.after_end import history_row, released_payload
-from horarium.store.runs.changes import close
-from horarium.store.runs.work import lock_works
+from horarium.schedule.run import RunState
+from horarium.store.counters import add_to_counters, key_owner, lock_counters
+from horarium.store.database.set_wise import select_by_ids
+from horarium.store.history.append import Journal
+from horarium.store.runs import approvals, events
+from horarium.store.runs.after_end import ReleasedRun, tell_released
+from horarium.store.runs.changes import write_changes
+from horarium.store.runs.states import TO_STOP
+from horarium.store.runs.work import Work, lock_works
+from horarium.store.schedules import positions
 from horarium.store.schedules.due import Plannings
-from horarium.store.schedules.facts import add_to_counters, key_owner, lock_counters
-from horarium.store.tables import history, positions, run_events, runs
+from horarium.store.schedules.rows import LockedPosition
+from horarium.store.tables import positions as table
+from horarium.store.tables import runs
 
 # Of the schedules that wait for one key; the janitor looks at the others.
 _MOST_TRIED = 10
@@ -40,21 +44,13 @@ MOST_CHANGED = 200
 # Looked at to find them: those in front may have been spread over the hours to come.
 _MOST_LOOKED_AT = 1_000
 
-# As text and not as parameters: only so do both databases see which partial index holds just these.
+# As text and not as parameters, as TO_STOP: see `states.py`.
 _HELD = "runs.state = 'held'"
-_TO_STOP = "runs.stop_requested_at IS NOT NULL AND runs.finished_at IS NULL AND runs.state <> 'held'"
-
-
-def lock_position(connection: Connection, schedule_uid: bytes) -> Any:
-    """The row of the position, ours until the transaction ends."""
-    return connection.execute(
-        select(positions).where(positions.c.schedule_uid == schedule_uid).with_for_update()
-    ).one_or_none()
 
 
 def release(connection: Connection, known: Plannings, schedule_uid: bytes, *, now: Instant) -> int:
     """Let held runs go as far as there is room; the caller holds the lock on the position."""
-    position = lock_position(connection, schedule_uid)
+    position = positions.lock(connection, schedule_uid)
     if position is None or position.held == 0:
         return 0
     planning = known.load(connection, [position.planning])[position.planning]
@@ -63,34 +59,35 @@ def release(connection: Connection, known: Plannings, schedule_uid: bytes, *, no
     asked = _asked_to_stop(connection, schedule_uid)
     others = position.active - len(asked)
     held = _held(connection, schedule_uid, now, _most_usable(planning, others))
-    by_text = {id_text(row.run_id): row.run_id for row in (*asked, *held)}
+    ids = {id_text(run_id): run_id for run_id in (*asked, *held)}
     plan = plan_release(
         planning,
         Status(position.status),
-        [HeldRun(id_text(row.run_id), row.nominal, row.ready_at) for row in held],
-        [ActiveRun(id_text(row.run_id), row.stop_requested_at) for row in asked] + _others(planning, others),
+        [*held.values()],
+        [*asked.values(), *_others(planning, others)],
         _shared(connection, position, planning),
         now,
     )
-    _terminate(connection, [by_text[each] for each in plan.terminate], now)
-    _let_go(connection, position, planning, [by_text[each] for each in plan.release], len(plan.terminate), now)
+    _terminate(connection, [ids[each] for each in plan.terminate], now)
+    _let_go(connection, position, planning, [ids[each] for each in plan.release], len(plan.terminate), now)
     return len(plan.release)
 
 
 # ── looking ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _asked_to_stop(connection: Connection, schedule_uid: bytes) -> Sequence[Any]:
+def _asked_to_stop(connection: Connection, schedule_uid: bytes) -> dict[bytes, ActiveRun]:
     """Active root runs that somebody wants stopped; of the others only the number counts."""
-    return connection.execute(
+    rows = connection.execute(
         select(runs.c.run_id, runs.c.stop_requested_at)
-        .where(runs.c.schedule_uid == schedule_uid, text(_TO_STOP), runs.c.parent_run_id.is_(None))
+        .where(runs.c.schedule_uid == schedule_uid, text(TO_STOP), runs.c.parent_run_id.is_(None))
         .order_by(runs.c.run_id)
         .limit(MOST_CHANGED)
-    ).all()
+    )
+    return {run_id: ActiveRun(id_text(run_id), asked_at) for run_id, asked_at in rows}
 
 
-def _held(connection: Connection, schedule_uid: bytes, now: Instant, most: int) -> Sequence[Any]:
+def _held(connection: Connection, schedule_uid: bytes, now: Instant, most: int) -> dict[bytes, HeldRun]:
     """The oldest whose time has come and that nobody wants stopped."""
     columns = (runs.c.run_id, runs.c.nominal, runs.c.ready_at, runs.c.stop_requested_at)
     oldest = (
@@ -101,9 +98,9 @@ def _held(connection: Connection, schedule_uid: bytes, now: Instant, most: int) 
         .subquery("oldest")
     )
     usable = (oldest.c.ready_at <= now, oldest.c.stop_requested_at.is_(None))
-    return connection.execute(
-        select(oldest).where(*usable).order_by(oldest.c.nominal, oldest.c.run_id).limit(most)
-    ).all()
+    first = select(oldest.c.run_id, oldest.c.nominal, oldest.c.ready_at).where(*usable)
+    rows = connection.execute(first.order_by(oldest.c.nominal, oldest.c.run_id).limit(most))
+    return {run_id: HeldRun(id_text(run_id), nominal, ready_at) for run_id, nominal, ready_at in rows}
 
 
 def _most_usable(planning: Planning, others: int) -> int:
@@ -122,7 +119,7 @@ def _others(planning: Planning, count: int) -> list[ActiveRun]:
     return [] if capacity is None else [ActiveRun("")] * min(count, capacity)
 
 
-def _shared(connection: Connection, position: Any, planning: Planning) -> Shared:
+def _shared(connection: Connection, position: LockedPosition, planning: Planning) -> Shared:
     shared = Shared()
     if planning.concurrency_key is not None:
         counter = ("key", key_owner(position.namespace, planning.concurrency_key), 0)
@@ -133,73 +130,69 @@ def _shared(connection: Connection, position: Any, planning: Planning) -> Shared
 # ── changing ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _locked(connection: Connection, run_ids: Sequence[bytes]) -> Sequence[Any]:
+_LOCKED = f"SELECT {', '.join(ReleasedRun._fields)} FROM runs WHERE run_id"
+
+
+def _locked(connection: Connection, run_ids: Sequence[bytes]) -> dict[bytes, ReleasedRun]:
     """In sorted order. A claim does not ask for the position, and may be handing one out just now."""
-    wanted = select(runs).where(runs.c.run_id.in_(run_ids)).order_by(runs.c.run_id)
-    return connection.execute(wanted.with_for_update()).all() if run_ids else ()
+    tail = "ORDER BY run_id FOR UPDATE" if connection.dialect.name == "postgresql" else ""
+    found = map(ReleasedRun._make, select_by_ids(connection, _LOCKED, sorted(run_ids), tail))
+    return {run.run_id: run for run in found}
 
 
 def _terminate(connection: Connection, run_ids: Sequence[bytes], now: Instant) -> None:
     stopped = Terminated("did not stop in time", "cancel_other")
     judged = [(run, react(run, stopped, NO_RULES, now)) for run in lock_works(connection, run_ids)]
-    close(connection, [(run, end) for run, end in judged if isinstance(end, End)], now)
+    write_changes(connection, [(run, end) for run, end in judged if isinstance(end, End)], now)
 
 
 def _let_go(
     connection: Connection,
-    position: Any,
+    position: LockedPosition,
     planning: Planning,
     run_ids: Sequence[bytes],
     terminated: int,
     now: Instant,
 ) -> None:
-    rows = {row.run_id: row for row in _locked(connection, run_ids)}
-    released = [(rows[run_id], position.fires_count + 1 + place) for place, run_id in enumerate(run_ids)]
+    held = _locked(connection, run_ids)
+    released = [(held[run_id], position.fires_count + 1 + place) for place, run_id in enumerate(run_ids)]
+    journal = Journal(position.next_sequence, now)
     if released:
-        _write_released(connection, position, planning, released, now)
+        _write_released(connection, released, now)
+        for run, number in released:
+            tell_released(journal, position.schedule_id, planning, run, number)
     # By the run's own key, which its end will give back: an edit may have changed ours.
-    taken = Counter(row.concurrency_key for row, _ in released if row.concurrency_key is not None)
+    taken = Counter(run.concurrency_key for run, _ in released if run.concurrency_key is not None)
     add_to_counters(connection, {("key", key_owner(position.namespace, key), 0): count for key, count in taken.items()})
-    connection.execute(
-        update(positions)
-        .where(positions.c.schedule_uid == position.schedule_uid)
-        .values(
-            held=positions.c.held - len(released),
-            active=positions.c.active + len(released) - terminated,
-            fires_count=position.fires_count + len(released),
-            next_sequence=position.next_sequence + len(released),
-            last_fired_at=now if released else position.last_fired_at,
-            last_run_id=run_ids[-1] if released else position.last_run_id,
-        )
+    positions.move(
+        connection,
+        position.schedule_uid,
+        held=position.held - len(released),
+        active=position.active + len(released) - terminated,
+        fires_count=position.fires_count + len(released),
+        next_sequence=journal.write(connection, position.schedule_uid, position.namespace),
+        last_fired_at=now if released else position.last_fired_at,
+        last_run_id=run_ids[-1] if released else position.last_run_id,
     )
 
 
-def _write_released(
-    connection: Connection, position: Any, planning: Planning, released: Sequence[tuple[Any, int]], now: Instant
-) -> None:
-    """The run, its event and the schedule's, for all of them together."""
+def _write_released(connection: Connection, released: Sequence[tuple[ReleasedRun, int]], now: Instant) -> None:
+    """The runs and their events, for all of them together."""
     # Whether it needs a yes was settled at its birth: an edit since then must not let it slip through.
-    waits = [row.run_id for row, _ in released if row.needs_approval and row.approval_id is None]
-    changes, events, told = [], [], []
-    for place, (row, number) in enumerate(released):
-        state = RunState.AWAITING_APPROVAL if row.run_id in waits else RunState.READY
-        changes.append({"id": row.run_id, "new_state": state.value, "number": number, "at": now})
-        events.append(
-            {
-                "run_id": row.run_id,
-                "sequence": row.next_event,
-                "event_type": RunEventType.RUN_RELEASED.value,
-                "recorded_at": now,
-                "payload": encode({"trigger_number": number}),
-            }
-        )
-        payload = released_payload(position, planning, row.run_id, row, number)
-        nominal = None if row.origin == Origin.MANUAL else row.nominal
-        sequence = position.next_sequence + place
-        told.append(history_row(position, sequence, EventType.TRIGGERED, nominal, row.run_id, payload, now))
+    waits = [run.run_id for run, _ in released if run.needs_approval and run.approval_id is None]
+    changes = []
+    for run, number in released:
+        state = RunState.AWAITING_APPROVAL if run.run_id in waits else RunState.READY
+        changes.append({"id": run.run_id, "new_state": state.value, "number": number, "at": now})
     connection.execute(_RELEASE, changes)
-    connection.execute(run_events.insert(), events)
-    connection.execute(history.insert(), told)
+    events.append(
+        connection,
+        [
+            (run.run_id, run.next_event, RunEventType.RUN_RELEASED, {"trigger_number": number})
+            for run, number in released
+        ],
+        now=now,
+    )
     approvals.request(connection, waits, now)
 
 
@@ -218,17 +211,16 @@ _RELEASE = (
 # ── who is next ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def pass_on(connection: Connection, known: Plannings, row: Any, now: Instant) -> None:
+def pass_on(connection: Connection, known: Plannings, run: Work, now: Instant) -> None:
     """Give the key of a run that has ended to whoever has waited for it longest, whichever schedule's it is.
 
     A position that another transaction holds is passed over, because waiting for it while we hold the
     key's counter could be a deadlock; the janitor comes by soon.
     """
-    if row.concurrency_key is None or row.state == RunState.HELD:
+    if run.concurrency_key is None or run.state == RunState.HELD:
         return
-    for uid in _waiting_for_key(connection, row.namespace, row.concurrency_key, now):
-        free = select(positions.c.schedule_uid).where(positions.c.schedule_uid == uid).with_for_update(skip_locked=True)
-        if connection.execute(free).one_or_none() is not None and release(connection, known, uid, now=now):
+    for uid in _waiting_for_key(connection, run.namespace, run.concurrency_key, now):
+        if positions.try_lock(connection, uid) and release(connection, known, uid, now=now):
             return  # one place became free, one run has it
 
 
@@ -242,8 +234,8 @@ def _waiting_for_key(connection: Connection, namespace: str, key: str, now: Inst
     )
     rows = connection.execute(
         select(oldest.c.schedule_uid)
-        .join(positions, positions.c.schedule_uid == oldest.c.schedule_uid)
-        .where(oldest.c.ready_at <= now, positions.c.status != Status.PAUSED.value)
+        .join(table, table.c.schedule_uid == oldest.c.schedule_uid)
+        .where(oldest.c.ready_at <= now, table.c.status != Status.PAUSED.value)
         .group_by(oldest.c.schedule_uid)
         .order_by(func.min(oldest.c.nominal), oldest.c.schedule_uid)
         .limit(_MOST_TRIED)
@@ -282,7 +274,7 @@ SELECT uid FROM waiting WHERE uid IS NOT NULL AND (
   )
   OR EXISTS (
     SELECT 1 FROM runs
-    WHERE runs.schedule_uid = waiting.uid AND {_TO_STOP} AND runs.parent_run_id IS NULL
+    WHERE runs.schedule_uid = waiting.uid AND {TO_STOP} AND runs.parent_run_id IS NULL
   )
 )
 LIMIT :limit

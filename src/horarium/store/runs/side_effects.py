@@ -15,11 +15,10 @@ from horarium.decision.guards import facts_needed
 from horarium.decision.record import Entry, NewId
 from horarium.ids import id_text, new_id
 from horarium.instant import DAY, Instant
-from horarium.policy.limits import MILLIONTHS
 from horarium.schedule.planning import Planning
 from horarium.schedule.run import Origin, RunState
+from horarium.store import counters
 from horarium.store.runs import approvals, make_room
-from horarium.store.schedules import facts
 from horarium.store.schedules.due import Plannings
 
 
@@ -42,7 +41,7 @@ def settle_side_effects(
     if not entry.runs:
         return
     if _is_counted(planning):
-        facts.add_to_counters(connection, births_to_count(namespace, schedule_uid, planning, entry, now))
+        counters.add_to_counters(connection, births_to_count(namespace, schedule_uid, planning, entry, now))
     if entry.terminate_active:
         kept = frozenset(run.run_id for run in entry.runs[entry.kept_from :])
         make_room.end_active(connection, schedule_uid, now=now, keep=kept)
@@ -60,15 +59,15 @@ def _is_counted(planning: Planning) -> bool:
 
 def births_to_count(
     namespace: str, schedule_uid: bytes, planning: Planning, entry: Entry, now: Instant
-) -> Mapping[facts.Counter, int]:
+) -> Mapping[counters.Counter, int]:
     """How the births of an entry move the counters that somebody watches."""
     needed = facts_needed(planning, Origin.SCHEDULED)
     day, births = now // DAY, len(entry.runs)
-    reserve = int(planning.reserve * MILLIONTHS)
-    owners = [facts.schedule_owner(schedule_uid)]
+    reserve = counters.to_millionths(planning.reserve)
+    owners = [counters.schedule_owner(schedule_uid)]
     if planning.assignee is not None:
-        owners.append(facts.assignee_owner(namespace, planning.assignee))
-    changes: dict[facts.Counter, int] = {}
+        owners.append(counters.assignee_owner(namespace, planning.assignee))
+    changes: dict[counters.Counter, int] = {}
     for owner in owners:
         if Fact.SPENDING in needed and reserve:
             changes["spent", owner, day] = births * reserve
@@ -76,5 +75,5 @@ def births_to_count(
             changes["runs", owner, day] = births
     if planning.concurrency_key is not None:
         started = sum(run.state is not RunState.HELD for run in entry.runs)
-        changes["key", facts.key_owner(namespace, planning.concurrency_key), 0] = started
+        changes["key", counters.key_owner(namespace, planning.concurrency_key), 0] = started
     return changes

@@ -8,10 +8,9 @@ the two never wait for each other. What waits for a place or a key is then let g
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from sqlalchemy import Connection
 
@@ -26,15 +25,19 @@ from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
 from horarium.schedule.reason import Obstacle, dispatch_status
 from horarium.schedule.run import RunState, check_transition
-from horarium.store.database.set_wise import Update, select_by_ids
+from horarium.store.database.set_wise import select_by_ids
 from horarium.store.runs import approvals
 from horarium.store.runs.after_end import pause_after_failures
 from horarium.store.runs.changes import kept_error, write_changes
 from horarium.store.runs.release import pass_on, release
 from horarium.store.runs.work import Work, lock_works
+from horarium.store.schedules import positions
 from horarium.store.schedules.due import Plannings
+from horarium.store.schedules.rows import LockedPosition
 
 _DEFAULT_RULES = Rules()
+Places: TypeAlias = dict[bytes, LockedPosition]
+"""The positions of schedules under lock, by uid."""
 
 
 class Happened(NamedTuple):
@@ -103,9 +106,9 @@ def change_runs(
     if not judged:
         return []
     run_ids = [run_id for run_id, _ in judged]
-    places: dict[bytes, Place] = {}
+    places: Places = {}
     if may_end:
-        places = _lock_positions(connection, _schedules_of(connection, run_ids) if schedules is None else schedules)
+        places = positions.lock_all(connection, _schedules_of(connection, run_ids) if schedules is None else schedules)
     runs = {run.run_id: run for run in lock_works(connection, run_ids)}
     recorded: list[Recorded] = []
     changed: set[bytes] = set()
@@ -150,9 +153,7 @@ def _state_after(change: Change) -> RunState:
             raise AssertionError("nothing has changed")
 
 
-def _write(
-    connection: Connection, known: Plannings, places: Mapping[bytes, Place], changed: Sequence[Recorded], now: Instant
-) -> None:
+def _write(connection: Connection, known: Plannings, places: Places, changed: Sequence[Recorded], now: Instant) -> None:
     write_changes(connection, changed, now)
     approvals.request(connection, [run.run_id for run, change in changed if isinstance(change, Block)], now)
     ended = [(run, change) for run, change in changed if isinstance(change, End)]
@@ -171,37 +172,6 @@ def _write(
 # ── locks ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(slots=True)
-class Place:
-    """The position of a schedule under lock, as far as ends of runs read and move it."""
-
-    schedule_uid: bytes
-    namespace: str
-    schedule_id: str
-    status: str
-    generation: int
-    planning: bytes
-    next_due: Instant | None
-    decided_until: Instant
-    next_sequence: int
-    active: int
-    held: int
-    failures_in_a_row: int
-    failures_count: int
-    last_error: str | None
-    last_error_at: Instant | None
-    last_completed_at: Instant | None
-    last_completed_run_id: bytes | None
-    last_dispatch_status: str | None
-    paused_at: Instant | None
-    pause_reason: str | None
-
-    def move(self, values: Mapping[str, Any]) -> None:
-        for name, value in values.items():
-            setattr(self, name, value)
-
-
-_PLACES = f"SELECT {', '.join(each.name for each in fields(Place))} FROM positions WHERE schedule_uid"
 _OF_ROOTS = "SELECT DISTINCT schedule_uid FROM runs WHERE parent_run_id IS NULL AND schedule_uid IS NOT NULL AND run_id"
 
 
@@ -209,69 +179,48 @@ def _schedules_of(connection: Connection, run_ids: Sequence[bytes]) -> set[bytes
     return {row[0] for row in select_by_ids(connection, _OF_ROOTS, run_ids)}
 
 
-def _lock_positions(connection: Connection, uids: Collection[bytes]) -> dict[bytes, Place]:
-    """In sorted order, so that two transactions never wait for each other."""
-    tail = "ORDER BY schedule_uid FOR UPDATE" if connection.dialect.name == "postgresql" else ""
-    rows = select_by_ids(connection, _PLACES, sorted(uids), tail)
-    places = (Place(*row) for row in rows)
-    return {place.schedule_uid: place for place in places}
-
-
 # ── counting on the schedule ─────────────────────────────────────────────────────────────────────────
-
-_MOVED = Update(
-    "positions",
-    {
-        "schedule_uid": "bytea", "active": "int4", "held": "int4", "last_completed_at": "int8",
-        "last_completed_run_id": "bytea", "failures_in_a_row": "int4", "failures_count": "int8", "last_error": "text",
-        "last_error_at": "int8", "last_dispatch_status": "text", "status": "text", "paused_at": "int8",
-        "pause_reason": "text", "next_sequence": "int8", "decided_until": "int8",
-    },
-)  # fmt: skip
 
 
 def _count(
-    connection: Connection,
-    known: Plannings,
-    places: Mapping[bytes, Place],
-    ended: Sequence[tuple[Work, End]],
-    now: Instant,
+    connection: Connection, known: Plannings, places: Places, ended: Sequence[tuple[Work, End]], now: Instant
 ) -> None:
     """Several ends of one schedule are counted in turn: the third failure in a row is the third."""
     counted = [
-        (places[run.schedule_uid], run, end)
+        (run.schedule_uid, run, end)
         for run, end in ended
         if run.parent_run_id is None and run.schedule_uid is not None and run.schedule_uid in places
     ]
     if not counted:
         return
-    plannings = known.load(connection, {place.planning for place, _, _ in counted})
-    for place, run, end in counted:
-        place.move(_counted(connection, place, run, end, plannings[place.planning], now))
-    moved = {place.schedule_uid: place for place, _, _ in counted}
-    _MOVED.run(connection, [tuple(getattr(moved[uid], name) for name in _MOVED.columns) for uid in sorted(moved)])
+    plannings = known.load(connection, {places[uid].planning for uid, _, _ in counted})
+    for uid, run, end in counted:
+        place = places[uid]
+        places[uid] = _counted(connection, place, run, end, plannings[place.planning], now)
+    positions.save_counted(connection, (places[uid] for uid in sorted({uid for uid, _, _ in counted})))
 
 
 def _counted(
-    connection: Connection, place: Place, run: Work, end: End, planning: Planning | Exception, now: Instant
-) -> dict[str, Any]:
-    """What has changed on the position; with the schedule paused, if this was one failure too many."""
+    connection: Connection, place: LockedPosition, run: Work, end: End, planning: Planning | Exception, now: Instant
+) -> LockedPosition:
+    """The position after the end; with the schedule paused, if this was one failure too many."""
     was_held = run.state == RunState.HELD
-    values: dict[str, Any] = {
-        "active": place.active - (0 if was_held else 1),
-        "held": place.held - (1 if was_held else 0),
-        "last_completed_at": now,
-        "last_completed_run_id": run.run_id,
-    }
+    place = place._replace(
+        active=place.active - (not was_held),
+        held=place.held - was_held,
+        last_completed_at=now,
+        last_completed_run_id=run.run_id,
+    )
     if isinstance(planning, Exception):
-        return values
+        return place
     ending = plan_ending(planning, Status(place.status), place.failures_in_a_row, end.state)
-    values["failures_in_a_row"] = ending.failures_in_a_row
+    if ending.failures_in_a_row != place.failures_in_a_row:
+        place = place._replace(failures_in_a_row=ending.failures_in_a_row)
     if ending.failed:
-        error = kept_error(end.error)
-        values |= {"failures_count": place.failures_count + 1, "last_error": error, "last_error_at": now}
+        failures, error = place.failures_count + 1, kept_error(end.error)
+        place = place._replace(failures_count=failures, last_error=error, last_error_at=now)
     if end.state is RunState.LAUNCH_FAILED:
-        values["last_dispatch_status"] = dispatch_status(Obstacle.LAUNCH_FAILED)
+        place = place._replace(last_dispatch_status=dispatch_status(Obstacle.LAUNCH_FAILED))
     if ending.pause_reason is not None:
-        values |= pause_after_failures(connection, place, planning, ending.pause_reason, now)
-    return values
+        place = pause_after_failures(connection, place, planning, ending.pause_reason, now)
+    return place

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, func, select, update
+from sqlalchemy import Connection
 
 from horarium.instant import Instant, to_rfc3339
-from horarium.schedule.event import EventType, make_payload
+from horarium.schedule.event import EventType
 from horarium.schedule.position import Status
 from horarium.schedule.reason import Obstacle, dispatch_status
 from horarium.store.database.json_text import kept_text
-from horarium.store.database.set_wise import encode
-from horarium.store.tables import history, positions
+from horarium.store.history.append import Journal
+from horarium.store.history.events import last_sequence
+from horarium.store.schedules import positions
 
 _MAX_ERROR = 1_000
 
@@ -19,36 +20,19 @@ def park(connection: Connection, schedule_uid: bytes, *, error: str, error_class
     """`next_due` stays to be read; an edit or a resume plans anew. False if it is not active any more."""
     # The error may quote what broke the row: whatever a database cannot hold must not break it again.
     said = kept_text(error, _MAX_ERROR) or error_class
-    row = connection.execute(
-        select(positions.c.namespace, positions.c.next_sequence)
-        .where(positions.c.schedule_uid == schedule_uid, positions.c.status == Status.ACTIVE.value)
-        .with_for_update()
-    ).one_or_none()
-    if row is None:
+    position = positions.lock(connection, schedule_uid)
+    if position is None or position.status != Status.ACTIVE:
         return False
     # What is wrong may be the number itself: then the stream says where it ends.
-    last = connection.execute(select(func.max(history.c.sequence)).where(history.c.schedule_uid == schedule_uid))
-    sequence = max(row.next_sequence, (last.scalar_one() or 0) + 1)
-    payload = make_payload(EventType.BROKEN, error=said, error_class=error_class, broken_at=to_rfc3339(now))
-    connection.execute(
-        history.insert().values(
-            schedule_uid=schedule_uid,
-            sequence=sequence,
-            namespace=row.namespace,
-            event_type=EventType.BROKEN.value,
-            recorded_at=now,
-            payload=encode(payload),
-        )
-    )
-    connection.execute(
-        update(positions)
-        .where(positions.c.schedule_uid == schedule_uid)
-        .values(
-            status=Status.BROKEN.value,
-            next_sequence=sequence + 1,
-            last_error=said,
-            last_error_at=now,
-            last_dispatch_status=dispatch_status(Obstacle.BROKEN),
-        )
+    journal = Journal(max(position.next_sequence, last_sequence(connection, schedule_uid) + 1), now)
+    journal.add(EventType.BROKEN, error=said, error_class=error_class, broken_at=to_rfc3339(now))
+    positions.move(
+        connection,
+        schedule_uid,
+        status=Status.BROKEN,
+        next_sequence=journal.write(connection, schedule_uid, position.namespace),
+        last_error=said,
+        last_error_at=now,
+        last_dispatch_status=dispatch_status(Obstacle.BROKEN),
     )
     return True

@@ -19,11 +19,12 @@ from horarium.schedule.planning import Planning, compile_planning
 from horarium.schedule.position import Position, Status
 from horarium.store.tables import plannings, positions
 
-COLUMNS = (
-    "schedule_uid, namespace, schedule_id, next_due, decided_until, generation, revision, planning, next_sequence, "
-    "active, held, runs_born, fires_count, skipped_count, rotation_index, last_fired_at, last_run_id, "
-    "last_skip_reason, last_skipped_at, last_dispatch_status"
-)
+_NAMED = ("schedule_uid", "namespace", "schedule_id", "revision", "planning")
+COLUMNS = ", ".join((*_NAMED, *Position._fields, *Counts._fields))
+# Where the parts of a row begin.
+_PLANNING, _POSITION = _NAMED.index("planning"), len(_NAMED)
+_NEXT_DUE = _POSITION + Position._fields.index("next_due")
+_STATUS, _COUNTS = _POSITION + Position._fields.index("status"), _POSITION + len(Position._fields)
 _CLAIM_SQLITE = f"SELECT {COLUMNS} FROM positions WHERE status = 'active' AND next_due <= ? ORDER BY next_due LIMIT ?"
 _CLAIM_POSTGRES = (
     f"SELECT {COLUMNS} FROM positions WHERE status = 'active' AND next_due <= %s ORDER BY next_due LIMIT %s "
@@ -111,23 +112,15 @@ def earliest_due(connection: Connection) -> Instant | None:
 
 def to_claims(connection: Connection, known: Plannings, rows: Sequence[Sequence[Any]]) -> list[Claim]:
     """Of rows with the columns of COLUMNS."""
-    compiled = known.load(connection, (row[7] for row in rows))
+    compiled = known.load(connection, (row[_PLANNING] for row in rows))
     return [_claim(row, compiled) for row in rows]
 
 
 def _claim(row: Sequence[Any], compiled: dict[bytes, Planning | Exception]) -> Claim:
-    (uid, namespace, schedule_id, next_due, decided_until, generation, revision, planning, next_sequence, active, held,
-     runs_born, fires, skipped, rotation, fired_at, run_id, skip_reason, skipped_at, status) = row  # fmt: skip
-    return Claim(
-        uid,
-        namespace,
-        schedule_id,
-        revision,
-        next_due,
-        Position(decided_until, next_due, Status.ACTIVE, generation, runs_born, rotation),
-        Counts(next_sequence, active, held, fires, skipped, fired_at, run_id, skip_reason, skipped_at, status),
-        compiled[planning],
-    )
+    uid, namespace, schedule_id, revision, planning = row[:_POSITION]
+    position = Position._make((*row[_POSITION:_STATUS], Status.ACTIVE, *row[_STATUS + 1 : _COUNTS]))
+    counts = Counts._make(row[_COUNTS:])
+    return Claim(uid, namespace, schedule_id, revision, row[_NEXT_DUE], position, counts, compiled[planning])
 
 
 def _compiled(text: str) -> Planning | Exception:

@@ -6,30 +6,36 @@ order and after the positions, so that two tickers cannot both take the last pla
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from decimal import Decimal
 from functools import lru_cache
 from typing import Any, NamedTuple, assert_never
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, case, func, select, tuple_
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import ColumnElement, Connection, and_, func, select
 
 from horarium.decision.facts import ContextMember, Fact, Facts, Shared
 from horarium.decision.guards import context_needed, facts_needed
 from horarium.errors import HorariumError
 from horarium.ids import id_at
 from horarium.instant import DAY, MINUTE, Instant
-from horarium.policy.limits import MILLIONTHS, Budget, parse_budget
+from horarium.policy.limits import Budget, parse_budget
 from horarium.schedule.calendar import Calendar, parse_calendar, shared_calendar
 from horarium.schedule.planning import Planning
-from horarium.schedule.run import FINAL, Origin, RunState, result_status
-from horarium.store.tables import agents, calendars, counters, runs, workflows
+from horarium.schedule.run import Origin, RunState, result_status
+from horarium.store.counters import (
+    Counter,
+    assignee_owner,
+    key_owner,
+    lock_counters,
+    read_counters,
+    schedule_owner,
+    to_credits,
+)
+from horarium.store.database.found import rows_with
+from horarium.store.database.json_text import from_text
+from horarium.store.runs.states import FINAL_NAMES
+from horarium.store.tables import agents, calendars, runs, workflows
 
-_PIECE = 5_000
-# Far below what a column holds: whatever targets say they cost, no sum may keep a run from ending.
-_MOST = 2**61
 _FAILED = frozenset({RunState.FAILED, RunState.TIMED_OUT, RunState.LAUNCH_FAILED})
 
 
@@ -101,7 +107,7 @@ def _look_up(
             held=subject.held,
             calendars=_calendars_of(subject, own_calendars),
             context=contexts.get(_context_key(subject), {}),
-            spent_today=_credits(_counted(counted, "spent", subject, day)),
+            spent_today=to_credits(_counted(counted, "spent", subject, day)),
             runs_today=_counted(counted, "runs", subject, day),
             assignee_budget=budgets.get((subject.namespace, subject.planning.assignee or ""), _NO_BUDGET),
             cycle=cycles.get(_workflow_of(subject), ()),
@@ -111,27 +117,10 @@ def _look_up(
 
 
 _NO_BUDGET = Budget()
-_NOTHING = Decimal(0)
 
 
 def _counted(counted: Mapping[Counter, int], kind: str, subject: Subject, day: int) -> int:
     return counted.get((kind, schedule_owner(subject.schedule_uid), day), 0) if counted else 0
-
-
-def _found(
-    connection: Connection,
-    statement: Select[Any],
-    columns: Sequence[ColumnElement[Any]],
-    values: Collection[tuple[Any, ...]],
-) -> Iterator[Any]:
-    """The rows whose columns have one of the values; asked in sorted order and in pieces.
-
-    A list and no chain of ORs: SQLite takes a thousand of those at most. And a statement takes 65,535 parameters
-    at most, of which a large batch may need more.
-    """
-    ordered = sorted(values)
-    for start in range(0, len(ordered), _PIECE):
-        yield from connection.execute(statement.where(tuple_(*columns).in_(ordered[start : start + _PIECE])))
 
 
 # ── calendars ────────────────────────────────────────────────────────────────────────────────────────
@@ -140,12 +129,12 @@ def _found(
 def _calendars(connection: Connection, subjects: Sequence[Subject]) -> dict[tuple[str, str], Calendar]:
     names = {(subject.namespace, name) for subject in subjects for name in subject.planning.calendars}
     statement = select(calendars.c.namespace, calendars.c.name, calendars.c.document)
-    rows = _found(connection, statement, (calendars.c.namespace, calendars.c.name), names)
+    rows = rows_with(connection, statement, (calendars.c.namespace, calendars.c.name), names)
     found: dict[tuple[str, str], Calendar] = {}
     for namespace, name, document in rows:
         # One that cannot be read is as good as gone: its schedules are told so, the others go on.
         with suppress(HorariumError, ValueError):
-            found[namespace, name] = parse_calendar(json.loads(document))
+            found[namespace, name] = parse_calendar(from_text(document))
     return found
 
 
@@ -214,7 +203,7 @@ def _last_24h_stats(connection: Connection, mine: ColumnElement[bool], now: Inst
 def _prior_run_result(connection: Connection, mine: ColumnElement[bool]) -> dict[str, Any] | None:
     finished = (
         select(runs.c.state, runs.c.result)
-        .where(mine, runs.c.state.in_(sorted(FINAL)))
+        .where(mine, runs.c.state.in_(FINAL_NAMES))
         .order_by(runs.c.run_id.desc())
         .limit(1)
     )
@@ -223,7 +212,7 @@ def _prior_run_result(connection: Connection, mine: ColumnElement[bool]) -> dict
 
 
 def _prior(state: RunState, result: str | None) -> dict[str, Any]:
-    value = None if result is None else json.loads(result)
+    value = from_text(result)
     fields = value if isinstance(value, dict) else {"value": value}
     return {**fields, "status": result_status(state)}
 
@@ -245,33 +234,18 @@ def _cycles(connection: Connection, subjects: Sequence[Subject]) -> dict[Workflo
         .where(workflows.c.cycle.is_not(None))
         .order_by(workflows.c.version)
     )
-    rows = _found(connection, statement, (workflows.c.namespace, workflows.c.workflow_id), names)
-    return {(namespace, name): tuple(json.loads(cycle)) for namespace, name, cycle in rows}
+    rows = rows_with(connection, statement, (workflows.c.namespace, workflows.c.workflow_id), names)
+    return {(namespace, name): tuple(from_text(cycle)) for namespace, name, cycle in rows}
 
 
 def _budgets(connection: Connection, subjects: Sequence[Subject]) -> dict[tuple[str, str], Budget]:
     names = {(subject.namespace, subject.planning.assignee) for subject in subjects if subject.planning.assignee}
     statement = select(agents.c.namespace, agents.c.agent_id, agents.c.document)
-    rows = _found(connection, statement, (agents.c.namespace, agents.c.agent_id), names)
-    return {(ns, agent): parse_budget(json.loads(document).get("budget") or {}) for ns, agent, document in rows}
+    rows = rows_with(connection, statement, (agents.c.namespace, agents.c.agent_id), names)
+    return {(ns, agent): parse_budget(from_text(document).get("budget") or {}) for ns, agent, document in rows}
 
 
 # ── counters ─────────────────────────────────────────────────────────────────────────────────────────
-
-
-def schedule_owner(schedule_uid: bytes) -> str:
-    return f"schedule:{schedule_uid.hex()}"
-
-
-def assignee_owner(namespace: str, assignee: str) -> str:
-    return f"assignee:{namespace} {assignee}"
-
-
-def key_owner(namespace: str, key: str) -> str:
-    return f"key:{namespace} {key}"  # no namespace has a blank in it, a key may have anything
-
-
-Counter = tuple[str, str, int]
 
 
 def _counters(
@@ -293,39 +267,7 @@ def _counters(
     for subject in keyed:
         assert subject.planning.concurrency_key is not None  # that is why it asks
         wanted.add(("key", key_owner(subject.namespace, subject.planning.concurrency_key), 0))
-    return lock_counters(connection, wanted) if lock else _read_counters(connection, sorted(wanted))
-
-
-def lock_counters(connection: Connection, wanted: Iterable[Counter]) -> dict[Counter, int]:
-    """Create what is not there, then lock all in sorted order; returns their values."""
-    ordered = sorted(wanted)
-    if not ordered:
-        return {}
-    rows = [{"kind": kind, "owner": owner, "day": day, "value": 0} for kind, owner, day in ordered]
-    insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
-    connection.execute(insert(counters).on_conflict_do_nothing(), rows)
-    return _read_counters(connection, ordered, for_update=True)
-
-
-def _read_counters(
-    connection: Connection, wanted: Sequence[Counter], *, for_update: bool = False
-) -> dict[Counter, int]:
-    columns = (counters.c.kind, counters.c.owner, counters.c.day)
-    statement = select(counters).order_by(*columns)
-    rows = _found(connection, statement.with_for_update() if for_update else statement, columns, wanted)
-    return {(row.kind, row.owner, row.day): row.value for row in rows}
-
-
-def add_to_counters(connection: Connection, changes: Mapping[Counter, int]) -> None:
-    """Counters that nobody has asked about yet are created on the way. One that is full stays full."""
-    insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
-    for (kind, owner, day), change in sorted(changes.items()):
-        if change == 0:
-            continue
-        row = insert(counters).values(kind=kind, owner=owner, day=day, value=max(-_MOST, min(_MOST, change)))
-        fits = counters.c.value <= _MOST - row.excluded.value
-        added = case((fits, counters.c.value + row.excluded.value), else_=_MOST)
-        connection.execute(row.on_conflict_do_update(index_elements=["kind", "owner", "day"], set_={"value": added}))
+    return lock_counters(connection, wanted) if lock else read_counters(connection, sorted(wanted))
 
 
 def _share(
@@ -338,9 +280,5 @@ def _share(
             shared.active_by_key[planning.concurrency_key] = counted.get(("key", owner, 0), 0)
         if planning.assignee is not None:
             owner = assignee_owner(subject.namespace, planning.assignee)
-            shared.spent_by_assignee[planning.assignee] = _credits(counted.get(("spent", owner, day), 0))
+            shared.spent_by_assignee[planning.assignee] = to_credits(counted.get(("spent", owner, day), 0))
             shared.runs_by_assignee[planning.assignee] = counted.get(("runs", owner, day), 0)
-
-
-def _credits(millionths: int) -> Decimal:
-    return Decimal(millionths) / MILLIONTHS if millionths else _NOTHING

@@ -10,7 +10,8 @@ from sqlalchemy import Connection
 
 from horarium.instant import Instant
 from horarium.schedule.position import Status
-from horarium.store.schedules.rows import SELECT_ROWS, Attribute, ScheduleRow, to_row
+from horarium.store.schedules.rows import ROWS, SELECT_ROWS, ScheduleRow
+from horarium.store.schedules.write import Attribute
 from horarium.store.tables import positions, schedule_attributes, schedules
 
 
@@ -60,7 +61,7 @@ def list_page(
     statement = (
         SELECT_ROWS.where(*conditions).order_by(schedules.c.created_at.desc(), schedules.c.schedule_id).limit(limit + 1)
     )
-    rows = [to_row(values) for values in connection.execute(statement)]
+    rows = ROWS.all(connection, statement)
     more = len(rows) > limit
     shown = tuple(rows[:limit])
     return SchedulePage(shown, Cursor(shown[-1].created_at, shown[-1].schedule_id) if more else None)

@@ -1,44 +1,85 @@
-"""How the holder of a position's lock moves it, and sets the counters right when a limit is new."""
+"""How positions are locked and moved: no other file writes to the table `positions`."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping
+from operator import attrgetter
+from typing import Any, Unpack
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from horarium.ids import id_at
-from horarium.instant import DAY, Instant
-from horarium.schedule.run import FINAL
-from horarium.store.schedules.facts import lock_counters, schedule_owner
-from horarium.store.tables import counters, positions, runs
+from horarium.decision.record import Counts
+from horarium.schedule.position import Position
+from horarium.store.database.set_wise import Update, select_by_ids
+from horarium.store.schedules.rows import LockedPosition, PositionChange
+from horarium.store.tables import positions
+
+_LOCKED = f"SELECT {', '.join(LockedPosition._fields)} FROM positions WHERE schedule_uid"
+# What a decision moves: the generation stays, and the status is written by its name.
+_MOVED = tuple(name for name in Position._fields if name not in ("status", "generation"))
+_DECIDED = Update(positions, ("schedule_uid", "status", *_MOVED, *Counts._fields))
+_moved_values = attrgetter(*_MOVED)
+_COUNTED = Update(
+    positions,
+    (
+        "schedule_uid", "active", "held", "last_completed_at", "last_completed_run_id", "failures_in_a_row",
+        "failures_count", "last_error", "last_error_at", "last_dispatch_status", "status", "paused_at", "pause_reason",
+        "next_sequence", "decided_until",
+    ),
+)  # fmt: skip
+_counted_values = attrgetter(*_COUNTED.columns)
+_ZEROS = dict.fromkeys(("active", "held", "fires_count", "failures_count", "failures_in_a_row", "skipped_count"), 0)
 
 
-def move(connection: Connection, uid: bytes, **columns: Any) -> None:
-    """Columns of `positions`; the version of the schedule stays, whoever moves it too says so elsewhere."""
-    connection.execute(sa.update(positions).where(positions.c.schedule_uid == uid).values(**columns))
+# ── locking ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def recount_today(connection: Connection, uid: bytes, now: Instant) -> None:
-    """What this schedule has run and spent since midnight UTC, so that a limit added at noon counts the morning."""
-    day = now // DAY
-    ended = runs.c.state.in_(sorted(state.value for state in FINAL))
-    spent = sa.case((ended, runs.c.cost), else_=runs.c.reserved)
-    # Ids are in order of birth, so the index can leave out what is old. They follow the clock of the machine,
-    # which may differ from the one that all processes share: the day itself is told by `created_at`.
-    counted = connection.execute(
-        sa.select(sa.func.count(), sa.func.coalesce(sa.func.sum(spent), 0)).where(
-            runs.c.schedule_uid == uid,
-            runs.c.parent_run_id.is_(None),
-            runs.c.run_id >= id_at((day - 1) * DAY),
-            runs.c.created_at >= day * DAY,
-        )
-    ).one()
-    owner = schedule_owner(uid)
-    lock_counters(connection, [("runs", owner, day), ("spent", owner, day)])
-    for kind, value in (("runs", counted[0]), ("spent", int(counted[1]))):
-        connection.execute(
-            sa.update(counters)
-            .where(counters.c.kind == kind, counters.c.owner == owner, counters.c.day == day)
-            .values(value=value)
-        )
+def lock_all(connection: Connection, uids: Collection[bytes]) -> dict[bytes, LockedPosition]:
+    """In sorted order, so that two transactions never wait for each other."""
+    tail = "ORDER BY schedule_uid FOR UPDATE" if connection.dialect.name == "postgresql" else ""
+    found = map(LockedPosition._make, select_by_ids(connection, _LOCKED, sorted(uids), tail))
+    return {position.schedule_uid: position for position in found}
+
+
+def lock(connection: Connection, uid: bytes) -> LockedPosition | None:
+    """Ours until the transaction ends."""
+    return lock_all(connection, [uid]).get(uid)
+
+
+def try_lock(connection: Connection, uid: bytes) -> bool:
+    """False if another transaction has it, or if it is gone: who has a counter's lock may not wait for a position."""
+    free = sa.select(positions.c.schedule_uid).where(positions.c.schedule_uid == uid)
+    return connection.execute(free.with_for_update(skip_locked=True)).one_or_none() is not None
+
+
+# ── moving ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def insert(connection: Connection, named: Mapping[str, Any], position: Position, change: PositionChange) -> None:
+    """Of a schedule that begins; `named` are its uid, namespace and id."""
+    values = {**_ZEROS, "revision": 1, **named, **position._asdict(), **change}
+    connection.execute(sa.insert(positions), _plain(values))
+
+
+def move(connection: Connection, uid: bytes, **change: Unpack[PositionChange]) -> None:
+    """The version of the schedule stays: whoever moves it, too, says so elsewhere."""
+    if change:
+        own = sa.update(positions).where(positions.c.schedule_uid == uid)
+        connection.execute(own.values(_plain(change)))
+
+
+def save_decided(connection: Connection, decided: Iterable[tuple[bytes, Position, Counts]]) -> None:
+    """After decisions, for a whole batch together."""
+    rows = [(uid, position.status.value, *_moved_values(position), *counts) for uid, position, counts in decided]
+    _DECIDED.run(connection, rows)
+
+
+def save_counted(connection: Connection, counted: Iterable[LockedPosition]) -> None:
+    """After ends of runs, for all of their schedules together."""
+    _COUNTED.run(connection, [_counted_values(position) for position in counted])
+
+
+def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Drivers differ in what they make of an enum."""
+    return {**values, "status": values["status"].value} if "status" in values else {**values}

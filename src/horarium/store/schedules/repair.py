@@ -14,21 +14,19 @@ from sqlalchemy import Connection
 from horarium.decision import lifecycle
 from horarium.instant import Instant
 from horarium.schedule.position import Position, Status
-from horarium.schedule.run import FINAL, RunState
-from horarium.store.runs.release import lock_position
+from horarium.schedule.run import RunState
+from horarium.store.counters import lock_counters
+from horarium.store.runs.states import OPEN_ROOT
+from horarium.store.schedules import positions
 from horarium.store.schedules.broken import park
 from horarium.store.schedules.due import Plannings
-from horarium.store.schedules.facts import lock_counters
-from horarium.store.tables import counters, positions, runs
+from horarium.store.tables import counters, runs
+from horarium.store.tables import positions as table
 
 _HELD = RunState.HELD.value
-# As text and not as parameters: so both databases see that the index of open root runs holds just these.
-_OPEN_ROOT = sa.text(
-    f"runs.state IN ({', '.join(repr(state.value) for state in sorted(frozenset(RunState) - FINAL))}) "
-    "AND runs.parent_run_id IS NULL"
-)
+_OPEN_ROOT = sa.text(OPEN_ROOT)
 _IS_HELD = sa.case((runs.c.state == _HELD, 1), else_=0)
-# As `facts.key_owner` writes it.
+# As `counters.key_owner` writes it.
 _key_of_run = sa.literal("key:") + runs.c.namespace + " " + runs.c.concurrency_key
 
 
@@ -61,8 +59,8 @@ class Miscounted:
 
 def miscounted(connection: Connection, *, after: bytes, looks: int) -> Miscounted:
     """Of the next `looks` schedules, those whose position counts other runs than there are."""
-    uid = positions.c.schedule_uid
-    columns = sa.select(uid, positions.c.active, positions.c.held)
+    uid = table.c.schedule_uid
+    columns = sa.select(uid, table.c.active, table.c.held)
     rows = connection.execute(columns.where(uid > after).order_by(uid).limit(looks)).all()
     if not rows:
         return Miscounted((), None)
@@ -75,16 +73,14 @@ def miscounted(connection: Connection, *, after: bytes, looks: int) -> Miscounte
 
 def recount(connection: Connection, uid: bytes) -> Recounted | None:
     """None if the counts are right, now that nobody can move them."""
-    position = lock_position(connection, uid)
+    position = positions.lock(connection, uid)
     if position is None:
         return None
     before = Count(position.active, position.held)
     after = _count(connection, runs.c.schedule_uid == uid).get(uid, Count())
     if before == after:
         return None
-    connection.execute(
-        sa.update(positions).where(positions.c.schedule_uid == uid).values(active=after.active, held=after.held)
-    )
+    positions.move(connection, uid, active=after.active, held=after.held)
     return Recounted(uid, position.schedule_id, before, after)
 
 
@@ -138,9 +134,7 @@ def recount_key(connection: Connection, owner: str) -> tuple[int, int] | None:
 
 def unplanned(connection: Connection, limit: int) -> list[bytes]:
     """Active schedules that no tick will ever see."""
-    statement = sa.select(positions.c.schedule_uid).where(
-        positions.c.status == Status.ACTIVE.value, positions.c.next_due.is_(None)
-    )
+    statement = sa.select(table.c.schedule_uid).where(table.c.status == Status.ACTIVE.value, table.c.next_due.is_(None))
     return list(connection.execute(statement.limit(limit)).scalars())
 
 
@@ -149,7 +143,7 @@ def plan_again(connection: Connection, known: Plannings, uid: bytes, now: Instan
 
     None if there is nothing to mend. What cannot be planned is set aside as broken.
     """
-    row = lock_position(connection, uid)
+    row = positions.lock(connection, uid)
     if row is None or row.status != Status.ACTIVE.value or row.next_due is not None:
         return None
     planning = known.load(connection, [row.planning])[row.planning]
@@ -158,9 +152,5 @@ def plan_again(connection: Connection, known: Plannings, uid: bytes, now: Instan
         return row.schedule_id, Status.BROKEN
     position = Position(row.decided_until, None, Status.ACTIVE, row.generation)
     planned = lifecycle.replan(planning.spec, uid, position, row.decided_until)
-    connection.execute(
-        sa.update(positions)
-        .where(positions.c.schedule_uid == uid)
-        .values(status=planned.status.value, next_due=planned.next_due)
-    )
+    positions.move(connection, uid, status=planned.status, next_due=planned.next_due)
     return row.schedule_id, planned.status

@@ -1,4 +1,4 @@
-"""Schedules: what was written (immutable revisions) and how far the engine has got (the position), together.
+"""What a row of a schedule is, whole and as far as its position goes, and how schedules are read.
 
 Whoever changes a schedule takes its position's lock first (`lock=True`), so that a tick and an edit
 never interleave. On SQLite the write transaction is that lock.
@@ -6,58 +6,18 @@ never interleave. On SQLite the write transaction is that lock.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, fields
-from hashlib import blake2b
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypedDict
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
-from sqlalchemy.dialects import postgresql, sqlite
 
 from horarium.decision.record import Counts
 from horarium.instant import Instant
 from horarium.schedule.position import Position, Status
-from horarium.store.database.json_text import from_text, to_text
-from horarium.store.errors import Conflict
-from horarium.store.tables import plannings, positions, schedule_attributes, schedule_revisions, schedules
-
-AttributeKind = Literal["label", "search_attribute", "field"]
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Attribute:
-    """A label, a search attribute or a field of its own that lists can be filtered by."""
-
-    kind: AttributeKind
-    name: str
-    value: str
-
-
-@dataclass(frozen=True, slots=True)
-class Revision:
-    """What a person wrote, and what the engine reads of it; `generation` counts the specs."""
-
-    document: Mapping[str, Any]
-    planning: str
-    name: str
-    workflow: str | None = None
-    generation: int = 1
-    attributes: frozenset[Attribute] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class NewSchedule:
-    schedule_uid: bytes
-    namespace: str
-    schedule_id: str
-    revision: Revision
-    position: Position
-    source: str
-    owner: str | None = None
-    paused_at: Instant | None = None
-    pause_reason: str | None = None
-    next_sequence: int = 1
+from horarium.store.database.json_text import from_text
+from horarium.store.database.typed_rows import TypedRows
+from horarium.store.tables import plannings, positions, schedule_revisions, schedules
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +63,7 @@ class ScheduleRow:
     pause_reason: str | None
 
     def position(self) -> Position:
-        return Position(
-            decided_until=self.decided_until,
-            next_due=self.next_due,
-            status=self.status,
-            generation=self.generation,
-            runs_born=self.runs_born,
-            rotation_index=self.rotation_index,
-        )
+        return Position(*(getattr(self, name) for name in Position._fields))
 
     def counts(self) -> Counts:
         return Counts(*(getattr(self, name) for name in Counts._fields))
@@ -125,28 +78,62 @@ class RevisionRow:
     created_at: Instant
 
 
+class LockedPosition(NamedTuple):
+    """A position under lock, as those see it who count runs, let them go or set the schedule aside."""
+
+    schedule_uid: bytes
+    namespace: str
+    schedule_id: str
+    status: str
+    generation: int
+    planning: bytes
+    next_due: Instant | None
+    decided_until: Instant
+    next_sequence: int
+    active: int
+    held: int
+    fires_count: int
+    failures_count: int
+    failures_in_a_row: int
+    last_fired_at: Instant | None
+    last_run_id: bytes | None
+    last_dispatch_status: str | None
+    last_error: str | None
+    last_error_at: Instant | None
+    last_completed_at: Instant | None
+    last_completed_run_id: bytes | None
+    paused_at: Instant | None
+    pause_reason: str | None
+
+
+class PositionChange(TypedDict, total=False):
+    """Columns of a position that one who holds its lock may set."""
+
+    status: Status
+    next_due: Instant | None
+    decided_until: Instant
+    generation: int
+    revision: int
+    planning: bytes
+    next_sequence: int
+    active: int
+    held: int
+    fires_count: int
+    failures_in_a_row: int
+    rotation_index: int
+    last_fired_at: Instant | None
+    last_run_id: bytes | None
+    last_dispatch_status: str | None
+    last_error: str | None
+    last_error_at: Instant | None
+    paused_at: Instant | None
+    pause_reason: str | None
+
+
 # The positions' columns win: they are the ones that the lock protects.
-_PLACES = {column.name: column for table in (schedules, positions) for column in table.columns}
-ROW = [_PLACES[each.name] for each in fields(ScheduleRow)]
-_CHANGEABLE = frozenset(column.name for column in positions.columns) - {"schedule_uid", "namespace", "schedule_id"}
-
-
-def planning_hash(text: str) -> bytes:
-    """The name of a planning text."""
-    return blake2b(text.encode(), digest_size=16).digest()
-
-
-def search_text(schedule_id: str, name: str) -> str:
-    """Where a search for part of an id or of a name looks; no part of both is part of either."""
-    return f"{schedule_id}\n{name}".casefold()
-
-
-# ── reading ──────────────────────────────────────────────────────────────────────────────────────────
-
-
-# Made once: to build a statement of so many columns takes longer than to run it.
-SELECT_ROWS = sa.select(*ROW).join_from(schedules, positions, schedules.c.schedule_uid == positions.c.schedule_uid)
-_STATUS = [each.name for each in fields(ScheduleRow)].index("status")
+ROWS = TypedRows(ScheduleRow, schedules, positions, status=Status)
+SELECT_ROWS = ROWS.select.join_from(schedules, positions, schedules.c.schedule_uid == positions.c.schedule_uid)
+_REVISIONS = TypedRows(RevisionRow, schedule_revisions, document=from_text)
 _LIVE_WITH_DOCUMENT = (
     SELECT_ROWS.add_columns(schedule_revisions.c.document)
     .join(
@@ -164,20 +151,13 @@ _LIVE_WITH_DOCUMENT = (
 )
 
 
-def to_row(values: Sequence[Any]) -> ScheduleRow:
-    """Of the columns of SELECT_ROWS, in their order."""
-    row = list(values)
-    row[_STATUS] = Status(row[_STATUS])
-    return ScheduleRow(*row)
-
-
 def find_with_document(
     connection: Connection, namespace: str, schedule_id: str
 ) -> tuple[ScheduleRow, dict[str, Any]] | None:
     """The live schedule of that id and its newest revision, by one question."""
     asked = {"namespace": namespace, "schedule_id": schedule_id}
     found = connection.execute(_LIVE_WITH_DOCUMENT, asked).one_or_none()
-    return None if found is None else (to_row(found[:-1]), from_text(found[-1]))
+    return None if found is None else (ROWS.read(found[:-1]), from_text(found[-1]))
 
 
 def find(connection: Connection, namespace: str, schedule_id: str, *, lock: bool = False) -> ScheduleRow | None:
@@ -217,13 +197,14 @@ def find_newest(connection: Connection, namespace: str, schedule_id: str) -> Sch
 
 
 def find_revision(connection: Connection, uid: bytes, revision: int) -> RevisionRow | None:
-    found = connection.execute(_revisions(uid).where(schedule_revisions.c.revision == revision)).one_or_none()
-    return None if found is None else _to_revision(found)
+    mine = (schedule_revisions.c.schedule_uid == uid, schedule_revisions.c.revision == revision)
+    return _REVISIONS.one(connection, _REVISIONS.select.where(*mine))
 
 
 def all_revisions(connection: Connection, uid: bytes) -> list[RevisionRow]:
     """Oldest first."""
-    return [_to_revision(row) for row in connection.execute(_revisions(uid).order_by(schedule_revisions.c.revision))]
+    mine = _REVISIONS.select.where(schedule_revisions.c.schedule_uid == uid)
+    return _REVISIONS.all(connection, mine.order_by(schedule_revisions.c.revision))
 
 
 def planning_text(connection: Connection, planning: bytes) -> str | None:
@@ -232,8 +213,7 @@ def planning_text(connection: Connection, planning: bytes) -> str | None:
 
 
 def _one(connection: Connection, *conditions: sa.ColumnElement[bool]) -> ScheduleRow | None:
-    found = connection.execute(SELECT_ROWS.where(*conditions)).one_or_none()
-    return None if found is None else to_row(found)
+    return ROWS.one(connection, SELECT_ROWS.where(*conditions))
 
 
 def _lock(connection: Connection, uid: bytes) -> None:
@@ -241,161 +221,3 @@ def _lock(connection: Connection, uid: bytes) -> None:
     if connection.dialect.name == "postgresql":
         statement = sa.select(positions.c.schedule_uid).where(positions.c.schedule_uid == uid)
         connection.execute(statement.with_for_update())
-
-
-def _revisions(uid: bytes) -> sa.Select[Any]:
-    columns = [schedule_revisions.c[each.name] for each in fields(RevisionRow)]
-    return sa.select(*columns).where(schedule_revisions.c.schedule_uid == uid)
-
-
-def _to_revision(values: sa.Row[Any]) -> RevisionRow:
-    named = values._asdict()
-    return RevisionRow(**(named | {"document": from_text(named["document"])}))
-
-
-# ── writing ──────────────────────────────────────────────────────────────────────────────────────────
-
-
-_INSERT_SCHEDULE, _INSERT_POSITION = sa.insert(schedules), sa.insert(positions)
-_INSERT_REVISION, _INSERT_ATTRIBUTES = sa.insert(schedule_revisions), sa.insert(schedule_attributes)
-_INSERT_PLANNING = {
-    "postgresql": postgresql.insert(plannings).on_conflict_do_nothing(),
-    "sqlite": sqlite.insert(plannings).on_conflict_do_nothing(),
-}
-_ZEROS = dict.fromkeys(("active", "held", "fires_count", "failures_count", "failures_in_a_row", "skipped_count"), 0)
-
-
-def insert(connection: Connection, new: NewSchedule, *, now: Instant) -> None:
-    """Raises Conflict(`schedules_live_id`) if the id is taken by a schedule that is not deleted."""
-    named = {"schedule_uid": new.schedule_uid, "namespace": new.namespace, "schedule_id": new.schedule_id}
-    connection.execute(
-        _INSERT_SCHEDULE,
-        {
-            **named,
-            "revision": 1,
-            "version": 1,
-            "name": new.revision.name,
-            "search_text": search_text(new.schedule_id, new.revision.name),
-            "workflow": new.revision.workflow,
-            "source": new.source,
-            "owner": new.owner,
-            "created_at": now,
-            "updated_at": now,
-        },
-    )
-    planning = insert_revision(connection, new.schedule_uid, 1, new.revision, now)
-    connection.execute(
-        _INSERT_POSITION,
-        {
-            **named,
-            **_ZEROS,
-            **_position_values(new.position),
-            "revision": 1,
-            "planning": planning,
-            "next_sequence": new.next_sequence,
-            "paused_at": new.paused_at,
-            "pause_reason": new.pause_reason,
-        },
-    )
-    _add_attributes(connection, new.schedule_uid, new.namespace, new.revision.attributes)
-
-
-def add_revision(
-    connection: Connection, row: ScheduleRow, revision: Revision, *, now: Instant, owner: str | None = None
-) -> int:
-    """The number of the new revision; `row` was read in this transaction, and Conflict says that it is stale."""
-    number = row.revision + 1
-    _advance(
-        connection,
-        row.schedule_uid,
-        row.version,
-        revision=number,
-        name=revision.name,
-        search_text=search_text(row.schedule_id, revision.name),
-        workflow=revision.workflow,
-        owner=owner or row.owner,
-        updated_at=now,
-    )
-    planning = insert_revision(connection, row.schedule_uid, number, revision, now)
-    connection.execute(
-        sa.update(positions)
-        .where(positions.c.schedule_uid == row.schedule_uid)
-        .values(revision=number, planning=planning, generation=revision.generation)
-    )
-    _remove_attributes(connection, row.schedule_uid)
-    _add_attributes(connection, row.schedule_uid, row.namespace, revision.attributes)
-    return number
-
-
-def save_position(
-    connection: Connection, uid: bytes, changes: Mapping[str, Any], *, expected_version: int, now: Instant
-) -> int:
-    """Writes columns of `positions`; the new version. Raises Conflict if the schedule has moved on since."""
-    unknown = changes.keys() - _CHANGEABLE
-    if unknown:
-        raise ValueError(f"a position has no {', '.join(sorted(unknown))} to change")
-    _advance(connection, uid, expected_version, updated_at=now)
-    if changes:
-        connection.execute(sa.update(positions).where(positions.c.schedule_uid == uid).values(_plain(changes)))
-    return expected_version + 1
-
-
-def mark_deleted(connection: Connection, row: ScheduleRow, *, now: Instant) -> None:
-    """The id is free again; history, revisions and runs stay."""
-    _advance(connection, row.schedule_uid, row.version, deleted_at=now, updated_at=now)
-    connection.execute(
-        sa.update(positions)
-        .where(positions.c.schedule_uid == row.schedule_uid)
-        .values(status=Status.DELETED.value, next_due=None)
-    )
-    _remove_attributes(connection, row.schedule_uid)
-
-
-def _advance(connection: Connection, uid: bytes, expected_version: int, **values: Any) -> None:
-    moved = connection.execute(
-        sa.update(schedules)
-        .where(schedules.c.schedule_uid == uid, schedules.c.version == expected_version)
-        .values(version=expected_version + 1, **values)
-    )
-    if moved.rowcount != 1:
-        raise Conflict("schedules.version")
-
-
-def insert_revision(connection: Connection, uid: bytes, number: int, revision: Revision, now: Instant) -> bytes:
-    """The document and its planning text; returns the hash that names the text."""
-    planning = planning_hash(revision.planning)
-    connection.execute(_INSERT_PLANNING[connection.dialect.name], {"planning": planning, "text": revision.planning})
-    connection.execute(
-        _INSERT_REVISION,
-        {
-            "schedule_uid": uid,
-            "revision": number,
-            "generation": revision.generation,
-            "planning": planning,
-            "document": to_text(revision.document),
-            "created_at": now,
-        },
-    )
-    return planning
-
-
-def _add_attributes(connection: Connection, uid: bytes, namespace: str, attributes: Collection[Attribute]) -> None:
-    rows = [
-        {"schedule_uid": uid, "namespace": namespace, "kind": each.kind, "name": each.name, "value": each.value}
-        for each in sorted(attributes)
-    ]
-    if rows:
-        connection.execute(_INSERT_ATTRIBUTES, rows)
-
-
-def _remove_attributes(connection: Connection, uid: bytes) -> None:
-    connection.execute(sa.delete(schedule_attributes).where(schedule_attributes.c.schedule_uid == uid))
-
-
-def _position_values(position: Position) -> dict[str, Any]:
-    return _plain(position._asdict())
-
-
-def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Drivers differ in what they make of an enum."""
-    return {name: value.value if isinstance(value, Status) else value for name, value in values.items()}

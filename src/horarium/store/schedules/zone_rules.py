@@ -6,25 +6,22 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
-from sqlalchemy.dialects import postgresql, sqlite
 
 from horarium.decision import lifecycle
-from horarium.decision.plan import Missed
-from horarium.decision.record import NewEvent, missed_values
 from horarium.instant import Instant, to_rfc3339
-from horarium.schedule.event import CommandContext, EventType, make_payload
+from horarium.schedule.event import CommandContext, EventType
 from horarium.schedule.planning import Planning
-from horarium.schedule.position import Position, Status
-from horarium.store.history import events as history
+from horarium.schedule.position import Status
+from horarium.store.history.append import Journal
 from horarium.store.retention import set_checkpoint
+from horarium.store.schedules import positions
 from horarium.store.schedules.due import Plannings
 from horarium.store.schedules.rows import ScheduleRow, find_by_uid
-from horarium.store.tables import facts, positions
+from horarium.store.tables import positions as table
 
 CHANGED_FIELD = "tzdata"
 """What ScheduleUpdated names as changed."""
 
-_TZDATA = "tzdata"
 _PLANNED = (Status.ACTIVE.value, Status.PAUSED.value)
 
 
@@ -43,24 +40,13 @@ class Moved:
     after: Instant | None
 
 
-def planned_with(connection: Connection) -> str | None:
-    """The tzdata version that planned what is stored; None = nobody has said."""
-    return connection.execute(sa.select(facts.c.value).where(facts.c.name == _TZDATA)).scalar_one_or_none()
-
-
-def set_planned_with(connection: Connection, version: str) -> None:
-    insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
-    row = insert(facts).values(name=_TZDATA, value=version)
-    connection.execute(row.on_conflict_do_update(index_elements=["name"], set_={"value": version}))
-
-
 def look(connection: Connection, known: Plannings, *, now: Instant, after: bytes, looks: int) -> Looked:
     """Of the next `looks` schedules that wait for a moment in the future, those for which it is another one now."""
-    uid = positions.c.schedule_uid
+    uid = table.c.schedule_uid
     rows = connection.execute(
-        sa.select(uid, positions.c.namespace, positions.c.status, positions.c.planning, positions.c.next_due,
-                  positions.c.decided_until)
-        .where(uid > after, positions.c.status.in_(_PLANNED), positions.c.next_due > now)
+        sa.select(uid, table.c.namespace, table.c.status, table.c.planning, table.c.next_due,
+                  table.c.decided_until)
+        .where(uid > after, table.c.status.in_(_PLANNED), table.c.next_due > now)
         .order_by(uid)
         .limit(looks)
     ).all()  # fmt: skip
@@ -101,35 +87,30 @@ def move(
         return None
     change = lifecycle.edit(planning, planning, uid, row.position(), now=now, spec_changed=True)
     set_checkpoint(connection, uid, sequence=row.next_sequence, decided_until=row.decided_until, now=now)
-    events = _events(row, change.superseded, change.position, CommandContext(source="engine", reason=because))
-    next_sequence = history.append(connection, uid, namespace, events, now=now)
     position = change.position
-    connection.execute(
-        sa.update(positions)
-        .where(positions.c.schedule_uid == uid)
-        .values(
-            status=position.status.value,
-            next_due=position.next_due,
-            decided_until=position.decided_until,
-            generation=position.generation,
-            next_sequence=next_sequence,
-        )
+    positions.move(
+        connection,
+        uid,
+        status=position.status,
+        next_due=position.next_due,
+        decided_until=position.decided_until,
+        generation=position.generation,
+        next_sequence=_tell(connection, row, change, CommandContext(source="engine", reason=because), now),
     )
     return Moved(row.schedule_id, row.next_due, position.next_due)
 
 
-def _events(row: ScheduleRow, overtaken: Missed | None, position: Position, context: CommandContext) -> list[NewEvent]:
-    events: list[NewEvent] = []
-    if overtaken is not None:
-        missed = make_payload(EventType.MISSED, **missed_values(overtaken), command_context=context)
-        events.append(NewEvent(row.next_sequence, EventType.MISSED, overtaken.first, overtaken.last, None, missed))
-    updated = make_payload(
+def _tell(
+    connection: Connection, row: ScheduleRow, change: lifecycle.Change, context: CommandContext, now: Instant
+) -> int:
+    """The number of the next event."""
+    journal, position = Journal(row.next_sequence, now, context), change.position
+    journal.missed(change.superseded)
+    journal.add(
         EventType.UPDATED,
         changed_fields=[CHANGED_FIELD],
         next_fire_at=None if position.next_due is None else to_rfc3339(position.next_due),
         revision=row.revision,
         generation=position.generation,
-        command_context=context,
     )
-    events.append(NewEvent(row.next_sequence + len(events), EventType.UPDATED, None, None, None, updated))
-    return events
+    return journal.write(connection, row.schedule_uid, row.namespace)

@@ -13,6 +13,7 @@ from horarium.schedule.event import RunEventType
 from horarium.schedule.run import FINAL, RunState
 from horarium.store.database import Database
 from horarium.store.runs import overdue as store
+from horarium.store.runs.events import add_event
 from horarium.store.tables import approvals, run_events
 
 
@@ -96,7 +97,7 @@ def test_the_events_of_a_run_are_numbered_without_gaps(database: Database) -> No
 
     def write(connection: Connection) -> None:
         for number in range(3):
-            store.add_event(connection, run_id, RunEventType.RUN_RETRIED, NOW, {"n": number})
+            add_event(connection, run_id, RunEventType.RUN_RETRIED, NOW, {"n": number})
 
     database.write(write)
     stored = database.read(lambda c: c.execute(sa.select(run_events).order_by(run_events.c.sequence)).all())

@@ -1,0 +1,29 @@
+"""Sets of run states as statements read them; which states are in a set is said in `schedule/run.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from horarium.schedule.run import FINAL, HANDED_OUT, NOT_STARTED, OPEN, RunState
+
+
+def names(states: Iterable[RunState]) -> tuple[str, ...]:
+    """For `in_`, as drivers understand them."""
+    return tuple(sorted(state.value for state in states))
+
+
+def sql_list(states: Iterable[RunState]) -> str:
+    """As text and not as parameters: only so do both databases see which partial index holds just these."""
+    return f"({', '.join(repr(name) for name in names(states))})"
+
+
+FINAL_NAMES = names(FINAL)
+NOT_STARTED_NAMES = names(NOT_STARTED)
+NOT_STARTED_LIST = sql_list(NOT_STARTED)
+# A held run waits in a buffer; all others that have not ended count as active.
+ACTIVE_NAMES = names(OPEN - {RunState.HELD})
+ACTIVE_LIST = sql_list(OPEN - {RunState.HELD})
+HANDED_OUT_LIST = sql_list(HANDED_OUT)
+# The conditions of the indexes `runs_to_stop_by_schedule` and `runs_open`.
+TO_STOP = "stop_requested_at IS NOT NULL AND finished_at IS NULL AND state <> 'held'"
+OPEN_ROOT = f"state IN {sql_list(OPEN)} AND parent_run_id IS NULL"

@@ -1,0 +1,190 @@
+"""How schedules are written: immutable revisions of what people say, with the attributes that lists filter by."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, Literal
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+from sqlalchemy.dialects import postgresql, sqlite
+
+from horarium.instant import Instant
+from horarium.schedule.position import Position, Status
+from horarium.store.database.json_text import to_text
+from horarium.store.errors import Conflict
+from horarium.store.schedules import positions
+from horarium.store.schedules.rows import PositionChange, ScheduleRow
+from horarium.store.tables import plannings, schedule_attributes, schedule_revisions, schedules
+
+AttributeKind = Literal["label", "search_attribute", "field"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Attribute:
+    """A label, a search attribute or a field of its own that lists can be filtered by."""
+
+    kind: AttributeKind
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """What a person wrote, and what the engine reads of it; `generation` counts the specs."""
+
+    document: Mapping[str, Any]
+    planning: str
+    name: str
+    workflow: str | None = None
+    generation: int = 1
+    attributes: frozenset[Attribute] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class NewSchedule:
+    schedule_uid: bytes
+    namespace: str
+    schedule_id: str
+    revision: Revision
+    position: Position
+    source: str
+    owner: str | None = None
+    paused_at: Instant | None = None
+    pause_reason: str | None = None
+    next_sequence: int = 1
+
+
+def planning_hash(text: str) -> bytes:
+    """The name of a planning text."""
+    return blake2b(text.encode(), digest_size=16).digest()
+
+
+def search_text(schedule_id: str, name: str) -> str:
+    """Where a search for part of an id or of a name looks; no part of both is part of either."""
+    return f"{schedule_id}\n{name}".casefold()
+
+
+_INSERT_SCHEDULE = sa.insert(schedules)
+_INSERT_REVISION, _INSERT_ATTRIBUTES = sa.insert(schedule_revisions), sa.insert(schedule_attributes)
+_INSERT_PLANNING = {
+    "postgresql": postgresql.insert(plannings).on_conflict_do_nothing(),
+    "sqlite": sqlite.insert(plannings).on_conflict_do_nothing(),
+}
+
+
+def insert_schedule(connection: Connection, new: NewSchedule, *, now: Instant) -> None:
+    """Raises Conflict(`schedules_live_id`) if the id is taken by a schedule that is not deleted."""
+    named = {"schedule_uid": new.schedule_uid, "namespace": new.namespace, "schedule_id": new.schedule_id}
+    connection.execute(
+        _INSERT_SCHEDULE,
+        {
+            **named,
+            "revision": 1,
+            "version": 1,
+            "name": new.revision.name,
+            "search_text": search_text(new.schedule_id, new.revision.name),
+            "workflow": new.revision.workflow,
+            "source": new.source,
+            "owner": new.owner,
+            "created_at": now,
+            "updated_at": now,
+        },
+    )
+    planning = insert_revision(connection, new.schedule_uid, 1, new.revision, now)
+    change: PositionChange = {
+        "planning": planning,
+        "next_sequence": new.next_sequence,
+        "paused_at": new.paused_at,
+        "pause_reason": new.pause_reason,
+    }
+    positions.insert(connection, named, new.position, change)
+    _add_attributes(connection, new.schedule_uid, new.namespace, new.revision.attributes)
+
+
+def add_revision(
+    connection: Connection, row: ScheduleRow, revision: Revision, *, now: Instant, owner: str | None = None
+) -> int:
+    """The number of the new revision; `row` was read in this transaction, and Conflict says that it is stale."""
+    number = row.revision + 1
+    _advance(
+        connection,
+        row.schedule_uid,
+        row.version,
+        revision=number,
+        name=revision.name,
+        search_text=search_text(row.schedule_id, revision.name),
+        workflow=revision.workflow,
+        owner=owner or row.owner,
+        updated_at=now,
+    )
+    planning = insert_revision(connection, row.schedule_uid, number, revision, now)
+    positions.move(connection, row.schedule_uid, revision=number, planning=planning, generation=revision.generation)
+    _remove_attributes(connection, row.schedule_uid)
+    _add_attributes(connection, row.schedule_uid, row.namespace, revision.attributes)
+    return number
+
+
+def save_position(
+    connection: Connection, uid: bytes, change: PositionChange, *, expected_version: int, now: Instant
+) -> int:
+    """The new version. Raises Conflict if the schedule has moved on since."""
+    _advance(connection, uid, expected_version, updated_at=now)
+    positions.move(connection, uid, **change)
+    return expected_version + 1
+
+
+def mark_deleted(connection: Connection, row: ScheduleRow, *, now: Instant) -> None:
+    """The id is free again; history, revisions and runs stay."""
+    _advance(connection, row.schedule_uid, row.version, deleted_at=now, updated_at=now)
+    positions.move(connection, row.schedule_uid, status=Status.DELETED, next_due=None)
+    _remove_attributes(connection, row.schedule_uid)
+
+
+def _advance(connection: Connection, uid: bytes, expected_version: int, **values: Any) -> None:
+    moved = connection.execute(
+        sa.update(schedules)
+        .where(schedules.c.schedule_uid == uid, schedules.c.version == expected_version)
+        .values(version=expected_version + 1, **values)
+    )
+    if moved.rowcount != 1:
+        raise Conflict("schedules.version")
+
+
+def move_version(connection: Connection, uid: bytes, **values: Any) -> None:
+    """For the engine, which changes what readers see whichever version that is."""
+    own = sa.update(schedules).where(schedules.c.schedule_uid == uid)
+    connection.execute(own.values(version=schedules.c.version + 1, **values))
+
+
+def insert_revision(connection: Connection, uid: bytes, number: int, revision: Revision, now: Instant) -> bytes:
+    """The document and its planning text; returns the hash that names the text."""
+    planning = planning_hash(revision.planning)
+    connection.execute(_INSERT_PLANNING[connection.dialect.name], {"planning": planning, "text": revision.planning})
+    connection.execute(
+        _INSERT_REVISION,
+        {
+            "schedule_uid": uid,
+            "revision": number,
+            "generation": revision.generation,
+            "planning": planning,
+            "document": to_text(revision.document),
+            "created_at": now,
+        },
+    )
+    return planning
+
+
+def _add_attributes(connection: Connection, uid: bytes, namespace: str, attributes: Collection[Attribute]) -> None:
+    rows = [
+        {"schedule_uid": uid, "namespace": namespace, "kind": each.kind, "name": each.name, "value": each.value}
+        for each in sorted(attributes)
+    ]
+    if rows:
+        connection.execute(_INSERT_ATTRIBUTES, rows)
+
+
+def _remove_attributes(connection: Connection, uid: bytes) -> None:
+    connection.execute(sa.delete(schedule_attributes).where(schedule_attributes.c.schedule_uid == uid))

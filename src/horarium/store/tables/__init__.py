@@ -1,0 +1,42 @@
+"""Every table, once, for both databases: what is kept, and which index answers which question.
+
+Instants are BIGINT microseconds, ids are the 16 bytes of a UUIDv7, amounts are BIGINT millionths of a
+credit, documents are JSON text. A fire updates one row of `positions` and inserts one row into `runs`
+and one into `history`; nothing else is on that path, so nothing else has a foreign key to it.
+"""
+
+from __future__ import annotations
+
+from horarium.store.tables.callers import idempotency, installation, leases, namespaces, tokens
+from horarium.store.tables.history import checkpoints, feed_epochs, history
+from horarium.store.tables.references import agents, assignments, calendars, counters, teams, workflows
+from horarium.store.tables.runs import approvals, run_definitions, run_events, runs
+from horarium.store.tables.schedules import plannings, positions, schedule_attributes, schedule_revisions, schedules
+from horarium.store.tables.schema import metadata
+
+__all__ = [
+    "agents",
+    "approvals",
+    "assignments",
+    "calendars",
+    "checkpoints",
+    "counters",
+    "feed_epochs",
+    "history",
+    "idempotency",
+    "installation",
+    "leases",
+    "metadata",
+    "namespaces",
+    "plannings",
+    "positions",
+    "run_definitions",
+    "run_events",
+    "runs",
+    "schedule_attributes",
+    "schedule_revisions",
+    "schedules",
+    "teams",
+    "tokens",
+    "workflows",
+]

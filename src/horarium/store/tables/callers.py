@@ -1,0 +1,64 @@
+"""The tables about who may, who asked, who is alive, and what holds for the whole installation."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, LargeBinary, PrimaryKeyConstraint, Table, Text
+
+from horarium.store.tables.schema import metadata
+
+namespaces = Table(
+    "namespaces",
+    metadata,
+    Column("namespace", Text, primary_key=True),
+    Column("description", Text, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+)
+
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("token_id", LargeBinary(16), primary_key=True),
+    Column("namespace", Text, ForeignKey("namespaces.namespace"), nullable=False),
+    Column("sha256", Text, nullable=False, unique=True),
+    Column("name", Text, nullable=False),
+    Column("role", Text, nullable=False),
+    Column("subject", Text),
+    Column("created_at", BigInteger, nullable=False),
+    Column("expires_at", BigInteger),
+    Column("revoked_at", BigInteger),
+    Column("last_used_at", BigInteger),
+)
+
+idempotency = Table(
+    "idempotency",
+    metadata,
+    Column("namespace", Text, nullable=False),
+    Column("key", Text, nullable=False),
+    Column("request_hash", Text, nullable=False),
+    Column("status", Integer, nullable=False),
+    Column("answer", Text, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    PrimaryKeyConstraint("namespace", "key"),
+    Index("idempotency_by_age", "created_at"),
+)
+
+# One row for each process and loop (its heartbeat moves when a step has been completed), and named ones
+# such as `ticker`, whose `since` says from when on some ticker has been there without a break.
+leases = Table(
+    "leases",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("owner", Text, nullable=False),
+    Column("since", BigInteger, nullable=False),
+    Column("beat_at", BigInteger, nullable=False),
+    Column("until", BigInteger),
+    Column("info", Text, nullable=False),
+)
+
+# What holds for all processes on this database.
+installation = Table(
+    "installation",
+    metadata,
+    Column("name", Text, primary_key=True),  # see `installation.py`
+    Column("value", Text, nullable=False),
+)

@@ -1,0 +1,46 @@
+"""The tables of the audit: what was decided, which server wrote it, and from where on it is complete."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, Table, Text
+
+from horarium.store.tables.schema import ROW_NUMBER, metadata
+
+history = Table(
+    "history",
+    metadata,
+    Column("feed_id", ROW_NUMBER, primary_key=True, autoincrement=True),
+    # The transaction that wrote the row, where the database tells: a reader of the feed must not pass
+    # the oldest one that is still running, or it would skip rows that commit late.
+    Column("transaction_id", BigInteger, server_default=None),
+    Column("schedule_uid", LargeBinary(16), nullable=False),
+    Column("sequence", BigInteger, nullable=False),
+    Column("namespace", Text, nullable=False),
+    Column("event_type", Text, nullable=False),
+    Column("recorded_at", BigInteger, nullable=False),
+    Column("nominal", BigInteger),  # of the occurrence, or the first of a range
+    Column("nominal_last", BigInteger),  # the last of a range
+    Column("run_id", LargeBinary(16)),
+    Column("payload", Text, nullable=False),
+    Index("history_in_order", "schedule_uid", "sequence", unique=True),
+    Index("history_feed", "namespace", "transaction_id", "feed_id"),
+)
+
+# The servers that have written history, one after the other: see `feed.py`. SQLite has none.
+feed_epochs = Table(
+    "feed_epochs",
+    metadata,
+    Column("epoch", Integer, primary_key=True, autoincrement=False),
+    Column("server", Text, nullable=False),
+    Column("first_feed_id", BigInteger, nullable=False),
+)
+
+# What retention leaves behind: history before `sequence` is gone, and was complete up to `decided_until`.
+checkpoints = Table(
+    "checkpoints",
+    metadata,
+    Column("schedule_uid", LargeBinary(16), primary_key=True),
+    Column("sequence", BigInteger, nullable=False),
+    Column("decided_until", BigInteger, nullable=False),
+    Column("made_at", BigInteger, nullable=False),
+)

@@ -1,0 +1,80 @@
+"""The tables of what schedules refer to, and of what is counted across them."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, Integer, PrimaryKeyConstraint, Table, Text
+
+from horarium.store.tables.schema import metadata
+
+calendars = Table(
+    "calendars",
+    metadata,
+    Column("namespace", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("document", Text, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("updated_at", BigInteger, nullable=False),
+    PrimaryKeyConstraint("namespace", "name"),
+)
+
+workflows = Table(
+    "workflows",
+    metadata,
+    Column("namespace", Text, nullable=False),
+    Column("workflow_id", Text, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("document", Text, nullable=False),
+    Column("owner", Text),
+    Column("cycle", Text),
+    Column("created_at", BigInteger, nullable=False),
+    PrimaryKeyConstraint("namespace", "workflow_id", "version"),
+)
+
+agents = Table(
+    "agents",
+    metadata,
+    Column("namespace", Text, nullable=False),
+    Column("agent_id", Text, nullable=False),
+    Column("document", Text, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("updated_at", BigInteger, nullable=False),
+    PrimaryKeyConstraint("namespace", "agent_id"),
+)
+
+teams = Table(
+    "teams",
+    metadata,
+    Column("namespace", Text, nullable=False),
+    Column("team_id", Text, nullable=False),
+    Column("document", Text, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("turn", BigInteger, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("updated_at", BigInteger, nullable=False),
+    PrimaryKeyConstraint("namespace", "team_id"),
+)
+
+assignments = Table(
+    "assignments",
+    metadata,
+    Column("namespace", Text, nullable=False),
+    Column("assignment_id", Text, nullable=False),
+    Column("document", Text, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("updated_at", BigInteger, nullable=False),
+    PrimaryKeyConstraint("namespace", "assignment_id"),
+)
+
+# `kind` is spent, runs or key; `day` is the UTC day for the first two and 0 for a concurrency key.
+counters = Table(
+    "counters",
+    metadata,
+    Column("kind", Text, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("day", Integer, nullable=False),
+    Column("value", BigInteger, nullable=False),
+    PrimaryKeyConstraint("kind", "owner", "day"),
+)

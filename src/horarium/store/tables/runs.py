@@ -1,0 +1,150 @@
+"""The tables of runs: each with its definition, its events, and who must say yes to it."""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    Index,
+    Integer,
+    LargeBinary,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    text,
+)
+
+from horarium.schedule.run import FINAL, RunState
+from horarium.store.runs.states import HANDED_OUT_LIST, OPEN_ROOT, TO_STOP, sql_list
+from horarium.store.tables.schema import metadata, partial_index
+
+_UNAPPROVED = sql_list(FINAL | {RunState.HELD, RunState.AWAITING_APPROVAL})
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("run_id", LargeBinary(16), primary_key=True),
+    Column("namespace", Text, nullable=False),
+    Column("schedule_uid", LargeBinary(16)),
+    Column("revision", Integer),
+    Column("workflow", Text),
+    Column("kind", Text, nullable=False),
+    Column("origin", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("nominal", BigInteger, nullable=False),
+    Column("due", BigInteger, nullable=False),
+    Column("ready_at", BigInteger, nullable=False),  # not before: jitter, spread, back-off of a retry
+    Column("deadline", BigInteger),
+    Column("timeout_seconds", Integer, nullable=False),
+    Column("priority", Integer, nullable=False),
+    Column("queue", Text),
+    Column("delivery", Text, nullable=False),
+    Column("attempt", Integer, nullable=False),  # known failures
+    Column("launches", Integer, nullable=False),  # deliveries tried in this attempt
+    Column("busy_since", BigInteger),
+    Column("lease_epoch", Integer, nullable=False),
+    Column("lease_owner", Text),
+    Column("lease_until", BigInteger),
+    Column("reference", Text),
+    Column("needs_approval", Boolean, nullable=False),
+    Column("approval_id", LargeBinary(16)),
+    Column("rotation_index", Integer),
+    Column("trigger_number", BigInteger),
+    Column("covers_first", BigInteger),
+    Column("covers_last", BigInteger),
+    Column("covers_count", BigInteger),
+    Column("concurrency_key", Text),
+    Column("assignee", Text),
+    Column("reserved", BigInteger, nullable=False),  # of the budget, until the run says what it cost
+    Column("external_key", Text),
+    Column("inputs", Text),  # NULL = as the revision says: inputs are not copied at every fire
+    Column("result", Text),
+    Column("error", Text),
+    Column("error_class", Text),
+    Column("cause", Text),
+    Column("cost", BigInteger, nullable=False),
+    Column("tokens", BigInteger, nullable=False),
+    Column("tool_calls", BigInteger, nullable=False),
+    Column("stop_requested_at", BigInteger),
+    Column("parent_run_id", LargeBinary(16)),
+    Column("root_run_id", LargeBinary(16)),
+    Column("node_id", Text),
+    Column("next_event", Integer, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("started_at", BigInteger),
+    Column("finished_at", BigInteger),
+    # What it is sent to, as far as one target's trouble is another's: scheme, host and port, a queue, an agent.
+    Column("target", Text, nullable=False, server_default=""),
+    Column("attempt_ms", BigInteger),  # NULL = an attempt may take `timeout_seconds`
+    Column("runtime_seconds", Integer),  # all attempts together; NULL = any time
+    Column("ends_by", BigInteger),  # when that is up: set by the first launch
+    Column("earlier_cost", BigInteger, nullable=False, server_default="0"),  # of the attempts that are over
+    Column("earlier_tokens", BigInteger, nullable=False, server_default="0"),
+    Column("earlier_tool_calls", BigInteger, nullable=False, server_default="0"),
+    # No code path may launch what nobody approved, whatever the code says.
+    CheckConstraint(
+        f"NOT needs_approval OR approval_id IS NOT NULL OR state IN {_UNAPPROVED}", name="runs_wait_for_approval"
+    ),
+    # The lock of the promise: one run for one nominal time.
+    partial_index(
+        "runs_one_per_occurrence", "schedule_uid", "nominal", unique=True, where="origin IN ('scheduled', 'backfill')"
+    ),
+    partial_index("runs_by_callers_key", "namespace", "external_key", unique=True, where="external_key IS NOT NULL"),
+    partial_index(
+        "runs_ready", "namespace", "target", text("priority DESC"), "ready_at", "run_id", where="state = 'ready'"
+    ),
+    partial_index("runs_held", "schedule_uid", "nominal", where="state = 'held'"),
+    partial_index("runs_held_by_key", "namespace", "concurrency_key", "nominal", where="state = 'held'"),
+    partial_index("runs_queued", "namespace", "queue", text("priority DESC"), "run_id", where="state = 'queued'"),
+    partial_index("runs_leased", "lease_until", where="lease_until IS NOT NULL"),
+    partial_index("runs_timed", "deadline", where=f"state IN {HANDED_OUT_LIST}"),
+    partial_index("runs_to_stop", "state", "run_id", where="stop_requested_at IS NOT NULL"),
+    # The same of one schedule, however many of its runs are held or active.
+    partial_index("runs_to_stop_by_schedule", "schedule_uid", "run_id", where=TO_STOP),
+    partial_index("runs_open", "schedule_uid", where=OPEN_ROOT),
+    partial_index("runs_steps", "root_run_id", where="root_run_id IS NOT NULL"),
+    Index("runs_by_schedule", "schedule_uid", "run_id"),
+    Index("runs_by_namespace", "namespace", "run_id"),
+    partial_index("runs_by_workflow", "namespace", "workflow", "run_id", where="workflow IS NOT NULL"),
+)
+
+# What a run is that no schedule asked for: its definition, under its own id.
+run_definitions = Table(
+    "run_definitions",
+    metadata,
+    Column("run_id", LargeBinary(16), primary_key=True),
+    Column("document", Text, nullable=False),
+)
+
+run_events = Table(
+    "run_events",
+    metadata,
+    Column("run_id", LargeBinary(16), nullable=False),
+    Column("sequence", Integer, nullable=False),
+    Column("event_type", Text, nullable=False),
+    Column("recorded_at", BigInteger, nullable=False),
+    Column("payload", Text, nullable=False),
+    PrimaryKeyConstraint("run_id", "sequence"),
+)
+
+approvals = Table(
+    "approvals",
+    metadata,
+    Column("approval_id", LargeBinary(16), primary_key=True),
+    Column("namespace", Text, nullable=False),
+    Column("run_id", LargeBinary(16), nullable=False),
+    Column("input_hash", Text, nullable=False),
+    Column("gates", Text, nullable=False),
+    Column("decision", Text, nullable=False),
+    Column("decider", Text),
+    Column("reason", Text),
+    Column("modifications", Text),
+    Column("requested_at", BigInteger, nullable=False),
+    Column("expires_at", BigInteger, nullable=False),
+    Column("decided_at", BigInteger),
+    partial_index("approvals_pending", "expires_at", where="decision = 'pending'"),
+    Index("approvals_inbox", "namespace", "decision", "requested_at"),
+    Index("approvals_by_run", "run_id"),
+)

@@ -1,0 +1,110 @@
+"""The tables of schedules: what was written, in revisions, and how far the engine has got."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, PrimaryKeyConstraint, Table, Text, text
+
+from horarium.store.tables.schema import metadata, partial_index
+
+schedules = Table(
+    "schedules",
+    metadata,
+    Column("schedule_uid", LargeBinary(16), primary_key=True),
+    Column("namespace", Text, nullable=False),
+    Column("schedule_id", Text, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("version", Integer, nullable=False),  # moves with every change that a reader can see: the ETag
+    Column("name", Text, nullable=False),
+    Column("workflow", Text),
+    Column("source", Text, nullable=False),
+    Column("owner", Text),
+    Column("created_at", BigInteger, nullable=False),
+    Column("updated_at", BigInteger, nullable=False),
+    Column("deleted_at", BigInteger),
+    Column("search_text", Text, nullable=False, server_default=""),  # see `schedules/write.py`
+    # A deleted id may be used again; the new schedule has a new uid and its own history.
+    partial_index("schedules_live_id", "namespace", "schedule_id", unique=True, where="deleted_at IS NULL"),
+    Index("schedules_by_id", "namespace", "schedule_id", "created_at"),
+    # As lists are ordered: schedules by the thousand may have been created at one instant.
+    Index("schedules_by_creation", "namespace", text("created_at DESC"), "schedule_id"),
+    Index("schedules_by_workflow", "namespace", "workflow"),
+    Index("schedules_by_owner", "namespace", "owner", "created_at"),
+    partial_index("schedules_by_source", "namespace", "source", "created_at", where="source <> 'runtime'"),
+)
+
+schedule_revisions = Table(
+    "schedule_revisions",
+    metadata,
+    Column("schedule_uid", LargeBinary(16), nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("generation", Integer, nullable=False),
+    Column("planning", LargeBinary(16), nullable=False),
+    Column("document", Text, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    PrimaryKeyConstraint("schedule_uid", "revision"),
+    # Whether a planning text is still needed.
+    Index("schedule_revisions_by_planning", "planning"),
+)
+
+# Planning texts by their hash: a tick reads the hash and has nearly always compiled the text before.
+plannings = Table(
+    "plannings",
+    metadata,
+    Column("planning", LargeBinary(16), primary_key=True),
+    Column("text", Text, nullable=False),
+)
+
+positions = Table(
+    "positions",
+    metadata,
+    Column("schedule_uid", LargeBinary(16), primary_key=True),
+    Column("namespace", Text, nullable=False),
+    Column("schedule_id", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("next_due", BigInteger),
+    Column("decided_until", BigInteger, nullable=False),
+    Column("generation", Integer, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("planning", LargeBinary(16), nullable=False),
+    Column("next_sequence", BigInteger, nullable=False),
+    Column("active", Integer, nullable=False),  # root runs that are neither final nor held
+    Column("held", Integer, nullable=False),
+    Column("runs_born", BigInteger, nullable=False),
+    Column("fires_count", BigInteger, nullable=False),
+    Column("failures_count", BigInteger, nullable=False),
+    Column("failures_in_a_row", Integer, nullable=False),
+    Column("skipped_count", BigInteger, nullable=False),
+    Column("rotation_index", BigInteger, nullable=False),
+    Column("last_fired_at", BigInteger),
+    Column("last_run_id", LargeBinary(16)),
+    Column("last_skip_reason", Text),
+    Column("last_skipped_at", BigInteger),
+    Column("last_dispatch_status", Text),
+    Column("last_error", Text),
+    Column("last_error_at", BigInteger),
+    Column("last_completed_at", BigInteger),
+    Column("last_completed_run_id", LargeBinary(16)),
+    Column("paused_at", BigInteger),
+    Column("pause_reason", Text),
+    # What an ordinary tick needs: work grows with what is due, not with what is stored.
+    partial_index("positions_due", "next_due", where="status = 'active'"),
+    # For a tick that finds more than it can take: namespaces have their turns.
+    partial_index("positions_due_by_namespace", "namespace", "next_due", where="status = 'active'"),
+    # For lists of the paused, finished and broken, which are few; a fire never touches it.
+    partial_index("positions_at_rest", "namespace", "status", where="status <> 'active' AND status <> 'deleted'"),
+    # A position changes at every fire: leave room on the page for the next version of the row.
+    postgresql_with={"fillfactor": "70"},
+)
+
+# Labels and search attributes of schedules, for filters; the documents keep the truth.
+schedule_attributes = Table(
+    "schedule_attributes",
+    metadata,
+    Column("schedule_uid", LargeBinary(16), nullable=False),
+    Column("namespace", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("value", Text, nullable=False),
+    PrimaryKeyConstraint("schedule_uid", "kind", "name", "value"),
+    Index("schedule_attributes_filter", "namespace", "kind", "name", "value", "schedule_uid"),
+)

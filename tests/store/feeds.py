@@ -1,0 +1,21 @@
+"""How tests read the feed, on a server that other tests use, too."""
+
+from __future__ import annotations
+
+import time
+
+from horarium.store.database import Database
+from horarium.store.history import feed
+from horarium.store.history.feed import START, FeedCursor
+
+
+def read_feed(
+    database: Database, namespace: str | None, after: FeedCursor = START, limit: int = 100, *, awaits: int = 0
+) -> tuple[list[int], FeedCursor]:
+    """Transactions of other tests on the same server hold the feed back too, so what is awaited may take a moment."""
+    for _ in range(500):
+        rows, cursor = database.read(lambda c: feed.onward(c, namespace, after=after, limit=limit))
+        if len(rows) >= awaits:
+            break
+        time.sleep(0.01)
+    return [row.event.sequence for row in rows], cursor
