@@ -84,10 +84,12 @@ def test_a_process_that_starts_is_seen_a_second_later(staffed: Office) -> None:
     assert staffed.create("second", action=PROMPT).warnings == ()
 
 
-def test_an_edit_is_warned_about_and_nothing_new_is_not(staffed: Office) -> None:
+def test_an_edit_of_the_action_is_warned_about_and_no_other(staffed: Office) -> None:
     staffed.create(action={"workflow_type": "report"})
     changed = schedules.update(staffed.resources, ADMIN, "nightly", {"action": {"workflow_type": "x"}})
     assert (changed.outcome, len(changed.warnings)) == (WriteOutcome.UPDATED, 1)
+    noted = schedules.update(staffed.resources, ADMIN, "nightly", {"note": "n"})
+    assert (noted.outcome, noted.warnings) == (WriteOutcome.UPDATED, ())
     again = schedules.update(staffed.resources, ADMIN, "nightly", {"action": {"workflow_type": "x"}})
     assert (again.outcome, again.warnings) == (WriteOutcome.UNCHANGED, ())
 

@@ -75,7 +75,10 @@ def _kinds(document: Document) -> Kinds:
         return SHIPPED
     known = SHIPPED.names.objects["action"]
     unchecked = Field("", ANYTHING, lambda _field, value: value)
-    return SHIPPED.extended([Kind(name, {each: unchecked for each in action if each not in known})])
+    try:
+        return SHIPPED.extended([Kind(name, {each: unchecked for each in action if each not in known})])
+    except ValueError:  # no server can have a kind of this name
+        return SHIPPED
 
 
 def existing_definition(schedule: Mapping[str, Any]) -> Definition:

@@ -87,13 +87,7 @@ def _help(flag: Flag, schema: Mapping[str, Any]) -> str:
     return f"{schema['description']}{words}{typed}{again}"
 
 
-_TYPES: Mapping[str, Any] = {
-    "integer": int,
-    "number": float,
-    "array": list[str],
-    "object": list[str],
-    "string": str,
-}
+_TYPES: Mapping[str, Any] = {"integer": int, "number": float, "array": list[str], "object": list[str], "string": str}
 
 FLAGS = (
     Flag("--cron", "spec.cron_expressions", _WHEN, "EXPR"),
@@ -141,8 +135,7 @@ FLAGS = (
 )
 
 File = Annotated[
-    str | None,
-    typer.Option("--file", "-f", metavar="FILE", show_default=False, help="The document, JSON; - is stdin."),
+    str | None, typer.Option("--file", "-f", metavar="FILE", show_default=False, help="The document, JSON; - is stdin.")
 ]
 
 

@@ -249,7 +249,7 @@ def _revise(
         status=position.status,
         next_due=position.next_due,
         changed=changed,
-        warnings=draft.warnings,
+        warnings=draft.warnings if "action" in changed else (),  # whoever edits a note has heard it before
     )
 
 

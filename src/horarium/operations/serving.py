@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection
-
 from horarium.instant import SECOND, Instant
 from horarium.launchers.served import Served, read_served
 from horarium.store import leases
+from horarium.store.database import Connection
 from horarium.store.leases import SERVES
 
 PROCESS = "process:"

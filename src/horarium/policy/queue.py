@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from horarium.policy import catchup, overlap
 from horarium.policy.catchup import CatchupPolicy
@@ -54,11 +54,11 @@ class QueuePolicy:
 
 
 def parse_queue_policy(value: object) -> QueuePolicy:
-    given = read_object(value, "queue_policy", _KEYS, _KEY_ALIASES)
+    given: dict[str, Any] = read_object(value, "queue_policy", _KEYS, _KEY_ALIASES)
     return QueuePolicy(
         overlap_policy=parse(given["mode"]) if "mode" in given else None,
-        max_concurrency=whole_or_none("max_concurrency", given.get("max_concurrency"), least=1),
-        priority=whole_or_none("priority", given.get("priority"), least=MIN_PRIORITY, most=MAX_PRIORITY),
+        max_concurrency=given.get("max_concurrency"),
+        priority=given.get("priority"),
         catchup_policy=catchup.parse(given["on_missed"], "on_missed") if "on_missed" in given else None,
-        max_catchup=whole_or_none("max_backfill", given.get("max_backfill")),
+        max_catchup=given.get("max_backfill"),
     )

@@ -12,20 +12,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import lru_cache
 
 from horarium.errors import InvalidSpec
 from horarium.instant import Instant
-from horarium.policy.catchup import CatchupPolicy
+from horarium.policy.catchup import Catchup, CatchupPolicy
 from horarium.policy.failure import FailureMode
 from horarium.policy.names import flag, shown, whole_number
-from horarium.policy.overlap import OverlapPolicy
+from horarium.policy.overlap import Overlap, OverlapPolicy
 from horarium.schedule.aliases import normalise
 from horarium.schedule.canonical import to_document
 from horarium.schedule.check_spec import check_spec, spec_meaning
 from horarium.schedule.checks import MAX_JITTER_SECONDS
 from horarium.schedule.definition import Definition, RunDefinition
-from horarium.schedule.field import seconds
+from horarium.schedule.field import plain, seconds
 from horarium.schedule.kinds import SHIPPED, Kinds
 from horarium.schedule.patch import Update, apply, merge_patch, nested, replace_parts
 from horarium.schedule.places import NAMES, PARTS, PLACES
@@ -48,34 +49,33 @@ __all__ = [
 ]
 
 
+_OVERLAP, _CATCHUP = Overlap(), Catchup()
+
+
 @dataclass(frozen=True, slots=True)
 class Defaults:
     """What stands where a document says nothing; an operator may choose it, see the settings `DEFAULT_*`."""
 
-    overlap_policy: OverlapPolicy = OverlapPolicy.SKIP
-    catchup_policy: CatchupPolicy = CatchupPolicy.FIRE_ONCE
+    overlap_policy: OverlapPolicy = _OVERLAP.policy
+    catchup_policy: CatchupPolicy = _CATCHUP.policy
     jitter_ms: int = 0
-    max_catchup: int = 100
-    catchup_spread_seconds: int = 60
-    misfire_grace_seconds: int = 60
-    cancel_grace_seconds: int = 30
+    max_catchup: int = _CATCHUP.max_catchup
+    catchup_spread_seconds: int = _CATCHUP.catchup_spread_seconds
+    misfire_grace_seconds: int = _CATCHUP.misfire_grace_seconds
+    cancel_grace_seconds: int = _OVERLAP.cancel_grace_seconds
 
     def __post_init__(self) -> None:
         whole_number("jitter_ms", self.jitter_ms, most=MAX_JITTER_SECONDS * 1_000)
         for name in ("max_catchup", "catchup_spread_seconds", "misfire_grace_seconds", "cancel_grace_seconds"):
             whole_number(name, getattr(self, name))
 
-    def places(self) -> dict[str, Given]:
-        values: dict[str, object] = {
-            "overlap_policy": self.overlap_policy.value,
-            "catchup_policy": self.catchup_policy.value,
-            "spec.jitter_seconds": seconds(self.jitter_ms),
-            "max_catchup": self.max_catchup,
-            "catchup_spread_seconds": self.catchup_spread_seconds,
-            "misfire_grace_seconds": self.misfire_grace_seconds,
-            "cancel_grace_seconds": self.cancel_grace_seconds,
-        }
-        return {place: Given(place, value) for place, value in values.items()}
+
+@lru_cache(maxsize=8)
+def _default_places(defaults: Defaults) -> Mapping[str, Given]:
+    """As if somebody had written them."""
+    values = {each.name: plain(getattr(defaults, each.name)) for each in fields(defaults) if each.name != "jitter_ms"}
+    values["spec.jitter_seconds"] = seconds(defaults.jitter_ms)
+    return {place: Given(place, value) for place, value in values.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def parse_definition(
         places = apply(update, _places_of(base), given)
         check_storable(nested(places), problems)  # many small patches must not grow what one may not bring
     standing_in = {name: Given(name, value) for name, value in names.items() if value is not None}
-    reader = Reader({**(defaults or Defaults()).places(), **standing_in, **places}, problems, given.bad)
+    reader = Reader({**_default_places(defaults or Defaults()), **standing_in, **places}, problems, given.bad)
     definition, paused = read_definition(reader, kinds), reader.one("paused", flag, None)
     unchanged = base is not None and spec_equal(base, definition)
     check_spec(definition.spec, reader, key=definition.schedule_id or "?", after=None if unchanged else now)
@@ -170,7 +170,7 @@ def spec_equal(old: Definition, new: Definition) -> bool:
 def _places_of(base: Definition) -> dict[str, Given]:
     """With the built-in defaults spelled out: an operator's new default must not change an old schedule."""
     problems = Problems()
-    places = Defaults().places() | _canonical_places(to_document(base), problems)
+    places = {**_default_places(Defaults()), **_canonical_places(to_document(base), problems)}
     problems.raise_any()
     return places
 

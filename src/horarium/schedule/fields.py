@@ -20,11 +20,7 @@ from horarium.policy.retry import parse_retry_policy
 from horarium.policy.rotation import parse_rotation
 from horarium.schedule import checks
 from horarium.schedule.assignee import Assignee, AssigneeType, parse_assignee
-from horarium.schedule.definition import (
-    Action,
-    Source,
-    SpecText,
-)
+from horarium.schedule.definition import Action, Source, SpecText
 from horarium.schedule.field import (
     ANYTHING,
     TEXT,

@@ -6,6 +6,7 @@ A launcher declares its kind (`launchers/launcher.py`). Reader, schema, planning
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,8 +18,9 @@ from horarium.schedule.aliases import SHIPPED_NAMES, Names
 from horarium.schedule.assignee import Assignee
 from horarium.schedule.definition import OTHER_TIMEOUT_SECONDS, PROMPT_TIMEOUT_SECONDS, Action
 from horarium.schedule.field import Check, Field
-from horarium.schedule.naming import checked_id
 from horarium.schedule.places import COMMON, PLACES
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
 
 TargetName: TypeAlias = Callable[[Action, Assignee | None], str]
 
@@ -38,15 +40,13 @@ class Kind:
     needs_queue: bool = False
     names: str = ""
     """The field that names something which a process must know, such as a task."""
-
     defaults: Mapping[str, Any] = field(init=False)
 
     def __post_init__(self) -> None:
         known = {name: each.schema["default"] for name, each in self.fields.items() if "default" in each.schema}
         object.__setattr__(self, "defaults", known)
-        checked_id("kind", self.name)
-        if self.name != self.name.lower() or "-" in self.name:
-            raise ValueError(f"the kind {self.name!r} must be spelled in small letters, with _ for a hyphen")
+        if _NAME.fullmatch(self.name) is None:
+            raise ValueError(f"the kind {self.name!r} must be 1 to 64 of a-z 0-9 _ and begin with a letter")
         if not 1 <= self.timeout_seconds <= MAX_WHOLE:
             raise ValueError(f"timeout_seconds must be between 1 and {MAX_WHOLE}")
         unknown = [name for name in (*self.required, self.names) if name and name not in self.fields]

@@ -12,10 +12,7 @@ from horarium.policy.failure import FailureMode
 from horarium.policy.retry import MAX_RETRIES, RetryCause
 from horarium.recurrence.wall import DstFold, DstGap
 from horarium.schedule import checks
-from horarium.schedule.definition import (
-    OTHER_TIMEOUT_SECONDS,
-    PROMPT_TIMEOUT_SECONDS,
-)
+from horarium.schedule.definition import OTHER_TIMEOUT_SECONDS, PROMPT_TIMEOUT_SECONDS
 from horarium.schedule.field import (
     TEXT,
     Also,
@@ -144,15 +141,12 @@ class ActionFields(TypedDict, total=False):
     ]
     prompt: Annotated[Text, text_field("What to tell an agent (prompt).", checks.prompt, most=checks.MAX_PROMPT_BYTES)]
     url: Annotated[
-        Text,
-        text_field("Where to send the request (http).", checks.url, most=checks.MAX_URL, schema={"format": "uri"}),
+        Text, text_field("Where to send the request (http).", checks.url, most=checks.MAX_URL, schema={"format": "uri"})
     ]
     method: Annotated[
         Text,
         text_field(
-            "Of the request (http).",
-            checks.method,
-            schema={"enum": list(checks.METHODS), "default": checks.METHODS[0]},
+            "Of the request (http).", checks.method, schema={"enum": list(checks.METHODS), "default": checks.METHODS[0]}
         ),
     ]
     headers: Annotated[Mapping[str, str] | None, map_field(TEXT, "Of the request, beside ours (http).", checks.headers)]
@@ -204,12 +198,10 @@ class ApprovalFields(TypedDict, total=False):
         Flag, flag_field("Whether somebody must agree before a run starts.", also=("require_approval",))
     ]
     mode: Annotated[
-        Text,
-        word_field(ApprovalMode, "What waits: every step, what is sensitive, or what says that it is blocked."),
+        Text, word_field(ApprovalMode, "What waits: every step, what is sensitive, or what says that it is blocked.")
     ]
     gates: Annotated[
-        Texts,
-        array_field(TEXT, "What may not happen without a yes.", written=lambda gates: sorted(gates) or None),
+        Texts, array_field(TEXT, "What may not happen without a yes.", written=lambda gates: sorted(gates) or None)
     ]
     expires_after_seconds: Annotated[
         Whole, whole_field(f"How long a yes is waited for, {DEFAULT_EXPIRES_AFTER_SECONDS} without one.", least=1)

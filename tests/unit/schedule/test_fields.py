@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import fields
+from typing import Any, Unpack
 
 import pytest
 
 from horarium.errors import InvalidDefinition
 from horarium.schedule.aliases import other_names
+from horarium.schedule.definition import Definition
 from horarium.schedule.document import parse_definition, to_document
-from horarium.schedule.places import PLACES
+from horarium.schedule.fields import ScheduleFields
+from horarium.schedule.places import PARTS, PLACES
 from horarium.schedule.schema import schema_of
 
 SCHEMAS = {path: place.schema() for path, place in PLACES.items()}
@@ -37,6 +40,22 @@ def written(given_document: dict[str, Any]) -> dict[str, object]:
     """Canonical, with what the spec means: `UTC` is kept where somebody wrote it."""
     definition = parse_definition(given_document, now=NOW).definition
     return to_document(definition) | {"spec": definition.spec.compile("s")}
+
+
+def test_every_attribute_of_a_definition_is_in_the_table_and_no_other() -> None:
+    told = {place.attribute if place.part is None else place.part.attribute for place in PLACES.values()}
+    assert told - {"paused"} == {each.name for each in fields(Definition)}
+
+
+def test_the_keywords_of_a_client_are_the_fields_nested_and_flat() -> None:
+    flat = {place.name for place in PLACES.values() if place.owner in ("", "spec", "action", "budget")}
+    assert ScheduleFields.__annotations__.keys() == flat | PARTS.keys()
+
+    def create(**given: Unpack[ScheduleFields]) -> dict[str, Any]:
+        return dict(given)
+
+    document = create(schedule_id="x", cron_expressions=["0 2 * * *"], action={"workflow_type": "report"})
+    assert parse_definition(document, now=NOW).definition.schedule_id == "x"
 
 
 @pytest.mark.parametrize("place", [place for place, schema in SCHEMAS.items() if "default" in schema])

@@ -125,7 +125,7 @@ def test_it_can_be_changed(how: Update) -> None:
     [
         lambda: Kind("Echo"),
         lambda: Kind("e-cho"),
-        lambda: Kind("e cho"),
+        lambda: Kind("e:cho"),
         lambda: Kind(""),
         lambda: Kind("echo", {}, ("text",)),
         lambda: Kind("echo", names="text"),
@@ -133,7 +133,7 @@ def test_it_can_be_changed(how: Update) -> None:
         lambda: Kinds([Kind("echo", {"queue": text_field("")})]),
         lambda: SHIPPED.extended([Kind("echo", {"arguments": text_field("")})]),
     ],
-    ids=["capital", "hyphen", "blank", "empty", "required", "names", "time", "common field", "other name of one"],
+    ids=["capital", "hyphen", "colon", "empty", "required", "names", "time", "common field", "other name of one"],
 )
 def test_a_declaration_that_does_not_fit_is_refused(declared: Any) -> None:
     with pytest.raises(ValueError, match=r"kind|timeout"):

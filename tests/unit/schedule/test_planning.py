@@ -134,6 +134,38 @@ def test_amounts_are_exact_to_a_millionth(amount: str) -> None:
     assert planning.budget.spending_limit_credits == planning.reserve == Decimal(amount)
 
 
+# As it stands in databases: a text that changes would be a new key for every schedule.
+STORED = (
+    '"assignee":"ada"',
+    '"attempt_ms":5000',
+    '"budget":[12345678,7]',
+    '"calendars":["holidays:TR","mine"]',
+    '"catchup":["spread",10,3600,90,30]',
+    '"concurrency":["agent:ada",4]',
+    '"condition":{"/prior_run_result/status":{"eq":"completed"}}',
+    '"delivery":"at_most_once"',
+    '"kind":"workflow"',
+    '"max_runs":99',
+    '"needs_approval":true',
+    '"overlap":["cancel_other",2,5,45]',
+    '"pause_on_failure":3',
+    '"priority":9',
+    '"queue":"slow"',
+    '"reserve":1',
+    '"rotation":3',
+    '"runtime_seconds":600',
+    '"spec":{"at":["2026-07-01T12:00:00Z"],"cron_expressions":["0 9 * * MON-FRI","30 2 * * *"],"dst_fold"'
+    ':"both","dst_gap":"skip","end_at":1893456000000000,"intervals":[{"every":"PT90M","offset":"PT5M"},{"every":"P1D","offset":null}],"jitter_ms":1500,"start_at":1767225600000000,"timezone":"Europe/Istanbul"}',
+    '"target":"workflow:report"',
+    '"timeout":77',
+    '"workflow":"report"',
+)
+
+
+def test_the_text_of_a_definition_stays_as_it_was_stored() -> None:
+    assert planning_text(RICH, needs_approval=True) == "{" + ",".join(STORED) + "}"
+
+
 # ── identity ──────────────────────────────────────────────────────────────────────────────────────
 
 
