@@ -108,7 +108,7 @@ def test_two_that_wait_for_each_other_both_get_through(database: Database) -> No
             update = "UPDATE facts SET value = value || 'x' WHERE name = %s"
             connection.exec_driver_sql(update, (first,))
             if attempts.count(first) == 1:
-                both_have_one.wait(5)
+                both_have_one.wait(60)
             connection.exec_driver_sql(update, (second,))
 
         return work
