@@ -12,7 +12,7 @@ BENCH_INSTALLED := $(VENV)/.bench-installed
 EFFORT ?= 10
 # Rooms of the shell with their floors in percent, a little below what is measured in the tests' own process; the
 # pure rooms have theirs in pyproject.toml.
-FLOORS := store:90 operations:90 api:90
+FLOORS := store:94 operations:94 api:95
 
 .DEFAULT_GOAL := help
 .PHONY: help install run test test-full check bench clean
@@ -45,8 +45,7 @@ check: install ## static checks only: style, types, layers
 define above-floors
 for floor in $(FLOORS); do room=$${floor%:*}; \
 	total=$$($(BIN)/coverage report --format total --include "src/horarium/$$room/*" --fail-under "$${floor#*:}") \
-	&& echo "coverage of $$room: $$total %" \
-	|| { echo "coverage of $$room: $$total % is below its floor of $${floor#*:} %"; exit 1; }; done
+	|| failed=1; echo "coverage of $$room: $$total"; done; exit $${failed:-0}
 endef
 
 test: check ## everything that must hold before a commit

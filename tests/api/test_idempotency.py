@@ -113,7 +113,7 @@ def test_the_engine_hears_of_a_trigger_that_carried_a_key(http: httpx.Client, ho
     listener = horarium.resources.database.listen(["horarium_ready"], lambda _channel: heard.set())
     try:
         post(http, "/api/schedules/s/trigger", {})
-        assert heard.wait(5)
+        assert heard.wait(60)
     finally:
         listener.close()
 

@@ -74,7 +74,7 @@ def test_what_is_in_hand_is_finished_before_the_worker_stops(horarium: TestServi
         AnyWorker("sync", horarium).client() as client,
         running(Worker(client, [QUEUE], {"sweep": handler}, **SHORT)),
     ):
-        assert begun.wait(5)
+        assert begun.wait(60)
     assert outcome(horarium)[:2] == ("succeeded", "done")
 
 
@@ -97,7 +97,7 @@ def test_what_does_not_end_in_time_is_left_to_its_lease(horarium: TestService, k
         AnyWorker("sync", horarium).client() as client,
         running(Worker(client, [QUEUE], {"sweep": handler}, **options)),
     ):
-        assert begun.wait(5)
+        assert begun.wait(60)
     assert outcome(horarium)[0] == "running"
     forever.set()
 

@@ -69,7 +69,7 @@ def test_a_message_is_sent_when_the_whole_is_committed(database: Database) -> No
 
     try:
         database.write(work)
-        assert heard.wait(5)
+        assert heard.wait(60)
     finally:
         listener.close()
 

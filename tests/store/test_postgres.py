@@ -107,7 +107,7 @@ def test_two_that_wait_for_each_other_both_get_through(database: Database) -> No
             update = "UPDATE installation SET value = value || 'x' WHERE name = %s"
             connection.exec_driver_sql(update, (first,))
             if attempts.count(first) == 1:
-                both_have_one.wait(5)
+                both_have_one.wait(60)
             connection.exec_driver_sql(update, (second,))
 
         return work
@@ -175,7 +175,7 @@ def test_a_listener_finds_its_way_back_and_wakes_everybody(database: Database, d
             "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
             "WHERE datname = current_database() AND query LIKE 'LISTEN%'"
         )
-    assert woken.wait(5)
+    assert woken.wait(60)
     heard.clear()
     woken.clear()
 
@@ -184,15 +184,42 @@ def test_a_listener_finds_its_way_back_and_wakes_everybody(database: Database, d
         database.notify(connection, "runs")
 
     database.write(notify_both)
-    assert woken.wait(5)
+    assert woken.wait(60)
     listener.close()
+
+
+def test_a_listener_that_is_just_awake_can_be_closed(database: Database) -> None:
+    """It closes what it is woken by when it ends, which must not come before the waking."""
+    awake, may_end = threading.Event(), threading.Event()
+
+    def wake(_channel: str) -> None:
+        awake.set()
+        may_end.wait(60)
+
+    listener: Any = database.listen(["runs"], wake)
+    database.write(lambda c: database.notify(c, "runs"))
+    assert awake.wait(60)
+
+    class SlowAlarm:
+        def send(self, data: bytes) -> None:
+            may_end.set()
+            if listener._closing.is_set():
+                listener._thread.join(60)
+            alarm.send(data)
+
+        def close(self) -> None:
+            alarm.close()
+
+    alarm, listener._alarm = listener._alarm, SlowAlarm()
+    listener.close()
+    assert not listener._thread.is_alive()
 
 
 def test_another_process_is_woken_too(database: Database, open_another: Callable[[], Database]) -> None:
     woken = threading.Event()
     listener = open_another().listen(["runs"], lambda _: woken.set())
     database.write(lambda c: database.notify(c, "runs"))
-    assert woken.wait(5)
+    assert woken.wait(60)
     listener.close()
 
 

@@ -227,7 +227,7 @@ def test_who_waited_for_the_lock_sees_what_happened_meanwhile(database: Database
     newer = NewSchedule(new_id(), "default", "morning", REVISION, POSITION, "runtime")
 
     def wait_for_lock() -> None:
-        locked.wait(5)
+        locked.wait(60)
         seen.append(database.write(lambda c: schedules.find(c, "default", "morning", lock=True)))
 
     def replace_it(connection: Connection, row: ScheduleRow) -> None:

@@ -95,8 +95,10 @@ class PostgresListener:
 
     def close(self) -> None:
         if not self._closing.is_set():
+            # In this order: a thread that is awake ends at once when it is told, and closes the sockets.
+            with suppress(OSError):  # another caller has closed it meanwhile
+                self._alarm.send(b".")
             self._closing.set()
-            self._alarm.send(b".")
         if threading.current_thread() is not self._thread:
             self._thread.join()
 
