@@ -34,6 +34,7 @@ from horarium.launchers.tasks import Task, TaskRegistry
 from horarium.schedule.definition import Source
 from horarium.schedule.kinds import PYTHON
 from horarium.serve.admin import seed_admin_token
+from horarium.serve.one_pass import one_pass
 from horarium.serve.process import UP, run
 from horarium.serve.service import Service, open_service, put_templates
 from horarium.settings import Settings, load_settings
@@ -157,6 +158,17 @@ class Horarium:
     def run(self) -> None:
         """API and engine in this process, until SIGTERM or Ctrl-C."""
         run(self.settings, UP, say=lambda line: print(line, file=sys.stderr, flush=True), application=self)
+
+    def tick(self, *, limit: int | None = None) -> list[dict[str, Any]]:
+        """One pass of the engine, for those who let another scheduler keep the time; `horarium tick` does the same.
+
+        Decides what is due, at most `limit` schedules, hands out what is ready, waits for the answers, and returns
+        what was decided: `schedule_id`, `outcome`, `occurrence_time`, `run_id` and more.
+        """
+        settings = self.settings if limit is None else self.settings.model_copy(update={"tick_batch": limit})
+        with open_service(settings, application=self) as service:
+            put_templates(service)
+            return asyncio.run(one_pass(service, everything=limit is None)).decisions
 
     async def __aenter__(self) -> Horarium:
         if self._open is not None:

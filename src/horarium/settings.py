@@ -56,6 +56,10 @@ class Settings(BaseSettings):
     database: str | None = Field(
         None, description="postgresql://… or sqlite:///file; without it, horarium.db in the data directory."
     )
+    default_namespace: str = Field(
+        "default", min_length=1, max_length=128,
+        description="The namespace of requests that name none and whose token is good in all; made at the first start.",
+    )  # fmt: skip
     pool_size: int = Field(
         10, ge=1, le=500,
         description="Database connections of one process, at most; one more listens (PostgreSQL) or writes (SQLite).",

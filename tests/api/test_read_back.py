@@ -7,8 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from horarium.api import app, examples
-from horarium.api.routing import OPERATIONS
+from horarium.api import examples
 from horarium.schedule.aliases import COMPUTED, SHIPPED_NAMES
 from horarium.testing import TestService
 from horarium.wire.schedules import ScheduleDetails
@@ -114,6 +113,4 @@ def test_a_word_that_nobody_knows_is_refused_also_there(http: httpx.Client) -> N
 
 
 def test_every_name_of_an_answer_is_a_field_or_known_to_be_computed() -> None:
-    assert app.MODULES
-    assert OPERATIONS["GET", "/api/schedules/{schedule_id}"].answer is not None
     assert set(ScheduleDetails.__struct_fields__) <= COMPUTED | SHIPPED_NAMES.top.keys()

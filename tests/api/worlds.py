@@ -11,7 +11,7 @@ import httpx
 from fastapi.routing import APIRoute
 from starlette.routing import Route
 
-from horarium.api.app import MODULES
+from horarium.api.app import ROUTES
 from horarium.api.routing import OPEN, OPERATIONS
 from horarium.ids import id_text
 from horarium.operations import namespaces, tokens
@@ -72,8 +72,8 @@ def world(database: str) -> Iterator[World]:
 def routes() -> dict[tuple[str, str], Any]:
     """Every route of the application with its endpoint, hidden ones too."""
     found: dict[tuple[str, str], Any] = {}
-    for module in MODULES:
-        for route in module.routes.router.routes:
+    for declared in ROUTES:
+        for route in declared.router.routes:
             assert isinstance(route, APIRoute)
             for method in route.methods or ():
                 assert (method, route.path_format) not in found, f"{method} {route.path_format} is there twice"

@@ -5,6 +5,7 @@ The files beside this one were dumped from databases that the code of 0.1.0 had 
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+import sqlalchemy as sa
 from store.feeds import read_feed
 from store.schema import definitions
 
@@ -145,3 +147,16 @@ def test_tokens_namespaces_and_what_is_said_of_the_installation_stay(upgraded: D
     assert (token.name, token.role) == ("ci", "admin")
     assert [each.namespace for each in upgraded.read(namespaces.all_namespaces)] == ["default"]
     assert upgraded.read(installation.planned_with) == "2026.1"
+
+
+def test_a_note_moves_from_the_document_to_the_schedule(old: Database) -> None:
+    def write(connection: Connection) -> None:
+        rows = connection.exec_driver_sql("SELECT document FROM schedule_revisions").all()
+        for (text,) in rows:
+            noted = json.dumps({**json.loads(text), "note": "it's “noted”"})
+            change = sa.text("UPDATE schedule_revisions SET document = :noted WHERE document = :text")
+            connection.execute(change, {"noted": noted, "text": text})
+
+    old.write(write)
+    migrate(old)
+    assert {_schedule(old, name).note for name in ("Morning-Report", "every-hour")} == {"it's “noted”"}

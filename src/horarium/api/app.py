@@ -36,6 +36,7 @@ from horarium.api.auth import Authenticator
 from horarium.api.middleware import RequestMiddleware
 from horarium.api.openapi import Api
 from horarium.api.problems import on_bad_parameters, on_refusal, on_routing
+from horarium.api.routing import Routes
 from horarium.errors import HorariumError
 from horarium.operations.resources import Resources
 
@@ -52,23 +53,25 @@ class ApiOptions:
     own_secret: str | None = None
 
 
-MODULES = (
-    schedules,
-    triggers,
-    guards,
-    previews,
-    history,
-    runs,
-    launches,
-    calendars,
-    feed,
-    tokens,
-    namespaces,
-    cluster,
-    health,
-    admin,
-    registrar,
-    docs,
+ROUTES: tuple[Routes, ...] = (
+    schedules.routes,
+    triggers.routes,
+    guards.routes,
+    previews.routes,
+    history.routes,
+    runs.routes,
+    launches.routes,
+    calendars.routes,
+    feed.routes,
+    tokens.routes,
+    namespaces.routes,
+    cluster.routes,
+    health.routes,
+    admin.routes,
+    registrar.routes,
+    docs.routes,
+    schedules.waterline,
+    history.waterline,
 )
 
 
@@ -88,8 +91,8 @@ def make_api(options: ApiOptions) -> FastAPI:
     api.state.open_metrics = options.open_metrics
     api.state.authenticator = Authenticator(resources, options.own_secret)
     api.state.closing = threading.Event()  # set when the service stops; streams end by it
-    for module in MODULES:
-        api.include_router(module.routes.router)
+    for routes in ROUTES:
+        api.include_router(routes.router)
     api.add_exception_handler(HorariumError, on_refusal)
     api.add_exception_handler(HTTPException, on_routing)
     api.add_exception_handler(RequestValidationError, on_bad_parameters)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Query
 
@@ -18,17 +18,16 @@ from horarium.store.history.events import HistoryRow
 from horarium.wire.schedules import History, HistoryEvent
 
 routes = Routes("/api/schedules/{schedule_id}", tag="history")
+waterline = Routes("/waterline/api/v2/schedules/{schedule_id}", tag="waterline")
 
 _MAX_DIGITS = 18  # fit in 64 bits
 
 
-@routes(
-    "GET",
-    "/history",
-    needs=READ,
-    summary="Read the audit stream of a schedule",
-    answer=History,
-    example=History(
+_HISTORY: dict[str, Any] = {
+    "needs": READ,
+    "summary": "Read the audit stream of a schedule",
+    "answer": History,
+    "example": History(
         schedule_id="nightly-report",
         uid=examples.UID,
         namespace="default",
@@ -36,7 +35,11 @@ _MAX_DIGITS = 18  # fit in 64 bits
         has_more=False,
         next_cursor=None,
     ),
-)
+}
+
+
+@routes("GET", "/history", **_HISTORY)
+@waterline("GET", "/history", name="waterline_schedule_history", **_HISTORY)
 def get_schedule_history(
     resources: ResourcesOf,
     caller: CallerOf,

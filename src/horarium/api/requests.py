@@ -55,10 +55,8 @@ def caller_of(request: Request) -> Caller:
 async def caller_at_once(request: Request) -> Caller:
     """The same; a thread is taken only where the database has to be asked."""
     authenticator: Authenticator = request.app.state.authenticator
-    if authenticator.needs_nobody(request.headers.get("authorization")) and _namespace(request) in (
-        None,
-        DEFAULT_NAMESPACE,
-    ):
+    asked = _namespace(request) or resources_of(request).settings.default_namespace
+    if asked == DEFAULT_NAMESPACE and authenticator.needs_nobody(request.headers.get("authorization")):
         return caller_of(request)
     return await run_in_threadpool(caller_of, request)
 
@@ -71,11 +69,12 @@ def caller_again(request: Request) -> Caller:
 
 def _caller(request: Request, known: Identity) -> Caller:
     _check_control_plane(request.headers.get("x-durable-workflow-control-plane-version"))
-    namespace = _namespace(request) or known.home or DEFAULT_NAMESPACE
+    resources = resources_of(request)
+    namespace = _namespace(request) or known.home or resources.settings.default_namespace
     if namespace != known.home and not known.everywhere:
         raise NamespaceNotFound(namespace[:_MAX_NAMESPACE])
     if namespace != DEFAULT_NAMESPACE:
-        _check_namespace(resources_of(request), namespace)
+        _check_namespace(resources, namespace)
     caller = Caller(
         known.principal, known.role, namespace, SOURCE, request.state.request_id, everywhere=known.everywhere
     )
@@ -102,6 +101,12 @@ def _check_namespace(resources: Resources, namespace: str) -> None:
     )
     if not known:
         raise NamespaceNotFound(namespace[:_MAX_NAMESPACE])
+
+
+def same_namespace(caller: Caller, namespace: str | None) -> None:
+    """A body may name the namespace too, as those of Durable Workflow do; it must be the one that is spoken for."""
+    if namespace not in (None, caller.namespace):
+        raise InvalidDefinition({"namespace": [f"the request speaks for {caller.namespace}"]})
 
 
 async def json_body(request: Request) -> Any:

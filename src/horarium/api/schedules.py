@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Query, Request
 
 from horarium.api import examples, views
 from horarium.api.answers import Reply
 from horarium.api.etags import IfMatch, etag, version_of
-from horarium.api.requests import CallerOf, Document, ResourcesOf
+from horarium.api.requests import CallerOf, Document, ResourcesOf, same_namespace
 from horarium.api.routing import OPERATE, READ, WRITE, Routes, ScheduleDocument
 from horarium.errors import InvalidDefinition
 from horarium.operations import lifecycles, listings, schedules
@@ -24,12 +24,16 @@ from horarium.wire.outcomes import WriteOutcome
 from horarium.wire.schedules import Schedule, ScheduleList, WriteResult
 
 routes = Routes("/api/schedules", tag="schedules")
+# Where the monitoring pages of Durable Workflow read.
+waterline = Routes("/waterline/api/v2/schedules", tag="waterline")
 
 # `namespace` is the header's business; clients of Durable Workflow may send it here too.
 _LIST_FILTERS = frozenset({"status", "workflow_type", "query", "owner", "source", "text", "label", "namespace"})
 # Each is a condition of its own in the query.
 _MAX_LABELS = 20
-_LIST_PARAMETERS = _LIST_FILTERS | {"page_size", "next_page_token"}
+_LIST_PARAMETERS = _LIST_FILTERS | {"page_size", "next_page_token", "include_deleted"}
+
+IncludeDeleted = Annotated[bool, Query(description="show deleted ones too, with the status `deleted`")]
 
 
 @routes(
@@ -65,14 +69,18 @@ def upsert_schedule(resources: ResourcesOf, caller: CallerOf, document: Document
     return reply_written(done, status_code=201 if done.outcome is WriteOutcome.CREATED else 200)
 
 
-@routes(
-    "GET",
-    "",
-    needs=READ,
-    summary="List schedules",
-    answer=ScheduleList,
-    example=ScheduleList(namespace="default", schedules=(examples.DESCRIBED,), schedule_count=1, next_page_token=None),
-)
+_LIST: dict[str, Any] = {
+    "needs": READ,
+    "summary": "List schedules",
+    "answer": ScheduleList,
+    "example": ScheduleList(
+        namespace="default", schedules=(examples.DESCRIBED,), schedule_count=1, next_page_token=None
+    ),
+}
+
+
+@routes("GET", "", **_LIST)
+@waterline("GET", "", name="waterline_list_schedules", **_LIST)
 def list_schedules(
     resources: ResourcesOf,
     caller: CallerOf,
@@ -84,19 +92,21 @@ def list_schedules(
     source: str | None = None,
     text: Annotated[str | None, Query(max_length=200, description="part of an id or a name")] = None,
     label: Annotated[list[str] | None, Query(description="name=value; all must fit")] = None,
+    include_deleted: IncludeDeleted = False,
     page_size: int | None = None,
     next_page_token: str | None = None,
 ) -> Reply:
     """Newest first."""
     _check_parameters(request)
     wanted = ScheduleFilter(
-        statuses=None if status is None else [_status(status)],
+        statuses=None if status is None else [_status(status, include_deleted)],
         workflow=workflow_type,
         owner=owner,
         source=source,
         text=text,
         labels=_labels(label or []),
         query=() if query is None else parse_query(query),
+        include_deleted=include_deleted,
     )
     page = listings.list_schedules(resources, caller, wanted, page_size=page_size, next_page_token=next_page_token)
     return Reply(
@@ -109,10 +119,21 @@ def list_schedules(
     )
 
 
-@routes("GET", "/{schedule_id}", needs=READ, summary="Describe a schedule", answer=Schedule, example=examples.DESCRIBED)
-def describe_schedule(resources: ResourcesOf, caller: CallerOf, schedule_id: str) -> Reply:
+_DESCRIBE: dict[str, Any] = {
+    "needs": READ,
+    "summary": "Describe a schedule",
+    "answer": Schedule,
+    "example": examples.DESCRIBED,
+}
+
+
+@routes("GET", "/{schedule_id}", **_DESCRIBE)
+@waterline("GET", "/{schedule_id}", name="waterline_describe_schedule", **_DESCRIBE)
+def describe_schedule(
+    resources: ResourcesOf, caller: CallerOf, schedule_id: str, include_deleted: IncludeDeleted = False
+) -> Reply:
     """With its next fire times, its newest runs and what it holds."""
-    found = listings.describe(resources, caller, schedule_id)
+    found = listings.describe(resources, caller, schedule_id, include_deleted=include_deleted)
     return Reply(views.described(found), headers={"ETag": etag(found.row.version)})
 
 
@@ -181,8 +202,9 @@ def pause_schedule(
     resources: ResourcesOf, caller: CallerOf, schedule_id: str, body: Document, if_match: IfMatch = None
 ) -> Reply:
     """Nothing fires until it is resumed; what runs goes on."""
-    note, version = read_body(NoteBody, body).note, version_of(if_match)
-    return reply_written(lifecycles.pause(resources, caller, schedule_id, reason=note, if_version=version))
+    asked, version = read_body(NoteBody, body), version_of(if_match)
+    same_namespace(caller, asked.namespace)
+    return reply_written(lifecycles.pause(resources, caller, schedule_id, reason=asked.note, if_version=version))
 
 
 @routes(
@@ -199,8 +221,9 @@ def resume_schedule(
     resources: ResourcesOf, caller: CallerOf, schedule_id: str, body: Document, if_match: IfMatch = None
 ) -> Reply:
     """It goes on from now: what fell into the pause is not made up for."""
-    note, version = read_body(NoteBody, body).note, version_of(if_match)
-    return reply_written(lifecycles.resume(resources, caller, schedule_id, reason=note, if_version=version))
+    asked, version = read_body(NoteBody, body), version_of(if_match)
+    same_namespace(caller, asked.namespace)
+    return reply_written(lifecycles.resume(resources, caller, schedule_id, reason=asked.note, if_version=version))
 
 
 def reply_written(done: ScheduleChange, status_code: int = 200) -> Reply:
@@ -218,8 +241,10 @@ def _check_parameters(request: Request) -> None:
         raise InvalidDefinition(blank)
 
 
-def _status(text: str) -> Status:
+def _status(text: str, include_deleted: bool) -> Status:
     found = LISTED.get(text.lower())
+    if include_deleted and text.lower() == Status.DELETED:
+        return Status.DELETED
     if found is None:
         raise InvalidDefinition({"status": [f"must be one of {', '.join(LISTED)}"]})
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from horarium.api import examples
 from horarium.api.answers import Reply
 from horarium.api.idempotency import IdempotencyKey
-from horarium.api.requests import CallerOf, Document, ResourcesOf
+from horarium.api.requests import CallerOf, Document, ResourcesOf, same_namespace
 from horarium.api.routing import OPERATE, Routes
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text
@@ -38,6 +38,7 @@ def trigger_schedule(
 ) -> Reply:
     """With the same idempotency key a second trigger is the first one again."""
     asked = read_body(TriggerBody, body)
+    same_namespace(caller, asked.namespace)
     done = triggers.trigger(
         resources,
         caller.because(asked.reason),
@@ -76,6 +77,7 @@ def trigger_schedule(
 def backfill_schedule(resources: ResourcesOf, caller: CallerOf, schedule_id: str, body: Document) -> Reply:
     """From `start_time` on and before `end_time`; occurrences that have a run are left alone."""
     asked = read_body(BackfillBody, body)
+    same_namespace(caller, asked.namespace)
     if asked.end_time <= asked.start_time:
         raise InvalidDefinition({"end_time": ["must be after start_time"]})
     done = backfills.backfill(

@@ -32,7 +32,6 @@ from horarium.wire.schedules import (
 
 # What a document leaves out, because it says no more than this, and an answer has all the same.
 _ALWAYS_SHOWN: dict[str, Any] = {
-    "note": None,
     "memo": {},
     "search_attributes": {},
     "labels": {},
@@ -68,7 +67,7 @@ def described(schedule: Described) -> Schedule:
         state=Standing(
             status=schedule.row.status,
             paused=schedule.row.status is Status.PAUSED,
-            note=schedule.row.pause_reason or schedule.document.get("note"),
+            note=schedule.row.note,
         ),
         info=_info(schedule),
     )
@@ -82,7 +81,8 @@ def _shown(schedule: Listed, state: ScheduleState) -> Schedule:
     if "queue" in action:
         action = {**action, "task_queue": action["queue"]}
     jitter = document["spec"].get("jitter_seconds", 0)
-    whole: Raw = merge({**_ALWAYS_SHOWN, **document, "action": action, "jitter_seconds": jitter}, state)
+    beside = {"note": schedule.row.note, "action": action, "jitter_seconds": jitter}
+    whole: Raw = merge({**_ALWAYS_SHOWN, **document, **beside}, state)
     return cast("Schedule", whole)
 
 

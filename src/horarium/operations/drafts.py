@@ -37,12 +37,13 @@ class Draft:
     def revision(self, generation: int) -> Revision:
         definition = self.definition
         return Revision(
-            document=to_document(definition),
+            document=to_document(replace(definition, note=None)),  # the note lives beside it
             planning=self.text,
             name=definition.name,
             workflow=definition.action.workflow,
             generation=generation,
             attributes=_attributes(definition),
+            note=definition.note,
         )
 
 
@@ -162,6 +163,10 @@ def _attributes(definition: Definition) -> frozenset[Attribute]:
     written = {"TaskQueue": definition.action.queue, "Note": definition.note}
     fields = {field_attribute(name, value) for name, value in written.items() if value}
     return frozenset(labels | found | fields)
+
+
+def note_attribute(note: str | None) -> Attribute | None:
+    return field_attribute("Note", note) if note else None
 
 
 def field_attribute(name: str, value: str) -> Attribute:

@@ -42,9 +42,9 @@ class NotFound(OperationError):
     status = 404
     what: ClassVar[str] = "thing"
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, because: str = "") -> None:
         self.name = _short(name)
-        super().__init__(f"there is no {self.what} {self.name!r}")
+        super().__init__(f"there is no {self.what} {self.name!r}{because and f': {because}'}")
 
 
 class ScheduleNotFound(NotFound):

@@ -29,6 +29,7 @@ class ScheduleFilter:
     labels: Mapping[str, str] | None = None
     search_attributes: Mapping[str, object] | None = None
     query: tuple[Clause, ...] = ()
+    include_deleted: bool = False
 
     @property
     def attributes(self) -> frozenset[str]:
@@ -52,6 +53,7 @@ class ScheduleFilter:
             source=self.source,
             text=self.text,
             attributes=attributes,
+            include_deleted=self.include_deleted,
         )
         for clause in self.query:
             found = None if found is None else _narrowed(found, clause)

@@ -11,6 +11,7 @@ from horarium.instant import Instant, rfc3339_or_none
 from horarium.life.event import CancelledUnstarted
 from horarium.operations.caller import Caller
 from horarium.operations.changes import ScheduleChange, unchanged
+from horarium.operations.drafts import note_attribute
 from horarium.operations.resources import Opened, Resources, open_schedule
 from horarium.operations.upcoming import next_due
 from horarium.schedule.event import EventType
@@ -25,7 +26,8 @@ from horarium.store.history.append import Journal
 from horarium.store.runs import open_runs, release
 from horarium.store.runs.writer import Happened, record_events
 from horarium.store.schedules import positions
-from horarium.store.schedules.write import mark_deleted, save_position
+from horarium.store.schedules.rows import ScheduleRow
+from horarium.store.schedules.write import mark_deleted, save_position, set_note
 from horarium.wire.outcomes import WriteOutcome
 from horarium.wire.roles import Permission
 
@@ -85,12 +87,13 @@ def delete(
 def pause_opened(resources: Resources, connection: Connection, caller: Caller, opened: Opened) -> ScheduleChange:
     """For whoever holds the lock."""
     row, now = opened.row, opened.now
-    if row.status is Status.PAUSED:
+    if row.status is Status.PAUSED and caller.reason in (None, row.note):
         return unchanged(opened)
     position = row.position()._replace(status=Status.PAUSED, decided_until=max(row.decided_until, now))
     journal = Journal(row.next_sequence, now, caller.context())
     journal.missed(_overtaken(opened))
     journal.add(EventType.PAUSED, reason=caller.reason, paused_at=rfc3339_or_none(now))
+    _set_note(connection, caller, row)
     version = save_position(
         connection,
         row.schedule_uid,
@@ -119,6 +122,7 @@ def resume_opened(resources: Resources, connection: Connection, caller: Caller, 
     journal = Journal(row.next_sequence, now, caller.context())
     journal.missed(_overtaken(opened))
     journal.add(EventType.RESUMED, next_fire_at=rfc3339_or_none(position.next_due), generation=position.generation)
+    _set_note(connection, caller, row)
     version = save_position(
         connection,
         row.schedule_uid,
@@ -139,6 +143,12 @@ def resume_opened(resources: Resources, connection: Connection, caller: Caller, 
     if position.next_due is not None:
         resources.database.notify(connection, DUE)
     return _moved(opened, WriteOutcome.RESUMED, version, position)
+
+
+def _set_note(connection: Connection, caller: Caller, row: ScheduleRow) -> None:
+    """What is said about a pause stays on the schedule as its note, as Durable Workflow has it."""
+    if caller.reason is not None:
+        set_note(connection, row, caller.reason, note_attribute(caller.reason))
 
 
 def _delete(

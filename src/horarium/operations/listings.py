@@ -10,13 +10,12 @@ from horarium.ids import id_text
 from horarium.instant import Instant
 from horarium.operations.caller import Caller
 from horarium.operations.drafts import require_namespace
-from horarium.operations.errors import ScheduleNotFound
 from horarium.operations.filters import EVERYTHING, ScheduleFilter
 from horarium.operations.list_errors import StalePageToken, UnsupportedField
 from horarium.operations.list_tokens import FIELD as TOKEN_FIELD
 from horarium.operations.list_tokens import make_list_token, read_list_token
 from horarium.operations.pages import checked_limit
-from horarium.operations.resources import Resources
+from horarium.operations.resources import Resources, not_found
 from horarium.operations.upcoming import NextFire, next_due, next_fires
 from horarium.operations.visibility import FIELD as QUERY_FIELD
 from horarium.operations.visibility import TEXT_FIELDS
@@ -79,9 +78,12 @@ class ListPage:
     next_page_token: str | None
 
 
-def describe(resources: Resources, caller: Caller, schedule_id: str) -> Described:
+def describe(resources: Resources, caller: Caller, schedule_id: str, *, include_deleted: bool = False) -> Described:
+    """`include_deleted`: the last schedule that had this id will do."""
     caller.require(Permission.READ)
-    return resources.database.read(lambda connection: _describe(resources, connection, caller, schedule_id))
+    return resources.database.read(
+        lambda connection: _describe(resources, connection, caller, schedule_id, include_deleted)
+    )
 
 
 def list_schedules(
@@ -121,7 +123,9 @@ def _page(
         if not schedule_lists.has_attribute(connection, namespace, name):
             known = ", ".join(TEXT_FIELDS)
             raise UnsupportedField(QUERY_FIELD, f"{name[:64]} is neither {known} nor a search attribute of a schedule")
-    if after is not None and not schedule_lists.is_live(connection, namespace, after):
+    if after is not None and not schedule_lists.is_there(
+        connection, namespace, after, include_deleted=wanted.include_deleted
+    ):
         raise StalePageToken(TOKEN_FIELD, "the schedule that this page begins after is gone; begin again", after)
     asked = wanted.filter()
     if asked is None:
@@ -139,11 +143,15 @@ def _next_dues(
     return {row.schedule_uid: next_due(row, known[row.planning], now) for row in paused}
 
 
-def _describe(resources: Resources, connection: Connection, caller: Caller, schedule_id: str) -> Described:
+def _describe(
+    resources: Resources, connection: Connection, caller: Caller, schedule_id: str, include_deleted: bool
+) -> Described:
     found = schedules.find_with_document(connection, caller.namespace, schedule_id)
+    if found is None and include_deleted:
+        found = _deleted(connection, caller, schedule_id)
     if found is None:
         require_namespace(connection, caller.namespace)
-        raise ScheduleNotFound(schedule_id)
+        raise not_found(resources, connection, caller, schedule_id)
     row, document = found
     recent = runs_read.page_of_schedule(connection, row.schedule_uid, limit=RECENT_RUNS).rows
     planning = resources.known.load(connection, [row.planning])[row.planning]
@@ -159,6 +167,12 @@ def _describe(resources: Resources, connection: Connection, caller: Caller, sche
         recent=recent,
         held=_held(connection, row),
     )
+
+
+def _deleted(connection: Connection, caller: Caller, schedule_id: str) -> tuple[ScheduleRow, dict[str, Any]] | None:
+    row = schedules.find_newest(connection, caller.namespace, schedule_id)
+    revision = None if row is None else schedules.find_revision(connection, row.schedule_uid, row.revision)
+    return None if row is None or revision is None else (row, revision.document)
 
 
 def _held(connection: Connection, row: ScheduleRow) -> tuple[RunRow, ...]:

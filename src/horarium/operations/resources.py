@@ -19,6 +19,7 @@ from horarium.schedule.definition import Definition
 from horarium.schedule.document import Defaults, from_canonical
 from horarium.schedule.kinds import SHIPPED, Kinds
 from horarium.schedule.planning import Planning
+from horarium.schedule.reason import Reason
 from horarium.settings import Settings
 from horarium.store.database import Connection, Database
 from horarium.store.runs.definitions import Definitions
@@ -76,13 +77,24 @@ class Opened:
         return self.planning
 
 
+def not_found(resources: Resources, connection: Connection, caller: Caller, schedule_id: str) -> ScheduleNotFound:
+    """One whose runs are used up was deleted by us, and says so."""
+    row = schedules.find_newest(connection, caller.namespace, schedule_id)
+    if row is None:
+        return ScheduleNotFound(schedule_id)
+    planning = resources.known.load(connection, [row.planning])[row.planning]
+    most = None if isinstance(planning, Exception) else planning.max_runs
+    spent = most is not None and row.runs_born >= most
+    return ScheduleNotFound(schedule_id, Reason.REMAINING_ACTIONS_EXHAUSTED if spent else "it was deleted")
+
+
 def open_schedule(
     resources: Resources, connection: Connection, caller: Caller, schedule_id: str, *, if_version: int | None = None
 ) -> Opened:
     """Locked until the transaction ends; the clock is asked after the wait, so that history stays in order."""
     row = schedules.find(connection, caller.namespace, schedule_id, lock=True)
     if row is None:
-        raise ScheduleNotFound(schedule_id)
+        raise not_found(resources, connection, caller, schedule_id)
     if if_version is not None and row.version != if_version:
         raise PreconditionFailed(if_version, row.version)
     planning = resources.known.load(connection, [row.planning])[row.planning]

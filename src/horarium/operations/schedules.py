@@ -14,7 +14,7 @@ from horarium.ids import id_text, new_id
 from horarium.instant import rfc3339_or_none
 from horarium.operations.caller import Caller
 from horarium.operations.changes import ScheduleChange, unchanged
-from horarium.operations.drafts import Draft, check_draft, signed
+from horarium.operations.drafts import Draft, check_draft, note_attribute, signed
 from horarium.operations.errors import ScheduleAlreadyExists
 from horarium.operations.lifecycles import pause_opened, resume_opened
 from horarium.operations.resources import Opened, Resources, open_schedule
@@ -33,7 +33,8 @@ from horarium.store.history.append import Journal
 from horarium.store.runs import release
 from horarium.store.schedules import positions
 from horarium.store.schedules import rows as schedules
-from horarium.store.schedules.write import NewSchedule, add_revision, insert_schedule
+from horarium.store.schedules.rows import PositionChange
+from horarium.store.schedules.write import NewSchedule, add_revision, insert_schedule, save_position, set_note
 from horarium.wire.outcomes import WriteOutcome
 from horarium.wire.roles import Permission
 
@@ -188,8 +189,12 @@ def update_opened(
     definition = signed(parsed.definition, caller, base)
     if how is Update.WHOLE and not _says(document, "source"):
         definition = replace(definition, source=base.source)
+    if how is Update.WHOLE and not parsed.tells_note:
+        definition = replace(definition, note=base.note)
     changed = changed_fields(base, definition)
-    if changed:
+    if changed == ("note",):
+        written = _note(connection, caller, opened, definition)
+    elif changed:
         written = _revise(resources, connection, caller, opened, base, definition, changed)
     else:
         written = unchanged(opened)
@@ -202,7 +207,7 @@ def current_definition(connection: Connection, opened: Opened) -> Definition:
     revision = schedules.find_revision(connection, opened.row.schedule_uid, opened.row.revision)
     if revision is None:
         raise LookupError(f"the revision {opened.row.revision} of {opened.row.schedule_id!r} is gone")
-    return from_canonical(revision.document)
+    return replace(from_canonical(revision.document), note=opened.row.note)
 
 
 def _says(document: object, name: str) -> bool:
@@ -251,6 +256,17 @@ def _revise(
         changed=changed,
         warnings=draft.warnings if "action" in changed else (),  # whoever edits a note has heard it before
     )
+
+
+def _note(connection: Connection, caller: Caller, opened: Opened, definition: Definition) -> ScheduleChange:
+    """A note is no part of what a schedule means: there is no new revision."""
+    row = opened.row
+    journal = Journal(row.next_sequence, opened.now, caller.context())
+    journal.add(EventType.UPDATED, changed_fields=["note"], **_told(definition, row.revision, row.position()))
+    change: PositionChange = {"next_sequence": journal.write(connection, row.schedule_uid, row.namespace)}
+    set_note(connection, row, definition.note, note_attribute(definition.note))
+    version = save_position(connection, row.schedule_uid, change, expected_version=row.version, now=opened.now)
+    return replace(unchanged(opened), outcome=WriteOutcome.UPDATED, version=version, changed=("note",))
 
 
 def _planned(opened: Opened, draft: Draft, *, spec_changed: bool) -> lifecycle.Change:

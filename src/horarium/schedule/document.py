@@ -80,11 +80,15 @@ def _default_places(defaults: Defaults) -> Mapping[str, Given]:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """`paused` None = the document does not say; `warnings` are for the author, nothing is refused for them."""
+    """`paused` None = the document does not say; `warnings` are for the author, nothing is refused for them.
+
+    `tells_note`: the document says something about the note, be it that there is none.
+    """
 
     definition: Definition
     paused: bool | None
     warnings: tuple[str, ...] = ()
+    tells_note: bool = False
 
 
 def parse_definition(
@@ -121,7 +125,8 @@ def parse_definition(
     unchanged = base is not None and spec_equal(base, definition)
     check_spec(definition.spec, reader, key=definition.schedule_id or "?", after=None if unchanged else now)
     problems.raise_any()
-    return Parsed(definition, paused, _warnings(definition, given.places, given.ignored))
+    tells_note = "note" in given.places or "note" in given.nulls
+    return Parsed(definition, paused, _warnings(definition, given.places, given.ignored), tells_note)
 
 
 def from_canonical(document: object) -> Definition:

@@ -6,7 +6,7 @@ import os
 import secrets
 import socket
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
@@ -32,8 +32,10 @@ from horarium.serve.launchers import is_loopback, make_registry
 from horarium.serve.observer import TelemetryObserver
 from horarium.serve.secret_key import installation_key
 from horarium.settings import Settings
+from horarium.store import namespaces
 from horarium.store.database import Database, open_database
 from horarium.store.database.shared_clock import SharedClock
+from horarium.store.errors import Conflict
 from horarium.store.migrate import DEFAULT_NAMESPACE, check_schema, migrate
 from horarium.store.schedules.rows import find
 from horarium.telemetry.log import make_logger
@@ -84,6 +86,7 @@ def open_service(
         clock = clock or SystemClock()
         if migrates:
             migrate(database, clock)
+            _make_namespace(database, settings.default_namespace, clock)
         else:
             check_schema(database)
         key = key or installation_key(settings, database)
@@ -95,6 +98,13 @@ def open_service(
             service.engine.close()
     finally:
         database.close()
+
+
+def _make_namespace(database: Database, name: str, clock: Clock) -> None:
+    """The one that requests without a namespace speak for; several processes may start at once."""
+    if database.read(lambda connection: namespaces.find(connection, name)) is None:
+        with suppress(Conflict):
+            database.write(lambda connection: namespaces.insert(connection, name, "", now=clock.now()))
 
 
 def _application(settings: Settings, given: Application | None) -> Application:

@@ -59,6 +59,7 @@ class NoteBody(Body, frozen=True, kw_only=True):
     OTHER_NAMES: ClassVar = {"reason": "note"}
 
     note: Note | None = None
+    namespace: Name | None = None
 
 
 class TriggerBody(Body, frozen=True, kw_only=True):
@@ -69,6 +70,7 @@ class TriggerBody(Body, frozen=True, kw_only=True):
     idempotency_key: Text | None = None
     inputs: Any = None
     reason: Note | None = None
+    namespace: Name | None = None
 
 
 class BackfillBody(Body, frozen=True, kw_only=True):
@@ -85,6 +87,7 @@ class BackfillBody(Body, frozen=True, kw_only=True):
     reverse: bool = False
     dry_run: bool = False
     reason: Note | None = None
+    namespace: Name | None = None
 
 
 class CalendarsBody(Body, frozen=True, kw_only=True):

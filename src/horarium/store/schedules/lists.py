@@ -67,14 +67,15 @@ def list_page(
     return SchedulePage(shown, Cursor(shown[-1].created_at, shown[-1].schedule_id) if more else None)
 
 
-def is_live(connection: Connection, namespace: str, cursor: Cursor) -> bool:
-    """Whether the row of a cursor is still there; an id that was used again is another row."""
+def is_there(connection: Connection, namespace: str, cursor: Cursor, *, include_deleted: bool = False) -> bool:
+    """Whether the row of a cursor is still listed; an id that was used again is another row."""
+    listed = sa.true() if include_deleted else schedules.c.deleted_at.is_(None)
     found = connection.execute(
         sa.select(schedules.c.created_at).where(
             schedules.c.namespace == namespace,
             schedules.c.schedule_id == cursor.schedule_id,
             schedules.c.created_at == cursor.created_at,
-            schedules.c.deleted_at.is_(None),
+            listed,
         )
     )
     return found.first() is not None

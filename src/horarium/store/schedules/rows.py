@@ -61,6 +61,7 @@ class ScheduleRow:
     last_completed_run_id: bytes | None
     paused_at: Instant | None
     pause_reason: str | None
+    note: str | None
 
     def position(self) -> Position:
         return Position(*(getattr(self, name) for name in Position._fields))

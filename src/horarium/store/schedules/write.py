@@ -41,6 +41,7 @@ class Revision:
     workflow: str | None = None
     generation: int = 1
     attributes: frozenset[Attribute] = frozenset()
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,7 @@ def insert_schedule(connection: Connection, new: NewSchedule, *, now: Instant) -
             "workflow": new.revision.workflow,
             "source": new.source,
             "owner": new.owner,
+            "note": new.revision.note,
             "created_at": now,
             "updated_at": now,
         },
@@ -118,6 +120,7 @@ def add_revision(
         search_text=search_text(row.schedule_id, revision.name),
         workflow=revision.workflow,
         owner=owner or row.owner,
+        note=revision.note,
         updated_at=now,
     )
     planning = insert_revision(connection, row.schedule_uid, number, revision, now)
@@ -134,6 +137,18 @@ def save_position(
     _advance(connection, uid, expected_version, updated_at=now)
     positions.move(connection, uid, **change)
     return expected_version + 1
+
+
+def set_note(connection: Connection, row: ScheduleRow, note: str | None, found_by: Attribute | None) -> None:
+    """For whoever moves the version in the same transaction; `found_by` is what a query for the note looks for."""
+    connection.execute(sa.update(schedules).where(schedules.c.schedule_uid == row.schedule_uid).values(note=note))
+    mine = schedule_attributes.c
+    connection.execute(
+        sa.delete(schedule_attributes).where(
+            mine.schedule_uid == row.schedule_uid, mine.kind == "field", mine.name == "Note"
+        )
+    )
+    _add_attributes(connection, row.schedule_uid, row.namespace, () if found_by is None else (found_by,))
 
 
 def mark_deleted(connection: Connection, row: ScheduleRow, *, now: Instant) -> None:

@@ -22,6 +22,7 @@ schedules = Table(
     Column("updated_at", BigInteger, nullable=False),
     Column("deleted_at", BigInteger),
     Column("search_text", Text, nullable=False, server_default=""),  # see `schedules/write.py`
+    Column("note", Text),  # no part of the definition: a pause sets it too
     # A deleted id may be used again; the new schedule has a new uid and its own history.
     partial_index("schedules_live_id", "namespace", "schedule_id", unique=True, where="deleted_at IS NULL"),
     Index("schedules_by_id", "namespace", "schedule_id", "created_at"),
