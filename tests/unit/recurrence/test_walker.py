@@ -230,7 +230,7 @@ def compile_or_never(expr: str, after: int) -> bool:
     return True
 
 
-@settings(derandomize=True, deadline=None, max_examples=800)
+@settings(derandomize=True, deadline=None, max_examples=300)
 @given(clock_changes(), expressions, dst_gaps, dst_folds, st.lists(st.integers(-3 * HOUR, 3 * HOUR), max_size=4))
 def test_they_agree_on_drawn_expressions_near_clock_changes(
     where: tuple[str, Change], expr: str, dst_gap: str, dst_fold: str, shifts: list[int]
