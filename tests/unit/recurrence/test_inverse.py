@@ -68,7 +68,7 @@ def test_previous_undoes_next_round_clock_changes(expr: str, name: str) -> None:
                 check_inverse(schedule, near_a_change(name, year, -12))
 
 
-@settings(derandomize=True, deadline=None, max_examples=500)
+@settings(derandomize=True, deadline=None, max_examples=250)
 @given(st.sampled_from(ZONES), expressions, dst_gaps, dst_folds, st.integers(1990, 2040), st.integers(-2000, 2000))
 def test_previous_undoes_next_for_drawn_expressions(
     name: str, expr: str, dst_gap: str, dst_fold: str, year: int, hours: int

@@ -200,7 +200,7 @@ def restricted(cron: Cron) -> list[Field]:
     return [f for f in cron.fields if not f.unrestricted and not (f.kind.name == "second" and f.mask == 1)]
 
 
-@settings(derandomize=True, deadline=None, max_examples=600)
+@settings(derandomize=True, deadline=None, max_examples=300)
 @given(expressions)
 def test_every_restricted_field_is_named_in_fewer_than_a_thousand_characters(expr: str) -> None:
     words = describe(expr, timezone="America/Argentina/ComodRivadavia")
