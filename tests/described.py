@@ -21,8 +21,6 @@ from horarium.api.openapi import Api
 
 Document = dict[str, Any]
 
-# Refusals that the description forgets, though they look like the others: a page that cannot go on.
-NOT_DESCRIBED = {("GET", "/api/schedules", 409)}
 _JSON = re.compile(r"application/(?:[a-z.+-]+\+)?json\b")
 
 
@@ -60,8 +58,7 @@ class Description:
         operation = self._document["paths"][template].get(method.lower())
         if operation is None or not method.isupper():
             return jsonschema_rs.Draft202012Validator({})  # no such method: refused by the router, for all paths alike
-        like = 400 if (method, template, status) in NOT_DESCRIBED else status
-        said = operation["responses"].get(str(like))
+        said = operation["responses"].get(str(status))
         if said is None:
             return "a status that is not described"
         if media_type not in said.get("content", {}):

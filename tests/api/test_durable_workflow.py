@@ -1,4 +1,4 @@
-"""What the contract of Durable Workflow asks of us beyond its published client: notes, namespaces, old words, old paths."""
+"""What the contract of Durable Workflow asks beyond its published client: notes, namespaces, old words and paths."""
 
 from __future__ import annotations
 
@@ -159,7 +159,8 @@ def test_pages_go_on_past_a_deleted_schedule(nightly: httpx.Client) -> None:
     seen: list[str] = []
     token: str | None = None
     while True:
-        params = {"include_deleted": True, "page_size": 1, **({} if token is None else {"next_page_token": token})}
+        params: dict[str, Any] = {"include_deleted": True, "page_size": 1, "next_page_token": token}
+        params = {name: value for name, value in params.items() if value is not None}
         page = nightly.get("/api/schedules", params=params).json()
         seen += [row["schedule_id"] for row in page["schedules"]]
         token = page["next_page_token"]

@@ -138,7 +138,7 @@ def test_an_upsert_replaces_the_whole_and_never_undoes_a_pause(office: Office) -
     office.create(note="old", paused=True)
     written = schedules.upsert(office.resources, ADMIN, document(labels={"a": "b"}, paused=False))
     assert (written.outcome, written.status) == (WriteOutcome.UPDATED, Status.PAUSED)
-    assert written.changed == ("note", "labels")
+    assert written.changed == ("labels",)  # a note that nobody speaks of stays
 
 
 def test_an_edit_that_leaves_the_spec_leaves_the_plan_alone(office: Office) -> None:

@@ -106,7 +106,7 @@ def _answers(operation: Operation) -> dict[str, Any]:
 def _refusals(described: dict[str, Any], operation: Operation) -> dict[str, Any]:
     statuses = {500}
     if not isinstance(operation.needs, Open):
-        statuses |= {*_ALWAYS, *((400,) if operation.method == "GET" else _WRITES)}
+        statuses |= {*_ALWAYS, *((400, 409) if operation.method == "GET" else _WRITES)}
         if any(each["name"] == "If-Match" for each in described.get("parameters", ())):
             statuses.add(412)
     content = {MEDIA_TYPE: {"schema": reference(Problem.__name__)}}
