@@ -6,11 +6,12 @@ A function here makes a Call and does nothing else. Fields of documents are thos
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from horarium.client.call import Call, When, given, if_match, many, one, rfc3339
 from horarium.client.methods import Method, Own, OwnPages, Pages
 from horarium.client.page import Page
+from horarium.schedule.fields import ScheduleFields
 from horarium.wire.runs import RunSummary
 from horarium.wire.schedules import (
     Backfilled,
@@ -53,14 +54,14 @@ class ScheduleCalls:
     @Method
     @staticmethod
     def create_schedule(
-        document: Document | None = None, /, *, idempotency_key: str | None = None, **fields: Any
+        document: Document | None = None, /, *, idempotency_key: str | None = None, **fields: Unpack[ScheduleFields]
     ) -> Call[WriteResult]:
         """Make a schedule from a document, from fields, or from both; raises ScheduleAlreadyExists."""
         return Call("POST", SCHEDULES, _written, body={**(document or {}), **fields}, key=idempotency_key)
 
     @Method
     @staticmethod
-    def upsert_schedule(document: Document | None = None, /, **fields: Any) -> Call[WriteResult]:
+    def upsert_schedule(document: Document | None = None, /, **fields: Unpack[ScheduleFields]) -> Call[WriteResult]:
         """Create or replace by `schedule_id`; an equal definition changes nothing."""
         return Call("POST", f"{SCHEDULES}/upsert", _written, body={**(document or {}), **fields})
 
@@ -106,7 +107,12 @@ class ScheduleCalls:
     @Method
     @staticmethod
     def update_schedule(
-        schedule_id: str, changes: Document | None = None, /, *, if_version: int | None = None, **fields: Any
+        schedule_id: str,
+        changes: Document | None = None,
+        /,
+        *,
+        if_version: int | None = None,
+        **fields: Unpack[ScheduleFields],
     ) -> Call[WriteResult]:
         """Replace the parts that are given, and leave the others; an action is merged key by key."""
         return _change("PUT", schedule_id, {**(changes or {}), **fields}, if_version)
@@ -114,7 +120,12 @@ class ScheduleCalls:
     @Method
     @staticmethod
     def patch_schedule(
-        schedule_id: str, changes: Document | None = None, /, *, if_version: int | None = None, **fields: Any
+        schedule_id: str,
+        changes: Document | None = None,
+        /,
+        *,
+        if_version: int | None = None,
+        **fields: Unpack[ScheduleFields],
     ) -> Call[WriteResult]:
         """Merge into the document (RFC 7396): None clears a field."""
         return _change("PATCH", schedule_id, {**(changes or {}), **fields}, if_version)
