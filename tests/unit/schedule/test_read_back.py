@@ -44,7 +44,7 @@ def parse(document: dict[str, Any], **more: Any) -> Parsed:
 def answer(action: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     definition = parse({"schedule_id": "s", "cron_expr": "0 2 * * *", "action": action}).definition
     document = to_document(definition)
-    shown = dict(document["action"])  # type: ignore[call-overload]
+    shown = dict(document["action"])  # type: ignore[call-overload]  # JSON, known to be an object
     if "queue" in shown:
         shown["task_queue"] = shown["queue"]
     return definition, {**document, **BESIDE, "action": shown, "workflow_type": definition.action.workflow}
