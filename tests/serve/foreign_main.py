@@ -45,7 +45,7 @@ def ask(service: Service, http: TestClient) -> dict[str, Any]:
         "patched": said(http.patch("/api/schedules/echo", json={"note": "n"})),
         "described": said(http.get("/api/schedules/echo")),
     }
-    action = http.get("/openapi.json").json()["components"]["schemas"]["Schedule"]["properties"]["action"]["properties"]
+    action = http.get("/openapi.json").json()["components"]["schemas"]["Action"]["properties"]
     http.post("/api/schedules/echo/trigger", json={})
     asyncio.run(deliver(service))
     [run, *_] = http.get("/api/schedules/echo/runs").json()["runs"]

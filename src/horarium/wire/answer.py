@@ -22,7 +22,10 @@ Object: TypeAlias = Mapping[str, Any]
 Time = Annotated[datetime, Meta(tz=True)]
 """An aware datetime; RFC 3339 text in JSON."""
 
-Amount = Annotated[float, Meta(extra_json_schema={"type": ["number", "string"]})]
+TYPES = "x-types"
+"""In a JSON Schema: what is told apart on the wire, though to a program it is one type."""
+
+Amount = Annotated[float, Meta(extra_json_schema={TYPES: ["number", "string"]})]
 """Money. What no float says exactly goes over the wire as text."""
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 from msgspec import Meta
 
 from horarium.schedule.run import FINAL, Origin, PublicStatus, RunState
-from horarium.wire.answer import Amount, Answer, Object, Time
+from horarium.wire.answer import TYPES, Amount, Answer, Object, Time
 from horarium.wire.outcomes import ReportOutcome, StartOutcome, StopOutcome
 
 
@@ -32,7 +32,7 @@ class RunSummary(Answer, frozen=True, kw_only=True):
     `skipped` and a `reason`; its `run_id` is null, and to a program an empty text.
     """
 
-    run_id: Annotated[str, Meta(extra_json_schema={"type": ["string", "null"]})]
+    run_id: Annotated[str, Meta(extra_json_schema={TYPES: ["string", "null"]})]
     schedule_id: str | None
     namespace: str
     origin: Origin

@@ -13,7 +13,7 @@ import msgspec
 
 from horarium.schedule.kinds import Kinds
 from horarium.schedule.schema import schema_of
-from horarium.wire.answer import Answer
+from horarium.wire.answer import TYPES, Answer
 from horarium.wire.bodies import Body
 from horarium.wire.schedules import Schedule
 
@@ -62,6 +62,8 @@ def _plain(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     plain = {name: _plain(each) for name, each in schema.items()}
+    if TYPES in plain:
+        plain["type"] = plain.pop(TYPES)
     if "enum" in plain:
         plain.setdefault("type", "string")
     types = plain.get("type", ())
