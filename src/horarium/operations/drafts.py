@@ -52,7 +52,9 @@ def check_draft(resources: Resources, connection: Connection, caller: Caller, de
 
     That nobody can do the work yet is no error but a warning: whoever can may start later.
     """
-    require_namespace(connection, caller.namespace)
+    if caller.namespace not in resources.seen_namespaces:
+        require_namespace(connection, caller.namespace)
+        resources.seen_namespaces.add(caller.namespace)
     _check_inputs(definition)
     _check_calendars(connection, definition)
     stored = _check_workflow(connection, caller, definition)

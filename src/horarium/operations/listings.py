@@ -27,7 +27,6 @@ from horarium.store.database import Connection
 from horarium.store.runs import read as runs_read
 from horarium.store.runs.read import RunFilter, RunRow
 from horarium.store.schedules import lists as schedule_lists
-from horarium.store.schedules import references
 from horarium.store.schedules import rows as schedules
 from horarium.store.schedules.lists import Cursor, SchedulePage
 from horarium.store.schedules.rows import ScheduleRow
@@ -104,15 +103,15 @@ def list_schedules(
         page = _page(connection, namespace, wanted, after, limit)
         if not page.rows:
             require_namespace(connection, namespace)
-        documents = references.current_documents(connection, [row.schedule_uid for row in page.rows])
         coming = _next_dues(resources, connection, page.rows)
         listed = tuple(
-            Listed(row, documents[row.schedule_uid], coming.get(row.schedule_uid, row.next_due)) for row in page.rows
+            Listed(row, document, coming.get(row.schedule_uid, row.next_due))
+            for row, document in zip(page.rows, page.documents, strict=True)
         )
         token = None if page.after is None else make_list_token(namespace, filters, page.after)
         return ListPage(listed, token)
 
-    return resources.database.read(look)
+    return resources.database.glance(look)
 
 
 def _page(
@@ -129,7 +128,7 @@ def _page(
         raise StalePageToken(TOKEN_FIELD, "the schedule that this page begins after is gone; begin again", after)
     asked = wanted.filter()
     if asked is None:
-        return SchedulePage((), None)
+        return SchedulePage((), (), None)
     return schedule_lists.list_page(connection, namespace, asked, after=after, limit=limit)
 
 

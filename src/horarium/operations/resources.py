@@ -37,6 +37,8 @@ class Resources:
     telemetry: Telemetry
     tokens: ReportTokens
     known: Plannings = field(default_factory=Plannings)
+    seen_namespaces: set[str] = field(default_factory=set)
+    """Namespaces that are there; none is ever taken away."""
     definitions: Definitions[Definition] = field(default_factory=lambda: Definitions(from_canonical))
     registry: Registry | None = None
     """The launchers of this process; None = nobody knows what can be launched, and nobody is warned."""

@@ -5,7 +5,7 @@ No gap between fires is measured: a schedule for weekdays has nothing to do on a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -64,11 +64,11 @@ def examine_one(resources: Resources, caller: Caller, schedule_id: str) -> Exami
     caller.require(Permission.READ)
 
     def look(connection: Connection) -> Examined:
-        row = schedules.find(connection, caller.namespace, schedule_id)
-        if row is None:
+        found = schedules.find_with_document(connection, caller.namespace, schedule_id)
+        if found is None:
             require_namespace(connection, caller.namespace)
             raise ScheduleNotFound(schedule_id)
-        return _examine(resources, connection, [row])[0]
+        return _examine(resources, connection, [found])[0]
 
     return resources.database.read(look)
 
@@ -82,22 +82,23 @@ def _examine_page(
     resources: Resources, caller: Caller, after: Cursor | None, connection: Connection
 ) -> tuple[list[Examined], Cursor | None]:
     page = schedule_lists.list_page(connection, caller.namespace, after=after, limit=_PAGE)
-    return _examine(resources, connection, list(page.rows)), page.after
+    return _examine(resources, connection, list(zip(page.rows, page.documents, strict=True))), page.after
 
 
-def _examine(resources: Resources, connection: Connection, rows: list[ScheduleRow]) -> list[Examined]:
-    compiled = resources.known.load(connection, [row.planning for row in rows])
-    documents = references.current_documents(connection, [row.schedule_uid for row in rows])
+def _examine(
+    resources: Resources, connection: Connection, found: Sequence[tuple[ScheduleRow, Mapping[str, Any]]]
+) -> list[Examined]:
+    compiled = resources.known.load(connection, [row.planning for row, _ in found])
     names: dict[tuple[str, str], str | None] = {}
     return [
         _examined(
             resources,
             row,
             compiled[row.planning],
-            documents[row.schedule_uid],
-            _agent_name(connection, row.namespace, agent_of(documents[row.schedule_uid]), names),
+            document,
+            _agent_name(connection, row.namespace, agent_of(document), names),
         )
-        for row in rows
+        for row, document in found
     ]
 
 

@@ -63,12 +63,15 @@ class Insert:
         marks = ", ".join([*("?" * len(columns)), *(str(value) for value in self._values)])
         self._sqlite = f"INSERT INTO {of.name} ({', '.join(names)}) VALUES ({marks})"
         self._postgres = f"COPY {of.name} ({', '.join(names)}) FROM STDIN (FORMAT BINARY)"
+        self._alone = self._sqlite.replace("?", "%s")
 
     def run(self, connection: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
         if not rows:
             return
         if connection.dialect.name == "sqlite":
             connection.exec_driver_sql(self._sqlite, list(rows))
+        elif len(rows) == 1:  # a COPY goes to the server twice
+            connection.exec_driver_sql(self._alone, rows[0])
         else:
             copy_rows(connection, self._postgres, self._kinds, rows, self._values)
 

@@ -34,4 +34,4 @@ class TypedRows(Generic[R]):
         return None if found is None else self.read(found)
 
     def all(self, connection: Connection, statement: Executable) -> list[R]:
-        return [self.read(values) for values in connection.execute(statement)]
+        return [self.read(values) for values in connection.execute(statement).all()]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.instant import Instant
 from horarium.schedule.position import Status
-from horarium.store.schedules.rows import ROWS, SELECT_ROWS, ScheduleRow
+from horarium.store.schedules.rows import SELECT_WITH_DOCUMENT, ScheduleRow, with_document
 from horarium.store.schedules.write import Attribute
 from horarium.store.tables import positions, schedule_attributes, schedules
 
@@ -39,9 +42,10 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class SchedulePage:
-    """`after` is where the next page begins; None = this is the last."""
+    """`documents` are the newest of the rows, in their order. `after` is where the next page begins; None = nowhere."""
 
     rows: tuple[ScheduleRow, ...]
+    documents: tuple[dict[str, Any], ...]
     after: Cursor | None
 
 
@@ -52,19 +56,14 @@ def list_page(
     connection: Connection, namespace: str, wanted: Filter = EVERYTHING, *, after: Cursor | None = None, limit: int
 ) -> SchedulePage:
     """By creation, newest first, then by id: a row that is there all the time is shown once."""
-    conditions = [schedules.c.namespace == namespace, *_conditions(wanted)]
+    values = {"namespace": namespace, "most": limit + 1, **_values(wanted)}
     if after is not None:
-        conditions.append(schedules.c.created_at <= after.created_at)  # alone it can walk the index
-        conditions.append(
-            sa.or_(schedules.c.created_at < after.created_at, schedules.c.schedule_id > after.schedule_id)
-        )
-    statement = (
-        SELECT_ROWS.where(*conditions).order_by(schedules.c.created_at.desc(), schedules.c.schedule_id).limit(limit + 1)
-    )
-    rows = ROWS.all(connection, statement)
-    more = len(rows) > limit
-    shown = tuple(rows[:limit])
-    return SchedulePage(shown, Cursor(shown[-1].created_at, shown[-1].schedule_id) if more else None)
+        values |= {"created_at": after.created_at, "after_id": after.schedule_id}
+    statement = _statement(_Shape.of(wanted, after))
+    found = [with_document(each) for each in connection.execute(statement, values).all()]
+    shown = found[:limit]
+    following = Cursor(shown[-1][0].created_at, shown[-1][0].schedule_id) if len(found) > limit else None
+    return SchedulePage(tuple(row for row, _ in shown), tuple(document for _, document in shown), following)
 
 
 def is_there(connection: Connection, namespace: str, cursor: Cursor, *, include_deleted: bool = False) -> bool:
@@ -106,18 +105,66 @@ def count_by_status(connection: Connection, namespace: str) -> dict[Status, int]
     return {status: found.get(status, 0) for status in Status}
 
 
-def _conditions(wanted: Filter) -> Iterator[sa.ColumnElement[bool]]:
-    if not wanted.include_deleted:
+_COLUMNS = {name: schedules.c[name] for name in ("schedule_id", "workflow", "owner", "source")}
+
+
+# What LIKE takes for more than a letter.
+_LIKE = re.compile(r"[%_/]")
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"/{found[0]}"
+
+
+class _Shape(NamedTuple):
+    """What makes two lists the same statement: which filters there are, whatever their values."""
+
+    columns: tuple[str, ...]
+    statuses: tuple[Status, ...] | None
+    has_text: bool
+    attributes: tuple[Attribute, ...]
+    include_deleted: bool
+    goes_on: bool
+
+    @classmethod
+    def of(cls, wanted: Filter, after: Cursor | None) -> _Shape:
+        return cls(
+            tuple(name for name in _COLUMNS if getattr(wanted, name) is not None),
+            None if wanted.statuses is None else tuple(sorted(wanted.statuses)),
+            wanted.text is not None,
+            tuple(wanted.attributes),
+            wanted.include_deleted,
+            after is not None,
+        )
+
+
+def _values(wanted: Filter) -> dict[str, Any]:
+    given = {f"wanted_{name}": getattr(wanted, name) for name in _COLUMNS}
+    return {name: value for name, value in given.items() if value is not None} | (
+        {} if wanted.text is None else {"part": f"%{_LIKE.sub(_escaped, wanted.text.casefold())}%"}
+    )
+
+
+@lru_cache(maxsize=256)  # to build a statement takes longer than to run it
+def _statement(shape: _Shape) -> sa.Select[Any]:
+    asked = SELECT_WITH_DOCUMENT.where(schedules.c.namespace == sa.bindparam("namespace"), *_conditions(shape))
+    return asked.order_by(schedules.c.created_at.desc(), schedules.c.schedule_id).limit(sa.bindparam("most"))
+
+
+def _conditions(shape: _Shape) -> Iterator[sa.ColumnElement[bool]]:
+    if shape.goes_on:
+        last = sa.bindparam("created_at", type_=sa.BigInteger)
+        yield schedules.c.created_at <= last  # alone it can walk the index
+        yield sa.or_(schedules.c.created_at < last, schedules.c.schedule_id > sa.bindparam("after_id"))
+    if not shape.include_deleted:
         yield schedules.c.deleted_at.is_(None)
-    if wanted.statuses is not None:
-        yield positions.c.status.in_(sorted(status.value for status in wanted.statuses))
-    for column in (schedules.c.schedule_id, schedules.c.workflow, schedules.c.owner, schedules.c.source):
-        value = getattr(wanted, column.name)
-        if value is not None:
-            yield column == value
-    if wanted.text is not None:
-        yield schedules.c.search_text.contains(wanted.text.casefold(), autoescape=True)
-    for attribute in wanted.attributes:
+    if shape.statuses is not None:
+        yield positions.c.status.in_([status.value for status in shape.statuses])
+    for name in shape.columns:
+        yield _COLUMNS[name] == sa.bindparam(f"wanted_{name}")
+    if shape.has_text:
+        yield schedules.c.search_text.like(sa.bindparam("part"), escape="/")
+    for attribute in shape.attributes:
         yield schedules.c.schedule_uid.in_(
             sa.select(schedule_attributes.c.schedule_uid).where(
                 schedule_attributes.c.namespace == schedules.c.namespace,

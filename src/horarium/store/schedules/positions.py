@@ -56,10 +56,9 @@ def try_lock(connection: Connection, uid: bytes) -> bool:
 # ── moving ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-def insert(connection: Connection, named: Mapping[str, Any], position: Position, change: PositionChange) -> None:
-    """Of a schedule that begins; `named` are its uid, namespace and id."""
-    values = {**_ZEROS, "revision": 1, **named, **position._asdict(), **change}
-    connection.execute(sa.insert(positions), _plain(values))
+def first_values(named: Mapping[str, Any], position: Position, change: PositionChange) -> dict[str, Any]:
+    """The row of a schedule that begins; `named` are its uid, namespace and id."""
+    return _plain({**_ZEROS, "revision": 1, **named, **position._asdict(), **change})
 
 
 def move(connection: Connection, uid: bytes, **change: Unpack[PositionChange]) -> None:

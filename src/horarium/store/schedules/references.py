@@ -22,13 +22,17 @@ class WorkflowReference:
     cycle: tuple[str, ...] = ()
 
 
+_NEWEST_WORKFLOW = (
+    sa.select(workflows.c.version, workflows.c.owner, workflows.c.cycle)
+    .where(workflows.c.namespace == sa.bindparam("namespace"), workflows.c.workflow_id == sa.bindparam("workflow_id"))
+    .order_by(workflows.c.version.desc())
+    .limit(1)
+)
+
+
 def newest_workflow(connection: Connection, namespace: str, workflow_id: str) -> WorkflowReference | None:
-    found = connection.execute(
-        sa.select(workflows.c.version, workflows.c.owner, workflows.c.cycle)
-        .where(workflows.c.namespace == namespace, workflows.c.workflow_id == workflow_id)
-        .order_by(workflows.c.version.desc())
-        .limit(1)
-    ).one_or_none()
+    asked = {"namespace": namespace, "workflow_id": workflow_id}
+    found = connection.execute(_NEWEST_WORKFLOW, asked).one_or_none()
     if found is None:
         return None
     return WorkflowReference(found.version, found.owner, tuple(from_text(found.cycle) or ()))
@@ -50,22 +54,6 @@ def assignment_document(connection: Connection, namespace: str, assignment_id: s
     ).scalar_one_or_none()
     document: dict[str, Any] | None = from_text(found)
     return document
-
-
-def current_documents(connection: Connection, uids: Collection[bytes]) -> dict[bytes, dict[str, Any]]:
-    """The newest revision of each schedule, with one query for a whole page."""
-    if not uids:
-        return {}
-    newest = sa.and_(
-        schedule_revisions.c.schedule_uid == schedules.c.schedule_uid,
-        schedule_revisions.c.revision == schedules.c.revision,
-    )
-    rows = connection.execute(
-        sa.select(schedules.c.schedule_uid, schedule_revisions.c.document)
-        .join_from(schedules, schedule_revisions, newest)
-        .where(schedules.c.schedule_uid.in_(list(uids)))
-    )
-    return {uid: from_text(document) for uid, document in rows}
 
 
 def schedules_with_calendar(connection: Connection, namespace: str, names: Collection[str]) -> list[tuple[str, str]]:

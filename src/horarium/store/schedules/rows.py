@@ -6,6 +6,7 @@ never interleave. On SQLite the write transaction is that lock.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypedDict
 
@@ -135,20 +136,17 @@ class PositionChange(TypedDict, total=False):
 ROWS = TypedRows(ScheduleRow, schedules, positions, status=Status)
 SELECT_ROWS = ROWS.select.join_from(schedules, positions, schedules.c.schedule_uid == positions.c.schedule_uid)
 _REVISIONS = TypedRows(RevisionRow, schedule_revisions, document=from_text)
-_LIVE_WITH_DOCUMENT = (
-    SELECT_ROWS.add_columns(schedule_revisions.c.document)
-    .join(
-        schedule_revisions,
-        sa.and_(
-            schedule_revisions.c.schedule_uid == schedules.c.schedule_uid,
-            schedule_revisions.c.revision == schedules.c.revision,
-        ),
-    )
-    .where(
-        schedules.c.namespace == sa.bindparam("namespace"),
-        schedules.c.schedule_id == sa.bindparam("schedule_id"),
-        schedules.c.deleted_at.is_(None),
-    )
+SELECT_WITH_DOCUMENT = SELECT_ROWS.add_columns(schedule_revisions.c.document).join(
+    schedule_revisions,
+    sa.and_(
+        schedule_revisions.c.schedule_uid == schedules.c.schedule_uid,
+        schedule_revisions.c.revision == schedules.c.revision,
+    ),
+)
+_LIVE_WITH_DOCUMENT = SELECT_WITH_DOCUMENT.where(
+    schedules.c.namespace == sa.bindparam("namespace"),
+    schedules.c.schedule_id == sa.bindparam("schedule_id"),
+    schedules.c.deleted_at.is_(None),
 )
 
 
@@ -158,7 +156,12 @@ def find_with_document(
     """The live schedule of that id and its newest revision, by one question."""
     asked = {"namespace": namespace, "schedule_id": schedule_id}
     found = connection.execute(_LIVE_WITH_DOCUMENT, asked).one_or_none()
-    return None if found is None else (ROWS.read(found[:-1]), from_text(found[-1]))
+    return None if found is None else with_document(found)
+
+
+def with_document(values: Sequence[Any]) -> tuple[ScheduleRow, dict[str, Any]]:
+    """Of the columns of `SELECT_WITH_DOCUMENT`."""
+    return ROWS.read(values[:-1]), from_text(values[-1])
 
 
 def find(connection: Connection, namespace: str, schedule_id: str, *, lock: bool = False) -> ScheduleRow | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import cache
 from hashlib import blake2b
 from typing import Any, Literal
 
@@ -18,6 +19,7 @@ from horarium.store.errors import Conflict
 from horarium.store.schedules import positions
 from horarium.store.schedules.rows import PositionChange, ScheduleRow
 from horarium.store.tables import plannings, schedule_attributes, schedule_revisions, schedules
+from horarium.store.tables import positions as positions_table
 
 AttributeKind = Literal["label", "search_attribute", "field"]
 
@@ -68,7 +70,6 @@ def search_text(schedule_id: str, name: str) -> str:
     return f"{schedule_id}\n{name}".casefold()
 
 
-_INSERT_SCHEDULE = sa.insert(schedules)
 _INSERT_REVISION, _INSERT_ATTRIBUTES = sa.insert(schedule_revisions), sa.insert(schedule_attributes)
 _INSERT_PLANNING = {
     "postgresql": postgresql.insert(plannings).on_conflict_do_nothing(),
@@ -78,32 +79,56 @@ _INSERT_PLANNING = {
 
 def insert_schedule(connection: Connection, new: NewSchedule, *, now: Instant) -> None:
     """Raises Conflict(`schedules_live_id`) if the id is taken by a schedule that is not deleted."""
+    revision, planning = new.revision, planning_hash(new.revision.planning)
     named = {"schedule_uid": new.schedule_uid, "namespace": new.namespace, "schedule_id": new.schedule_id}
-    connection.execute(
-        _INSERT_SCHEDULE,
-        {
-            **named,
-            "revision": 1,
-            "version": 1,
-            "name": new.revision.name,
-            "search_text": search_text(new.schedule_id, new.revision.name),
-            "workflow": new.revision.workflow,
-            "source": new.source,
-            "owner": new.owner,
-            "note": new.revision.note,
-            "created_at": now,
-            "updated_at": now,
-        },
-    )
-    planning = insert_revision(connection, new.schedule_uid, 1, new.revision, now)
+    schedule = {
+        **named,
+        "revision": 1,
+        "version": 1,
+        "name": revision.name,
+        "search_text": search_text(new.schedule_id, revision.name),
+        "workflow": revision.workflow,
+        "source": new.source,
+        "owner": new.owner,
+        "note": revision.note,
+        "created_at": now,
+        "updated_at": now,
+    }
     change: PositionChange = {
         "planning": planning,
         "next_sequence": new.next_sequence,
         "paused_at": new.paused_at,
         "pause_reason": new.pause_reason,
     }
-    positions.insert(connection, named, new.position, change)
-    _add_attributes(connection, new.schedule_uid, new.namespace, new.revision.attributes)
+    rows: dict[sa.Table, dict[str, Any]] = {
+        schedules: schedule,
+        plannings: {"planning": planning, "text": revision.planning},
+        schedule_revisions: _revision_row(new.schedule_uid, 1, revision, planning, now),
+        positions_table: positions.first_values(named, new.position, change),
+    }
+    if connection.dialect.name == "postgresql":
+        connection.execute(*_together(rows))
+    else:
+        for table, row in rows.items():
+            connection.execute(_INSERT_PLANNING["sqlite"] if table is plannings else sa.insert(table), row)
+    _add_attributes(connection, new.schedule_uid, new.namespace, revision.attributes)
+
+
+def _together(rows: Mapping[sa.Table, Mapping[str, Any]]) -> tuple[sa.Executable, dict[str, Any]]:
+    """One statement that goes to the server once; a planning text that is there already is left alone."""
+    statement = _together_of(tuple((table, tuple(row)) for table, row in rows.items()))
+    return statement, {f"{table.name}_{name}": value for table, row in rows.items() for name, value in row.items()}
+
+
+@cache  # one shape, whatever the schedule
+def _together_of(shape: tuple[tuple[sa.Table, tuple[str, ...]], ...]) -> sa.Executable:
+    *others, last = (_insert_into(table, names) for table, names in shape)
+    return last.add_cte(*(each.cte(f"new_{number}") for number, each in enumerate(others)))
+
+
+def _insert_into(table: sa.Table, names: tuple[str, ...]) -> postgresql.Insert:
+    made = postgresql.insert(table).values({name: sa.bindparam(f"{table.name}_{name}") for name in names})
+    return made.on_conflict_do_nothing() if table is plannings else made
 
 
 def add_revision(
@@ -178,18 +203,19 @@ def insert_revision(connection: Connection, uid: bytes, number: int, revision: R
     """The document and its planning text; returns the hash that names the text."""
     planning = planning_hash(revision.planning)
     connection.execute(_INSERT_PLANNING[connection.dialect.name], {"planning": planning, "text": revision.planning})
-    connection.execute(
-        _INSERT_REVISION,
-        {
-            "schedule_uid": uid,
-            "revision": number,
-            "generation": revision.generation,
-            "planning": planning,
-            "document": to_text(revision.document),
-            "created_at": now,
-        },
-    )
+    connection.execute(_INSERT_REVISION, _revision_row(uid, number, revision, planning, now))
     return planning
+
+
+def _revision_row(uid: bytes, number: int, revision: Revision, planning: bytes, now: Instant) -> dict[str, Any]:
+    return {
+        "schedule_uid": uid,
+        "revision": number,
+        "generation": revision.generation,
+        "planning": planning,
+        "document": to_text(revision.document),
+        "created_at": now,
+    }
 
 
 def _add_attributes(connection: Connection, uid: bytes, namespace: str, attributes: Collection[Attribute]) -> None:
