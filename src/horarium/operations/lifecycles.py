@@ -12,14 +12,14 @@ from horarium.life.event import CancelledUnstarted
 from horarium.operations.caller import Caller
 from horarium.operations.changes import ScheduleChange, unchanged
 from horarium.operations.drafts import note_attribute
-from horarium.operations.resources import Opened, Resources, open_schedule
+from horarium.operations.resources import Opened, Resources, open_schedule, wake_tickers
 from horarium.operations.upcoming import next_due
 from horarium.schedule.event import EventType
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Position, Status
 from horarium.schedule.reason import Obstacle, dispatch_status
 from horarium.store.database import Connection
-from horarium.store.database.channels import DUE, READY
+from horarium.store.database.channels import READY
 from horarium.store.database.joined_transaction import JoinedTransaction
 from horarium.store.errors import CommitUnknown, StoreUnavailable
 from horarium.store.history.append import Journal
@@ -140,8 +140,7 @@ def resume_opened(resources: Resources, connection: Connection, caller: Caller, 
     )
     if row.held and release.release(connection, resources.known, row.schedule_uid, now=now):
         resources.database.notify(connection, READY)
-    if position.next_due is not None:
-        resources.database.notify(connection, DUE)
+    wake_tickers(resources, connection, position.next_due)
     return _moved(opened, WriteOutcome.RESUMED, version, position)
 
 

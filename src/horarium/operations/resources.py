@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from horarium.clock import Clock
 from horarium.errors import InvalidDefinition
-from horarium.instant import Instant
+from horarium.instant import SECOND, Instant
 from horarium.launchers.registry import Registry
 from horarium.life.report_token import ReportTokens
 from horarium.operations.caller import Caller
@@ -22,11 +22,15 @@ from horarium.schedule.planning import Planning
 from horarium.schedule.reason import Reason
 from horarium.settings import Settings
 from horarium.store.database import Connection, Database
+from horarium.store.database.channels import DUE
 from horarium.store.runs.definitions import Definitions
 from horarium.store.schedules import rows as schedules
 from horarium.store.schedules.due import Plannings
 from horarium.store.schedules.rows import ScheduleRow
 from horarium.telemetry.telemetry import Telemetry
+
+# Twice what a ticker sleeps at most, since the clocks of two processes may differ a little.
+_LOOKED_AT_IN_TIME = 2 * SECOND
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,12 @@ def not_found(resources: Resources, connection: Connection, caller: Caller, sche
     most = None if isinstance(planning, Exception) else planning.max_runs
     spent = most is not None and row.runs_born >= most
     return ScheduleNotFound(schedule_id, Reason.REMAINING_ACTIONS_EXHAUSTED if spent else "it was deleted")
+
+
+def wake_tickers(resources: Resources, connection: Connection, next_due: Instant | None) -> None:
+    """Only for what is due before they would look by themselves, which they do once a second."""
+    if next_due is not None and next_due <= resources.clock.now() + _LOOKED_AT_IN_TIME:
+        resources.database.notify(connection, DUE)
 
 
 def open_schedule(

@@ -17,7 +17,7 @@ from horarium.operations.changes import ScheduleChange, unchanged
 from horarium.operations.drafts import Draft, check_draft, note_attribute, signed
 from horarium.operations.errors import ScheduleAlreadyExists
 from horarium.operations.lifecycles import pause_opened, resume_opened
-from horarium.operations.resources import Opened, Resources, open_schedule
+from horarium.operations.resources import Opened, Resources, open_schedule, wake_tickers
 from horarium.schedule.canonical import action_document, spec_document
 from horarium.schedule.definition import Definition
 from horarium.schedule.document import Parsed, changed_fields, from_canonical, parse_definition, spec_equal
@@ -27,7 +27,7 @@ from horarium.schedule.position import Position
 from horarium.schedule.run import Origin
 from horarium.store import counters
 from horarium.store.database import Connection
-from horarium.store.database.channels import DUE, READY
+from horarium.store.database.channels import READY
 from horarium.store.errors import Conflict
 from horarium.store.history.append import Journal
 from horarium.store.runs import release
@@ -134,8 +134,8 @@ def _create(resources: Resources, connection: Connection, caller: Caller, parsed
         now=now,
     )
     journal.write(connection, uid, definition.namespace)
-    if position.next_due is not None and not paused:
-        resources.database.notify(connection, DUE)
+    if not paused:
+        wake_tickers(resources, connection, position.next_due)
     return ScheduleChange(
         uid,
         definition.namespace,
@@ -246,7 +246,7 @@ def _revise(
     if row.held and release.release(connection, resources.known, row.schedule_uid, now=now):
         resources.database.notify(connection, READY)
     if position.next_due != row.next_due:
-        resources.database.notify(connection, DUE)
+        wake_tickers(resources, connection, position.next_due)
     return replace(
         unchanged(opened),
         outcome=WriteOutcome.UPDATED,
