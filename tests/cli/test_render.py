@@ -1,4 +1,4 @@
-"""One answer in four formats; YAML is written by us and must mean what the JSON means."""
+"""One answer in four formats; YAML must mean what the JSON means."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ ROWS: list[Json] = [
     {"id": "no", "labels": {}, "at": [], "count": 3},
 ]
 YAML = """\
-- id: "a"
+- id: a
   labels:
-    team: "ops"
+    team: ops
   at:
-    - "x"
-    - "y"
+  - x
+  - "y"
   none: null
 - id: "no"
   labels: {}
@@ -42,7 +42,7 @@ def test_json_lines_are_one_document_a_line(capsys: pytest.CaptureFixture[str]) 
     assert [json.loads(line) for line in shown(capsys, ROWS, Format.JSONL).splitlines()] == ROWS
 
 
-def test_yaml_is_in_blocks_with_quoted_text(capsys: pytest.CaptureFixture[str]) -> None:
+def test_yaml_is_in_blocks_and_quotes_what_others_would_misread(capsys: pytest.CaptureFixture[str]) -> None:
     assert shown(capsys, ROWS, Format.YAML) == YAML
 
 

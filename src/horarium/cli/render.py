@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import timedelta, timezone
 from enum import StrEnum
 from typing import TypeAlias, assert_never
@@ -15,10 +14,6 @@ from horarium.instant import SECOND, Instant, to_datetime
 from horarium.recurrence.zone import Zone
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
-
-# Keys that need no quotes in YAML; these words would be read as something else than text.
-_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*", re.ASCII)
-_NO_TEXT = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
 
 
 class Format(StrEnum):
@@ -45,7 +40,9 @@ def show(rows: list[Json], output: Format, *, columns: Sequence[str], cells: Seq
 
 
 def show_yaml(data: Json) -> None:
-    typer.echo("\n".join(_yaml(data)))
+    from horarium.cli.yaml_text import dump_yaml  # only where it is needed: it takes a moment to load
+
+    typer.echo(dump_yaml(data), nl=False)
 
 
 def show_json(data: Json) -> None:
@@ -73,22 +70,3 @@ def local_time(instant: Instant, zone: Zone) -> str:
     offset = timezone(timedelta(seconds=zone.offset_at(instant // SECOND)))
     wall = to_datetime(instant).astimezone(offset)
     return f"{wall:%a %Y-%m-%d %H:%M:%S} {wall.isoformat()[19:]}"
-
-
-def _yaml(data: Json) -> Iterator[str]:
-    """Block style for the two outer kinds, JSON for scalars: every JSON scalar is YAML 1.2 too."""
-    if isinstance(data, dict) and data:
-        for name, value in data.items():
-            nested = isinstance(value, dict | list) and bool(value)
-            lines = list(_yaml(value))
-            key = name if _PLAIN_KEY.fullmatch(name) and name.lower() not in _NO_TEXT else json.dumps(name)
-            yield f"{key}:" if nested else f"{key}: {lines[0]}"
-            yield from (f"  {line}" for line in lines if nested)
-    elif isinstance(data, list) and data:
-        for value in data:
-            first, *rest = _yaml(value)
-            yield f"- {first}"
-            yield from (f"  {line}" for line in rest)
-    else:
-        # Escaped, where YAML would not take the letters as they are.
-        yield json.dumps(data, ensure_ascii=isinstance(data, str) and not data.isprintable())

@@ -1,4 +1,4 @@
-"""Reads YAML as JSON written by hand: the same values, with comments and without brackets.
+"""Reads and writes YAML as JSON written by hand: the same values, with comments and without brackets.
 
 YAML of old turns `12:30` into 750, `no` into false and a time into an object of the language. Here a word is a
 number, a truth or nothing only where JSON says so, and text everywhere else. What JSON has no word for is refused:
@@ -65,6 +65,30 @@ _Loader.yaml_constructors = {
 }
 _Loader.add_constructor("tag:yaml.org,2002:str", _text)
 _Loader.add_constructor(None, _refuse_tag)
+
+
+class _Dumper(yaml.SafeDumper):
+    pass
+
+
+# Other readers take these for a truth, a number or nothing.
+_NO_TEXT = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
+# Without digits: whether an id is quoted must not depend on the digit that it begins with.
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z_-]*")
+
+
+def _write_text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    """In quotes wherever a reader of any version could take it for something else than text."""
+    plain = _PLAIN.fullmatch(text) is not None and text.lower() not in _NO_TEXT
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if plain else '"')
+
+
+_Dumper.add_representer(str, _write_text)
+
+
+def dump_yaml(data: Any) -> str:
+    text: str = yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=float("inf"))
+    return text
 
 
 def parse_yaml(raw: str | bytes) -> Any:
