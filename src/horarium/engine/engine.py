@@ -94,7 +94,7 @@ class Engine:
         self._draining = False
         delivery = self.options.dispatcher
         self.ticker = Ticker(database, self.clock, owner, self.options.ticker)
-        self._hands = ParallelTicker(self.ticker, TICK_THREADS[database.dialect], self._threads)
+        self._ticking = ParallelTicker(self.ticker, TICK_THREADS[database.dialect], self._threads)
         self.dispatcher = Dispatcher(
             database, self.clock, registry, owner, delivery, observer, log, tokens=tokens, threads=self._threads
         )
@@ -170,7 +170,7 @@ class Engine:
             await self._threads.run(self.ticker.beat)
             wait = self.options.longest_sleep_seconds
             return wait if next_due is None else min(wait, max((next_due - now) / SECOND, 0.001))
-        shares = await self._hands.step()
+        shares = await self._ticking.step()
         ticks = [tick for share in shares for tick in share.ticks]
         for tick in ticks:
             self._observer.ticked(tick, now)

@@ -1,1 +1,1 @@
-"""The hands: each launcher gives a run to one kind of target and says in a typed outcome what became of it."""
+"""Launchers: each gives a run to one kind of target and says in a typed outcome what became of it."""
