@@ -103,3 +103,29 @@ def test_the_page_for_people_needs_nothing_from_elsewhere(here: World) -> None:
 def test_no_other_page_of_the_framework_is_left(here: World) -> None:
     http = here.horarium.http(token=None)
     assert [http.get(path).status_code for path in ("/redoc", "/docs/oauth2-redirect")] == [404, 404]
+
+
+def test_every_operation_has_a_readable_name_and_a_summary_of_its_own(described: dict[str, Any]) -> None:
+    found = operations(described)
+    names = [each["operationId"] for each in found.values()]
+    assert len(set(names)) == len(names)
+    assert [name for name in names if not re.fullmatch(r"[a-z][a-z_]{2,47}", name)] == []
+    said = {route: each["summary"] for route, each in found.items()}
+    assert {route: text for route, text in said.items() if len(text.split()) < 2 or text.endswith(".")} == {}
+
+
+def test_every_body_and_every_answer_has_a_type(described: dict[str, Any]) -> None:
+    """One of our own, by its name; a stream, a page and the metrics are text."""
+    for route, operation in operations(described).items():
+        parts = [answer["content"] for answer in operation["responses"].values()]
+        parts += [operation["requestBody"]["content"]] if "requestBody" in operation else []
+        for content in parts:
+            for media, each in content.items():
+                schema = each["schema"].get("items", each["schema"])
+                assert "$ref" in schema or not media.endswith("json"), (route, each)
+
+
+@pytest.mark.parametrize("name", ["RunState", "Origin", "Status", "PublicStatus", "EventType", "Role", "OverlapPolicy"])
+def test_closed_words_are_enumerations(described: dict[str, Any], name: str) -> None:
+    schema = described["components"]["schemas"][name]
+    assert (schema["type"], len(schema["enum"]) > 1) == ("string", True)
