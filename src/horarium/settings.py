@@ -57,8 +57,8 @@ class Settings(BaseSettings):
         None, description="postgresql://… or sqlite:///file; without it, horarium.db in the data directory."
     )
     default_namespace: str = Field(
-        "default", min_length=1, max_length=128,
-        description="The namespace of requests that name none and whose token is good in all; made at the first start.",
+        "default", pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$",
+        description="The namespace of requests that name none, with a token good in all; made at the first start.",
     )  # fmt: skip
     pool_size: int = Field(
         10, ge=1, le=500,

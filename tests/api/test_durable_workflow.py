@@ -183,3 +183,25 @@ def test_an_operator_may_choose_where_requests_go_that_name_no_namespace(service
         http = horarium.http(namespace=None)
         assert http.post("/api/schedules", json=NIGHTLY).json()["namespace"] == "house"
         assert horarium.http(namespace="default").get("/api/schedules").json()["schedules"] == []
+
+
+def test_deleted_schedules_are_not_searched_by_what_they_have_no_more(nightly: httpx.Client) -> None:
+    for params in ({"label": "a=b"}, {"query": 'Note = "first"'}):
+        answer = nightly.get("/api/schedules", params={"include_deleted": "true", **params})
+        assert (answer.status_code, answer.json()["field"]) == (422, "include_deleted")
+
+
+def test_a_note_that_no_database_can_keep_is_refused(nightly: httpx.Client) -> None:
+    answer = nightly.post("/api/schedules/s/pause", json={"note": "a\x00b"})
+    assert (answer.status_code, list(answer.json()["errors"])) == (422, ["note"])
+    assert nightly.get("/api/schedules", params={"text": "\x00"}).status_code == 422
+
+
+def test_an_admin_of_all_speaks_for_the_chosen_namespace(service_url: str) -> None:
+    with service(database=service_url, settings={"default_namespace": "house"}) as horarium:
+        tokens = {
+            name: horarium.http(namespace=name).post("/api/tokens", json={"name": name, "role": "admin"}).json()
+            for name in ("default", "house")
+        }
+        for secret in (each["secret"] for each in tokens.values()):
+            assert horarium.http(token=secret).get("/api/schedules").json()["namespace"] == "house"

@@ -9,6 +9,8 @@ import pytest
 
 from horarium.api import examples
 from horarium.schedule.aliases import COMPUTED, SHIPPED_NAMES
+from horarium.schedule.position import Status
+from horarium.store.schedules import positions, rows
 from horarium.testing import TestService
 from horarium.wire.schedules import ScheduleDetails
 
@@ -114,3 +116,78 @@ def test_a_word_that_nobody_knows_is_refused_also_there(http: httpx.Client) -> N
 
 def test_every_name_of_an_answer_is_a_field_or_known_to_be_computed() -> None:
     assert set(ScheduleDetails.__struct_fields__) <= COMPUTED | SHIPPED_NAMES.top.keys()
+
+
+QUEUED: dict[str, Any] = {**HOURLY, "task_queue": "q", "jitter_seconds": 5}
+EDITS: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
+    "the name of the work": (HOURLY, {"action": {"workflow_type": "w2"}}, ["action"]),
+    "the name of the work, at the top": (HOURLY, {"workflow_type": "w2"}, ["action"]),
+    "a stored workflow": (
+        {"schedule_id": "s", "cron_expressions": ["0 * * * *"], "workflow_id": "i1"},
+        {"action": {"workflow_id": "i2"}},
+        ["action"],
+    ),
+    "another kind": (
+        HOURLY,
+        {"action": {"kind": "http", "url": "https://example.org", "workflow_type": None}},
+        ["action"],
+    ),
+    "jitter in the spec": (QUEUED, {"spec": {"jitter_seconds": 7}}, ["spec"]),
+    "jitter at the top": (QUEUED, {"jitter_seconds": 7}, ["spec"]),
+    "jitter where there was none": (HOURLY, {"spec": {"jitter_seconds": 7}}, ["spec"]),
+    "the queue": (QUEUED, {"action": {"queue": "r"}}, ["action"]),
+    "the queue by its other name": (QUEUED, {"action": {"task_queue": "r"}}, ["action"]),
+}
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH"])
+@pytest.mark.parametrize(("document", "edit", "changed"), EDITS.values(), ids=EDITS)
+def test_what_an_answer_says_twice_is_edited_at_either_place(
+    http: httpx.Client, method: str, document: dict[str, Any], edit: dict[str, Any], changed: list[str]
+) -> None:
+    if method == "PUT" and None in edit.get("action", {}).values():
+        pytest.skip("a null in a PUT says nothing")
+    http.post("/api/schedules", json=document)
+    read = http.get("/api/schedules/s").json()
+    edited = {
+        **read,
+        **{name: {**read[name], **each} if isinstance(each, dict) else each for name, each in edit.items()},
+    }
+    answer = http.request(method, "/api/schedules/s", json=edited)
+    assert (answer.status_code, answer.json().get("changed_fields")) == (200, changed), answer.text
+    after = http.get("/api/schedules/s").json()
+    assert {**after["action"], **edit.get("action", {})}.items() >= edit.get("action", {}).items()
+    if "workflow_id" in edit.get("action", {}):
+        assert after["action"]["workflow_id"] == "i2"
+        assert "workflow_type" not in after["action"]
+    unedited(http, "s")
+
+
+def test_both_places_edited_to_two_things_are_refused(http: httpx.Client) -> None:
+    http.post("/api/schedules", json=QUEUED)
+    read = http.get("/api/schedules/s").json()
+    both = {**read, "jitter_seconds": 6, "spec": {**read["spec"], "jitter_seconds": 7}}
+    assert http.put("/api/schedules/s", json=both).status_code == 422
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH"])
+def test_what_is_broken_is_not_mended_by_sending_it_back(
+    http: httpx.Client, horarium: TestService, method: str
+) -> None:
+    http.post("/api/schedules", json=HOURLY)
+    row = horarium.resources.database.read(lambda c: rows.find(c, "default", "s"))
+    assert row is not None
+    horarium.resources.database.write(lambda c: positions.move(c, row.schedule_uid, status=Status.BROKEN))
+    unedited(http, "s")
+    assert http.get("/api/schedules/s").json()["status"] == "broken"
+    http.patch("/api/schedules/s", json={"note": "seen"})
+    assert http.get("/api/schedules/s").json()["status"] == "broken"
+
+
+def test_an_equal_one_off_that_has_fired_is_put_again(http: httpx.Client, horarium: TestService) -> None:
+    once = {"schedule_id": "s", "workflow_type": "w", "at": ["2026-03-01T01:00:00Z"]}
+    assert http.post("/api/schedules/upsert", json=once).status_code == 201
+    horarium.advance(hours=2)
+    again = http.post("/api/schedules/upsert", json=once)
+    assert (again.status_code, again.json()["outcome"]) == (200, "unchanged")
+    assert http.post("/api/schedules/upsert", json={**once, "schedule_id": "t"}).status_code == 422

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
+import pickle
 from datetime import UTC, datetime
 from typing import Any, get_type_hints
 
@@ -105,3 +107,10 @@ def test_the_secret_of_a_token_is_not_printed() -> None:
 def test_a_page(body: Any, count: int, cursor: str | None) -> None:
     page = many(Run, "runs")(body)
     assert (len(page), page.cursor) == (count, cursor)
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda made: pickle.loads(pickle.dumps(made))])
+def test_a_copy_keeps_what_came_beyond_the_fields(again: Any) -> None:
+    made = read(Run, {"run_id": "r", "colour": "red", "covers": {"count": 3}})
+    other = again(made)
+    assert (other == made, other.raw) == (True, made.raw)

@@ -70,7 +70,8 @@ def caller_again(request: Request) -> Caller:
 def _caller(request: Request, known: Identity) -> Caller:
     _check_control_plane(request.headers.get("x-durable-workflow-control-plane-version"))
     resources = resources_of(request)
-    namespace = _namespace(request) or known.home or resources.settings.default_namespace
+    home = resources.settings.default_namespace if known.everywhere else known.home
+    namespace = _namespace(request) or home or DEFAULT_NAMESPACE
     if namespace != known.home and not known.everywhere:
         raise NamespaceNotFound(namespace[:_MAX_NAMESPACE])
     if namespace != DEFAULT_NAMESPACE:

@@ -98,6 +98,8 @@ def list_schedules(
 ) -> Reply:
     """Newest first."""
     _check_parameters(request)
+    if include_deleted and (label or query):  # attributes end with their schedule: the list would silently be short
+        raise UnsupportedFilter("include_deleted", "does not go with label or query: deleted schedules have neither")
     wanted = ScheduleFilter(
         statuses=None if status is None else [_status(status, include_deleted)],
         workflow=workflow_type,
@@ -236,6 +238,15 @@ def _check_parameters(request: Request) -> None:
     for name in given:
         if name not in _LIST_PARAMETERS:
             raise UnsupportedFilter(name[:64], f"there is no filter {name[:64]!r}")
+    if any("\x00" in value for value in given.values()):
+        raise InvalidDefinition({"query": ["must not hold the character U+0000"]})
+    if given.get("include_deleted", "").lower() in ("true", "1", "on", "yes") and (
+        "label" in given or "query" in given
+    ):
+        # Attributes end with their schedule: such a list would silently be short.
+        raise UnsupportedFilter(
+            "include_deleted", "does not go with label or query, which deleted schedules have no more"
+        )
     blank = {name: ["must not be blank"] for name, value in given.multi_items() if not value.strip()}
     if blank:
         raise InvalidDefinition(blank)

@@ -57,6 +57,7 @@ def list_command(
     text: Text = None,
     label: Label = None,
     query: Query = None,
+    deleted: Annotated[bool, typer.Option("--deleted", help="Show deleted ones too.")] = False,
     limit: Limit = 50,
     everything: All = False,
     page_token: PageToken = None,
@@ -70,7 +71,7 @@ def list_command(
     labels = pairs("--label", label) if label else None
     call = ScheduleCalls.list_schedules(
         status=status, workflow_type=workflow_type, owner=owner, source=source, text=text, labels=labels, query=query,
-        next_page_token=page_token,
+        include_deleted=deleted or None, next_page_token=page_token,
     )  # fmt: skip
     show_listing(
         Listing(remote, call, Paging("schedules"), None if everything else limit),

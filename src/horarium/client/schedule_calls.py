@@ -76,10 +76,11 @@ class ScheduleCalls:
         text: str | None = None,
         labels: Mapping[str, str] | None = None,
         query: str | None = None,
+        include_deleted: bool | None = None,
         page_size: int | None = None,
         next_page_token: str | None = None,
     ) -> Call[Page[Schedule]]:
-        """Newest first; deleted ones are not shown. `text` is part of an id or a name; all `labels` must fit."""
+        """Newest first; `text` is part of an id or a name; all `labels` must fit; deleted ones if asked for."""
         return Call(
             "GET",
             SCHEDULES,
@@ -92,6 +93,7 @@ class ScheduleCalls:
                 "text": text,
                 "label": labels,
                 "query": query,
+                "include_deleted": include_deleted,
                 "page_size": page_size,
                 "next_page_token": next_page_token,
             },
@@ -100,9 +102,10 @@ class ScheduleCalls:
 
     @Method
     @staticmethod
-    def describe_schedule(schedule_id: str) -> Call[Schedule]:
-        """One schedule with its next fire times."""
-        return Call("GET", SCHEDULE, one(Schedule), {"schedule_id": schedule_id})
+    def describe_schedule(schedule_id: str, *, include_deleted: bool | None = None) -> Call[Schedule]:
+        """One schedule with its next fire times; with `include_deleted`, the last one that had this id."""
+        query = {"include_deleted": include_deleted}
+        return Call("GET", SCHEDULE, one(Schedule), {"schedule_id": schedule_id}, query)
 
     @Method
     @staticmethod

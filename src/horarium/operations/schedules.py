@@ -20,10 +20,10 @@ from horarium.operations.lifecycles import pause_opened, resume_opened
 from horarium.operations.resources import Opened, Resources, open_schedule, wake_tickers
 from horarium.schedule.canonical import action_document, spec_document
 from horarium.schedule.definition import Definition
-from horarium.schedule.document import Parsed, changed_fields, from_canonical, parse_definition, spec_equal
+from horarium.schedule.document import Parsed, changed_fields, from_canonical, named_in, parse_definition, spec_equal
 from horarium.schedule.event import EventType
 from horarium.schedule.patch import Update
-from horarium.schedule.position import Position
+from horarium.schedule.position import Position, Status
 from horarium.schedule.run import Origin
 from horarium.store import counters
 from horarium.store.database import Connection
@@ -54,11 +54,17 @@ def create(resources: Resources, caller: Caller, document: object) -> ScheduleCh
 def upsert(resources: Resources, caller: Caller, document: object, *, update: Update = Update.WHOLE) -> ScheduleChange:
     """Create or replace by id. An equal definition changes nothing, and a pause is never undone by it."""
     caller.require(Permission.WRITE)
-    parsed = _parsed(resources, caller, document)
-    schedule_id = parsed.definition.schedule_id
+    try:
+        parsed: Parsed | InvalidDefinition = _parsed(resources, caller, document)
+    except InvalidDefinition as wrong:  # as a new one it will not do; as what is there already it may
+        parsed = wrong
+    schedule_id = named_in(document) if isinstance(parsed, InvalidDefinition) else parsed.definition.schedule_id
 
     def put(connection: Connection) -> ScheduleChange:
-        if schedules.find(connection, caller.namespace, schedule_id) is None:
+        known = None if schedule_id is None else schedules.find(connection, caller.namespace, schedule_id)
+        if schedule_id is None or known is None:
+            if isinstance(parsed, InvalidDefinition):
+                raise parsed
             return _create(resources, connection, caller, parsed)
         opened = open_schedule(resources, connection, caller, schedule_id)
         return update_opened(resources, connection, caller, opened, document, update, obey_pause=False)
@@ -285,6 +291,8 @@ def _set_paused(
     resources: Resources, connection: Connection, caller: Caller, written: ScheduleChange, paused: bool
 ) -> ScheduleChange:
     opened = open_schedule(resources, connection, caller, written.schedule_id)
+    if paused is (opened.row.status is Status.PAUSED) or (not paused and opened.row.status is not Status.PAUSED):
+        return written  # what is broken is not paused: whoever sends back what they read mends nothing
     moved = (
         pause_opened(resources, connection, caller, opened)
         if paused

@@ -37,6 +37,8 @@ COMPUTED: Final = frozenset(_COMPUTED.split())
 _READ_BACK: Final = frozenset({"uid", "fires_count"})
 # The names of its work that an action may have; an answer repeats the first of them at its top as `workflow_type`.
 _WORK: Final = ("workflow_id", "workflow_type", "workflow_class")
+_WORK_PLACES: Final = tuple(f"action.{name}" for name in _WORK)
+NOTHING_BEFORE: Final[Mapping[str, Given]] = {}
 
 
 # ── the tables ────────────────────────────────────────────────────────────────────────────────────
@@ -117,37 +119,48 @@ class Normalised:
 
 
 def normalise(
-    document: object, problems: Problems, names: Names = SHIPPED_NAMES, computed: Collection[str] = COMPUTED
+    document: object,
+    problems: Problems,
+    names: Names = SHIPPED_NAMES,
+    computed: Collection[str] = COMPUTED,
+    before: Mapping[str, Given] = NOTHING_BEFORE,
 ) -> Normalised:
     """The document must have passed `check_storable`. What we compute is ignored, and named in `ignored`.
 
-    An answer of ours that comes back is full of such names: of them nobody is told.
+    An answer of ours that comes back is full of such names: of them nobody is told. It says some things twice, and
+    somebody may have edited one of the two: of those, what stands at the place `before` gives way.
     """
     if isinstance(document, list) and not document:
         document = {}
     if not isinstance(document, Mapping):
         problems.add("document", f"must be an object, not {shown(document)}")
         return Normalised()
-    return _Walk(document, problems, names, computed).found
+    return _Walk(document, problems, names, computed, before).found
 
 
 class _Walk:
     """One pass over a document, the top first."""
 
     def __init__(
-        self, document: Mapping[str, object], problems: Problems, names: Names, computed: Collection[str]
+        self,
+        document: Mapping[str, object],
+        problems: Problems,
+        names: Names,
+        computed: Collection[str],
+        before: Mapping[str, Given],
     ) -> None:
         self.found = Normalised()
+        self._before = before
         self._problems = problems
         self._names = names
         self._hints_left = _MAX_HINTS
         snake = {key: _snake(key) for key in document}
-        read_back = not _READ_BACK.isdisjoint(snake.values())
+        self._read_back = read_back = not _READ_BACK.isdisjoint(snake.values())
         for key, name in snake.items():
             if problems.full:
                 break
             value = document[key]
-            if not (read_back and _is_echo(name, value, document)):
+            if not (read_back and _is_echo(name, value, document, before)):
                 self._top(key, name, value, computed)
         if read_back:
             self.found.ignored.clear()
@@ -202,7 +215,12 @@ class _Walk:
             found.bad.add(name.place)
             return
         other = found.places.setdefault(name.place, given)
-        if other is not given and not same_json(other.value, given.value):
+        if other is given or same_json(other.value, given.value):
+            return
+        before = self._before.get(name.place) if self._read_back else None
+        if before is not None and same_json(before.value, other.value):
+            found.places[name.place] = given
+        elif before is None or not same_json(before.value, given.value):
             self._problems.add(path, f"disagrees with `{other.path}`, which says the same thing; give one of them")
 
     def _unknown(self, name: str, known: Collection[str], *, inside: str) -> str:
@@ -214,14 +232,15 @@ class _Walk:
         return f"unknown field; did you mean `{close[0]}`?" if close else "unknown field"
 
 
-def _is_echo(name: str, value: object, document: Mapping[str, object]) -> bool:
+def _is_echo(name: str, value: object, document: Mapping[str, object], before: Mapping[str, Given]) -> bool:
     """Whether a name that is also a field's only repeats, in an answer of ours, what the answer says elsewhere."""
     if name == "version":  # of the row, not of the workflow
         return True
     action = document.get("action")
     if name != "workflow_type" or not isinstance(action, Mapping):
         return False
-    return value is None or value == next((action[each] for each in _WORK if action.get(each)), None)
+    known = next((before[place].value for place in _WORK_PLACES if place in before), None)
+    return value in (None, known) or value == next((action[each] for each in _WORK if action.get(each)), None)
 
 
 def _snake(key: str) -> str:

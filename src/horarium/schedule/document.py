@@ -111,13 +111,14 @@ def parse_definition(
     problems = Problems()
     check_storable(document, problems)
     problems.raise_any()
-    given = normalise(document, problems, kinds.names)
+    before = {} if base is None else _places_of(base)
+    given = normalise(document, problems, kinds.names, before=before)
     names = {"schedule_id": generated_id, "namespace": namespace}
     places: Mapping[str, Given] = given.places
     if base is not None:
         names = {"schedule_id": base.schedule_id, "namespace": base.namespace}
         _check_same_names(names, given.places, problems)
-        places = apply(update, _places_of(base), given)
+        places = apply(update, before, given)
         check_storable(nested(places), problems)  # many small patches must not grow what one may not bring
     standing_in = {name: Given(name, value) for name, value in names.items() if value is not None}
     reader = Reader({**_default_places(defaults or Defaults()), **standing_in, **places}, problems, given.bad)
@@ -127,6 +128,14 @@ def parse_definition(
     problems.raise_any()
     tells_note = "note" in given.places or "note" in given.nulls
     return Parsed(definition, paused, _warnings(definition, given.places, given.ignored), tells_note)
+
+
+def named_in(document: object) -> str | None:
+    """The id that a document gives, however it spells it, and whatever else is wrong with it."""
+    problems = Problems()
+    check_storable(document, problems)
+    given = None if problems.any else normalise(document, Problems()).places.get("schedule_id")
+    return given.value if given is not None and isinstance(given.value, str) else None
 
 
 def from_canonical(document: object) -> Definition:

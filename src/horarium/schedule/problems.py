@@ -39,6 +39,10 @@ class Problems:
     def full(self) -> bool:
         return self._count >= MAX_PROBLEMS
 
+    @property
+    def any(self) -> bool:
+        return bool(self._found)
+
     def add(self, path: str, text: str, error: type[InvalidDefinition] = InvalidDefinition) -> None:
         """The most special error is what is raised: it has a reason of its own."""
         if issubclass(error, self._error):

@@ -41,9 +41,25 @@ class Answer(Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
         found: Object = self.__dict__.get("raw", {})
         return found
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """With what came beyond the fields."""
+        return _made_again, (type(self), {name: getattr(self, name) for name in self.__struct_fields__}, dict(self.raw))
+
+    def __copy__(self) -> Answer:
+        make, values = self.__reduce__()
+        made: Answer = make(*values)
+        return made
+
     def __repr__(self) -> str:
         shown = (name for name in self.__struct_fields__ if name not in self.HIDDEN)
         return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
+
+
+def _made_again(kind: type[Answer], values: dict[str, Any], raw: Object) -> Answer:
+    made = kind(**values)
+    if raw:
+        with_raw(made, raw)
+    return made
 
 
 def with_raw(answer: Answer, raw: Object) -> None:

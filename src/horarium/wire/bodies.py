@@ -24,6 +24,7 @@ from horarium.life.event import ReportedState
 from horarium.policy.names import PolicyError, parse_name
 from horarium.policy.overlap import ALIASES as OVERLAP_ALIASES
 from horarium.policy.overlap import OverlapPolicy
+from horarium.schedule.jsonvalue import check_text
 from horarium.wire.answer import Amount, Object, Time
 from horarium.wire.roles import Role
 
@@ -267,9 +268,12 @@ def _reader(hint: Any) -> _Read:
 def _text_reader(bounds: Meta | None) -> _Read:
     most = MAX_NOTE if bounds is None or bounds.max_length is None else bounds.max_length
 
-    def read(value: object, _field: str) -> str:
+    def read(value: object, field: str) -> str:
         if not isinstance(value, str) or len(value) > most:
             raise ValueError(f"must be a text of at most {most} characters")
+        if "\x00" in value:
+            raise ValueError("must not hold the character U+0000, which cannot be stored")
+        check_text(field, value)
         return value
 
     return read
