@@ -379,7 +379,7 @@ def test_an_upsert_storm_while_firing_decides_everything_once(database: Database
     uid = stage.put(overlap_policy="allow")
     for number in range(40):
         stage.pass_time(20, step=20)
-        stage.put(overlap_policy="allow", note=f"deploy {number}")
+        stage.put(overlap_policy="allow", name=f"deploy {number}")
     assert stage.target.started == minutes(1, 13)
     assert stage.database.read(lambda c: c.execute(sa.select(sa.func.count()).select_from(runs)).scalar_one()) == 13
     assert stage.position(uid).revision == 41

@@ -73,7 +73,7 @@ def test_a_body_that_hides_its_length_is_counted(http: httpx.Client) -> None:
 
 
 def test_an_unexpected_error_shows_nothing_of_our_insides(monkeypatch: pytest.MonkeyPatch, dialect: str) -> None:
-    def fail(*_args: Any) -> None:
+    def fail(*_args: Any, **_named: Any) -> None:
         raise ZeroDivisionError("secret insides")
 
     monkeypatch.setattr(listings, "describe", fail)
