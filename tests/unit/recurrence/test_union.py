@@ -143,20 +143,32 @@ def test_one_offs_count_where_nothing_else_is() -> None:
     assert spec.count(midnight, midnight + DAY) == 1_441
 
 
-def test_the_ends_of_time_are_counted_and_walked_alike() -> None:
+EVER = 10**18
+EARLY, LATE = from_rfc3339("1930-01-01T00:00:00Z"), from_rfc3339("9860-01-01T00:00:00Z")
+
+
+@pytest.mark.parametrize(
+    ("first", "last"),
+    [(-EVER, EARLY), (LATE, EVER), pytest.param(-EVER, EVER, marks=pytest.mark.long)],
+    ids=["the beginning", "the end", "all of it"],
+)
+def test_the_ends_of_time_are_counted_and_walked_alike(first: int, last: int) -> None:
     spec = compile_spec(cron_expressions=["0 0 1 1 *"], intervals=[{"every": "P36500D"}])
-    ever = 10**18
-    assert spec.count(-ever, ever) == len(walked(spec, -ever, ever))
+    assert spec.count(first, last) == len(walked(spec, first, last)) > 0
+    cron = compile_spec(cron_expressions=["0 0 1 1 *"], timezone="Asia/Tokyo")
+    nominals = walked(cron, first, last)
+    assert cron.count(first, last) == len(nominals)
+    assert cron.previous_before(last) == nominals[-1]
+    if first == -EVER:
+        assert cron.previous_before(nominals[0]) is None
+
+
+def test_before_the_first_occurrence_there_is_none() -> None:
     single = compile_spec(intervals=[{"every": "P36500D"}])
-    assert single.count(-ever, ever) == len(walked(single, -ever, ever))
-    first = single.next_after(-ever)
+    assert single.count(-EVER, EVER) == len(walked(single, -EVER, EVER))
+    first = single.next_after(-EVER)
     assert first is not None
     assert single.previous_before(first) is None
-    cron = compile_spec(cron_expressions=["0 0 1 1 *"], timezone="Asia/Tokyo")
-    nominals = walked(cron, -ever, ever)
-    assert cron.count(-ever, ever) == len(nominals)
-    assert cron.previous_before(ever) == nominals[-1]
-    assert cron.previous_before(nominals[0]) is None
 
 
 def test_the_newest_of_nothing_are_none() -> None:
