@@ -9,7 +9,7 @@ from typing import Any
 from horarium.decision import lifecycle
 from horarium.decision.facts import Fact
 from horarium.decision.guards import facts_needed
-from horarium.errors import InvalidDefinition
+from horarium.errors import InvalidDefinition, KindNotAvailable
 from horarium.ids import id_text, new_id
 from horarium.instant import rfc3339_or_none
 from horarium.operations.caller import Caller
@@ -20,7 +20,7 @@ from horarium.operations.lifecycles import pause_opened, resume_opened
 from horarium.operations.resources import Opened, Resources, open_schedule, wake_tickers
 from horarium.schedule.canonical import action_document, spec_document
 from horarium.schedule.definition import Definition
-from horarium.schedule.document import Parsed, changed_fields, from_canonical, parse_definition, spec_equal
+from horarium.schedule.document import Parsed, changed_fields, from_canonical, parse_definition, said_id, spec_equal
 from horarium.schedule.event import EventType
 from horarium.schedule.patch import Update
 from horarium.schedule.position import Position
@@ -54,11 +54,20 @@ def create(resources: Resources, caller: Caller, document: object) -> ScheduleCh
 def upsert(resources: Resources, caller: Caller, document: object, *, update: Update = Update.WHOLE) -> ScheduleChange:
     """Create or replace by id. An equal definition changes nothing, and a pause is never undone by it."""
     caller.require(Permission.WRITE)
-    parsed = _parsed(resources, caller, document)
-    schedule_id = parsed.definition.schedule_id
+    try:
+        parsed: Parsed | KindNotAvailable = _parsed(resources, caller, document)
+    except KindNotAvailable as refusal:  # the kind may be that of the schedule, whose package is gone
+        parsed, found = refusal, said_id(document, resources.kinds)
+        if found is None:
+            raise
+        schedule_id = found
+    else:
+        schedule_id = parsed.definition.schedule_id
 
     def put(connection: Connection) -> ScheduleChange:
         if schedules.find(connection, caller.namespace, schedule_id) is None:
+            if isinstance(parsed, KindNotAvailable):
+                raise parsed
             return _create(resources, connection, caller, parsed)
         opened = open_schedule(resources, connection, caller, schedule_id)
         return update_opened(resources, connection, caller, opened, document, update, obey_pause=False)

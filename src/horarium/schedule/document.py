@@ -44,6 +44,7 @@ __all__ = [
     "merge_patch",
     "parse_definition",
     "replace_parts",
+    "said_id",
     "spec_equal",
     "to_document",
 ]
@@ -111,7 +112,9 @@ def parse_definition(
     problems = Problems()
     check_storable(document, problems)
     problems.raise_any()
-    given = normalise(document, problems, kinds.names)
+    known = kinds if base is None else kinds.with_stored(base.action)
+    stored = None if base is None or known is kinds else base.action
+    given = normalise(document, problems, known.names)
     names = {"schedule_id": generated_id, "namespace": namespace}
     places: Mapping[str, Given] = given.places
     if base is not None:
@@ -121,12 +124,21 @@ def parse_definition(
         check_storable(nested(places), problems)  # many small patches must not grow what one may not bring
     standing_in = {name: Given(name, value) for name, value in names.items() if value is not None}
     reader = Reader({**_default_places(defaults or Defaults()), **standing_in, **places}, problems, given.bad)
-    definition, paused = read_definition(reader, kinds), reader.one("paused", flag, None)
+    definition, paused = read_definition(reader, known, stored), reader.one("paused", flag, None)
     unchanged = base is not None and spec_equal(base, definition)
     check_spec(definition.spec, reader, key=definition.schedule_id or "?", after=None if unchanged else now)
     problems.raise_any()
     tells_note = "note" in given.places or "note" in given.nulls
     return Parsed(definition, paused, _warnings(definition, given.places, given.ignored), tells_note)
+
+
+def said_id(document: object, kinds: Kinds) -> str | None:
+    """The id that a document gives, whatever else is wrong with it."""
+    problems = Problems()
+    check_storable(document, problems)
+    problems.raise_any()
+    given = normalise(document, problems, kinds.names).places.get("schedule_id")
+    return given.value if given is not None and isinstance(given.value, str) else None
 
 
 def from_canonical(document: object) -> Definition:

@@ -39,6 +39,10 @@ class Problems:
     def full(self) -> bool:
         return self._count >= MAX_PROBLEMS
 
+    @property
+    def any(self) -> bool:
+        return bool(self._found)
+
     def add(self, path: str, text: str, error: type[InvalidDefinition] = InvalidDefinition) -> None:
         """The most special error is what is raised: it has a reason of its own."""
         if issubclass(error, self._error):
@@ -48,7 +52,7 @@ class Problems:
             self._found.setdefault(path or "document", []).append(text)
 
     def raise_any(self) -> None:
-        if self._found:
+        if self.any:
             raise self._error(self._found)
 
 
