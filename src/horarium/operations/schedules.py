@@ -54,21 +54,16 @@ def create(resources: Resources, caller: Caller, document: object) -> ScheduleCh
 def upsert(resources: Resources, caller: Caller, document: object, *, update: Update = Update.WHOLE) -> ScheduleChange:
     """Create or replace by id. An equal definition changes nothing, and a pause is never undone by it."""
     caller.require(Permission.WRITE)
+    parsed: Parsed | None = None
     try:
-        parsed: Parsed | KindNotAvailable = _parsed(resources, caller, document)
-    except KindNotAvailable as refusal:  # the kind may be that of the schedule, whose package is gone
-        parsed, found = refusal, said_id(document, resources.kinds)
-        if found is None:
-            raise
-        schedule_id = found
-    else:
+        parsed = _parsed(resources, caller, document)
         schedule_id = parsed.definition.schedule_id
+    except KindNotAvailable:  # its package may be gone since the schedule was written
+        schedule_id = said_id(document, resources.kinds) or ""
 
     def put(connection: Connection) -> ScheduleChange:
         if schedules.find(connection, caller.namespace, schedule_id) is None:
-            if isinstance(parsed, KindNotAvailable):
-                raise parsed
-            return _create(resources, connection, caller, parsed)
+            return _create(resources, connection, caller, parsed or _parsed(resources, caller, document))
         opened = open_schedule(resources, connection, caller, schedule_id)
         return update_opened(resources, connection, caller, opened, document, update, obey_pause=False)
 
@@ -234,7 +229,8 @@ def _revise(
 ) -> ScheduleChange:
     """One new revision. An edit never fires the past: what it overtakes is recorded as superseded."""
     row, now = opened.row, opened.now
-    draft = check_draft(resources, connection, caller, definition)
+    before = None if isinstance(opened.planning, Exception) else opened.planning
+    draft = check_draft(resources, connection, caller, definition, before)
     change = _planned(opened, draft, spec_changed=not spec_equal(base, definition))
     position = change.position
     number = add_revision(connection, row, draft.revision(position.generation), now=now, owner=definition.owner)

@@ -25,7 +25,7 @@ def guarded(kind: str, check: Check | None) -> Check:
         except PolicyError as wrong:
             raise PolicyError(_text(wrong.field), _text(wrong.text)) from None
         except Exception as error:
-            raise PolicyError(field, _text(f"the check of kind {kind} failed: {_told(error)}")) from None
+            raise PolicyError(field, _text(f"the check of kind {kind} failed: {told(error)}")) from None
         if not is_storable(kept):
             what = type(kept).__name__
             raise PolicyError(field, _text(f"the check of kind {kind} failed: it made a {what} that is no JSON"))
@@ -35,19 +35,18 @@ def guarded(kind: str, check: Check | None) -> Check:
     return call
 
 
-def guarded_spelling(
-    kind: str, spelled: Callable[[object], object] | None
-) -> Callable[[object], object] | None:
+def guarded_spelling(kind: str, spelled: Callable[[object], object] | None) -> Callable[[object], object] | None:
     if spelled is None:
         return None
     check = guarded(kind, lambda _field, value: spelled(value))
     return lambda value: check("", value)
 
 
-def _told(error: Exception) -> str:
+def told(error: Exception) -> str:
+    """What it was, also of one that cannot say it."""
     try:
         return f"{type(error).__name__}: {error}"
-    except Exception:  # it cannot even say what it is
+    except Exception:
         return type(error).__name__
 
 

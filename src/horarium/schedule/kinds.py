@@ -46,7 +46,7 @@ class Kind:
 
     def __post_init__(self) -> None:
         for name, each in self.fields.items():
-            if not isinstance(each.says, str) or not is_storable({name: [each.says, each.schema]}):
+            if not is_storable({name: [each.says, {**each.schema}]}):
                 raise ValueError(f"the field {name!r} of the kind {self.name!r} is described by what is no JSON")
         known = {name: each.schema["default"] for name, each in self.fields.items() if "default" in each.schema}
         object.__setattr__(self, "defaults", known)
@@ -83,12 +83,16 @@ class Kinds(Mapping[str, Kind]):
         more = [_guarded(kind) for kind in others if kind.name not in self._kinds]
         return Kinds([*self._kinds.values(), *more]) if more else self
 
-    def with_stored(self, action: Action) -> Kinds:
-        """And the kind of an action that is stored, though nobody here declares it: only its names are known."""
+    def with_stored(self, action: Action, name: str = "", seconds: int = OTHER_TIMEOUT_SECONDS) -> Kinds:
+        """And the kind of an action that is stored, though nobody here declares it: only its names are known.
+
+        `name` is that of its target, `seconds` how long it may take.
+        """
         if action.kind in self._kinds:
             return self
         try:
-            return self.extended([Kind(action.kind, {name: Field("", ANYTHING) for name in action.target})])
+            fields = {each: Field("", ANYTHING) for each in action.target}
+            return self.extended([Kind(action.kind, fields, (), lambda *_: name, seconds)])
         except ValueError:  # a row that somebody damaged: no kind could be so
             return self
 
