@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from launchers.far_ends import FixedClock, request_for
+from structlog.testing import capture_logs
 
 from horarium.errors import InvalidDefinition
 from horarium.launchers.launcher import Launcher, LaunchesMany, LaunchRequest
@@ -16,7 +17,8 @@ from horarium.launchers.recording import RecordingLauncher
 from horarium.launchers.registry import Registry, discover
 from horarium.life.outcome import Accepted, Busy, Finished, Outcome, Refused, StillRunning, Unknown, Unreachable
 from horarium.schedule.definition import Action
-from horarium.schedule.kinds import SHIPPED
+from horarium.schedule.field import Field
+from horarium.schedule.kinds import SHIPPED, Kind
 
 
 def recording(kind: str, **script: Any) -> RecordingLauncher:
@@ -179,6 +181,85 @@ def test_launchers_of_other_packages_are_found_and_broken_ones_named() -> None:
     assert [launcher.kind for launcher in found.launchers] == ["celery"]
     assert [problem.split(" ")[0] for problem in found.problems] == ["kafka", "sqs", "gone"]
     assert "no broker" in found.problems[1]
+
+
+class Declaring(Broken):
+    """Its declaration is made when it is loaded, as that of any package."""
+
+    def __init__(self, **said: Any) -> None:
+        super().__init__()
+        for name, value in {"kind": "echo", **said}.items():
+            setattr(self, name, value)
+
+
+def make_two() -> Launcher:
+    return Declaring()
+
+
+def make_no_json() -> Launcher:
+    return Declaring(declares=Kind("echo", {"text": Field("", {"default": object()})}))
+
+
+def make_other_declaration() -> Launcher:
+    return Declaring(declares=Kind("smoke"))
+
+
+def make_no_flag() -> Launcher:
+    return Declaring(can_poll="perhaps")
+
+
+def make_no_number() -> Launcher:
+    return Declaring(concurrency="many")
+
+
+@pytest.mark.parametrize(
+    ("makers", "text"),
+    [
+        (["make_no_json"], "is described by what is no JSON"),
+        (["make_other_declaration"], "it declares the kind 'smoke'"),
+        (["make_no_flag"], "can_poll must be true or false"),
+        (["make_no_number"], "concurrency must be a whole number"),
+        (["make_two", "make_two"], "another package brings a launcher of this kind"),
+    ],
+    ids=lambda each: each[-1] if isinstance(each, list) else "",
+)
+def test_a_declaration_that_would_fail_later_is_a_problem_at_once(makers: list[str], text: str) -> None:
+    here = __name__ if "." in __name__ else "launchers.test_registry"
+    found = discover([EntryPoint("echo", f"{here}:{maker}", "horarium.launchers") for maker in makers])
+    [problem] = found.problems
+    assert text in problem
+    assert len(found.launchers) == len(makers) - 1
+
+
+class Forgetful(Broken):
+    def known_names(self) -> Any:
+        if self.error is not None:
+            raise self.error
+        return self.answer
+
+
+@pytest.mark.parametrize(
+    ("launcher", "known"),
+    [
+        (Forgetful(error=KeyError("x")), set()),
+        (Forgetful(5), set()),
+        (Forgetful([{}, 5, "a\x00", "b"]), {"b"}),
+    ],
+    ids=["raises", "odd", "odd names"],
+)
+def test_a_launcher_that_cannot_say_its_names_stops_nobody(launcher: Launcher, known: set[str]) -> None:
+    registry = Registry([launcher, recording("pull")])
+    assert registry.served().names == {"http": known}
+    assert registry.served().document()["kinds"] == ["http", "pull"]
+    assert (registry.knows("http", "b"), registry.knows("http", "c")) == ("b" in known, False)
+
+
+def test_that_its_names_cannot_be_had_is_logged_once() -> None:
+    registry = Registry([Forgetful(error=KeyError("x"))])
+    with capture_logs() as logs:
+        registry.served()
+        registry.knows("http", "a")
+    assert [(each["event"], each["kind"]) for each in logs] == [("known_names_failed", "http")]
 
 
 def test_without_other_packages_nothing_is_found() -> None:

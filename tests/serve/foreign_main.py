@@ -45,17 +45,45 @@ def ask(service: Service, http: TestClient) -> dict[str, Any]:
         "patched": said(http.patch("/api/schedules/echo", json={"note": "n"})),
         "described": said(http.get("/api/schedules/echo")),
     }
-    action = http.get("/openapi.json").json()["components"]["schemas"]["Action"]["properties"]
+    schemas = http.get("/openapi.json").json()["components"]["schemas"]
+    action = schemas["Action"]["properties"]
     http.post("/api/schedules/echo/trigger", json={})
     asyncio.run(deliver(service))
     [run, *_] = http.get("/api/schedules/echo/runs").json()["runs"]
     run = http.get(f"/api/runs/{run['run_id']}").json()
+    if "echo" not in action["kind"]["enum"]:
+        found |= edits(http)
     return found | {
+        "shown": schemas["ShownAction"]["properties"],
         "kinds": action["kind"]["enum"],
         "text": action.get("text"),
         "run": {name: run.get(name) for name in ("state", "result", "error", "kind")},
         "delivery": [row.kind for row in service.registry.documented_delivery()],
     }
+
+
+def edits(http: TestClient) -> dict[str, Any]:
+    """What becomes of changes where nobody declares the kind; the last ones change the action."""
+    path = "/api/schedules/echo"
+
+    def described() -> dict[str, Any]:
+        answer: dict[str, Any] = http.get(path).json()
+        return answer
+
+    found = {
+        "edit_priority": said(http.patch(path, json={"priority": 3})),
+        "edit_spec": said(http.put(path, json={"spec": {"cron_expressions": ["0 3 * * *"]}})),
+        "edit_calendars": said(http.put(f"{path}/calendars", json={"calendars": []})),
+        "edit_put_back": said(http.put(path, json=described())),
+        "edit_patch_back": said(http.patch(path, json=described())),
+        "edit_upsert": said(http.post("/schedules/upsert", json=described())),
+        "edit_note": said(http.patch(path, json={"note": "other"})),
+        "kept": described()["action"],
+        "upsert_new": said(http.post("/schedules/upsert", json=described() | {"schedule_id": "new"})),
+        "change": said(http.patch(path, json={"action": {"text": "bye"}})),
+    }
+    other = {"kind": "http", "url": "http://a", "text": None}
+    return found | {"moved": said(http.patch("/api/schedules/flat", json={"action": other}))}
 
 
 def main(data_dir: Path) -> None:

@@ -117,3 +117,18 @@ def test_without_the_package_what_was_written_is_still_read_and_its_runs_say_why
     assert gone["described"]["action"] == {"kind": "echo", "text": "hello"}
     assert gone["run"]["state"] == "launch_failed"
     assert "no launcher for 'echo' is installed; installed: command, http, pull, python" in gone["run"]["error"]
+
+
+def test_without_the_package_all_but_its_action_can_be_edited(gone: dict[str, Any]) -> None:
+    edited = {name: gone[name] for name in gone if name.startswith("edit_")}
+    assert len(edited) == 7
+    assert {name: each for name, each in edited.items() if each["code"] != 200} == {}
+    assert gone["kept"] == {"kind": "echo", "text": "hello"}
+    assert (gone["moved"]["code"], gone["moved"]["changed_fields"]) == (200, ["action"])
+    assert [gone[name]["reason"] for name in ("change", "upsert_new")] == ["kind_not_available"] * 2
+
+
+def test_without_the_package_the_answers_are_still_as_described(gone: dict[str, Any]) -> None:
+    assert gone["shown"]["kind"]["type"] == "string"
+    assert "enum" not in gone["shown"]["kind"]
+    assert "type" not in gone["shown"]["url"]

@@ -74,9 +74,8 @@ def _kinds(document: Document) -> Kinds:
     if not isinstance(action, dict) or not isinstance(name, str) or name in SHIPPED:
         return SHIPPED
     known = SHIPPED.names.objects["action"]
-    unchecked = Field("", ANYTHING, lambda _field, value: value)
     try:
-        return SHIPPED.extended([Kind(name, {each: unchecked for each in action if each not in known})])
+        return SHIPPED.extended([Kind(name, {each: Field("", ANYTHING) for each in action if each not in known})])
     except ValueError:  # no server can have a kind of this name
         return SHIPPED
 

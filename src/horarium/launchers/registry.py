@@ -6,10 +6,12 @@ object is called without arguments and returns the launcher.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
+
+import structlog
 
 from horarium.errors import InvalidDefinition
 from horarium.launchers.launcher import Launcher, LaunchRequest
@@ -17,9 +19,13 @@ from horarium.launchers.payload import clean_text
 from horarium.launchers.served import Served
 from horarium.life.outcome import Outcome, Refused, Unknown, Unreachable
 from horarium.schedule.definition import Action
+from horarium.schedule.foreign import told
 from horarium.schedule.kinds import PULL, PYTHON, SHIPPED, WORKFLOW, Kind, Kinds
+from horarium.schedule.storable import is_storable
 
 ENTRY_POINT_GROUP = "horarium.launchers"
+
+_log = structlog.get_logger("horarium.launchers")
 
 
 def _knows_nothing(_name: str) -> bool:
@@ -58,6 +64,7 @@ class Registry:
         others = (launcher.declares or Kind(launcher.kind) for launcher in self._launchers.values())
         self.kinds: Kinds = SHIPPED.extended(others)
         """The kinds that may be asked for: the shipped ones, and those of the launchers that other packages bring."""
+        self._silent: set[str] = set()
         self._knows_task = knows_task
         self._knows_workflow = knows_workflow
 
@@ -145,14 +152,24 @@ class Registry:
     def knows(self, kind: str, name: str) -> bool:
         """Whether the launcher knows a task or a command of this name; one that cannot say is taken to."""
         launcher = self._launchers.get(kind)
-        names = None if launcher is None else launcher.known_names()
+        names = None if launcher is None else self._known_names(launcher)
         return launcher is not None and (names is None or name in names)
 
     def served(self) -> Served:
         """The same to be published, as of now: tasks may be added while it runs."""
-        known = {kind: launcher.known_names() for kind, launcher in self._launchers.items()}
-        names = {kind: frozenset(each) for kind, each in known.items() if each is not None}
-        return Served(frozenset(self._launchers), names)
+        known = {kind: self._known_names(launcher) for kind, launcher in self._launchers.items()}
+        return Served(frozenset(self._launchers), {kind: each for kind, each in known.items() if each is not None})
+
+    def _known_names(self, launcher: Launcher) -> frozenset[str] | None:
+        """One that fails knows nothing, and that is logged once: heartbeats and the schedules of others go on."""
+        try:
+            names = launcher.known_names()
+            return None if names is None else frozenset(filter(_can_be_told, names))
+        except Exception as error:
+            if launcher.kind not in self._silent:
+                self._silent.add(launcher.kind)
+                _log.warning("known_names_failed", kind=launcher.kind, error=_failed(launcher, error))
+            return frozenset()
 
     def documented_delivery(self) -> tuple[DeliveryRow, ...]:
         return tuple(_row(self._launchers[kind]) for kind in self)
@@ -164,8 +181,13 @@ class Registry:
         return kind in self._launchers
 
 
+def _can_be_told(name: object) -> bool:
+    """A heartbeat is a row: what no row can hold is the name of nothing."""
+    return isinstance(name, str) and is_storable(name)
+
+
 def _failed(launcher: Launcher, error: Exception) -> str:
-    return clean_text(f"the {launcher.kind} launcher failed: {type(error).__name__}: {error}", 1_000)
+    return clean_text(f"the {launcher.kind} launcher failed: {told(error)}", 1_000)
 
 
 def _no_outcome(launcher: Launcher, answer: object) -> str:
@@ -181,17 +203,32 @@ def _row(launcher: Launcher) -> DeliveryRow:
     return DeliveryRow(launcher.kind, launcher.honours_key, promise)
 
 
+def _check_declared(launcher: Launcher, name: str, taken: Collection[str]) -> None:
+    """Raises what would else fail later, where it stops everybody."""
+    if launcher.kind != name:
+        raise ValueError(f"its launcher is of kind {launcher.kind!r}")
+    if name in taken:
+        raise ValueError("another package brings a launcher of this kind")
+    declared = launcher.declares or Kind(name)
+    if declared.name != name:
+        raise ValueError(f"it declares the kind {declared.name!r}")
+    SHIPPED.extended([declared])  # what it declares must fit beside ours
+    for flag in ("honours_key", "can_poll", "works_here", "launches_at_once"):
+        if not isinstance(getattr(launcher, flag), bool):
+            raise TypeError(f"{flag} must be true or false")
+    if not isinstance(launcher.concurrency, int | None):
+        raise TypeError("concurrency must be a whole number or None")
+
+
 def discover(points: Iterable[EntryPoint] | None = None) -> Discovered:
     found: list[Launcher] = []
     problems: list[str] = []
     for point in entry_points(group=ENTRY_POINT_GROUP) if points is None else points:
         try:
             launcher: Launcher = point.load()()
-            if launcher.kind != point.name:
-                raise ValueError(f"its launcher is of kind {launcher.kind!r}")
-            SHIPPED.extended([launcher.declares or Kind(launcher.kind)])  # what it declares must fit beside ours
+            _check_declared(launcher, point.name, taken={each.kind for each in found})
         except Exception as error:  # foreign code at import: whatever it raises, the others are to be loaded
-            problems.append(clean_text(f"{point.name} ({point.value}): {type(error).__name__}: {error}", 500))
+            problems.append(clean_text(f"{point.name} ({point.value}): {told(error)}", 500))
         else:
             found.append(launcher)
     return Discovered(tuple(found), tuple(problems))

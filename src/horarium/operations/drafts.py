@@ -47,7 +47,13 @@ class Draft:
         )
 
 
-def check_draft(resources: Resources, connection: Connection, caller: Caller, definition: Definition) -> Draft:
+def check_draft(
+    resources: Resources,
+    connection: Connection,
+    caller: Caller,
+    definition: Definition,
+    before: Planning | None = None,
+) -> Draft:
     """Raises what is wrong: an unknown calendar, a workflow of somebody else, a graph without an end.
 
     That nobody can do the work yet is no error but a warning: whoever can may start later.
@@ -59,7 +65,7 @@ def check_draft(resources: Resources, connection: Connection, caller: Caller, de
     _check_calendars(connection, definition)
     stored = _check_workflow(connection, caller, definition)
     approval = _needs_approval(connection, definition)
-    text = planning_text(definition, needs_approval=approval, kinds=resources.kinds)
+    text = planning_text(definition, needs_approval=approval, kinds=resources.kinds, before=before)
     warnings = _unserved(resources, connection, definition, stored=stored)
     return Draft(definition, text, compile_planning(text), warnings)
 

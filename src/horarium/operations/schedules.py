@@ -231,7 +231,8 @@ def _revise(
 ) -> ScheduleChange:
     """One new revision. An edit never fires the past: what it overtakes is recorded as superseded."""
     row, now = opened.row, opened.now
-    draft = check_draft(resources, connection, caller, definition)
+    before = None if isinstance(opened.planning, Exception) else opened.planning
+    draft = check_draft(resources, connection, caller, definition, before)
     change = _planned(opened, draft, spec_changed=not spec_equal(base, definition))
     position = change.position
     number = add_revision(connection, row, draft.revision(position.generation), now=now, owner=definition.owner)

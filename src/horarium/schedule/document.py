@@ -42,6 +42,7 @@ __all__ = [
     "changed_fields",
     "from_canonical",
     "merge_patch",
+    "named_in",
     "parse_definition",
     "replace_parts",
     "spec_equal",
@@ -112,7 +113,9 @@ def parse_definition(
     check_storable(document, problems)
     problems.raise_any()
     before = {} if base is None else _places_of(base)
-    given = normalise(document, problems, kinds.names, before=before)
+    known = kinds if base is None else kinds.with_stored(base.action)
+    stored = None if base is None or known is kinds else base.action
+    given = normalise(document, problems, known.names, before=before)
     names = {"schedule_id": generated_id, "namespace": namespace}
     places: Mapping[str, Given] = given.places
     if base is not None:
@@ -122,7 +125,7 @@ def parse_definition(
         check_storable(nested(places), problems)  # many small patches must not grow what one may not bring
     standing_in = {name: Given(name, value) for name, value in names.items() if value is not None}
     reader = Reader({**_default_places(defaults or Defaults()), **standing_in, **places}, problems, given.bad)
-    definition, paused = read_definition(reader, kinds), reader.one("paused", flag, None)
+    definition, paused = read_definition(reader, known, stored), reader.one("paused", flag, None)
     unchanged = base is not None and spec_equal(base, definition)
     check_spec(definition.spec, reader, key=definition.schedule_id or "?", after=None if unchanged else now)
     problems.raise_any()

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final, TypeAlias
 
-from horarium.policy.names import MAX_WHOLE
+from horarium.policy.names import whole_number
 from horarium.schedule import checks, target
 from horarium.schedule.aliases import SHIPPED_NAMES, Names
 from horarium.schedule.assignee import Assignee
 from horarium.schedule.definition import OTHER_TIMEOUT_SECONDS, PROMPT_TIMEOUT_SECONDS, Action
-from horarium.schedule.field import Check, Field
+from horarium.schedule.field import ANYTHING, Check, Field
+from horarium.schedule.foreign import guarded, guarded_spelling
 from horarium.schedule.places import COMMON, PLACES
+from horarium.schedule.storable import is_storable
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
 
@@ -43,13 +45,16 @@ class Kind:
     defaults: Mapping[str, Any] = field(init=False)
 
     def __post_init__(self) -> None:
+        for name, each in self.fields.items():
+            if not is_storable({name: [each.says, {**each.schema}]}):
+                raise ValueError(f"the field {name!r} of the kind {self.name!r} is described by what is no JSON")
         known = {name: each.schema["default"] for name, each in self.fields.items() if "default" in each.schema}
         object.__setattr__(self, "defaults", known)
         if _NAME.fullmatch(self.name) is None:
             raise ValueError(f"the kind {self.name!r} must be 1 to 64 of a-z 0-9 _ and begin with a letter")
-        if not 1 <= self.timeout_seconds <= MAX_WHOLE:
-            raise ValueError(f"timeout_seconds must be between 1 and {MAX_WHOLE}")
-        unknown = [name for name in (*self.required, self.names) if name and name not in self.fields]
+        whole_number("timeout_seconds", self.timeout_seconds, least=1)
+        named = (*self.required, self.names, *(each.same_as for each in self.fields.values()))
+        unknown = [name for name in named if name and name not in self.fields]
         if unknown:
             raise ValueError(f"{unknown[0]!r} is no field of the kind {self.name!r}")
 
@@ -75,8 +80,21 @@ class Kinds(Mapping[str, Kind]):
 
     def extended(self, others: Iterable[Kind]) -> Kinds:
         """With the kinds of other packages; none of ours is replaced."""
-        more = [kind for kind in others if kind.name not in self._kinds]
+        more = [_guarded(kind) for kind in others if kind.name not in self._kinds]
         return Kinds([*self._kinds.values(), *more]) if more else self
+
+    def with_stored(self, action: Action, name: str = "", seconds: int = OTHER_TIMEOUT_SECONDS) -> Kinds:
+        """And the kind of an action that is stored, though nobody here declares it: only its names are known.
+
+        `name` is that of its target, `seconds` how long it may take.
+        """
+        if action.kind in self._kinds:
+            return self
+        try:
+            fields = {each: Field("", ANYTHING) for each in action.target}
+            return self.extended([Kind(action.kind, fields, (), lambda *_: name, seconds)])
+        except ValueError:  # a row that somebody damaged: no kind could be so
+            return self
 
     @cached_property
     def fields(self) -> Mapping[str, Field]:
@@ -97,13 +115,27 @@ class Kinds(Mapping[str, Kind]):
         return next((kind for kind in self._kinds.values() if given <= kind.fields.keys()), None)
 
     def target_of(self, action: Action, assignee: Assignee | None = None) -> str:
+        """One whose name cannot be had shares the room of its kind."""
         kind = self._kinds.get(action.kind)
-        return target.target_text(action.kind, "" if kind is None else kind.target(action, assignee))
+        try:
+            name: object = "" if kind is None else kind.target(action, assignee)
+        except Exception:  # code of another package
+            name = ""
+        return target.target_text(action.kind, name if isinstance(name, str) and is_storable(name) else "")
 
     def timeout_of(self, action: Action) -> int:
         """Seconds."""
         kind = self._kinds.get(action.kind)
         return action.timeout or (OTHER_TIMEOUT_SECONDS if kind is None else kind.timeout_seconds)
+
+
+def _guarded(kind: Kind) -> Kind:
+    """What another package brings may do anything; here it can only refuse a field."""
+    fields = {
+        name: replace(each, check=guarded(kind.name, each.check), spelled=guarded_spelling(kind.name, each.spelled))
+        for name, each in kind.fields.items()
+    }
+    return replace(kind, fields=fields, check_input=guarded(kind.name, kind.check_input))
 
 
 def _own(*names: str) -> dict[str, Field]:

@@ -128,7 +128,12 @@ _FIELDS: Final = tuple(
 _SAID: Final = tuple((kept.key, kept.said) for _, kept in _FIELDS if kept.said is not None)
 
 
-def planning_text(definition: Definition, *, needs_approval: bool, kinds: Kinds = SHIPPED) -> str:
+def planning_text(
+    definition: Definition, *, needs_approval: bool, kinds: Kinds = SHIPPED, before: Planning | None = None
+) -> str:
+    """`before` is the planning that this one replaces: it knows the target and the time of a kind that is gone."""
+    if before is not None and before.kind == definition.action.kind:
+        kinds = kinds.with_stored(definition.action, before.target.partition(":")[2], before.timeout_seconds)
     of = _Source(definition, kinds, needs_approval)
     document = {key: said(of) for key, said in _SAID}
     document["spec"] = _spec_document(definition.spec, definition.schedule_id)

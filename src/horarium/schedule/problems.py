@@ -52,7 +52,7 @@ class Problems:
             self._found.setdefault(path or "document", []).append(text)
 
     def raise_any(self) -> None:
-        if self._found:
+        if self.any:
             raise self._error(self._found)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from horarium.errors import InvalidDefinition, KindNotAvailable
 from horarium.policy.names import shown
+from horarium.schedule.canonical import action_document
 from horarium.schedule.definition import Action
 from horarium.schedule.kinds import SHIPPED, Kind, Kinds
 from horarium.schedule.places import COMMON, PLACES
@@ -18,11 +19,12 @@ _ASKED = "give workflow_type, workflow_id, prompt, url, task, callable or comman
 _CHECKED = [PLACES[f"action.{name}"] for name in COMMON if name not in ("kind", "input")]
 
 
-def read_action(reader: Reader, kinds: Kinds | None) -> Action:
+def read_action(reader: Reader, kinds: Kinds | None, stored: Action | None = None) -> Action:
     """Where the kind is unknown the rest is read all the same: the reader keeps what is wrong.
 
     Without `kinds` the document is one that we wrote. Its kind may be that of a package which is gone by now: then
-    what it holds is kept as it is, and the launch says that nobody can do it.
+    what it holds is kept as it is, and the launch says that nobody can do it. `stored` is such an action of the
+    schedule that the document changes: it may stay, and not be changed.
     """
     places = reader.places
     values: dict[str, Any] = {}
@@ -32,11 +34,15 @@ def read_action(reader: Reader, kinds: Kinds | None) -> Action:
             values[place.attribute] = value
     name = places.get("action.kind")
     if kinds is None and name is not None and isinstance(name.value, str) and name.value not in SHIPPED:
-        return Action(name.value, _foreign(places), places.get("action.input", _NOTHING).value, **values)
+        return _foreign(name.value, places, values)
     known = kinds or SHIPPED
-    kind = _kind(reader, known)
+    kind = _kind(reader, known, "" if stored is None else stored.kind)
     if kind is None:
         return Action("")
+    if stored is not None and kind.name == stored.kind:
+        if not same_json(action_document(_foreign(kind.name, places, values)), action_document(stored)):
+            _refuse_kind(reader, known, kind.name, kind.name)
+        return stored
     if "action.input" in places:
         values["input"] = reader.one("action.input", kind.check_input, None)
     if kind.needs_queue and not reader.given("action.queue"):
@@ -47,14 +53,15 @@ def read_action(reader: Reader, kinds: Kinds | None) -> Action:
 _NOTHING = Given("", None)
 
 
-def _foreign(places: Mapping[str, Given]) -> dict[str, Any]:
+def _foreign(kind: str, places: Mapping[str, Given], values: dict[str, Any]) -> Action:
     own = {path.removeprefix("action."): given.value for path, given in places.items() if path.startswith("action.")}
-    return {name: value for name, value in own.items() if name not in COMMON}
+    target = {name: value for name, value in own.items() if name not in COMMON}
+    return Action(kind, target, places.get("action.input", _NOTHING).value, **values)
 
 
-def _kind(reader: Reader, kinds: Kinds) -> Kind | None:
+def _kind(reader: Reader, kinds: Kinds, gone: str) -> Kind | None:
     if reader.given("action.kind"):
-        return _named(reader, kinds)
+        return _named(reader, kinds, gone)
     present = [name for name in kinds.fields if reader.given(f"action.{name}")]
     if not present:
         reader.problems.add("action", f"is required: {_ASKED}")
@@ -66,18 +73,22 @@ def _kind(reader: Reader, kinds: Kinds) -> Kind | None:
     return kind
 
 
-def _named(reader: Reader, kinds: Kinds) -> Kind | None:
+def _named(reader: Reader, kinds: Kinds, gone: str) -> Kind | None:
     given = reader.places.get("action.kind")
     if given is None:  # it could not be read, and that was said
         return None
     wanted = given.value
     found = kinds.get(wanted) if isinstance(wanted, str) else None
     if found is None:
-        unknown = isinstance(wanted, str)
-        text = f"must be one of {', '.join(kinds)}, not {shown(wanted)}"
-        why = ", which no launcher here declares" if unknown else ""
-        reader.blame("action.kind", text + why, KindNotAvailable if unknown else InvalidDefinition)
+        _refuse_kind(reader, kinds, wanted, gone)
     return found
+
+
+def _refuse_kind(reader: Reader, kinds: Kinds, wanted: object, gone: str) -> None:
+    unknown = isinstance(wanted, str)
+    text = f"must be one of {', '.join(kind for kind in kinds if kind != gone)}, not {shown(wanted)}"
+    why = ", which no launcher here declares" if unknown else ""
+    reader.blame("action.kind", text + why, KindNotAvailable if unknown else InvalidDefinition)
 
 
 def _target(reader: Reader, kind: Kind, kinds: Kinds) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import fields
 from typing import Any, Final
 
-from horarium.schedule.definition import Definition, RunDefinition, SpecText
+from horarium.schedule.definition import Action, Definition, RunDefinition, SpecText
 from horarium.schedule.field import Part
 from horarium.schedule.kinds import Kinds
 from horarium.schedule.places import DEFAULTS, PLACES
@@ -18,8 +18,11 @@ RUN_ATTRIBUTES: Final = frozenset(RunDefinition._fields)
 _RUN_DEFAULTS: Final = {name: DEFAULTS[name] for name in RunDefinition._fields} | {"schedule_id": ""}
 
 
-def read_definition(reader: Reader, kinds: Kinds | None = None) -> Definition:
-    """Good only if the reader has no problem. Without `kinds` we wrote the document, and nothing is compiled."""
+def read_definition(reader: Reader, kinds: Kinds | None = None, stored: Action | None = None) -> Definition:
+    """Good only if the reader has no problem. Without `kinds` we wrote the document, and nothing is compiled.
+
+    `stored` is the action that it changes, where nobody here declares its kind.
+    """
     given = reader.places.get("schedule_id")
     key = None
     if kinds is not None:
@@ -29,7 +32,7 @@ def read_definition(reader: Reader, kinds: Kinds | None = None) -> Definition:
         reader.blame("schedule_id", "is required")
     values.setdefault("schedule_id", "")
     values.setdefault("spec", SpecText())
-    return Definition(action=read_action(reader, kinds), **values)
+    return Definition(action=read_action(reader, kinds, stored), **values)
 
 
 def read_run_definition(reader: Reader) -> RunDefinition:

@@ -106,6 +106,12 @@ class _Walk:
             raise _TooMuch("has more problems than are listed")
 
 
+def is_storable(value: object) -> bool:
+    problems = Problems()
+    check_storable(value, problems)
+    return not problems.any
+
+
 def same_json(one: object, other: object) -> bool:
     """1 is 1.0 but not true, unlike in Python."""
     match one, other:

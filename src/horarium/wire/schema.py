@@ -6,18 +6,20 @@ that table, as an answer the table and what we compute beside it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 
 from horarium.schedule.kinds import Kinds
+from horarium.schedule.places import COMMON
 from horarium.schedule.schema import schema_of
 from horarium.wire.answer import TYPES, Answer
 from horarium.wire.bodies import Body
 from horarium.wire.schedules import Schedule
 
 DOCUMENT = "ScheduleDocument"
+SHOWN_ACTION = "ShownAction"
 _REFERENCE = "#/components/schemas/{name}"
 
 
@@ -34,7 +36,7 @@ def schemas(types: Iterable[type[Answer] | type[Body]], kinds: Kinds) -> dict[st
     plain = {name: _plain(schema) for name, schema in found.items()}
     parts = _definition(kinds)
     plain[Schedule.__name__]["properties"] = _shown(parts[DOCUMENT], plain[Schedule.__name__])
-    return plain | parts
+    return plain | parts | {SHOWN_ACTION: _shown_action(parts["Action"])}
 
 
 def _definition(kinds: Kinds) -> dict[str, Any]:
@@ -52,21 +54,31 @@ def _definition(kinds: Kinds) -> dict[str, Any]:
 def _shown(document: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
     """What the answer says of a field holds, unless it says nothing but that it is an object."""
     own = {name: each for name, each in answer["properties"].items() if each != {"type": "object"}}
-    return {**document["properties"], **own}
+    return {**document["properties"], "action": reference(SHOWN_ACTION), **own}
+
+
+def _shown_action(action: dict[str, Any]) -> dict[str, Any]:
+    """What is stored may be of a kind whose package is gone, or newer: only what all actions have is certain."""
+    fields = {
+        name: each if name in COMMON else {"description": each["description"]}
+        for name, each in action["properties"].items()
+    }
+    fields["kind"] = {name: each for name, each in fields["kind"].items() if name != "enum"}
+    return {**action, "title": SHOWN_ACTION, "properties": fields, "additionalProperties": True}
 
 
 def _plain(schema: Any) -> Any:
     """As generators of clients want it: an enumeration has a type, an array has items, a default is JSON."""
     if isinstance(schema, list | tuple):
         return [_plain(each) for each in schema]
-    if not isinstance(schema, dict):
+    if not isinstance(schema, Mapping):
         return schema
     plain = {name: _plain(each) for name, each in schema.items()}
     if TYPES in plain:
         plain["type"] = plain.pop(TYPES)
     if "enum" in plain:
         plain.setdefault("type", "string")
-    types = plain.get("type", ())
-    if "array" in ([types] if isinstance(types, str) else types):
+    types = plain.get("type")
+    if types == "array" or (isinstance(types, list) and "array" in types):
         plain.setdefault("items", {})
     return plain

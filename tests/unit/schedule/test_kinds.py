@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -130,14 +131,161 @@ def test_it_can_be_changed(how: Update) -> None:
         lambda: Kind("echo", {}, ("text",)),
         lambda: Kind("echo", names="text"),
         lambda: Kind("echo", timeout_seconds=0),
+        lambda: Kind("echo", timeout_seconds=1.5),  # type: ignore[arg-type]
+        lambda: Kind("echo", {"text": Field("", {"type": object()})}),
+        lambda: Kind("echo", {"text": Field("", {"default": {1}})}),
+        lambda: Kind("echo", {"text": Field(object(), {})}),  # type: ignore[arg-type]
+        lambda: Kind("echo", {"text": Field("", {}, same_as="word")}),
         lambda: Kinds([Kind("echo", {"queue": text_field("")})]),
         lambda: SHIPPED.extended([Kind("echo", {"arguments": text_field("")})]),
     ],
-    ids=["capital", "hyphen", "colon", "empty", "required", "names", "time", "common field", "other name of one"],
+    ids=[
+        "capital",
+        "hyphen",
+        "colon",
+        "empty",
+        "required",
+        "names",
+        "time",
+        "part of a second",
+        "schema",
+        "default",
+        "says",
+        "same as",
+        "common field",
+        "other name of one",
+    ],
 )
 def test_a_declaration_that_does_not_fit_is_refused(declared: Any) -> None:
     with pytest.raises(ValueError, match=r"kind|timeout"):
         declared()
+
+
+# A kind whose package is gone
+
+
+STORED = parse({"action": {"text": "a", "name": "bob", "input": {"b": 1}, "queue": "q"}, "note": "n"})
+
+
+@pytest.mark.parametrize(
+    ("change", "how"),
+    [
+        ({"note": "other"}, Update.MERGE),
+        ({"priority": 5}, Update.MERGE),
+        ({"spec": {"cron_expressions": ["0 3 * * *"]}}, Update.PARTS),
+        (to_document(STORED), Update.MERGE),
+        (to_document(STORED), Update.PARTS),
+        (to_document(STORED), Update.WHOLE),
+        ({"text": "a"}, Update.PARTS),
+    ],
+    ids=["note", "priority", "spec", "merge", "parts", "whole", "flat"],
+)
+def test_an_action_that_does_not_change_stays_though_nobody_declares_its_kind(
+    change: dict[str, Any], how: Update
+) -> None:
+    assert parse_definition(change, now=NOW, base=STORED, update=how).definition.action == STORED.action
+
+
+@pytest.mark.parametrize(
+    "action",
+    [{"text": "b"}, {"kind": "echo", "name": None}, {"queue": "other"}, {"input": {"b": 2}}, {"kind": "smoke"}],
+    ids=str,
+)
+def test_it_can_neither_be_changed_nor_made_one_of_another_unknown_kind(action: dict[str, Any]) -> None:
+    with pytest.raises(KindNotAvailable, match="workflow, prompt, http, celery, python, command, pull, not '"):
+        parse_definition({"action": action}, now=NOW, base=STORED)
+
+
+def test_it_can_become_one_of_a_known_kind_when_its_fields_are_cleared() -> None:
+    change = {"action": {"kind": "pull", "workflow_type": "w", "text": None, "times": None, "name": None}}
+    assert parse_definition(change, now=NOW, base=STORED).definition.action.target == {"workflow_type": "w"}
+    del change["action"]["text"]
+    with pytest.raises(InvalidDefinition, match="belongs to an action of kind echo, not pull; null clears it"):
+        parse_definition(change, now=NOW, base=STORED)
+
+
+def test_its_target_and_time_stay_as_they_were_planned() -> None:
+    before = compile_planning(planning_text(STORED, needs_approval=False, kinds=KINDS))
+    edited = replace(STORED, priority=5)
+    after = compile_planning(planning_text(edited, needs_approval=False, kinds=SHIPPED, before=before))
+    assert (after.priority, after.target, after.timeout_seconds) == (5, "echo:bob", 7)
+
+
+def test_a_damaged_row_of_no_possible_kind_is_refused_and_nothing_else() -> None:
+    for damaged in (Action("E cho", {"text": "a"}), Action("echo", {"arguments": "a"})):
+        with pytest.raises(KindNotAvailable):
+            parse_definition({"priority": 5}, now=NOW, base=replace(STORED, action=damaged))
+
+
+# Code of other packages
+
+
+def held(check: Any, value: object = "x", **more: Any) -> Any:
+    kinds = SHIPPED.extended([Kind("odd", {"word": Field("A word.", {}, check, **more)}, ("word",))])
+    return parse({"action": {"kind": "odd", "word": value}}, kinds=kinds).action.target
+
+
+@pytest.mark.parametrize("value", ["hello", 5, False, [1, None], {"a": {"b": []}}], ids=str)
+def test_a_field_without_a_check_keeps_any_json(value: object) -> None:
+    assert held(None, value) == {"word": value}
+
+
+def raising(error: Exception) -> Any:
+    def check(_field: str, _value: object) -> object:
+        raise error
+
+    return check
+
+
+class Mute(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+@pytest.mark.parametrize(
+    ("check", "text"),
+    [
+        (raising(KeyError("x")), "the check of kind odd failed: KeyError: 'x'"),
+        (raising(Mute()), "the check of kind odd failed: Mute"),
+        (raising(PolicyError("word", "must be\x00 good")), r"must be\x00 good"),
+        (raising(PolicyError("word", 5)), "int"),  # type: ignore[arg-type]
+        (lambda: None, "the check of kind odd failed: TypeError: "),
+        (lambda _field, _value: object(), "the check of kind odd failed: it made a object that is no JSON"),
+        (lambda _field, _value: {1, 2}, "the check of kind odd failed: it made a set that is no JSON"),
+        (lambda _field, _value: float("nan"), "the check of kind odd failed: it made a float that is no JSON"),
+        (lambda _field, _value: "a\x00", "the check of kind odd failed: it made a str that is no JSON"),
+    ],
+    ids=["raises", "mute", "text", "no text", "arguments", "object", "set", "nan", "nul"],
+)
+def test_a_check_that_fails_refuses_its_field(check: Any, text: str) -> None:
+    with pytest.raises(InvalidDefinition) as refused:
+        held(check)
+    [(path, [said])] = refused.value.errors.items()
+    assert (path, said[: len(text)]) == ("action.word", text)
+
+
+def test_what_a_failed_check_says_is_bounded() -> None:
+    for error in (KeyError("x" * 9_000), PolicyError("word", "\x00" * 9_000)):
+        with pytest.raises(InvalidDefinition) as refused:
+            held(raising(error))
+        assert len(refused.value.errors["action.word"][0]) == 300
+
+
+def test_a_spelling_and_a_check_of_the_input_are_held_too() -> None:
+    with pytest.raises(InvalidDefinition, match="the check of kind odd failed: ZeroDivisionError"):
+        held(None, spelled=lambda _value: 1 // 0)
+    kinds = SHIPPED.extended([Kind("odd", check_input=lambda _field, _value: object())])
+    with pytest.raises(InvalidDefinition, match="the check of kind odd failed"):
+        parse({"action": {"kind": "odd", "input": 5}}, kinds=kinds)
+
+
+def test_of_what_a_check_made_the_plain_value_is_kept() -> None:
+    assert held(lambda _field, _value: MappingProxyType({"a": (1, 2)})) == {"word": {"a": [1, 2]}}
+
+
+@pytest.mark.parametrize("name", [raising(KeyError("x")), lambda *_: 5, lambda *_: "a\x00"], ids=["raises", "5", "nul"])
+def test_a_target_that_cannot_be_named_is_its_kind(name: Any) -> None:
+    assert SHIPPED.extended([Kind("odd", target=name)]).target_of(Action("odd")) == "odd:"
 
 
 def test_none_of_the_shipped_kinds_is_replaced() -> None:
