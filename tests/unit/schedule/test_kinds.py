@@ -131,10 +131,10 @@ def test_it_can_be_changed(how: Update) -> None:
         lambda: Kind("echo", {}, ("text",)),
         lambda: Kind("echo", names="text"),
         lambda: Kind("echo", timeout_seconds=0),
-        lambda: Kind("echo", timeout_seconds=1.5),  # type: ignore[arg-type]
+        lambda: Kind("echo", timeout_seconds=1.5),  # type: ignore[arg-type]  # foreign code is not typed
         lambda: Kind("echo", {"text": Field("", {"type": object()})}),
         lambda: Kind("echo", {"text": Field("", {"default": {1}})}),
-        lambda: Kind("echo", {"text": Field(object(), {})}),  # type: ignore[arg-type]
+        lambda: Kind("echo", {"text": Field(object(), {})}),  # type: ignore[arg-type]  # foreign code is not typed
         lambda: Kind("echo", {"text": Field("", {}, same_as="word")}),
         lambda: Kinds([Kind("echo", {"queue": text_field("")})]),
         lambda: SHIPPED.extended([Kind("echo", {"arguments": text_field("")})]),
@@ -248,7 +248,7 @@ class Mute(Exception):
         (raising(KeyError("x")), "the check of kind odd failed: KeyError: 'x'"),
         (raising(Mute()), "the check of kind odd failed: Mute"),
         (raising(PolicyError("word", "must be\x00 good")), r"must be\x00 good"),
-        (raising(PolicyError("word", 5)), "int"),  # type: ignore[arg-type]
+        (raising(PolicyError("word", 5)), "int"),  # type: ignore[arg-type]  # foreign code is not typed
         (lambda: None, "the check of kind odd failed: TypeError: "),
         (lambda _field, _value: object(), "the check of kind odd failed: it made a object that is no JSON"),
         (lambda _field, _value: {1, 2}, "the check of kind odd failed: it made a set that is no JSON"),
