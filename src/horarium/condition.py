@@ -223,9 +223,9 @@ def _holds(operator: Operator, operand: Json, seen: object) -> bool:
         case Operator.NEQ:
             return not _equal(operand, seen)
         case Operator.GT:
-            return _is_number(operand) and _is_number(seen) and seen > operand  # type: ignore[operator]
+            return _is_number(operand) and _is_number(seen) and seen > operand  # type: ignore[operator]  # both are numbers
         case Operator.LT:
-            return _is_number(operand) and _is_number(seen) and seen < operand  # type: ignore[operator]
+            return _is_number(operand) and _is_number(seen) and seen < operand  # type: ignore[operator]  # both are numbers
         case Operator.CONTAINS:
             return _contains(operand, seen)
         case _:

@@ -7,7 +7,7 @@ import re
 import pytest
 from docs.pages import ROOT
 
-FILES = sorted(path for folder in ("tests", "benchmarks") for path in (ROOT / folder).rglob("*.py"))
+FILES = sorted(path for folder in ("src", "tests", "benchmarks") for path in (ROOT / folder).rglob("*.py"))
 MARK = re.compile(r"#\s*type:\s*ignore(?P<rest>.*)")
 REASONED = re.compile(r"\[[a-z, -]+\]  # \S.*")
 

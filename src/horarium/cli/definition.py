@@ -168,7 +168,7 @@ def without_nothing(document: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 # The command line sees one parameter for each flag.
-definition.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+definition.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # what typer reads
     [
         inspect.Parameter("file", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=File),
         *(flag.parameter for flag in FLAGS),

@@ -46,5 +46,5 @@ def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
 def _like(command: Command, run: Command, parameters: list[inspect.Parameter]) -> Command:
     run.__name__, run.__doc__, run.__module__ = command.__name__, command.__doc__, command.__module__
     run.__annotations__ = {each.name: each.annotation for each in parameters}
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what typer reads
     return run

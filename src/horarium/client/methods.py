@@ -101,5 +101,5 @@ def _like(make: Callable[..., Any], act: Callable[[Any], Any], *first: str) -> C
     shown = wraps(make)(method)
     # What the caller gets is inside the Call, and for lists inside the Page: no annotation is better than a wrong one.
     parameters = list(inspect.signature(make).parameters.values())[len(first) :]
-    shown.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    shown.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what `inspect` reads
     return shown

@@ -292,7 +292,7 @@ def _set_paused(
     resources: Resources, connection: Connection, caller: Caller, written: ScheduleChange, paused: bool
 ) -> ScheduleChange:
     opened = open_schedule(resources, connection, caller, written.schedule_id)
-    if paused is (opened.row.status is Status.PAUSED) or (not paused and opened.row.status is not Status.PAUSED):
+    if paused is (opened.row.status is Status.PAUSED):
         return written  # what is broken is not paused: whoever sends back what they read mends nothing
     moved = (
         pause_opened(resources, connection, caller, opened)

@@ -294,7 +294,9 @@ def resolve_hashes(text: str, key: str) -> str:
     """The same expression with every `H` replaced by the values it stands for under this key."""
     if not has_hash(text):
         return text
-    prefix, body = re.match(r"((?:\s*(?:CRON_)?TZ=\S+\s+)?)(.*)", text, re.DOTALL).groups()  # type: ignore[union-attr]
+    found = re.match(r"((?:\s*(?:CRON_)?TZ=\S+\s+)?)(.*)", text, re.DOTALL)
+    assert found is not None  # both parts may be empty
+    prefix, body = found.groups()
     cron = compile_cron(body, key=key)
     shown = cron.fields if len(body.split()) == 6 else cron.fields[1:]
     return prefix + " ".join(plain_text(field) if has_hash(field.text) else field.text for field in shown)
