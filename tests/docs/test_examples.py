@@ -1,9 +1,11 @@
 """Every example in the documentation is run, and says what it said when it was written.
 
-The blocks of most pages stand alone and are run one by one, in the root of the project. A page with the comment
-`<!-- stage: own directory -->` is read from top to bottom in a directory and a shell of its own; with
-`<!-- stage: own directory, postgresql -->` the variable `HORARIUM_DATABASE` names an empty PostgreSQL database. There,
-a block whose first line is a comment with a file's name is that file.
+The blocks of most pages stand alone and are run one by one, in the root of the project. Pages with the comment
+`<!-- stage: own directory -->` are walked as a reader would: in the order in which the README and then the index name
+them, each from top to bottom in a shell of its own, all in one directory that is empty at first. So what one page leaves
+behind may not be in the way of the next. With `<!-- stage: own directory, postgresql -->` the variable
+`HORARIUM_DATABASE` names an empty PostgreSQL database. There, a block whose first line is a comment with a file's name
+is that file.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ ALONE = [block for page in PAGES if stage_of(page) is None for block in blocks_o
 CONSOLE = [block for block in ALONE if block.language == "console"]
 PYTHON = [block for block in ALONE if block.language == "python"]
 STAGED = [page for page in PAGES if stage_of(page) is not None]
+INDEX = ROOT / "docs/README.md"
 
 
 def transcript(block: Block) -> list[tuple[str, str]]:
@@ -89,18 +92,28 @@ def dialect() -> str:
     return "postgresql"
 
 
-@pytest.mark.parametrize("page", STAGED, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_staged_page_works_from_top_to_bottom(page: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_a_reader_can_walk_the_pages_in_their_order(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     (tmp_path / "docs").symlink_to(ROOT / "docs")
-    with Terminal(tmp_path, _variables(stage_of(page), request)) as terminal:
-        for block in blocks_of(page, page.read_text("utf-8")):
-            name = _file_of(block)
-            if name is not None:
-                (tmp_path / name).write_text(terminal.localised(block.text), "utf-8")
-            elif block.language == "console":
-                _type(terminal, block)
-            elif block.language == "python":
-                _run_python(terminal, block, tmp_path)
+    for page in walk():
+        with Terminal(tmp_path, _variables(stage_of(page), request)) as terminal:
+            for block in blocks_of(page, page.read_text("utf-8")):
+                name = _file_of(block)
+                if name is not None:
+                    (tmp_path / name).write_text(terminal.localised(block.text), "utf-8")
+                elif block.language == "console":
+                    _type(terminal, block)
+                elif block.language == "python":
+                    _run_python(terminal, block, tmp_path)
+
+
+def walk() -> list[Path]:
+    """The README, then the pages that are read at work, as the index orders them."""
+    named = [INDEX.parent / name for name in re.findall(r"\]\(([\w/-]+\.md)\)", INDEX.read_text("utf-8"))]
+    return [page for page in [ROOT / "README.md", *named] if page in STAGED]
+
+
+def test_the_walk_leaves_no_page_out() -> None:
+    assert sorted(walk()) == sorted(STAGED)
 
 
 def _variables(stage: str | None, request: pytest.FixtureRequest) -> dict[str, str]:
