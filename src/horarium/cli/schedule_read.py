@@ -181,6 +181,8 @@ def explain_command(
         show_document(found.raw, remote.output, [])
         return
     typer.echo(printable(found.sentence))
+    if found.source == "history":
+        typer.echo(f"The guards as they were asked at {cell(found.as_of)}:")
     typer.echo()
     show_columns(("Question", "Passes", "Detail"), [_finding(each) for each in found.findings])
     for text in _around(found):
