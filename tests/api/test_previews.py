@@ -42,7 +42,7 @@ def test_each_row_says_what_would_happen_and_why(http: httpx.Client) -> None:
     """1 March 2026 is a Sunday."""
     rows = preview(http, n=3)
     assert [(row["tick_at"], row["decision"], row["reason"], row["inputs"]) for row in rows] == [
-        ("2026-03-01T02:00:00Z", "skip", "calendar", {"n": 0}),
+        ("2026-03-01T02:00:00Z", "skip", "calendar", None),
         ("2026-03-02T02:00:00Z", "dispatch", None, {"n": 0}),
         ("2026-03-03T02:00:00Z", "dispatch", None, {"n": 1}),
     ]

@@ -9,7 +9,7 @@ from horarium.decision import explain as explaining
 from horarium.decision import preview as previewing
 from horarium.decision.explain import Explanation
 from horarium.decision.facts import NO_FACTS
-from horarium.decision.preview import MAX_ROWS, Row
+from horarium.decision.preview import MAX_ROWS, Forecast, Row
 from horarium.decision.recorded import Recorded
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text
@@ -35,7 +35,7 @@ _SHOWN_RUNS = 20
 
 @dataclass(frozen=True, slots=True)
 class Previewed:
-    """`inputs` are those that a dispatch would use."""
+    """`inputs` are those of the run; an occurrence without a run has none."""
 
     row: Row
     inputs: Any
@@ -66,7 +66,12 @@ def preview(
             shared=shared,
         )
         inputs, rotation = definition.action.input, definition.inputs_rotation
-        return [Previewed(each, shown_input(inputs_for(inputs, rotation, each.rotation_index or 0))) for each in found]
+        return [
+            Previewed(each, shown_input(inputs_for(inputs, rotation, each.rotation_index or 0)))
+            if each.decision is Forecast.DISPATCH
+            else Previewed(each, None)
+            for each in found
+        ]
 
     return resources.database.read(work)
 

@@ -222,7 +222,7 @@ class History(Answer, frozen=True, kw_only=True):
 
 
 class PreviewRow(Answer, frozen=True, kw_only=True):
-    """`decision` is `dispatch` or `skip`; `reason` says why it would be skipped."""
+    """`decision` is `dispatch` or `skip`; `reason` says why it would be skipped, and then it has no `inputs`."""
 
     tick_at: Time
     decision: Forecast
