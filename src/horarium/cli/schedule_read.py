@@ -210,10 +210,22 @@ def health_command(
         "schedules",
         page,
         ("Schedule ID", "Status", "Last Run", "Expected Next", "Seconds Late", "Error"),
-        lambda s: (s.schedule_id, s.status, s.last_run_at, s.expected_next_run, f"{s.late_seconds:g}", s.error),
+        lambda s: (
+            s.schedule_id,
+            s.status,
+            s.last_run_at,
+            s.expected_next_run,
+            f"{s.late_seconds:g}",
+            _last_line(s.error),
+        ),
     )
     if any(each.status in _UNWELL for each in page):
         raise typer.Exit(ExitCode.NO)
+
+
+def _last_line(error: str | None) -> str | None:
+    """Of a traceback the line that says what went wrong."""
+    return None if error is None else error.rstrip().rpartition("\n")[2]
 
 
 def _references(event: HistoryEvent) -> str:
