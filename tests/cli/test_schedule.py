@@ -209,6 +209,13 @@ def test_the_history_ends_where_it_is_asked_to(server: Server) -> None:
     assert [json.loads(line)["sequence"] for line in rest] == [3, 4, 5]
 
 
+def test_a_pointer_that_can_never_be_there_is_told(server: Server) -> None:
+    server.told(*NIGHTLY)
+    told = server.ask("schedule", "condition", "set", "nightly", '{"/last_24h_stats/faild": {"lt": 3}}')
+    assert told.code == 0
+    assert "warning: pre_dispatch_condition: '/last_24h_stats/faild' is never there; did you mean" in told.err
+
+
 def test_explain_takes_the_nominal_time_of_the_next_fire(server: Server) -> None:
     server.told(*NIGHTLY, "--jitter-seconds", "600")
     told = json.loads(server.told("schedule", "explain", "nightly", "-o", "json"))
