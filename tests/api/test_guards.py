@@ -111,3 +111,19 @@ def test_what_is_wrong_is_refused_with_its_name(http: httpx.Client, part: str, b
 @pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 def test_an_unknown_schedule_is_not_found(http: httpx.Client) -> None:
     assert http.put("/api/schedules/ghost/calendars", json=["weekends"]).json()["reason"] == "schedule_not_found"
+
+
+def test_a_pointer_that_can_never_be_there_is_a_warning_with_the_nearest_name(http: httpx.Client) -> None:
+    misspelt = {"/last_24h_stats/faild": {"lt": 3}}
+    said = ["pre_dispatch_condition: '/last_24h_stats/faild' is never there; did you mean /last_24h_stats/failed?"]
+    made = http.post(
+        "/api/schedules",
+        json={"schedule_id": "s", "cron_expr": "0 2 * * *", "workflow_type": "w", "pre_dispatch_condition": misspelt},
+    )
+    assert (made.status_code, made.json()["warnings"]) == (201, said)
+    assert "warnings" not in http.patch("/api/schedules/s", json={"name": "n"}).json(), "it was said before"
+    changed = http.patch("/api/schedules/s", json={"pre_dispatch_condition": {"/last_24h_stats/faild": {"lt": 4}}})
+    assert changed.json()["warnings"] == said
+    assert http.put("/api/schedules/s/condition", json=misspelt).json()["warnings"] == said
+    right = http.put("/api/schedules/s/condition", json={"/last_24h_stats/failed": {"lt": 3}})
+    assert (right.status_code, right.json().get("warnings", [])) == (200, [])

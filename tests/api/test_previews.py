@@ -42,7 +42,7 @@ def test_each_row_says_what_would_happen_and_why(http: httpx.Client) -> None:
     """1 March 2026 is a Sunday."""
     rows = preview(http, n=3)
     assert [(row["tick_at"], row["decision"], row["reason"], row["inputs"]) for row in rows] == [
-        ("2026-03-01T02:00:00Z", "skip", "calendar", {"n": 0}),
+        ("2026-03-01T02:00:00Z", "skip", "calendar", None),
         ("2026-03-02T02:00:00Z", "dispatch", None, {"n": 0}),
         ("2026-03-03T02:00:00Z", "dispatch", None, {"n": 1}),
     ]
@@ -101,6 +101,36 @@ def test_the_past_is_what_was_recorded_whatever_we_would_decide_today(
     )  # fmt: skip
     assert (monday["source"], monday["outcome"], monday["fires"]) == ("history", "fired", True)
     assert monday["recorded"]["payload"]["workflow_run_id"]
+
+
+def answers(explanation: dict[str, Any]) -> dict[str, Any]:
+    return {each["question"]: each["holds"] for each in explanation["findings"]}
+
+
+def test_the_guards_of_the_past_are_those_that_were_asked_then(http: httpx.Client, horarium: TestService) -> None:
+    """Since then the calendar was taken off, the schedule paused, and its spec changed."""
+    horarium.advance(days=2)
+    http.patch("/api/schedules/nightly", json={"calendars": [], "cron_expressions": ["30 4 * * *"]})
+    http.post("/api/schedules/nightly/pause")
+    sunday, monday = explain(http, "2026-03-01T02:00:00Z"), explain(http, "2026-03-02T02:00:00Z")
+    asked = answers(sunday)
+    assert (asked["spec"], asked["status_not_triggerable"], asked["calendar"]) == (True, True, False)
+    assert (asked["condition_failed"], asked["overlap"]) == (None, None)
+    [seen] = [each["detail"] for each in sunday["findings"] if each["question"] == "calendar"]
+    assert seen["date"] == "2026-03-01"
+    assert (answers(monday)["calendar"], answers(monday)["overlap"]) == (True, True)
+    assert from_rfc3339(sunday["as_of"]) < from_rfc3339(monday["as_of"]) < horarium.clock.now()
+
+
+def test_where_history_is_trimmed_the_guards_are_those_of_now(http: httpx.Client, horarium: TestService) -> None:
+    """Nothing was decided while it was paused: history has nothing to show either."""
+    http.post("/api/schedules/nightly/pause")
+    horarium.advance(days=2)
+    http.post("/api/schedules/nightly/resume")
+    monday = explain(http, "2026-03-02T02:00:00Z")
+    assert (monday["source"], monday["recorded"]) == ("prediction", None)
+    assert monday["sentence"].endswith("computed as of now.")
+    assert from_rfc3339(monday["as_of"]) == horarium.clock.now()
 
 
 def test_what_one_run_covered_is_told_as_covered(http: httpx.Client, horarium: TestService) -> None:

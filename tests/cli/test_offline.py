@@ -110,6 +110,18 @@ def test_a_condition_is_answered_with_exit_code_0(
     assert (code, json.loads(out), err) == (0, {"result": result, "error": None}, "")
 
 
+@pytest.mark.parametrize(
+    ("context", "warned"), [('{"last_24h_stats": {"failed": 1}}', True), ('{"order": {}}', False)], ids=["ours", "any"]
+)
+def test_a_pointer_that_can_never_be_in_a_schedules_context_is_a_warning(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, context: str, warned: bool
+) -> None:
+    filter_text = '{"/last_24h_stats/faild": {"neq": 3}}'
+    code, out, err = run(capsys, "condition", "test", *files(tmp_path, filter_text, context))
+    assert (code, json.loads(out)) == (0, {"result": True, "error": None})
+    assert ("did you mean /last_24h_stats/failed?" in err) is warned
+
+
 def test_a_malformed_filter_fails_closed_and_says_why(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     code, out, err = run(capsys, "condition", "test", *files(tmp_path, '{"/a": {"like": 1}}', "{}"))
     answer = json.loads(out)

@@ -61,6 +61,54 @@ def test_a_run_that_caught_up_says_what_it_covers(server: Server) -> None:
     assert f"{run.covers_count} occurrences, 2026-03-01T01:00:00Z to" in server.told("run", "show", run_id)
 
 
+TRACEBACK = """\
+Traceback (most recent call last):
+  File "jobs.py", line 7, in report
+    \tsend(\x1b[31m)
+ValueError: no such mailbox"""
+
+
+def failed(server: Server) -> str:
+    fields = {
+        "intervals": [{"every": "PT1H"}],
+        "workflow_type": "report",
+        "retry_policy": {"max_retries": 1, "backoff_ms": 1},
+    }
+    server.service.create(schedule_id="nightly", **fields)
+    run_id = triggered(server)
+    server.service.settle()
+    server.service.fail(server.service.runs()[0], TRACEBACK, error_class="provider_error")
+    server.service.advance(seconds=5)
+    return run_id
+
+
+def test_attempts_are_counted_from_1(server: Server) -> None:
+    run_id = failed(server)
+    assert json.loads(server.told("run", "show", run_id, "-o", "json"))["attempt"] == 1
+    assert "running (attempt 2)" in server.told("run", "show", run_id)
+    server.service.finish(server.service.runs()[0])
+    assert "succeeded (attempt 2)" in server.told("run", "show", run_id)
+
+
+def test_a_traceback_has_its_own_lines_and_moves_no_cursor(server: Server) -> None:
+    run_id = failed(server)
+    server.service.fail(server.service.runs()[0], TRACEBACK, error_class="provider_error")
+    lines = server.told("run", "show", run_id).splitlines()
+    assert "failed (attempt 2)" in " ".join(lines)
+    start = next(number for number, line in enumerate(lines) if line.startswith("error"))
+    assert [line[11:] for line in lines[start : start + 5]] == [
+        "provider_error",
+        "Traceback (most recent call last):",
+        '  File "jobs.py", line 7, in report',
+        "        send(\\x1b[31m)",
+        "ValueError: no such mailbox",
+    ]
+    for verb in (("run", "events", run_id), ("schedule", "describe", "nightly")):
+        shown = server.told(*verb)
+        assert "\\n" not in shown
+        assert '  File "jobs.py", line 7, in report' in shown
+
+
 def test_skips_are_shown_among_the_runs_of_a_schedule(server: Server) -> None:
     server.told(*NIGHTLY)
     triggered(server)

@@ -209,10 +209,28 @@ def test_the_history_ends_where_it_is_asked_to(server: Server) -> None:
     assert [json.loads(line)["sequence"] for line in rest] == [3, 4, 5]
 
 
+def test_a_pointer_that_can_never_be_there_is_told(server: Server) -> None:
+    server.told(*NIGHTLY)
+    told = server.ask("schedule", "condition", "set", "nightly", '{"/last_24h_stats/faild": {"lt": 3}}')
+    assert told.code == 0
+    assert "warning: pre_dispatch_condition: '/last_24h_stats/faild' is never there; did you mean" in told.err
+
+
 def test_explain_takes_the_nominal_time_of_the_next_fire(server: Server) -> None:
     server.told(*NIGHTLY, "--jitter-seconds", "600")
     told = json.loads(server.told("schedule", "explain", "nightly", "-o", "json"))
     assert (told["at"], told["on_spec"]) == ("2026-03-01T02:00:00Z", True)
+
+
+def test_explain_of_the_past_shows_the_guards_as_they_were_asked(server: Server) -> None:
+    server.told(*NIGHTLY, "--calendar", "weekdays")
+    server.service.advance(days=1)
+    server.told("schedule", "pause", "nightly")
+    told = server.told("schedule", "explain", "nightly", "--at", "2026-03-01T02:00:00Z").splitlines()
+    assert told[0].endswith("history has ScheduleTriggerSkipped (calendar).")
+    assert told[1].startswith("The guards as they were asked at 2026-03-01T02:00:")
+    answers = {line.split()[0]: line.split()[1] for line in told[4:]}
+    assert (answers["status_not_triggerable"], answers["calendar"], answers["overlap"]) == ("yes", "no", "not")
 
 
 def test_explain_needs_a_moment_where_there_is_no_next_fire(server: Server) -> None:

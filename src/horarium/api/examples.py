@@ -161,6 +161,7 @@ PREVIEW = PreviewRow(
 EXPLANATION = Explanation(
     schedule_id="nightly-report",
     at=AT,
+    as_of=AT,
     sentence="2026-03-01T23:00:00Z is on the spec and nothing known now stands against it.",
     on_spec=True,
     outcome=outcomes.ExplainedOutcome.FIRES,

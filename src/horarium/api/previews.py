@@ -14,7 +14,7 @@ from horarium.api.answers import Reply
 from horarium.api.requests import CallerOf, ResourcesOf
 from horarium.api.routing import READ, Routes
 from horarium.decision import explain
-from horarium.decision.explain import Recorded
+from horarium.decision.recorded import Recorded
 from horarium.errors import InvalidDefinition
 from horarium.instant import Instant, from_rfc3339, to_datetime, to_rfc3339
 from horarium.operations import previews
@@ -96,10 +96,11 @@ def _row(each: Previewed) -> PreviewRow:
 
 
 def _explained(schedule_id: str, found: explain.Explanation) -> Explanation:
-    recorded = found.recorded if found.recorded is not None and _is_about(found, found.recorded) else None
+    recorded = found.recorded
     return Explanation(
         schedule_id=schedule_id,
         at=to_datetime(found.at),
+        as_of=to_datetime(found.as_of),
         sentence=found.sentence,
         on_spec=found.on_spec,
         **(_predicted(found) if recorded is None else _decided(found, recorded)),
@@ -115,13 +116,6 @@ def _explained(schedule_id: str, found: explain.Explanation) -> Explanation:
     )
 
 
-def _is_about(found: explain.Explanation, recorded: Recorded) -> bool:
-    """A range of missed occurrences spans moments that never were one."""
-    said = recorded.payload
-    named = [said.get("occurrence_time"), said.get("first"), said.get("last")]
-    return found.on_spec or to_rfc3339(found.at) in named
-
-
 def _predicted(found: explain.Explanation) -> dict[str, Any]:
     fires = ExplainedOutcome.FIRES if found.fires else ExplainedOutcome.SKIPS
     return {
@@ -134,12 +128,11 @@ def _predicted(found: explain.Explanation) -> dict[str, Any]:
 
 def _decided(found: explain.Explanation, recorded: Recorded) -> dict[str, Any]:
     """What happened wins over what we would decide today."""
-    born = recorded.event_type in (EventType.TRIGGERED.value, EventType.BUFFERED.value)
-    covered = born and recorded.payload.get("occurrence_time") != to_rfc3339(found.at)
+    covered = recorded.is_birth and recorded.payload.get("occurrence_time") != to_rfc3339(found.at)
     outcome = _OUTCOMES.get(recorded.event_type, ExplainedOutcome.RECORDED)
     return {
         "outcome": ExplainedOutcome.COVERED if covered else outcome,
-        "fires": born and not covered,
+        "fires": found.fires and not covered,
         "reason": None if covered else recorded.payload.get("reason"),
         "source": ExplainedSource.HISTORY,
     }

@@ -6,16 +6,18 @@ from typing import Annotated
 
 import typer
 
+from horarium.cli.present import printable
 from horarium.cli.reading import STDIN, read_json, refuse
 from horarium.cli.render import Format, Json, local_time, show, show_json, talk
 from horarium.clock import SystemClock
-from horarium.condition import evaluate_condition
+from horarium.condition import compile_condition, evaluate_condition
 from horarium.errors import ConditionError
 from horarium.instant import Instant, from_datetime, from_rfc3339, to_datetime, to_rfc3339
 from horarium.recurrence.fires import next_fires
 from horarium.recurrence.spec import split_zone
 from horarium.recurrence.wall import DstFold, DstGap
 from horarium.recurrence.zone import load_zone
+from horarium.schedule.context import is_context, never_there
 
 Expression = Annotated[
     str, typer.Argument(metavar="EXPR", show_default=False, help="A cron expression, a macro, or @every PT30M.")
@@ -113,6 +115,7 @@ def condition_test_command(
 
     Prints {"result": true or false, "error": null or text}.
     A malformed filter fails closed: its result is false, and the error says why.
+    A pointer that can never be in the context of a schedule is a warning, on stderr.
     Exit code 2 only if a file cannot be read or holds no JSON.
 
     Example: horarium condition test --filter filter.json --context context.json
@@ -124,7 +127,16 @@ def condition_test_command(
         answer: Json = {"result": evaluate_condition(condition, context), "error": None}
     except ConditionError as wrong:
         answer = {"result": False, "error": wrong.message}
+    else:
+        _warn(condition, context)
     show_json(answer)
+
+
+def _warn(condition: Json, context: Json) -> None:
+    """Any document may be the context here; only of a schedule's own is it known what can never be in it."""
+    if is_context(context):
+        for said in never_there(compile_condition(condition)):
+            talk(f"warning: {printable(said)}")
 
 
 def _moment(after: str | None) -> Instant:

@@ -62,9 +62,18 @@ class Listing(Generic[A]):
 
 
 def show_listing(
-    listing: Listing[A], columns: Sequence[str], row: Callable[[A], Sequence[Any]], *, empty: str, hint: str
+    listing: Listing[A],
+    columns: Sequence[str],
+    row: Callable[[A], Sequence[Any]],
+    *,
+    empty: str,
+    hint: str,
+    below: Callable[[A], Sequence[str]] | None = None,
 ) -> None:
-    """A JSON line is printed when its row comes, so a long list can be read while it grows."""
+    """A JSON line is printed when its row comes, so a long list can be read while it grows.
+
+    `below` gives the lines that belong under a row.
+    """
     remote, paging = listing.remote, listing.paging
     if remote.output is Format.JSONL:
         for item in listing:
@@ -77,7 +86,8 @@ def show_listing(
             count(len(found))
     if remote.output is Format.TABLE:
         if found:
-            show_columns(columns, [row(item) for item in found])
+            more = None if below is None else [below(item) for item in found]
+            show_columns(columns, [row(item) for item in found], below=more)
         else:
             talk(empty)
         if listing.cursor is not None:

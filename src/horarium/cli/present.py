@@ -7,12 +7,14 @@ that others have written cannot move the cursor or change the colours: what is n
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, assert_never
+from typing import Any, TypeAlias, assert_never
 
 from horarium.cli.render import Format, show_json, show_yaml
 from horarium.instant import from_datetime, to_rfc3339
+
+_Line: TypeAlias = Sequence[tuple[str, str | None]]
 
 NOTHING = "-"
 _GAP = "  "
@@ -43,19 +45,23 @@ def show_lines(lines: Iterable[tuple[str, str]]) -> None:
     _print([[*label, (printable(text), None)] for label, (_, text) in zip(labels, kept, strict=True)])
 
 
-def show_columns(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Values are turned into text by `cell`."""
+def show_columns(
+    columns: Sequence[str], rows: Iterable[Sequence[Any]], *, below: Iterable[Sequence[str]] | None = None
+) -> None:
+    """Values are turned into text by `cell`; `below` are the lines that belong under each row, if any."""
     from rich.cells import cell_len
 
-    cells = [[cell(value) for value in row] for row in rows]
+    cells, under = [[cell(value) for value in row] for row in rows], list(below or ())
     widths = [max(map(cell_len, column)) for column in zip(columns, *cells, strict=True)]
 
     def padded(row: Sequence[str]) -> list[str]:
         return [text + " " * (width - cell_len(text)) for text, width in zip(row, widths, strict=True)]
 
-    header = [(text, "bold") for text in padded(columns)]
-    body = [[(text, _STYLES.get(text.strip())) for text in padded(row)] for row in cells]
-    _print([header, *body])
+    lines: list[_Line] = [[(text, "bold") for text in padded(columns)]]
+    for number, row in enumerate(cells):
+        lines.append([(text, _STYLES.get(text.strip())) for text in padded(row)])
+        lines += [[("", None), (text, None)] for text in (under[number] if below is not None else ())]
+    _print(lines)
 
 
 def cell(value: Any) -> str:
@@ -75,6 +81,17 @@ def cell(value: Any) -> str:
             return str(value)
 
 
+def text_lines(text: str) -> list[str]:
+    """A text of several lines, such as a traceback, as lines that are safe to print."""
+    return [printable(line.expandtabs(4)) for line in text.rstrip().split("\n")]
+
+
+def labelled(label: str, texts: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """The label stands before the first line only."""
+    for number, text in enumerate(list(texts) or [NOTHING]):
+        yield ("" if number else label), text
+
+
 def compact(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(", ", ": "))
 
@@ -87,7 +104,7 @@ def _escaped(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
 
 
-def _print(lines: Iterable[Sequence[tuple[str, str | None]]]) -> None:
+def _print(lines: Iterable[_Line]) -> None:
     from rich.console import Console
     from rich.text import Text
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from horarium.cli.pages import All, Limit, Listing, PageToken, Paging, show_listing
-from horarium.cli.present import cell, printable, show_document
+from horarium.cli.present import NOTHING, cell, labelled, printable, show_document, text_lines
 from horarium.cli.reading import refuse
 from horarium.cli.remote import Remote, with_remote
 from horarium.cli.render import Format
+from horarium.schedule.run import attempt_number
 
 if TYPE_CHECKING:
     from horarium.wire.runs import Run, RunStopped, RunSummary
@@ -113,10 +114,21 @@ def events_command(remote: Remote, run_id: RunId) -> None:
     show_listing(
         Listing(remote, RunCalls.get_run_events(run_id), Paging("events", "limit", 500, "next_cursor"), None),
         ("Seq", "Event", "Recorded At", "Details"),
-        lambda event: (event.sequence, event.event_type, event.recorded_at, event.payload),
+        lambda event: (event.sequence, event.event_type, event.recorded_at, _short(event.payload)),
         empty=f"no events about run {run_id}",
         hint="",
+        below=lambda event: [line for text in _long(event.payload).values() for line in text_lines(text)],
     )
+
+
+def _long(payload: Mapping[str, Any]) -> dict[str, str]:
+    """What has several lines, such as a traceback."""
+    return {name: value for name, value in payload.items() if isinstance(value, str) and "\n" in value.strip()}
+
+
+def _short(payload: Mapping[str, Any]) -> dict[str, Any]:
+    long = _long(payload)
+    return {name: value for name, value in payload.items() if name not in long}
 
 
 @app.command("cancel")
@@ -150,7 +162,8 @@ def _described(run: Run) -> Iterator[tuple[str, str]]:
     yield "run", run.run_id
     yield "schedule", cell(run.schedule_id)
     yield "namespace", run.namespace
-    yield "state", run.state + (f" (attempt {run.attempt})" if run.attempt > 1 else "")
+    number = attempt_number(run.state, run.attempt)
+    yield "state", run.state + (f" (attempt {number})" if number > 1 else "")
     yield "origin", f"{cell(run.origin)} · revision {cell(run.revision)}"
     yield "workflow", f"{cell(run.workflow_type)} · {cell(run.workflow_instance_id)}"
     if run.covers is not None:
@@ -159,8 +172,19 @@ def _described(run: Run) -> Iterator[tuple[str, str]]:
     for label, value in _optional(run):
         if value is not None:
             yield label, cell(value)
+    yield from _error(run)
     times = ("nominal", "due", "created_at", "started_at", "finished_at", "deadline", "stop_requested_at")
     yield from ((name.removesuffix("_at"), cell(run.raw[name])) for name in times if run.raw.get(name))
+
+
+def _error(run: Run) -> Iterator[tuple[str, str]]:
+    """A traceback has its class above it, and its own lines."""
+    if run.error is None and run.error_class is None:
+        return
+    lines = text_lines(run.error or NOTHING)
+    if run.error_class is not None:
+        lines = [f"{run.error_class}: {lines[0]}"] if len(lines) == 1 else [run.error_class, *lines]
+    yield from labelled("error", lines)
 
 
 def _optional(run: Run) -> Iterator[tuple[str, object]]:
@@ -168,7 +192,6 @@ def _optional(run: Run) -> Iterator[tuple[str, object]]:
     yield "inputs", run.inputs
     yield "rotation", run.rotation_index_used
     yield "result", run.result
-    yield "error", run.error if run.error_class is None else f"{run.error_class}: {cell(run.error)}"
     yield "cause", run.cause
     yield "approval", run.raw.get("approval")
     if run.cost or run.tokens or run.tool_calls:

@@ -181,6 +181,8 @@ def explain_command(
         show_document(found.raw, remote.output, [])
         return
     typer.echo(printable(found.sentence))
+    if found.source == "history":
+        typer.echo(f"The guards as they were asked at {cell(found.as_of)}:")
     typer.echo()
     show_columns(("Question", "Passes", "Detail"), [_finding(each) for each in found.findings])
     for text in _around(found):
@@ -208,10 +210,22 @@ def health_command(
         "schedules",
         page,
         ("Schedule ID", "Status", "Last Run", "Expected Next", "Seconds Late", "Error"),
-        lambda s: (s.schedule_id, s.status, s.last_run_at, s.expected_next_run, f"{s.late_seconds:g}", s.error),
+        lambda s: (
+            s.schedule_id,
+            s.status,
+            s.last_run_at,
+            s.expected_next_run,
+            f"{s.late_seconds:g}",
+            _last_line(s.error),
+        ),
     )
     if any(each.status in _UNWELL for each in page):
         raise typer.Exit(ExitCode.NO)
+
+
+def _last_line(error: str | None) -> str | None:
+    """Of a traceback the line that says what went wrong."""
+    return None if error is None else error.rstrip().rpartition("\n")[2]
 
 
 def _references(event: HistoryEvent) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from horarium.cli.present import NOTHING, cell, compact
+from horarium.cli.present import cell, compact, labelled, text_lines
 from horarium.cli.render import local_time
 from horarium.errors import HorariumError
 from horarium.instant import from_datetime, to_rfc3339
@@ -32,12 +32,14 @@ def described(schedule: Schedule) -> Lines:
     yield "schedule", schedule.schedule_id
     yield "namespace", schedule.namespace
     yield "status", _status(schedule)
-    yield from _given(name=schedule.name, note=schedule.note, error=schedule.error)
-    yield from _labelled("when", _when(schedule))
+    yield from _given(name=schedule.name, note=schedule.note)
+    if schedule.error:
+        yield from labelled("error", text_lines(schedule.error))
+    yield from labelled("when", _when(schedule))
     yield "action", _action(schedule)
     yield from _guards(schedule)
     yield "policies", f"overlap {cell(schedule.overlap_policy)} · catch-up {cell(schedule.catchup_policy)}"
-    yield from _labelled("next fires", _fires(schedule))
+    yield from labelled("next fires", _fires(schedule))
     yield "last fire", cell(schedule.last_fired_at)
     yield "so far", _so_far(schedule)
     if schedule.max_runs is not None:
@@ -45,7 +47,8 @@ def described(schedule: Schedule) -> Lines:
     if schedule.last_skip_reason is not None:
         yield "last skip", f"{schedule.last_skip_reason} at {cell(schedule.last_skipped_at)}"
     if schedule.last_error_message is not None:
-        yield "last error", f"{schedule.last_error_message} at {cell(schedule.last_error_at)}"
+        said = f"{schedule.last_error_message.rstrip()} at {cell(schedule.last_error_at)}"
+        yield from labelled("last error", text_lines(said))
     yield from _given(labels=schedule.labels, memo=schedule.memo, search=schedule.search_attributes)
     yield "kept", _kept(schedule)
 
@@ -133,9 +136,3 @@ def _given(**fields: Any) -> Lines:
     for label, value in fields.items():
         if value:
             yield label, cell(value)
-
-
-def _labelled(label: str, texts: Iterator[str]) -> Lines:
-    """The label stands before the first line only."""
-    for number, text in enumerate(list(texts) or [NOTHING]):
-        yield ("" if number else label), text

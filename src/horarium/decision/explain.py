@@ -1,12 +1,11 @@
 """Why a schedule did, did not, will or will not fire at an instant, whatever the instant.
 
-Every question is answered, not only the first that says no: whoever asks wants to know all that must
-change. What history recorded wins over what we would decide today.
+Of what is to come every question is answered, not only the first that says no: whoever asks wants to know
+all that must change. Of what was decided the answers are those of then, as far as history kept the decision.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
@@ -14,6 +13,7 @@ from horarium.decision.decide import key_is_free
 from horarium.decision.facts import Facts, Shared, Tally
 from horarium.decision.guards import GUARDS, Question
 from horarium.decision.plan import Detail
+from horarium.decision.recorded import OVERLAP, Finding, Recorded, findings_then
 from horarium.instant import SECOND, Instant, to_rfc3339
 from horarium.policy.overlap import Buffer, Refuse, Start, decide_overlap
 from horarium.recurrence.duration import format_duration
@@ -27,25 +27,11 @@ from horarium.schedule.reason import Reason
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """One question and its answer. `holds` None = it is not asked of this schedule."""
-
-    question: str
-    holds: bool | None
-    detail: Detail | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """What history says about the occurrence: the event's type and payload."""
-
-    event_type: str
-    payload: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
 class Explanation:
+    """`as_of` is when the findings were true: at the decision that history kept, or now."""
+
     at: Instant
+    as_of: Instant
     on_spec: bool
     due: Instant | None
     fires: bool
@@ -68,23 +54,24 @@ def explain(
     recorded: Recorded | None = None,
     shared: Shared | None = None,
 ) -> Explanation:
-    """Facts are those of now; for a past occurrence `recorded` says what was really decided."""
+    """Facts are those of now. With `recorded`, which is about `at`, `planning` is the one that was in force then."""
     spec = planning.spec
     if not EARLIEST * SECOND < at < LATEST * SECOND:
-        return _beyond_time(at, recorded)
-    on_spec = spec.contains(at)
-    tally = Tally(planning, position, facts, Shared() if shared is None else shared.copy())
-    findings = [Finding("spec", on_spec, None if on_spec else {"parts": [_why_not(part, at) for part in spec.parts]})]
-    findings += _guard_findings(Question(planning, facts, tally, at))
-    findings.append(_overlap_finding(tally, facts))
-    reason = next((Reason(f.question) for f in findings[1:-1] if f.holds is False), None)
-    if reason is None and findings[-1].holds is False and findings[-1].detail is not None:
-        reason = Reason(findings[-1].detail["reason"])
+        return _beyond_time(at, now)
+    on_spec = recorded is not None or spec.contains(at)
+    first = Finding("spec", on_spec, None if on_spec else {"parts": [_why_not(part, at) for part in spec.parts]})
+    if recorded is None:
+        tally = Tally(planning, position, facts, Shared() if shared is None else shared.copy())
+        findings = [first, *_guard_findings(Question(planning, facts, tally, at)), _overlap_finding(tally, facts)]
+        reason = _first_reason(findings)
+    else:
+        findings, reason = [first, *findings_then(planning, recorded)], recorded.reason
     explanation = Explanation(
         at=at,
+        as_of=now if recorded is None else recorded.recorded_at,
         on_spec=on_spec,
         due=spec.due(uid, at) if on_spec else None,
-        fires=on_spec and reason is None,
+        fires=on_spec and reason is None if recorded is None else recorded.is_birth,
         reason=reason,
         findings=tuple(findings),
         recorded=recorded,
@@ -95,10 +82,18 @@ def explain(
     return _with_sentence(explanation, position, now)
 
 
-def _beyond_time(at: Instant, recorded: Recorded | None) -> Explanation:
+def _first_reason(findings: list[Finding]) -> Reason | None:
+    overlap = findings[-1]
+    reason = next((Reason(each.question) for each in findings[1:-1] if each.holds is False), None)
+    if reason is None and overlap.holds is False and overlap.detail is not None:
+        return Reason(overlap.detail["reason"])
+    return reason
+
+
+def _beyond_time(at: Instant, now: Instant) -> Explanation:
     sentence = "Nothing is scheduled before the year 1900 or after 9892."
     finding = Finding("spec", False, {"parts": []})
-    return Explanation(at, False, None, False, None, (finding,), recorded, None, None, sentence)
+    return Explanation(at, now, False, None, False, None, (finding,), None, None, None, sentence)
 
 
 def _guard_findings(question: Question) -> list[Finding]:
@@ -122,11 +117,11 @@ def _overlap_finding(tally: Tally, facts: Facts) -> Finding:
     outcome = decide_overlap(tally.planning.overlap, active=tally.active, held=tally.held)
     match outcome:
         case Refuse(reason):
-            return Finding("overlap", False, {**seen, "reason": reason})
+            return Finding(OVERLAP, False, {**seen, "reason": reason})
         case Buffer():
-            return Finding("overlap", True, {**seen, "outcome": "hold"})
+            return Finding(OVERLAP, True, {**seen, "outcome": "hold"})
         case Start():
-            return Finding("overlap", True, {**seen, "outcome": "fire" if key_is_free(tally) else "hold"})
+            return Finding(OVERLAP, True, {**seen, "outcome": "fire" if key_is_free(tally) else "hold"})
         case _:
             assert_never(outcome)
 
@@ -170,7 +165,10 @@ def _with_sentence(found: Explanation, position: Position, now: Instant) -> Expl
         if found.following is not None:
             said += f" The next one after it is {to_rfc3339(found.following)}."
     elif found.at <= position.decided_until:
-        said = f"{when} is on the spec, but history keeps no decision about it under the present generation."
+        said = (
+            f"{when} is on the spec, but history keeps no decision about it under the present generation: "
+            "what the guards say is computed as of now."
+        )
     elif found.reason is not None:
         tense = "would be skipped" if found.at > now else "is being decided and would be skipped"
         said = f"{when} is on the spec and {tense}: {found.reason}."

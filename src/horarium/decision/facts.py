@@ -27,14 +27,6 @@ class Fact(StrEnum):
     KEYS = "keys"
 
 
-class ContextMember(StrEnum):
-    """What the context of a condition holds; each is looked up only where a clause can see it."""
-
-    PRIOR_RUN_RESULT = "prior_run_result"
-    LAST_24H_STATS = "last_24h_stats"
-    SIGNAL_RPC_RESULT = "signal_rpc_result"
-
-
 _NONE: Mapping[str, Any] = MappingProxyType({})
 
 

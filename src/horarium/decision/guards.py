@@ -13,12 +13,13 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
-from horarium.decision.facts import ContextMember, Fact, Facts, Tally
+from horarium.decision.facts import Fact, Facts, Tally
 from horarium.decision.plan import Detail
 from horarium.instant import Instant, to_rfc3339
 from horarium.policy.limits import Amount, budget_allows, daily_allows
 from horarium.policy.overlap import OverlapPolicy
 from horarium.schedule.calendar import Calendar, MissingCalendar, check, unchanged_until
+from horarium.schedule.context import ContextMember
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
 from horarium.schedule.reason import Reason

@@ -7,8 +7,10 @@ from typing import Any
 
 from horarium.decision import explain as explaining
 from horarium.decision import preview as previewing
-from horarium.decision.explain import Explanation, Recorded
-from horarium.decision.preview import MAX_ROWS, Row
+from horarium.decision.explain import Explanation
+from horarium.decision.facts import NO_FACTS
+from horarium.decision.preview import MAX_ROWS, Forecast, Row
+from horarium.decision.recorded import Recorded
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text
 from horarium.instant import Instant
@@ -19,6 +21,8 @@ from horarium.operations.resources import Opened, Resources
 from horarium.policy.rotation import inputs_for
 from horarium.schedule.document import from_canonical
 from horarium.schedule.envelope import shown_input
+from horarium.schedule.planning import Planning
+from horarium.schedule.reason import Reason
 from horarium.schedule.run import Origin
 from horarium.store.database import Connection
 from horarium.store.history import events as history
@@ -31,7 +35,7 @@ _SHOWN_RUNS = 20
 
 @dataclass(frozen=True, slots=True)
 class Previewed:
-    """`inputs` are those that a dispatch would use."""
+    """`inputs` are those of the run; an occurrence without a run has none."""
 
     row: Row
     inputs: Any
@@ -62,7 +66,12 @@ def preview(
             shared=shared,
         )
         inputs, rotation = definition.action.input, definition.inputs_rotation
-        return [Previewed(each, shown_input(inputs_for(inputs, rotation, each.rotation_index or 0))) for each in found]
+        return [
+            Previewed(each, shown_input(inputs_for(inputs, rotation, each.rotation_index or 0)))
+            if each.decision is Forecast.DISPATCH
+            else Previewed(each, None)
+            for each in found
+        ]
 
     return resources.database.read(work)
 
@@ -74,9 +83,14 @@ def explain(resources: Resources, caller: Caller, schedule_id: str, at: Instant)
     def work(connection: Connection) -> Explanation:
         opened = _look_at(resources, connection, caller, schedule_id)
         row = opened.row
+        decided = _decided(resources, connection, opened, at)
+        if decided is not None:
+            recorded, then = decided
+            return explaining.explain(
+                then, row.schedule_uid, row.position(), NO_FACTS, at=at, now=opened.now, recorded=recorded
+            )
         facts, shared = gather_facts(connection, opened, Origin.SCHEDULED, lock=False)
         running = open_runs.open_run_ids(connection, row.schedule_uid, _SHOWN_RUNS)
-        event = history.decision_about(connection, row.schedule_uid, at)
         return explaining.explain(
             opened.sound,
             row.schedule_uid,
@@ -84,11 +98,27 @@ def explain(resources: Resources, caller: Caller, schedule_id: str, at: Instant)
             facts._replace(active_run_ids=tuple(id_text(run_id) for run_id in running)),
             at=at,
             now=opened.now,
-            recorded=None if event is None else Recorded(event.event_type.value, event.payload),
             shared=shared,
         )
 
     return resources.database.read(work)
+
+
+def _decided(
+    resources: Resources, connection: Connection, opened: Opened, at: Instant
+) -> tuple[Recorded, Planning] | None:
+    """What history kept of the decision about a moment, and the planning that was in force when it was made."""
+    uid = opened.row.schedule_uid
+    event = history.decision_about(connection, uid, at)
+    if event is None:
+        return None
+    recorded = Recorded(event.event_type.value, event.payload, event.recorded_at)
+    # What an edit overtook is written together with the edit, and belongs to the revision before it.
+    moment = event.recorded_at - (recorded.reason is Reason.SUPERSEDED)
+    planning = schedules.planning_at(connection, uid, moment)
+    known = None if planning is None else resources.known.load(connection, [planning])[planning]
+    then = known if isinstance(known, Planning) else opened.sound
+    return (recorded, then) if recorded.is_about(then, at) else None
 
 
 def _look_at(resources: Resources, connection: Connection, caller: Caller, schedule_id: str) -> Opened:

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache
 
+from horarium.condition import compile_condition
 from horarium.errors import InvalidSpec
 from horarium.instant import Instant
 from horarium.policy.catchup import Catchup, CatchupPolicy
@@ -25,6 +26,7 @@ from horarium.schedule.aliases import normalise
 from horarium.schedule.canonical import to_document
 from horarium.schedule.check_spec import check_spec, spec_meaning
 from horarium.schedule.checks import MAX_JITTER_SECONDS
+from horarium.schedule.context import never_there
 from horarium.schedule.definition import Definition, RunDefinition
 from horarium.schedule.field import plain, seconds
 from horarium.schedule.kinds import SHIPPED, Kinds
@@ -223,6 +225,7 @@ def _object_places(key: str, value: Mapping[object, object], places: dict[str, G
             places[place] = Given(place, item)
 
 
+_CONDITION = "pre_dispatch_condition"
 _NAMES = frozenset(NAMES)
 _INSIDE: Mapping[str, Mapping[object, str]] = {
     part: {place.name: path for path, place in PLACES.items() if place.owner == part} for part in PARTS
@@ -236,7 +239,7 @@ def _check_same_names(names: Mapping[str, str | None], given: Places, problems: 
 
 
 def _warnings(definition: Definition, given: Places, ignored: list[str]) -> tuple[str, ...]:
-    """What was read and has no effect."""
+    """What was read and has no effect, or not the one that was meant."""
     overlap, catchup = definition.overlap.policy, definition.catchup.policy
     capped = catchup in (CatchupPolicy.FIRE_ALL, CatchupPolicy.SPREAD)
     idle = {
@@ -252,4 +255,13 @@ def _warnings(definition: Definition, given: Places, ignored: list[str]) -> tupl
         for place, (used, needed) in idle.items()
         if place in given and not used
     ]
-    return tuple([f"{path}: is computed, not set; ignored" for path in ignored] + unused)
+    computed = [f"{path}: is computed, not set; ignored" for path in ignored]
+    return (*computed, *unused, *_condition_warnings(definition, given))
+
+
+def _condition_warnings(definition: Definition, given: Places) -> list[str]:
+    """Only where the document speaks of the condition: whoever edits a note has heard it before."""
+    if _CONDITION not in given:
+        return []
+    condition = compile_condition(definition.pre_dispatch_condition)
+    return [f"{given[_CONDITION].path}: {said}" for said in never_there(condition)]

@@ -36,6 +36,8 @@ class RunState(StrEnum):
     UNKNOWN = "unknown"
 
 
+_COUNTED = (RunState.FAILED, RunState.TIMED_OUT)
+
 FINAL: frozenset[RunState] = frozenset(
     {
         RunState.SUCCEEDED,
@@ -158,6 +160,14 @@ def instance_id(schedule_id: str, origin: Origin, nominal: Instant, run_id: str)
 def occurrence_key(schedule_uid_text: str, nominal: Instant) -> str:
     """The idempotency key of an occurrence: anybody who knows the schedule can recompute it."""
     return sha256(f"{schedule_uid_text}:{nominal // SECOND}".encode()).hexdigest()
+
+
+def attempt_number(state: str, attempt: int) -> int:
+    """Which attempt a run is at, or ended with, as people count: from 1.
+
+    `attempt` counts known failures: in a run that failed the last attempt is among them, in any other it is not.
+    """
+    return max(attempt, 1) if state in _COUNTED else attempt + 1
 
 
 def delivery_key(key: str, attempt: int) -> str:

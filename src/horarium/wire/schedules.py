@@ -222,7 +222,7 @@ class History(Answer, frozen=True, kw_only=True):
 
 
 class PreviewRow(Answer, frozen=True, kw_only=True):
-    """`decision` is `dispatch` or `skip`; `reason` says why it would be skipped."""
+    """`decision` is `dispatch` or `skip`; `reason` says why it would be skipped, and then it has no `inputs`."""
 
     tick_at: Time
     decision: Forecast
@@ -239,7 +239,7 @@ class Preview(Answer, frozen=True, kw_only=True):
 
 
 class Finding(Answer, frozen=True, kw_only=True):
-    """One question and its answer; `holds` null = it is not asked of this schedule."""
+    """One question and its answer; `holds` null = it is not asked of this schedule, or was not asked then."""
 
     question: str
     holds: bool | None
@@ -254,11 +254,13 @@ class RecordedEvent(Answer, frozen=True, kw_only=True):
 class Explanation(Answer, frozen=True, kw_only=True):
     """`recorded` is what history says was decided; it wins over what would be decided today.
 
-    `source` says which of the two `outcome`, `fires` and `reason` are: `history` or `prediction`.
+    `source` says which of the two `outcome`, `fires`, `reason` and `findings` are: `history` or `prediction`.
+    `as_of` is when the findings were true: at the decision, or now.
     """
 
     schedule_id: str
     at: Time
+    as_of: Time
     sentence: str
     on_spec: bool
     outcome: ExplainedOutcome

@@ -10,9 +10,10 @@ import pytest
 from unit.decision.builders import NOON, UID, clock, make_planning, make_position, make_spec
 
 from horarium.condition import compile_condition
-from horarium.decision.explain import Explanation, Finding, Recorded, explain
+from horarium.decision.explain import Explanation, explain
 from horarium.decision.facts import NO_FACTS, Facts, Shared
 from horarium.decision.guards import GUARDS
+from horarium.decision.recorded import Finding, Recorded
 from horarium.instant import MINUTE, SECOND, Instant, from_rfc3339
 from horarium.policy.limits import Budget
 from horarium.policy.overlap import Overlap, OverlapPolicy
@@ -266,6 +267,8 @@ def test_a_coming_occurrence_would_be_skipped_and_a_present_one_is_being_decided
 def test_a_past_occurrence_without_a_record_says_so() -> None:
     answer = why(make_planning(), position=make_position(NOON), now=NOON + MINUTE)
     assert "history keeps no decision about it" in answer.sentence
+    assert answer.sentence.endswith("what the guards say is computed as of now.")
+    assert answer.as_of == NOON + MINUTE
 
 
 @pytest.mark.parametrize(
@@ -274,14 +277,14 @@ def test_a_past_occurrence_without_a_record_says_so() -> None:
     ids=["with a reason", "without"],
 )
 def test_what_history_recorded_wins(payload: dict[str, Any], ending: str) -> None:
-    recorded = Recorded("ScheduleTriggerSkipped", payload)
+    recorded = Recorded("ScheduleTriggerSkipped", payload, NOON)
     answer = why(make_planning(), position=make_position(NOON), recorded=recorded)
     assert answer.recorded == recorded
     assert answer.sentence.endswith(ending)
 
 
 def test_what_history_recorded_wins_off_the_spec_too() -> None:
-    answer = why(make_planning("30 * * * *"), recorded=Recorded("ScheduleTriggered", {}))
+    answer = why(make_planning("30 * * * *"), recorded=Recorded("ScheduleTriggered", {}, NOON))
     assert answer.sentence == "2026-05-04T12:00:00Z: history has ScheduleTriggered."
 
 

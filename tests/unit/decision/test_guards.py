@@ -11,12 +11,13 @@ import pytest
 from unit.decision.builders import NOON, make_planning, make_question, make_spec
 
 from horarium.condition import compile_condition
-from horarium.decision.facts import NO_FACTS, ContextMember, Fact, Facts, Shared
+from horarium.decision.facts import NO_FACTS, Fact, Facts, Shared
 from horarium.decision.guards import GUARDS, context_needed, facts_needed, first_refusal, guards_for
 from horarium.instant import DAY, SECOND
 from horarium.policy.limits import Budget
 from horarium.policy.overlap import Overlap, OverlapPolicy
 from horarium.schedule.calendar import Calendar, CalendarKind
+from horarium.schedule.context import ContextMember
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
 from horarium.schedule.reason import Reason

@@ -622,6 +622,12 @@ def test_numbers_with_an_effect_are_not_warned_about() -> None:
     assert parse(document).warnings == ()
 
 
+def test_a_pointer_that_can_never_be_there_is_warned_about_where_it_was_written() -> None:
+    document = {"cron_expr": "0 2 * * *", "prompt": "x", "preDispatchCondition": {"/last_24h_stats/faild": {"lt": 3}}}
+    (warning,) = parse(document).warnings
+    assert warning.startswith("preDispatchCondition: '/last_24h_stats/faild' is never there; did you mean ")
+
+
 def test_calendars_may_carry_a_zone_and_are_listed_once() -> None:
     names = ["holidays:US@America/New_York", "weekends-only", "holidays:TR", "weekends-only"]
     document = {"cron_expr": "0 2 * * *", "prompt": "x", "calendars": names}

@@ -16,6 +16,7 @@ from horarium.schedule.run import (
     Origin,
     PublicStatus,
     RunState,
+    attempt_number,
     check_transition,
     delivery_key,
     instance_id,
@@ -144,6 +145,26 @@ def test_a_redelivery_repeats_the_key_and_a_retry_numbers_it() -> None:
     assert [delivery_key("abc", attempt) for attempt in (0, 1, 2)] == ["abc", "abc:1", "abc:2"]
     with pytest.raises(ValueError, match="cannot be -1"):
         delivery_key("abc", -1)
+
+
+# The state, how many failures are known, and which attempt that is to a person.
+ATTEMPTS = [
+    ("ready", 0, 1),
+    ("running", 0, 1),
+    ("succeeded", 0, 1),
+    ("failed", 0, 1),
+    ("failed", 1, 1),
+    ("timed_out", 1, 1),
+    ("ready", 1, 2),
+    ("succeeded", 1, 2),
+    ("cancelled", 1, 2),
+    ("failed", 2, 2),
+]
+
+
+@pytest.mark.parametrize(("state", "attempt", "number"), ATTEMPTS)
+def test_people_count_attempts_from_1(state: str, attempt: int, number: int) -> None:
+    assert attempt_number(state, attempt) == number
 
 
 def test_delivery_is_at_least_or_at_most_once_and_never_exactly() -> None:

@@ -13,13 +13,14 @@ from typing import Any, NamedTuple, assert_never
 
 from sqlalchemy import ColumnElement, Connection, and_, func, select
 
-from horarium.decision.facts import ContextMember, Fact, Facts, Shared
+from horarium.decision.facts import Fact, Facts, Shared
 from horarium.decision.guards import context_needed, facts_needed
 from horarium.errors import HorariumError
 from horarium.ids import id_at
 from horarium.instant import DAY, MINUTE, Instant
 from horarium.policy.limits import Budget, parse_budget
 from horarium.schedule.calendar import Calendar, parse_calendar, shared_calendar
+from horarium.schedule.context import ContextMember, DayCount
 from horarium.schedule.planning import Planning
 from horarium.schedule.run import Origin, RunState, result_status
 from horarium.store.counters import (
@@ -189,14 +190,14 @@ def _context(
 
 
 def _last_24h_stats(connection: Connection, mine: ColumnElement[bool], now: Instant) -> dict[str, int]:
-    stats = {"succeeded": 0, "failed": 0, "total": 0}
+    stats = {each.value: 0 for each in DayCount}
     # Ids are in order of birth: "since yesterday" is a range of the index. Clocks may differ by a little, so ask twice.
     since = and_(runs.c.run_id >= id_at(now - DAY - MINUTE), runs.c.created_at > now - DAY)
     recent = select(runs.c.state, func.count()).where(mine, since).group_by(runs.c.state)
     for state, count in connection.execute(recent):
-        stats["total"] += count
-        stats["succeeded"] += count if state == RunState.SUCCEEDED else 0
-        stats["failed"] += count if state in _FAILED else 0
+        stats[DayCount.TOTAL] += count
+        stats[DayCount.SUCCEEDED] += count if state == RunState.SUCCEEDED else 0
+        stats[DayCount.FAILED] += count if state in _FAILED else 0
     return stats
 
 

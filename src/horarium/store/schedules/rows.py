@@ -205,6 +205,18 @@ def find_revision(connection: Connection, uid: bytes, revision: int) -> Revision
     return _REVISIONS.one(connection, _REVISIONS.select.where(*mine))
 
 
+def planning_at(connection: Connection, uid: bytes, moment: Instant) -> bytes | None:
+    """The hash of the planning text that was in force then; None before the first revision."""
+    statement = (
+        sa.select(schedule_revisions.c.planning)
+        .where(schedule_revisions.c.schedule_uid == uid, schedule_revisions.c.created_at <= moment)
+        .order_by(schedule_revisions.c.revision.desc())
+        .limit(1)
+    )
+    found: bytes | None = connection.execute(statement).scalar()
+    return found
+
+
 def all_revisions(connection: Connection, uid: bytes) -> list[RevisionRow]:
     """Oldest first."""
     mine = _REVISIONS.select.where(schedule_revisions.c.schedule_uid == uid)
