@@ -6,11 +6,13 @@ from typing import Annotated
 
 import typer
 
+from horarium.cli.options import with_options
 from horarium.cli.present import show_columns, show_document
 from horarium.cli.reading import json_value
-from horarium.cli.remote import ExitCode, Remote, with_remote
+from horarium.cli.remote import ExitCode, Remote, remote_options, with_remote
 from horarium.cli.render import Format, show_json, talk
 from horarium.cli.schedule_write import ScheduleId
+from horarium.cli.times import TIME, Times, time_options
 
 Overlap = Annotated[
     str | None,
@@ -59,12 +61,15 @@ def trigger_command(
         raise typer.Exit(ExitCode.NO)
 
 
-@with_remote
+@with_options(times=time_options, remote=remote_options)
 def backfill_command(
     remote: Remote,
+    times: Times,
     schedule_id: ScheduleId,
-    start: Annotated[str, typer.Option("--from", metavar="RFC3339", show_default=False, help="From here on.")],
-    end: Annotated[str, typer.Option("--to", metavar="RFC3339", show_default=False, help="Up to before this.")],
+    start: Annotated[
+        str, typer.Option("--from", metavar=TIME, show_default=False, help="From here on; 7d is seven days ago.")
+    ],
+    end: Annotated[str, typer.Option("--to", metavar=TIME, show_default=False, help="Up to before this; now will do.")],
     overlap_policy: Overlap = None,
     reverse: Annotated[bool, typer.Option("--reverse", help="The newest first.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done.")] = False,
@@ -73,12 +78,12 @@ def backfill_command(
 ) -> None:
     """Run what the schedule had in a window of the past. Occurrences that have a run are left alone.
 
-    Example: horarium schedule backfill nightly --from 2026-03-01T00:00:00Z --to 2026-03-08T00:00:00Z --dry-run
+    Example: horarium schedule backfill nightly --from 7d --to now --dry-run
     """
     done = remote.client.backfill_schedule(
         schedule_id,
-        start,
-        end,
+        times.past("--from", start),
+        times.past("--to", end),
         overlap_policy=overlap_policy,
         reverse=reverse or None,
         dry_run=dry_run or None,
