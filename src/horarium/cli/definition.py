@@ -131,6 +131,7 @@ FLAGS = (
     Flag("--catchup-policy", "catchup_policy", _POLICIES, "POLICY"),
     Flag("--max-catchup", "max_catchup", _POLICIES),
     Flag("--misfire-grace-seconds", "misfire_grace_seconds", _POLICIES),
+    Flag("--max-retries", "retry_policy.max_retries", _POLICIES),
     Flag("--max-runs", "max_runs", _POLICIES),
     Flag("--pause-on-failure", "pause_on_failure", _POLICIES),
 )

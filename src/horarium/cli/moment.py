@@ -100,6 +100,16 @@ def read_moment(text: str, *, flag: str, now: Instant, zone: Zone, direction: Di
     return _now(question) or _from_now(question) or _on_the_wall(question) or _refuse(question, text)
 
 
+def read_span(text: str, *, flag: str) -> int:
+    """Seconds; how long and not when: `30s`, `1h30m`, `PT30M`, or a bare number of seconds."""
+    lower = " ".join(text.lower().split()) if len(text) <= MAX_TEXT else ""
+    length = int(lower) * SECOND if lower.isascii() and lower.isdigit() and len(lower) < 10 else _length(lower, flag)
+    if length is None or not 0 < length <= _LONGEST:
+        shown = f"{text[:MAX_TEXT]!r}"
+        raise InvalidSpec(f"{flag}: {shown} is no length of time; write 30s, 10m, 1h30m or PT1H", field=flag)
+    return length // SECOND
+
+
 def _now(question: _Question) -> Moment | None:
     return Moment(question.now) if question.text == "now" else None
 
@@ -109,7 +119,7 @@ def _now(question: _Question) -> Moment | None:
 
 def _from_now(question: _Question) -> Moment | None:
     sign, rest = _sign(question)
-    length = _length(question, rest)
+    length = _length(rest, question.flag)
     if length is None:
         return None
     if length > _LONGEST:
@@ -133,11 +143,11 @@ def _sign(question: _Question) -> tuple[int, str]:
     return (-1 if question.direction is Direction.PAST else 1), text
 
 
-def _length(question: _Question, text: str) -> int | None:
+def _length(text: str, flag: str) -> int | None:
     if _SPAN.fullmatch(text):
         return sum(int(count) * _UNITS[unit[0]] for count, unit in _STEP.findall(text)) * SECOND
     if text.startswith("p") and any(each.isdigit() for each in text):
-        return parse_duration(text, field=question.flag) * SECOND
+        return parse_duration(text, field=flag) * SECOND
     return None
 
 

@@ -43,19 +43,24 @@ def show_lines(lines: Iterable[tuple[str, str]]) -> None:
     _print([[*label, (printable(text), None)] for label, (_, text) in zip(labels, kept, strict=True)])
 
 
-def show_columns(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Values are turned into text by `cell`."""
+def show_columns(
+    columns: Sequence[str], rows: Iterable[Sequence[Any]], *, widths: Sequence[int] | None = None
+) -> list[int]:
+    """Values are turned into text by `cell`. The widths of a table go on with it: then it needs no head."""
     from rich.cells import cell_len
 
     cells = [[cell(value) for value in row] for row in rows]
-    widths = [max(map(cell_len, column)) for column in zip(columns, *cells, strict=True)]
+    needed = [max(map(cell_len, column)) for column in zip(columns, *cells, strict=True)]
+    begun = bool(widths)
+    widths = [max(pair) for pair in zip(needed, widths, strict=True)] if widths else needed
 
     def padded(row: Sequence[str]) -> list[str]:
         return [text + " " * (width - cell_len(text)) for text, width in zip(row, widths, strict=True)]
 
     header = [(text, "bold") for text in padded(columns)]
     body = [[(text, _STYLES.get(text.strip())) for text in padded(row)] for row in cells]
-    _print([header, *body])
+    _print(body if begun else [header, *body])
+    return widths
 
 
 def cell(value: Any) -> str:
