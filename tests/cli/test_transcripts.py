@@ -43,7 +43,7 @@ CASES: dict[str, list[str]] = {
     "bad-fields": ["next", "* * *"],
     "bad-weekday": ["explain-cron", "0 9 * * sat-sun"],
     "bad-zone": ["lint", "0 9 * * *", "--tz", "Europe/Istambul"],
-    "bad-after": ["next", "0 9 * * *", "--after", "yesterday"],
+    "bad-after": ["next", "0 9 * * *", "--after", "some day"],
     "bad-count": ["next", "0 9 * * *", "--count", "0"],
     "bad-count-word": ["next", "0 9 * * *", "--count", "many"],
     "bad-output": ["next", "0 9 * * *", "-o", "xml"],

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from horarium.cli.reading import json_value, pairs, read_object, refuse
+from horarium.cli.times import TIME, Times
 from horarium.schedule.places import PLACES
 
 _WHEN, _WHAT, _WHO = "When", "What", "About it"
@@ -92,10 +93,10 @@ _TYPES: Mapping[str, Any] = {"integer": int, "number": float, "array": list[str]
 FLAGS = (
     Flag("--cron", "spec.cron_expressions", _WHEN, "EXPR"),
     Flag("--every", "spec.intervals", _WHEN, "DURATION", _intervals),
-    Flag("--at", "spec.at", _WHEN, "RFC3339"),
+    Flag("--at", "spec.at", _WHEN, TIME),
     Flag("--timezone", "spec.timezone", _WHEN, "ZONE", also=("--tz",)),
-    Flag("--start-at", "spec.start_at", _WHEN, "RFC3339"),
-    Flag("--end-at", "spec.end_at", _WHEN, "RFC3339"),
+    Flag("--start-at", "spec.start_at", _WHEN, TIME),
+    Flag("--end-at", "spec.end_at", _WHEN, TIME),
     Flag("--jitter-seconds", "spec.jitter_seconds", _WHEN, read=_number),
     Flag("--dst-gap", "spec.dst_gap", _WHEN, "RULE"),
     Flag("--dst-fold", "spec.dst_fold", _WHEN, "RULE"),
@@ -130,6 +131,7 @@ FLAGS = (
     Flag("--catchup-policy", "catchup_policy", _POLICIES, "POLICY"),
     Flag("--max-catchup", "max_catchup", _POLICIES),
     Flag("--misfire-grace-seconds", "misfire_grace_seconds", _POLICIES),
+    Flag("--max-retries", "retry_policy.max_retries", _POLICIES),
     Flag("--max-runs", "max_runs", _POLICIES),
     Flag("--pause-on-failure", "pause_on_failure", _POLICIES),
 )
@@ -142,11 +144,26 @@ File = Annotated[
 def definition(file: File = None, **flags: Any) -> dict[str, Any]:
     """The document that the flags and the file say together."""
     document = {} if file is None else read_object("file", file)
-    for flag in FLAGS:
-        typed = flags[flag.key]
-        if typed is not None and typed != []:
+    said = [(flag, flags[flag.key]) for flag in FLAGS if flags[flag.key] not in (None, [])]
+    for flag, typed in said:
+        if flag.metavar != TIME:
             put(document, flag.place, flag.read(flag.name, typed))
+    times = Times(_zone(document), "--tz" if flags["timezone"] else "timezone")
+    for flag, typed in said:
+        if flag.metavar == TIME:
+            put(document, flag.place, _moments(times, flag.name, typed))
     return document
+
+
+def _zone(document: Mapping[str, Any]) -> str | None:
+    """Where a local time of this schedule is: in its own zone, as its crons."""
+    spec = document.get("spec")
+    found = (spec.get("timezone") if isinstance(spec, dict) else None) or document.get("timezone")
+    return found if isinstance(found, str) else None
+
+
+def _moments(times: Times, name: str, typed: str | list[str]) -> str | list[str]:
+    return [times.future(name, each) for each in typed] if isinstance(typed, list) else times.future(name, typed)
 
 
 def put(document: dict[str, Any], place: str, value: Any) -> None:

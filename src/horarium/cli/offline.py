@@ -9,6 +9,7 @@ import typer
 from horarium.cli.present import printable
 from horarium.cli.reading import STDIN, read_json, refuse
 from horarium.cli.render import Format, Json, local_time, show, show_json, talk
+from horarium.cli.times import TIME, Times
 from horarium.clock import SystemClock
 from horarium.condition import compile_condition, evaluate_condition
 from horarium.errors import ConditionError
@@ -26,7 +27,7 @@ TimeZone = Annotated[
     str | None, typer.Option("--tz", metavar="ZONE", show_default="UTC", help="A zone such as Europe/Istanbul.")
 ]
 After = Annotated[
-    str | None, typer.Option("--after", metavar="RFC3339", show_default="now", help="Look strictly after this moment.")
+    str | None, typer.Option("--after", metavar=TIME, show_default="now", help="Look strictly after this moment.")
 ]
 Key = Annotated[
     str | None, typer.Option("--key", metavar="KEY", show_default=False, help="What H hashes: a schedule's id.")
@@ -51,7 +52,7 @@ def next_command(
 
     Example: horarium next "30 2 * * *" --tz America/New_York --after 2026-03-07T12:00:00Z --count 3
     """
-    start = to_datetime(_moment(after))
+    start = to_datetime(_moment(expr, tz, after))
     fires = next_fires(
         expr, timezone=tz, after=start, count=count, dst_gap=dst_gap.value, dst_fold=dst_fold.value, key=key
     )
@@ -90,7 +91,7 @@ def lint_command(
     """
     from horarium.recurrence.lint import lint
 
-    found = lint(expr, timezone=tz, after=_moment(after), key=key, dst_gap=dst_gap, dst_fold=dst_fold)
+    found = lint(expr, timezone=tz, after=_moment(expr, tz, after), key=key, dst_gap=dst_gap, dst_fold=dst_fold)
     if output is not None:
         rows: list[Json] = [{"code": finding.code.value, "message": finding.message} for finding in found]
         cells = [(finding.code.value, finding.message) for finding in found]
@@ -139,5 +140,8 @@ def _warn(condition: Json, context: Json) -> None:
             talk(f"warning: {printable(said)}")
 
 
-def _moment(after: str | None) -> Instant:
-    return SystemClock().now() if after is None else from_rfc3339(after, field="after")
+def _moment(expr: str, tz: str | None, after: str | None) -> Instant:
+    """Read in the zone of the expression."""
+    if after is None:
+        return SystemClock().now()
+    return from_rfc3339(Times(split_zone(expr)[0] or tz).future("--after", after))

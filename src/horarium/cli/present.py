@@ -46,22 +46,32 @@ def show_lines(lines: Iterable[tuple[str, str]]) -> None:
 
 
 def show_columns(
-    columns: Sequence[str], rows: Iterable[Sequence[Any]], *, below: Iterable[Sequence[str]] | None = None
-) -> None:
-    """Values are turned into text by `cell`; `below` are the lines that belong under each row, if any."""
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    *,
+    below: Iterable[Sequence[str]] | None = None,
+    widths: Sequence[int] | None = None,
+) -> list[int]:
+    """Values are turned into text by `cell`; `below` are the lines that belong under each row, if any.
+
+    The widths of a table go on with it: then it needs no head.
+    """
     from rich.cells import cell_len
 
     cells, under = [[cell(value) for value in row] for row in rows], list(below or ())
-    widths = [max(map(cell_len, column)) for column in zip(columns, *cells, strict=True)]
+    needed = [max(map(cell_len, column)) for column in zip(columns, *cells, strict=True)]
+    begun = bool(widths)
+    widths = [max(pair) for pair in zip(needed, widths, strict=True)] if widths else needed
 
     def padded(row: Sequence[str]) -> list[str]:
         return [text + " " * (width - cell_len(text)) for text, width in zip(row, widths, strict=True)]
 
-    lines: list[_Line] = [[(text, "bold") for text in padded(columns)]]
+    lines: list[_Line] = [] if begun else [[(text, "bold") for text in padded(columns)]]
     for number, row in enumerate(cells):
         lines.append([(text, _STYLES.get(text.strip())) for text in padded(row)])
         lines += [[("", None), (text, None)] for text in (under[number] if below is not None else ())]
     _print(lines)
+    return widths
 
 
 def cell(value: Any) -> str:

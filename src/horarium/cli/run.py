@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from horarium.cli.pages import All, Limit, Listing, PageToken, Paging, show_listing
-from horarium.cli.present import NOTHING, cell, labelled, printable, show_document, text_lines
+from horarium.cli.present import NOTHING, cell, labelled, printable, show_columns, show_document, text_lines
 from horarium.cli.reading import refuse
-from horarium.cli.remote import Remote, with_remote
-from horarium.cli.render import Format
+from horarium.cli.remote import ExitCode, Remote, with_remote
+from horarium.cli.render import Format, show_json, talk
+from horarium.cli.waiting import Patience, Timeout, all_succeeded, ended_runs, span_of
 from horarium.schedule.run import attempt_number
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ app = typer.Typer(
     help="Runs: what became of the work, and how to stop it.",
     epilog="Example: horarium run list --state failed",
 )
+
+_MOST_AWAITED = 100
 
 RunId = Annotated[str, typer.Argument(metavar="RUN_ID", show_default=False, help="Which run.")]
 
@@ -58,8 +61,11 @@ def list_command(
     limit: Limit = 50,
     everything: All = False,
     page_token: PageToken = None,
+    watched: Annotated[bool, typer.Option("--watch", "-w", help="Print what changes, until Ctrl-C.")] = False,
 ) -> None:
     """Runs, newest first; with --schedule also those of a deleted schedule.
+
+    With --watch the newest is last, and a run is printed again when something has become of it.
 
     Example: horarium run list --schedule nightly --state failed --state timed_out
     """
@@ -78,14 +84,37 @@ def list_command(
         call = RunCalls.list_runs(
             state=state, origin=origin, workflow_type=workflow_type, queue=queue, next_page_token=page_token
         )
+    if watched:
+        if everything or page_token is not None:
+            refuse("--all and --page-token do not go with --watch")
+        _watch_runs(remote, lambda: list(Listing(remote, call, Paging("runs"), limit)))
+        return
     _show_runs(Listing(remote, call, Paging("runs"), None if everything else limit))
+
+
+def _watch_runs(remote: Remote, ask: Callable[[], Sequence[RunSummary]]) -> None:
+    from horarium.cli.watching import Growing, watch
+
+    watch(
+        ask,
+        lambda run: (run.run_id or (run.schedule_id, run.nominal), (run.state, run.attempt, run.finished_at)),
+        Growing(remote.output, _COLUMNS, _row),
+        Patience(),
+    )
+
+
+_COLUMNS = ("Run ID", "Schedule ID", "State", "Origin", "Nominal", "Finished")
+
+
+def _row(run: RunSummary) -> Sequence[object]:
+    return run.run_id, run.schedule_id, run.state, run.origin, run.nominal, run.finished_at
 
 
 def _show_runs(listing: Listing[RunSummary]) -> None:
     show_listing(
         listing,
-        ("Run ID", "Schedule ID", "State", "Origin", "Nominal", "Finished"),
-        lambda run: (run.run_id, run.schedule_id, run.state, run.origin, run.nominal, run.finished_at),
+        _COLUMNS,
+        _row,
         empty=f"no runs in namespace {listing.remote.namespace}",
         hint="more runs: --all, or --page-token {cursor}",
     )
@@ -99,7 +128,7 @@ def show_command(remote: Remote, run_id: RunId) -> None:
     Example: horarium run show 01JQ8Z6H4M8X2V0T1R3S5W7Y9B
     """
     run = remote.client.get_run(run_id)
-    show_document(run.raw, remote.output, _described(run))
+    show_document(run.raw, remote.output, described(run))
 
 
 @app.command("events")
@@ -151,6 +180,38 @@ def terminate_command(remote: Remote, run_id: RunId) -> None:
     _show_outcome(remote, remote.client.terminate_run(run_id))
 
 
+@app.command("wait")
+@with_remote
+def wait_command(
+    remote: Remote,
+    run_ids: Annotated[list[str], typer.Argument(metavar="RUN_ID", show_default=False, help="One or more.")],
+    timeout: Timeout = None,
+) -> None:
+    """Wait until runs have ended.
+
+    Exit code 0 means that all have succeeded, 1 that one has not, or that the time is used up.
+
+    Example: horarium run wait 01JQ8Z6H4M8X2V0T1R3S5W7Y9B --timeout 10m
+    """
+    if len(run_ids) > _MOST_AWAITED:
+        refuse(f"at most {_MOST_AWAITED} runs can be waited for at once")
+    patience = Patience(span_of("--timeout", timeout))
+    ended: dict[str, Run] = {}
+    for run in ended_runs(remote.client, run_ids, patience):
+        ended[run.run_id] = run
+        if remote.output is Format.JSONL:
+            show_json(dict(run.raw))
+    late = [run_id for run_id in dict.fromkeys(run_ids) if run_id not in ended]
+    if remote.output is Format.TABLE and ended:
+        show_columns((*_COLUMNS, "Error"), [(*_row(run), run.error) for run in ended.values()])
+    elif remote.output in (Format.JSON, Format.YAML):
+        show_document({"runs": [dict(run.raw) for run in ended.values()], "not_ended": late}, remote.output, [])
+    if late:
+        talk(f"not ended within {patience.seconds:g} s: {', '.join(map(printable, late))}")
+    if not all_succeeded(run_ids, ended):
+        raise typer.Exit(ExitCode.NO)
+
+
 def _show_outcome(remote: Remote, done: RunStopped) -> None:
     if remote.output is Format.TABLE:
         typer.echo(printable(f"{done.run_id}: {done.outcome}; state {done.state}"))
@@ -158,7 +219,7 @@ def _show_outcome(remote: Remote, done: RunStopped) -> None:
         show_document(done.raw, remote.output, [])
 
 
-def _described(run: Run) -> Iterator[tuple[str, str]]:
+def described(run: Run) -> Iterator[tuple[str, str]]:
     yield "run", run.run_id
     yield "schedule", cell(run.schedule_id)
     yield "namespace", run.namespace

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from horarium.cli.present import show_columns, show_document
-from horarium.cli.reading import json_value
-from horarium.cli.remote import ExitCode, Remote, with_remote
+from horarium.cli.options import with_options
+from horarium.cli.present import show_columns, show_document, show_lines
+from horarium.cli.reading import json_value, refuse
+from horarium.cli.remote import ExitCode, Remote, remote_options, with_remote
 from horarium.cli.render import Format, show_json, talk
 from horarium.cli.schedule_write import ScheduleId
+from horarium.cli.times import TIME, Times, time_options
+from horarium.cli.waiting import Patience, Timeout, all_succeeded, ended_runs, span_of
+
+if TYPE_CHECKING:
+    from horarium.wire.schedules import Triggered
 
 Overlap = Annotated[
     str | None,
@@ -37,13 +43,18 @@ def trigger_command(
     ] = None,
     reason: Reason = None,
     key: Key = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Until the run has ended.")] = False,
+    timeout: Timeout = None,
 ) -> None:
     """Fire once, now. Its next fire stays what it is.
 
-    Exit code 1 means that it was skipped.
+    Exit code 1 means that it was skipped; with --wait also that it did not succeed, or not in time.
 
-    Example: horarium schedule trigger nightly --reason "asked for by finance"
+    Example: horarium schedule trigger nightly --reason "asked for by finance" --wait --timeout 10m
     """
+    if timeout is not None and not wait:
+        refuse("--timeout needs --wait")
+    patience = Patience(span_of("--timeout", timeout))
     done = remote.client.trigger_schedule(
         schedule_id,
         overlap_policy=overlap_policy,
@@ -52,19 +63,47 @@ def trigger_command(
         reason=reason,
         idempotency_key=key,
     )
-    said = done.outcome + (f": {done.reason}" if done.reason else "") + (" (repeated)" if done.repeated else "")
-    lines = [("outcome", said), ("run", done.run_id), ("state", done.state), ("workflow", done.workflow_id)]
-    show_document(done.raw, remote.output, [(label, text) for label, text in lines if text])
+    if wait and done.run_id is not None:
+        _show_end(remote, done, done.run_id, patience)
+        return
+    show_document(done.raw, remote.output, _told(done))
     if done.run_id is None:
         raise typer.Exit(ExitCode.NO)
 
 
-@with_remote
+def _told(done: Triggered) -> list[tuple[str, str]]:
+    said = done.outcome + (f": {done.reason}" if done.reason else "") + (" (repeated)" if done.repeated else "")
+    lines = [("outcome", said), ("run", done.run_id), ("state", done.state), ("workflow", done.workflow_id)]
+    return [(label, text) for label, text in lines if text]
+
+
+def _show_end(remote: Remote, done: Triggered, run_id: str, patience: Patience) -> None:
+    """To a person the run is named at once; a program gets one document, with the run in it."""
+    from horarium.cli.run import described
+
+    if remote.output is Format.TABLE:
+        show_lines(_told(done))
+    run = next(ended_runs(remote.client, [run_id], patience), None)
+    if run is None:
+        talk(f"run {run_id} has not ended within {patience.seconds:g} s; it goes on")
+    if remote.output is Format.TABLE:
+        if run is not None:
+            show_lines([("", ""), *described(run)])
+    else:
+        show_document({**done.raw, "run": None if run is None else dict(run.raw)}, remote.output, [])
+    if run is None or not all_succeeded([run_id], {run_id: run}):
+        raise typer.Exit(ExitCode.NO)
+
+
+@with_options(times=time_options, remote=remote_options)
 def backfill_command(
     remote: Remote,
+    times: Times,
     schedule_id: ScheduleId,
-    start: Annotated[str, typer.Option("--from", metavar="RFC3339", show_default=False, help="From here on.")],
-    end: Annotated[str, typer.Option("--to", metavar="RFC3339", show_default=False, help="Up to before this.")],
+    start: Annotated[
+        str, typer.Option("--from", metavar=TIME, show_default=False, help="From here on; 7d is seven days ago.")
+    ],
+    end: Annotated[str, typer.Option("--to", metavar=TIME, show_default=False, help="Up to before this; now will do.")],
     overlap_policy: Overlap = None,
     reverse: Annotated[bool, typer.Option("--reverse", help="The newest first.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done.")] = False,
@@ -73,12 +112,12 @@ def backfill_command(
 ) -> None:
     """Run what the schedule had in a window of the past. Occurrences that have a run are left alone.
 
-    Example: horarium schedule backfill nightly --from 2026-03-01T00:00:00Z --to 2026-03-08T00:00:00Z --dry-run
+    Example: horarium schedule backfill nightly --from 7d --to now --dry-run
     """
     done = remote.client.backfill_schedule(
         schedule_id,
-        start,
-        end,
+        times.past("--from", start),
+        times.past("--to", end),
         overlap_policy=overlap_policy,
         reverse=reverse or None,
         dry_run=dry_run or None,

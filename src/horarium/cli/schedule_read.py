@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from horarium.cli.lists import show_list
+from horarium.cli.options import with_options
 from horarium.cli.pages import All, Limit, Listing, PageToken, Paging, show_listing
 from horarium.cli.present import NOTHING, cell, printable, show_columns, show_document
 from horarium.cli.reading import pairs, refuse
-from horarium.cli.remote import ExitCode, Remote, with_remote
+from horarium.cli.remote import ExitCode, Remote, remote_options, with_remote
 from horarium.cli.render import Format, talk
 from horarium.cli.schedule_write import ScheduleId
+from horarium.cli.times import TIME, Times, time_options
 
 if TYPE_CHECKING:
     from horarium.wire.schedules import Explanation, HistoryEvent
@@ -137,15 +139,16 @@ def history_command(
     )
 
 
-@with_remote
+@with_options(times=time_options, remote=remote_options)
 def preview_command(
     remote: Remote,
+    times: Times,
     schedule_id: ScheduleId,
     count: Annotated[
         int, typer.Option("--count", "-n", min=1, max=200, metavar="N", help="How many occurrences.")
     ] = 10,
     start: Annotated[
-        str | None, typer.Option("--from", metavar="RFC3339", show_default="now", help="Look after this moment.")
+        str | None, typer.Option("--from", metavar=TIME, show_default="now", help="Look after this moment.")
     ] = None,
 ) -> None:
     """What the coming occurrences would bring, and why; at most 31 days ahead. Nothing is written.
@@ -154,7 +157,7 @@ def preview_command(
     """
     from horarium.client.schedule_calls import ScheduleCalls
 
-    call = ScheduleCalls.preview_schedule(schedule_id, n=count, start=start)
+    call = ScheduleCalls.preview_schedule(schedule_id, n=count, start=times.future("--from", start))
     show_listing(
         Listing(remote, call, Paging("rows", "n"), count),
         ("Tick At", "Decision", "Reason", "Inputs"),
@@ -164,19 +167,20 @@ def preview_command(
     )
 
 
-@with_remote
+@with_options(times=time_options, remote=remote_options)
 def explain_command(
     remote: Remote,
+    times: Times,
     schedule_id: ScheduleId,
     at: Annotated[
-        str | None, typer.Option("--at", metavar="RFC3339", show_default="its next fire", help="Which moment.")
+        str | None, typer.Option("--at", metavar=TIME, show_default="its next fire", help="Which moment.")
     ] = None,
 ) -> None:
     """Why it did, did not, will or will not fire at a moment, past or future.
 
     Example: horarium schedule explain nightly --at 2026-07-04T02:00:00Z
     """
-    found = remote.client.explain_schedule(schedule_id, at or _next_fire(remote, schedule_id))
+    found = remote.client.explain_schedule(schedule_id, times.future("--at", at) or _next_fire(remote, schedule_id))
     if remote.output is not Format.TABLE:
         show_document(found.raw, remote.output, [])
         return

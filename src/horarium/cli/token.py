@@ -7,9 +7,11 @@ from typing import Annotated
 import typer
 
 from horarium.cli.lists import show_list
+from horarium.cli.options import with_options
 from horarium.cli.present import printable, show_document
-from horarium.cli.remote import Remote, with_remote
+from horarium.cli.remote import Remote, remote_options, with_remote
 from horarium.cli.render import Format, talk
+from horarium.cli.times import TIME, Times, time_options
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -20,9 +22,10 @@ app = typer.Typer(
 
 
 @app.command("create")
-@with_remote
+@with_options(times=time_options, remote=remote_options)
 def create_command(
     remote: Remote,
+    times: Times,
     name: Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="What it is for.")],
     role: Annotated[
         str,
@@ -33,14 +36,17 @@ def create_command(
         typer.Option("--subject", metavar="WHO", show_default="the name", help="Who its bearer is to owners."),
     ] = None,
     expires_at: Annotated[
-        str | None, typer.Option("--expires-at", metavar="RFC3339", show_default="never", help="Until when it is good.")
+        str | None,
+        typer.Option(
+            "--expires-at", metavar=TIME, show_default="never", help="Until when it is good; 90d is from now on."
+        ),
     ] = None,
 ) -> None:
     """Give out a token for the namespace. Its secret is printed this once, and nowhere kept.
 
     Example: horarium token create deploys --role operator
     """
-    token = remote.client.issue_token(name, role, subject=subject, expires_at=expires_at)
+    token = remote.client.issue_token(name, role, subject=subject, expires_at=times.future("--expires-at", expires_at))
     if remote.output is not Format.TABLE:
         show_document(token.raw, remote.output, [])
         return

@@ -1,0 +1,124 @@
+"""`horarium events`: what happened in the namespace, and what happens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from horarium.cli.present import show_columns, show_document
+from horarium.cli.remote import Remote, with_remote
+from horarium.cli.render import Format, show_json, talk
+from horarium.cli.waiting import Patience, until_interrupted
+from horarium.cli.watching import Growing
+
+if TYPE_CHECKING:
+    from horarium.wire.service import FeedEntry
+
+app = typer.Typer(add_completion=False)
+
+_COLUMNS = ("At", "Kind", "Schedule ID", "Run ID", "Reason")
+# How many entries are looked through for those that fit, before somebody waits too long.
+_MOST = 10_000
+_BEGINNING = "0-0"
+
+Kinds = Annotated[
+    list[str] | None,
+    typer.Option("--kind", metavar="KIND", show_default="any", help="Such as schedule_skipped; may be repeated."),
+]
+OfSchedule = Annotated[
+    str | None, typer.Option("--schedule", metavar="ID", show_default="any", help="Of one schedule.")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which entries somebody wants to see."""
+
+    kinds: frozenset[str]
+    schedule_id: str | None
+
+    def fits(self, entry: FeedEntry) -> bool:
+        return (not self.kinds or entry.kind in self.kinds) and self.schedule_id in (None, entry.schedule_id)
+
+
+@app.command("events")
+@with_remote
+def events_command(
+    remote: Remote,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what happens, until Ctrl-C.")] = False,
+    kind: Kinds = None,
+    schedule_id: OfSchedule = None,
+    limit: Annotated[
+        int, typer.Option("--limit", min=0, max=1_000, metavar="N", help="How many of the newest to begin with.")
+    ] = 20,
+) -> None:
+    """What happened in the namespace, the newest last.
+
+    With --follow it goes on with what happens; a server that restarts is waited for, and nothing is lost.
+
+    Example: horarium events --follow --kind schedule_skipped --schedule nightly
+    """
+    wanted = Wanted(frozenset(kind or ()), schedule_id)
+    if follow:
+        _follow(remote, wanted, limit)
+        return
+    found, _ = _newest(remote, wanted, limit)
+    match remote.output:
+        case Format.TABLE if found:
+            show_columns(_COLUMNS, [_row(entry) for entry in found])
+        case Format.TABLE:
+            talk(f"no such events in namespace {remote.namespace}" if kind or schedule_id else "no events yet")
+        case Format.JSONL:
+            for entry in found:
+                show_json(dict(entry.raw))
+        case Format.JSON | Format.YAML:
+            show_document({"entries": [dict(entry.raw) for entry in found]}, remote.output, [])
+
+
+def _newest(remote: Remote, wanted: Wanted, limit: int) -> tuple[list[FeedEntry], str]:
+    """Oldest first, and the id from which the stream goes on."""
+    entries = islice(remote.client.iter_feed(page_size=min(200, max(1, limit))), _MOST)
+    first = next(entries, None)
+    if first is None:
+        return [], _BEGINNING
+    fitting = (entry for entry in _after(first, entries) if wanted.fits(entry))
+    return list(islice(fitting, limit))[::-1], first.id
+
+
+def _after(first: FeedEntry, others: Iterator[FeedEntry]) -> Iterator[FeedEntry]:
+    yield first
+    yield from others
+
+
+def _follow(remote: Remote, wanted: Wanted, limit: int) -> None:
+    growing: Growing[FeedEntry] = Growing(remote.output, _COLUMNS, _row)
+    with until_interrupted():
+        found, last = _newest(remote, wanted, limit)
+        growing.show(found)
+        for entry in stream(remote, last, Patience()):
+            if wanted.fits(entry):
+                growing.show([entry])
+
+
+def stream(remote: Remote, last: str, patience: Patience) -> Iterator[FeedEntry]:
+    """What comes after the entry `last`, each once, however often the server goes away and comes back."""
+    from horarium.client.errors import ServerUnavailable
+
+    while True:
+        try:
+            for entry in remote.client.events(last_event_id=last):
+                patience.heard()
+                last = entry.id
+                yield entry
+            return  # the server has said that there will be no more
+        except ServerUnavailable as away:
+            if not patience.bears(away.message):
+                raise
+
+
+def _row(entry: FeedEntry) -> tuple[object, ...]:
+    return entry.at, entry.kind, entry.schedule_id, entry.run_id, entry.reason

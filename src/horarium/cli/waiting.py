@@ -1,0 +1,131 @@
+"""How a command waits: for runs to end, and through a server that is away for a while.
+
+A wait asks again and again, at first often and then less so. A server that restarts meanwhile is waited for as well:
+what is waited for lives in its database.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Protocol, TypeVar
+
+import typer
+
+from horarium.cli.moment import read_span
+from horarium.cli.render import talk
+from horarium.clock import SystemClock
+from horarium.schedule.run import RunState, is_final
+
+if TYPE_CHECKING:
+    from horarium.client.client import Client
+    from horarium.wire.runs import Run
+
+T = TypeVar("T")
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 2.0
+_AWAY_PAUSE = 1.0
+_AWAY_SECONDS = 120.0
+
+Timeout = Annotated[
+    str | None,
+    typer.Option(
+        "--timeout", metavar="SPAN", show_default="none", help="How long to wait at most, such as 30s, 10m or PT1H."
+    ),
+]
+
+
+class HasState(Protocol):
+    @property
+    def run_id(self) -> str: ...
+    @property
+    def state(self) -> RunState: ...
+
+
+@dataclass(slots=True)
+class Patience:
+    """How long a wait may go on, and how often it asks. `sleep` and `monotonic` are those of the machine."""
+
+    seconds: float | None = None
+    sleep: Callable[[float], None] = field(default_factory=lambda: pause)
+    monotonic: Callable[[], float] = field(default_factory=lambda: SystemClock().monotonic)
+    _began: float = field(init=False)
+    _pause: float = field(default=_FIRST_PAUSE, init=False)
+    _away_since: float | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self._began = self.monotonic()
+
+    def rest(self) -> bool:
+        """Sleep before the next question; False = the time is used up."""
+        left = None if self.seconds is None else self._began + self.seconds - self.monotonic()
+        if left is not None and left <= 0:
+            return False
+        self.sleep(self._pause if left is None else min(self._pause, left))
+        self._pause = min(self._pause * 1.5, _LONGEST_PAUSE)
+        return True
+
+    def heard(self) -> None:
+        self._away_since = None
+
+    def bears(self, told: str) -> bool:
+        """Whether to ask once more though nobody answered; says once that it does."""
+        now = self.monotonic()
+        if self._away_since is None:
+            self._away_since = now
+            talk(f"{told}; asking again")
+        elif now - self._away_since > _AWAY_SECONDS:
+            return False
+        self.sleep(_AWAY_PAUSE)
+        return True
+
+
+def pause(seconds: float) -> None:
+    """Where a wait sleeps."""
+    time.sleep(seconds)
+
+
+def span_of(flag: str, text: str | None) -> float | None:
+    return None if text is None else read_span(text, flag=flag)
+
+
+def steadily(ask: Callable[[], T], patience: Patience) -> T:
+    """The answer, though the server may be away when it is asked for."""
+    from horarium.client.errors import ServerUnavailable
+
+    while True:
+        try:
+            answer = ask()
+        except ServerUnavailable as away:
+            if not patience.bears(away.message):
+                raise
+        else:
+            patience.heard()
+            return answer
+
+
+def ended_runs(client: Client, run_ids: Sequence[str], patience: Patience) -> Iterator[Run]:
+    """Each run when it has ended. Stops early when the time is used up."""
+    waiting = list(dict.fromkeys(run_ids))
+    while waiting:
+        for run_id in list(waiting):
+            run = steadily(lambda run_id=run_id: client.get_run(run_id), patience)  # type: ignore[misc]  # bound at once
+            if is_final(run.state):
+                waiting.remove(run_id)
+                yield run
+        if waiting and not patience.rest():
+            return
+
+
+def all_succeeded(run_ids: Sequence[str], ended: Mapping[str, HasState]) -> bool:
+    """The one end that a wait calls good."""
+    return all(run_id in ended and ended[run_id].state is RunState.SUCCEEDED for run_id in run_ids)
+
+
+@contextmanager
+def until_interrupted() -> Iterator[None]:
+    """Ctrl-C is how what has no end is ended: it is no error."""
+    with suppress(KeyboardInterrupt):
+        yield
