@@ -79,7 +79,8 @@ def show_listing(
         if found:
             show_columns(columns, [row(item) for item in found])
         else:
-            talk(empty)
+            # Which namespace that was may be known only now.
+            talk(empty.replace("{namespace}", remote.namespace))
         if listing.cursor is not None:
             talk(hint.format(cursor=listing.cursor))
         return

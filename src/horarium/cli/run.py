@@ -85,7 +85,7 @@ def _show_runs(listing: Listing[RunSummary]) -> None:
         listing,
         ("Run ID", "Schedule ID", "State", "Origin", "Nominal", "Finished"),
         lambda run: (run.run_id, run.schedule_id, run.state, run.origin, run.nominal, run.finished_at),
-        empty=f"no runs in namespace {listing.remote.namespace}",
+        empty="no runs in namespace {namespace}",
         hint="more runs: --all, or --page-token {cursor}",
     )
 
