@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from horarium.client.aio_worker import AsyncWorker
     from horarium.client.client import Client
     from horarium.client.worker import Worker
+    from horarium.job.job import Job
 
 __all__ = [
     "AsyncClient",
@@ -22,6 +23,7 @@ __all__ = [
     "Horarium",
     "HorariumError",
     "InvalidSpec",
+    "Job",
     "Worker",
     "evaluate_condition",
     "next_fires",
@@ -32,6 +34,7 @@ _LATER = {
     "AsyncWorker": "horarium.client.aio_worker",
     "Client": "horarium.client.client",
     "Horarium": "horarium.app",
+    "Job": "horarium.job.job",
     "Worker": "horarium.client.worker",
 }
 

@@ -38,6 +38,7 @@ from horarium.serve.one_pass import one_pass
 from horarium.serve.process import UP, run
 from horarium.serve.service import Service, open_service, put_templates
 from horarium.settings import Settings, load_settings
+from horarium.store.migrate import DEFAULT_NAMESPACE
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -190,10 +191,9 @@ class _Inside:
     def __init__(self, service: Service) -> None:
         self.service = service
         self._transport = InProcess(service.api)
-        self.client = Client(_HERE, token=service.secret, transport=self._transport)
-        self.async_client = AsyncClient(
-            _HERE, token=service.secret, transport=httpx.ASGITransport(app=service.api, raise_app_exceptions=False)
-        )
+        self.client = Client(_HERE, token=service.secret, namespace=DEFAULT_NAMESPACE, transport=self._transport)
+        transport = httpx.ASGITransport(app=service.api, raise_app_exceptions=False)
+        self.async_client = AsyncClient(_HERE, token=service.secret, namespace=DEFAULT_NAMESPACE, transport=transport)
 
     def close(self) -> None:
         self.client.close()

@@ -14,7 +14,7 @@ from typing import Any
 from horarium.app import Horarium
 from horarium.clock import Clock
 from horarium.instant import MINUTE, Instant
-from horarium.launchers.tasks import RunContext
+from horarium.job.job import Job
 from horarium.operations import schedules
 from horarium.operations.caller import internal
 from horarium.serve.process import UP, run
@@ -45,7 +45,7 @@ def greet(name: str = "world") -> dict[str, str]:
     return {"greeting": f"Hello, {name}!"}
 
 
-def slow(context: RunContext) -> str:
+def slow(context: Job) -> str:
     """Takes longer than the time between two occurrences; it looks now and then whether it should stop."""
     until = time.monotonic() + SLOW_SECONDS
     while time.monotonic() < until and not context.cancelled():
@@ -53,7 +53,7 @@ def slow(context: RunContext) -> str:
     return "done at last"
 
 
-def flaky(context: RunContext) -> str:
+def flaky(context: Job) -> str:
     if context.attempt == 0:
         raise RuntimeError("the first attempt always fails")
     return f"worked at attempt {context.attempt + 1}"

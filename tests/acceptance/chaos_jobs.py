@@ -6,14 +6,13 @@ import os
 import time
 from hashlib import blake2b
 
-from horarium import Horarium
-from horarium.launchers.tasks import RunContext
+from horarium import Horarium, Job
 
 app = Horarium()
 
 
 @app.task(name="note")
-def note(context: RunContext) -> str:
+def note(context: Job) -> str:
     """One short line, appended: lines of several processes do not mix."""
     drawn = blake2b(context.key.encode(), digest_size=1).digest()[0]
     if drawn < 25:

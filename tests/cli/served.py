@@ -43,7 +43,7 @@ class Server:
 
 def set_environment(monkeypatch: pytest.MonkeyPatch, url: str | None = None, token: str | None = TOKEN) -> None:
     """Nothing but this, whatever the machine that runs the tests; a hundred columns without colours."""
-    for name in ("SERVER", "TOKEN", "NAMESPACE", "PORT", "DATA_DIR"):
+    for name in ("SERVER", "URL", "TOKEN", "NAMESPACE", "PORT", "DATA_DIR"):
         monkeypatch.delenv(f"HORARIUM_{name}", raising=False)
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "100")

@@ -31,7 +31,15 @@ def test_a_token_belongs_to_its_namespace(server: Server) -> None:
     server.told("namespace", "create", "staging")
     theirs = server.told("token", "create", "ci", "--role", "viewer", "--namespace", "staging").strip()
     assert server.ask("schedule", "list", "--token", theirs, "--namespace", "staging").code == 0
-    assert server.ask("schedule", "list", "--token", theirs).code == 5
+    assert server.ask("schedule", "list", "--token", theirs, "--namespace", "default").code == 5
+
+
+def test_a_token_speaks_for_its_own_namespace_where_none_is_named(server: Server) -> None:
+    server.told("namespace", "create", "staging")
+    theirs = server.told("token", "create", "ci", "--role", "viewer", "--namespace", "staging").strip()
+    assert json.loads(server.told("run", "list", "--token", theirs, "-o", "json"))["namespace"] == "staging"
+    assert server.ask("run", "list", "--token", theirs).err == "no runs in namespace staging\n"
+    assert json.loads(server.told("run", "list", "-o", "json"))["namespace"] == "default"
 
 
 def test_a_token_that_would_have_expired_already_is_refused(empty_server: Server) -> None:

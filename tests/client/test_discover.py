@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from horarium.client.aio import AsyncClient
+from horarium.client.client import Client
 from horarium.client.discover import discover
 
 
@@ -19,7 +21,7 @@ def home(tmp_path: Path) -> Path:
 
 def test_the_directory_of_a_local_server_is_enough(home: Path) -> None:
     found = discover(home, environ={})
-    assert (found.base_url, found.token, found.namespace) == ("http://127.0.0.1:9000", "hor_file", "default")
+    assert (found.base_url, found.token, found.namespace) == ("http://127.0.0.1:9000", "hor_file", None)
 
 
 def test_without_anything_it_is_the_usual_port_and_no_token(tmp_path: Path) -> None:
@@ -31,6 +33,30 @@ def test_the_environment_wins_over_files(home: Path) -> None:
     environ = {"HORARIUM_DATA_DIR": str(home), "HORARIUM_TOKEN": "hor_env", "HORARIUM_NAMESPACE": "acme"}
     found = discover(environ=environ)
     assert (found.base_url, found.token, found.namespace) == ("http://127.0.0.1:9000", "hor_env", "acme")
+
+
+@pytest.mark.parametrize(
+    ("environ", "url"),
+    [
+        ({"HORARIUM_URL": "http://url"}, "http://url"),
+        ({"HORARIUM_URL": "http://url", "HORARIUM_SERVER": "http://server"}, "http://server"),
+        ({"HORARIUM_URL": "http://url", "HORARIUM_SERVER": ""}, "http://url"),
+    ],
+    ids=["other-name", "both", "empty"],
+)
+def test_the_address_has_two_names(tmp_path: Path, environ: dict[str, str], url: str) -> None:
+    assert discover(tmp_path, environ=environ).base_url == url
+
+
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+def test_a_client_that_is_told_nothing_reads_the_environment(
+    monkeypatch: pytest.MonkeyPatch, kind: type[Client | AsyncClient]
+) -> None:
+    for name, value in (("SERVER", "http://env"), ("TOKEN", "hor_env"), ("NAMESPACE", "acme")):
+        monkeypatch.setenv(f"HORARIUM_{name}", value)
+    found, said = kind().connection, kind("http://said", token="hor_said", namespace="mine").connection
+    assert (found.base_url, found.token, found.namespace) == ("http://env", "hor_env", "acme")
+    assert (said.base_url, said.token, said.namespace) == ("http://said", "hor_said", "mine")
 
 
 def test_what_was_said_wins_over_the_environment(home: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from horarium.client.handling import arguments, is_async
-from horarium.client.job import Job
+from horarium.client.job import Job, job_of
 from horarium.client.lenient import read
 from horarium.wire.runs import ClaimedRun
 
@@ -23,7 +23,7 @@ def whole(document: Any) -> None: ...
 def anything(*args: Any, **kwargs: Any) -> None: ...
 
 
-JOB = Job(read(ClaimedRun, {}))
+JOB = job_of(read(ClaimedRun, {}))
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ JOB = Job(read(ClaimedRun, {}))
     ],
 )
 def test_arguments(handler: Any, inputs: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    JOB.run = read(ClaimedRun, {"inputs": inputs})
+    JOB.input = inputs
     assert arguments(handler, JOB) == (args, kwargs)
     handler(*args, **kwargs)
 
@@ -58,13 +58,13 @@ def test_arguments(handler: Any, inputs: Any, args: tuple[Any, ...], kwargs: dic
     ids=["too-many", "too-few", "one-too-many", "no-names"],
 )
 def test_inputs_that_do_not_fit_are_refused(handler: Any, inputs: Any) -> None:
-    JOB.run = read(ClaimedRun, {"inputs": inputs})
+    JOB.input = inputs
     with pytest.raises(TypeError):
         arguments(handler, JOB)
 
 
 def test_a_callable_without_a_signature_is_called_as_it_comes() -> None:
-    JOB.run = read(ClaimedRun, {"inputs": [1, 2]})
+    JOB.input = [1, 2]
     assert arguments(max, JOB) == ((1, 2), {})
 
 

@@ -100,6 +100,7 @@ def test_a_token_opens_its_namespace_until_it_is_revoked(
     issued = admin.run(lambda c: c.issue_token("reader", "viewer"))
     reader = make_driver(app=horarium.parts.api, token=issued.secret, namespace=None)
     assert reader.run(lambda c: c.list_schedules()).raw["namespace"] == "acme"
+    assert reader.client.namespace == "acme"
     with pytest.raises(errors.Forbidden):
         reader.run(lambda c: c.list_tokens())
     assert issued.token_id in {token.token_id for token in admin.run(lambda c: c.list_tokens())}

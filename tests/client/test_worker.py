@@ -6,12 +6,15 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
 from client.any_worker import AnyWorker, outcome, until, waits
 
 from horarium.client.job import Blocked, Job
+from horarium.ids import id_text
+from horarium.instant import to_datetime
 from horarium.testing import TestService
 
 
@@ -51,8 +54,10 @@ def test_a_handler_may_know_its_run_and_say_what_it_cost(hands: AnyWorker, horar
     hands.drain({"sweep": handler})
     run = horarium.runs()[-1]
     [(job, was_cancelled)] = seen
-    assert (job.run.schedule_id, job.run.attempt, was_cancelled) == ("s0", 0, False)
-    assert job.run.key is not None
+    assert (job.schedule_id, job.attempt, job.namespace, was_cancelled) == ("s0", 0, "default", False)
+    assert (job.run_id, job.input, job.workflow_type) == (id_text(run.run_id), ["mon"], "sweep")
+    assert job.key
+    assert (job.nominal, job.due) == (to_datetime(run.nominal), to_datetime(run.due))
     assert (run.cost, run.tokens, run.tool_calls) == (500_000, 7, 2)
 
 
@@ -116,11 +121,28 @@ def test_a_result_that_the_server_refuses_is_a_failure(hands: AnyWorker, horariu
     assert outcome(horarium)[3] == "contract_violated"
 
 
-def test_a_type_without_a_handler_fails_and_says_which_there_are(hands: AnyWorker, horarium: TestService) -> None:
+def test_a_type_without_a_handler_waits_for_a_worker_that_knows_it(hands: AnyWorker, horarium: TestService) -> None:
+    for workflow in ("polish", "sweep", "polish"):
+        waits(horarium, workflow=workflow)
+    assert hands.drain({"sweep": lambda: "swept", "dust": function}) == 1
+    assert sorted(run.state.value for run in horarium.runs()) == ["queued", "queued", "succeeded"]
+    assert hands.drain({}) == 0
+    assert hands.drain({"polish": lambda: "shines"}) == 2
+    assert {run.state.value for run in horarium.runs()} == {"succeeded"}
+
+
+def test_a_worker_may_know_more_types_than_a_claim_names(hands: AnyWorker, horarium: TestService) -> None:
+    for number in (0, 249):
+        waits(horarium, workflow=f"w{number}")
+    assert hands.drain({f"w{number}": lambda: None for number in range(250)}) == 2
+
+
+def test_a_handler_without_a_name_takes_everything_and_fails_what_it_does_not_know(
+    hands: AnyWorker, horarium: TestService
+) -> None:
     waits(horarium, workflow="polish")
-    hands.drain({"sweep": function})
+    hands.drain({"": function})
     assert outcome(horarium)[::3] == ("failed", "no_handler")
-    assert "sweep" in str(outcome(horarium)[2])
 
 
 def test_a_gate_makes_the_run_wait_for_approval(hands: AnyWorker, horarium: TestService) -> None:
@@ -200,15 +222,30 @@ def test_a_function_that_should_stop_is_told(hands: AnyWorker, horarium: TestSer
     assert outcome(horarium)[0] == "cancelled"
 
 
-def test_what_was_finished_in_spite_of_it_has_succeeded(hands: AnyWorker, horarium: TestService) -> None:
+def test_a_function_that_returns_when_told_was_cancelled_and_its_result_is_kept(
+    hands: AnyWorker, horarium: TestService
+) -> None:
     def handler(context: Job) -> str:
         stop_the_run(horarium)
         until(context.cancelled)
-        return "done"
+        return "half of it"
 
     waits(horarium)
     hands.drain({"sweep": handler})
-    assert outcome(horarium)[:2] == ("succeeded", "done")
+    assert outcome(horarium)[:2] == ("cancelled", "half of it")
+
+
+def test_a_coroutine_that_returns_when_told_was_cancelled(hands: AnyWorker, horarium: TestService) -> None:
+    async def handler(context: Job) -> str:
+        with suppress(asyncio.CancelledError):
+            await asyncio.to_thread(stop_the_run, horarium)
+            await asyncio.sleep(60)
+        assert context.cancelled()
+        return "half of it"
+
+    waits(horarium)
+    hands.drain({"sweep": handler})
+    assert outcome(horarium)[:2] == ("cancelled", "half of it")
 
 
 def test_a_run_that_was_lost_is_not_reported(hands: AnyWorker, horarium: TestService) -> None:

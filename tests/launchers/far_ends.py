@@ -13,10 +13,11 @@ from typing import Any
 import orjson
 
 from horarium.instant import SECOND, from_rfc3339
+from horarium.job.job import Job
 from horarium.launchers.command import CommandSpec
 from horarium.launchers.launcher import LaunchRequest
 from horarium.launchers.python import PythonLauncher
-from horarium.launchers.tasks import RunContext, TaskRegistry
+from horarium.launchers.tasks import TaskRegistry
 from horarium.life.outcome import Finished, Outcome
 from horarium.schedule.definition import Action
 
@@ -186,7 +187,7 @@ async def sleep_async() -> None:
     await asyncio.sleep(2 * FOR_EVER)
 
 
-def sleep_listening(context: RunContext) -> str:
+def sleep_listening(context: Job) -> str:
     while not context.cancelled():
         time.sleep(0.01)
     return "stopped when asked"
@@ -214,12 +215,24 @@ def die() -> None:
     os._exit(7)
 
 
-def who(context: RunContext) -> dict[str, Any]:
+def who(context: Job) -> dict[str, Any]:
     return {"run_id": context.run_id, "key": context.key, "cancelled": context.cancelled()}
 
 
-def reports(context: RunContext) -> list[Any]:
+def reports(context: Job) -> list[Any]:
     return [context.attempt, context.report_url, context.report_token]
+
+
+def knows(context: Job) -> list[Any]:
+    times = [each.isoformat() for each in (context.nominal, context.due, context.deadline)]
+    return [*times, context.input, context.inputs, context.schedule_id, context.namespace, context.attempt]
+
+
+def spends(fails: bool, context: Job) -> str:
+    context.cost, context.tokens, context.tool_calls = 0.5, 7, 2
+    if fails:
+        raise RuntimeError("all is spent")
+    return "done"
 
 
 def costly() -> Finished:

@@ -15,6 +15,7 @@ import pytest
 from launchers import far_ends
 from launchers.far_ends import FixedClock, request_for, run_task
 
+from horarium.job.job import Job
 from horarium.launchers.python import PythonLauncher
 from horarium.launchers.tasks import TaskRegistry
 from horarium.life.outcome import Busy, Finished, Outcome, Refused, RunCancelled, RunFailed, RunTimedOut, Unreachable
@@ -90,6 +91,48 @@ def test_a_result_may_be_a_tuple() -> None:
 @pytest.mark.parametrize("cpu", [False, True], ids=["thread", "process"])
 def test_a_task_may_say_what_it_cost(cpu: bool) -> None:
     assert run_task(far_ends.costly, cpu=cpu) == Finished("done", cost=1.5, tokens=42)
+
+
+@pytest.mark.parametrize("cpu", [False, True], ids=["thread", "process"])
+def test_a_task_may_say_what_it_used_in_its_context(cpu: bool) -> None:
+    assert run_task(far_ends.spends, [False], cpu=cpu) == Finished("done", cost=0.5, tokens=7, tool_calls=2)
+    failed = run_task(far_ends.spends, [True], cpu=cpu)
+    assert isinstance(failed, RunFailed)
+    assert (failed.cost, failed.tokens, failed.tool_calls) == (0.5, 7, 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("cost", "much"), ("cost", -1.0), ("cost", float("nan")), ("tokens", 1.5), ("tool_calls", -1)]
+)
+def test_what_no_run_can_have_used_is_a_broken_contract(name: str, value: Any) -> None:
+    def spend(context: Job) -> None:
+        setattr(context, name, value)
+
+    outcome = run_task(spend)
+    assert isinstance(outcome, RunFailed)
+    assert (outcome.error_class, name in outcome.error) == ("contract_violated", True)
+
+
+def test_a_coroutine_that_goes_on_after_a_cancel_can_see_that_it_was_told() -> None:
+    seen: list[bool] = []
+
+    async def stubborn(context: Job) -> str:
+        seen.append(context.cancelled())
+        try:
+            await asyncio.sleep(2 * far_ends.FOR_EVER)
+        except asyncio.CancelledError:
+            seen.append(context.cancelled())
+        return "half of it"
+
+    async def run() -> Outcome:
+        tasks, cancelled = TaskRegistry(), asyncio.Event()
+        tasks.add(stubborn, name="stubborn")
+        asyncio.get_running_loop().call_later(0.05, cancelled.set)
+        request = request_for("python", {"callable": "stubborn"}, cancelled=cancelled)
+        return await PythonLauncher(tasks, FixedClock()).launch(request)
+
+    assert asyncio.run(run()) == RunCancelled("the task stubborn was cancelled")
+    assert seen == [False, True]
 
 
 def test_a_computation_runs_in_another_process_with_its_context() -> None:

@@ -10,7 +10,8 @@ import pytest
 from launchers import far_ends
 from launchers.far_ends import request_for, run_task
 
-from horarium.launchers.tasks import RunContext, Task, TaskRegistry, context_of
+from horarium.job.job import Job
+from horarium.launchers.tasks import Task, TaskRegistry, job_of
 from horarium.life.outcome import Finished, Refused
 
 
@@ -30,11 +31,11 @@ def many(*args: Any, **kwargs: Any) -> list[Any]:
     return [list(args), kwargs]
 
 
-def context_first(context: RunContext, a: Any = None) -> list[Any]:
+def context_first(context: Job, a: Any = None) -> list[Any]:
     return [context.run_id, a]
 
 
-def context_last(a: Any = None, *, context: RunContext) -> list[Any]:
+def context_last(a: Any = None, *, context: Job) -> list[Any]:
     return [context.run_id, a]
 
 
@@ -81,7 +82,7 @@ def test_inputs_that_do_not_fit_are_refused_with_the_task_named(function: Callab
 
 
 def test_a_task_takes_inputs_of_every_shape_one_after_the_other() -> None:
-    context = context_of(request_for("python"))
+    context = job_of(request_for("python"), None)
     shapes: list[Any] = [None, 5, "x", [], [5], [5, 6], {}, {"a": 1}, {"b": 1}, {"a": 1, "b": 2}, {"context": "mine"}]
     for function in (none, one, two, many, context_first, context_last, context_is_mine):
         known = Task("known", function)
@@ -89,7 +90,7 @@ def test_a_task_takes_inputs_of_every_shape_one_after_the_other() -> None:
             assert _bound(known, inputs, context) == _bound(Task("new", function), inputs, context)
 
 
-def _bound(task: Task, inputs: Any, context: RunContext) -> Any:
+def _bound(task: Task, inputs: Any, context: Job) -> Any:
     try:
         return task.bind(inputs, context)
     except TypeError as wrong:
@@ -175,9 +176,15 @@ def test_the_context_says_where_and_by_what_right_the_attempt_may_report(cpu: bo
     assert run_task(far_ends.reports, cpu=cpu) == Finished([0, None, None])
 
 
+@pytest.mark.parametrize("cpu", [False, True], ids=["thread", "process"])
+def test_the_context_is_the_job_that_a_worker_would_be_given(cpu: bool) -> None:
+    times = ["2026-03-08T07:00:00+00:00", "2026-03-08T07:00:02+00:00", "2026-03-08T07:00:20+00:00"]
+    assert run_task(far_ends.knows, cpu=cpu) == Finished([*times, None, None, "nightly", "default", 0])
+
+
 def test_a_context_shows_no_token() -> None:
-    assert "rt.secret" not in repr(context_of(request_for("python", report_token="rt.secret")))
+    assert "rt.secret" not in repr(job_of(request_for("python", report_token="rt.secret"), None))
 
 
 def test_a_context_that_nobody_watches_is_never_cancelled() -> None:
-    assert context_of(request_for("python")).cancelled() is False
+    assert job_of(request_for("python"), None).cancelled() is False

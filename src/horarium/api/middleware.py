@@ -50,6 +50,9 @@ class RequestMiddleware:
                     (b"x-durable-workflow-control-plane-version", CONTROL_PLANE_VERSION.encode()),
                     (b"cache-control", b"no-store"),
                 ]
+                # Whoever named no namespace learns which one the token speaks for.
+                if (namespace := scope["state"].get("namespace")) is not None:
+                    message["headers"].append((b"x-namespace", namespace.encode()))
             await send(message)
 
         try:

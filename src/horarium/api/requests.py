@@ -76,6 +76,7 @@ def _caller(request: Request, known: Identity) -> Caller:
         raise NamespaceNotFound(namespace[:_MAX_NAMESPACE])
     if namespace != DEFAULT_NAMESPACE:
         _check_namespace(resources, namespace)
+    request.state.namespace = namespace
     caller = Caller(
         known.principal, known.role, namespace, SOURCE, request.state.request_id, everywhere=known.everywhere
     )

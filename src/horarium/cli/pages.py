@@ -89,7 +89,8 @@ def show_listing(
             more = None if below is None else [below(item) for item in found]
             show_columns(columns, [row(item) for item in found], below=more)
         else:
-            talk(empty)
+            # Which namespace that was may be known only now.
+            talk(empty.replace("{namespace}", remote.namespace))
         if listing.cursor is not None:
             talk(hint.format(cursor=listing.cursor))
         return

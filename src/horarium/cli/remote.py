@@ -73,7 +73,7 @@ Namespace = Annotated[
     typer.Option(
         "--namespace",
         metavar="NAME",
-        show_default="HORARIUM_NAMESPACE, or default",
+        show_default="HORARIUM_NAMESPACE, or that of the token",
         help="Which tenant.",
         rich_help_panel=_WHERE,
     ),
@@ -100,7 +100,8 @@ class Remote:
 
     @property
     def namespace(self) -> str:
-        return self.client.connection.namespace or "default"
+        """The one that was asked for, or that the server named in its answer."""
+        return self.client.namespace or "default"
 
     def send(self, call: Call[T]) -> T:
         return self.client.send(call)

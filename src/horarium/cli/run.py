@@ -115,7 +115,7 @@ def _show_runs(listing: Listing[RunSummary]) -> None:
         listing,
         _COLUMNS,
         _row,
-        empty=f"no runs in namespace {listing.remote.namespace}",
+        empty="no runs in namespace {namespace}",
         hint="more runs: --all, or --page-token {cursor}",
     )
 

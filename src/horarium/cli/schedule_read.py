@@ -79,7 +79,7 @@ def list_command(
         Listing(remote, call, Paging("schedules"), None if everything else limit),
         ("Schedule ID", "Workflow Type", "Status", "Next Fire", "Last Fire"),
         lambda s: (s.schedule_id, s.workflow_type, s.status, s.next_fire_at, s.last_fired_at),
-        empty=f"no schedules in namespace {remote.namespace}",
+        empty="no schedules in namespace {namespace}",
         hint=_MORE,
     )
 
@@ -134,7 +134,7 @@ def history_command(
         Listing(remote, call, Paging("events", "limit", 500, "next_cursor"), None if everything else limit),
         ("Seq", "Event", "Recorded At", "Workflow Refs"),
         lambda event: (event.sequence, event.event_type, event.recorded_at, _references(event)),
-        empty=f"no events about schedule {schedule_id} in namespace {remote.namespace}",
+        empty=f"no events about schedule {schedule_id} in namespace {{namespace}}",
         hint=_MORE_EVENTS,
     )
 

@@ -2,7 +2,7 @@
 
 A run is ours while its lease is renewed, which a heartbeat does in the background. If this process dies, the
 lease ends and another worker gets the run: a handler may be called twice for one run, and should use
-`context.run.key` where that matters. `worker.Worker` is the same for ordinary programs.
+`context.key` where that matters. `worker.Worker` is the same for ordinary programs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from horarium.client.errors import (
 )
 from horarium.client.exchange import Retries
 from horarium.client.handling import Handler, call_handler, is_async
-from horarium.client.job import NO_HANDLER, Job
+from horarium.client.job import NO_HANDLER, HeldRun, job_of
 from horarium.client.run_calls import RunCalls
 from horarium.errors import HorariumError, InvalidDefinition
 from horarium.policy.retry import RetryCause
@@ -38,6 +38,7 @@ F = TypeVar("F", bound=Handler)
 T = TypeVar("T")
 
 MAX_CLAIM = 100
+MAX_TYPES = 100
 POLL_SECONDS = 1.0
 HEARTBEAT_SECONDS = 10.0
 GRACE_SECONDS = 20.0
@@ -99,6 +100,8 @@ class AsyncWorker:
     async def run(self) -> None:
         """Until `stop`. Raises what no waiting mends, such as Unauthorized, after the work in hand is done."""
         failures = 0
+        if not self.handlers:
+            _log.warning("this worker has no handlers: it claims nothing")
         try:
             while not self._stopping.is_set():
                 try:
@@ -129,16 +132,28 @@ class AsyncWorker:
         found = 0
         self._queues.rotate(-1)
         for queue in tuple(self._queues):
-            limit = min(await self._free_hands(), MAX_CLAIM)
-            if self._stopping.is_set():
-                break
-            page = await self._client.send(RunCalls.claim_runs(queue, worker=self.name, limit=limit))
-            for run in page:
-                hand = asyncio.create_task(self._work(run), name=f"horarium-run-{run.run_id}")
-                self._hands.add(hand)
-                hand.add_done_callback(self._hands.discard)
-            found += len(page)
+            for types in self._known_types():
+                limit = min(await self._free_hands(), MAX_CLAIM)
+                if self._stopping.is_set():
+                    return found
+                call = RunCalls.claim_runs(queue, worker=self.name, limit=limit, workflow_types=types)
+                page = await self._client.send(call)
+                for run in page:
+                    hand = asyncio.create_task(self._work(run), name=f"horarium-run-{run.run_id}")
+                    self._hands.add(hand)
+                    hand.add_done_callback(self._hands.discard)
+                found += len(page)
         return found
+
+    def _known_types(self) -> list[list[str] | None]:
+        """As many at a time as a claim may name. What nobody here knows stays where it is, for a worker that does.
+
+        None = any: no name stands for runs without a type, which a handler without a name takes.
+        """
+        if "" in self.handlers:
+            return [None]
+        names = list(self.handlers)
+        return [names[first : first + MAX_TYPES] for first in range(0, len(names), MAX_TYPES)]
 
     async def _free_hands(self) -> int:
         while len(self._hands) >= self.concurrency and not self._stopping.is_set():
@@ -164,63 +179,63 @@ class AsyncWorker:
     # ── working ──────────────────────────────────────────────────────────────────────────────────
 
     async def _work(self, run: ClaimedRun) -> None:
-        job = Job(run)
+        held = HeldRun(run, job_of(run))
         handler = self.handlers.get(run.workflow_type or "")
         if handler is None:
             known = ", ".join(sorted(self.handlers)) or "none"
-            await self._tell(job, job.failed(f"no handler for {run.workflow_type!r}; there are: {known}", NO_HANDLER))
+            await self._tell(held, held.failed(f"no handler for {run.workflow_type!r}; there are: {known}", NO_HANDLER))
             return
-        calling = asyncio.create_task(call_handler(handler, job))
-        beating = asyncio.create_task(self._keep(job, calling if is_async(handler) else None))
+        calling = asyncio.create_task(call_handler(handler, held))
+        beating = asyncio.create_task(self._keep(held, calling if is_async(handler) else None))
         try:
             report = await calling
-            await self._tell(job, report)
+            await self._tell(held, report)
         except asyncio.CancelledError:
-            job.stop()
+            held.job.stop()
             calling.cancel()
             raise
         finally:
             beating.cancel()
 
-    async def _keep(self, job: Job, calling: asyncio.Task[Call[RunReported]] | None) -> None:
+    async def _keep(self, held: HeldRun, calling: asyncio.Task[Call[RunReported]] | None) -> None:
         """Renews the lease until the work is done. A coroutine that should stop is cancelled, a thread only told."""
         # Two beats may be lost before the run is.
-        seconds = min(self._beat, (job.run.lease_seconds or _LONGEST_LEASE_SECONDS) / 3)
+        seconds = min(self._beat, (held.run.lease_seconds or _LONGEST_LEASE_SECONDS) / 3)
         while True:
             await asyncio.sleep(seconds)
             try:
-                beat = await self._client.send(RunCalls.heartbeat_run(job.run_id, job.run.lease_epoch))
+                beat = await self._client.send(RunCalls.heartbeat_run(held.run_id, held.run.lease_epoch))
             except (Conflict, NotFound):
-                job.lost = True
+                held.lost = True
             except ClientError as wrong:
-                _log.warning("heartbeat of run %s failed: %s", job.run_id, wrong)
+                _log.warning("heartbeat of run %s failed: %s", held.run_id, wrong)
                 continue
-            if (job.lost or beat.stop_requested) and not job.cancelled():
-                job.stop()
+            if (held.lost or beat.stop_requested) and not held.job.cancelled():
+                held.job.stop()
                 if calling is not None:
                     calling.cancel()
-            if job.lost:
+            if held.lost:
                 return
 
-    async def _tell(self, job: Job, report: Call[RunReported]) -> None:
+    async def _tell(self, held: HeldRun, report: Call[RunReported]) -> None:
         """Until it is heard: what was done must not be done again because the server was away for a moment."""
         for failures in range(1, _PATIENCE.attempts + 1):
-            if job.lost:
-                _log.warning("run %s was given to somebody else; its outcome is dropped", job.run_id)
+            if held.lost:
+                _log.warning("run %s was given to somebody else; its outcome is dropped", held.run_id)
                 return
             try:
                 await self._client.send(report)
                 return
             except _PASSING as wrong:
-                _log.warning("report on run %s failed, trying again: %s", job.run_id, wrong)
-                await asyncio.sleep(_PATIENCE.wait_seconds(failures, job.run_id))
+                _log.warning("report on run %s failed, trying again: %s", held.run_id, wrong)
+                await asyncio.sleep(_PATIENCE.wait_seconds(failures, held.run_id))
             except ValidationFailed as wrong:
                 # A result that the server cannot keep would only come again with the next worker.
-                _log.error("report on run %s was refused: %s", job.run_id, wrong)
-                job.cost = job.tokens = job.tool_calls = None
-                report = job.failed(f"the report was refused: {wrong}", RetryCause.CONTRACT_VIOLATED)
+                _log.error("report on run %s was refused: %s", held.run_id, wrong)
+                held.job.cost = held.job.tokens = held.job.tool_calls = None
+                report = held.failed(f"the report was refused: {wrong}", RetryCause.CONTRACT_VIOLATED)
             except HorariumError as wrong:
-                _log.error("report on run %s was refused: %s", job.run_id, wrong)
+                _log.error("report on run %s was refused: %s", held.run_id, wrong)
                 return
 
 

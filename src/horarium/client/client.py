@@ -18,8 +18,9 @@ from typing import TypeVar
 import httpx
 
 from horarium.client.call import Call
-from horarium.client.connection import DEFAULT_RETRIES, DEFAULT_TIMEOUT_SECONDS, DEFAULT_URL, Connection
-from horarium.client.exchange import Done, Exchange, Retries, Wait
+from horarium.client.connection import DEFAULT_RETRIES, DEFAULT_TIMEOUT_SECONDS
+from horarium.client.discover import connect
+from horarium.client.exchange import NAMESPACE, Done, Exchange, Retries, Wait
 from horarium.client.page import Page
 from horarium.client.run_calls import RunCalls
 from horarium.client.schedule_calls import ScheduleCalls, ScheduleMethods
@@ -31,19 +32,24 @@ T = TypeVar("T")
 
 
 class Client(ScheduleCalls, RunCalls, ServiceCalls):
-    """May be used by several threads at once. `transport` puts something else in place of the network."""
+    """May be used by several threads at once. `transport` puts something else in place of the network.
+
+    What is not said is found as the command line finds it: in the environment, or beside a local `horarium up`.
+    """
 
     def __init__(
         self,
-        base_url: str = DEFAULT_URL,
+        base_url: str | None = None,
         *,
         token: str | None = None,
-        namespace: str | None = "default",
+        namespace: str | None = None,
         timeout: float | None = DEFAULT_TIMEOUT_SECONDS,
         retries: Retries = DEFAULT_RETRIES,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        self.connection = Connection(base_url, token, namespace, timeout, retries)
+        self.connection = connect(base_url, token, namespace, timeout, retries)
+        self.namespace = self.connection.namespace
+        """The one that was asked for; else the one that the token belongs to, once the server has named it."""
         self._http = httpx.Client(**self.connection.options, transport=transport)
 
     def send(self, call: Call[T]) -> T:
@@ -51,7 +57,9 @@ class Client(ScheduleCalls, RunCalls, ServiceCalls):
         exchange = Exchange(call, self.connection.retries, self.connection.base_url)
         while True:
             try:
-                step = exchange.answered(self._http.request(**exchange.request))
+                response = self._http.request(**exchange.request)
+                self.namespace = self.namespace or response.headers.get(NAMESPACE)
+                step = exchange.answered(response)
             except httpx.RequestError as error:
                 step = exchange.failed(error)
             match step:
@@ -105,7 +113,7 @@ class Client(ScheduleCalls, RunCalls, ServiceCalls):
         self.close()
 
     def __repr__(self) -> str:
-        return f"Client({self.connection.base_url!r}, namespace={self.connection.namespace!r})"
+        return f"Client({self.connection.base_url!r}, namespace={self.namespace!r})"
 
 
 class ScheduleHandle(ScheduleMethods):

@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 
-from horarium.client.exchange import Retries
+from horarium.client.exchange import NAMESPACE, Retries
 from horarium.client.stream import SILENCE_SECONDS
 from horarium.errors import InvalidDefinition
 
@@ -23,7 +23,7 @@ class Connection:
 
     base_url: str = DEFAULT_URL
     token: str | None = field(default=None, repr=False)
-    namespace: str | None = "default"
+    namespace: str | None = None
     timeout: float | None = DEFAULT_TIMEOUT_SECONDS
     retries: Retries = DEFAULT_RETRIES
 
@@ -54,7 +54,7 @@ class Connection:
         if self.token is not None:
             headers["Authorization"] = f"Bearer {_printable('token', self.token)}"
         if self.namespace is not None:
-            headers["X-Namespace"] = _printable("namespace", self.namespace)
+            headers[NAMESPACE] = _printable("namespace", self.namespace)
         return headers
 
 

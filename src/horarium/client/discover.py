@@ -1,12 +1,13 @@
 """Where the server is and who we are to it: what was said, else the environment, else the directory of a local `up`.
 
-| of             | said        | environment           | data directory           | else                    |
-|----------------|-------------|-----------------------|--------------------------|-------------------------|
-| the address    | `server`    | `HORARIUM_SERVER`     | `url` in `server.json`   | loopback, `HORARIUM_PORT` or 8765 |
-| the token      | `token`     | `HORARIUM_TOKEN`      | `admin.token`            | none                    |
-| the namespace  | `namespace` | `HORARIUM_NAMESPACE`  |                          | `default`               |
+| of            | said        | environment                       | data directory         | else              |
+|---------------|-------------|-----------------------------------|------------------------|-------------------|
+| the address   | `server`    | `HORARIUM_SERVER`, `HORARIUM_URL` | `url` in `server.json` | loopback          |
+| the token     | `token`     | `HORARIUM_TOKEN`                  | `admin.token`          | none              |
+| the namespace | `namespace` | `HORARIUM_NAMESPACE`              |                        | that of the token |
 
-The token of the data directory belongs to the server of the data directory: it is never sent to another address.
+On loopback it is `HORARIUM_PORT` or 8765. The clients ask here for whatever they were not told. The token of the
+data directory belongs to the server of the data directory: it is never sent to another address.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from horarium.client.connection import DEFAULT_URL, Connection
+from horarium.client.exchange import Retries
 
 TOKEN_FILE = "admin.token"
 SERVER_FILE = "server.json"
@@ -35,15 +38,22 @@ def discover(
     """Reads two small files at most, and asks nobody. Files that are missing or unreadable say nothing."""
     said = os.environ if environ is None else environ
     directory = Path(data_dir or said.get("HORARIUM_DATA_DIR") or DEFAULT_DATA_DIR)
-    elsewhere = server or said.get("HORARIUM_SERVER") or None
+    elsewhere = server or said.get("HORARIUM_SERVER") or said.get("HORARIUM_URL") or None
     known = token or said.get("HORARIUM_TOKEN") or None
     if elsewhere is None and known is None:
         known = _text(directory / TOKEN_FILE)
     return Connection(
         base_url=elsewhere or _url(directory / SERVER_FILE) or _local(said.get("HORARIUM_PORT")),
         token=known,
-        namespace=namespace or said.get("HORARIUM_NAMESPACE") or "default",
+        namespace=namespace or said.get("HORARIUM_NAMESPACE") or None,
     )
+
+
+def connect(
+    server: str | None, token: str | None, namespace: str | None, timeout: float | None, retries: Retries
+) -> Connection:
+    """The connection of a client, which is told some of it and finds the rest."""
+    return replace(discover(server=server, token=token, namespace=namespace), timeout=timeout, retries=retries)
 
 
 def _local(port: str | None) -> str:

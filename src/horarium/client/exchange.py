@@ -22,6 +22,7 @@ from horarium.policy.retry import backoff, unit_hash
 T = TypeVar("T")
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
+NAMESPACE = "X-Namespace"
 # Not among them: a wrong scheme, a request that breaks the protocol, an answer that cannot be unpacked: they stay so.
 _PASSING = (httpx.TimeoutException, httpx.NetworkError, httpx.RemoteProtocolError)
 

@@ -21,7 +21,7 @@ from contextlib import suppress
 from typing import Any
 
 from horarium.client.call import Call
-from horarium.client.job import Job
+from horarium.client.job import HeldRun, Job
 from horarium.policy.retry import RetryCause
 from horarium.wire.runs import RunReported
 
@@ -32,22 +32,22 @@ Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 CONTEXT = "context"
 
 
-async def call_handler(handler: Handler, job: Job) -> Call[RunReported]:
+async def call_handler(handler: Handler, held: HeldRun) -> Call[RunReported]:
     """What the handler does, whatever it is, becomes a report."""
     try:
-        args, named = arguments(handler, job)
+        args, named = arguments(handler, held.job)
     except TypeError as wrong:
-        return job.failed(f"the input does not fit the handler: {wrong}", RetryCause.CONTRACT_VIOLATED)
+        return held.failed(f"the input does not fit the handler: {wrong}", RetryCause.CONTRACT_VIOLATED)
     try:
         if is_async(handler):
-            return job.succeeded(await handler(*args, **named))
-        return job.succeeded(await _in_thread(handler, args, named, job.run_id))
+            return held.returned(await handler(*args, **named))
+        return held.returned(await _in_thread(handler, args, named, held.run_id))
     except asyncio.CancelledError as cancelled:
-        if not job.cancelled():  # the worker itself is being cancelled, not this run
+        if not held.job.cancelled():  # the worker itself is being cancelled, not this run
             raise
-        return job.raised(cancelled)
+        return held.raised(cancelled)
     except Exception as wrong:
-        return job.raised(wrong)
+        return held.raised(wrong)
 
 
 async def _in_thread(handler: Handler, args: tuple[Any, ...], named: dict[str, Any], run_id: str) -> Any:
@@ -80,7 +80,7 @@ async def _in_thread(handler: Handler, args: tuple[Any, ...], named: dict[str, A
 
 def arguments(handler: Handler, job: Job) -> Arguments:
     """Raises TypeError when the inputs do not fit the signature."""
-    signature, inputs = _signature(handler), job.inputs
+    signature, inputs = _signature(handler), job.input
     ways: list[Arguments]
     match inputs:
         case None:

@@ -1,17 +1,19 @@
-"""What a worker hands to a handler, and what it reports in the end."""
+"""A run in the hands of a worker: the job that its handler is given, and what is reported in the end."""
 
 from __future__ import annotations
 
-import threading
 import traceback
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from horarium.client.call import Call, dump
 from horarium.client.run_calls import RunCalls
 from horarium.errors import InvalidDefinition
+from horarium.job.job import Job
 from horarium.policy.retry import RetryCause
 from horarium.wire.runs import ClaimedRun, RunReported
+
+__all__ = ["NO_HANDLER", "Blocked", "HeldRun", "Job", "job_of"]
 
 NO_HANDLER = "no_handler"
 _MAX_ERROR = 4_000
@@ -26,43 +28,49 @@ class Blocked(Exception):
         self.gate = gate
 
 
-@dataclass(slots=True, eq=False)
-class Job:
-    """One claimed run in the hands of a worker. Long handlers ask `cancelled()` now and then, and return when it is so.
+def job_of(run: ClaimedRun) -> Job:
+    """A run that was claimed has all its times; what a server left out is as of its birth."""
+    return Job(
+        run_id=run.run_id,
+        namespace=run.namespace,
+        schedule_id=run.schedule_id,
+        key=run.key or "",
+        nominal=run.nominal or run.created_at,
+        due=run.due or run.created_at,
+        deadline=run.deadline or run.lease_until,
+        attempt=run.attempt,
+        input=run.inputs,
+        origin=run.origin,
+        instance_id=run.workflow_instance_id,
+        workflow_type=run.workflow_type,
+        labels=run.labels,
+        memo=run.memo,
+        report_url=run.report_url,
+        report_token=run.report_token,
+    )
 
-    `cost`, `tokens` and `tool_calls` may be set by the handler; they go out with the report.
-    """
+
+@dataclass(slots=True, eq=False)
+class HeldRun:
+    """`lost`: the lease is over, and what is said about the run is no longer ours to say."""
 
     run: ClaimedRun
-    cost: float | str | None = None
-    tokens: int | None = None
-    tool_calls: int | None = None
+    job: Job
     lost: bool = False
-    _stop: threading.Event = field(default_factory=threading.Event, repr=False)
 
     @property
     def run_id(self) -> str:
         return self.run.run_id
 
-    @property
-    def inputs(self) -> Any:
-        return self.run.inputs
-
-    def cancelled(self) -> bool:
-        """Somebody wants the run to end, or it is no longer ours."""
-        return self._stop.is_set()
-
-    def stop(self) -> None:
-        self._stop.set()
-
     # ── what is said about it in the end ─────────────────────────────────────────────────────────
 
-    def succeeded(self, result: Any) -> Call[RunReported]:
+    def returned(self, result: Any) -> Call[RunReported]:
+        """A handler that returns after it was asked to stop has stopped; what it has got so far is kept."""
         try:
             dump(result)
         except InvalidDefinition as wrong:
             return self.failed(f"the result {wrong.errors['body'][0]}", RetryCause.CONTRACT_VIOLATED)
-        return self._report("succeeded", result=result)
+        return self._report("cancelled" if self.job.cancelled() else "succeeded", result=result)
 
     def failed(self, error: str, error_class: str) -> Call[RunReported]:
         return self._report("failed", error=error[-_MAX_ERROR:], error_class=error_class[:100])
@@ -71,7 +79,7 @@ class Job:
         """An exception may name its class itself, in `error_class`, as that of a task may."""
         if isinstance(error, Blocked):
             return self._report("blocked", gate=error.gate)
-        if self.cancelled():
+        if self.job.cancelled():
             return self._report("cancelled", error=_told(error))
         own = getattr(error, "error_class", None)
         usual = RetryCause.TIMEOUT if isinstance(error, TimeoutError) else RetryCause.PROVIDER_ERROR
@@ -82,9 +90,9 @@ class Job:
             self.run_id,
             state,
             lease_epoch=self.run.lease_epoch,
-            cost=self.cost,
-            tokens=self.tokens,
-            tool_calls=self.tool_calls,
+            cost=self.job.cost,
+            tokens=self.job.tokens,
+            tool_calls=self.job.tool_calls,
             **said,
         )
 

@@ -20,11 +20,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
+from horarium.job.job import Job
 from horarium.launchers.payload import MAX_ERROR_CHARACTERS, NotJson, clean_text, keep
 from horarium.launchers.threads import Threads
 from horarium.life.outcome import Finished
+from horarium.policy.limits import millionths
+from horarium.policy.names import MAX_LONG, PolicyError, whole_or_none
 from horarium.policy.retry import RetryCause
 from horarium.schedule.definition import Json
 
@@ -36,6 +39,18 @@ class NoThread(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Used:
+    """What the function said that it used; None = it said nothing."""
+
+    cost: float | None = None
+    tokens: int | None = None
+    tool_calls: int | None = None
+
+
+_UNTOLD = Used()
+
+
+@dataclass(frozen=True, slots=True)
 class Returned:
     finished: Finished
 
@@ -44,16 +59,25 @@ class Returned:
 class Raised:
     error: str
     error_class: str
+    used: Used = _UNTOLD
 
 
 Called: TypeAlias = Returned | Raised
 _NOTHING = Returned(Finished())
-Call: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
 
-def returned(value: Any) -> Called:
-    """A task may return a Finished to say what it cost; any other value is the result itself."""
-    if value is None:
+class Call(NamedTuple):
+    """`job` is among the arguments where the function asks for it, and else None."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    job: Job | None = None
+
+
+def returned(value: Any, job: Job | None = None) -> Called:
+    """A task may say what it used in its job, or return a Finished; any other value is the result itself."""
+    if value is None and job is None:
         return _NOTHING
     if inspect.isawaitable(value):
         if inspect.iscoroutine(value):
@@ -64,10 +88,30 @@ def returned(value: Any) -> Called:
         result: Json = keep(finished.result)
     except NotJson as wrong:
         return Raised(f"the result of the task {wrong}", RetryCause.CONTRACT_VIOLATED)
-    return Returned(Finished(result, finished.cost, finished.tokens))
+    said = Used(finished.cost, finished.tokens, finished.tool_calls)
+    try:
+        used = _used(said, job)
+    except PolicyError as wrong:
+        return Raised(f"what the task used cannot be kept: {wrong.field} {wrong.text}", RetryCause.CONTRACT_VIOLATED)
+    return Returned(Finished(result, used.cost, used.tokens, used.tool_calls))
 
 
-def raised(error: BaseException) -> Raised:
+def _used(said: Used, job: Job | None) -> Used:
+    """What the result says wins over the job. Raises PolicyError for what is no amount or no number."""
+    if job is not None:
+        said = Used(
+            job.cost if said.cost is None else said.cost,
+            job.tokens if said.tokens is None else said.tokens,
+            job.tool_calls if said.tool_calls is None else said.tool_calls,
+        )
+    if said.cost is not None:
+        millionths(said.cost, "cost")
+    whole_or_none("tokens", said.tokens, most=MAX_LONG)
+    whole_or_none("tool_calls", said.tool_calls, most=MAX_LONG)
+    return said
+
+
+def raised(error: BaseException, job: Job | None = None) -> Raised:
     """An exception may name its class itself, in `error_class`: a word outside the policy's list is never retried."""
     own = getattr(error, "error_class", None)
     if isinstance(own, str) and own:
@@ -79,25 +123,27 @@ def raised(error: BaseException) -> Raised:
     # The first frame is this module's own.
     inner = error.__traceback__.tb_next if error.__traceback__ is not None else None
     lines = traceback.format_exception(type(error), error, inner, limit=-_TRACEBACK_FRAMES)
-    return Raised(clean_text("".join(lines).strip(), MAX_ERROR_CHARACTERS, tail=True), error_class)
+    try:
+        used = _used(_UNTOLD, job)
+    except PolicyError:  # the failure itself matters more
+        used = _UNTOLD
+    return Raised(clean_text("".join(lines).strip(), MAX_ERROR_CHARACTERS, tail=True), error_class, used)
 
 
 async def call_async(call: Call) -> Called:
-    function, args, kwargs = call
     try:
-        value = await function(*args, **kwargs)
+        value = await call.function(*call.args, **call.kwargs)
     except BaseException as error:  # a task's SystemExit would end the service; after a cancel nothing follows here
-        return raised(error)
-    return returned(value)
+        return raised(error, call.job)
+    return returned(value, call.job)
 
 
 def call_sync(call: Call) -> Called:
-    function, args, kwargs = call
     try:
-        value = function(*args, **kwargs)
+        value = call.function(*call.args, **call.kwargs)
     except BaseException as error:  # as above: nothing that a task raises may leave its thread
-        return raised(error)
-    return returned(value)
+        return raised(error, call.job)
+    return returned(value, call.job)
 
 
 def start_thread(threads: Threads, function: Callable[[], Called], name: str) -> asyncio.Future[Called]:

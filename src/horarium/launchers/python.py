@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Collection, Coroutine
+from collections.abc import Collection
 from functools import partial
-from typing import Any, assert_never
+from typing import assert_never
 
 import orjson
 
 from horarium.clock import Clock
+from horarium.job.job import Job
 from horarium.launchers.bounds import CancelAsked, DeadlineReached, Ended, run_within
 from horarium.launchers.calls import (
     Call,
@@ -34,7 +35,7 @@ from horarium.launchers.calls import (
 from horarium.launchers.launcher import Launcher, LaunchRequest
 from horarium.launchers.payload import clean_text
 from horarium.launchers.preflight import Cleared, preflight
-from horarium.launchers.tasks import Task, TaskRegistry, context_of, never
+from horarium.launchers.tasks import Task, TaskRegistry, job_of
 from horarium.launchers.threads import Threads
 from horarium.life.outcome import Busy, Outcome, Refused, RunCancelled, RunFailed, RunTimedOut, Unreachable
 from horarium.schedule import kinds
@@ -43,21 +44,6 @@ CONCURRENCY = 32
 """Calls at once: most wait for somebody, and a thread that waits costs little."""
 GRACE_SECONDS = 1.0
 """How long a call that was asked to stop has before it is left to itself."""
-
-
-class _Stop:
-    """Whether a thread was told to stop; it is asked from there, and a flag is all that takes."""
-
-    __slots__ = ("_told",)
-
-    def __init__(self) -> None:
-        self._told = False
-
-    def tell(self) -> None:
-        self._told = True
-
-    def asked(self) -> bool:
-        return self._told
 
 
 class PythonLauncher(Launcher):
@@ -105,17 +91,17 @@ class PythonLauncher(Launcher):
         task = self._task_of(request)
         if isinstance(task, Refused):
             return task
-        stop = _Stop()
-        context = context_of(request, never if task.cpu else stop.asked) if task.wants_context else None
+        # Its own copy of the inputs: a function may change what it is given, the definition must not change.
+        inputs = orjson.loads(cleared.inputs)
+        job = job_of(request, inputs) if task.wants_context else None
         try:
-            # Its own copy of the inputs: a function may change what it is given, the definition must not change.
-            args, kwargs = task.bind(orjson.loads(cleared.inputs), context)
+            args, kwargs = task.bind(inputs, job)
         except TypeError as wrong:
             return Refused(f"the input does not fit the task {task.name}: {clean_text(str(wrong), 500)}")
         if not task.is_async and not task.cpu and self._is_crowded(request.namespace):
             return Busy()
         try:
-            return await self._run(task, (task.function, args, kwargs), request, cleared.seconds_left, stop)
+            return await self._run(task, Call(task.function, args, kwargs, job), request, cleared.seconds_left)
         except NoThread as wrong:
             return Unreachable(str(wrong))
 
@@ -132,15 +118,17 @@ class PythonLauncher(Launcher):
         known = clean_text(", ".join(self._tasks), 500) or "none"
         return Refused(f"no task is registered under the name {clean_text(repr(name), 200)}; registered: {known}")
 
-    async def _run(self, task: Task, call: Call, request: LaunchRequest, seconds: float, stop: _Stop) -> Outcome:
-        work: Coroutine[Any, Any, Called] | asyncio.Future[Called]
+    async def _run(self, task: Task, call: Call, request: LaunchRequest, seconds: float) -> Outcome:
+        work: asyncio.Future[Called]
         if task.is_async:
-            work, told = call_async(call), None
+            work = asyncio.ensure_future(call_async(call))
+            told = partial(_cancel, work, call.job)
         elif task.cpu:
-            work, told = self._in_process(call, request.run_id), None
+            work = asyncio.ensure_future(self._in_process(call, request.run_id))
+            told = partial(_cancel, work, None)
         else:
             work = start_thread(self._threads, partial(call_sync, call), f"horarium-task-{request.run_id}")
-            told = partial(self._abandon, work, stop, request.namespace)
+            told = partial(self._abandon, work, call.job, request.namespace)
         end = await run_within(work, seconds=seconds, cancelled=request.cancelled, grace_seconds=self._grace, stop=told)
         match end:
             case Ended(called):
@@ -152,9 +140,10 @@ class PythonLauncher(Launcher):
             case _:
                 assert_never(end)
 
-    def _abandon(self, answer: asyncio.Future[Called], stop: _Stop, namespace: str) -> None:
+    def _abandon(self, answer: asyncio.Future[Called], job: Job | None, namespace: str) -> None:
         """A thread can be told and not stopped; until it ends by itself it counts."""
-        stop.tell()
+        if job is not None:
+            job.stop()
         self._abandoned[answer] = namespace
         answer.add_done_callback(lambda done: self._abandoned.pop(done, None))
 
@@ -173,10 +162,17 @@ def _outcome(called: Called) -> Outcome:
     match called:
         case Returned(finished):
             return finished
-        case Raised(error, error_class):
-            return RunFailed(error, error_class)
+        case Raised(error, error_class, used):
+            return RunFailed(error, error_class, cost=used.cost, tokens=used.tokens, tool_calls=used.tool_calls)
         case _:
             assert_never(called)
+
+
+def _cancel(work: asyncio.Future[Called], job: Job | None) -> None:
+    """Whoever catches the cancellation and goes on can still ask."""
+    if job is not None:
+        job.stop()
+    work.cancel()
 
 
 def _left(abandoned: bool) -> str:

@@ -7,7 +7,7 @@
 | array   | `f(*inputs)`                                                         |
 | other   | `f(inputs)`                                                          |
 
-A parameter named `context` receives the RunContext, unless the inputs bring a `context` of their own.
+A parameter named `context` receives the Job, unless the inputs bring a `context` of their own.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
-from horarium.instant import Instant
+from horarium.instant import to_datetime
+from horarium.job.job import Job
 from horarium.launchers.launcher import LaunchRequest
 from horarium.schedule.definition import Json
 
 F = TypeVar("F", bound=Callable[..., Any])
 Arguments: TypeAlias = tuple[tuple[Any, ...], dict[str, Any]]
-_Way: TypeAlias = "Callable[[Json, RunContext | None], Arguments]"
+_Way: TypeAlias = "Callable[[Json, Job | None], Arguments]"
 """From inputs of one shape to arguments."""
 _Shape: TypeAlias = tuple[str, ...] | int | str | None
 """What decides whether inputs fit: their names, their number, or that they are one value or none."""
@@ -41,47 +42,22 @@ _ANYTHING = inspect.Signature(
 )
 
 
-def never() -> bool:
-    return False
-
-
-@dataclass(frozen=True, slots=True)
-class RunContext:
-    """What a task may know about its run. Long tasks ask `cancelled()` now and then and return when it is true."""
-
-    run_id: str
-    namespace: str
-    schedule_id: str | None
-    instance_id: str
-    key: str
-    nominal: Instant
-    due: Instant
-    deadline: Instant
-    attempt: int
-    origin: str
-    labels: Mapping[str, str] = field(default_factory=dict)
-    memo: Mapping[str, Json] = field(default_factory=dict)
-    cancelled: Callable[[], bool] = never
-    report_url: str | None = None
-    report_token: str | None = field(default=None, repr=False)
-    """Where whoever the task hands its work on to may say what became of the run; the token is for this attempt."""
-
-
-def context_of(request: LaunchRequest, cancelled: Callable[[], bool] = never) -> RunContext:
-    return RunContext(
+def job_of(request: LaunchRequest, inputs: Json) -> Job:
+    return Job(
         run_id=request.run_id,
         namespace=request.namespace,
         schedule_id=request.schedule_id,
-        instance_id=request.instance_id,
         key=request.key,
-        nominal=request.nominal,
-        due=request.due,
-        deadline=request.deadline,
+        nominal=to_datetime(request.nominal),
+        due=to_datetime(request.due),
+        deadline=to_datetime(request.deadline),
         attempt=request.attempt,
+        input=inputs,
         origin=request.origin,
+        instance_id=request.instance_id,
+        workflow_type=request.action.workflow,
         labels=dict(request.labels),
         memo=dict(request.memo),
-        cancelled=cancelled,
         report_url=request.report_url,
         report_token=request.report_token,
     )
@@ -112,7 +88,7 @@ class Task:
         if self.cpu and self.is_async:
             raise ValueError(f"the task {self.name!r} is async; cpu=True is for functions that compute")
 
-    def bind(self, inputs: Json, context: RunContext | None = None) -> Arguments:
+    def bind(self, inputs: Json, context: Job | None = None) -> Arguments:
         """The arguments of the call; raises TypeError when the inputs do not fit the signature.
 
         `context` is needed only where the task wants one. Whether inputs fit is a question of how many there are
@@ -156,7 +132,7 @@ class Task:
         if not by_position or place > count:
             return lambda inputs, context: (arguments(inputs), {CONTEXT: context})
 
-        def in_its_place(inputs: Json, context: RunContext | None) -> Arguments:
+        def in_its_place(inputs: Json, context: Job | None) -> Arguments:
             args = arguments(inputs)
             return (*args[:place], context, *args[place:]), {}
 
@@ -190,11 +166,11 @@ def _one_argument(inputs: Json) -> tuple[Any, ...]:
     return (inputs,)
 
 
-def _by_name(inputs: Json, _context: RunContext | None) -> Arguments:
+def _by_name(inputs: Json, _context: Job | None) -> Arguments:
     return (), {**inputs}
 
 
-def _by_name_with_context(inputs: Json, context: RunContext | None) -> Arguments:
+def _by_name_with_context(inputs: Json, context: Job | None) -> Arguments:
     return (), {**inputs, CONTEXT: context}
 
 

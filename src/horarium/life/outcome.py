@@ -26,6 +26,7 @@ class Finished:
     result: Json = None
     cost: float | None = None
     tokens: int | None = None
+    tool_calls: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,9 @@ class RunFailed:
     error: str
     error_class: str | None = None
     result: Json = None
+    cost: float | None = None
+    tokens: int | None = None
+    tool_calls: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

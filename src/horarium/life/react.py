@@ -153,8 +153,8 @@ def _heard(run: LiveRun, report: Reported) -> Nothing | None:
 
 def _answered(run: LiveRun, outcome: Outcome, rules: Rules, now: Instant) -> Change:
     match outcome:
-        case Finished(result, cost, tokens):
-            used = _used(run, None if cost is None else millionths(cost, "cost"), tokens, None)
+        case Finished(result):
+            used = _used_in(run, outcome)
             return _done(run, End(RunState.SUCCEEDED, result, used=used), rules, now)
         case Accepted(reference, queued):
             return Wait(reference, queued)
@@ -167,7 +167,9 @@ def _answered(run: LiveRun, outcome: Outcome, rules: Rules, now: Instant) -> Cha
         case Unknown(error):
             return _unknown(run, error, rules, now)
         case RunFailed(error, error_class, result):
-            return _failed(run, _failure_end(run, RunState.FAILED, error, error_class, result), rules, now)
+            end = _failure_end(run, RunState.FAILED, error, error_class, result)
+            said = (outcome.cost, outcome.tokens, outcome.tool_calls) != (None, None, None)
+            return _failed(run, replace(end, used=_used_in(run, outcome)) if said else end, rules, now)
         case RunTimedOut(error):
             return _timed_out(run, error, rules, now)
         case RunCancelled(error):
@@ -330,6 +332,11 @@ def _failure_end(
     run: LiveRun, state: RunState, error: str | None, error_class: str | None, result: object = None
 ) -> End:
     return End(state, result, error, error_class, attempt=run.attempt + 1)
+
+
+def _used_in(run: LiveRun, said: Finished | RunFailed) -> Used:
+    cost = None if said.cost is None else millionths(said.cost, "cost")
+    return _used(run, cost, said.tokens, said.tool_calls)
 
 
 def _used(run: LiveRun, cost: int | None, tokens: int | None, tool_calls: int | None) -> Used:

@@ -1,0 +1,55 @@
+"""What a function knows about the run that it works on, as a task of this process or as the handler of a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Job:
+    """One attempt at a run. Long functions ask `cancelled()` now and then, and return when it is so.
+
+    `nominal` is the time that the occurrence is named after, `due` when it was to begin, `deadline` when this attempt
+    must have ended. `attempt` counts the attempts that are known to have failed: 0 at first. `key` is the same for
+    every delivery of an attempt, so that what is done under it can be done once.
+
+    `cost`, `tokens` and `tool_calls` may be set by the function; they are kept with the run.
+    """
+
+    run_id: str
+    namespace: str
+    schedule_id: str | None
+    key: str
+    nominal: datetime
+    due: datetime
+    deadline: datetime
+    attempt: int = 0
+    input: Any = None
+    origin: str = ""
+    instance_id: str | None = None
+    workflow_type: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    memo: Mapping[str, Any] = field(default_factory=dict)
+    report_url: str | None = None
+    report_token: str | None = field(default=None, repr=False)
+    """Where whoever the work is handed on to may say what became of the run; the token is for this attempt."""
+    cost: float | None = None
+    tokens: int | None = None
+    tool_calls: int | None = None
+    _stopped: bool = field(default=False, repr=False)
+
+    @property
+    def inputs(self) -> Any:
+        """The same as `input`."""
+        return self.input
+
+    def cancelled(self) -> bool:
+        """Somebody wants the run to end, or it is no longer ours: whoever returns now has been cancelled."""
+        return self._stopped
+
+    def stop(self) -> None:
+        """From any thread; said by whoever runs the function."""
+        self._stopped = True
