@@ -14,7 +14,6 @@ from typing import Annotated, Any
 import typer
 
 from horarium.cli.reading import json_value, pairs, read_object, refuse
-from horarium.schedule.places import PLACES
 
 _WHEN, _WHAT, _WHO = "When", "What", "About it"
 _GUARDS, _POLICIES = "Guards", "Policies"
@@ -59,6 +58,8 @@ class Flag:
 
     @property
     def parameter(self) -> inspect.Parameter:
+        from horarium.schedule.places import PLACES  # all that a schedule can be: only who writes one waits for it
+
         schema = PLACES[self.place].schema()
         option = typer.Option(
             None,
@@ -139,14 +140,27 @@ File = Annotated[
 ]
 
 
-def definition(file: File = None, **flags: Any) -> dict[str, Any]:
-    """The document that the flags and the file say together."""
-    document = {} if file is None else read_object("file", file)
-    for flag in FLAGS:
-        typed = flags[flag.key]
-        if typed is not None and typed != []:
-            put(document, flag.place, flag.read(flag.name, typed))
-    return document
+class _Definition:
+    """The command line sees one parameter for each flag."""
+
+    def __call__(self, file: str | None = None, **flags: Any) -> dict[str, Any]:
+        document = {} if file is None else read_object("file", file)
+        for flag in FLAGS:
+            typed = flags[flag.key]
+            if typed is not None and typed != []:
+                put(document, flag.place, flag.read(flag.name, typed))
+        return document
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """What typer reads."""
+        kind = inspect.Parameter.KEYWORD_ONLY
+        file = inspect.Parameter("file", kind, default=None, annotation=File)
+        return inspect.Signature([file, *(flag.parameter for flag in FLAGS)])
+
+
+definition = _Definition()
+"""The document that the flags and the file say together."""
 
 
 def put(document: dict[str, Any], place: str, value: Any) -> None:
@@ -165,12 +179,3 @@ def without_nothing(document: Mapping[str, Any]) -> Mapping[str, Any]:
     if not document:
         refuse("nothing is said about the schedule; give flags or --file")
     return document
-
-
-# The command line sees one parameter for each flag.
-definition.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # what typer reads
-    [
-        inspect.Parameter("file", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=File),
-        *(flag.parameter for flag in FLAGS),
-    ]
-)
