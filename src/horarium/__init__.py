@@ -3,9 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from horarium.condition import evaluate_condition
 from horarium.errors import ConditionError, HorariumError, InvalidSpec
-from horarium.recurrence.fires import next_fires
 
 if TYPE_CHECKING:
     from horarium.app import Horarium
@@ -13,7 +11,9 @@ if TYPE_CHECKING:
     from horarium.client.aio_worker import AsyncWorker
     from horarium.client.client import Client
     from horarium.client.worker import Worker
+    from horarium.condition import evaluate_condition
     from horarium.job.job import Job
+    from horarium.recurrence.fires import next_fires
 
 __all__ = [
     "AsyncClient",
@@ -36,11 +36,13 @@ _LATER = {
     "Horarium": "horarium.app",
     "Job": "horarium.job.job",
     "Worker": "horarium.client.worker",
+    "evaluate_condition": "horarium.condition",
+    "next_fires": "horarium.recurrence.fires",
 }
 
 
 def __getattr__(name: str) -> Any:
-    """These bring an HTTP client, a web framework or a database along: only who asks for them waits for them."""
+    """These bring a cron engine, an HTTP client, a web framework or a database: only who asks for them waits."""
     if name in _LATER:
         return getattr(import_module(_LATER[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

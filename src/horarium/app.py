@@ -31,8 +31,8 @@ from horarium.client.client import Client
 from horarium.client.inprocess import InProcess
 from horarium.errors import InvalidDefinition
 from horarium.launchers.tasks import Task, TaskRegistry
-from horarium.schedule.definition import Source
 from horarium.schedule.kinds import PYTHON
+from horarium.schedule.source import Source
 from horarium.serve.admin import seed_admin_token
 from horarium.serve.one_pass import one_pass
 from horarium.serve.process import UP, run

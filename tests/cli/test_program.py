@@ -6,8 +6,10 @@ import os
 import re
 import subprocess
 import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import entry_points
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -67,6 +69,42 @@ def test_it_starts_without_what_it_does_not_need(arguments: list[str], unwanted:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=30, check=False)
     assert (done.returncode, done.stderr) == (0, "[]\n")
+
+
+class _OneSchedule(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        body = b'{"schedules": [{"schedule_id": "nightly"}]}'
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_words: object) -> None:
+        pass
+
+
+def test_a_command_that_asks_a_server_imports_nothing_of_the_server() -> None:
+    unwanted = [
+        *("sqlalchemy", "alembic", "psycopg", "fastapi", "starlette", "uvicorn", "holidays", "icalendar", "yaml"),
+        *("pydantic_settings", "prometheus_client", "structlog"),
+        *("horarium.store", "horarium.operations", "horarium.engine", "horarium.api", "horarium.serve"),
+        *("horarium.schedule.places", "horarium.recurrence.spec", "horarium.decision.guards"),
+    ]
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _OneSchedule)
+    Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        address = f"http://127.0.0.1:{server.server_address[1]}"
+        script = (
+            "import sys; from horarium.cli.main import main; "
+            f"code = main(['schedule', 'list', '-o', 'jsonl', '--server', {address!r}, '--token', 't']); "
+            f"print([name for name in {unwanted!r} if name in sys.modules], file=sys.stderr); sys.exit(code)"
+        )
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert (done.returncode, done.stdout, done.stderr) == (0, '{"schedule_id": "nightly"}\n', "[]\n")
 
 
 def test_the_version_names_the_tz_database_too(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from horarium.decision.preview import Forecast
+from horarium.decision.forecast import Forecast
 from horarium.policy.catchup import CatchupPolicy
 from horarium.policy.overlap import OverlapPolicy
 from horarium.schedule.calendar import CalendarKind
-from horarium.schedule.definition import Source
 from horarium.schedule.event import EventType
 from horarium.schedule.position import Status
 from horarium.schedule.reason import Reason
 from horarium.schedule.run import Origin, PublicStatus, RunState
+from horarium.schedule.source import Source
 from horarium.wire import outcomes
 from horarium.wire.roles import Role
 from horarium.wire.runs import ClaimedRun, Heartbeat, Run, RunEvent, RunReported, RunStarted, RunStopped, RunSummary

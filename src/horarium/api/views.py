@@ -14,9 +14,9 @@ from horarium.ids import id_text
 from horarium.instant import to_datetime
 from horarium.operations.changes import ScheduleChange
 from horarium.operations.listings import Described, Listed
-from horarium.schedule.definition import Source
 from horarium.schedule.position import Status
 from horarium.schedule.run import instance_id
+from horarium.schedule.source import Source
 from horarium.store.runs.read import RunRow
 from horarium.wire.answer import merge, time_of
 from horarium.wire.schedules import (

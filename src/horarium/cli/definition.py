@@ -15,7 +15,6 @@ import typer
 
 from horarium.cli.reading import json_value, pairs, read_object, refuse
 from horarium.cli.times import TIME, Times
-from horarium.schedule.places import PLACES
 
 _WHEN, _WHAT, _WHO = "When", "What", "About it"
 _GUARDS, _POLICIES = "Guards", "Policies"
@@ -60,6 +59,8 @@ class Flag:
 
     @property
     def parameter(self) -> inspect.Parameter:
+        from horarium.schedule.places import PLACES  # all that a schedule can be: only who writes one waits for it
+
         schema = PLACES[self.place].schema()
         option = typer.Option(
             None,
@@ -141,18 +142,31 @@ File = Annotated[
 ]
 
 
-def definition(file: File = None, **flags: Any) -> dict[str, Any]:
-    """The document that the flags and the file say together."""
-    document = {} if file is None else read_object("file", file)
-    said = [(flag, flags[flag.key]) for flag in FLAGS if flags[flag.key] not in (None, [])]
-    for flag, typed in said:
-        if flag.metavar != TIME:
-            put(document, flag.place, flag.read(flag.name, typed))
-    times = Times(_zone(document), "--tz" if flags["timezone"] else "timezone")
-    for flag, typed in said:
-        if flag.metavar == TIME:
-            put(document, flag.place, _moments(times, flag.name, typed))
-    return document
+class _Definition:
+    """The command line sees one parameter for each flag."""
+
+    def __call__(self, file: str | None = None, **flags: Any) -> dict[str, Any]:
+        document = {} if file is None else read_object("file", file)
+        said = [(flag, flags[flag.key]) for flag in FLAGS if flags[flag.key] not in (None, [])]
+        for flag, typed in said:
+            if flag.metavar != TIME:
+                put(document, flag.place, flag.read(flag.name, typed))
+        times = Times(_zone(document), "--tz" if flags["timezone"] else "timezone")
+        for flag, typed in said:
+            if flag.metavar == TIME:
+                put(document, flag.place, _moments(times, flag.name, typed))
+        return document
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """What typer reads."""
+        kind = inspect.Parameter.KEYWORD_ONLY
+        file = inspect.Parameter("file", kind, default=None, annotation=File)
+        return inspect.Signature([file, *(flag.parameter for flag in FLAGS)])
+
+
+definition = _Definition()
+"""The document that the flags and the file say together."""
 
 
 def _zone(document: Mapping[str, Any]) -> str | None:
@@ -182,12 +196,3 @@ def without_nothing(document: Mapping[str, Any]) -> Mapping[str, Any]:
     if not document:
         refuse("nothing is said about the schedule; give flags or --file")
     return document
-
-
-# The command line sees one parameter for each flag.
-definition.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # what typer reads
-    [
-        inspect.Parameter("file", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=File),
-        *(flag.parameter for flag in FLAGS),
-    ]
-)

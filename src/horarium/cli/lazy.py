@@ -1,40 +1,60 @@
-"""The commands that are imported when somebody asks for them, so that the others do not wait for them.
+"""How a command is made when somebody asks for it, so that the others do not wait for it.
 
 Each noun is a module of this package with an `app`. Its commands speak to a server, through a client that takes
-longer to import than `horarium next` to answer.
+longer to import than `horarium next` to answer. The verbs of a noun are made one by one as well: the parameters of
+`schedule create` are more than those of all other verbs together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar
 
+import typer
 from typer.core import TyperGroup
-from typer.main import get_command
+from typer.main import get_command, get_command_from_info, get_group_from_info
+from typer.models import CommandInfo, TyperInfo
 
 PANEL = "The server: --server, --token, --namespace, or what a local `up` has left in ./.horarium"
 SERVER_COMMANDS = ("schedule", "run", "calendar", "token", "namespace", "health", "events", "apply", "export")
 
+Maker = Callable[[], Any]
 
-class Program(TyperGroup):
-    """The root of all commands: those that it is given, and the nouns."""
 
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.commands = Commands(self.commands, SERVER_COMMANDS)
+@dataclass(frozen=True, slots=True)
+class Later:
+    """Stands for a function or an `app` of a module that is not imported yet."""
+
+    module: str
+    name: str
+
+    def found(self) -> Any:
+        return getattr(import_module(f"horarium.cli.{self.module}"), self.name)
+
+
+class LaterModule:
+    """Stands for a module of this package: what is taken from it is `Later`."""
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        return Later(self._module, name)
 
 
 class Commands(MutableMapping[str, Any]):
-    """Names are known at once, a noun is made when it is taken."""
+    """Names are known at once, a command is made when it is taken."""
 
-    def __init__(self, made: Mapping[str, Any], later: tuple[str, ...]) -> None:
+    def __init__(self, made: Mapping[str, Any], later: Mapping[str, Maker]) -> None:
+        self._makers = dict(later)
         self._made: dict[str, Any] = {**dict.fromkeys(later), **made}
 
     def __getitem__(self, name: str) -> Any:
         found = self._made[name]
         if found is None:
-            found = self._made[name] = _server_command(name)
+            found = self._made[name] = self._makers[name]()
         return found
 
     def __setitem__(self, name: str, command: Any) -> None:
@@ -50,8 +70,66 @@ class Commands(MutableMapping[str, Any]):
         return len(self._made)
 
 
-def _server_command(name: str) -> Any:
-    command = get_command(import_module(f"horarium.cli.{name}").app)
-    command.name = name
-    command.rich_help_panel = PANEL  # type: ignore[attr-defined]  # groups and commands have it, their base has not
-    return command
+class _LaterGroup(TyperGroup):
+    """Typer makes groups of a class and hands in what is already made: what is not stands in a class of its own."""
+
+    makers: ClassVar[Mapping[str, Maker]] = {}
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = Commands(self.commands, self.makers)
+
+
+def make_later(app: typer.Typer, nouns: tuple[str, ...] = ()) -> typer.Typer:
+    """The same `app`: what was added to it so far, and the nouns, are made when they are taken."""
+    makers: dict[str, Maker] = {**getattr(app.info.cls, "makers", {}), **{noun: _noun_maker(noun) for noun in nouns}}
+    makers |= {str(info.name): _verb_maker(app, info) for info in app.registered_commands}
+    makers |= {str(info.name): _group_maker(app, info) for info in app.registered_groups}
+
+    app.registered_commands, app.registered_groups = [], []
+    app.info.cls = type("Group", (_LaterGroup,), {"makers": makers})
+    app.info.callback = app.info.callback or _nothing  # an app that has no commands yet is a group by its callback
+    return app
+
+
+def _nothing() -> None:
+    pass
+
+
+def _noun_maker(noun: str) -> Maker:
+    def make() -> Any:
+        app = import_module(f"horarium.cli.{noun}").app
+        alone = len(app.registered_commands) == 1 and not app.registered_groups and not app.registered_callback
+        command = get_command(app if alone else make_later(app))
+        command.name = noun
+        command.rich_help_panel = PANEL  # type: ignore[attr-defined]  # groups and commands have it, their base has not
+        return command
+
+    return make
+
+
+def _verb_maker(app: typer.Typer, info: CommandInfo) -> Maker:
+    def make() -> Any:
+        info.callback = _found(info.callback)
+        return get_command_from_info(
+            info, pretty_exceptions_short=app.pretty_exceptions_short, rich_markup_mode=app.rich_markup_mode
+        )
+
+    return make
+
+
+def _group_maker(app: typer.Typer, info: TyperInfo) -> Maker:
+    def make() -> Any:
+        info.typer_instance = make_later(_found(info.typer_instance))
+        return get_group_from_info(
+            info,
+            pretty_exceptions_short=app.pretty_exceptions_short,
+            rich_markup_mode=app.rich_markup_mode,
+            suggest_commands=app.suggest_commands,
+        )
+
+    return make
+
+
+def _found(what: Any) -> Any:
+    return what.found() if isinstance(what, Later) else what

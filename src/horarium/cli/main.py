@@ -6,18 +6,17 @@ is a defect of ours.
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Sequence
-from importlib.metadata import version as installed_version
 from typing import Annotated
 
 import typer
 
-from horarium.cli import doctor, offline, service, showcase, tick, verify
-from horarium.cli.lazy import Program
+from horarium.cli.lazy import SERVER_COMMANDS, LaterModule, make_later
 from horarium.cli.render import talk
 from horarium.errors import HorariumError
-from horarium.recurrence.zone import tzdata_version
+
+doctor, offline, service, showcase = map(LaterModule, ("doctor", "offline", "service", "showcase"))
+tick, verify = LaterModule("tick"), LaterModule("verify")
 
 _BAD_QUESTION = 2
 
@@ -30,7 +29,6 @@ Example: horarium next "0 9 * * 1-5" --tz Europe/Istanbul
 
 app = typer.Typer(
     name="horarium",
-    cls=Program,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -67,8 +65,16 @@ def _condition_group() -> None:
     """Without this Typer would make the group's only command the group itself."""
 
 
+make_later(app, SERVER_COMMANDS)
+
+
 def _show_version(wanted: bool) -> None:
     if wanted:
+        import platform
+        from importlib.metadata import version as installed_version
+
+        from horarium.recurrence.zone import tzdata_version
+
         typer.echo(
             f"horarium {installed_version('horarium')} (tzdata {tzdata_version()}, Python {platform.python_version()})"
         )

@@ -10,8 +10,9 @@ in. What it makes may be a context manager, which is then open while the command
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
+from functools import cached_property
 from typing import Any
 
 Command = Callable[..., None]
@@ -20,31 +21,39 @@ Maker = Callable[..., Any]
 
 def with_options(**makers: Maker) -> Callable[[Command], Command]:
     """The command's own parameters come first, so that help shows them first."""
+    return lambda command: _Sharing(command, makers)
 
-    def decorate(command: Command) -> Command:
-        own = [each for each in _parameters(command) if each.name not in makers]
-        asked = {name: _parameters(maker) for name, maker in makers.items()}
 
-        def run(**given: Any) -> None:
-            with ExitStack() as stack:
-                for name, maker in makers.items():
-                    made = maker(**{each.name: given.pop(each.name) for each in asked[name]})
-                    given[name] = stack.enter_context(made) if isinstance(made, AbstractContextManager) else made
-                command(**given)
+class _Sharing:
+    """Its parameters are read when somebody asks for them: of all commands of a program one is started."""
 
-        shared = [each for parameters in asked.values() for each in parameters]
-        return _like(command, run, [*own, *shared])
+    def __init__(self, command: Command, makers: Mapping[str, Maker]) -> None:
+        self._command = command
+        self._makers = makers
+        self.__name__, self.__doc__, self.__module__ = command.__name__, command.__doc__, command.__module__
 
-    return decorate
+    def __call__(self, **given: Any) -> None:
+        with ExitStack() as stack:
+            for name, maker in self._makers.items():
+                made = maker(**{each.name: given.pop(each.name) for each in self._asked[name]})
+                given[name] = stack.enter_context(made) if isinstance(made, AbstractContextManager) else made
+            self._command(**given)
+
+    @cached_property
+    def _asked(self) -> Mapping[str, list[inspect.Parameter]]:
+        return {name: _parameters(maker) for name, maker in self._makers.items()}
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """What typer reads."""
+        own = [each for each in _parameters(self._command) if each.name not in self._makers]
+        return inspect.Signature([*own, *(each for shared in self._asked.values() for each in shared)])
+
+    @property
+    def __annotations__(self) -> dict[str, Any]:  # type: ignore[override]  # a class has them as a plain attribute
+        return {name: each.annotation for name, each in self.__signature__.parameters.items()}
 
 
 def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
     found = inspect.signature(function, eval_str=True).parameters.values()
     return [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in found]
-
-
-def _like(command: Command, run: Command, parameters: list[inspect.Parameter]) -> Command:
-    run.__name__, run.__doc__, run.__module__ = command.__name__, command.__doc__, command.__module__
-    run.__annotations__ = {each.name: each.annotation for each in parameters}
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what typer reads
-    return run

@@ -6,12 +6,14 @@ import json
 from collections.abc import Sequence
 from datetime import timedelta, timezone
 from enum import StrEnum
-from typing import TypeAlias, assert_never
+from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 import typer
 
 from horarium.instant import SECOND, Instant, to_datetime
-from horarium.recurrence.zone import Zone
+
+if TYPE_CHECKING:
+    from horarium.recurrence.zone import Zone
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import typer
 
-from horarium.cli import schedule_fire, schedule_guards, schedule_read, schedule_write
+from horarium.cli.lazy import LaterModule
+
+schedule_fire, schedule_guards = LaterModule("schedule_fire"), LaterModule("schedule_guards")
+schedule_read, schedule_write = LaterModule("schedule_read"), LaterModule("schedule_write")
 
 app = typer.Typer(
     no_args_is_help=True,

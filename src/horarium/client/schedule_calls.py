@@ -6,12 +6,11 @@ A function here makes a Call and does nothing else. Fields of documents are thos
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from horarium.client.call import Call, When, given, if_match, many, one, rfc3339
 from horarium.client.methods import Method, Own, OwnPages, Pages
 from horarium.client.page import Page
-from horarium.schedule.fields import ScheduleFields
 from horarium.wire.runs import RunSummary
 from horarium.wire.schedules import (
     Backfilled,
@@ -23,6 +22,10 @@ from horarium.wire.schedules import (
     Triggered,
     WriteResult,
 )
+
+# Only type checkers ask for them, and all that a schedule can be takes longer to import than a call to be answered.
+if TYPE_CHECKING:
+    from horarium.schedule.fields import ScheduleFields
 
 Document = Mapping[str, Any]
 

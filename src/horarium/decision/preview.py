@@ -8,9 +8,9 @@ predicted dispatches only, and what counts per day starts anew each UTC day.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 from horarium.decision.facts import Facts, Shared, Tally
+from horarium.decision.forecast import Forecast
 from horarium.decision.guards import Question, first_refusal, guards_for
 from horarium.decision.plan import Detail
 from horarium.instant import DAY, Instant
@@ -21,11 +21,6 @@ from horarium.schedule.run import Origin
 
 HORIZON = 31 * DAY
 MAX_ROWS = 200
-
-
-class Forecast(StrEnum):
-    DISPATCH = "dispatch"
-    SKIP = "skip"
 
 
 @dataclass(frozen=True, slots=True)

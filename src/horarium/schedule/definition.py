@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any, NamedTuple, TypeAlias
 
 from horarium.instant import Instant
@@ -22,19 +21,13 @@ from horarium.recurrence.spec import Spec, compile_spec
 from horarium.recurrence.wall import DstFold, DstGap
 from horarium.schedule.assignee import Assignee
 from horarium.schedule.run import Delivery
+from horarium.schedule.source import Source
 
 Json: TypeAlias = Any
 """A JSON value; it is never changed in place."""
 
 PROMPT_TIMEOUT_SECONDS = 300
 OTHER_TIMEOUT_SECONDS = 3_600
-
-
-class Source(StrEnum):
-    """Who owns a definition: `template` rows follow re-imports, `runtime` rows are the user's."""
-
-    TEMPLATE = "template"
-    RUNTIME = "runtime"
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from horarium.policy.retry import parse_retry_policy
 from horarium.policy.rotation import parse_rotation
 from horarium.schedule import checks
 from horarium.schedule.assignee import Assignee, AssigneeType, parse_assignee
-from horarium.schedule.definition import Action, Source, SpecText
+from horarium.schedule.definition import Action, SpecText
 from horarium.schedule.field import (
     ANYTHING,
     TEXT,
@@ -53,6 +53,7 @@ from horarium.schedule.part_fields import (
     Texts,
     Whole,
 )
+from horarium.schedule.source import Source
 
 MAX_CALENDARS = 100
 

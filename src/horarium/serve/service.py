@@ -25,7 +25,7 @@ from horarium.life.report_token import ReportTokens
 from horarium.operations import schedules
 from horarium.operations.caller import Caller, internal
 from horarium.operations.resources import Resources
-from horarium.schedule.definition import Source
+from horarium.schedule.source import Source
 from horarium.serve.admin import make_data_dir
 from horarium.serve.application import Application, Bare, load_application
 from horarium.serve.launchers import is_loopback, make_registry

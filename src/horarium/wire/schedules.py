@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from horarium.decision.preview import Forecast
+from horarium.decision.forecast import Forecast
 from horarium.policy.catchup import CatchupPolicy
 from horarium.policy.overlap import OverlapPolicy
-from horarium.schedule.definition import Source
 from horarium.schedule.event import EventType
 from horarium.schedule.position import Status
 from horarium.schedule.reason import Reason
 from horarium.schedule.run import RunState
+from horarium.schedule.source import Source
 from horarium.wire.answer import Answer, Object, Time
 from horarium.wire.outcomes import (
     BackfillOutcome,

@@ -11,7 +11,8 @@ from unit.decision.builders import NOON, UID, clock, make_planning, make_positio
 
 from horarium.condition import compile_condition
 from horarium.decision.facts import NO_FACTS, Facts, Shared
-from horarium.decision.preview import HORIZON, MAX_ROWS, Forecast, Row, preview
+from horarium.decision.forecast import Forecast
+from horarium.decision.preview import HORIZON, MAX_ROWS, Row, preview
 from horarium.instant import DAY, HOUR, MINUTE, Instant
 from horarium.policy.limits import Budget
 from horarium.recurrence.spec import compile_spec
