@@ -15,7 +15,7 @@ from horarium.cli.render import Format, talk
 from horarium.cli.schedule_write import ScheduleId
 
 if TYPE_CHECKING:
-    from horarium.wire.schedules import Explanation, HistoryEvent
+    from horarium.wire.schedules import Explanation, HistoryEvent, Schedule
 
 _MORE = "more schedules: --all, or --page-token {cursor}"
 _MORE_EVENTS = "more events available: --all, or --after-sequence {cursor}"
@@ -75,8 +75,8 @@ def list_command(
     )  # fmt: skip
     show_listing(
         Listing(remote, call, Paging("schedules"), None if everything else limit),
-        ("Schedule ID", "Workflow Type", "Status", "Next Fire", "Last Fire"),
-        lambda s: (s.schedule_id, s.workflow_type, s.status, s.next_fire_at, s.last_fired_at),
+        ("Schedule ID", "Workflow Type", "Status", "Next Fire", "Next Run", "Last Fire"),
+        lambda s: (s.schedule_id, s.workflow_type, s.status, s.next_fire_at, _runs(s), s.last_fired_at),
         empty=f"no schedules in namespace {remote.namespace}",
         hint=_MORE,
     )
@@ -212,6 +212,11 @@ def health_command(
     )
     if any(each.status in _UNWELL for each in page):
         raise typer.Exit(ExitCode.NO)
+
+
+def _runs(schedule: Schedule) -> str:
+    """The moment, or why there is none."""
+    return cell(schedule.next_run_at or schedule.next_run_reason)
 
 
 def _references(event: HistoryEvent) -> str:
