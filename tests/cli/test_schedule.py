@@ -160,6 +160,20 @@ def test_a_list_goes_on_for_as_long_as_it_was_asked_to(server: Server) -> None:
     assert (len(whole["schedules"]), whole["has_more"], whole["next_page_token"]) == (230, False, None)
 
 
+def test_the_next_run_is_shown_where_a_calendar_forbids_the_next_fire(server: Server) -> None:
+    """The first of March 2026 is a Sunday."""
+    sunday, monday = "2026-03-01T02:00:00Z", "2026-03-02T02:00:00Z"
+    assert server.told(*NIGHTLY) == f"nightly: created; next fire {sunday}\n"
+    attached = server.told("schedule", "calendar", "attach", "nightly", "weekdays")
+    assert attached == f"nightly: updated calendars; next fire {sunday}; next run {monday}\n"
+    row = server.told("schedule", "list").splitlines()[1].split()
+    assert row[3:5] == [sunday, monday]
+    assert f"next run    {monday}" in server.told("schedule", "describe", "nightly")
+    attached = server.told("schedule", "calendar", "attach", "nightly", "weekends")
+    assert attached.endswith("; next run - (calendar)\n")
+    assert server.told("schedule", "list").splitlines()[1].split()[4] == "calendar"
+
+
 def test_a_page_token_goes_on_where_the_list_ended(server: Server) -> None:
     for number in range(3):
         server.service.create(schedule_id=f"s{number}", cron_expr="0 2 * * *", workflow_type="w")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from horarium.decision.forecast import Forecast
+from horarium.decision.forecast import Forecast, NoRun
 from horarium.policy.catchup import CatchupPolicy
 from horarium.policy.overlap import OverlapPolicy
 from horarium.schedule.calendar import CalendarKind
@@ -90,6 +90,8 @@ DESCRIBED = Schedule(
     rotation_index=0,
     next_fire_at=AT,
     next_fire=AT,
+    next_run_at=AT,
+    next_run_reason=None,
     last_fired_at=None,
     last_fire=None,
     last_run_at=None,
@@ -111,13 +113,23 @@ DESCRIBED = Schedule(
 )
 
 
+_STATUS_AFTER = {
+    outcomes.WriteOutcome.DELETED: Status.DELETED,
+    outcomes.WriteOutcome.PAUSED: Status.PAUSED,
+}
+
+
 def written(outcome: outcomes.WriteOutcome, version: int = 2) -> WriteResult:
+    status = _STATUS_AFTER.get(outcome, Status.ACTIVE)
+    runs = status is Status.ACTIVE
     return WriteResult(
         schedule_id="nightly-report",
         outcome=outcome,
         namespace="default",
-        status=Status.DELETED if outcome is outcomes.WriteOutcome.DELETED else Status.ACTIVE,
-        next_fire_at=None if outcome is outcomes.WriteOutcome.DELETED else AT,
+        status=status,
+        next_fire_at=None if status is Status.DELETED else AT,
+        next_run_at=AT if runs else None,
+        next_run_reason=None if runs else NoRun.STATUS_NOT_TRIGGERABLE,
         version=version,
     )
 

@@ -17,7 +17,7 @@ from horarium.cli.schedule_write import ScheduleId
 from horarium.cli.times import TIME, Times, time_options
 
 if TYPE_CHECKING:
-    from horarium.wire.schedules import Explanation, HistoryEvent
+    from horarium.wire.schedules import Explanation, HistoryEvent, Schedule
 
 _MORE = "more schedules: --all, or --page-token {cursor}"
 _MORE_EVENTS = "more events available: --all, or --after-sequence {cursor}"
@@ -77,8 +77,8 @@ def list_command(
     )  # fmt: skip
     show_listing(
         Listing(remote, call, Paging("schedules"), None if everything else limit),
-        ("Schedule ID", "Workflow Type", "Status", "Next Fire", "Last Fire"),
-        lambda s: (s.schedule_id, s.workflow_type, s.status, s.next_fire_at, s.last_fired_at),
+        ("Schedule ID", "Workflow Type", "Status", "Next Fire", "Next Run", "Last Fire"),
+        lambda s: (s.schedule_id, s.workflow_type, s.status, s.next_fire_at, _runs(s), s.last_fired_at),
         empty="no schedules in namespace {namespace}",
         hint=_MORE,
     )
@@ -225,6 +225,11 @@ def health_command(
     )
     if any(each.status in _UNWELL for each in page):
         raise typer.Exit(ExitCode.NO)
+
+
+def _runs(schedule: Schedule) -> str:
+    """The moment, or why there is none."""
+    return cell(schedule.next_run_at or schedule.next_run_reason)
 
 
 def _last_line(error: str | None) -> str | None:

@@ -21,11 +21,20 @@ _TARGETS = ("workflow_type", "workflow_id", "workflow_class", "prompt", "url", "
 
 
 def outcome(done: WriteResult) -> str:
-    """`nightly: updated spec, note; next fire 2026-03-02T02:00:00Z`."""
+    """`nightly: updated spec, note; next fire 2026-03-02T02:00:00Z`, and the next run where that is another one."""
     what = " ".join([done.outcome, ", ".join(done.changed_fields)]).rstrip()
     fires = done.status == "active" and done.next_fire_at is not None
     following = f"; next fire {cell(done.next_fire_at)}" if fires else ""
+    if fires and done.next_run_at != done.next_fire_at:
+        following += f"; next run {next_run(done)}"
     return f"{done.schedule_id}: {what}{following}"
+
+
+def next_run(known: Schedule | WriteResult) -> str:
+    """When it runs, or why nothing does."""
+    if known.next_run_at is None:
+        return f"{NOTHING} ({cell(known.next_run_reason)})"
+    return cell(known.next_run_at)
 
 
 def described(schedule: Schedule) -> Lines:
@@ -39,6 +48,7 @@ def described(schedule: Schedule) -> Lines:
     yield "action", _action(schedule)
     yield from _guards(schedule)
     yield "policies", f"overlap {cell(schedule.overlap_policy)} · catch-up {cell(schedule.catchup_policy)}"
+    yield "next run", next_run(schedule)
     yield from labelled("next fires", _fires(schedule))
     yield "last fire", cell(schedule.last_fired_at)
     yield "so far", _so_far(schedule)

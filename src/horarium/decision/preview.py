@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from horarium.decision.facts import Facts, Shared, Tally
+from horarium.decision.ahead import Ahead
+from horarium.decision.facts import Facts, Shared
 from horarium.decision.forecast import Forecast
-from horarium.decision.guards import Question, first_refusal, guards_for
+from horarium.decision.guards import guards_for
 from horarium.decision.plan import Detail
 from horarium.instant import DAY, Instant
 from horarium.schedule.planning import Planning
@@ -47,20 +48,14 @@ def preview(
     shared: Shared | None = None,
 ) -> tuple[Row, ...]:
     """At most 31 days or 200 rows ahead, whichever comes first."""
-    guards = guards_for(planning, Origin.SCHEDULED)
-    tally = Tally(planning, position, facts, Shared() if shared is None else shared.copy())
-    day = now // DAY
+    ahead = Ahead(planning, position, facts, shared, guards_for(planning, Origin.SCHEDULED), now)
     found: list[Row] = []
     for nominal in planning.spec.occurrences(after):
         if len(found) >= min(rows, MAX_ROWS) or nominal > after + HORIZON:
             break
-        if nominal // DAY != day:
-            day = nominal // DAY
-            tally.new_day()
-        due = planning.spec.due(uid, nominal)
-        refusal = first_refusal(guards, Question(planning, facts, tally, nominal))
+        due, refusal = planning.spec.due(uid, nominal), ahead.refusal(nominal)
         if refusal is None:
-            found.append(Row(nominal, due, Forecast.DISPATCH, rotation_index=tally.bear(held=False)))
+            found.append(Row(nominal, due, Forecast.DISPATCH, rotation_index=ahead.tally.bear(held=False)))
         else:
             found.append(Row(nominal, due, Forecast.SKIP, *refusal))
     return tuple(found)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from horarium.decision.ahead import NOT_TRIGGERABLE, NextRun
 from horarium.instant import Instant
 from horarium.operations.resources import Opened
-from horarium.operations.upcoming import next_due
-from horarium.schedule.position import Status
+from horarium.operations.upcoming import Planned, next_due, next_runs
+from horarium.schedule.planning import Planning
+from horarium.schedule.position import Position, Status
+from horarium.store.database import Connection
 from horarium.wire.outcomes import WriteOutcome
 
 
@@ -24,10 +27,38 @@ class ScheduleChange:
     next_due: Instant | None
     changed: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    next_run: NextRun = NOT_TRIGGERABLE
 
 
-def unchanged(opened: Opened) -> ScheduleChange:
-    row, coming = opened.row, next_due(opened.row, opened.planning, opened.now)
+def unchanged(connection: Connection, opened: Opened) -> ScheduleChange:
+    row = opened.row
+    position = row.position()._replace(next_due=next_due(row, opened.planning, opened.now))
+    return moved(connection, opened, WriteOutcome.UNCHANGED, row.version, position)
+
+
+def moved(
+    connection: Connection,
+    opened: Opened,
+    outcome: WriteOutcome,
+    version: int,
+    position: Position,
+    *,
+    planning: Planning | None = None,
+    changed: tuple[str, ...] = (),
+    warnings: tuple[str, ...] = (),
+) -> ScheduleChange:
+    """`position` and `planning` are those from now on."""
+    row = opened.row
+    planned = Planned(row.schedule_uid, row.namespace, position, planning or opened.planning)
     return ScheduleChange(
-        row.schedule_uid, row.namespace, row.schedule_id, WriteOutcome.UNCHANGED, row.version, row.status, coming
+        row.schedule_uid,
+        row.namespace,
+        row.schedule_id,
+        outcome,
+        version,
+        position.status,
+        position.next_due,
+        changed,
+        warnings,
+        next_runs(connection, [planned], opened.now)[row.schedule_uid],
     )

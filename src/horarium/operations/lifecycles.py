@@ -10,13 +10,13 @@ from horarium.decision.plan import Missed
 from horarium.instant import Instant, rfc3339_or_none
 from horarium.life.event import CancelledUnstarted
 from horarium.operations.caller import Caller
-from horarium.operations.changes import ScheduleChange, unchanged
+from horarium.operations.changes import ScheduleChange, moved, unchanged
 from horarium.operations.drafts import note_attribute
 from horarium.operations.resources import Opened, Resources, open_schedule, wake_tickers
 from horarium.operations.upcoming import next_due
 from horarium.schedule.event import EventType
 from horarium.schedule.planning import Planning
-from horarium.schedule.position import Position, Status
+from horarium.schedule.position import Status
 from horarium.schedule.reason import Obstacle, dispatch_status
 from horarium.store.database import Connection
 from horarium.store.database.channels import READY
@@ -88,7 +88,7 @@ def pause_opened(resources: Resources, connection: Connection, caller: Caller, o
     """For whoever holds the lock."""
     row, now = opened.row, opened.now
     if row.status is Status.PAUSED and caller.reason in (None, row.note):
-        return unchanged(opened)
+        return unchanged(connection, opened)
     position = row.position()._replace(status=Status.PAUSED, decided_until=max(row.decided_until, now))
     journal = Journal(row.next_sequence, now, caller.context())
     journal.missed(_overtaken(opened))
@@ -110,14 +110,14 @@ def pause_opened(resources: Resources, connection: Connection, caller: Caller, o
     )
     paused = replace(row, status=position.status, decided_until=position.decided_until)
     coming = position._replace(next_due=next_due(paused, opened.planning, now))
-    return _moved(opened, WriteOutcome.PAUSED, version, coming)
+    return moved(connection, opened, WriteOutcome.PAUSED, version, coming)
 
 
 def resume_opened(resources: Resources, connection: Connection, caller: Caller, opened: Opened) -> ScheduleChange:
     """For whoever holds the lock."""
     row, now = opened.row, opened.now
     if row.status not in (Status.PAUSED, Status.BROKEN):
-        return unchanged(opened)
+        return unchanged(connection, opened)
     position = lifecycle.resume(opened.sound, row.schedule_uid, row.position(), now=now).position
     journal = Journal(row.next_sequence, now, caller.context())
     journal.missed(_overtaken(opened))
@@ -141,7 +141,7 @@ def resume_opened(resources: Resources, connection: Connection, caller: Caller, 
     if row.held and release.release(connection, resources.known, row.schedule_uid, now=now):
         resources.database.notify(connection, READY)
     wake_tickers(resources, connection, position.next_due)
-    return _moved(opened, WriteOutcome.RESUMED, version, position)
+    return moved(connection, opened, WriteOutcome.RESUMED, version, position)
 
 
 def _set_note(connection: Connection, caller: Caller, row: ScheduleRow) -> None:
@@ -169,7 +169,7 @@ def _delete(
     if len(open_runs.not_started(connection, row.schedule_uid, _AT_ONCE + 1)) > _AT_ONCE:
         open_runs.ask_not_started_to_stop(connection, row.schedule_uid, now)
     is_rest = _cancel_some(resources, connection, row.schedule_uid, now)
-    return _moved(opened, WriteOutcome.DELETED, row.version + 1, deleted), is_rest
+    return moved(connection, opened, WriteOutcome.DELETED, row.version + 1, deleted), is_rest
 
 
 def _cancel_some(resources: Resources, connection: Connection, uid: bytes, now: Instant) -> bool:
@@ -195,9 +195,3 @@ def _overtaken(opened: Opened) -> Missed | None:
     if opened.row.status not in (Status.ACTIVE, Status.BROKEN) or not isinstance(opened.planning, Planning):
         return None
     return lifecycle.pause(opened.planning, opened.row.position(), now=opened.now).superseded
-
-
-def _moved(opened: Opened, outcome: WriteOutcome, version: int, position: Position) -> ScheduleChange:
-    return replace(
-        unchanged(opened), outcome=outcome, version=version, status=position.status, next_due=position.next_due
-    )

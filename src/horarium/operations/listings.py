@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from horarium.decision.ahead import NOT_TRIGGERABLE, NextRun
 from horarium.ids import id_text
 from horarium.instant import Instant
 from horarium.operations.caller import Caller
@@ -16,7 +17,7 @@ from horarium.operations.list_tokens import FIELD as TOKEN_FIELD
 from horarium.operations.list_tokens import make_list_token, read_list_token
 from horarium.operations.pages import checked_limit
 from horarium.operations.resources import Resources, not_found
-from horarium.operations.upcoming import NextFire, next_due, next_fires
+from horarium.operations.upcoming import NextFire, Planned, is_plain, next_due, next_fires, next_runs
 from horarium.operations.visibility import FIELD as QUERY_FIELD
 from horarium.operations.visibility import TEXT_FIELDS
 from horarium.schedule.definition import Definition
@@ -40,12 +41,13 @@ MAX_HELD_SHOWN = 100
 class Listed:
     """`document` is the canonical one, as it is stored: to read and to write it again would give the same.
 
-    `next_due` is also that of a paused schedule: what a resume would bring.
+    `next_due` is also that of a paused schedule: what a resume would bring. `next_run` is what will really run.
     """
 
     row: ScheduleRow
     document: Mapping[str, Any]
     next_due: Instant | None = None
+    next_run: NextRun = NOT_TRIGGERABLE
 
     @property
     def definition(self) -> Definition:
@@ -103,11 +105,7 @@ def list_schedules(
         page = _page(connection, namespace, wanted, after, limit)
         if not page.rows:
             require_namespace(connection, namespace)
-        coming = _next_dues(resources, connection, page.rows)
-        listed = tuple(
-            Listed(row, document, coming.get(row.schedule_uid, row.next_due))
-            for row, document in zip(page.rows, page.documents, strict=True)
-        )
+        listed = _listed(resources, connection, page)
         token = None if page.after is None else make_list_token(namespace, filters, page.after)
         return ListPage(listed, token)
 
@@ -132,14 +130,20 @@ def _page(
     return schedule_lists.list_page(connection, namespace, asked, after=after, limit=limit)
 
 
-def _next_dues(
-    resources: Resources, connection: Connection, rows: Sequence[ScheduleRow]
-) -> dict[bytes, Instant | None]:
-    """Of the paused ones among them, which keep none."""
-    paused = [row for row in rows if row.status is Status.PAUSED]
-    known = resources.known.load(connection, [row.planning for row in paused]) if paused else {}
+def _listed(resources: Resources, connection: Connection, page: SchedulePage) -> tuple[Listed, ...]:
+    """Most need no more than their row; what the others need is looked up for all of them together."""
+    both = list(zip(page.rows, page.documents, strict=True))
+    asked = [row for row, document in both if not is_plain(row, document)]
+    known = resources.known.load(connection, [row.planning for row in asked]) if asked else {}
     now = resources.clock.now()
-    return {row.schedule_uid: next_due(row, known[row.planning], now) for row in paused}
+    planned = [Planned(row.schedule_uid, row.namespace, row.position(), known[row.planning]) for row in asked]
+    runs = next_runs(connection, planned, now)
+    return tuple(
+        Listed(row, document, next_due(row, known[row.planning], now), runs[row.schedule_uid])
+        if row.schedule_uid in runs
+        else Listed(row, document, row.next_due, NextRun(row.next_due))
+        for row, document in both
+    )
 
 
 def _describe(
@@ -156,10 +160,12 @@ def _describe(
     planning = resources.known.load(connection, [row.planning])[row.planning]
     broken = isinstance(planning, Exception)
     now = resources.clock.now()
+    planned = Planned(row.schedule_uid, row.namespace, row.position(), planning)
     return Described(
         row,
         document,
         next_due(row, planning, now),
+        next_runs(connection, [planned], now)[row.schedule_uid],
         next_fires=() if isinstance(planning, Exception) else next_fires(row, planning, now),
         last_instance_id=_last_instance(connection, row, recent),
         error=row.last_error if broken or row.status is Status.BROKEN else None,

@@ -13,11 +13,12 @@ from horarium.errors import InvalidDefinition
 from horarium.ids import id_text, new_id
 from horarium.instant import rfc3339_or_none
 from horarium.operations.caller import Caller
-from horarium.operations.changes import ScheduleChange, unchanged
+from horarium.operations.changes import ScheduleChange, moved, unchanged
 from horarium.operations.drafts import Draft, check_draft, note_attribute, signed
 from horarium.operations.errors import ScheduleAlreadyExists
 from horarium.operations.lifecycles import pause_opened, resume_opened
 from horarium.operations.resources import Opened, Resources, open_schedule, wake_tickers
+from horarium.operations.upcoming import Planned, next_runs
 from horarium.schedule.canonical import action_document, spec_document
 from horarium.schedule.definition import Definition
 from horarium.schedule.document import Parsed, changed_fields, from_canonical, named_in, parse_definition, spec_equal
@@ -142,6 +143,7 @@ def _create(resources: Resources, connection: Connection, caller: Caller, parsed
     journal.write(connection, uid, definition.namespace)
     if not paused:
         wake_tickers(resources, connection, position.next_due)
+    planned = Planned(uid, definition.namespace, position, draft.planning)
     return ScheduleChange(
         uid,
         definition.namespace,
@@ -151,6 +153,7 @@ def _create(resources: Resources, connection: Connection, caller: Caller, parsed
         status=position.status,
         next_due=position.next_due,
         warnings=(*parsed.warnings, *draft.warnings),
+        next_run=next_runs(connection, [planned], now)[uid],
     )
 
 
@@ -203,7 +206,7 @@ def update_opened(
     elif changed:
         written = _revise(resources, connection, caller, opened, base, definition, changed)
     else:
-        written = unchanged(opened)
+        written = unchanged(connection, opened)
     if obey_pause and parsed.paused is not None:
         written = _set_paused(resources, connection, caller, written, parsed.paused)
     return replace(written, warnings=(*parsed.warnings, *written.warnings))
@@ -254,12 +257,13 @@ def _revise(
         resources.database.notify(connection, READY)
     if position.next_due != row.next_due:
         wake_tickers(resources, connection, position.next_due)
-    return replace(
-        unchanged(opened),
-        outcome=WriteOutcome.UPDATED,
-        version=row.version + 1,
-        status=position.status,
-        next_due=position.next_due,
+    return moved(
+        connection,
+        opened,
+        WriteOutcome.UPDATED,
+        row.version + 1,
+        position,
+        planning=draft.planning,
         changed=changed,
         warnings=draft.warnings if "action" in changed else (),  # whoever edits a note has heard it before
     )
@@ -273,7 +277,7 @@ def _note(connection: Connection, caller: Caller, opened: Opened, definition: De
     change: PositionChange = {"next_sequence": journal.write(connection, row.schedule_uid, row.namespace)}
     set_note(connection, row, definition.note, note_attribute(definition.note))
     version = save_position(connection, row.schedule_uid, change, expected_version=row.version, now=opened.now)
-    return replace(unchanged(opened), outcome=WriteOutcome.UPDATED, version=version, changed=("note",))
+    return replace(unchanged(connection, opened), outcome=WriteOutcome.UPDATED, version=version, changed=("note",))
 
 
 def _planned(opened: Opened, draft: Draft, *, spec_changed: bool) -> lifecycle.Change:
@@ -294,13 +298,18 @@ def _set_paused(
     opened = open_schedule(resources, connection, caller, written.schedule_id)
     if paused is (opened.row.status is Status.PAUSED):
         return written  # what is broken is not paused: whoever sends back what they read mends nothing
-    moved = (
+    done = (
         pause_opened(resources, connection, caller, opened)
         if paused
         else resume_opened(resources, connection, caller, opened)
     )
-    if moved.outcome is WriteOutcome.UNCHANGED:
+    if done.outcome is WriteOutcome.UNCHANGED:
         return written
     return replace(
-        written, outcome=WriteOutcome.UPDATED, version=moved.version, status=moved.status, next_due=moved.next_due
+        written,
+        outcome=WriteOutcome.UPDATED,
+        version=done.version,
+        status=done.status,
+        next_due=done.next_due,
+        next_run=done.next_run,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from horarium.decision.forecast import Forecast
+from horarium.decision.forecast import Forecast, NoRun
 from horarium.policy.catchup import CatchupPolicy
 from horarium.policy.overlap import OverlapPolicy
 from horarium.schedule.event import EventType
@@ -26,7 +26,11 @@ from horarium.wire.outcomes import (
 
 
 class ScheduleState(Answer, frozen=True, kw_only=True):
-    """What we compute about a schedule beside what its author wrote: none of it can be set."""
+    """What we compute about a schedule beside what its author wrote: none of it can be set.
+
+    `next_fire_at` is the next occurrence of the spec, also while it is paused; `next_run_at` the next that nothing
+    known now stands against, or null together with `next_run_reason`.
+    """
 
     status: Status
     paused: bool
@@ -39,6 +43,8 @@ class ScheduleState(Answer, frozen=True, kw_only=True):
     held_runs: int
     rotation_index: int
     next_fire_at: Time | None
+    next_run_at: Time | None
+    next_run_reason: NoRun | None
     last_fired_at: Time | None
     last_run_at: Time | None
     last_run_id: str | None
@@ -150,13 +156,18 @@ class ScheduleList(Answer, frozen=True, kw_only=True):
 
 
 class WriteResult(Answer, frozen=True, kw_only=True):
-    """What became of a change; `version` is what `if_version` of the next edit may name."""
+    """What became of a change; `version` is what `if_version` of the next edit may name.
+
+    `next_run_at` is null, together with a reason, where something known now stands against every coming occurrence.
+    """
 
     schedule_id: str
     outcome: WriteOutcome
     namespace: str
     status: Status
     next_fire_at: Time | None
+    next_run_at: Time | None
+    next_run_reason: NoRun | None
     version: int
     changed_fields: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()

@@ -57,12 +57,13 @@ def gather(
     origin: Origin = Origin.SCHEDULED,
     *,
     lock: bool = True,
+    kinds: frozenset[Fact] = frozenset(Fact),
 ) -> tuple[dict[bytes, Facts], dict[str, Shared]]:
     """Facts by schedule, and what schedules share by namespace: names of keys mean nothing outside one.
 
-    Without `lock` counters are only read, for whoever looks and decides nothing.
+    Without `lock` counters are only read, for whoever looks and decides nothing; `kinds` are those it asks about.
     """
-    cycles = _cycles(connection, subjects)
+    cycles = _cycles(connection, subjects) if Fact.GRAPH in kinds else {}
     curious = [each for each in subjects if _asks_us(each.planning, origin) or _workflow_of(each) in cycles]
     shared = {namespace: Shared() for namespace in {subject.namespace for subject in subjects}}
     known = {
@@ -71,7 +72,7 @@ def gather(
         if subject.active or subject.held
     }
     if curious:
-        known |= _look_up(connection, curious, cycles, shared, now, origin, lock=lock)
+        known |= _look_up(connection, curious, cycles, shared, now, origin, kinds, lock=lock)
     return known, shared
 
 
@@ -88,10 +89,11 @@ def _look_up(
     shared: dict[str, Shared],
     now: Instant,
     origin: Origin,
+    kinds: frozenset[Fact],
     *,
     lock: bool,
 ) -> dict[bytes, Facts]:
-    needs = {subject.schedule_uid: facts_needed(subject.planning, origin) for subject in subjects}
+    needs = {subject.schedule_uid: facts_needed(subject.planning, origin) & kinds for subject in subjects}
 
     def who(fact: Fact) -> list[Subject]:
         return [subject for subject in subjects if fact in needs[subject.schedule_uid]]
