@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from horarium.decision.health import HealthStatus
 from horarium.decision.preview import Forecast
 from horarium.policy.catchup import CatchupPolicy
 from horarium.policy.overlap import OverlapPolicy
@@ -182,9 +183,11 @@ HEALTH = ScheduleHealth(
     cron_expr="0 2 * * *",
     last_run_at=AT,
     expected_next_run=LATER,
-    status=outcomes.HealthStatus.OK,
+    status=HealthStatus.OK,
+    sentence="Its last run ended at 2026-03-01T23:00:04Z; its next occurrence is 2026-03-02T23:00:00Z.",
+    failures_in_a_row=0,
     late_seconds=0.0,
-    stale_threshold_seconds=120.0,
+    stale_threshold_seconds=172_800.0,
     error=None,
 )
 _RUN: dict[str, Any] = {
