@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
+from horarium.ids import id_text
 from horarium.instant import SECOND
 from horarium.schedule.position import Status
 from horarium.store import leases
@@ -100,6 +101,10 @@ def health(http: httpx.Client, schedule_id: str = "s") -> dict[str, Any]:
     return found
 
 
+def token(http: httpx.Client, role: str) -> str:
+    return str(http.post("/api/tokens", json={"name": role, "role": role}).json()["secret"])
+
+
 def create(horarium: TestService, schedule_id: str = "s", **fields: Any) -> None:
     usual = {"cron_expressions": ["0 9 * * 1-5"], "workflow_type": "x", "overlap_policy": "allow_all"}
     horarium.create({"schedule_id": schedule_id, **usual, **fields})
@@ -108,10 +113,13 @@ def create(horarium: TestService, schedule_id: str = "s", **fields: Any) -> None
 def test_a_schedule_for_weekdays_is_not_stale_on_sunday(http: httpx.Client, horarium: TestService) -> None:
     """Nor on a Monday morning, three days after Friday's run."""
     create(horarium)
-    horarium.advance_to("2026-03-06T12:00:00Z")
+    horarium.advance_to("2026-03-06T09:30:00Z")
+    horarium.finish(horarium.runs("s")[-1])
     for moment in ("2026-03-08T23:00:00Z", "2026-03-09T08:59:00Z"):
         horarium.advance_to(moment)
-        assert health(http) | {"error": 0} == {
+        found = health(http)
+        assert "2026-03-06T09:30:00Z; its next occurrence is 2026-03-09T09:00:00Z" in found.pop("sentence")
+        assert found | {"error": 0} == {
             "workspace_id": None,
             "workspace_name": None,
             "schedule_id": "s",
@@ -121,20 +129,94 @@ def test_a_schedule_for_weekdays_is_not_stale_on_sunday(http: httpx.Client, hora
             "last_run_at": "2026-03-06T09:00:00Z",
             "expected_next_run": "2026-03-09T09:00:00Z",
             "status": "ok",
+            "failures_in_a_row": 0,
             "late_seconds": 0.0,
-            "stale_threshold_seconds": 120.0,
+            "stale_threshold_seconds": 2 * 3 * 86_400.0,
             "error": 0,
         }
 
 
-def test_what_is_due_and_undecided_for_too_long_is_stale(http: httpx.Client, horarium: TestService) -> None:
+def test_what_is_undecided_beyond_its_grace_is_late_and_after_two_gaps_stale(
+    http: httpx.Client, horarium: TestService
+) -> None:
     create(horarium)
-    horarium.advance_to("2026-03-02T12:00:00Z")
-    horarium.clock.set("2026-03-03T09:01:00Z")
+    horarium.advance_to("2026-03-03T09:30:00Z")
+    moments = {"2026-03-04T09:01:00Z": "ok", "2026-03-04T09:10:00Z": "late", "2026-03-05T10:00:00Z": "stale"}
+    for moment, status in moments.items():
+        horarium.clock.set(moment)
+        assert health(http)["status"] == status
+    horarium.clock.set("2026-03-04T09:10:00Z")
+    assert health(http)["late_seconds"] == 600.0
+    assert "2026-03-04T09:00:00Z has waited 600 s" in health(http)["sentence"]
+
+
+def failed_runs(horarium: TestService, count: int, schedule_id: str = "s") -> None:
+    for _ in range(count):
+        horarium.http().post(f"/api/schedules/{schedule_id}/trigger")
+        horarium.settle()
+        run = horarium.runs(schedule_id)[-1]
+        horarium.fail(run, "no route to host", error_class="its own")  # which no policy retries
+
+
+def test_three_failed_runs_make_a_schedule_failing_and_a_success_makes_it_well(
+    http: httpx.Client, horarium: TestService
+) -> None:
+    create(horarium)
+    failed_runs(horarium, 2)
     assert health(http)["status"] == "ok"
-    horarium.clock.set("2026-03-03T09:10:00Z")
-    late = health(http)
-    assert (late["status"], late["late_seconds"]) == ("stale", 600.0)
+    failed_runs(horarium, 1)
+    found = health(http)
+    assert (found["status"], found["failures_in_a_row"], found["error"]) == ("failing", 3, "no route to host")
+    for run in horarium.runs("s"):
+        assert id_text(run.run_id) in found["sentence"]
+    assert http.get("/readyz").json()["checks"][-1] == {
+        "name": "outcomes",
+        "passed": True,
+        "detail": "schedules whose last 3 runs failed: 1; schedules that are broken: 0",
+        "remedy": None,
+    }
+    http.post("/api/schedules/s/trigger")
+    horarium.settle()
+    horarium.finish(horarium.runs("s")[-1])
+    assert health(http)["status"] == "ok"
+
+
+def test_a_run_that_waits_for_approval_makes_its_schedule_wait(http: httpx.Client, horarium: TestService) -> None:
+    create(horarium, approval_policy={"requires_approval": True})
+    http.post("/api/schedules/s/trigger")
+    assert health(http)["status"] == "waiting_for_approval"
+
+
+def test_a_viewer_may_ask_for_all_of_its_namespace_and_no_other(http: httpx.Client, horarium: TestService) -> None:
+    for number in range(3):
+        create(horarium, f"s{number}")
+    http.post("/api/namespaces", json={"namespace": "other"})
+    asked = {"Authorization": f"Bearer {token(http, 'viewer')}"}
+    first = http.get("/api/health/schedules", params={"page_size": 2}, headers=asked).json()
+    rest = {"page_size": 2, "next_page_token": first["next_page_token"]}
+    second = http.get("/api/health/schedules", params=rest, headers=asked).json()
+    assert second["next_page_token"] is None
+    ids = [row["schedule_id"] for page in (first, second) for row in page["schedules"]]
+    assert sorted(ids) == ["s0", "s1", "s2"]
+    there = http.get("/api/health/schedules", headers={**asked, "X-Namespace": "other"})
+    assert (there.status_code, there.json()["reason"]) == (404, "namespace_not_found")
+    assert http.get("/api/health/schedules", headers={"X-Namespace": "other"}).json()["schedules"] == []
+    foreign = http.get("/api/health/schedules", params=rest, headers={"X-Namespace": "other"})
+    assert foreign.status_code == 403
+
+
+def test_only_the_unwell_are_told_when_only_they_are_asked_for(http: httpx.Client, horarium: TestService) -> None:
+    create(horarium, "well")
+    create(horarium, "fails")
+    create(horarium, "waits", approval_policy={"requires_approval": True})
+    create(horarium, "late", cron_expressions=[], at=["2026-03-01T01:00:00Z"])
+    create(horarium, "resting", paused=True)
+    failed_runs(horarium, 3, "fails")
+    http.post("/api/schedules/waits/trigger")
+    horarium.clock.set("2026-03-01T03:00:00Z")
+    rows = http.get("/api/health/schedules", params={"unwell": "true"}).json()["schedules"]
+    found = {row["schedule_id"]: row["status"] for row in rows}
+    assert found == {"fails": "failing", "waits": "waiting_for_approval", "late": "late"}
 
 
 def test_a_row_that_lost_its_due_time_is_stale_and_not_at_rest(http: httpx.Client, horarium: TestService) -> None:
@@ -146,7 +228,7 @@ def test_a_row_that_lost_its_due_time_is_stale_and_not_at_rest(http: httpx.Clien
         positions.move(connection, row.schedule_uid, next_due=None)
 
     horarium.resources.database.write(lose)
-    horarium.clock.set("2026-03-04T00:00:00Z")
+    horarium.clock.set("2026-03-09T00:00:00Z")
     assert health(http)["status"] == "stale"
 
 
@@ -166,7 +248,7 @@ def test_every_state_has_its_word(http: httpx.Client, horarium: TestService) -> 
     assert found == {
         "fresh": ("never_run", None),
         "resting": ("paused", None),
-        "over": ("finished", None),
+        "over": ("ok", None),
         "torn": ("broken", "torn"),
     }
 

@@ -255,12 +255,26 @@ def test_explain_needs_a_moment_where_there_is_no_next_fire(server: Server) -> N
     assert server.ask("schedule", "explain", "once", "--at", "2026-03-01T01:00:00Z").code == 0
 
 
-def test_a_schedule_that_waits_for_its_decision_is_stale_and_1(server: Server) -> None:
+@pytest.mark.parametrize(("days", "word"), [(1, "late"), (3, "stale")])
+def test_a_schedule_that_waits_for_its_decision_is_late_or_stale_and_1(server: Server, days: int, word: str) -> None:
     server.told(*NIGHTLY)
-    server.service.sleep(days=1)
+    server.service.sleep(days=days)
     answer = server.ask("schedule", "health", "nightly")
-    assert (answer.code, "stale" in answer.out) == (1, True)
+    assert (answer.code, word in answer.out, "2026-03-01T0" in answer.out) == (1, True, True)
     assert server.ask("schedule", "health").code == 1
+
+
+def test_a_schedule_whose_runs_fail_is_failing_and_1_and_health_counts_it(server: Server) -> None:
+    server.told(*NIGHTLY)
+    assert server.ask("schedule", "health").code == 0
+    for _ in range(3):
+        server.told("schedule", "trigger", "nightly")
+        server.service.settle()
+        run = server.service.runs("nightly")[-1]
+        server.service.fail(run, "no route to host", error_class="its own")  # which no policy retries
+    answer = server.ask("schedule", "health", "--unwell")
+    assert (answer.code, "failing" in answer.out, "no route to host" in answer.out) == (1, True, True)
+    assert "schedules: 1 failing (horarium schedule health says which)" in server.ask("health").out
 
 
 def test_a_backfill_that_is_too_large_is_refused_with_its_size(server: Server) -> None:

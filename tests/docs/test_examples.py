@@ -2,8 +2,8 @@
 
 The blocks of most pages stand alone and are run one by one, in the root of the project. Pages with the comment
 `<!-- stage: own directory -->` are walked as a reader would: in the order in which the README and then the index name
-them, each from top to bottom in a shell of its own, all in one directory that is empty at first. So what one page leaves
-behind may not be in the way of the next. With `<!-- stage: own directory, postgresql -->` the variable
+them, each from top to bottom in a shell of its own, all in one directory that is empty at first. So what one page
+leaves behind may not be in the way of the next. With `<!-- stage: own directory, postgresql -->` the variable
 `HORARIUM_DATABASE` names an empty PostgreSQL database. There, a block whose first line is a comment with a file's name
 is that file.
 """

@@ -7,6 +7,7 @@ import time
 import pytest
 from operations.desks import ADMIN, ALICE, NOON, VIEWER, Office, document
 
+from horarium.decision.health_status import HealthStatus
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text, new_id
 from horarium.instant import SECOND
@@ -26,7 +27,6 @@ from horarium.schedule.position import Status
 from horarium.store import leases
 from horarium.store.history.feed import START
 from horarium.store.schedules import positions, rows
-from horarium.wire.outcomes import HealthStatus
 from horarium.wire.roles import Permission, Role
 
 OTHER = Caller("root", Role.ADMIN, "other")
@@ -166,7 +166,7 @@ def test_schedules_are_judged_by_their_own_spec(office: Office) -> None:
     assert uid is not None
     office.resources.database.write(lambda c: positions.move(c, uid.schedule_uid, status=Status.BROKEN))
     office.tick(60)
-    assert {each.row.schedule_id: each.health for each in schedule_health.examine(office.resources, VIEWER)} == {
+    assert {each.row.schedule_id: each.health.status for each in schedule_health.examine(office.resources, VIEWER)} == {
         "quiet": HealthStatus.NEVER_RUN,
         "busy": HealthStatus.OK,
         "resting": HealthStatus.PAUSED,
@@ -174,7 +174,7 @@ def test_schedules_are_judged_by_their_own_spec(office: Office) -> None:
     }
     office.clock.move(600)
     late = next(each for each in schedule_health.examine(office.resources, VIEWER) if each.row.schedule_id == "busy")
-    assert (late.health, late.late_seconds) == (HealthStatus.STALE, 540.0)
+    assert (late.health.status, late.health.late_seconds) == (HealthStatus.STALE, 540.0)
 
 
 def test_the_metrics_learn_what_only_the_database_knows(office: Office) -> None:

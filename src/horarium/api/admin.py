@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from fastapi import Query
+
 from horarium.api import examples
 from horarium.api.answers import Reply
 from horarium.api.requests import CallerOf, ResourcesOf
 from horarium.api.routing import ADMINISTER, READ, Routes
+from horarium.decision.health_status import HealthStatus
 from horarium.instant import to_datetime
 from horarium.operations import liveness, schedule_health
+from horarium.operations.list_tokens import MAX_LENGTH
 from horarium.operations.schedule_health import Examined
 from horarium.wire.answer import time_of
-from horarium.wire.outcomes import HealthStatus
-from horarium.wire.schedules import ScheduleHealth
+from horarium.wire.schedules import ScheduleHealth, ScheduleHealthList
 from horarium.wire.service import Liveness, LoopLife, ProcessLife
 
 routes = Routes(tag="admin")
 
 # What Molecule calls the ticker.
 _SCHEDULER = "scheduler"
+_WITH_ERROR = frozenset({HealthStatus.BROKEN, HealthStatus.FAILING})
 
 
 @routes(
@@ -49,10 +55,37 @@ def engine_liveness(resources: ResourcesOf, caller: CallerOf) -> Reply:
     many=True,
     example=[examples.HEALTH],
 )
-def list_schedule_health(resources: ResourcesOf, caller: CallerOf) -> Reply:
-    """Every schedule of the namespace, by the name of its agent and its own."""
+def admin_schedule_health(resources: ResourcesOf, caller: CallerOf) -> Reply:
+    """Every schedule of the namespace at once, by the name of its agent and its own."""
     found = [_examined(each) for each in schedule_health.examine(resources, caller)]
     return Reply(sorted(found, key=lambda row: (row.workspace_name or "", row.schedule_name)))
+
+
+# Not below /api/schedules, where `health` may be the id of a schedule.
+@routes(
+    "GET",
+    "/api/health/schedules",
+    needs=READ,
+    summary="List how schedules are doing",
+    answer=ScheduleHealthList,
+    example=ScheduleHealthList(schedules=(examples.HEALTH,), next_page_token=None),
+)
+def list_schedule_health(
+    resources: ResourcesOf,
+    caller: CallerOf,
+    unwell: Annotated[
+        bool, Query(description="only the broken, failing, stale, late, and those that wait for an approval")
+    ] = False,
+    page_size: Annotated[int | None, Query(description="1 to 200")] = None,
+    next_page_token: Annotated[str | None, Query(max_length=MAX_LENGTH)] = None,
+) -> Reply:
+    """Newest first; with `unwell`, oldest first, in one answer of at most 1000."""
+    if unwell:
+        page = schedule_health.examine_unwell(resources, caller)
+    else:
+        page = schedule_health.examine_page(resources, caller, page_size=page_size, next_page_token=next_page_token)
+    shown = tuple(_examined(each) for each in page.examined)
+    return Reply(ScheduleHealthList(schedules=shown, next_page_token=page.next_page_token))
 
 
 @routes(
@@ -89,7 +122,7 @@ def _loop(loop: liveness.LoopLife) -> LoopLife:
 
 
 def _examined(each: Examined) -> ScheduleHealth:
-    row, spec = each.row, each.document.get("spec", {})
+    row, health, spec = each.row, each.health, each.document.get("spec", {})
     return ScheduleHealth(
         workspace_id=each.agent_id,
         workspace_name=each.agent_name,
@@ -98,9 +131,11 @@ def _examined(each: Examined) -> ScheduleHealth:
         namespace=row.namespace,
         cron_expr=next(iter(spec.get("cron_expressions", ())), None),
         last_run_at=time_of(row.last_fired_at),
-        expected_next_run=time_of(each.expected_next),
-        status=each.health,
-        late_seconds=round(each.late_seconds, 3),
-        stale_threshold_seconds=each.threshold_seconds,
-        error=row.last_error if each.health is HealthStatus.BROKEN else None,
+        expected_next_run=time_of(health.expected_next),
+        status=health.status,
+        sentence=health.sentence,
+        failures_in_a_row=row.failures_in_a_row,
+        late_seconds=round(health.late_seconds, 3),
+        stale_threshold_seconds=health.stale_after_seconds,
+        error=row.last_error if health.status in _WITH_ERROR else None,
     )

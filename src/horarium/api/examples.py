@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from horarium.decision.forecast import Forecast, NoRun
+from horarium.decision.health_status import HealthStatus
 from horarium.policy.catchup import CatchupPolicy
 from horarium.policy.overlap import OverlapPolicy
 from horarium.schedule.calendar import CalendarKind
@@ -195,9 +196,11 @@ HEALTH = ScheduleHealth(
     cron_expr="0 2 * * *",
     last_run_at=AT,
     expected_next_run=LATER,
-    status=outcomes.HealthStatus.OK,
+    status=HealthStatus.OK,
+    sentence="Its last run ended at 2026-03-01T23:00:04Z; its next occurrence is 2026-03-02T23:00:00Z.",
+    failures_in_a_row=0,
     late_seconds=0.0,
-    stale_threshold_seconds=120.0,
+    stale_threshold_seconds=172_800.0,
     error=None,
 )
 _RUN: dict[str, Any] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,8 @@ app = typer.Typer(add_completion=False)
 # The loop that hands runs out: what a worker is there for.
 _DISPATCHER = "dispatcher"
 _PARTS = {"migrated": "database", "database": "database", "ticking": "ticker", "deciding": "decisions"}
+# Told by what the namespace itself says about its schedules.
+_LEFT_OUT = frozenset({"outcomes"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +40,24 @@ class Part:
 @app.command("health")
 @with_remote
 def health_command(remote: Remote) -> None:
-    """Whether the service does its work: database, ticker, decisions, worker.
+    """Whether the service does its work: database, ticker, decisions, worker; and how many schedules are not well.
 
-    Exit code 0 means that all of it does, 1 that some of it does not, 3 that nobody answers.
+    Exit code 0 means that all of it does, 1 that some of it does not, 3 that nobody answers. Schedules that fail are
+    counted and do not change it: `horarium schedule health` says which they are, and its exit code says that there are
+    some.
 
     Example: horarium health
     """
     found = remote.client.readiness()
-    parts = [*_checks(found), _worker(remote)]
+    parts, unwell = [*_checks(found), _worker(remote)], _unwell(remote)
     document = {"status": "ok" if _good(parts) else "failing", "version": found.version, "tzdata": found.tzdata}
     told = [{"name": each.name, "status": each.word, "detail": each.detail, "remedy": each.remedy} for each in parts]
-    lines = [("", f"server: ok ({found.version}, tzdata {found.tzdata})"), *(("", _text(each)) for each in parts)]
-    show_document({**document, "parts": told}, remote.output, lines)
+    lines = [
+        ("", f"server: ok ({found.version}, tzdata {found.tzdata})"),
+        *(("", _text(each)) for each in parts),
+        ("", f"schedules: {_counted(unwell)}"),
+    ]
+    show_document({**document, "parts": told, "schedules": unwell}, remote.output, lines)
     if not _good(parts):
         raise typer.Exit(ExitCode.NO)
 
@@ -65,7 +74,27 @@ def _checks(found: Health) -> list[Part]:
     return [
         Part(_PARTS.get(check.name, check.name), check.passed, check.detail or "", check.remedy)
         for check in found.checks
+        if check.name not in _LEFT_OUT
     ]
+
+
+def _unwell(remote: Remote) -> dict[str, int] | None:
+    """How many schedules of the namespace are not well, by the word for it; None = this caller may not know."""
+    from horarium.client.errors import ClientError
+
+    try:
+        page = remote.client.list_schedule_health(unwell=True)
+    except ClientError:
+        return None
+    return dict(sorted(Counter(str(each.status) for each in page).items()))
+
+
+def _counted(unwell: dict[str, int] | None) -> str:
+    if unwell is None:
+        return "not known (a token of this namespace may ask)"
+    if not unwell:
+        return "ok (none fails, is late, or waits for somebody)"
+    return f"{', '.join(f'{count} {word}' for word, count in unwell.items())} (horarium schedule health says which)"
 
 
 def _worker(remote: Remote) -> Part:

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from horarium.cli.remote import Remote
-from horarium.client.call import Call, many
 from horarium.client.page import Page
+from horarium.decision.health_status import UNWELL
 from horarium.wire.schedules import ScheduleHealth
 
+_PAGE = 200
 
-def health_of(remote: Remote, schedule_id: str | None) -> Page[ScheduleHealth]:
-    if schedule_id is None:
-        return remote.send(Call("GET", "/admin/schedules/health", many(ScheduleHealth)))
-    return Page((remote.client.get_schedule_health(schedule_id),))
+
+def health_of(remote: Remote, schedule_id: str | None, *, unwell: bool = False) -> Page[ScheduleHealth]:
+    if schedule_id is not None:
+        return Page((remote.client.get_schedule_health(schedule_id),))
+    if unwell:
+        return remote.client.list_schedule_health(unwell=True)
+    return Page(tuple(remote.client.iter_schedule_health(page_size=_PAGE)))
+
+
+def is_unwell(health: ScheduleHealth) -> bool:
+    """A word that this program does not know is none of those that are wrong."""
+    return health.status in UNWELL

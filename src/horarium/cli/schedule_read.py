@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 _MORE = "more schedules: --all, or --page-token {cursor}"
 _MORE_EVENTS = "more events available: --all, or --after-sequence {cursor}"
-_UNWELL = frozenset({"stale", "broken"})
 _ANSWERS = {True: "yes", False: "no", None: "not asked"}
 
 
@@ -196,45 +195,37 @@ def explain_command(
 @with_remote
 def health_command(
     remote: Remote,
-    schedule_id: Annotated[
-        str | None, typer.Argument(metavar="ID", show_default="all", help="Which schedule; all need an admin.")
-    ] = None,
+    schedule_id: Annotated[str | None, typer.Argument(metavar="ID", show_default="all", help="Which schedule.")] = None,
+    unwell: Annotated[
+        bool, typer.Option("--unwell", help="Only those that are not well or wait for an approval.")
+    ] = False,
 ) -> None:
-    """How schedules are doing, each judged by its own rule: ok, never_run, paused, finished, stale or broken.
+    """How schedules are doing, each with the sentence that explains it.
 
-    Exit code 0 means that all is well, 1 that something is stale or broken.
+    The first that holds of: broken, paused, waiting_for_approval, failing (its last three runs failed), stale (no
+    decision for two gaps of its spec), late (an occurrence undecided beyond its grace), never_run, ok.
+
+    Exit code 0 means that all is well, 1 that something is broken, failing, stale or late.
 
     Example: horarium schedule health nightly
     """
-    from horarium.cli.schedule_health import health_of
+    from horarium.cli.schedule_health import health_of, is_unwell
 
-    page = health_of(remote, schedule_id)
+    page = health_of(remote, schedule_id, unwell=unwell)
     show_list(
         remote,
         "schedules",
         page,
-        ("Schedule ID", "Status", "Last Run", "Expected Next", "Seconds Late", "Error"),
-        lambda s: (
-            s.schedule_id,
-            s.status,
-            s.last_run_at,
-            s.expected_next_run,
-            f"{s.late_seconds:g}",
-            _last_line(s.error),
-        ),
+        ("Schedule ID", "Status", "Last Run", "Expected Next", "Why"),
+        lambda s: (s.schedule_id, s.status, s.last_run_at, s.expected_next_run, s.sentence),
     )
-    if any(each.status in _UNWELL for each in page):
+    if any(is_unwell(each) for each in page):
         raise typer.Exit(ExitCode.NO)
 
 
 def _runs(schedule: Schedule) -> str:
     """The moment, or why there is none."""
     return cell(schedule.next_run_at or schedule.next_run_reason)
-
-
-def _last_line(error: str | None) -> str | None:
-    """Of a traceback the line that says what went wrong."""
-    return None if error is None else error.rstrip().rpartition("\n")[2]
 
 
 def _references(event: HistoryEvent) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from horarium.cli.present import cell, compact, labelled, text_lines
+from horarium.cli.present import NOTHING, cell, compact, labelled, text_lines
 from horarium.cli.render import local_time
 from horarium.errors import HorariumError
 from horarium.instant import from_datetime, to_rfc3339

@@ -156,8 +156,20 @@ class ServiceCalls:
 
     @Method
     @staticmethod
-    def list_schedule_health() -> Call[Page[ScheduleHealth]]:
-        """How each schedule of the namespace is doing."""
+    def list_schedule_health(
+        *, unwell: bool | None = None, page_size: int | None = None, next_page_token: str | None = None
+    ) -> Call[Page[ScheduleHealth]]:
+        """How the schedules of the namespace are doing; with `unwell` only those that somebody should look at."""
+        query = {"unwell": unwell, "page_size": page_size, "next_page_token": next_page_token}
+        return Call(
+            "GET", "/api/health/schedules", many(ScheduleHealth, "schedules"), query=query, cursor="next_page_token"
+        )
+
+    @Method
+    @staticmethod
+    def admin_schedule_health() -> Call[Page[ScheduleHealth]]:
+        """How each schedule of the namespace is doing, in one answer."""
         return Call("GET", "/admin/schedules/health", many(ScheduleHealth))
 
     iter_feed = Pages(get_feed)
+    iter_schedule_health = Pages(list_schedule_health)

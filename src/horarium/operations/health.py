@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from horarium.decision.health import FAILING_AFTER
 from horarium.errors import HorariumError
 from horarium.instant import SECOND, Instant
 from horarium.operations.resources import Resources
@@ -16,6 +17,7 @@ from horarium.store.history import audit
 from horarium.store.migrate import check_schema
 from horarium.store.runs import open_runs
 from horarium.store.schedules import due
+from horarium.store.schedules import health as schedule_health
 
 _TICKER = "ticker"
 
@@ -46,7 +48,11 @@ def ready(resources: Resources) -> Readiness:
     if checks[0].passed:
         try:
             checks += resources.database.read(
-                lambda connection: [_tick(resources, connection), _undecided(resources, connection)]
+                lambda connection: [
+                    _tick(resources, connection),
+                    _undecided(resources, connection),
+                    _outcomes(connection),
+                ]
             )
         except HorariumError as wrong:
             checks.append(Check("database", False, wrong.message, "look at the database"))
@@ -91,6 +97,13 @@ def _undecided(resources: Resources, connection: Connection) -> Check:
     detail = f"the oldest undecided occurrence has waited {late:.1f} s"
     remedy = None if late <= limit else "more is due than is decided; start another worker"
     return Check("deciding", late <= limit, detail, remedy)
+
+
+def _outcomes(connection: Connection) -> Check:
+    """What runs come to is the business of those who wrote them: it never makes the service unready."""
+    failing, broken = schedule_health.count_failing(connection), audit.count_broken(connection)
+    detail = f"schedules whose last {FAILING_AFTER} runs failed: {failing}; schedules that are broken: {broken}"
+    return Check("outcomes", True, detail)
 
 
 def _completed(connection: Connection) -> dict[str, Instant]:

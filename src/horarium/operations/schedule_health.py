@@ -1,7 +1,4 @@
-"""How the schedules are doing, each judged by its own spec: what is due and undecided for too long is stale.
-
-No gap between fires is measured: a schedule for weekdays has nothing to do on a Sunday, and is well.
-"""
+"""How the schedules are doing: one, a page of a namespace, all of it, or only those that somebody should look at."""
 
 from __future__ import annotations
 
@@ -10,42 +7,48 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from horarium.instant import SECOND, Instant
+from horarium.decision.health import Health, judge
+from horarium.decision.health_status import NEEDS_SOMEBODY
 from horarium.operations.caller import Caller
 from horarium.operations.drafts import require_namespace
 from horarium.operations.errors import ScheduleNotFound
+from horarium.operations.list_tokens import fingerprint, make_list_token, read_list_token
+from horarium.operations.pages import checked_limit
 from horarium.operations.resources import Resources
-from horarium.operations.upcoming import next_fires
 from horarium.schedule.assignee import AssigneeType
-from horarium.schedule.planning import Planning
-from horarium.schedule.position import Status
 from horarium.store.database import Connection
+from horarium.store.schedules import health as stored
 from horarium.store.schedules import lists as schedule_lists
 from horarium.store.schedules import references
 from horarium.store.schedules import rows as schedules
 from horarium.store.schedules.lists import Cursor
 from horarium.store.schedules.rows import ScheduleRow
-from horarium.wire.outcomes import HealthStatus
 from horarium.wire.roles import Permission
+
+MOST_UNWELL = 1_000
+"""Schedules that are looked at when only those are asked for that are not well."""
 
 _PAGE = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """`late_seconds`: how long its next occurrence has been due. `agent_name` is that of its assignee, if an agent."""
+    """`agent_name` is that of its assignee, if an agent."""
 
     row: ScheduleRow
     document: Mapping[str, Any]
-    health: HealthStatus
-    expected_next: Instant | None
-    late_seconds: float
-    threshold_seconds: float
+    health: Health
     agent_name: str | None = None
 
     @property
     def agent_id(self) -> str | None:
         return agent_of(self.document)
+
+
+@dataclass(frozen=True, slots=True)
+class HealthPage:
+    examined: tuple[Examined, ...]
+    next_page_token: str | None
 
 
 def examine(resources: Resources, caller: Caller) -> list[Examined]:
@@ -54,10 +57,40 @@ def examine(resources: Resources, caller: Caller) -> list[Examined]:
     found: list[Examined] = []
     after: Cursor | None = None
     while True:
-        page, after = resources.database.read(partial(_examine_page, resources, caller, after))
+        page, after = resources.database.read(partial(_examine_page, resources, caller, after, _PAGE))
         found += page
         if after is None:
             return found
+
+
+def examine_page(
+    resources: Resources, caller: Caller, *, page_size: int | None = None, next_page_token: str | None = None
+) -> HealthPage:
+    """Newest first."""
+    caller.require(Permission.READ)
+    limit, filters = checked_limit(page_size), fingerprint({"list": "health"})
+    after = None if next_page_token is None else read_list_token(next_page_token, caller.namespace, filters)
+
+    def look(connection: Connection) -> HealthPage:
+        require_namespace(connection, caller.namespace)
+        page, following = _examine_page(resources, caller, after, limit, connection)
+        token = None if following is None else make_list_token(caller.namespace, filters, following)
+        return HealthPage(tuple(page), token)
+
+    return resources.database.read(look)
+
+
+def examine_unwell(resources: Resources, caller: Caller) -> HealthPage:
+    """Those that are not well or wait for an approval, oldest first; only they are looked at, `MOST_UNWELL` at most."""
+    caller.require(Permission.READ)
+
+    def look(connection: Connection) -> HealthPage:
+        require_namespace(connection, caller.namespace)
+        uids = stored.suspects(connection, caller.namespace, resources.clock.now(), MOST_UNWELL)
+        found = _examine(resources, connection, stored.find_live(connection, uids))
+        return HealthPage(tuple(each for each in found if each.health.status in NEEDS_SOMEBODY), None)
+
+    return resources.database.read(look)
 
 
 def examine_one(resources: Resources, caller: Caller, schedule_id: str) -> Examined:
@@ -79,26 +112,21 @@ def agent_of(document: Mapping[str, Any]) -> str | None:
 
 
 def _examine_page(
-    resources: Resources, caller: Caller, after: Cursor | None, connection: Connection
+    resources: Resources, caller: Caller, after: Cursor | None, limit: int, connection: Connection
 ) -> tuple[list[Examined], Cursor | None]:
-    page = schedule_lists.list_page(connection, caller.namespace, after=after, limit=_PAGE)
+    page = schedule_lists.list_page(connection, caller.namespace, after=after, limit=limit)
     return _examine(resources, connection, list(zip(page.rows, page.documents, strict=True))), page.after
 
 
 def _examine(
     resources: Resources, connection: Connection, found: Sequence[tuple[ScheduleRow, Mapping[str, Any]]]
 ) -> list[Examined]:
-    compiled = resources.known.load(connection, [row.planning for row, _ in found])
+    now = resources.clock.now()
+    vitals = stored.vitals_of(connection, resources.known, [row for row, _ in found])
     names: dict[tuple[str, str], str | None] = {}
     return [
-        _examined(
-            resources,
-            row,
-            compiled[row.planning],
-            document,
-            _agent_name(connection, row.namespace, agent_of(document), names),
-        )
-        for row, document in found
+        Examined(row, document, judge(each, now), _agent_name(connection, row.namespace, agent_of(document), names))
+        for (row, document), each in zip(found, vitals, strict=True)
     ]
 
 
@@ -112,31 +140,3 @@ def _agent_name(
         document = references.agent_document(connection, namespace, agent_id)
         names[namespace, agent_id] = None if document is None else document.get("name")
     return names[namespace, agent_id]
-
-
-def _examined(
-    resources: Resources,
-    row: ScheduleRow,
-    planning: Planning | Exception,
-    document: Mapping[str, Any],
-    agent_name: str | None,
-) -> Examined:
-    now, threshold = resources.clock.now(), resources.settings.ready_undecided_seconds
-    fires = () if isinstance(planning, Exception) else next_fires(row, planning, now, 1)
-    expected = fires[0].due if fires else None
-    # By the spec, not by the stored due time: a row that lost its due time waits for ever and looks at rest.
-    late = max(0, now - expected) / SECOND if expected is not None and row.status is Status.ACTIVE else 0.0
-    health = _judged(row, broken=isinstance(planning, Exception), late=late > threshold)
-    return Examined(row, document, health, expected, late, threshold, agent_name)
-
-
-def _judged(row: ScheduleRow, *, broken: bool, late: bool) -> HealthStatus:
-    if broken or row.status is Status.BROKEN:
-        return HealthStatus.BROKEN
-    if row.status is Status.PAUSED:
-        return HealthStatus.PAUSED
-    if late:
-        return HealthStatus.STALE
-    if row.last_fired_at is None and row.status is Status.ACTIVE:
-        return HealthStatus.NEVER_RUN
-    return HealthStatus.FINISHED if row.status is Status.FINISHED else HealthStatus.OK

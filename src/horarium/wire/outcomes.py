@@ -53,17 +53,6 @@ class ExplainedSource(StrEnum):
     HISTORY = "history"
 
 
-class HealthStatus(StrEnum):
-    """Of a schedule."""
-
-    OK = "ok"
-    STALE = "stale"  # an occurrence has waited too long for its decision
-    NEVER_RUN = "never_run"
-    PAUSED = "paused"
-    FINISHED = "finished"
-    BROKEN = "broken"
-
-
 class StopOutcome(StrEnum):
     CANCELLED = "cancelled"
     TERMINATED = "terminated"

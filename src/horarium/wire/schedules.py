@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from horarium.decision.forecast import Forecast, NoRun
+from horarium.decision.health_status import HealthStatus
 from horarium.policy.catchup import CatchupPolicy
 from horarium.policy.overlap import OverlapPolicy
 from horarium.schedule.event import EventType
@@ -19,7 +20,6 @@ from horarium.wire.outcomes import (
     ExplainedOutcome,
     ExplainedSource,
     FillOutcome,
-    HealthStatus,
     TriggerOutcome,
     WriteOutcome,
 )
@@ -286,7 +286,10 @@ class Explanation(Answer, frozen=True, kw_only=True):
 
 
 class ScheduleHealth(Answer, frozen=True, kw_only=True):
-    """How a schedule is doing: `status` is `ok`, or the word for what is wrong."""
+    """How a schedule is doing: `status` is the first word that holds of it, `sentence` says why.
+
+    `stale_threshold_seconds` are two gaps of its spec around now; null = it has none.
+    """
 
     workspace_id: str | None
     workspace_name: str | None
@@ -297,6 +300,13 @@ class ScheduleHealth(Answer, frozen=True, kw_only=True):
     last_run_at: Time | None
     expected_next_run: Time | None
     status: HealthStatus
+    sentence: str
+    failures_in_a_row: int
     late_seconds: float
     stale_threshold_seconds: float | None
     error: str | None
+
+
+class ScheduleHealthList(Answer, frozen=True, kw_only=True):
+    schedules: tuple[ScheduleHealth, ...]
+    next_page_token: str | None

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, PrimaryKeyConstraint, Table, Text, text
 
+from horarium.decision.health import FAILING_AFTER
 from horarium.store.tables.schema import metadata, partial_index
+
+# The condition of the index `positions_failing`.
+FAILING = f"failures_in_a_row >= {FAILING_AFTER} AND status <> 'deleted'"
 
 schedules = Table(
     "schedules",
@@ -93,6 +97,8 @@ positions = Table(
     partial_index("positions_due_by_namespace", "namespace", "next_due", where="status = 'active'"),
     # For lists of the paused, finished and broken, which are few; a fire never touches it.
     partial_index("positions_at_rest", "namespace", "status", where="status <> 'active' AND status <> 'deleted'"),
+    # For whoever asks how many fail: a fire never touches it, and an end only where a row of failures begins or breaks.
+    partial_index("positions_failing", "namespace", where=FAILING),
     # A position changes at every fire: leave room on the page for the next version of the row.
     postgresql_with={"fillfactor": "70"},
 )

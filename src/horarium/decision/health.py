@@ -1,0 +1,183 @@
+"""How a schedule is doing: the first word that holds of it, with the sentence that explains it.
+
+Nothing that works is called stale. While each occurrence is decided before the next one comes, the last decision
+is never older than the two gaps of the spec beside the newest occurrence together, which is at most twice the
+longer one; so a schedule for weekdays is well on a Sunday, and on a Monday morning too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from horarium.decision.health_status import HealthStatus
+from horarium.instant import SECOND, Instant, to_rfc3339
+from horarium.recurrence.spec import Spec
+from horarium.schedule.planning import Planning
+from horarium.schedule.position import Status
+from horarium.schedule.run import RunState
+
+FAILING_AFTER = 3
+"""Failed runs in a row. Runs that ended by somebody's wish neither break the row nor lengthen it."""
+
+_MAX_ERROR = 200
+
+
+@dataclass(frozen=True, slots=True)
+class FailedRun:
+    run_id: str
+    state: RunState
+    finished_at: Instant
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Runs that wait for an approval; `since` is when the oldest was born."""
+
+    count: int
+    since: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Vitals:
+    """What is known of a schedule. `planning` None = it cannot be compiled, `error` says why; `failed` newest first."""
+
+    uid: bytes
+    status: Status
+    planning: Planning | None
+    decided_until: Instant
+    runs_born: int = 0
+    failures_in_a_row: int = 0
+    last_completed_at: Instant | None = None
+    error: str | None = None
+    paused_at: Instant | None = None
+    pause_reason: str | None = None
+    waiting: Waiting | None = None
+    failed: Sequence[FailedRun] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """`expected_next`: when the next occurrence is due, or was. `stale_after_seconds` None = its spec has no gap."""
+
+    status: HealthStatus
+    sentence: str
+    expected_next: Instant | None = None
+    late_seconds: float = 0.0
+    stale_after_seconds: float | None = None
+
+
+def judge(vitals: Vitals, now: Instant) -> Health:
+    planning = vitals.planning
+    if planning is None:
+        return Health(HealthStatus.BROKEN, f"It cannot be planned: {_cut(vitals.error) or 'nobody knows why'}.")
+    active = vitals.status is Status.ACTIVE
+    after = vitals.decided_until if active else max(vitals.decided_until, now)
+    nominal = planning.spec.next_after(after)
+    expected = None if nominal is None else planning.spec.due(vitals.uid, nominal)
+    gap = gap_around(planning.spec, now)
+    late = max(0, now - expected) if active and expected is not None else 0
+    status, sentence = _judged(vitals, planning, _Times(now, nominal, late, gap))
+    stale_after = None if gap is None else 2 * gap / SECOND
+    return Health(status, sentence, expected, late / SECOND, stale_after)
+
+
+def gap_around(spec: Spec, now: Instant) -> Instant | None:
+    """The longer of the two gaps beside the newest occurrence that is not in the future; None = it has neither."""
+    newest = spec.previous_before(now + 1)
+    if newest is None:
+        return None
+    before, following = spec.previous_before(newest), spec.next_after(now)
+    gaps = [
+        *([] if before is None else [newest - before]),
+        *([] if following is None else [following - newest]),
+    ]
+    return max(gaps, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Times:
+    """`nominal` is the first occurrence without a decision; `late` how long it has been due."""
+
+    now: Instant
+    nominal: Instant | None
+    late: Instant
+    gap: Instant | None
+
+
+def _judged(vitals: Vitals, planning: Planning, times: _Times) -> tuple[HealthStatus, str]:
+    if vitals.status is Status.BROKEN:
+        return HealthStatus.BROKEN, f"It was set aside, and nothing of it is decided: {_cut(vitals.error)}."
+    if vitals.status is Status.PAUSED:
+        return HealthStatus.PAUSED, _paused(vitals)
+    if vitals.waiting is not None:
+        return HealthStatus.WAITING_FOR_APPROVAL, _waiting(vitals.waiting)
+    if vitals.failures_in_a_row >= FAILING_AFTER:
+        return HealthStatus.FAILING, _failing(vitals)
+    if times.late and times.nominal is not None:
+        if times.gap is not None and times.now - vitals.decided_until > 2 * times.gap:
+            return HealthStatus.STALE, _stale(vitals, planning, times, times.gap)
+        grace = planning.catchup.misfire_grace_seconds
+        if times.late > grace * SECOND:
+            waited = f"has waited {_seconds(times.late)} for its decision; its grace is {grace} s"
+            return HealthStatus.LATE, f"The occurrence of {to_rfc3339(times.nominal)} {waited}."
+    if vitals.runs_born == 0:
+        return HealthStatus.NEVER_RUN, f"It has not run yet; {_coming(times.nominal)}."
+    return HealthStatus.OK, _well(vitals, times.nominal)
+
+
+# ── sentences ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _paused(vitals: Vitals) -> str:
+    since = "" if vitals.paused_at is None else f" since {to_rfc3339(vitals.paused_at)}"
+    return f"It has been paused{since}{f': {_cut(vitals.pause_reason)}' if vitals.pause_reason else ''}."
+
+
+def _waiting(waiting: Waiting) -> str:
+    since = to_rfc3339(waiting.since)
+    if waiting.count == 1:
+        return f"A run has waited for approval since {since}."
+    return f"{waiting.count} runs wait for approval, the oldest since {since}."
+
+
+def _failing(vitals: Vitals) -> str:
+    told = f"The last {vitals.failures_in_a_row} runs failed"
+    if not vitals.failed:
+        return f"{told}."
+    ends = ", ".join(f"{run.run_id} {run.state} at {to_rfc3339(run.finished_at)}" for run in vitals.failed)
+    error = _cut(next((run.error for run in vitals.failed if run.error), None))
+    return f"{told}, the newest first: {ends}{f'; the last error: {error}' if error else ''}."
+
+
+def _stale(vitals: Vitals, planning: Planning, times: _Times, gap: Instant) -> str:
+    since = vitals.decided_until
+    missed = planning.spec.count(since, times.now)
+    came = "1 occurrence has" if missed == 1 else f"{missed} occurrences have"
+    quiet = f"Nothing has been decided since {to_rfc3339(since)}, {_seconds(times.now - since)} ago"
+    return f"{quiet}, though {came} come; two gaps of its spec are {_seconds(2 * gap)}."
+
+
+def _coming(nominal: Instant | None) -> str:
+    return "no occurrence is to come" if nominal is None else f"its next occurrence is {to_rfc3339(nominal)}"
+
+
+def _well(vitals: Vitals, nominal: Instant | None) -> str:
+    failures = vitals.failures_in_a_row
+    if failures:
+        told = "Its last run failed" if failures == 1 else f"Its last {failures} runs failed"
+        return f"{told}, and {FAILING_AFTER} in a row make it failing; {_coming(nominal)}."
+    if vitals.last_completed_at is None:
+        return f"It has begun to run, and no run has ended yet; {_coming(nominal)}."
+    return f"Its last run ended at {to_rfc3339(vitals.last_completed_at)}; {_coming(nominal)}."
+
+
+def _seconds(span: Instant) -> str:
+    return f"{span // SECOND} s"
+
+
+def _cut(text: str | None) -> str:
+    """One line, and not a long one."""
+    line = " ".join((text or "").split()).rstrip(".")
+    return line if len(line) <= _MAX_ERROR else f"{line[:_MAX_ERROR]}…"

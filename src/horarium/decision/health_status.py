@@ -1,0 +1,25 @@
+"""The words for how a schedule is doing."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class HealthStatus(StrEnum):
+    """In the order in which they are asked; the last holds of every schedule of which no other does."""
+
+    BROKEN = "broken"
+    PAUSED = "paused"
+    WAITING_FOR_APPROVAL = "waiting_for_approval"
+    FAILING = "failing"
+    STALE = "stale"  # no decision for two gaps of its spec
+    LATE = "late"  # an occurrence has waited for its decision beyond its grace
+    NEVER_RUN = "never_run"
+    OK = "ok"
+
+
+UNWELL = frozenset({HealthStatus.BROKEN, HealthStatus.FAILING, HealthStatus.STALE, HealthStatus.LATE})
+"""Those that a command says by its exit code."""
+
+NEEDS_SOMEBODY = UNWELL | {HealthStatus.WAITING_FOR_APPROVAL}
+"""Those that somebody is told of when they begin and when they end."""

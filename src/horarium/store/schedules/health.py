@@ -1,0 +1,162 @@
+"""What the health of schedules depends on beyond their rows, for many at once; and which of them may be unwell.
+
+Work grows with what is wrong and not with what is stored: a row of failures is counted on the position when a run
+ends, so the runs themselves are read only of those that fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from horarium.decision.ending import FAILURES
+from horarium.decision.health import FAILING_AFTER, FailedRun, Vitals, Waiting
+from horarium.ids import id_text
+from horarium.instant import Instant
+from horarium.schedule.planning import Planning
+from horarium.schedule.position import Status
+from horarium.schedule.run import RunState
+from horarium.store.runs.states import OPEN_ROOT, names
+from horarium.store.schedules.due import Plannings
+from horarium.store.schedules.rows import SELECT_WITH_DOCUMENT, ScheduleRow, with_document
+from horarium.store.tables import approvals, positions, runs, schedules
+from horarium.store.tables.schedules import FAILING
+
+_FAILED = names(FAILURES)
+# Of parts that SQLite takes in one statement: 500.
+_AT_ONCE = 100
+_MAX_ERROR = 1_000
+
+
+def vitals_of(connection: Connection, known: Plannings, rows: Sequence[ScheduleRow]) -> list[Vitals]:
+    """In the order of the rows; three questions, whatever their number."""
+    plannings = known.load(connection, {row.planning for row in rows})
+    waiting = waiting_runs(connection, [row.schedule_uid for row in rows if row.active])
+    failed = failed_runs(connection, [row.schedule_uid for row in rows if row.failures_in_a_row >= FAILING_AFTER])
+    return [_vitals(row, plannings[row.planning], waiting, failed) for row in rows]
+
+
+def _vitals(
+    row: ScheduleRow,
+    planning: Planning | Exception,
+    waiting: dict[bytes, Waiting],
+    failed: dict[bytes, tuple[FailedRun, ...]],
+) -> Vitals:
+    broken = isinstance(planning, Exception)
+    return Vitals(
+        uid=row.schedule_uid,
+        status=row.status,
+        planning=None if isinstance(planning, Exception) else planning,
+        decided_until=row.decided_until,
+        runs_born=row.runs_born,
+        failures_in_a_row=row.failures_in_a_row,
+        last_completed_at=row.last_completed_at,
+        error=str(planning) if broken and row.status is not Status.BROKEN else row.last_error,
+        paused_at=row.paused_at,
+        pause_reason=row.pause_reason,
+        waiting=waiting.get(row.schedule_uid),
+        failed=failed.get(row.schedule_uid, ()),
+    )
+
+
+def waiting_runs(connection: Connection, uids: Collection[bytes]) -> dict[bytes, Waiting]:
+    """Of each schedule that has any, its root runs that wait for an approval."""
+    if not uids:
+        return {}
+    statement = (
+        sa.select(runs.c.schedule_uid, sa.func.count(), sa.func.min(runs.c.created_at))
+        # The condition of the index `runs_open`, as text, so that both databases see that it is the one to use.
+        .where(
+            runs.c.schedule_uid.in_(list(uids)),
+            sa.text(OPEN_ROOT),
+            runs.c.state == RunState.AWAITING_APPROVAL.value,
+        )
+        .group_by(runs.c.schedule_uid)
+    )
+    return {uid: Waiting(count, since) for uid, count, since in connection.execute(statement)}
+
+
+def failed_runs(connection: Connection, uids: Sequence[bytes]) -> dict[bytes, tuple[FailedRun, ...]]:
+    """Of each schedule its newest failed root runs, as many as make it failing, newest first."""
+    found: dict[bytes, list[FailedRun]] = {}
+    for start in range(0, len(uids), _AT_ONCE):
+        parts = [_newest_failed(uid) for uid in uids[start : start + _AT_ONCE]]
+        for row in connection.execute(sa.union_all(*(sa.select(part) for part in parts))):
+            run = FailedRun(id_text(row.run_id), RunState(row.state), row.finished_at, row.error)
+            found.setdefault(row.schedule_uid, []).append(run)
+    return {uid: tuple(sorted(of, key=lambda run: run.run_id, reverse=True)) for uid, of in found.items()}
+
+
+def _newest_failed(uid: bytes) -> sa.Subquery:
+    """Backwards along the index of a schedule's runs: as fast among a million runs as among ten."""
+    return (
+        sa.select(
+            runs.c.schedule_uid,
+            runs.c.run_id,
+            runs.c.state,
+            runs.c.finished_at,
+            sa.func.substr(runs.c.error, 1, _MAX_ERROR).label("error"),
+        )
+        .where(runs.c.schedule_uid == uid, runs.c.parent_run_id.is_(None), runs.c.state.in_(_FAILED))
+        .order_by(runs.c.run_id.desc())
+        .limit(FAILING_AFTER)
+        .subquery()
+    )
+
+
+def suspects(connection: Connection, namespace: str | None, now: Instant, limit: int) -> list[bytes]:
+    """Schedules that may be unwell, the oldest first; None = of all namespaces.
+
+    Everything that is broken, fails, waits for an approval, or is due. Who is none of these is well.
+    """
+    uids: set[bytes] = set()
+    for statement in _signs(namespace, now):
+        uids.update(row[0] for row in connection.execute(statement.limit(limit)))
+    return sorted(uids)[:limit]
+
+
+def find_live(connection: Connection, uids: Sequence[bytes]) -> list[tuple[ScheduleRow, dict[str, Any]]]:
+    """Those of them that are live with their newest documents, the oldest first."""
+    found: list[tuple[ScheduleRow, dict[str, Any]]] = []
+    for start in range(0, len(uids), _AT_ONCE):
+        some = SELECT_WITH_DOCUMENT.where(
+            schedules.c.schedule_uid.in_(list(uids[start : start + _AT_ONCE])), schedules.c.deleted_at.is_(None)
+        )
+        found += map(with_document, connection.execute(some.order_by(schedules.c.schedule_uid)))
+    return found
+
+
+def count_failing(connection: Connection) -> int:
+    """In all namespaces."""
+    found: int = connection.execute(
+        sa.select(sa.func.count()).select_from(positions).where(sa.text(FAILING))
+    ).scalar_one()
+    return found
+
+
+def _signs(namespace: str | None, now: Instant) -> list[sa.Select[Any]]:
+    """Each along an index of few rows."""
+    uid, status = positions.c.schedule_uid, positions.c.status
+    at_rest = sa.text("status <> 'active' AND status <> 'deleted'")
+    mine = sa.true() if namespace is None else positions.c.namespace == namespace
+    pending = (
+        sa.select(runs.c.schedule_uid)
+        .join_from(approvals, runs, runs.c.run_id == approvals.c.run_id)
+        .where(
+            approvals.c.decision == "pending",
+            sa.true() if namespace is None else approvals.c.namespace == namespace,
+            runs.c.schedule_uid.is_not(None),
+        )
+        .distinct()
+    )
+    active = sa.text("status = 'active'")
+    return [
+        sa.select(uid).where(mine, at_rest, status == Status.BROKEN.value),
+        sa.select(uid).where(mine, sa.text(FAILING)),
+        pending,
+        sa.select(uid).where(mine, active, positions.c.next_due <= now).order_by(positions.c.next_due),
+        sa.select(uid).where(mine, active, positions.c.next_due.is_(None)),
+    ]
