@@ -51,6 +51,7 @@ def written(done: ScheduleChange) -> WriteResult:
         version=done.version,
         changed_fields=done.changed,
         warnings=done.warnings,
+        exhausted=done.exhausted,
     )
 
 

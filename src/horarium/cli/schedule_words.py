@@ -25,6 +25,8 @@ def outcome(done: WriteResult) -> str:
     what = " ".join([done.outcome, ", ".join(done.changed_fields)]).rstrip()
     fires = done.status == "active" and done.next_fire_at is not None
     following = f"; next fire {cell(done.next_fire_at)}" if fires else ""
+    if done.exhausted:
+        following = "; its runs are used up"
     return f"{done.schedule_id}: {what}{following}"
 
 

@@ -13,7 +13,10 @@ from horarium.wire.outcomes import WriteOutcome
 
 @dataclass(frozen=True, slots=True)
 class ScheduleChange:
-    """`changed` are the top-level names of the document that differ; `version` is the ETag from now on."""
+    """`changed` are the top-level names of the document that differ; `version` is the ETag from now on.
+
+    `exhausted`: it is deleted, because its runs are used up, and what was asked for says no more than it did.
+    """
 
     schedule_uid: bytes
     namespace: str
@@ -24,6 +27,7 @@ class ScheduleChange:
     next_due: Instant | None
     changed: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    exhausted: bool = False
 
 
 def unchanged(opened: Opened) -> ScheduleChange:

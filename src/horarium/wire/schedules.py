@@ -150,7 +150,10 @@ class ScheduleList(Answer, frozen=True, kw_only=True):
 
 
 class WriteResult(Answer, frozen=True, kw_only=True):
-    """What became of a change; `version` is what `if_version` of the next edit may name."""
+    """What became of a change; `version` is what `if_version` of the next edit may name.
+
+    `exhausted`: nothing changed, since the runs of an equal schedule of this id are used up; it is deleted.
+    """
 
     schedule_id: str
     outcome: WriteOutcome
@@ -160,6 +163,7 @@ class WriteResult(Answer, frozen=True, kw_only=True):
     version: int
     changed_fields: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    exhausted: bool = False
 
 
 class Triggered(Answer, frozen=True, kw_only=True):
