@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from horarium.decision.record import NewEvent
 from horarium.ids import id_at, new_id
 from horarium.instant import DAY, HOUR
-from horarium.schedule.event import EventType
+from horarium.schedule.event import MAX_RUNS_EXHAUSTED, EventType
 from horarium.schedule.position import Position, Status
 from horarium.schedule.run import FINAL, RunState
 from horarium.store import retention
@@ -393,6 +393,33 @@ def test_a_deleted_schedule_stays_while_there_is_something_left(database: Databa
     assert gone(database).ids == ()
     assert purge(database, uid) == 0
     assert count(database, schedules_table) == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "payload", "replaced", "stays"),
+    [
+        ("template", {"reason": MAX_RUNS_EXHAUSTED}, False, True),
+        ("template", {"reason": MAX_RUNS_EXHAUSTED}, True, False),
+        ("template", {}, False, False),
+        ("runtime", {"reason": MAX_RUNS_EXHAUSTED}, False, False),
+    ],
+    ids=["is declared again", "a later one took its place", "deleted by hand", "nobody declares it again"],
+)
+def test_a_template_whose_runs_are_used_up_stays(
+    database: Database, source: str, payload: dict[str, str], replaced: bool, stays: bool
+) -> None:
+    uid = deleted(database)
+
+    def tell(connection: Connection) -> None:
+        which = schedules_table.c.schedule_uid == uid
+        connection.execute(sa.update(schedules_table).where(which).values(source=source))
+        append(connection, [(uid, "default", [NewEvent(1, EventType.DELETED, None, None, None, payload)])], now=OLD)
+
+    database.write(tell)
+    if replaced:
+        make_schedule(database)
+    assert (gone(database).ids == ()) is stays
+    assert (purge(database, uid) == 0) is stays
 
 
 def test_only_daily_counters_of_days_that_are_over_go(database: Database) -> None:

@@ -70,6 +70,7 @@ def upsert_trigger(resources: ResourcesOf, caller: CallerOf, document: Document)
         next_run_at=time_of(done.next_due),
         outcome=done.outcome,
         warnings=done.warnings,
+        exhausted=done.exhausted,
     )
     return Reply(answer, 201 if done.outcome is WriteOutcome.CREATED else 200)
 

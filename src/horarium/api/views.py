@@ -53,6 +53,7 @@ def written(done: ScheduleChange) -> WriteResult:
         version=done.version,
         changed_fields=done.changed,
         warnings=done.warnings,
+        exhausted=done.exhausted,
     )
 
 

@@ -27,6 +27,8 @@ def outcome(done: WriteResult) -> str:
     following = f"; next fire {cell(done.next_fire_at)}" if fires else ""
     if fires and done.next_run_at != done.next_fire_at:
         following += f"; next run {next_run(done)}"
+    if done.exhausted:
+        following = "; its runs are used up"
     return f"{done.schedule_id}: {what}{following}"
 
 

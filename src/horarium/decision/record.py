@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, assert_never
 
 from horarium.decision.plan import Birth, Covers, Decision, Fire, Hold, Missed, Skip
 from horarium.instant import Instant, to_rfc3339
-from horarium.schedule.event import CommandContext, EventType, TriggerOutcome, checked_payload
+from horarium.schedule.event import MAX_RUNS_EXHAUSTED, CommandContext, EventType, TriggerOutcome, checked_payload
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Position, Status
 from horarium.schedule.reason import REASON_ALIASES, Reason, dispatch_status
@@ -115,7 +115,7 @@ def record_decisions(
             case _:
                 assert_never(decision)
     if position.status is Status.DELETED:
-        pen.event(EventType.DELETED, {"reason": "max_runs_exhausted", "deleted_at": to_rfc3339(now)})
+        pen.event(EventType.DELETED, {"reason": MAX_RUNS_EXHAUSTED, "deleted_at": to_rfc3339(now)})
     return Entry(
         position,
         pen.counts(),

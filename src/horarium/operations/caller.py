@@ -54,9 +54,12 @@ class Caller:
         if not (self.everywhere or self.namespace == DEFAULT_NAMESPACE):
             raise Forbidden("only an admin of the default namespace may do this")
 
+    def owns(self, owner: str | None) -> bool:
+        return owner is None or owner == self.principal or self.is_admin
+
     def require_owner(self, owner: str | None, what: str) -> None:
         """Only the owner or an admin; what nobody owns is open to all who may write."""
-        if owner is not None and owner != self.principal and not self.is_admin:
+        if not self.owns(owner):
             raise Forbidden(f"only its owner or an admin may schedule or change {what}")
 
     def because(self, reason: str | None) -> Caller:

@@ -16,7 +16,10 @@ from horarium.wire.outcomes import WriteOutcome
 
 @dataclass(frozen=True, slots=True)
 class ScheduleChange:
-    """`changed` are the top-level names of the document that differ; `version` is the ETag from now on."""
+    """`changed` are the top-level names of the document that differ; `version` is the ETag from now on.
+
+    `exhausted`: it is deleted, because its runs are used up, and what was asked for says no more than it did.
+    """
 
     schedule_uid: bytes
     namespace: str
@@ -28,6 +31,7 @@ class ScheduleChange:
     changed: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     next_run: NextRun = NOT_TRIGGERABLE
+    exhausted: bool = False
 
 
 def unchanged(connection: Connection, opened: Opened) -> ScheduleChange:

@@ -9,7 +9,8 @@ from horarium.decision import explain as explaining
 from horarium.decision import preview as previewing
 from horarium.decision.explain import Explanation
 from horarium.decision.facts import NO_FACTS
-from horarium.decision.preview import MAX_ROWS, Forecast, Row
+from horarium.decision.forecast import Forecast
+from horarium.decision.preview import MAX_ROWS, Row
 from horarium.decision.recorded import Recorded
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +13,7 @@ from horarium.ids import id_text, new_id
 from horarium.instant import rfc3339_or_none
 from horarium.operations.caller import Caller
 from horarium.operations.changes import ScheduleChange, moved, unchanged
+from horarium.operations.definitions import current_definition, same_exhausted, wanted
 from horarium.operations.drafts import Draft, check_draft, note_attribute, signed
 from horarium.operations.errors import ScheduleAlreadyExists
 from horarium.operations.lifecycles import pause_opened, resume_opened
@@ -21,7 +21,7 @@ from horarium.operations.resources import Opened, Resources, open_schedule, wake
 from horarium.operations.upcoming import Planned, next_runs
 from horarium.schedule.canonical import action_document, spec_document
 from horarium.schedule.definition import Definition
-from horarium.schedule.document import Parsed, changed_fields, from_canonical, named_in, parse_definition, spec_equal
+from horarium.schedule.document import Parsed, changed_fields, named_in, parse_definition, spec_equal
 from horarium.schedule.event import EventType
 from horarium.schedule.patch import Update
 from horarium.schedule.position import Position, Status
@@ -53,7 +53,10 @@ def create(resources: Resources, caller: Caller, document: object) -> ScheduleCh
 
 
 def upsert(resources: Resources, caller: Caller, document: object, *, update: Update = Update.WHOLE) -> ScheduleChange:
-    """Create or replace by id. An equal definition changes nothing, and a pause is never undone by it."""
+    """Create or replace by id. An equal definition changes nothing, and a pause is never undone by it.
+
+    Nor does it bring back a schedule whose runs are used up.
+    """
     caller.require(Permission.WRITE)
     try:
         parsed: Parsed | InvalidDefinition = _parsed(resources, caller, document)
@@ -63,6 +66,10 @@ def upsert(resources: Resources, caller: Caller, document: object, *, update: Up
 
     def put(connection: Connection) -> ScheduleChange:
         known = None if schedule_id is None else schedules.find(connection, caller.namespace, schedule_id)
+        if schedule_id is not None and known is None:
+            over = same_exhausted(resources, connection, caller, schedule_id, document)
+            if over is not None:
+                return over
         if schedule_id is None or known is None:
             if isinstance(parsed, InvalidDefinition):
                 raise parsed
@@ -185,21 +192,9 @@ def update_opened(
     """For whoever holds the lock."""
     row = opened.row
     caller.require_owner(row.owner, f"the schedule {row.schedule_id!r}")
-    base = current_definition(connection, opened)
-    parsed = parse_definition(
-        document,
-        now=opened.now,
-        namespace=caller.namespace,
-        defaults=resources.defaults(),
-        kinds=resources.kinds,
-        base=base,
-        update=how,
-    )
-    definition = signed(parsed.definition, caller, base)
-    if how is Update.WHOLE and not _says(document, "source"):
-        definition = replace(definition, source=base.source)
-    if how is Update.WHOLE and not parsed.tells_note:
-        definition = replace(definition, note=base.note)
+    base = current_definition(connection, row)
+    parsed = wanted(resources, caller, base, document, how, opened.now)
+    definition = parsed.definition
     changed = changed_fields(base, definition)
     if changed == ("note",):
         written = _note(connection, caller, opened, definition)
@@ -210,17 +205,6 @@ def update_opened(
     if obey_pause and parsed.paused is not None:
         written = _set_paused(resources, connection, caller, written, parsed.paused)
     return replace(written, warnings=(*parsed.warnings, *written.warnings))
-
-
-def current_definition(connection: Connection, opened: Opened) -> Definition:
-    revision = schedules.find_revision(connection, opened.row.schedule_uid, opened.row.revision)
-    if revision is None:
-        raise LookupError(f"the revision {opened.row.revision} of {opened.row.schedule_id!r} is gone")
-    return replace(from_canonical(revision.document), note=opened.row.note)
-
-
-def _says(document: object, name: str) -> bool:
-    return isinstance(document, Mapping) and name in document
 
 
 def _revise(

@@ -15,7 +15,7 @@ from horarium.instant import Instant
 from horarium.operations.caller import Caller
 from horarium.operations.resources import Resources
 from horarium.recurrence.spec import Spec
-from horarium.schedule.event import EventType
+from horarium.schedule.event import MAX_RUNS_EXHAUSTED, EventType
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
 from horarium.schedule.run import Origin
@@ -194,7 +194,7 @@ class _Walk:
                 self._updated(event)
             case EventType.PAUSED | EventType.DELETED:
                 if self._ticking:
-                    used_up = event.payload.get("reason") == "max_runs_exhausted"
+                    used_up = event.payload.get("reason") == MAX_RUNS_EXHAUSTED
                     self._expect_nothing_until(event.recorded_at, due_only=used_up)
                 self._ticking = False
             case EventType.RESUMED:

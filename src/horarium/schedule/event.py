@@ -39,6 +39,10 @@ class TriggerOutcome(StrEnum):
     BACKFILLED = "backfilled"
 
 
+MAX_RUNS_EXHAUSTED = "max_runs_exhausted"
+"""`reason` of the ScheduleDeleted of a schedule whose runs are used up."""
+
+
 def _keys(text: str) -> frozenset[str]:
     return frozenset(text.split())
 

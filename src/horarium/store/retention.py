@@ -19,9 +19,10 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from horarium.ids import id_at
 from horarium.instant import Instant
-from horarium.schedule.event import EventType
+from horarium.schedule.event import MAX_RUNS_EXHAUSTED, EventType
 from horarium.schedule.position import Status
 from horarium.schedule.run import Origin
+from horarium.schedule.source import Source
 from horarium.store.counters import schedule_owner
 from horarium.store.runs.states import FINAL_NAMES
 from horarium.store.tables import (
@@ -250,7 +251,26 @@ def purge_schedules(connection: Connection, uids: Sequence[bytes], *, deleted_be
 def _may_be_purged(deleted_before: Instant) -> sa.ColumnElement[bool]:
     uid = schedules.c.schedule_uid
     decision = sa.exists().where(history.c.schedule_uid == uid, history.c.event_type.in_(_FORGOTTEN))
-    return sa.and_(schedules.c.deleted_at < deleted_before, ~sa.exists().where(runs.c.schedule_uid == uid), ~decision)
+    forgotten = sa.and_(~sa.exists().where(runs.c.schedule_uid == uid), ~decision)
+    return sa.and_(schedules.c.deleted_at < deleted_before, forgotten, ~_is_declared_again())
+
+
+def _is_declared_again() -> sa.ColumnElement[bool]:
+    """Whose runs are used up, though the code or bundle that brought it declares it at every start: without it, they
+    would begin anew. Templates are as few as what declares them; a later one of the same id takes its place.
+    """
+    later = schedules.alias()
+    used_up = sa.exists().where(
+        history.c.schedule_uid == schedules.c.schedule_uid,
+        history.c.event_type == EventType.DELETED.value,
+        history.c.payload.contains(MAX_RUNS_EXHAUSTED),
+    )
+    replaced = sa.exists().where(
+        later.c.namespace == schedules.c.namespace,
+        later.c.schedule_id == schedules.c.schedule_id,
+        later.c.schedule_uid > schedules.c.schedule_uid,
+    )
+    return sa.and_(schedules.c.source == Source.TEMPLATE.value, used_up, ~replaced)
 
 
 _DAILY = ("runs", "spent")

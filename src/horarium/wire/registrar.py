@@ -13,6 +13,7 @@ class TriggerUpserted(Answer, frozen=True, kw_only=True):
     next_run_at: Time | None
     outcome: WriteOutcome
     warnings: tuple[str, ...]
+    exhausted: bool = False
 
 
 class TriggerPaused(Answer, frozen=True, kw_only=True):

@@ -159,6 +159,7 @@ class WriteResult(Answer, frozen=True, kw_only=True):
     """What became of a change; `version` is what `if_version` of the next edit may name.
 
     `next_run_at` is null, together with a reason, where something known now stands against every coming occurrence.
+    `exhausted`: nothing changed, since the runs of an equal schedule of this id are used up; it is deleted.
     """
 
     schedule_id: str
@@ -171,6 +172,7 @@ class WriteResult(Answer, frozen=True, kw_only=True):
     version: int
     changed_fields: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    exhausted: bool = False
 
 
 class Triggered(Answer, frozen=True, kw_only=True):

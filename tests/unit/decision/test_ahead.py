@@ -13,9 +13,9 @@ from unit.decision.builders import NOON, UID, clock, make_planning, make_positio
 from horarium.condition import compile_condition
 from horarium.decision.ahead import FACTS, MAX_QUESTIONS, NextRun, is_guarded, next_run
 from horarium.decision.facts import NO_FACTS, Facts, Shared
-from horarium.decision.forecast import NoRun
+from horarium.decision.forecast import Forecast, NoRun
 from horarium.decision.guards import GUARDS
-from horarium.decision.preview import Forecast, preview
+from horarium.decision.preview import preview
 from horarium.instant import DAY, HOUR, MINUTE
 from horarium.policy.limits import Budget
 from horarium.policy.overlap import OverlapPolicy
