@@ -146,6 +146,16 @@ def test_detaching_what_is_not_attached_changes_nothing(server: Server) -> None:
     assert "unchanged" in server.told("schedule", "calendar", "detach", "nightly", "holidays:US")
 
 
+def test_a_pause_with_an_end_says_so(server: Server) -> None:
+    server.told(*NIGHTLY)
+    until = ("--until", "2026-03-05T06:00:00Z")
+    server.told("schedule", "pause", "nightly", *until, "--reason", "the database moves")
+    shown = server.told("schedule", "describe", "nightly")
+    assert "until 2026-03-05T06:00:00Z by admin: the database moves" in shown
+    answer = server.ask("schedule", "pause", "nightly", "--until", "2020-01-01T00:00:00Z")
+    assert (answer.code, answer.err.count("\n"), "until" in answer.err) == (2, 1, True)
+
+
 # ── looking ──────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -1,7 +1,7 @@
 """The registrar's paths of the plain cron scheduler: its fields, its words, its defaults.
 
     POST /schedules/upsert      {schedule_id?, workflow_id, version, cron_expr, timezone, …}
-    POST /schedules/pause       {schedule_id, paused}
+    POST /schedules/pause       {schedule_id, paused, until?}
     GET  /schedules/{id}        the schedule and its next five fire times
     GET  /schedules/{id}/runs   the last runs and skips
     DELETE /schedules/{id}
@@ -23,6 +23,7 @@ from horarium.api import examples
 from horarium.api.answers import Reply
 from horarium.api.requests import CallerOf, Document, ResourcesOf
 from horarium.api.routing import OPERATE, READ, WRITE, Routes, ScheduleDocument
+from horarium.errors import InvalidDefinition
 from horarium.ids import id_text
 from horarium.instant import from_rfc3339, to_datetime
 from horarium.operations import lifecycles, listings, occurrences, schedules
@@ -34,7 +35,7 @@ from horarium.policy.catchup import CatchupPolicy
 from horarium.policy.overlap import OverlapPolicy
 from horarium.schedule.position import Status
 from horarium.schedule.run import PublicStatus, public_status
-from horarium.wire.answer import time_of
+from horarium.wire.answer import instant_of, time_of
 from horarium.wire.bodies import PauseBody, read_body
 from horarium.wire.outcomes import WriteOutcome
 from horarium.wire.registrar import Trigger, TriggerDeleted, TriggerPaused, TriggerRun, TriggerRuns, TriggerUpserted
@@ -88,10 +89,15 @@ def upsert_trigger(resources: ResourcesOf, caller: CallerOf, document: Document)
     ),
 )
 def pause_trigger(resources: ResourcesOf, caller: CallerOf, body: Document) -> Reply:
-    """`paused: false` resumes."""
+    """`paused: false` resumes; a pause with `until` ends by itself."""
     asked = read_body(PauseBody, body)
-    change = lifecycles.pause if asked.paused else lifecycles.resume
-    done = change(resources, caller, asked.schedule_id, reason=asked.reason)
+    if asked.paused:
+        until = instant_of(asked.until)
+        done = lifecycles.pause(resources, caller, asked.schedule_id, reason=asked.reason, until=until)
+    elif asked.until is not None:
+        raise InvalidDefinition({"until": ["is the end of a pause, and this resumes"]})
+    else:
+        done = lifecycles.resume(resources, caller, asked.schedule_id, reason=asked.reason)
     return Reply(
         TriggerPaused(
             schedule_id=asked.schedule_id,

@@ -19,7 +19,8 @@ from horarium.operations.list_errors import UnsupportedFilter
 from horarium.operations.visibility import parse_query
 from horarium.schedule.patch import Update
 from horarium.schedule.position import Status
-from horarium.wire.bodies import NoteBody, read_body
+from horarium.wire.answer import instant_of
+from horarium.wire.bodies import NoteBody, PauseScheduleBody, read_body
 from horarium.wire.outcomes import WriteOutcome
 from horarium.wire.schedules import Schedule, ScheduleList, WriteResult
 
@@ -195,7 +196,7 @@ def delete_schedule(resources: ResourcesOf, caller: CallerOf, schedule_id: str, 
     "/{schedule_id}/pause",
     needs=OPERATE,
     summary="Pause a schedule",
-    body=NoteBody,
+    body=PauseScheduleBody,
     sends={"note": "maintenance"},
     answer=WriteResult,
     example=examples.PAUSED,
@@ -203,10 +204,12 @@ def delete_schedule(resources: ResourcesOf, caller: CallerOf, schedule_id: str, 
 def pause_schedule(
     resources: ResourcesOf, caller: CallerOf, schedule_id: str, body: Document, if_match: IfMatch = None
 ) -> Reply:
-    """Nothing fires until it is resumed; what runs goes on."""
-    asked, version = read_body(NoteBody, body), version_of(if_match)
+    """Nothing fires until it is resumed, or until the instant `until`; what runs goes on. A new pause replaces it."""
+    asked, version = read_body(PauseScheduleBody, body), version_of(if_match)
     same_namespace(caller, asked.namespace)
-    return reply_written(lifecycles.pause(resources, caller, schedule_id, reason=asked.note, if_version=version))
+    until = instant_of(asked.until)
+    done = lifecycles.pause(resources, caller, schedule_id, reason=asked.note, until=until, if_version=version)
+    return reply_written(done)
 
 
 @routes(

@@ -77,7 +77,9 @@ def _status(schedule: Schedule) -> str:
     if not schedule.paused:
         return cell(schedule.status)
     why = "" if schedule.pause_reason is None else f": {schedule.pause_reason}"
-    return f"paused since {cell(schedule.paused_at)}{why}"
+    until = "" if schedule.paused_until is None else f" until {cell(schedule.paused_until)}"
+    who = "" if schedule.paused_by is None else f" by {schedule.paused_by}"
+    return f"paused since {cell(schedule.paused_at)}{until}{who}{why}"
 
 
 def _when(schedule: Schedule) -> Iterator[str]:

@@ -24,7 +24,14 @@ IfVersion = Annotated[
     int | None,
     typer.Option("--if-version", metavar="N", show_default=False, help="Only if nobody has changed it since."),
 ]
-Note = Annotated[str | None, typer.Option("--note", metavar="TEXT", show_default=False, help="Why, for the history.")]
+Note = Annotated[
+    str | None,
+    typer.Option("--note", "--reason", metavar="TEXT", show_default=False, help="Why, for the history."),
+]
+Until = Annotated[
+    str | None,
+    typer.Option("--until", metavar="RFC3339", show_default="it is resumed", help="When it goes on by itself."),
+]
 
 
 @with_options(document=definition, remote=remote_options)
@@ -76,12 +83,17 @@ def update_command(
 
 
 @with_remote
-def pause_command(remote: Remote, schedule_id: ScheduleId, note: Note = None, if_version: IfVersion = None) -> None:
-    """Nothing fires until it is resumed; what runs goes on.
+def pause_command(
+    remote: Remote, schedule_id: ScheduleId, until: Until = None, note: Note = None, if_version: IfVersion = None
+) -> None:
+    """Nothing fires until it is resumed; what runs goes on. With --until it goes on by itself.
 
-    Example: horarium schedule pause nightly --note "the database moves"
+    A second pause replaces the first one: its end, its reason and its author.
+
+    Example: horarium schedule pause nightly --until 2026-11-09T06:00:00Z --reason "the database moves"
     """
-    show_written(remote, remote.client.pause_schedule(schedule_id, note=note, if_version=if_version))
+    done = remote.client.pause_schedule(schedule_id, note=note, until=until, if_version=if_version)
+    show_written(remote, done)
 
 
 @with_remote

@@ -145,10 +145,10 @@ class ScheduleCalls:
     @Method
     @staticmethod
     def pause_schedule(
-        schedule_id: str, *, note: str | None = None, if_version: int | None = None
+        schedule_id: str, *, note: str | None = None, until: When | None = None, if_version: int | None = None
     ) -> Call[WriteResult]:
-        """Nothing fires until it is resumed; what runs goes on."""
-        return _tell("pause", schedule_id, given(note=note), if_version)
+        """Nothing fires until it is resumed, or until `until`, when it goes on by itself; what runs goes on."""
+        return _tell("pause", schedule_id, given(note=note, until=until), if_version)
 
     @Method
     @staticmethod

@@ -79,6 +79,14 @@ def resume(planning: Planning, uid: bytes, position: Position, *, now: Instant) 
     return Change(replan(planning.spec, uid, active, max(now, position.decided_until)), overtaken)
 
 
+def end_pause(planning: Planning, uid: bytes, position: Position, *, until: Instant) -> Position:
+    """As a resume at that instant would, whenever it is written down: an occurrence at `until` itself fires.
+
+    What has come due since then was not in the pause: the catch-up policy decides.
+    """
+    return resume(planning, uid, position, now=until - 1).position
+
+
 def delete(planning: Planning, position: Position, *, now: Instant) -> Change:
     """Soft: the row and its history stay; only the clock stops."""
     ticking = position.status in (Status.ACTIVE, Status.BROKEN)

@@ -13,12 +13,13 @@ from functools import partial
 from horarium.clock import Clock
 from horarium.decision.tick import MAX_CATCHUP_PER_TICK, MAX_DECISIONS_PER_BATCH, PlanTime
 from horarium.engine.batch import Tick, decide_claims
+from horarium.engine.pauses import PauseEnds
 from horarium.instant import SECOND, Instant
 from horarium.store import leases
 from horarium.store.database import Connection, Database
 from horarium.store.database.channels import READY
 from horarium.store.errors import is_fault_of_a_row
-from horarium.store.schedules import due, turns
+from horarium.store.schedules import due, pauses, turns
 from horarium.store.schedules.broken import park
 from horarium.store.schedules.due import Plannings
 from horarium.store.schedules.turns import Turn
@@ -43,6 +44,7 @@ class Ticker:
         self._owner = owner
         self._options = options or TickerOptions()
         self._known = Plannings()
+        self._pauses = PauseEnds(database, self._known)
         self._alive_since: Instant | None = None
         self._beat_at: Instant | None = None
         # The last claim, while more is due than one batch holds; threads may share it.
@@ -52,6 +54,7 @@ class Ticker:
         """Claim and decide one batch; `more` asks for another step at once."""
         self.beat()
         now = self._clock.now()
+        is_rest = self._pauses.step(now)
         turn = Turn([], more=False)
 
         def tick(connection: Connection) -> Tick:
@@ -66,10 +69,11 @@ class Ticker:
                 raise
             return self._halve([claim.schedule_uid for claim in turn.claims], now, wrong)
         self._crowd = turn._replace(claims=[]) if turn.more else None
-        return Tick(done.claimed, done.decided, done.parked, more=done.more or turn.more)
+        return Tick(done.claimed, done.decided, done.parked, more=done.more or turn.more or is_rest)
 
     def next_due(self) -> Instant | None:
-        return self._database.glance(due.earliest_due)
+        """When there is something to do: an occurrence to decide, or a pause to end."""
+        return self._database.glance(pauses.earliest_moment)
 
     def _claim(self, connection: Connection, now: Instant) -> Turn:
         """The most overdue; but where the last batch did not hold all, everybody in turn."""

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from horarium.decision import lifecycle
 from horarium.decision.plan import Missed
-from horarium.instant import Instant, rfc3339_or_none
+from horarium.errors import InvalidDefinition
+from horarium.instant import Instant, rfc3339_or_none, to_rfc3339
 from horarium.life.event import CancelledUnstarted
 from horarium.operations.caller import Caller
 from horarium.operations.changes import ScheduleChange, moved, unchanged
@@ -23,9 +24,9 @@ from horarium.store.database.channels import READY
 from horarium.store.database.joined_transaction import JoinedTransaction
 from horarium.store.errors import CommitUnknown, StoreUnavailable
 from horarium.store.history.append import Journal
-from horarium.store.runs import open_runs, release
+from horarium.store.runs import open_runs
 from horarium.store.runs.writer import Happened, record_events
-from horarium.store.schedules import positions
+from horarium.store.schedules import pauses, positions
 from horarium.store.schedules.rows import ScheduleRow
 from horarium.store.schedules.write import mark_deleted, save_position, set_note
 from horarium.wire.outcomes import WriteOutcome
@@ -37,14 +38,20 @@ _MOST_STEPS = 10
 
 
 def pause(
-    resources: Resources, caller: Caller, schedule_id: str, *, reason: str | None = None, if_version: int | None = None
+    resources: Resources,
+    caller: Caller,
+    schedule_id: str,
+    *,
+    reason: str | None = None,
+    until: Instant | None = None,
+    if_version: int | None = None,
 ) -> ScheduleChange:
-    """Stops ticks and releases, not what runs."""
+    """Stops ticks and releases, not what runs; at `until` the ticker lets it go on."""
     caller.require(Permission.OPERATE)
 
     def work(connection: Connection) -> ScheduleChange:
         opened = open_schedule(resources, connection, caller, schedule_id, if_version=if_version)
-        return pause_opened(resources, connection, caller.because(reason), opened)
+        return pause_opened(connection, caller.because(reason), opened, until)
 
     return resources.database.write(work)
 
@@ -84,15 +91,19 @@ def delete(
     return written
 
 
-def pause_opened(resources: Resources, connection: Connection, caller: Caller, opened: Opened) -> ScheduleChange:
-    """For whoever holds the lock."""
+def pause_opened(
+    connection: Connection, caller: Caller, opened: Opened, until: Instant | None = None
+) -> ScheduleChange:
+    """For whoever holds the lock. A pause replaces the one before it, unless it says the same."""
     row, now = opened.row, opened.now
-    if row.status is Status.PAUSED and caller.reason in (None, row.note):
+    if until is not None and until <= now:
+        raise InvalidDefinition({"until": [f"must be in the future, and it is {to_rfc3339(now)}"]})
+    if row.status is Status.PAUSED and caller.reason in (None, row.note) and until == row.paused_until:
         return unchanged(connection, opened)
     position = row.position()._replace(status=Status.PAUSED, decided_until=max(row.decided_until, now))
     journal = Journal(row.next_sequence, now, caller.context())
     journal.missed(_overtaken(opened))
-    journal.add(EventType.PAUSED, reason=caller.reason, paused_at=rfc3339_or_none(now))
+    journal.add(EventType.PAUSED, reason=caller.reason, paused_at=to_rfc3339(now), until=rfc3339_or_none(until))
     _set_note(connection, caller, row)
     version = save_position(
         connection,
@@ -102,6 +113,8 @@ def pause_opened(resources: Resources, connection: Connection, caller: Caller, o
             "decided_until": position.decided_until,
             "paused_at": now,
             "pause_reason": caller.reason,
+            "paused_until": until,
+            "paused_by": caller.principal,
             "last_dispatch_status": dispatch_status(Obstacle.PAUSED),
             "next_sequence": journal.write(connection, row.schedule_uid, row.namespace),
         },
@@ -123,22 +136,8 @@ def resume_opened(resources: Resources, connection: Connection, caller: Caller, 
     journal.missed(_overtaken(opened))
     journal.add(EventType.RESUMED, next_fire_at=rfc3339_or_none(position.next_due), generation=position.generation)
     _set_note(connection, caller, row)
-    version = save_position(
-        connection,
-        row.schedule_uid,
-        {
-            "status": position.status,
-            "decided_until": position.decided_until,
-            "next_due": position.next_due,
-            "paused_at": None,
-            "pause_reason": None,
-            "failures_in_a_row": 0,
-            "next_sequence": journal.write(connection, row.schedule_uid, row.namespace),
-        },
-        expected_version=row.version,
-        now=now,
-    )
-    if row.held and release.release(connection, resources.known, row.schedule_uid, now=now):
+    version, released = pauses.write_resumed(connection, resources.known, row, position, journal, now=now)
+    if released:
         resources.database.notify(connection, READY)
     wake_tickers(resources, connection, position.next_due)
     return moved(connection, opened, WriteOutcome.RESUMED, version, position)

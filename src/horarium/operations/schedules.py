@@ -143,6 +143,7 @@ def _create(resources: Resources, connection: Connection, caller: Caller, parsed
             owner=definition.owner,
             paused_at=now if paused else None,
             pause_reason=caller.reason if paused else None,
+            paused_by=caller.principal if paused else None,
             next_sequence=journal.next_sequence,
         ),
         now=now,
@@ -282,11 +283,7 @@ def _set_paused(
     opened = open_schedule(resources, connection, caller, written.schedule_id)
     if paused is (opened.row.status is Status.PAUSED):
         return written  # what is broken is not paused: whoever sends back what they read mends nothing
-    done = (
-        pause_opened(resources, connection, caller, opened)
-        if paused
-        else resume_opened(resources, connection, caller, opened)
-    )
+    done = pause_opened(connection, caller, opened) if paused else resume_opened(resources, connection, caller, opened)
     if done.outcome is WriteOutcome.UNCHANGED:
         return written
     return replace(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from horarium.instant import Instant
+from horarium.instant import Instant, from_rfc3339
 from horarium.operations.caller import Caller
 from horarium.operations.resources import Resources
 from horarium.recurrence.spec import Spec
@@ -162,7 +162,7 @@ class _Walk:
         for event in audit.life_before(self._connection, self._row.schedule_uid, mark.sequence):
             generation = event.payload.get("generation", self._generation)
             if event.event_type is EventType.RESUMED or generation != self._generation:
-                self._cursor = max(mark.decided_until, event.recorded_at)
+                self._cursor = max(mark.decided_until, _began(event))
             if event.event_type in (EventType.CREATED, EventType.UPDATED):
                 self._plan(event.payload.get("revision"))
             if event.event_type in (EventType.PAUSED, EventType.DELETED, EventType.RESUMED):
@@ -198,7 +198,7 @@ class _Walk:
                     self._expect_nothing_until(event.recorded_at, due_only=used_up)
                 self._ticking = False
             case EventType.RESUMED:
-                self._ticking, self._cursor = True, event.recorded_at
+                self._ticking, self._cursor = True, _began(event)
             case EventType.MISSED:
                 self._decision(event, event.payload.get("count", 1))
             case EventType.TRIGGERED | EventType.BUFFERED | EventType.TRIGGER_SKIPPED:
@@ -265,3 +265,9 @@ class _Walk:
 
     def _add(self, finding: Finding) -> None:
         self._found.append(finding)
+
+
+def _began(event: HistoryRow) -> Instant:
+    """Up to where a change counts as having decided all: a pause that ended by itself ended at its own instant."""
+    resumed_at = event.payload.get("resumed_at")
+    return event.recorded_at if resumed_at is None else from_rfc3339(resumed_at) - 1

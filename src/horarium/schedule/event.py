@@ -63,12 +63,13 @@ CONTRACT_KEYS: Mapping[EventType, frozenset[str]] = MappingProxyType(
 )
 
 # `revision` and `generation` let an audit recompute what was planned when; `origin` tells a trigger by
-# hand from one by the clock; `detail` is a sentence for a person.
+# hand from one by the clock; `detail` is a sentence for a person. A pause that ended by itself ended at `resumed_at`,
+# whenever that was written down.
 ADDED_KEYS: Mapping[EventType, frozenset[str]] = MappingProxyType(
     {
         EventType.CREATED: _keys("revision generation"),
-        EventType.PAUSED: _keys("detail"),
-        EventType.RESUMED: _keys("generation"),
+        EventType.PAUSED: _keys("detail until"),
+        EventType.RESUMED: _keys("generation resumed_at detail"),
         EventType.UPDATED: _keys("revision generation"),
         EventType.TRIGGERED: _keys("due origin revision covers rotation_index_used from_buffer"),
         EventType.TRIGGER_SKIPPED: _keys("occurrence_time due origin reason_alias detail"),

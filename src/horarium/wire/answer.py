@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar, TypeAlias
 import msgspec
 from msgspec import Meta, Struct
 
-from horarium.instant import Instant, to_datetime
+from horarium.instant import Instant, from_datetime, to_datetime
 
 Object: TypeAlias = Mapping[str, Any]
 """A JSON object whose members are nobody's business here."""
@@ -84,6 +84,10 @@ def merge(*objects: object) -> msgspec.Raw:
 
 def time_of(instant: Instant | None) -> datetime | None:
     return None if instant is None else to_datetime(instant)
+
+
+def instant_of(time: datetime | None) -> Instant | None:
+    return None if time is None else from_datetime(time)
 
 
 def _text_of(value: object) -> Any:

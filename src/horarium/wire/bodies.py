@@ -63,6 +63,12 @@ class NoteBody(Body, frozen=True, kw_only=True):
     namespace: Name | None = None
 
 
+class PauseScheduleBody(NoteBody, frozen=True, kw_only=True):
+    """`until` is when it goes on by itself; without it, when somebody resumes it."""
+
+    until: Time | None = None
+
+
 class TriggerBody(Body, frozen=True, kw_only=True):
     OTHER_NAMES: ClassVar = {"overlap_policy_override": "overlap_policy", "input": "inputs", "note": "reason"}
 
@@ -181,13 +187,14 @@ class NamespaceBody(Body, frozen=True, kw_only=True):
 
 
 class PauseBody(Body, frozen=True, kw_only=True):
-    """Of the registrar: `paused` false resumes."""
+    """Of the registrar: `paused` false resumes; a pause may end by itself, at `until`."""
 
     OTHER_NAMES: ClassVar = {"note": "reason"}
 
     schedule_id: Name
     paused: bool
     reason: Note | None = None
+    until: Time | None = None
 
 
 # ── reading ──────────────────────────────────────────────────────────────────────────────────────────

@@ -56,6 +56,8 @@ class ScheduleState(Answer, frozen=True, kw_only=True):
     last_error_message: str | None
     paused_at: Time | None
     pause_reason: str | None
+    paused_until: Time | None
+    paused_by: str | None
     created_at: Time
     updated_at: Time
     version: int

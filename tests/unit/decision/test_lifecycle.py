@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from unit.decision.builders import NOON, UID, clock, make_planning, make_position, make_spec
 
-from horarium.decision.lifecycle import Change, begin, delete, edit, pause, replan, resume
+from horarium.decision.lifecycle import Change, begin, delete, edit, end_pause, pause, replan, resume
 from horarium.decision.plan import Missed
 from horarium.instant import DAY, HOUR, MINUTE, SECOND
 from horarium.recurrence.spec import compile_spec
@@ -229,3 +229,14 @@ def test_a_clock_that_went_back_moves_no_position_back(change: str) -> None:
     changed = AHEAD[change](MINUTELY, make_position(NOW + 10 * SECOND))
     assert changed.position.decided_until == NOW + 10 * SECOND
     assert changed.superseded is None
+
+
+# ── a pause that ends by itself ───────────────────────────────────────────────────────────────────
+
+
+def test_a_pause_that_ends_by_itself_plans_from_its_end_whenever_that_is_noticed() -> None:
+    paused = make_position(clock("11:59"), status=Status.PAUSED)
+    at_an_occurrence = end_pause(HOURLY, UID, paused, until=NOON)
+    assert (at_an_occurrence.status, at_an_occurrence.next_due) == (Status.ACTIVE, NOON)
+    assert end_pause(HOURLY, UID, paused, until=NOON + 1).next_due == NOON + HOUR
+    assert end_pause(PAST, UID, paused, until=NOON).status is Status.FINISHED

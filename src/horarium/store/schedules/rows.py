@@ -62,6 +62,8 @@ class ScheduleRow:
     last_completed_run_id: bytes | None
     paused_at: Instant | None
     pause_reason: str | None
+    paused_until: Instant | None
+    paused_by: str | None
     note: str | None
 
     def position(self) -> Position:
@@ -130,6 +132,8 @@ class PositionChange(TypedDict, total=False):
     last_error_at: Instant | None
     paused_at: Instant | None
     pause_reason: str | None
+    paused_until: Instant | None
+    paused_by: str | None
 
 
 # The positions' columns win: they are the ones that the lock protects.

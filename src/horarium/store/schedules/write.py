@@ -57,6 +57,7 @@ class NewSchedule:
     owner: str | None = None
     paused_at: Instant | None = None
     pause_reason: str | None = None
+    paused_by: str | None = None
     next_sequence: int = 1
 
 
@@ -99,6 +100,7 @@ def insert_schedule(connection: Connection, new: NewSchedule, *, now: Instant) -
         "next_sequence": new.next_sequence,
         "paused_at": new.paused_at,
         "pause_reason": new.pause_reason,
+        "paused_by": new.paused_by,
     }
     rows: dict[sa.Table, dict[str, Any]] = {
         schedules: schedule,

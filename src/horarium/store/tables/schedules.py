@@ -91,6 +91,8 @@ positions = Table(
     Column("last_completed_run_id", LargeBinary(16)),
     Column("paused_at", BigInteger),
     Column("pause_reason", Text),
+    Column("paused_until", BigInteger),  # when it goes on by itself; null = when somebody resumes it
+    Column("paused_by", Text),
     # What an ordinary tick needs: work grows with what is due, not with what is stored.
     partial_index("positions_due", "next_due", where="status = 'active'"),
     # For a tick that finds more than it can take: namespaces have their turns.
@@ -99,6 +101,8 @@ positions = Table(
     partial_index("positions_at_rest", "namespace", "status", where="status <> 'active' AND status <> 'deleted'"),
     # For whoever asks how many fail: a fire never touches it, and an end only where a row of failures begins or breaks.
     partial_index("positions_failing", "namespace", where=FAILING),
+    # Pauses that end by themselves, by their end: few, and a fire never touches it.
+    partial_index("positions_paused_until", "paused_until", where="status = 'paused' AND paused_until IS NOT NULL"),
     # A position changes at every fire: leave room on the page for the next version of the row.
     postgresql_with={"fillfactor": "70"},
 )

@@ -1,0 +1,105 @@
+"""How a pause ends: by somebody's hand, or by itself at its instant, with the same effect."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from horarium.decision import lifecycle
+from horarium.instant import Instant, rfc3339_or_none, to_rfc3339
+from horarium.schedule.event import CommandContext, EventType
+from horarium.schedule.position import Position, Status
+from horarium.store.database.json_text import kept_text
+from horarium.store.history.append import Journal
+from horarium.store.runs import release
+from horarium.store.schedules import positions
+from horarium.store.schedules import rows as schedules
+from horarium.store.schedules.due import Plannings
+from horarium.store.schedules.rows import ScheduleRow
+from horarium.store.schedules.write import move_version, save_position
+from horarium.store.tables import positions as table
+
+_MAX_ERROR = 1_000
+# As text: PostgreSQL takes a partial index only for a condition that it can read.
+_ENDS = sa.text("status = 'paused' AND paused_until IS NOT NULL")
+_EARLIEST = sa.text(
+    "SELECT min(moment) FROM (SELECT min(next_due) AS moment FROM positions WHERE status = 'active' UNION ALL "
+    "SELECT min(paused_until) FROM positions WHERE status = 'paused' AND paused_until IS NOT NULL) AS moments"
+)
+
+
+class Paused(NamedTuple):
+    """A schedule whose pause is over."""
+
+    namespace: str
+    schedule_uid: bytes
+
+
+def earliest_moment(connection: Connection) -> Instant | None:
+    """When a ticker has something to do next: an occurrence is due, or a pause ends."""
+    earliest: Instant | None = connection.execute(_EARLIEST).scalar_one()
+    return earliest
+
+
+def over(connection: Connection, now: Instant, limit: int) -> list[Paused]:
+    """Those that have waited longest first."""
+    ended = sa.select(table.c.namespace, table.c.schedule_uid).where(_ENDS, table.c.paused_until <= now)
+    rows = connection.execute(ended.order_by(table.c.paused_until, table.c.schedule_uid).limit(limit))
+    return [Paused(*row) for row in rows]
+
+
+def end(connection: Connection, known: Plannings, paused: Paused, *, now: Instant) -> int | None:
+    """How many held runs were let go; None if somebody else has resumed it, paused it anew or deleted it."""
+    uid = paused.schedule_uid
+    row = schedules.find_by_uid(connection, paused.namespace, uid, lock=True)
+    until = None if row is None else row.paused_until
+    if row is None or row.status is not Status.PAUSED or until is None or until > now:
+        return None
+    planning = known.load(connection, [row.planning])[row.planning]
+    if isinstance(planning, Exception):
+        # Due at once: the tick that cannot plan it sets it aside, as it does with all of them.
+        position = row.position()._replace(status=Status.ACTIVE, next_due=until)
+    else:
+        position = lifecycle.end_pause(planning, uid, row.position(), until=until)
+    journal = Journal(row.next_sequence, now, CommandContext(row.paused_by, source="engine", reason=row.pause_reason))
+    journal.add(
+        EventType.RESUMED,
+        next_fire_at=rfc3339_or_none(position.next_due),
+        generation=position.generation,
+        resumed_at=to_rfc3339(until),
+        detail="the pause ended by itself",
+    )
+    return write_resumed(connection, known, row, position, journal, now=now)[1]
+
+
+def write_resumed(
+    connection: Connection, known: Plannings, row: ScheduleRow, position: Position, journal: Journal, *, now: Instant
+) -> tuple[int, int]:
+    """The new version, and how many held runs were let go; the caller holds the lock."""
+    version = save_position(
+        connection,
+        row.schedule_uid,
+        {
+            "status": position.status,
+            "decided_until": position.decided_until,
+            "next_due": position.next_due,
+            "paused_at": None,
+            "pause_reason": None,
+            "paused_until": None,
+            "paused_by": None,
+            "failures_in_a_row": 0,
+            "next_sequence": journal.write(connection, row.schedule_uid, row.namespace),
+        },
+        expected_version=row.version,
+        now=now,
+    )
+    return version, release.release(connection, known, row.schedule_uid, now=now) if row.held else 0
+
+
+def keep_paused(connection: Connection, uid: bytes, error: str, *, now: Instant) -> None:
+    """What the database refuses to resume waits for a person, and is in nobody's way."""
+    said = kept_text(f"could not be resumed at its time: {error}", _MAX_ERROR)
+    positions.move(connection, uid, paused_until=None, pause_reason=said, last_error=said, last_error_at=now)
+    move_version(connection, uid, updated_at=now)
