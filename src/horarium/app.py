@@ -30,6 +30,7 @@ from horarium.client.aio import AsyncClient
 from horarium.client.client import Client
 from horarium.client.inprocess import InProcess
 from horarium.errors import InvalidDefinition
+from horarium.launchers.signals import Provider
 from horarium.launchers.tasks import Task, TaskRegistry
 from horarium.schedule.kinds import PYTHON
 from horarium.schedule.source import Source
@@ -49,11 +50,17 @@ _NOT_IN_AN_ID = re.compile(r"[^A-Za-z0-9._:@-]+")
 class Horarium:
     """`settings` and keywords are the knobs of `horarium config`; environment and `horarium.toml` count too."""
 
-    def __init__(self, settings: Settings | None = None, **knobs: Any) -> None:
+    def __init__(
+        self, settings: Settings | None = None, *, signal_provider: Provider | str | None = None, **knobs: Any
+    ) -> None:
+        """`signal_provider` is a function of namespace and schedule id, or the setting, which names one."""
+        if isinstance(signal_provider, str):
+            knobs["signal_provider"] = signal_provider
         if settings is not None and knobs:
             raise TypeError("give settings or single knobs, not both")
         self._given = settings
         self._knobs = knobs
+        self.signal_provider = None if isinstance(signal_provider, str) else signal_provider
         self.tasks = TaskRegistry()
         self._templates: dict[str, Mapping[str, Any]] = {}
         self._open: _Open | None = None

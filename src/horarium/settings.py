@@ -132,6 +132,17 @@ class Settings(BaseSettings):
         default_factory=dict, description="Standard Webhooks secrets (whsec_…) by name; several are split by blanks."
     )
 
+    # ── what conditions may ask ──────────────────────────────────────────────────────────────────────
+    signal_provider: str | None = Field(
+        None, description="module:function that says what signal_rpc_result is for a namespace and a schedule id."
+    )
+    signal_timeout_seconds: float = Field(
+        5, gt=0, le=60, description="Seconds that a schedule waits for its signal; then it is decided without."
+    )
+    signal_cache_seconds: float = Field(
+        10, ge=0, le=86_400, description="Seconds that a signal is good for, from when it was asked for."
+    )
+
     # ── tidying up ───────────────────────────────────────────────────────────────────────────────────
     janitor_seconds: float = Field(5, gt=0, description="Seconds between two looks for lost leases and deadlines.")
     keep_history_days: int | None = Field(None, ge=1, description="Days that history is kept; none = for ever.")

@@ -27,6 +27,14 @@ class Fact(StrEnum):
     KEYS = "keys"
 
 
+class Signal(NamedTuple):
+    """What the operator's signal provider said about a schedule; with an `error` it said nothing."""
+
+    value: Any = None
+    error: str | None = None
+
+
+NO_SIGNAL = Signal()
 _NONE: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -34,7 +42,8 @@ class Facts(NamedTuple):
     """What the store knew of one schedule; a fact that nobody asked for keeps its default.
 
     `active` are root runs that are neither final nor held. `calendars` lacks a name that nobody has.
-    `context` holds the members that the condition reads. `cycle` are the nodes of a cycle in the schedule's workflow.
+    `context` holds the members that the condition reads; `signal_error` says why the signal in it is null, where it
+    should not be. `cycle` are the nodes of a cycle in the schedule's workflow.
     """
 
     active: int = 0
@@ -46,6 +55,7 @@ class Facts(NamedTuple):
     runs_today: int = 0
     assignee_budget: Budget = Budget()
     cycle: tuple[str, ...] = ()
+    signal_error: str | None = None
 
 
 NO_FACTS = Facts()

@@ -100,6 +100,11 @@ def context_needed(planning: Planning) -> frozenset[ContextMember]:
     return frozenset(member for member in ContextMember if condition is not None and condition.reads(member.value))
 
 
+def reads_signal(planning: Planning) -> bool:
+    """Whether a decision by the clock needs what the signal provider says."""
+    return ContextMember.SIGNAL_RPC_RESULT in context_needed(planning)
+
+
 def _status(question: Question) -> Answer:
     status = question.tally.status
     if status is Status.ACTIVE or status is Status.FINISHED:
@@ -151,8 +156,10 @@ def _condition(question: Question) -> Answer:
     condition, context = question.planning.condition, question.facts.context
     if condition is None or condition.evaluate(context):
         return None
+    failed = question.facts.signal_error
     return {
         "result": False,
+        **({} if failed is None else {"signal_error": failed}),
         "clauses": [
             {
                 "pointer": each.pointer,

@@ -7,10 +7,11 @@ anything outside is touched.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from horarium.decision.facts import Signal
 from horarium.decision.plan import Decision, Plan
 from horarium.decision.record import Entry, Named, NewId, record_decisions
 from horarium.decision.tick import Parked, PlanTime, plan_batch
@@ -38,18 +39,39 @@ class Decided(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """`more` says that due work is left: schedules beyond the batch, or occurrences beyond the cap."""
+    """`more` says that due work is left: schedules beyond the batch, or occurrences beyond the cap.
+
+    `waiting` are schedules whose signal was asked for and has not come yet; they are not among the claimed.
+    """
 
     claimed: int = 0
     decided: tuple[Decided, ...] = ()
     parked: tuple[tuple[str, str, str], ...] = field(default=())
     more: bool = False
+    waiting: int = 0
 
 
-def decide_claims(connection: Connection, known: Plannings, claims: Sequence[Claim], moment: PlanTime) -> Tick:
+def together(ticks: Sequence[Tick], *, more: bool) -> Tick:
+    """Several ticks as one."""
+    return Tick(
+        sum(tick.claimed for tick in ticks),
+        tuple(decided for tick in ticks for decided in tick.decided),
+        tuple(parked for tick in ticks for parked in tick.parked),
+        more=more,
+        waiting=ticks[-1].waiting if ticks else 0,
+    )
+
+
+def decide_claims(
+    connection: Connection,
+    known: Plannings,
+    claims: Sequence[Claim],
+    moment: PlanTime,
+    signals: Mapping[bytes, Signal] | None = None,
+) -> Tick:
     """The caller holds the locks on the claimed positions."""
     broken = [(claim, claim.planning) for claim in claims if isinstance(claim.planning, Exception)]
-    planned, unplanned = _plan(connection, claims, moment)
+    planned, unplanned = _plan(connection, claims, moment, signals or {})
     records = [
         ScheduleRecord(decided.schedule_uid, decided.namespace, claim.revision, planning, decided.entry)
         for claim, planning, decided in planned
@@ -76,11 +98,11 @@ def _is_left(decided: Decided, now: Instant) -> bool:
 
 
 def _plan(
-    connection: Connection, claims: Sequence[Claim], moment: PlanTime
+    connection: Connection, claims: Sequence[Claim], moment: PlanTime, signals: Mapping[bytes, Signal]
 ) -> tuple[list[tuple[Claim, Planning, Decided]], list[tuple[Claim, Parked]]]:
     sound = {claim.schedule_uid: claim for claim in claims if not isinstance(claim.planning, Exception)}
     subjects = [_subject(claim) for claim in sound.values()]
-    gathered, shared = facts.gather(connection, subjects, moment.now)
+    gathered, shared = facts.gather(connection, subjects, moment.now, signals=signals)
     by_namespace: dict[str, list[Claim]] = defaultdict(list)
     for claim in sound.values():
         by_namespace[claim.namespace].append(claim)

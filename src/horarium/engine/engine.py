@@ -32,6 +32,7 @@ from horarium.engine.tzdata import REST_SECONDS, TzdataUpgrade
 from horarium.errors import HorariumError
 from horarium.instant import SECOND, Instant
 from horarium.launchers.registry import Registry
+from horarium.launchers.signals import Signals
 from horarium.life.report_token import ReportTokens
 from horarium.store import leases
 from horarium.store.database import Database
@@ -81,6 +82,7 @@ class Engine:
         options: EngineOptions | None = None,
         log: FilteringBoundLogger | None = None,
         tokens: ReportTokens | None = None,
+        signals: Signals | None = None,
     ) -> None:
         log = log or structlog.get_logger()
         self.options = options or EngineOptions()
@@ -93,7 +95,7 @@ class Engine:
         self._threads = Threads()
         self._draining = False
         delivery = self.options.dispatcher
-        self.ticker = Ticker(database, self.clock, owner, self.options.ticker)
+        self.ticker = Ticker(database, self.clock, owner, self.options.ticker, signals)
         self._ticking = ParallelTicker(self.ticker, TICK_THREADS[database.dialect], self._threads)
         self.dispatcher = Dispatcher(
             database, self.clock, registry, owner, delivery, observer, log, tokens=tokens, threads=self._threads
@@ -176,7 +178,9 @@ class Engine:
             self._observer.ticked(tick, now)
         for error in filter(None, (share.error for share in shares)):
             raise error
-        return 0 if any(tick.claimed for tick in ticks) else 0.05  # due, but another ticker has it
+        return (
+            0 if any(tick.claimed for tick in ticks) else 0.05
+        )  # due, but another ticker has it, or a signal is awaited
 
     async def _janitor_step(self) -> float:
         tidied = await self._threads.run(self.janitor.step)

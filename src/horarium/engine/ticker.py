@@ -2,19 +2,25 @@
 
 Every process may run one; the database hands each due schedule to one of them. A batch that cannot be
 decided or written for the sake of one row is halved until that row is alone, which is then parked.
+
+A schedule whose condition reads a signal that is not known yet is let go again, undecided: the signal is asked
+for meanwhile, and no row is locked while somebody else's function thinks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from horarium.clock import Clock
+from horarium.decision.facts import Signal
+from horarium.decision.guards import reads_signal
 from horarium.decision.tick import MAX_CATCHUP_PER_TICK, MAX_DECISIONS_PER_BATCH, PlanTime
-from horarium.engine.batch import Tick, decide_claims
+from horarium.engine.batch import Tick, decide_claims, together
 from horarium.engine.pauses import PauseEnds
 from horarium.instant import SECOND, Instant
+from horarium.launchers.signals import Signals
 from horarium.store import leases
 from horarium.store.database import Connection, Database
 from horarium.store.database.channels import READY
@@ -38,11 +44,19 @@ class TickerOptions:
 
 
 class Ticker:
-    def __init__(self, database: Database, clock: Clock, owner: str, options: TickerOptions | None = None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        owner: str,
+        options: TickerOptions | None = None,
+        signals: Signals | None = None,
+    ) -> None:
         self._database = database
         self._clock = clock
         self._owner = owner
         self._options = options or TickerOptions()
+        self._signals = signals
         self._known = Plannings()
         self._pauses = PauseEnds(database, self._known)
         self._alive_since: Instant | None = None
@@ -69,7 +83,15 @@ class Ticker:
                 raise
             return self._halve([claim.schedule_uid for claim in turn.claims], now, wrong)
         self._crowd = turn._replace(claims=[]) if turn.more else None
-        return Tick(done.claimed, done.decided, done.parked, more=done.more or turn.more or is_rest)
+        return replace(done, more=done.more or turn.more or is_rest)
+
+    def patient_step(self) -> Tick:
+        """A step that also waits for the signals it needs, for whoever does not come back soon."""
+        done = [self.step()]
+        while self._signals is not None and done[-1].waiting:
+            self._signals.wait()
+            done.append(self.step())
+        return together(done, more=done[-1].more)
 
     def next_due(self) -> Instant | None:
         """When there is something to do: an occurrence to decide, or a pause to end."""
@@ -77,21 +99,47 @@ class Ticker:
 
     def _claim(self, connection: Connection, now: Instant) -> Turn:
         """The most overdue; but where the last batch did not hold all, everybody in turn."""
-        batch, crowd = self._options.batch, self._crowd
+        batch, crowd = self._options.batch + self._open_signals, self._crowd
         if crowd is not None:
             return turns.claim_in_turn(connection, self._known, now, batch, crowd)
         claims = due.claim(connection, self._known, now, batch)
         return Turn(claims, more=len(claims) == batch)
 
+    @property
+    def _open_signals(self) -> int:
+        """What waits is claimed again and let go: it must not take the places of others."""
+        return 0 if self._signals is None else self._signals.open
+
     def _decide(self, connection: Connection, claims: Sequence[due.Claim], now: Instant) -> Tick:
         if not claims:
             return Tick()
         options = self._options
+        known, signals = self._with_signals(claims, now)
+        ready = known[: options.batch]
+        if not ready:
+            return Tick(waiting=len(claims))
         moment = PlanTime(now, self._alive_since, options.max_catchup_per_tick, options.max_decisions_per_batch)
-        tick = decide_claims(connection, self._known, claims, moment)
+        tick = decide_claims(connection, self._known, ready, moment, signals)
         if any(decided.entry.runs for decided in tick.decided):
             self._database.notify(connection, READY)
-        return tick
+        return replace(tick, more=tick.more or len(ready) < len(known), waiting=len(claims) - len(known))
+
+    def _with_signals(
+        self, claims: Sequence[due.Claim], now: Instant
+    ) -> tuple[Sequence[due.Claim], dict[bytes, Signal]]:
+        """The claims that can be decided now, and the signals that some of them need."""
+        found: dict[bytes, Signal] = {}
+        if self._signals is None:
+            return claims, found
+        known: list[due.Claim] = []
+        for claim in claims:
+            if not isinstance(claim.planning, Exception) and reads_signal(claim.planning):
+                signal = self._signals.take(claim.namespace, claim.schedule_id, now)
+                if signal is None:
+                    continue
+                found[claim.schedule_uid] = signal
+            known.append(claim)
+        return known, found
 
     def _halve(self, uids: Sequence[bytes], now: Instant, wrong: Exception) -> Tick:
         """Find the row that the database refuses; the others are decided on the way."""
@@ -107,12 +155,7 @@ class Ticker:
                 if not is_fault_of_a_row(still_wrong):
                     raise
                 done.append(self._halve(half, now, still_wrong))
-        return Tick(
-            sum(tick.claimed for tick in done),
-            tuple(decided for tick in done for decided in tick.decided),
-            tuple(parked for tick in done for parked in tick.parked),
-            more=True,
-        )
+        return together(done, more=True)
 
     def _again(self, connection: Connection, uids: Sequence[bytes], now: Instant) -> Tick:
         return self._decide(connection, due.claim_again(connection, self._known, uids, now), now)

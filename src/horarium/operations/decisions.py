@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from horarium.decision import lifecycle
-from horarium.decision.facts import NO_FACTS, Facts, Shared
+from horarium.decision.facts import NO_FACTS, NO_SIGNAL, Facts, Shared, Signal
 from horarium.decision.plan import Decision, Missed
 from horarium.decision.record import Entry, Named, record_decisions
 from horarium.operations.caller import Caller
@@ -24,11 +24,15 @@ from horarium.store.schedules import facts
 from horarium.store.schedules.decisions import ScheduleRecord, write_records
 
 
-def gather_facts(connection: Connection, opened: Opened, origin: Origin, *, lock: bool = True) -> tuple[Facts, Shared]:
-    """The facts that this schedule's guards ask for."""
+def gather_facts(
+    connection: Connection, opened: Opened, origin: Origin, *, lock: bool = True, signal: Signal = NO_SIGNAL
+) -> tuple[Facts, Shared]:
+    """The facts that this schedule's guards ask for; `signal` was asked for before, outside of any transaction."""
     row = opened.row
     subject = facts.Subject(row.schedule_uid, row.namespace, opened.sound, row.active, row.held)
-    found, shared = facts.gather(connection, [subject], opened.now, origin, lock=lock)
+    found, shared = facts.gather(
+        connection, [subject], opened.now, origin, lock=lock, signals={row.schedule_uid: signal}
+    )
     return found.get(row.schedule_uid, NO_FACTS), shared[row.namespace]
 
 

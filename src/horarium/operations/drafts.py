@@ -15,6 +15,7 @@ from horarium.policy.names import PolicyError
 from horarium.schedule.assignee import AssigneeType
 from horarium.schedule.calendar import shared_calendar
 from horarium.schedule.canonical import to_document
+from horarium.schedule.context import into_signal
 from horarium.schedule.definition import Definition
 from horarium.schedule.envelope import decode_input
 from horarium.schedule.kinds import WORKFLOW
@@ -66,8 +67,17 @@ def check_draft(
     stored = _check_workflow(connection, caller, definition)
     approval = _needs_approval(connection, definition)
     text = planning_text(definition, needs_approval=approval, kinds=resources.kinds, before=before)
-    warnings = _unserved(resources, connection, definition, stored=stored)
-    return Draft(definition, text, compile_planning(text), warnings)
+    planning = compile_planning(text)
+    warnings = (*_unserved(resources, connection, definition, stored=stored), *_unsignalled(resources, planning))
+    return Draft(definition, text, planning, warnings)
+
+
+def _unsignalled(resources: Resources, planning: Planning) -> tuple[str, ...]:
+    """A condition that waits for signals where nobody gives any."""
+    if resources.signals is not None or planning.condition is None:
+        return ()
+    why = "no signal provider is configured (setting signal_provider)"
+    return tuple(f"pre_dispatch_condition: {each} is never there: {why}" for each in into_signal(planning.condition))
 
 
 def _unserved(resources: Resources, connection: Connection, definition: Definition, *, stored: bool) -> tuple[str, ...]:

@@ -8,8 +8,9 @@ from typing import Any
 from horarium.decision import explain as explaining
 from horarium.decision import preview as previewing
 from horarium.decision.explain import Explanation
-from horarium.decision.facts import NO_FACTS
+from horarium.decision.facts import NO_FACTS, NO_SIGNAL, Signal
 from horarium.decision.forecast import Forecast
+from horarium.decision.guards import reads_signal
 from horarium.decision.preview import MAX_ROWS, Row
 from horarium.decision.recorded import Recorded
 from horarium.errors import InvalidDefinition
@@ -50,9 +51,11 @@ def preview(
     if not 1 <= rows <= MAX_ROWS:
         raise InvalidDefinition({"n": [f"must be between 1 and {MAX_ROWS}"]})
 
+    signal = _signal(resources, caller, schedule_id)
+
     def work(connection: Connection) -> list[Previewed]:
         opened = _look_at(resources, connection, caller, schedule_id)
-        facts, shared = gather_facts(connection, opened, Origin.SCHEDULED, lock=False)
+        facts, shared = gather_facts(connection, opened, Origin.SCHEDULED, lock=False, signal=signal)
         row, revision = opened.row, schedules.find_revision(connection, opened.row.schedule_uid, opened.row.revision)
         assert revision is not None  # a schedule has the revision that it names
         definition = from_canonical(revision.document)
@@ -80,6 +83,7 @@ def preview(
 def explain(resources: Resources, caller: Caller, schedule_id: str, at: Instant) -> Explanation:
     """Also of a deleted schedule; what history recorded wins over what we would decide today."""
     caller.require(Permission.READ)
+    signal = _signal(resources, caller, schedule_id, at)
 
     def work(connection: Connection) -> Explanation:
         opened = _look_at(resources, connection, caller, schedule_id)
@@ -90,7 +94,7 @@ def explain(resources: Resources, caller: Caller, schedule_id: str, at: Instant)
             return explaining.explain(
                 then, row.schedule_uid, row.position(), NO_FACTS, at=at, now=opened.now, recorded=recorded
             )
-        facts, shared = gather_facts(connection, opened, Origin.SCHEDULED, lock=False)
+        facts, shared = gather_facts(connection, opened, Origin.SCHEDULED, lock=False, signal=signal)
         running = open_runs.open_run_ids(connection, row.schedule_uid, _SHOWN_RUNS)
         return explaining.explain(
             opened.sound,
@@ -103,6 +107,22 @@ def explain(resources: Resources, caller: Caller, schedule_id: str, at: Instant)
         )
 
     return resources.database.read(work)
+
+
+def _signal(resources: Resources, caller: Caller, schedule_id: str, at: Instant | None = None) -> Signal:
+    """What the provider says, where the condition reads it; `at` may be decided already. No transaction is open."""
+    if resources.signals is None:
+        return NO_SIGNAL
+
+    def is_needed(connection: Connection) -> bool:
+        opened = _look_at(resources, connection, caller, schedule_id)
+        if isinstance(opened.planning, Exception) or not reads_signal(opened.planning):
+            return False
+        return at is None or _decided(resources, connection, opened, at) is None
+
+    if not resources.database.read(is_needed):
+        return NO_SIGNAL
+    return resources.signals.ask(caller.namespace, schedule_id, resources.clock.now())
 
 
 def _decided(

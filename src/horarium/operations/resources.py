@@ -8,6 +8,7 @@ from horarium.clock import Clock
 from horarium.errors import InvalidDefinition
 from horarium.instant import SECOND, Instant
 from horarium.launchers.registry import Registry
+from horarium.launchers.signals import Signals
 from horarium.life.report_token import ReportTokens
 from horarium.operations.caller import Caller
 from horarium.operations.errors import PreconditionFailed, ScheduleBroken, ScheduleNotFound
@@ -47,6 +48,8 @@ class Resources:
     registry: Registry | None = None
     """The launchers of this process; None = nobody knows what can be launched, and nobody is warned."""
     elsewhere: LiveServices = field(default_factory=LiveServices)
+    signals: Signals | None = None
+    """Who says what signals are; None = every signal is null."""
 
     @property
     def kinds(self) -> Kinds:

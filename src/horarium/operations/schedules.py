@@ -39,6 +39,9 @@ from horarium.store.schedules.write import NewSchedule, add_revision, insert_sch
 from horarium.wire.outcomes import WriteOutcome
 from horarium.wire.roles import Permission
 
+_SPOKEN_OF = frozenset({"action", "pre_dispatch_condition"})
+"""The parts of a definition that a draft may warn about."""
+
 
 def create(resources: Resources, caller: Caller, document: object) -> ScheduleChange:
     """Raises ScheduleAlreadyExists, NamespaceNotFound, and InvalidDefinition with all that is wrong."""
@@ -250,7 +253,8 @@ def _revise(
         position,
         planning=draft.planning,
         changed=changed,
-        warnings=draft.warnings if "action" in changed else (),  # whoever edits a note has heard it before
+        # Whoever edits a note has heard it before.
+        warnings=() if _SPOKEN_OF.isdisjoint(changed) else draft.warnings,
     )
 
 

@@ -50,6 +50,12 @@ def never_there(condition: Condition) -> list[str]:
     return [said for clause in condition.clauses if (said := _never(clause)) is not None]
 
 
+def into_signal(condition: Condition) -> list[str]:
+    """The pointers that find nothing where nobody says what signals are: the signal itself is there, and null."""
+    member = ContextMember.SIGNAL_RPC_RESULT.value
+    return [_shown(each.pointer) for each in condition.clauses if each.path[:1] == (member,) and len(each.path) > 1]
+
+
 def is_context(value: object) -> bool:
     """Whether a document looks like the context of a schedule: it has members, and no others."""
     return isinstance(value, Mapping) and bool(value) and value.keys() <= SHAPE.keys()

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from horarium.errors import InvalidDefinition
+from horarium.launchers.signals import Provider
 from horarium.launchers.tasks import TaskRegistry
 
 
@@ -22,6 +23,10 @@ class Application(Protocol):
     def templates(self) -> Sequence[Mapping[str, Any]]:
         """Documents of the schedules that are put in place at each start."""
 
+    @property
+    def signal_provider(self) -> Provider | None:
+        """The function that says what signals are; it goes before the one of the settings."""
+
     def inside(self, service: Any) -> AbstractContextManager[None]:
         """Entered while a service that was opened for this application lives."""
 
@@ -32,6 +37,7 @@ class Bare:
 
     tasks: TaskRegistry = field(default_factory=TaskRegistry)
     templates: Sequence[Mapping[str, Any]] = ()
+    signal_provider: Provider | None = None
 
     def inside(self, service: Any) -> AbstractContextManager[None]:
         return nullcontext()
@@ -39,18 +45,32 @@ class Bare:
 
 def load_application(name: str) -> Application:
     """`module:attribute`, looked for in the working directory first, as `python -m` does."""
+    found = _load("app", name)
+    if not isinstance(found, Application):
+        raise InvalidDefinition({"app": [f"{name} is no Horarium application: it has no tasks and templates"]})
+    return found
+
+
+def load_provider(name: str) -> Provider:
+    """The function that says what signals are, by its `module:function`."""
+    found = _load("signal_provider", name)
+    if not callable(found):
+        raise InvalidDefinition({"signal_provider": [f"{name} is no function"]})
+    provider: Provider = found
+    return provider
+
+
+def _load(setting: str, name: str) -> Any:
     module_name, _, attribute = name.partition(":")
     if not module_name or not attribute:
-        raise InvalidDefinition({"app": [f"{name!r} is not of the form module:attribute"]})
+        raise InvalidDefinition({setting: [f"{name!r} is not of the form module:attribute"]})
     here = os.getcwd()
     if here not in sys.path:
         sys.path.insert(0, here)
     try:
         found: Any = importlib.import_module(module_name)
     except ImportError as wrong:
-        raise InvalidDefinition({"app": [f"{module_name} cannot be imported: {wrong}"]}) from wrong
+        raise InvalidDefinition({setting: [f"{module_name} cannot be imported: {wrong}"]}) from wrong
     for part in attribute.split("."):
         found = getattr(found, part, None)
-    if not isinstance(found, Application):
-        raise InvalidDefinition({"app": [f"{name} is no Horarium application: it has no tasks and templates"]})
     return found

@@ -32,7 +32,7 @@ async def one_pass(service: Service, *, everything: bool) -> Pass:
         await asyncio.to_thread(engine.janitor.step)
         more = True
         while more:
-            tick = await asyncio.to_thread(engine.ticker.step)
+            tick = await asyncio.to_thread(engine.ticker.patient_step)
             found.decisions.extend(row for decided in tick.decided for row in _rows(decided))
             found.broken.extend((schedule_id, error) for _, schedule_id, error in tick.parked)
             more = everything and tick.more

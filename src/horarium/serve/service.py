@@ -21,13 +21,14 @@ from horarium.engine.room import Limits
 from horarium.engine.ticker import TickerOptions
 from horarium.ids import id_text, new_id
 from horarium.launchers.registry import Registry
+from horarium.launchers.signals import Signals
 from horarium.life.report_token import ReportTokens
 from horarium.operations import schedules
 from horarium.operations.caller import Caller, internal
 from horarium.operations.resources import Resources
 from horarium.schedule.source import Source
 from horarium.serve.admin import make_data_dir
-from horarium.serve.application import Application, Bare, load_application
+from horarium.serve.application import Application, Bare, load_application, load_provider
 from horarium.serve.launchers import is_loopback, make_registry
 from horarium.serve.observer import TelemetryObserver
 from horarium.serve.secret_key import installation_key
@@ -96,6 +97,8 @@ def open_service(
                 yield service
         finally:
             service.engine.close()
+            if service.resources.signals is not None:
+                service.resources.signals.close()
     finally:
         database.close()
 
@@ -130,7 +133,8 @@ def _compose(
         registry, problems = make_registry(settings, shared, application.tasks)
         for problem in problems:
             logger.warning("launcher not loaded", problem=problem)
-    resources = Resources(database, shared, settings, telemetry, tokens, registry=registry)
+    signals = _signals(settings, application)
+    resources = Resources(database, shared, settings, telemetry, tokens, registry=registry, signals=signals)
     engine = Engine(
         database,
         shared,
@@ -140,6 +144,7 @@ def _compose(
         options=engine_options(settings, registry),
         log=telemetry.log,
         tokens=tokens,
+        signals=signals,
     )
     secret = secrets.token_urlsafe(_SECRET_BYTES)
     return Service(
@@ -153,6 +158,17 @@ def _compose(
         engine,
         make_api(ApiOptions(resources, open_metrics=is_loopback(settings.host), own_secret=secret)),
         secret,
+    )
+
+
+def _signals(settings: Settings, application: Application) -> Signals | None:
+    provider = application.signal_provider
+    if provider is None and settings.signal_provider is not None:
+        provider = load_provider(settings.signal_provider)
+    if provider is None:
+        return None
+    return Signals(
+        provider, timeout_seconds=settings.signal_timeout_seconds, cache_seconds=settings.signal_cache_seconds
     )
 
 

@@ -165,7 +165,7 @@ class TestService:
     async def _until_quiet(self) -> None:
         engine = self.parts.engine
         for _ in range(_MAX_ROUNDS):
-            tick = await asyncio.to_thread(engine.ticker.step)
+            tick = await asyncio.to_thread(engine.ticker.patient_step)
             tidied = await asyncio.to_thread(engine.janitor.step)
             done = tick.claimed + tidied.total + await engine.follower.step() + await engine.dispatcher.step()
             if not done:

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, NamedTuple, assert_never
 
 from sqlalchemy import ColumnElement, Connection, and_, func, select
 
-from horarium.decision.facts import Fact, Facts, Shared
+from horarium.decision.facts import NO_FACTS, Fact, Facts, Shared, Signal
 from horarium.decision.guards import context_needed, facts_needed
 from horarium.errors import HorariumError
 from horarium.ids import id_at
@@ -37,6 +38,7 @@ from horarium.store.database.json_text import from_text
 from horarium.store.runs.states import FINAL_NAMES
 from horarium.store.tables import agents, calendars, runs, workflows
 
+_NO_SIGNALS: Mapping[bytes, Signal] = MappingProxyType({})
 _FAILED = frozenset({RunState.FAILED, RunState.TIMED_OUT, RunState.LAUNCH_FAILED})
 
 
@@ -58,10 +60,13 @@ def gather(
     *,
     lock: bool = True,
     kinds: frozenset[Fact] = frozenset(Fact),
+    signals: Mapping[bytes, Signal] = _NO_SIGNALS,
 ) -> tuple[dict[bytes, Facts], dict[str, Shared]]:
     """Facts by schedule, and what schedules share by namespace: names of keys mean nothing outside one.
 
     Without `lock` counters are only read, for whoever looks and decides nothing; `kinds` are those it asks about.
+    `signals` were asked for before, since nobody outside is called while rows are locked; a schedule that has none
+    sees null.
     """
     cycles = _cycles(connection, subjects) if Fact.GRAPH in kinds else {}
     curious = [each for each in subjects if _asks_us(each.planning, origin) or _workflow_of(each) in cycles]
@@ -73,6 +78,8 @@ def gather(
     }
     if curious:
         known |= _look_up(connection, curious, cycles, shared, now, origin, kinds, lock=lock)
+    for uid, signal in signals.items():
+        known[uid] = _with_signal(known.get(uid, NO_FACTS), signal)
     return known, shared
 
 
@@ -156,6 +163,14 @@ def _calendars_of(subject: Subject, own: Mapping[tuple[str, str], Calendar]) -> 
 # ── the context of conditions ────────────────────────────────────────────────────────────────────────
 
 
+def _with_signal(facts: Facts, signal: Signal) -> Facts:
+    """The signal is a schedule's own, though the rest of the context may be that of a workflow."""
+    member = ContextMember.SIGNAL_RPC_RESULT.value
+    if member not in facts.context:
+        return facts
+    return facts._replace(context={**facts.context, member: signal.value}, signal_error=signal.error)
+
+
 def _context_key(subject: Subject) -> tuple[str, str | bytes]:
     """Runs of the same workflow count together, whoever started them; without one, those of the schedule."""
     return subject.namespace, subject.planning.workflow or subject.schedule_uid
@@ -185,7 +200,7 @@ def _context(
             case ContextMember.LAST_24H_STATS:
                 context[member.value] = _last_24h_stats(connection, mine, now)
             case ContextMember.SIGNAL_RPC_RESULT:
-                context[member.value] = None
+                context[member.value] = None  # see `_with_signal`
             case _:
                 assert_never(member)
     return context
