@@ -14,7 +14,18 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 PANEL = "The server: --server, --token, --namespace, or what a local `up` has left in ./.horarium"
-SERVER_COMMANDS = ("schedule", "run", "calendar", "token", "namespace", "health", "events", "apply", "export")
+SERVER_COMMANDS = (
+    "schedule",
+    "run",
+    "calendar",
+    "token",
+    "namespace",
+    "health",
+    "events",
+    "apply",
+    "export",
+    "context",
+)
 
 
 class Program(TyperGroup):

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from horarium.cli.calendar import create_command
 from horarium.cli.reading import json_value, refuse
 from horarium.cli.remote import Remote, with_remote
 from horarium.cli.schedule_write import IfVersion, ScheduleId, show_written
@@ -25,6 +26,9 @@ rotation = typer.Typer(
     help="Inputs that the runs of a schedule take in turn.",
     epilog='Example: horarium schedule rotation set nightly \'\\[{"region": "eu"}, {"region": "us"}]\'',
 )
+
+# Who looks for calendars here wants to make one here too.
+calendar.command("create")(create_command)
 
 Names = Annotated[list[str], typer.Argument(metavar="CALENDAR", show_default=False, help="One or more.")]
 
