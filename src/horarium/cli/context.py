@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from horarium.cli import completion
 from horarium.cli.contexts import (
     LOCAL,
     VARIABLE,
@@ -34,7 +35,9 @@ app = typer.Typer(
 
 _MAX_TOKEN = 65_536
 
-Name = Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="Which context.")]
+Name = Annotated[
+    str, typer.Argument(metavar="NAME", show_default=False, help="Which context.", autocompletion=completion.contexts)
+]
 
 
 @app.command("create")
@@ -76,7 +79,11 @@ def create_command(
 
 
 @app.command("use")
-def use_command(name: Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="Or local.")]) -> None:
+def use_command(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", show_default=False, help="Or local.", autocompletion=completion.contexts)
+    ],
+) -> None:
     """Let commands go to this server from now on; local is the data directory of a local `up`.
 
     Example: horarium context use prod
@@ -112,7 +119,10 @@ def list_command(output: Output = Format.TABLE) -> None:
 @app.command("show")
 def show_command(
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", show_default="the one in use", help="Which context.")
+        str | None,
+        typer.Argument(
+            metavar="NAME", show_default="the one in use", help="Which context.", autocompletion=completion.contexts
+        ),
     ] = None,
     output: Output = Format.TABLE,
 ) -> None:

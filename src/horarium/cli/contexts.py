@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -170,6 +169,8 @@ def load_contexts(file: Path) -> Contexts:
 
 def save_contexts(file: Path, contexts: Contexts) -> None:
     """As a whole or not at all, and for the user's eyes alone."""
+    import tempfile  # whoever only reads does not wait for it
+
     written = {
         "current": contexts.current,
         "contexts": {name: context.document() for name, context in sorted(contexts.known.items())},

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
+from horarium.cli import completion
 from horarium.cli.contexts import LOCAL, Target, applied, contexts_file, in_use, is_elsewhere, load_contexts
 from horarium.cli.options import Command, with_options
 from horarium.cli.present import printable
@@ -32,6 +33,7 @@ from horarium.cli.render import Format, talk
 if TYPE_CHECKING:
     from horarium.client.call import Call
     from horarium.client.client import Client
+    from horarium.client.connection import Connection
     from horarium.client.errors import ClientError
 
 T = TypeVar("T")
@@ -79,6 +81,7 @@ Namespace = Annotated[
         show_default="HORARIUM_NAMESPACE, or default",
         help="Which tenant.",
         rich_help_panel=_WHERE,
+        autocompletion=completion.namespace_names,
     ),
 ]
 DataDir = Annotated[
@@ -99,6 +102,7 @@ ContextName = Annotated[
         show_default="HORARIUM_CONTEXT, or the one in use",
         help="A server by its name; see `horarium context`.",
         rich_help_panel=_WHERE,
+        autocompletion=completion.contexts,
     ),
 ]
 Output = Annotated[Format, typer.Option("--output", "-o", help="How to print the answer.")]
@@ -130,13 +134,10 @@ def remote_options(
 ) -> Iterator[Remote]:
     """Asks nobody yet. Whatever the server refuses ends the command with one line and its exit code."""
     from horarium.client.client import Client
-    from horarium.client.discover import discover
     from horarium.client.errors import ClientError
     from horarium.client.exchange import Retries
 
-    said = target_of(Target(server, token, namespace), data_dir, context)
-    environ = {} if context == LOCAL else os.environ  # a flag goes before what the environment says of another server
-    found = discover(data_dir, server=said.server, token=said.token, namespace=said.namespace, environ=environ)
+    found = connection_of(server, token, namespace, data_dir, context)
     # A person waits: a server that is not there is named within half a second.
     retries = Retries(attempts=3, base_ms=100)
     try:
@@ -146,6 +147,17 @@ def remote_options(
         code, hint = ending(error)
         talk(f"error: {_line(error.message)}{f'; {hint}' if hint else ''}")
         raise typer.Exit(code) from None
+
+
+def connection_of(
+    server: str | None, token: str | None, namespace: str | None, data_dir: Path | None, context: str | None
+) -> Connection:
+    """Where a command with these flags goes. Asks nobody."""
+    from horarium.client.discover import discover
+
+    said = target_of(Target(server, token, namespace), data_dir, context)
+    environ = {} if context == LOCAL else os.environ  # a flag goes before what the environment says of another server
+    return discover(data_dir, server=said.server, token=said.token, namespace=said.namespace, environ=environ)
 
 
 def target_of(said: Target, data_dir: Path | None, context: str | None) -> Target:
