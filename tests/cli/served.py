@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -43,8 +44,9 @@ class Server:
 
 def set_environment(monkeypatch: pytest.MonkeyPatch, url: str | None = None, token: str | None = TOKEN) -> None:
     """Nothing but this, whatever the machine that runs the tests; a hundred columns without colours."""
-    for name in ("SERVER", "URL", "TOKEN", "NAMESPACE", "PORT", "DATA_DIR"):
+    for name in ("SERVER", "URL", "TOKEN", "NAMESPACE", "PORT", "DATA_DIR", "CONTEXT", "TZ"):
         monkeypatch.delenv(f"HORARIUM_{name}", raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(Path.cwd() / "config"))
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.delenv("FORCE_COLOR", raising=False)

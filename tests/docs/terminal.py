@@ -39,7 +39,7 @@ class Terminal:
         self._shell = subprocess.Popen(
             ["bash"],
             cwd=directory,
-            env=environment(HORARIUM_PORT=self.port, **variables),
+            env=environment(HORARIUM_PORT=self.port, XDG_CONFIG_HOME=str(directory / "config"), **variables),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

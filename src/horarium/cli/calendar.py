@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from horarium.cli import completion
 from horarium.cli.dates import read_dates
 from horarium.cli.lists import show_list
 from horarium.cli.present import cell, printable, show_document
@@ -25,15 +26,32 @@ app = typer.Typer(
 
 _SKIP = "skip_dates"
 
-Name = Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="Which calendar.")]
+Name = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME", show_default=False, help="Which calendar.", autocompletion=completion.calendar_names
+    ),
+]
 Kind = Annotated[
     str | None,
     typer.Option(
-        "--kind", metavar="KIND", show_default=_SKIP, help="skip_dates forbids its days, only_dates the rest."
+        "--kind",
+        metavar="KIND",
+        show_default=_SKIP,
+        help="skip_dates forbids its days, only_dates the rest.",
+        autocompletion=completion.calendar_kinds,
     ),
 ]
 Zone = Annotated[
-    str | None, typer.Option("--timezone", "--tz", metavar="ZONE", show_default="UTC", help="Where a day begins.")
+    str | None,
+    typer.Option(
+        "--timezone",
+        "--tz",
+        metavar="ZONE",
+        show_default="UTC",
+        help="Where a day begins.",
+        autocompletion=completion.zones,
+    ),
 ]
 
 

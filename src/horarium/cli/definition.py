@@ -1,4 +1,7 @@
-"""How a schedule is written on the command line: one flag for each common field, a file for the whole document.
+"""How a schedule is written on the command line: one flag for each field, a file for the whole document.
+
+Flags with a name, a reading or a place in the help of their own stand in `FLAGS`; the others follow from the table of
+fields.
 
 What a flag says replaces what the file says in the same place. The server reads the result; a flag that
 it does not like is refused in its words, with the path of the field.
@@ -9,15 +12,21 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from functools import cache
+from math import isfinite
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from horarium.cli import completion
 from horarium.cli.reading import json_value, pairs, read_object, refuse
 from horarium.cli.times import TIME, Times
 
+if TYPE_CHECKING:
+    from horarium.schedule.places import Place
+
 _WHEN, _WHAT, _WHO = "When", "What", "About it"
-_GUARDS, _POLICIES = "Guards", "Policies"
+_GUARDS, _POLICIES, _LIMITS = "Guards", "Policies", "What one run may use"
 
 Read = Callable[[str, Any], Any]
 
@@ -26,7 +35,13 @@ def _as_it_is(_name: str, value: Any) -> Any:
     return value
 
 
-def _number(_name: str, value: float) -> int | float:
+def _number_or_word(_name: str, value: str) -> int | str:
+    return int(value) if value.isascii() and value.isdigit() and len(value) < 10 else value
+
+
+def _number(name: str, value: float) -> int | float:
+    if not isfinite(value):
+        refuse(f"{name}: must be a number")
     return int(value) if value.is_integer() else value
 
 
@@ -62,34 +77,54 @@ class Flag:
         from horarium.schedule.places import PLACES  # all that a schedule can be: only who writes one waits for it
 
         schema = PLACES[self.place].schema()
+        kind = _type(self, schema)
         option = typer.Option(
             None,
-            self.name,
+            self.name if kind is not bool else f"{self.name}/--no-{self.name.removeprefix('--')}",
             *self.also,
-            metavar=self.metavar or ("S" if self.name.endswith("-seconds") else "N"),
+            metavar=None if kind is bool else self.metavar or _metavar(self, schema),
             show_default=False,
             help=_help(self, schema),
             rich_help_panel=self.panel,
+            autocompletion=completion.of_field(self.place, schema),
         )
-        kind = inspect.Parameter.KEYWORD_ONLY
-        return inspect.Parameter(self.key, kind, default=option, annotation=_type(self, schema) | None)
+        return inspect.Parameter(self.key, inspect.Parameter.KEYWORD_ONLY, default=option, annotation=kind | None)
+
+
+def _kinds(schema: Mapping[str, Any]) -> list[str]:
+    return schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
 
 
 def _type(flag: Flag, schema: Mapping[str, Any]) -> Any:
-    if flag.read is json_value:
+    if flag.read in (json_value, _number_or_word):
         return str
-    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-    return next(_TYPES[kind] for kind in kinds if kind in _TYPES)
+    return next(_TYPES[kind] for kind in _kinds(schema) if kind in _TYPES)
+
+
+def _metavar(flag: Flag, schema: Mapping[str, Any]) -> str:
+    if {"integer", "number"} & {*_kinds(schema)}:
+        return "S" if flag.name.endswith("-seconds") else "MS" if flag.name.endswith("-ms") else "N"
+    if flag.read is json_value:
+        return "JSON"
+    return "ID" if flag.name.endswith("-id") else "WORD" if completion.words_of(schema) else "TEXT"
 
 
 def _help(flag: Flag, schema: Mapping[str, Any]) -> str:
-    words = f" One of {', '.join(schema['enum'])}." if "enum" in schema else ""
+    known = completion.words_of(schema)
+    words = f" One of {', '.join(known)}." if known else ""
     typed = " JSON; @FILE reads a file." if flag.read is json_value else ""
     again = " May be repeated." if _type(flag, schema) == list[str] else ""
     return f"{schema['description']}{words}{typed}{again}"
 
 
-_TYPES: Mapping[str, Any] = {"integer": int, "number": float, "array": list[str], "object": list[str], "string": str}
+_TYPES: Mapping[str, Any] = {
+    "boolean": bool,
+    "integer": int,
+    "number": float,
+    "array": list[str],
+    "object": list[str],
+    "string": str,
+}
 
 FLAGS = (
     Flag("--cron", "spec.cron_expressions", _WHEN, "EXPR"),
@@ -103,6 +138,7 @@ FLAGS = (
     Flag("--dst-fold", "spec.dst_fold", _WHEN, "RULE"),
     Flag("--workflow-type", "action.workflow_type", _WHAT, "NAME"),
     Flag("--workflow-id", "action.workflow_id", _WHAT, "ID"),
+    Flag("--workflow-version", "action.version", _WHAT, "VERSION", _number_or_word),
     Flag("--prompt", "action.prompt", _WHAT, "TEXT"),
     Flag("--url", "action.url", _WHAT, "URL"),
     Flag("--method", "action.method", _WHAT, "METHOD"),
@@ -128,14 +164,59 @@ FLAGS = (
     Flag("--max-concurrency", "max_concurrency", _POLICIES),
     Flag("--max-buffered", "max_buffered", _POLICIES),
     Flag("--concurrency-key", "concurrency_key", _POLICIES, "KEY"),
+    Flag("--concurrency-limit", "concurrency_limit", _POLICIES),
     Flag("--priority", "priority", _POLICIES),
     Flag("--catchup-policy", "catchup_policy", _POLICIES, "POLICY"),
     Flag("--max-catchup", "max_catchup", _POLICIES),
     Flag("--misfire-grace-seconds", "misfire_grace_seconds", _POLICIES),
     Flag("--max-retries", "retry_policy.max_retries", _POLICIES),
+    Flag("--retry-on", "retry_policy.retry_on", _POLICIES, "CAUSE"),
+    Flag("--requires-approval", "approval_policy.requires_approval", _POLICIES),
+    Flag("--approval-gate", "approval_policy.gates", _POLICIES, "GATE"),
+    Flag("--fallback-assignee-id", "failure_policy.fallback_assignee_id", _POLICIES, "ID"),
+    Flag("--allow-tool", "limits.allow_tools", _LIMITS, "TOOL"),
     Flag("--max-runs", "max_runs", _POLICIES),
     Flag("--pause-on-failure", "pause_on_failure", _POLICIES),
 )
+
+NOT_FLAGS: Mapping[str, str] = {
+    "schedule_id": "an argument",
+    "namespace": "an option of every command",
+    "paused": "an option of create; later a matter of pause and resume",
+    "source": "said by the door through which a schedule comes",
+    "user_id": "taken from the credential",
+    "owner": "taken from the credential",
+    "action.callable": "another word for the task",
+}
+"""Which fields have no flag, and why."""
+
+# How the flags of a part begin, and under which head the help shows them.
+_PARTS: Mapping[str, tuple[str, str]] = {
+    "spec": ("", _WHEN),
+    "action": ("", _WHAT),
+    "budget": ("", _GUARDS),
+    "approval_policy": ("approval-", _POLICIES),
+    "retry_policy": ("retry-", _POLICIES),
+    "failure_policy": ("failure-", _POLICIES),
+    "limits": ("limit-", _LIMITS),
+}
+
+
+@cache
+def all_flags() -> tuple[Flag, ...]:
+    """One for every field that has one: those of `FLAGS`, then what is left of the table of fields."""
+    from horarium.schedule.places import PLACES
+
+    told = {flag.place for flag in FLAGS} | NOT_FLAGS.keys()
+    return (*FLAGS, *(_derived(place) for path, place in PLACES.items() if path not in told))
+
+
+def _derived(place: Place) -> Flag:
+    prefix, panel = _PARTS.get(place.owner, ("", _WHO if place.part is None else _POLICIES))
+    kinds = _kinds(place.field.schema)
+    read = json_value if "object" in kinds else _number if "number" in kinds else _as_it_is
+    return Flag(f"--{prefix}{place.name.replace('_', '-')}", place.path, panel, read=read)
+
 
 File = Annotated[
     str | None, typer.Option("--file", "-f", metavar="FILE", show_default=False, help="The document, JSON; - is stdin.")
@@ -147,11 +228,11 @@ class _Definition:
 
     def __call__(self, file: str | None = None, **flags: Any) -> dict[str, Any]:
         document = {} if file is None else read_object("file", file)
-        said = [(flag, flags[flag.key]) for flag in FLAGS if flags[flag.key] not in (None, [])]
+        said = [(flag, flags[flag.key]) for flag in all_flags() if flags.get(flag.key) not in (None, [])]
         for flag, typed in said:
             if flag.metavar != TIME:
                 put(document, flag.place, flag.read(flag.name, typed))
-        times = Times(_zone(document), "--tz" if flags["timezone"] else "timezone")
+        times = Times(_zone(document), "--tz" if flags.get("timezone") else "timezone")
         for flag, typed in said:
             if flag.metavar == TIME:
                 put(document, flag.place, _moments(times, flag.name, typed))
@@ -162,7 +243,7 @@ class _Definition:
         """What typer reads."""
         kind = inspect.Parameter.KEYWORD_ONLY
         file = inspect.Parameter("file", kind, default=None, annotation=File)
-        return inspect.Signature([file, *(flag.parameter for flag in FLAGS)])
+        return inspect.Signature([file, *(flag.parameter for flag in all_flags())])
 
 
 definition = _Definition()

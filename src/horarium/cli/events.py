@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from horarium.cli import completion
 from horarium.cli.present import show_columns, show_document
 from horarium.cli.remote import Remote, with_remote
 from horarium.cli.render import Format, show_json, talk
@@ -27,10 +28,19 @@ _BEGINNING = "0-0"
 
 Kinds = Annotated[
     list[str] | None,
-    typer.Option("--kind", metavar="KIND", show_default="any", help="Such as schedule_skipped; may be repeated."),
+    typer.Option(
+        "--kind",
+        metavar="KIND",
+        show_default="any",
+        help="Such as schedule_skipped; may be repeated.",
+        autocompletion=completion.feed_kinds,
+    ),
 ]
 OfSchedule = Annotated[
-    str | None, typer.Option("--schedule", metavar="ID", show_default="any", help="Of one schedule.")
+    str | None,
+    typer.Option(
+        "--schedule", metavar="ID", show_default="any", help="Of one schedule.", autocompletion=completion.schedule_ids
+    ),
 ]
 
 

@@ -18,7 +18,18 @@ from typer.main import get_command, get_command_from_info, get_group_from_info
 from typer.models import CommandInfo, TyperInfo
 
 PANEL = "The server: --server, --token, --namespace, or what a local `up` has left in ./.horarium"
-SERVER_COMMANDS = ("schedule", "run", "calendar", "token", "namespace", "health", "events", "apply", "export")
+SERVER_COMMANDS = (
+    "schedule",
+    "run",
+    "calendar",
+    "token",
+    "namespace",
+    "health",
+    "events",
+    "apply",
+    "export",
+    "context",
+)
 
 Maker = Callable[[], Any]
 

@@ -6,13 +6,17 @@ is a defect of ours.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Annotated
 
 import typer
+from typer.main import get_command
 
 from horarium.cli.lazy import SERVER_COMMANDS, LaterModule, make_later
-from horarium.cli.render import talk
+from horarium.cli.leading import moved
+from horarium.cli.remote import ContextName, DataDir, Namespace, Server, Token
+from horarium.cli.render import Format, talk
 from horarium.errors import HorariumError
 
 doctor, offline, service, showcase = map(LaterModule, ("doctor", "offline", "service", "showcase"))
@@ -86,14 +90,25 @@ def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the versions and exit.")
     ] = False,
+    server: Server = None,
+    token: Token = None,
+    namespace: Namespace = None,
+    data_dir: DataDir = None,
+    context: ContextName = None,
+    output: Annotated[
+        Format | None, typer.Option("--output", "-o", show_default=False, help="How to print the answer.")
+    ] = None,
 ) -> None:
-    pass
+    """The options of a server may stand here, or behind the verb: `leading` has moved them there by now."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The program: arguments in, exit code out."""
     try:
-        code = app(args=arguments, prog_name="horarium", standalone_mode=False)
+        typed = sys.argv[1:] if arguments is None else arguments
+        # Only who begins with an option needs to know which command follows.
+        given = moved(typed, get_command(app)) if typed and typed[0].startswith("-") else typed
+        code = app(args=list(given), prog_name="horarium", standalone_mode=False)
     except HorariumError as wrong:
         return _fail(wrong.message)
     except typer.TyperException as wrong:

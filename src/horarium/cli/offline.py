@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from horarium.cli import completion
 from horarium.cli.present import printable
 from horarium.cli.reading import STDIN, read_json, refuse
 from horarium.cli.render import Format, Json, local_time, show, show_json, talk
@@ -24,7 +25,14 @@ Expression = Annotated[
     str, typer.Argument(metavar="EXPR", show_default=False, help="A cron expression, a macro, or @every PT30M.")
 ]
 TimeZone = Annotated[
-    str | None, typer.Option("--tz", metavar="ZONE", show_default="UTC", help="A zone such as Europe/Istanbul.")
+    str | None,
+    typer.Option(
+        "--tz",
+        metavar="ZONE",
+        show_default="UTC",
+        help="A zone such as Europe/Istanbul.",
+        autocompletion=completion.zones,
+    ),
 ]
 After = Annotated[
     str | None, typer.Option("--after", metavar=TIME, show_default="now", help="Look strictly after this moment.")

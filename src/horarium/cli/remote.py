@@ -3,7 +3,7 @@
 | exit code | means                                                                         |
 |-----------|-------------------------------------------------------------------------------|
 | 0         | done                                                                          |
-| 1         | the answer is no: findings, a conflict, a trigger that was skipped            |
+| 1         | the answer is no: findings, a conflict, a trigger that was skipped, a failed run |
 | 2         | the question was wrong: an option, a file, a document that is refused         |
 | 3         | the server cannot be reached, or what answers is no Horarium                  |
 | 4         | not allowed: no token, a wrong one, or one whose role is too small            |
@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,20 +22,24 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
+from horarium.cli import completion
+from horarium.cli.contexts import LOCAL, Target, applied, contexts_file, in_use, is_elsewhere, load_contexts
 from horarium.cli.options import Command, with_options
 from horarium.cli.present import printable
+from horarium.cli.reading import refuse
 from horarium.cli.render import Format, talk
 
 # The client brings httpx, which takes longer to import than an offline command to answer.
 if TYPE_CHECKING:
     from horarium.client.call import Call
     from horarium.client.client import Client
+    from horarium.client.connection import Connection
     from horarium.client.errors import ClientError
 
 T = TypeVar("T")
 
 _WHERE = "Which server"
-_OTHER_SERVER = "is `horarium up` running? --server or HORARIUM_SERVER names another address"
+_OTHER_SERVER = "is `horarium up` running? --server, HORARIUM_SERVER or a context names another address"
 _OTHER_TOKEN = "--token or HORARIUM_TOKEN names another token"
 _MAX_ERROR = 2_000
 
@@ -76,6 +81,7 @@ Namespace = Annotated[
         show_default="HORARIUM_NAMESPACE, or that of the token",
         help="Which tenant.",
         rich_help_panel=_WHERE,
+        autocompletion=completion.namespace_names,
     ),
 ]
 DataDir = Annotated[
@@ -86,6 +92,17 @@ DataDir = Annotated[
         show_default=".horarium",
         help="Where the local `up` leaves address and token.",
         rich_help_panel=_WHERE,
+    ),
+]
+ContextName = Annotated[
+    str | None,
+    typer.Option(
+        "--context",
+        metavar="NAME",
+        show_default="HORARIUM_CONTEXT, or the one in use",
+        help="A server by its name; see `horarium context`.",
+        rich_help_panel=_WHERE,
+        autocompletion=completion.contexts,
     ),
 ]
 Output = Annotated[Format, typer.Option("--output", "-o", help="How to print the answer.")]
@@ -114,14 +131,14 @@ def remote_options(
     token: Token = None,
     namespace: Namespace = None,
     data_dir: DataDir = None,
+    context: ContextName = None,
 ) -> Iterator[Remote]:
     """Asks nobody yet. Whatever the server refuses ends the command with one line and its exit code."""
     from horarium.client.client import Client
-    from horarium.client.discover import discover
     from horarium.client.errors import ClientError
     from horarium.client.exchange import Retries
 
-    found = discover(data_dir, server=server, token=token, namespace=namespace)
+    found = connection_of(server, token, namespace, data_dir, context)
     # A person waits: a server that is not there is named within half a second.
     retries = Retries(attempts=3, base_ms=100)
     try:
@@ -131,6 +148,28 @@ def remote_options(
         code, hint = ending(error)
         talk(f"error: {_line(error.message)}{f'; {hint}' if hint else ''}")
         raise typer.Exit(code) from None
+
+
+def connection_of(
+    server: str | None, token: str | None, namespace: str | None, data_dir: Path | None, context: str | None
+) -> Connection:
+    """Where a command with these flags goes. Asks nobody."""
+    from horarium.client.discover import discover
+
+    said = target_of(Target(server, token, namespace), data_dir, context)
+    environ = {} if context == LOCAL else os.environ  # a flag goes before what the environment says of another server
+    return discover(data_dir, server=said.server, token=said.token, namespace=said.namespace, environ=environ)
+
+
+def target_of(said: Target, data_dir: Path | None, context: str | None) -> Target:
+    """Flags, then the environment, then the context in use; the data directory of a local `up` is what is left."""
+    if context is not None and (said.server is not None or data_dir is not None):
+        refuse("--context names a server; leave out --server and --data-dir")
+    if context is None and is_elsewhere(said, data_dir, os.environ):
+        return said
+    contexts = load_contexts(contexts_file(os.environ))
+    name = in_use(context, os.environ, contexts)
+    return applied(said, name, by_flag=context is not None, contexts=contexts, environ=os.environ)
 
 
 with_remote: Callable[[Command], Command] = with_options(remote=remote_options)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from horarium.cli import completion
 from horarium.cli.pages import All, Limit, Listing, PageToken, Paging, show_listing
 from horarium.cli.present import NOTHING, cell, labelled, printable, show_columns, show_document, text_lines
 from horarium.cli.reading import refuse
@@ -27,19 +28,36 @@ app = typer.Typer(
 
 _MOST_AWAITED = 100
 
-RunId = Annotated[str, typer.Argument(metavar="RUN_ID", show_default=False, help="Which run.")]
+RunId = Annotated[
+    str, typer.Argument(metavar="RUN_ID", show_default=False, help="Which run.", autocompletion=completion.run_ids)
+]
 
 
 OfSchedule = Annotated[
-    str | None, typer.Option("--schedule", metavar="ID", show_default="any", help="Of one schedule.")
+    str | None,
+    typer.Option(
+        "--schedule", metavar="ID", show_default="any", help="Of one schedule.", autocompletion=completion.schedule_ids
+    ),
 ]
 States = Annotated[
     list[str] | None,
-    typer.Option("--state", metavar="STATE", show_default="any", help="Such as failed; may be repeated."),
+    typer.Option(
+        "--state",
+        metavar="STATE",
+        show_default="any",
+        help="Such as failed; may be repeated.",
+        autocompletion=completion.run_states,
+    ),
 ]
 Origins = Annotated[
     list[str] | None,
-    typer.Option("--origin", metavar="ORIGIN", show_default="any", help="scheduled, backfill, manual or api."),
+    typer.Option(
+        "--origin",
+        metavar="ORIGIN",
+        show_default="any",
+        help="scheduled, backfill, manual or api.",
+        autocompletion=completion.run_origins,
+    ),
 ]
 WorkflowType = Annotated[
     str | None, typer.Option("--workflow-type", metavar="NAME", show_default="any", help="What they do.")
@@ -184,7 +202,10 @@ def terminate_command(remote: Remote, run_id: RunId) -> None:
 @with_remote
 def wait_command(
     remote: Remote,
-    run_ids: Annotated[list[str], typer.Argument(metavar="RUN_ID", show_default=False, help="One or more.")],
+    run_ids: Annotated[
+        list[str],
+        typer.Argument(metavar="RUN_ID", show_default=False, help="One or more.", autocompletion=completion.run_ids),
+    ],
     timeout: Timeout = None,
 ) -> None:
     """Wait until runs have ended.

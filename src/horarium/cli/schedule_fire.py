@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from horarium.cli import completion
 from horarium.cli.options import with_options
 from horarium.cli.present import show_columns, show_document, show_lines
 from horarium.cli.reading import json_value, refuse
@@ -20,7 +21,13 @@ if TYPE_CHECKING:
 
 Overlap = Annotated[
     str | None,
-    typer.Option("--overlap-policy", metavar="POLICY", show_default="its own", help="What to do when it is busy."),
+    typer.Option(
+        "--overlap-policy",
+        metavar="POLICY",
+        show_default="its own",
+        help="What to do when it is busy.",
+        autocompletion=completion.overlap_policies,
+    ),
 ]
 Reason = Annotated[
     str | None, typer.Option("--reason", metavar="TEXT", show_default=False, help="Why, for the history.")

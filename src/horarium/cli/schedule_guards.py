@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from horarium.cli import completion
+from horarium.cli.calendar import create_command
 from horarium.cli.reading import json_value, refuse
 from horarium.cli.remote import Remote, with_remote
 from horarium.cli.schedule_write import IfVersion, ScheduleId, show_written
@@ -26,7 +28,15 @@ rotation = typer.Typer(
     epilog='Example: horarium schedule rotation set nightly \'\\[{"region": "eu"}, {"region": "us"}]\'',
 )
 
-Names = Annotated[list[str], typer.Argument(metavar="CALENDAR", show_default=False, help="One or more.")]
+# Who looks for calendars here wants to make one here too.
+calendar.command("create")(create_command)
+
+Names = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="CALENDAR", show_default=False, help="One or more.", autocompletion=completion.calendar_names
+    ),
+]
 
 
 @calendar.command("attach")
@@ -48,7 +58,10 @@ def detach_command(
     remote: Remote,
     schedule_id: ScheduleId,
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="CALENDAR", show_default=False, help="One or more.")
+        list[str] | None,
+        typer.Argument(
+            metavar="CALENDAR", show_default=False, help="One or more.", autocompletion=completion.calendar_names
+        ),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
 ) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from horarium.cli import completion
 from horarium.cli.lists import show_list
 from horarium.cli.options import with_options
 from horarium.cli.pages import All, Limit, Listing, PageToken, Paging, show_listing
@@ -26,14 +27,27 @@ _ANSWERS = {True: "yes", False: "no", None: "not asked"}
 
 Status = Annotated[
     str | None,
-    typer.Option("--status", metavar="STATUS", show_default="any", help="active, paused, finished or broken."),
+    typer.Option(
+        "--status",
+        metavar="STATUS",
+        show_default="any",
+        help="active, paused, finished or broken.",
+        autocompletion=completion.schedule_statuses,
+    ),
 ]
 WorkflowType = Annotated[
     str | None, typer.Option("--workflow-type", metavar="NAME", show_default="any", help="What they start.")
 ]
 Owner = Annotated[str | None, typer.Option("--owner", metavar="NAME", show_default="any", help="Whose they are.")]
 Source = Annotated[
-    str | None, typer.Option("--source", metavar="SOURCE", show_default="any", help="runtime or template.")
+    str | None,
+    typer.Option(
+        "--source",
+        metavar="SOURCE",
+        show_default="any",
+        help="runtime or template.",
+        autocompletion=completion.schedule_sources,
+    ),
 ]
 Text = Annotated[
     str | None, typer.Option("--text", metavar="TEXT", show_default=False, help="Part of an id or a name.")
@@ -195,7 +209,12 @@ def explain_command(
 @with_remote
 def health_command(
     remote: Remote,
-    schedule_id: Annotated[str | None, typer.Argument(metavar="ID", show_default="all", help="Which schedule.")] = None,
+    schedule_id: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="ID", show_default="all", help="Which schedule.", autocompletion=completion.schedule_ids
+        ),
+    ] = None,
     unwell: Annotated[
         bool, typer.Option("--unwell", help="Only those that are not well or wait for an approval.")
     ] = False,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from horarium.cli import completion
 from horarium.cli.definition import definition, put, without_nothing
 from horarium.cli.options import with_options
 from horarium.cli.present import printable, show_document
@@ -16,9 +17,18 @@ from horarium.cli.render import Format, talk
 if TYPE_CHECKING:
     from horarium.wire.schedules import WriteResult
 
-ScheduleId = Annotated[str, typer.Argument(metavar="ID", show_default=False, help="Which schedule.")]
+ScheduleId = Annotated[
+    str,
+    typer.Argument(metavar="ID", show_default=False, help="Which schedule.", autocompletion=completion.schedule_ids),
+]
 OptionalId = Annotated[
-    str | None, typer.Argument(metavar="ID", show_default=False, help="Its id, unless the file says it.")
+    str | None,
+    typer.Argument(
+        metavar="ID",
+        show_default=False,
+        help="Its id, unless the file says it.",
+        autocompletion=completion.schedule_ids,
+    ),
 ]
 IfVersion = Annotated[
     int | None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from horarium.cli.contexts import LOCAL, VARIABLE, contexts_file, in_use, load_contexts
 from horarium.cli.render import Format, Json, show, talk
 
 # pydantic, FastAPI and SQLAlchemy take longer to import than `horarium next` to answer: the commands import
@@ -119,8 +121,22 @@ def config_command(
         {"name": name, "value": value, "origin": came_from[name], "variable": variable(name)}
         for name, value in values.items()
     ]
-    cells = [(name, _shown(value), came_from[name], variable(name)) for name, value in values.items()]
-    show(rows, output, columns=("setting", "value", "origin", "variable"), cells=cells)
+    cells = [[name, _shown(value), came_from[name], variable(name)] for name, value in values.items()]
+    context = _context_row()
+    show(
+        [*rows, {**context}],
+        output,
+        columns=("setting", "value", "origin", "variable"),
+        cells=[*cells, list(context.values())],
+    )
+
+
+def _context_row() -> dict[str, str]:
+    """No setting of the service, but where commands that are typed here go."""
+    found = load_contexts(contexts_file(os.environ))
+    name = in_use(None, os.environ, found)
+    origin = "environment" if os.environ.get(VARIABLE) else "file" if found.current else "default"
+    return {"name": "context", "value": name or LOCAL, "origin": origin, "variable": VARIABLE}
 
 
 def settings_of(**flags: Any) -> Settings:

@@ -15,6 +15,7 @@ from typing import Annotated, overload
 
 import typer
 
+from horarium.cli import completion
 from horarium.cli.moment import Direction, Moment, Wall, read_moment
 from horarium.cli.render import local_time, talk
 from horarium.clock import SystemClock
@@ -29,7 +30,11 @@ VARIABLE = "HORARIUM_TZ"
 TimeZone = Annotated[
     str | None,
     typer.Option(
-        "--tz", metavar="ZONE", show_default=f"{VARIABLE}, or UTC", help="Where local times and days are read."
+        "--tz",
+        metavar="ZONE",
+        show_default=f"{VARIABLE}, or UTC",
+        help="Where local times and days are read.",
+        autocompletion=completion.zones,
     ),
 ]
 

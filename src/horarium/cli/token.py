@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from horarium.cli import completion
 from horarium.cli.lists import show_list
 from horarium.cli.options import with_options
 from horarium.cli.present import printable, show_document
@@ -29,7 +30,13 @@ def create_command(
     name: Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="What it is for.")],
     role: Annotated[
         str,
-        typer.Option("--role", metavar="ROLE", show_default=False, help="admin, owner, operator, viewer or agent."),
+        typer.Option(
+            "--role",
+            metavar="ROLE",
+            show_default=False,
+            help="admin, owner, operator, viewer or agent.",
+            autocompletion=completion.roles,
+        ),
     ],
     subject: Annotated[
         str | None,
@@ -74,7 +81,12 @@ def list_command(remote: Remote) -> None:
 @with_remote
 def revoke_command(
     remote: Remote,
-    token_id: Annotated[str, typer.Argument(metavar="TOKEN_ID", show_default=False, help="Which token.")],
+    token_id: Annotated[
+        str,
+        typer.Argument(
+            metavar="TOKEN_ID", show_default=False, help="Which token.", autocompletion=completion.token_ids
+        ),
+    ],
 ) -> None:
     """Take a token back; from now on it opens nothing.
 

@@ -1,0 +1,212 @@
+"""What the shell may offer when somebody presses Tab: names that the server knows, and words that we know.
+
+A server is asked once, and not waited for: a shell that hangs is worse than one that offers nothing. Whatever goes
+wrong stays silent, because it would be printed into the line that is being typed.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from horarium.client.client import Client
+
+DEADLINE_SECONDS = 1.0
+MOST = 200
+"""How many names are offered at most: nobody reads more."""
+
+Completer = Callable[[typer.Context, str], list[str]]
+
+
+# ── words that we know ────────────────────────────────────────────────────────────────────────────────
+
+
+def of_words(words: Callable[[], Iterable[str]]) -> Completer:
+    """They are looked up when somebody asks."""
+
+    def complete(ctx: typer.Context, incomplete: str) -> list[str]:
+        return _fitting(words(), incomplete)
+
+    return complete
+
+
+def _states() -> Iterable[str]:
+    from horarium.schedule.run import RunState
+
+    return [each.value for each in RunState]
+
+
+def _origins() -> Iterable[str]:
+    from horarium.schedule.run import Origin
+
+    return [each.value for each in Origin]
+
+
+def _statuses() -> Iterable[str]:
+    from horarium.schedule.position import Status
+
+    return [each.value for each in Status]
+
+
+def _sources() -> Iterable[str]:
+    from horarium.schedule.definition import Source
+
+    return [each.value for each in Source]
+
+
+def _overlap_policies() -> Iterable[str]:
+    from horarium.policy.overlap import OverlapPolicy
+
+    return [each.value for each in OverlapPolicy]
+
+
+def _roles() -> Iterable[str]:
+    from horarium.wire.roles import Role
+
+    return [each.value for each in Role]
+
+
+def _feed_kinds() -> Iterable[str]:
+    from horarium.operations.feeds import KINDS
+
+    return sorted({*KINDS.values()})
+
+
+def _calendar_kinds() -> Iterable[str]:
+    from horarium.schedule.calendar import CalendarKind
+
+    return [each.value for each in CalendarKind]
+
+
+def _zones() -> Iterable[str]:
+    from horarium.recurrence.zone import zone_names
+
+    return sorted(zone_names())
+
+
+def _contexts() -> Iterable[str]:
+    import os
+
+    from horarium.cli.contexts import LOCAL, contexts_file, load_contexts
+
+    return [LOCAL, *sorted(load_contexts(contexts_file(os.environ)).known)]
+
+
+def _quietly(words: Callable[[], Iterable[str]]) -> Callable[[], Iterable[str]]:
+    def tried() -> Iterable[str]:
+        try:
+            return words()
+        except Exception:  # see the head of this file
+            return []
+
+    return tried
+
+
+run_states = of_words(_states)
+run_origins = of_words(_origins)
+schedule_statuses = of_words(_statuses)
+schedule_sources = of_words(_sources)
+overlap_policies = of_words(_overlap_policies)
+roles = of_words(_roles)
+feed_kinds = of_words(_feed_kinds)
+calendar_kinds = of_words(_calendar_kinds)
+zones = of_words(_zones)
+contexts = of_words(_quietly(_contexts))
+
+
+def words_of(schema: Mapping[str, Any]) -> list[str]:
+    """Which words a field, or an item of it, takes; none = any."""
+    items = schema.get("items")
+    return list(schema.get("enum") or (items.get("enum") if isinstance(items, Mapping) else None) or [])
+
+
+def of_field(place: str, schema: Mapping[str, Any]) -> Completer | None:
+    known = words_of(schema)
+    return of_words(lambda: known) if known else _BY_PLACE.get(place)
+
+
+# ── names that the server knows ───────────────────────────────────────────────────────────────────────
+
+
+def of_names(ask: Callable[[Client, str], Iterable[str]]) -> Completer:
+    def complete(ctx: typer.Context, incomplete: str) -> list[str]:
+        return _fitting(_asked(ctx, lambda client: ask(client, incomplete)), incomplete)
+
+    return complete
+
+
+def _schedule_ids(client: Client, incomplete: str) -> Iterable[str]:
+    page = client.list_schedules(text=incomplete or None, page_size=MOST)
+    return [each.schedule_id for each in page]
+
+
+def _run_ids(client: Client, incomplete: str) -> Iterable[str]:
+    return [each.run_id for each in client.list_runs(page_size=MOST)]
+
+
+def _calendar_names(client: Client, incomplete: str) -> Iterable[str]:
+    return [each.name for each in client.list_calendars()]
+
+
+def _namespace_names(client: Client, incomplete: str) -> Iterable[str]:
+    return [each.namespace for each in client.list_namespaces()]
+
+
+def _token_ids(client: Client, incomplete: str) -> Iterable[str]:
+    return [each.token_id for each in client.list_tokens()]
+
+
+schedule_ids = of_names(_schedule_ids)
+run_ids = of_names(_run_ids)
+calendar_names = of_names(_calendar_names)
+namespace_names = of_names(_namespace_names)
+token_ids = of_names(_token_ids)
+
+_BY_PLACE: Mapping[str, Completer] = {"spec.timezone": zones, "calendars": calendar_names}
+
+
+def _asked(ctx: typer.Context, ask: Callable[[Client], Iterable[str]]) -> list[str]:
+    """In a thread that may be left behind: looking up a name in the network has no deadline of its own."""
+    found: list[str] = []
+
+    def try_it() -> None:
+        try:
+            with _client(ctx) as client:
+                found.extend(ask(client))
+        except Exception:  # see the head of this file
+            return
+
+    asking = threading.Thread(target=try_it, daemon=True)
+    asking.start()
+    asking.join(DEADLINE_SECONDS)
+    return list(found)
+
+
+def _client(ctx: typer.Context) -> Client:
+    """As the command itself would find it, with what stands before the noun and behind the verb."""
+    from horarium.cli.remote import connection_of
+    from horarium.client.client import Client
+    from horarium.client.exchange import NEVER
+
+    said: dict[str, Any] = {}
+    for params in (ctx.find_root().params, ctx.params):
+        said |= {name: value for name, value in params.items() if value is not None}
+    data_dir = said.get("data_dir")
+    found = connection_of(
+        said.get("server"),
+        said.get("token"),
+        said.get("namespace"),
+        None if data_dir is None else Path(data_dir),
+        said.get("context"),
+    )
+    return Client(found.base_url, token=found.token, namespace=found.namespace, retries=NEVER, timeout=DEADLINE_SECONDS)
+
+
+def _fitting(words: Iterable[str], incomplete: str) -> list[str]:
+    fitting = [word for word in words if word.startswith(incomplete) and word.isprintable() and " " not in word]
+    return fitting[: MOST * 5]

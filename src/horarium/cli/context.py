@@ -1,0 +1,174 @@
+"""`horarium context`: names for servers, and which of them is meant."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from typing import Annotated
+
+import typer
+
+from horarium.cli import completion
+from horarium.cli.contexts import (
+    LOCAL,
+    VARIABLE,
+    Context,
+    Contexts,
+    checked_name,
+    contexts_file,
+    in_use,
+    load_contexts,
+    save_contexts,
+)
+from horarium.cli.present import cell, show_columns, show_document
+from horarium.cli.reading import STDIN, refuse
+from horarium.cli.remote import Output
+from horarium.cli.render import Format, Json, show_json, talk
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    help="Contexts: names for servers, and which of them is meant.",
+    epilog="Example: horarium context use prod",
+)
+
+_MAX_TOKEN = 65_536
+
+Name = Annotated[
+    str, typer.Argument(metavar="NAME", show_default=False, help="Which context.", autocompletion=completion.contexts)
+]
+
+
+@app.command("create")
+def create_command(
+    name: Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="What you will call it.")],
+    server: Annotated[str, typer.Option("--server", metavar="URL", show_default=False, help="Its address.")],
+    namespace: Annotated[
+        str | None, typer.Option("--namespace", metavar="NAME", show_default=False, help="Which tenant.")
+    ] = None,
+    token: Annotated[
+        str | None,
+        typer.Option("--token", metavar="TOKEN", show_default=False, help="Kept in the file; - reads it from stdin."),
+    ] = None,
+    token_env: Annotated[
+        str | None,
+        typer.Option("--token-env", metavar="VARIABLE", show_default=False, help="The variable that will hold it."),
+    ] = None,
+    token_file: Annotated[
+        str | None, typer.Option("--token-file", metavar="FILE", show_default=False, help="The file that will hold it.")
+    ] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Also if there is one of this name.")] = False,
+) -> None:
+    """Give a server a name. Nothing is asked of it.
+
+    The file that keeps it can be read by you alone; a token may also stay where it is.
+
+    Example: horarium context create prod --server https://horarium.example.org --token-env PROD_TOKEN
+    """
+    from horarium.client.connection import Connection
+
+    contexts = _load()
+    if name in contexts.known and not replace:
+        refuse(f"there is a context {name!r} already; --replace replaces it")
+    secret = _from_stdin() if token == STDIN else token
+    context = Context(server, namespace, secret, token_env or None, token_file or None)
+    _ = Connection(server, secret, namespace).options  # what no request could carry is refused now
+    _save(contexts.with_context(checked_name(name), context))
+    talk(f"context {name} is created; horarium context use {name}")
+
+
+@app.command("use")
+def use_command(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", show_default=False, help="Or local.", autocompletion=completion.contexts)
+    ],
+) -> None:
+    """Let commands go to this server from now on; local is the data directory of a local `up`.
+
+    Example: horarium context use prod
+    """
+    _save(_load().using(name))
+    talk(f"commands go to {name}" if name != LOCAL else "commands go to the local `up`")
+    for variable in ("HORARIUM_SERVER", VARIABLE):
+        if os.environ.get(variable) not in (None, "", name):
+            talk(f"warning: {variable} is set, and goes before it")
+
+
+@app.command("list")
+def list_command(output: Output = Format.TABLE) -> None:
+    """The contexts, and which one is in use.
+
+    Example: horarium context list
+    """
+    contexts = _load()
+    current = in_use(None, os.environ, contexts) or LOCAL
+    known: list[tuple[str, Context | None]] = [(LOCAL, None), *sorted(contexts.known.items())]
+    rows = [{"name": name, "current": name == current, **_shown(context)} for name, context in known]
+    match output:
+        case Format.TABLE:
+            told = [(name, "*" if name == current else None, *_shown(context).values()) for name, context in known]
+            show_columns(("Name", "In Use", "Server", "Namespace", "Token"), told)
+        case Format.JSONL:
+            for row in rows:
+                show_json(row)
+        case Format.JSON | Format.YAML:
+            show_document({"contexts": rows}, output, [])
+
+
+@app.command("show")
+def show_command(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="NAME", show_default="the one in use", help="Which context.", autocompletion=completion.contexts
+        ),
+    ] = None,
+    output: Output = Format.TABLE,
+) -> None:
+    """One context, without its token.
+
+    Example: horarium context show prod
+    """
+    contexts = _load()
+    wanted = name or in_use(None, os.environ, contexts) or LOCAL
+    document = {"name": wanted, **_shown(contexts.named(wanted)), "file": str(contexts_file(os.environ))}
+    show_document(document, output, _lines(document))
+
+
+@app.command("delete")
+def delete_command(name: Name) -> None:
+    """Forget a context. The server does not hear of it.
+
+    Example: horarium context delete prod
+    """
+    if name == LOCAL:
+        refuse(f"{LOCAL} is always there")
+    _save(_load().without(name))
+    talk(f"context {name} is deleted")
+
+
+def _shown(context: Context | None) -> dict[str, Json]:
+    """Without a token that is kept."""
+    if context is None:
+        return {"server": None, "namespace": None, "token": None}
+    return {"server": context.server, "namespace": context.namespace, "token": context.token_from}
+
+
+def _lines(document: dict[str, Json]) -> Iterator[tuple[str, str]]:
+    yield from ((label, cell(value)) for label, value in document.items())
+
+
+def _load() -> Contexts:
+    return load_contexts(contexts_file(os.environ))
+
+
+def _save(contexts: Contexts) -> None:
+    save_contexts(contexts_file(os.environ), contexts)
+
+
+def _from_stdin() -> str:
+    read = sys.stdin.read(_MAX_TOKEN).strip()
+    if not read:
+        refuse("--token: there is none on stdin")
+    return read

@@ -1,0 +1,210 @@
+"""Which servers a person has given a name, and how the one in use says where a command goes.
+
+They are kept in one file, `horarium/contexts.json` in the user's configuration directory (`XDG_CONFIG_HOME`, else
+`~/.config`), which only that user may read. A token is kept in it, or only where to find one: the name of a variable or
+of a file.
+
+A context speaks where neither a flag nor the environment says which server is meant, and goes before the data
+directory of a local `up`. `--token` and `--namespace`, or their variables, replace its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from horarium.errors import InvalidDefinition
+
+VARIABLE = "HORARIUM_CONTEXT"
+LOCAL = "local"
+"""The name for no context at all: the data directory of a local `up`."""
+_MAX_FILE = 1_048_576
+_MAX_CONTEXTS = 1_000
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}", re.ASCII)
+# What says which server is meant, so that no context does.
+_SERVER_VARIABLES = ("HORARIUM_SERVER", "HORARIUM_URL", "HORARIUM_DATA_DIR")
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """At most one of the three says the token. Printing it does not show a token that is kept."""
+
+    server: str
+    namespace: str | None = None
+    token: str | None = field(default=None, repr=False)
+    token_env: str | None = None
+    token_file: str | None = None
+
+    def __post_init__(self) -> None:
+        if sum(each is not None for each in (self.token, self.token_env, self.token_file)) > 1:
+            raise InvalidDefinition({"token": ["is said in more than one way"]})
+
+    @property
+    def token_from(self) -> str:
+        """Where its token comes from, for people."""
+        if self.token is not None:
+            return "kept here"
+        if self.token_env is not None:
+            return f"variable {self.token_env}"
+        return "none" if self.token_file is None else f"file {self.token_file}"
+
+    def document(self) -> dict[str, str]:
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Contexts:
+    """`current` None = the data directory of a local `up`."""
+
+    known: Mapping[str, Context] = field(default_factory=dict)
+    current: str | None = None
+
+    def named(self, name: str) -> Context | None:
+        """None for `local`; raises InvalidDefinition for a name that nobody has made."""
+        if name == LOCAL:
+            return None
+        if name not in self.known:
+            listed = ", ".join(sorted(self.known)[:20]) or "none yet"
+            raise InvalidDefinition({"context": [f"there is no context {name[:64]!r}; there are: {listed}"]})
+        return self.known[name]
+
+    def with_context(self, name: str, context: Context) -> Contexts:
+        if len(self.known) >= _MAX_CONTEXTS and name not in self.known:
+            raise InvalidDefinition({"context": [f"there are {_MAX_CONTEXTS} already"]})
+        return replace(self, known={**self.known, checked_name(name): context})
+
+    def without(self, name: str) -> Contexts:
+        self.named(name)
+        left = {each: context for each, context in self.known.items() if each != name}
+        return Contexts(left, None if self.current == name else self.current)
+
+    def using(self, name: str) -> Contexts:
+        return replace(self, current=None if self.named(name) is None else name)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is said about the server of a command, before anything is looked up."""
+
+    server: str | None = None
+    token: str | None = None
+    namespace: str | None = None
+
+
+def checked_name(name: str) -> str:
+    if _NAME.fullmatch(name) is None or name == LOCAL:
+        raise InvalidDefinition({"context": [f"{name[:64]!r} must be 1 to 64 of A-Z a-z 0-9 . _ @ -, and not {LOCAL}"]})
+    return name
+
+
+def in_use(named: str | None, environ: Mapping[str, str], contexts: Contexts) -> str | None:
+    """The name of the context that a command would use: of the flag, of the variable, or the current one."""
+    name = named or environ.get(VARIABLE) or contexts.current
+    return None if name == LOCAL else name
+
+
+def applied(said: Target, name: str | None, *, by_flag: bool, contexts: Contexts, environ: Mapping[str, str]) -> Target:
+    """What is said, with what the context adds. One that was named by a flag goes before the environment."""
+    context = None if name is None else contexts.named(name)
+    if context is None or said.server is not None:
+        return said
+    token, namespace = said.token, said.namespace
+    if token is None and (by_flag or not environ.get("HORARIUM_TOKEN")):
+        token = token_of(name or "", context, environ)
+    if namespace is None and (by_flag or not environ.get("HORARIUM_NAMESPACE")):
+        namespace = context.namespace
+    return Target(context.server, token, namespace)
+
+
+def is_elsewhere(said: Target, data_dir: Path | None, environ: Mapping[str, str]) -> bool:
+    """Whether a flag or the environment says which server is meant."""
+    return said.server is not None or data_dir is not None or any(environ.get(each) for each in _SERVER_VARIABLES)
+
+
+def token_of(name: str, context: Context, environ: Mapping[str, str]) -> str | None:
+    if context.token_env is not None:
+        found = environ.get(context.token_env)
+        if not found:
+            raise InvalidDefinition({f"context {name}": [f"the variable {context.token_env} of its token is not set"]})
+        return found
+    if context.token_file is not None:
+        try:
+            with Path(context.token_file).expanduser().open(encoding="utf-8") as file:
+                return file.read(_MAX_FILE).strip() or None
+        except (OSError, UnicodeError, ValueError, RuntimeError) as wrong:
+            why = getattr(wrong, "strerror", None) or wrong
+            raise InvalidDefinition({f"context {name}": [f"cannot read {context.token_file!r}: {why}"]}) from None
+    return context.token
+
+
+# ── the file ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def contexts_file(environ: Mapping[str, str]) -> Path:
+    """A relative `XDG_CONFIG_HOME` is to be ignored, says the specification of base directories."""
+    said = environ.get("XDG_CONFIG_HOME") or ""
+    base = Path(said) if said.startswith("/") else Path(environ.get("HOME") or "~").expanduser() / ".config"
+    return base / "horarium" / "contexts.json"
+
+
+def load_contexts(file: Path) -> Contexts:
+    """A file that is not there says nothing; one that cannot be understood is an error."""
+    try:
+        with file.open(encoding="utf-8") as opened:
+            text = opened.read(_MAX_FILE + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        return Contexts()
+    except (OSError, UnicodeError) as wrong:
+        raise _unreadable(file, str(getattr(wrong, "strerror", None) or wrong)) from None
+    try:
+        return _parsed(json.loads(text) if len(text) <= _MAX_FILE else None)
+    except (ValueError, RecursionError, TypeError, AttributeError) as wrong:
+        raise _unreadable(file, str(wrong)[:200]) from None
+
+
+def save_contexts(file: Path, contexts: Contexts) -> None:
+    """As a whole or not at all, and for the user's eyes alone."""
+    import tempfile  # whoever only reads does not wait for it
+
+    written = {
+        "current": contexts.current,
+        "contexts": {name: context.document() for name, context in sorted(contexts.known.items())},
+    }
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=".contexts-")  # made with mode 600
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as opened:
+                json.dump(written, opened, indent=2)
+                opened.write("\n")
+            Path(temporary).replace(file)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except OSError as wrong:
+        raise InvalidDefinition({"context": [f"cannot write {str(file)!r}: {wrong.strerror or wrong}"]}) from None
+
+
+def _parsed(document: Any) -> Contexts:
+    if not isinstance(document, dict) or not isinstance(document.get("contexts"), dict):
+        raise ValueError("it holds no contexts")
+    known = {name: _context(name, said) for name, said in document["contexts"].items()}
+    current = document.get("current")
+    return Contexts(known, current if isinstance(current, str) and current in known else None)
+
+
+def _context(name: str, said: Any) -> Context:
+    if _NAME.fullmatch(name) is None or not isinstance(said, dict):
+        raise ValueError(f"{name[:64]!r} is no context")
+    if not all(isinstance(value, str) for value in said.values()):
+        raise ValueError(f"{name!r} has a value that is no text")
+    return Context(**said)
+
+
+def _unreadable(file: Path, why: str) -> InvalidDefinition:
+    return InvalidDefinition({"contexts": [f"{str(file)!r} cannot be read: {why}; mend or delete it"]})

@@ -1,0 +1,58 @@
+"""How flags that stand before the noun reach the command: they are moved behind its verb.
+
+`horarium --server URL -o json schedule list` is `horarium schedule list --server URL -o json`. So there is one meaning
+for both, what stands behind the verb goes before, and a command that has no such option says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from horarium.cli.reading import refuse
+
+SHORT = {"-o": "--output"}
+LEADING = ("--server", "--token", "--namespace", "--data-dir", "--context", "--output")
+
+
+def moved(arguments: Sequence[str], root: Any) -> list[str]:
+    """`root` is the command of the program. What names no command is left for it to refuse."""
+    flags, rest = _split(arguments)
+    if not flags:
+        return list(arguments)
+    depth, command = _command(rest, root)
+    if getattr(command, "commands", None) is not None:
+        return list(arguments)
+    known = {name for param in command.params for name in param.opts}
+    for flag in flags:
+        if flag not in known:
+            refuse(f"{flag}: {' '.join(['horarium', *rest[:depth]])} does not take it")
+    return [*rest[:depth], *(word for pair in flags.items() for word in pair), *rest[depth:]]
+
+
+def _split(arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    """What leads, by its long name, the last one of each; stops at what it does not know."""
+    found: dict[str, str] = {}
+    left = list(arguments)
+    while left:
+        name, equals, value = left[0].partition("=")
+        if left[0][:2] in SHORT and len(left[0]) > 2:
+            name, equals, value = left[0][:2], "=", left[0][2:].removeprefix("=")
+        name = SHORT.get(name, name)
+        if name not in LEADING or (not equals and len(left) < 2):
+            break
+        found[name] = value if equals else left[1]
+        del left[: 1 if equals else 2]
+    return found, left
+
+
+def _command(words: Sequence[str], root: Any) -> tuple[int, Any]:
+    """How many words name the command, and which it is."""
+    depth, command = 0, root
+    while depth < len(words):
+        children: Mapping[str, Any] | None = getattr(command, "commands", None)
+        if children is None or words[depth] not in children:
+            break
+        command = children[words[depth]]
+        depth += 1
+    return depth, command

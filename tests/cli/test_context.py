@@ -1,0 +1,240 @@
+"""Contexts, and flags before the noun: where a command goes when nothing, or too much, is said."""
+
+from __future__ import annotations
+
+import io
+import json
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli.served import Server, set_environment
+
+from horarium.cli.contexts import (
+    Context,
+    Contexts,
+    Target,
+    applied,
+    contexts_file,
+    in_use,
+    is_elsewhere,
+    load_contexts,
+    save_contexts,
+)
+from horarium.cli.main import main
+from horarium.errors import InvalidDefinition
+from horarium.testing.service import TOKEN
+
+PROD = Context("http://prod", "team", token="kept")
+KNOWN = Contexts({"prod": PROD, "bare": Context("http://bare")}, "prod")
+
+
+# ── precedence ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("said", "flag", "environ", "found"),
+    [
+        (Target(), None, {}, Target("http://prod", "kept", "team")),
+        (Target(), "bare", {}, Target("http://bare")),
+        (Target(), None, {"HORARIUM_CONTEXT": "bare"}, Target("http://bare")),
+        (Target(), "prod", {"HORARIUM_CONTEXT": "bare"}, Target("http://prod", "kept", "team")),
+        (Target(), "local", {}, Target()),
+        (Target(), None, {"HORARIUM_CONTEXT": "local"}, Target()),
+        (Target(token="t", namespace="n"), None, {}, Target("http://prod", "t", "n")),
+        # None leaves the variable to speak, which goes before a context that no flag named.
+        (Target(), None, {"HORARIUM_TOKEN": "x", "HORARIUM_NAMESPACE": "y"}, Target("http://prod")),
+        (Target(), "prod", {"HORARIUM_TOKEN": "x", "HORARIUM_NAMESPACE": "y"}, Target("http://prod", "kept", "team")),
+        # The token of a context is never sent to another address.
+        (Target("http://else"), None, {}, Target("http://else")),
+    ],
+)
+def test_flags_go_before_the_environment_and_that_before_the_context(
+    said: Target, flag: str | None, environ: Mapping[str, str], found: Target
+) -> None:
+    name = in_use(flag, environ, KNOWN)
+    assert applied(said, name, by_flag=flag is not None, contexts=KNOWN, environ=environ) == found
+
+
+@pytest.mark.parametrize(
+    ("said", "data_dir", "environ", "elsewhere"),
+    [
+        (Target(), None, {}, False),
+        (Target("u"), None, {}, True),
+        (Target(), Path("d"), {}, True),
+        (Target(), None, {"HORARIUM_SERVER": "u"}, True),
+        (Target(), None, {"HORARIUM_DATA_DIR": "d"}, True),
+        (Target(token="t"), None, {"HORARIUM_TOKEN": "t"}, False),
+    ],
+)
+def test_whether_a_flag_or_the_environment_says_which_server(
+    said: Target, data_dir: Path | None, environ: Mapping[str, str], elsewhere: bool
+) -> None:
+    assert is_elsewhere(said, data_dir, environ) is elsewhere
+
+
+# ── the file ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("environ", "path"),
+    [
+        ({"HOME": "/h"}, "/h/.config/horarium/contexts.json"),
+        ({"HOME": "/h", "XDG_CONFIG_HOME": "/x"}, "/x/horarium/contexts.json"),
+        ({"HOME": "/h", "XDG_CONFIG_HOME": "relative"}, "/h/.config/horarium/contexts.json"),
+    ],
+)
+def test_the_file_is_where_the_base_directories_say(environ: Mapping[str, str], path: str) -> None:
+    assert str(contexts_file(environ)) == path
+
+
+def test_the_file_is_for_the_user_alone_and_comes_back_as_it_was(tmp_path: Path) -> None:
+    file = tmp_path / "a" / "contexts.json"
+    save_contexts(file, KNOWN)
+    assert load_contexts(file) == KNOWN
+    assert (stat.S_IMODE(file.stat().st_mode), stat.S_IMODE(file.parent.stat().st_mode)) == (0o600, 0o700)
+    assert [each.name for each in file.parent.iterdir()] == ["contexts.json"]
+    assert load_contexts(tmp_path / "missing") == Contexts()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "{", "{}", '{"contexts": {"a": 1}}', '{"contexts": {"a": {}}}', '{"contexts": {"a": {"server": 1}}}',
+     '{"contexts": {"../a": {"server": "x"}}}', '{"contexts": {"a": {"server": "x", "more": "y"}}}', "[" * 100_000,
+     '{"contexts": {"a": {"server": "x", "token": "t", "token_env": "V"}}}', "\xff"],
+    ids=lambda text: ascii(text[:40]),
+)  # fmt: skip
+def test_a_file_that_is_damaged_is_named(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "contexts.json"
+    file.write_text(text, "latin-1")
+    with pytest.raises(InvalidDefinition) as refused:
+        load_contexts(file)
+    assert len(refused.value.message) < 600
+
+
+# ── through the door ─────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def by_context(server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
+    """The server, which nothing in the environment names."""
+    set_environment(monkeypatch, token=None)
+    return server
+
+
+def test_a_context_says_where_commands_go(by_context: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = by_context
+    server.told("context", "create", "prod", "--server", server.url, "--token", TOKEN)
+    assert server.ask("schedule", "list").code == 3
+    assert server.ask("context", "use", "prod").err == "commands go to prod\n"
+    assert server.ask("schedule", "list").code == 0
+    listed = server.told("context", "list")
+    assert (TOKEN in listed, [line.split()[:2] for line in listed.splitlines()[1:]]) == (
+        False, [["local", "-"], ["prod", "*"]],
+    )  # fmt: skip
+    assert json.loads(server.told("context", "show", "-o", "json"))["token"] == "kept here"
+    rows = {row["name"]: row for row in json.loads(server.told("config", "-o", "json"))}
+    assert (rows["context"]["value"], rows["context"]["origin"]) == ("prod", "file")
+    assert server.ask("schedule", "list", "--context", "local").code == 3
+    monkeypatch.setenv("HORARIUM_CONTEXT", "local")
+    assert server.ask("schedule", "list").code == 3
+    monkeypatch.delenv("HORARIUM_CONTEXT")
+    assert server.ask("context", "delete", "prod").code == 0
+    assert server.ask("schedule", "list").code == 3
+
+
+def test_a_token_may_stay_in_a_variable_or_a_file(by_context: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = by_context
+    server.told("context", "create", "env", "--server", server.url, "--token-env", "OTHER_TOKEN")
+    answer = server.ask("schedule", "list", "--context", "env")
+    assert (answer.code, answer.err) == (2, "error: context env: the variable OTHER_TOKEN of its token is not set\n")
+    monkeypatch.setenv("OTHER_TOKEN", TOKEN)
+    assert server.ask("schedule", "list", "--context", "env").code == 0
+    Path("secret").write_text(f"{TOKEN}\n")
+    server.told("context", "create", "file", "--server", server.url, "--token-file", str(Path("secret").resolve()))
+    assert server.ask("--context", "file", "schedule", "list").code == 0
+    Path("secret").unlink()
+    assert server.ask("schedule", "list", "--context", "file").code == 2
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"{TOKEN}\n"))
+    server.told("context", "create", "kept", "--server", server.url, "--token", "-")
+    assert server.ask("schedule", "list", "--context", "kept").code == 0
+    assert TOKEN not in server.told("context", "list", "-o", "json")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["context", "use", "nobody"],
+        ["context", "delete", "nobody"],
+        ["context", "delete", "local"],
+        ["context", "show", "nobody"],
+        ["context", "create", "local", "--server", "http://x"],
+        ["context", "create", "../x", "--server", "http://x"],
+        ["context", "create", "x", "--server", "nonsense"],
+        ["context", "create", "x", "--server", "http://x", "--token", "a\nb"],
+        ["context", "create", "x", "--server", "http://x", "--token", "a", "--token-env", "B"],
+        ["schedule", "list", "--context", "nobody"],
+        ["schedule", "list", "--context", "x", "--server", "http://x"],
+    ],
+    ids=lambda words: ascii(" ".join(words[:5])),
+)
+def test_a_context_that_cannot_be_is_one_line(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    set_environment(monkeypatch)
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n"), err[:7]) == ("", 1, "error: ")
+    assert not (tmp_path / "config").exists()
+
+
+# ── flags before the noun ────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        ["-o", "json"],
+        ["-ojson"],
+        ["--output=json"],
+        ["--namespace", "default", "-o", "json"],
+        ["-o", "yaml", "-o=json"],
+    ],
+    ids=" ".join,
+)
+def test_flags_may_stand_before_the_noun(empty_server: Server, before: list[str]) -> None:
+    told: Any = json.loads(empty_server.told(*before, "schedule", "list"))
+    assert told["schedules"] == []
+
+
+def test_where_the_server_is_may_be_said_first(empty_server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    set_environment(monkeypatch, token=None)
+    first = ("--server", empty_server.url, "--token", TOKEN)
+    assert empty_server.ask(*first, "schedule", "calendar", "--help").code == 0
+    assert empty_server.ask(*first, "schedule", "describe", "nothing").code == 5
+    assert empty_server.ask(*first, "schedule", "list", "--server", "nonsense").code == 2
+    assert json.loads(empty_server.told("-o", "json", "next", "@hourly", "--after", "2026-03-07T12:00:00Z"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--server", "http://x", "next", "@hourly"], "error: --server: horarium next does not take it\n"),
+        (["--server"], "error: Option '--server' requires an argument.\n"),
+        (["-o", "json", "nonsense"], "error: No such command 'nonsense'.\n"),
+    ],
+    ids=["a command without it", "no value", "no command"],
+)
+def test_flags_that_lead_nowhere_are_refused(
+    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    assert capsys.readouterr().err == told
+
+
+def test_a_calendar_can_be_made_where_schedules_attach_them(server: Server) -> None:
+    assert server.told("schedule", "calendar", "create", "days", "--date", "2026-12-24") == "days: created\n"
+    assert "days" in server.told("calendar", "list")

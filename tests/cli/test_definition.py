@@ -1,0 +1,67 @@
+"""The flags of a schedule: one for every field, and what each of them says."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from cli.served import Server
+
+from horarium.cli.definition import NOT_FLAGS, all_flags
+from horarium.schedule.places import PLACES
+
+
+def test_every_field_has_a_flag_or_a_reason() -> None:
+    places = [flag.place for flag in all_flags()]
+    assert sorted([*places, *NOT_FLAGS]) == sorted(PLACES)
+
+
+def test_no_two_flags_have_a_name_in_common() -> None:
+    names = [name for flag in all_flags() for name in (flag.name, *flag.also)]
+    assert len(names) == len(set(names))
+
+
+def test_a_flag_says_what_its_field_says() -> None:
+    told = {flag.name: (flag.parameter.default.help, PLACES[flag.place].field.says) for flag in all_flags()}
+    assert [name for name, (said, meant) in told.items() if not said.startswith(meant)] == []
+
+
+def test_policies_timeouts_and_secrets_need_no_file(server: Server) -> None:
+    server.told(
+        "schedule", "create", "calls", "--every", "PT1H", "--url", "https://example.org/hook", "--secret", "hooks",
+        "--timeout-seconds", "30", "--max-retries", "3", "--retry-backoff-ms", "500", "--retry-max-backoff-ms", "9000",
+        "--retry-on", "timeout", "--retry-on", "provider_error", "--retry-timeout-ms", "2000", "--requires-approval",
+        "--approval-expires-after-seconds", "60", "--failure-mode", "halt", "--limit-cost", "2.5",
+        "--limit-runtime-seconds", "90", "--catchup-policy", "spread", "--catchup-spread-seconds", "10",
+        "--cancel-grace-seconds", "5", "--concurrency-key", "k", "--concurrency-limit", "2", "--memo", '{"a": 1}',
+    )  # fmt: skip
+    told = json.loads(server.told("export", "-o", "json"))["schedules"][0]
+    assert (told["action"]["secret"], told["action"]["timeout_seconds"]) == ("hooks", 30)
+    assert told["retry_policy"] == {
+        "max_retries": 3, "backoff_ms": 500, "max_backoff_ms": 9_000, "timeout_ms": 2_000,
+        "retry_on": ["timeout", "provider_error"],
+    }  # fmt: skip
+    assert told["approval_policy"] == {"requires_approval": True, "expires_after_seconds": 60}
+    assert (told["failure_policy"], told["limits"]) == ({"mode": "halt"}, {"runtime_seconds": 90, "cost": 2.5})
+    assert (told["memo"], told["concurrency_limit"], told["catchup_spread_seconds"]) == ({"a": 1}, 2, 10)
+    server.told("schedule", "update", "calls", "--max-retries", "1", "--no-requires-approval")
+    changed = json.loads(server.told("export", "-o", "json"))["schedules"][0]
+    assert (changed["retry_policy"]["max_retries"], changed["retry_policy"]["backoff_ms"]) == (1, 500)
+    assert changed["approval_policy"] == {"requires_approval": False, "expires_after_seconds": 60}
+
+
+@pytest.mark.parametrize(
+    ("flags", "field"),
+    [
+        (["--max-retries", "-1"], "max_retries"),
+        (["--retry-on", "nothing"], "retry_on"),
+        (["--failure-mode", "nothing"], "mode"),
+        (["--workflow-version", "newest"], "version"),
+        (["--limit-cost", "nan"], "--limit-cost"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else value,
+)
+def test_a_flag_that_is_wrong_is_one_line(empty_server: Server, flags: list[str], field: str) -> None:
+    answer = empty_server.ask("schedule", "create", "x", "--every", "PT1H", "--workflow-id", "w", *flags)
+    assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
+    assert field in answer.err
