@@ -1,0 +1,38 @@
+"""When there will be something to do, seen from now: for who decides when to look again."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from horarium.instant import Instant
+from horarium.schedule.position import Status
+from horarium.schedule.run import OPEN
+from horarium.store.runs.states import OPEN_ROOT, sql_list
+
+# With the conditions of the indexes `runs_open` and `runs_steps`, which are nearly empty while nothing happens.
+_LOOK = sa.text(
+    f"""
+SELECT (SELECT min(next_due) FROM positions WHERE status = '{Status.ACTIVE.value}') AS next_due,
+  EXISTS (SELECT 1 FROM runs WHERE {OPEN_ROOT})
+  OR EXISTS (SELECT 1 FROM runs WHERE root_run_id IS NOT NULL AND state IN {sql_list(OPEN)}) AS has_open_runs
+"""
+)
+
+
+class Outlook(NamedTuple):
+    """`next_due`: when a schedule has to be decided next, or since when one has."""
+
+    next_due: Instant | None
+    has_open_runs: bool
+
+    def is_quiet(self, now: Instant) -> bool:
+        """Nothing can happen by itself before `next_due`."""
+        return not self.has_open_runs and (self.next_due is None or self.next_due > now)
+
+
+def look_ahead(connection: Connection) -> Outlook:
+    next_due, has_open_runs = connection.execute(_LOOK).one()
+    return Outlook(next_due, bool(has_open_runs))
