@@ -106,6 +106,10 @@ class Engine:
         self.tzdata = TzdataUpgrade(database, self.clock, log)
         self.repair = Repair(database, self.clock, log)
 
+    def stay_in_one_thread(self) -> None:
+        """For who calls the steps of the loops one after the other instead of `run`."""
+        self._threads.stay_here()
+
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop`; then nothing new is claimed, and what is in hand is finished or given back."""
         await self._threads.run(self.clock.measure)

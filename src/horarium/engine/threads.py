@@ -22,8 +22,15 @@ class Threads:
 
     def __init__(self, count: int = _THREADS) -> None:
         self._pool = ThreadPoolExecutor(count, thread_name_prefix="horarium-database")
+        self._here = False
+
+    def stay_here(self) -> None:
+        """From now on the loop's own thread waits: for who drives the engine step by step."""
+        self._here = True
 
     async def run(self, call: Callable[[], T]) -> T:
+        if self._here:
+            return call()
         return await asyncio.get_running_loop().run_in_executor(self._pool, call)
 
     def close(self) -> None:

@@ -178,9 +178,8 @@ class Ticker:
         if self._beat_at is not None and 0 <= now - self._beat_at < BEAT_SECONDS * SECOND:
             return
 
-        def beat(connection: Connection) -> Instant | None:
-            leases.beat(connection, LEASE, self._owner, now, GAP_SECONDS, {})
-            return leases.alive_since(connection, LEASE)
+        def beat(connection: Connection) -> Instant:
+            return leases.beat(connection, LEASE, self._owner, now, GAP_SECONDS, {})
 
         self._alive_since = self._database.write(beat)
         self._beat_at = now

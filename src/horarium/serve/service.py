@@ -71,10 +71,12 @@ def open_service(
     migrates: bool = True,
     log_to: TextIO | None = None,
     key: bytes | None = None,
+    durable: bool = True,
 ) -> Iterator[Service]:
     """Closed again when the block is left. Without `migrates` the tables must be there, and nothing is made.
 
-    `key` signs what this service alone will read; without it the installation's own does.
+    `key` signs what this service alone will read; without it the installation's own does. What is not `durable`
+    need not outlive this machine.
     """
     if migrates:
         make_data_dir(settings)
@@ -82,6 +84,7 @@ def open_service(
         settings.database_url,
         pool_size=settings.pool_size,
         statement_timeout_seconds=settings.statement_timeout_seconds,
+        durable=durable,
     )
     try:
         clock = clock or SystemClock()

@@ -21,6 +21,7 @@ class NamespaceRow:
 
 _ROWS = TypedRows(NamespaceRow, namespaces)
 _BY_NAME = _ROWS.select.where(namespaces.c.namespace == sa.bindparam("name"))
+_COUNT = sa.select(sa.func.count()).select_from(namespaces)
 
 
 def insert(connection: Connection, namespace: str, description: str, *, now: Instant) -> None:
@@ -33,7 +34,7 @@ def find(connection: Connection, namespace: str) -> NamespaceRow | None:
 
 
 def count(connection: Connection) -> int:
-    number: int = connection.execute(sa.select(sa.func.count()).select_from(namespaces)).scalar_one()
+    number: int = connection.execute(_COUNT).scalar_one()
     return number
 
 

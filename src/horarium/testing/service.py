@@ -11,6 +11,7 @@ import tempfile
 import threading
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
@@ -33,6 +34,7 @@ from horarium.store.database import Connection
 from horarium.store.history import events as history
 from horarium.store.history.events import HistoryRow
 from horarium.store.runs import read as runs_read
+from horarium.store.runs.outlook import Outlook, look_ahead
 from horarium.store.runs.read import RunFilter, RunRow
 from horarium.testing.clock import DEFAULT_START, FakeClock, When, instant_of
 from horarium.testing.http import InProcess
@@ -147,12 +149,7 @@ class TestService:
         target = instant_of(moment)
         if target < self.now:
             raise ValueError(f"{to_rfc3339(target)} is in the past; `clock.set` steps the clock back")
-        self.settle()
-        while (upcoming := self._next_moment()) is not None and upcoming <= target:
-            self.clock.set(max(upcoming, self.now))
-            self.settle()
-        self.clock.set(target)
-        self.settle()
+        self._loop.run(self._live_until(target))
 
     def sleep(self, seconds: float = 0, *, minutes: float = 0, hours: float = 0, days: float = 0) -> None:
         """Let time pass while the service is down; what fell due meanwhile was missed."""
@@ -162,20 +159,37 @@ class TestService:
         """Do everything that can be done now."""
         self._loop.run(self._until_quiet())
 
-    async def _until_quiet(self) -> None:
-        engine = self.parts.engine
+    async def _live_until(self, target: Instant) -> None:
+        outlook = await self._until_quiet()
+        while (upcoming := self._next_moment(outlook)) is not None and upcoming <= target:
+            self.clock.set(max(upcoming, self.now))
+            outlook = await self._until_quiet(outlook)
+        self.clock.set(target)
+        await self._until_quiet()
+
+    async def _until_quiet(self, known: Outlook | None = None) -> Outlook:
+        """Round after round; `known` is the outlook of a moment ago, since when nothing has happened.
+
+        The database is asked on this thread: the loop is ours, and nobody else waits for it.
+        """
+        engine, look = self.parts.engine, partial(self.resources.database.glance, look_ahead)
+        outlook = known or look()
         for _ in range(_MAX_ROUNDS):
-            tick = await asyncio.to_thread(engine.ticker.patient_step)
-            tidied = await asyncio.to_thread(engine.janitor.step)
-            done = tick.claimed + tidied.total + await engine.follower.step() + await engine.dispatcher.step()
+            done = engine.ticker.patient_step().claimed
+            if outlook.has_open_runs:  # of what is born in this round there is nothing to tidy up or to follow yet
+                done += engine.janitor.step().total + await engine.follower.step()
+            done += await engine.dispatcher.step()
             if not done:
-                return
+                return outlook
+            outlook = look()
+            if outlook.is_quiet(self.now):
+                return outlook
         raise RuntimeError(f"the service does not come to rest at {to_rfc3339(self.now)}")
 
-    def _next_moment(self) -> Instant | None:
+    def _next_moment(self, outlook: Outlook) -> Instant | None:
         """When something may happen next by itself, strictly after now."""
-        moments = [self.parts.engine.ticker.next_due()]
-        for run in self.resources.database.read(self._open_runs):
+        moments = [outlook.next_due]
+        for run in self.resources.database.read(self._open_runs) if outlook.has_open_runs else ():
             moments += [run.ready_at, run.deadline, run.lease_until]
             if run.stop_requested_at is not None:
                 moments.append(self.now + SECOND)  # its grace is its schedule's business: look every second
@@ -217,8 +231,15 @@ def service(
         registry = recording_registry(launcher, clock, application.tasks)
         try:
             with open_service(
-                chosen, clock=clock, application=application, registry=registry, log_to=log_to, key=_KEY
+                chosen,
+                clock=clock,
+                application=application,
+                registry=registry,
+                log_to=log_to,
+                key=_KEY,
+                durable=False,
             ) as parts:
+                parts.engine.stay_in_one_thread()
                 put_templates(parts)
                 loop.run(registry.start())
                 try:

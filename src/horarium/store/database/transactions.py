@@ -143,11 +143,14 @@ class Database:
             raise RuntimeError("a transaction inside a transaction: pass the connection on instead")
 
 
-def open_database(url: str, *, pool_size: int = 5, statement_timeout_seconds: float | None = None) -> Database:
+def open_database(
+    url: str, *, pool_size: int = 5, statement_timeout_seconds: float | None = None, durable: bool = True
+) -> Database:
     """`sqlite:///file`, a path, or `postgresql://…`; connects once, so that a wrong address fails here.
 
     `pool_size` is the most that are open at once, but for one that listens (PostgreSQL) or writes (SQLite). A
-    statement that takes longer than the timeout is stopped; None or 0 = none, and SQLite has none.
+    statement that takes longer than the timeout is stopped; None or 0 = none, and SQLite has none. What is not
+    `durable` may be lost by a power cut, on SQLite: a test has nothing to keep, and does not wait for the disk.
     """
     if pool_size < 1:
         raise InvalidDefinition({"pool_size": [f"{pool_size} connections are too few"]})
@@ -160,7 +163,8 @@ def open_database(url: str, *, pool_size: int = 5, statement_timeout_seconds: fl
             statement_timeout_seconds=statement_timeout_seconds,
         )
     else:
-        backend = sqlite.SqliteBackend(sqlite.database_path(url), pool_size=pool_size, pool_seconds=_POOL_SECONDS)
+        path = sqlite.database_path(url)
+        backend = sqlite.SqliteBackend(path, pool_size=pool_size, pool_seconds=_POOL_SECONDS, durable=durable)
     try:
         _patiently(backend.check)
     except BaseException:

@@ -245,14 +245,16 @@ def _workflow_of(subject: Subject) -> Workflow:
     return subject.namespace, subject.planning.workflow
 
 
+_CYCLES = (
+    select(workflows.c.namespace, workflows.c.workflow_id, workflows.c.cycle)
+    .where(workflows.c.cycle.is_not(None))
+    .order_by(workflows.c.version)
+)
+
+
 def _cycles(connection: Connection, subjects: Sequence[Subject]) -> dict[Workflow, tuple[str, ...]]:
     names = {_workflow_of(subject) for subject in subjects if subject.planning.workflow is not None}
-    statement = (
-        select(workflows.c.namespace, workflows.c.workflow_id, workflows.c.cycle)
-        .where(workflows.c.cycle.is_not(None))
-        .order_by(workflows.c.version)
-    )
-    rows = rows_with(connection, statement, (workflows.c.namespace, workflows.c.workflow_id), names)
+    rows = rows_with(connection, _CYCLES, (workflows.c.namespace, workflows.c.workflow_id), names)
     return {(namespace, name): tuple(from_text(cycle)) for namespace, name, cycle in rows}
 
 

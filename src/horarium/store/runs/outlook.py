@@ -1,0 +1,36 @@
+"""When there will be something to do, seen from now: for who decides when to look again."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from horarium.instant import Instant
+from horarium.schedule.run import OPEN
+from horarium.store.runs.states import OPEN_ROOT, sql_list
+from horarium.store.schedules.pauses import earliest_moment
+
+# With the conditions of the indexes `runs_open` and `runs_steps`, which are nearly empty while nothing happens.
+_LOOK = sa.text(
+    f"""
+SELECT EXISTS (SELECT 1 FROM runs WHERE {OPEN_ROOT})
+  OR EXISTS (SELECT 1 FROM runs WHERE root_run_id IS NOT NULL AND state IN {sql_list(OPEN)})
+"""
+)
+
+
+class Outlook(NamedTuple):
+    """`next_due`: when a schedule has to be decided or a pause to be ended next, or since when one has."""
+
+    next_due: Instant | None
+    has_open_runs: bool
+
+    def is_quiet(self, now: Instant) -> bool:
+        """Nothing can happen by itself before `next_due`."""
+        return not self.has_open_runs and (self.next_due is None or self.next_due > now)
+
+
+def look_ahead(connection: Connection) -> Outlook:
+    return Outlook(earliest_moment(connection), bool(connection.execute(_LOOK).scalar_one()))
