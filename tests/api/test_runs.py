@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import httpx
 import pytest
 
@@ -108,3 +110,21 @@ def test_a_worker_claims_from_its_queue_beats_and_reports(http: httpx.Client, ho
     assert (lost.status_code, lost.json()["reason"]) == (409, "lease_lost")
     done = {"state": "succeeded", "lease_epoch": run["lease_epoch"]}
     assert http.post(f"/api/runs/{run['run_id']}/report", json=done).json()["state"] == "succeeded"
+
+
+@pytest.mark.parametrize("answer", [Accepted(reference="brooms", queued=True)], ids=["queued"])
+def test_a_worker_that_says_what_it_knows_gets_nothing_else(http: httpx.Client, horarium: TestService) -> None:
+    horarium.advance(hours=1)
+    assert http.post("/api/queues/brooms/claim", json={"workflow_types": ["dust", "polish"]}).json()["runs"] == []
+    assert [run.state.value for run in horarium.runs()] == ["queued"]
+    [run] = http.post("/api/queues/brooms/claim", json={"workflow_types": ["dust", "sweep"]}).json()["runs"]
+    assert run["workflow_type"] == "sweep"
+
+
+@pytest.mark.parametrize(
+    "types", [[], "sweep", {"sweep": 1}, [7], [""], ["x" * 100_000], ["a\x00b"], ["\ud800"], ["x"] * 101], ids=range(9)
+)
+def test_types_that_nobody_could_know_are_refused(http: httpx.Client, types: object) -> None:
+    answer = http.post("/api/queues/brooms/claim", content=json.dumps({"workflow_types": types}))
+    assert answer.status_code in (400, 422)
+    assert answer.status_code == 400 or list(answer.json()["errors"]) == ["workflow_types"]

@@ -226,10 +226,17 @@ def test_a_run_without_lease_cannot_be_renewed(database: Database) -> None:
 # ── the pull queue ───────────────────────────────────────────────────────────────────────────────────
 
 
-def claim_queue(database: Database, queue: str = "q", *, now: int = NOW, limit: int = 10) -> list[Work]:
+def claim_queue(
+    database: Database,
+    queue: str = "q",
+    *,
+    now: int = NOW,
+    limit: int = 10,
+    types: list[str] | None = None,
+) -> list[Work]:
     return database.write(
         lambda c: claims.claim_queued(
-            c, namespace="default", queue=queue, owner="worker", now=now, lease_seconds=30, limit=limit
+            c, namespace="default", queue=queue, owner="worker", now=now, lease_seconds=30, limit=limit, types=types
         )
     )
 
@@ -252,3 +259,68 @@ def test_a_worker_gets_the_highest_priority_first(database: Database) -> None:
     later = NOW + SECOND
     ids = [add(database, "queued", queue="q", deadline=later, priority=priority) for priority in (0, -5, 7)]
     assert [claim_queue(database, limit=1)[0].run_id for _ in range(3)] == [ids[2], ids[0], ids[1]]
+
+
+def queue_up(database: Database, workflow: str | None, **given: Any) -> bytes:
+    return add_run(database, "queued", **{"queue": "q", "deadline": NOW + SECOND, "workflow": workflow, **given})
+
+
+def test_a_worker_gets_the_types_that_it_knows_in_the_order_of_all(database: Database) -> None:
+    """Whoever waits for somebody who knows it keeps nobody else waiting."""
+    for _ in range(5):
+        queue_up(database, "foreign", priority=9)
+        queue_up(database, None, priority=9)
+    a1, b1, a2, b2 = (queue_up(database, each) for each in "abab")
+    first = queue_up(database, "b", priority=7)
+    queue_up(database, "a", namespace="theirs")
+    queue_up(database, "a", queue="other")
+    queue_up(database, "a", deadline=NOW)
+    queue_up(database, "a", stop_requested_at=NOW)
+    assert [claim_queue(database, limit=1, types=["a", "b"])[0].run_id for _ in range(2)] == [first, a1]
+    assert {work.run_id for work in claim_queue(database, limit=2, types=["a", "b", "none such"])} == {b1, a2}
+    assert claim_queue(database, types=["a", "none such"]) == []
+    assert [work.run_id for work in claim_queue(database, types=["b", "'; --", '"'])] == [b2]
+    assert len(claim_queue(database, limit=100)) == 10
+
+
+@pytest.mark.parametrize("dialect", ["postgresql"])
+def test_workers_that_ask_at_once_get_different_runs(database: Database) -> None:
+    ids = {queue_up(database, each) for each in "ab" * 20}
+    ready = threading.Barrier(4)
+    got: list[bytes] = []
+
+    def ask() -> None:
+        ready.wait()
+        while len(got) < len(ids):
+            got.extend(work.run_id for work in claim_queue(database, limit=3, types=["a", "b"]))
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert (len(got), set(got)) == (len(ids), ids)
+
+
+def test_a_claim_by_type_looks_at_its_own_index(database: Database) -> None:
+    queue_up(database, "a")
+    plans: list[str] = []
+
+    def explain(connection: Any, cursor: Any, statement: str, parameters: Any, *_rest: Any) -> None:
+        if "ORDER BY priority DESC" in statement and not plans:
+            plans.append("")
+            words = "EXPLAIN QUERY PLAN" if connection.dialect.name == "sqlite" else "EXPLAIN"
+            plans.extend(str(tuple(row)) for row in cursor.connection.execute(f"{words} {statement}", parameters))
+
+    def claim(connection: Any) -> None:
+        if connection.dialect.name == "postgresql":  # which reads a small table whole, and rightly
+            connection.exec_driver_sql("SET LOCAL enable_seqscan = off")
+            connection.exec_driver_sql("SET LOCAL enable_sort = off")
+        sa.event.listen(connection, "before_cursor_execute", explain)
+        claims.claim_queued(
+            connection, namespace="default", queue="q", owner="w", now=NOW, lease_seconds=30, limit=1, types=["a"]
+        )
+
+    database.write(claim)
+    assert "runs_queued_by_type" in "".join(plans)
+    assert "TEMP B-TREE" not in "".join(plans)

@@ -184,15 +184,25 @@ def heartbeat_run(resources: ResourcesOf, caller: CallerOf, run_id: str, body: D
     needs=WORK,
     summary="Take runs from a queue",
     body=ClaimBody,
-    sends={"worker": "w1", "limit": 1},
+    sends={"worker": "w1", "limit": 1, "workflow_types": ["report"]},
     answer=ClaimedRuns,
     example=ClaimedRuns(queue="reports", runs=(examples.CLAIMED,)),
     repeatable=False,  # what was taken comes back by itself when its lease ends
 )
 def claim_runs(resources: ResourcesOf, caller: CallerOf, queue: str, body: Document) -> Reply:
-    """The highest priority first, then the oldest; each is the worker's until its lease ends."""
+    """The highest priority first, then the oldest; each is the worker's until its lease ends.
+
+    With `workflow_types` only runs of these types are handed out; the others wait for a worker that knows them.
+    """
     asked = read_body(ClaimBody, body)
-    taken = queues.claim(resources, caller, queue, worker=asked.worker, limit=asked.limit)
+    taken = queues.claim(
+        resources,
+        caller,
+        queue,
+        worker=asked.worker,
+        limit=asked.limit,
+        workflow_types=asked.workflow_types,
+    )
     return Reply(ClaimedRuns(queue=queue, runs=tuple(claimed(each) for each in taken)))
 
 

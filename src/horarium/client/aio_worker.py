@@ -38,6 +38,7 @@ F = TypeVar("F", bound=Handler)
 T = TypeVar("T")
 
 MAX_CLAIM = 100
+MAX_TYPES = 100
 POLL_SECONDS = 1.0
 HEARTBEAT_SECONDS = 10.0
 GRACE_SECONDS = 20.0
@@ -99,6 +100,8 @@ class AsyncWorker:
     async def run(self) -> None:
         """Until `stop`. Raises what no waiting mends, such as Unauthorized, after the work in hand is done."""
         failures = 0
+        if not self.handlers:
+            _log.warning("this worker has no handlers: it claims nothing")
         try:
             while not self._stopping.is_set():
                 try:
@@ -129,16 +132,28 @@ class AsyncWorker:
         found = 0
         self._queues.rotate(-1)
         for queue in tuple(self._queues):
-            limit = min(await self._free_hands(), MAX_CLAIM)
-            if self._stopping.is_set():
-                break
-            page = await self._client.send(RunCalls.claim_runs(queue, worker=self.name, limit=limit))
-            for run in page:
-                hand = asyncio.create_task(self._work(run), name=f"horarium-run-{run.run_id}")
-                self._hands.add(hand)
-                hand.add_done_callback(self._hands.discard)
-            found += len(page)
+            for types in self._known_types():
+                limit = min(await self._free_hands(), MAX_CLAIM)
+                if self._stopping.is_set():
+                    return found
+                call = RunCalls.claim_runs(queue, worker=self.name, limit=limit, workflow_types=types)
+                page = await self._client.send(call)
+                for run in page:
+                    hand = asyncio.create_task(self._work(run), name=f"horarium-run-{run.run_id}")
+                    self._hands.add(hand)
+                    hand.add_done_callback(self._hands.discard)
+                found += len(page)
         return found
+
+    def _known_types(self) -> list[list[str] | None]:
+        """As many at a time as a claim may name. What nobody here knows stays where it is, for a worker that does.
+
+        None = any: no name stands for runs without a type, which a handler without a name takes.
+        """
+        if "" in self.handlers:
+            return [None]
+        names = list(self.handlers)
+        return [names[first : first + MAX_TYPES] for first in range(0, len(names), MAX_TYPES)]
 
     async def _free_hands(self) -> int:
         while len(self._hands) >= self.concurrency and not self._stopping.is_set():

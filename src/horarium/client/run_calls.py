@@ -128,12 +128,20 @@ class RunCalls:
 
     @Method
     @staticmethod
-    def claim_runs(queue: str, *, worker: str | None = None, limit: int | None = None) -> Call[Page[ClaimedRun]]:
+    def claim_runs(
+        queue: str,
+        *,
+        worker: str | None = None,
+        limit: int | None = None,
+        workflow_types: Sequence[str] | None = None,
+    ) -> Call[Page[ClaimedRun]]:
         """Take runs from a pull queue, the oldest first; each is the worker's until its lease ends.
+
+        `workflow_types` are those that the worker knows, at most 100; what it does not know is left to others.
 
         Not repeated when the answer is lost: what was taken comes back by itself when its lease ends.
         """
-        body = given(worker=worker, limit=limit)
+        body = given(worker=worker, limit=limit, workflow_types=workflow_types)
         path = "/api/queues/{queue}/claim"
         return Call("POST", path, many(ClaimedRun, "runs"), {"queue": queue}, body=body, idempotent=False)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from horarium.errors import InvalidDefinition
@@ -13,6 +14,7 @@ from horarium.operations.resources import Resources
 from horarium.operations.runs import Run, find_run, view
 from horarium.policy.names import MAX_TEXT_LENGTH
 from horarium.schedule.event import RunEventType
+from horarium.schedule.storable import is_storable
 from horarium.store.database import Connection
 from horarium.store.runs import claims, overdue
 from horarium.store.runs import read as runs_read
@@ -20,6 +22,8 @@ from horarium.store.runs.events import add_event
 from horarium.wire.roles import Permission
 
 MAX_CLAIM = 100
+MAX_TYPES = 100
+"""Names in one claim, at most: each is a look of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +47,22 @@ class Beat:
 
 
 def claim(
-    resources: Resources, caller: Caller, queue: str, *, worker: str | None = None, limit: int = 1
+    resources: Resources,
+    caller: Caller,
+    queue: str,
+    *,
+    worker: str | None = None,
+    limit: int = 1,
+    workflow_types: Sequence[str] | None = None,
 ) -> list[Claimed]:
-    """Up to `limit` runs, the highest priority first and then the oldest; an empty list means that nothing waits."""
+    """Up to `limit` runs, the highest priority first and then the oldest; an empty list means that nothing waits.
+
+    `workflow_types` are those that the worker knows: runs of others stay for a worker that does. None = any.
+    """
     caller.require(Permission.WORK)
     if not 1 <= limit <= MAX_CLAIM:
         raise InvalidDefinition({"limit": [f"must be between 1 and {MAX_CLAIM}"]})
+    types = None if workflow_types is None else _checked_types(workflow_types)
     owner = (worker or caller.principal or "worker")[:MAX_TEXT_LENGTH]
     seconds = resources.settings.lease_seconds
 
@@ -62,6 +76,7 @@ def claim(
             now=now,
             lease_seconds=seconds,
             limit=limit,
+            types=types,
         )
         for each in taken:
             add_event(connection, each.run_id, RunEventType.RUN_STARTED, now, {"worker": owner})
@@ -72,6 +87,18 @@ def claim(
     for each in claimed:
         resources.telemetry.launched(fired_at=each.run.row.created_at, started_at=each.run.row.started_at or 0)
     return claimed
+
+
+def _checked_types(types: Sequence[object]) -> list[str]:
+    """Each once; raises InvalidDefinition."""
+    if not isinstance(types, list | tuple) or not 1 <= len(types) <= MAX_TYPES:
+        raise InvalidDefinition({"workflow_types": [f"must be a list of 1 to {MAX_TYPES} names"]})
+    known: dict[str, None] = {}
+    for each in types:
+        if not isinstance(each, str) or not 0 < len(each) <= MAX_TEXT_LENGTH or not is_storable(each):
+            raise InvalidDefinition({"workflow_types": [f"a name has 1 to {MAX_TEXT_LENGTH} characters"]})
+        known[each] = None
+    return list(known)
 
 
 def _claimed(resources: Resources, run: Run, now: Instant, seconds: int) -> Claimed:

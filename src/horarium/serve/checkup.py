@@ -18,7 +18,7 @@ import httpx
 
 from horarium.clock import Clock
 from horarium.errors import HorariumError
-from horarium.instant import SECOND, to_rfc3339
+from horarium.instant import MINUTE, SECOND, to_rfc3339
 from horarium.recurrence.zone import tzdata_version
 from horarium.schedule.position import Status
 from horarium.serve.admin import token_file
@@ -29,11 +29,14 @@ from horarium.store import leases, namespaces, tokens
 from horarium.store.database import Connection, Database, open_database
 from horarium.store.database.sqlite import database_path
 from horarium.store.migrate import check_schema
+from horarium.store.runs import open_runs
 from horarium.store.schedules import lists as schedule_lists
 
 _OLDEST_PYTHON = (3, 11)
 _MOST_OFFSET = SECOND
 _ASK_SECONDS = 2.0
+_LONG_WAIT = 5 * MINUTE
+_MOST_SHOWN = 5
 
 
 class Level(StrEnum):
@@ -139,6 +142,7 @@ def _inside(settings: Settings, database: Database, clock: Clock) -> Iterator[Ch
     checks: tuple[Callable[[Settings, Database, Clock], Check], ...] = (_clock, _token, _broken, _leases)
     for check in checks:
         yield check(settings, database, clock)
+    yield from _unclaimed(database, clock)
 
 
 def _clock(_settings: Settings, database: Database, clock: Clock) -> Check:
@@ -172,6 +176,17 @@ def _broken(_settings: Settings, database: Database, _clock: Clock) -> Check:
     if broken:
         return Check("schedules", Level.FAILURE, f"{broken} broken", "GET /api/schedules?status=broken says why")
     return Check("schedules", Level.OK, "none is broken")
+
+
+def _unclaimed(database: Database, clock: Clock) -> Iterator[Check]:
+    """Nothing to say where nobody waits: most installations have no queues."""
+    before = clock.now() - _LONG_WAIT
+    for each in database.read(
+        lambda connection: open_runs.unclaimed(connection, born_before=before, limit=_MOST_SHOWN)
+    ):
+        found = f"{each.runs} runs have waited for more than {_LONG_WAIT // MINUTE} minutes"
+        where = f"for a worker that knows {each.workflow!r}, on the queue {each.queue!r} of {each.namespace!r}"
+        yield Check("queue", Level.WARNING, f"{found} {where}", "start such a worker, or more of them")
 
 
 def _leases(_settings: Settings, database: Database, clock: Clock) -> Check:

@@ -112,6 +112,7 @@ class RotationBody(Body, frozen=True, kw_only=True):
 class ClaimBody(Body, frozen=True, kw_only=True):
     worker: Text | None = None
     limit: Whole = 1
+    workflow_types: tuple[str, ...] | None = None
 
 
 class HeartbeatBody(Body, frozen=True, kw_only=True):

@@ -9,6 +9,7 @@ no claim can see it.
 
 from __future__ import annotations
 
+import heapq
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -202,6 +203,12 @@ def take(
     return works
 
 
+_TAKE_QUEUED = f"""
+UPDATE runs SET state = 'running', lease_epoch = lease_epoch + 1, lease_owner = :owner, lease_until = :until,
+  started_at = COALESCE(started_at, :now)
+WHERE run_id IN (SELECT run_id FROM picked) AND state = 'queued'
+RETURNING {COLUMNS}
+"""
 _QUEUE_CLAIM = f"""
 WITH picked AS MATERIALIZED (
   SELECT run_id FROM runs
@@ -209,11 +216,25 @@ WITH picked AS MATERIALIZED (
     AND stop_requested_at IS NULL
   ORDER BY priority DESC, run_id LIMIT :limit LOCK
 )
-UPDATE runs SET state = 'running', lease_epoch = lease_epoch + 1, lease_owner = :owner, lease_until = :until,
-  started_at = COALESCE(started_at, :now)
-WHERE run_id IN (SELECT run_id FROM picked) AND state = 'queued'
-RETURNING {COLUMNS}
+{_TAKE_QUEUED}
 """
+_OF_ONE_TYPE = """
+  SELECT run_id, -priority AS rank FROM runs
+  WHERE namespace = :namespace AND queue = :queue AND state = 'queued' AND workflow = {workflow} AND deadline > :now
+    AND stop_requested_at IS NULL
+  ORDER BY priority DESC, run_id LIMIT :limit
+"""
+# Of each type as many as are wanted are locked, and the best are taken. Who claims at the same moment passes over
+# the others, too, and finds them with its next claim: the lock ends with this statement's transaction.
+_QUEUE_CLAIM_BY_TYPE = f"""
+WITH picked AS MATERIALIZED (
+  SELECT waiting.run_id FROM json_array_elements_text(CAST(:types AS json)) AS asked(workflow)
+  CROSS JOIN LATERAL ({_OF_ONE_TYPE.format(workflow="asked.workflow")} LOCK) AS waiting
+  ORDER BY waiting.rank, waiting.run_id LIMIT :limit
+)
+{_TAKE_QUEUED}
+"""
+_QUEUE_CLAIM_BY_ID = f"WITH picked AS (SELECT run_id FROM runs WHERE run_id IN :ids) {_TAKE_QUEUED}"
 
 
 def claim_queued(
@@ -225,11 +246,28 @@ def claim_queued(
     now: Instant,
     lease_seconds: int,
     limit: int,
+    types: Sequence[str] | None = None,
 ) -> list[Work]:
-    """What waits on a pull queue, for a worker outside: the highest priority first, then the oldest."""
-    until = now + lease_seconds * SECOND
-    values = {"owner": owner, "until": until, "now": now, "namespace": namespace, "queue": queue, "limit": limit}
-    return run_works(connection, _QUEUE_CLAIM, values)
+    """What waits on a pull queue, for a worker outside: the highest priority first, then the oldest.
+
+    `types` are the workflow types that the worker knows, None = any; what it does not know stays where it is.
+    """
+    held = {"owner": owner, "until": now + lease_seconds * SECOND, "now": now}
+    where = {"namespace": namespace, "queue": queue, "limit": limit}
+    if types is None:
+        return run_works(connection, _QUEUE_CLAIM, {**held, **where})
+    if connection.dialect.name == "postgresql":
+        return run_works(connection, _QUEUE_CLAIM_BY_TYPE, {**held, **where, "types": event_text(list(types))})
+    ids = _best_of_types(connection, types, {**where, "now": now})
+    return run_works(connection, _QUEUE_CLAIM_BY_ID, {**held, "ids": ids}) if ids else []
+
+
+def _best_of_types(connection: Connection, types: Sequence[str], where: Mapping[str, object]) -> list[bytes]:
+    """SQLite has no lateral join, and nobody else writes meanwhile: a seek for each type does the same."""
+    statement = text(_OF_ONE_TYPE.format(workflow=":workflow"))
+    waiting = (row for each in types for row in connection.execute(statement, {**where, "workflow": each}))
+    best = heapq.nsmallest(int(str(where["limit"])), ((row.rank, row.run_id) for row in waiting))
+    return [run_id for _, run_id in best]
 
 
 # ── keeping ──────────────────────────────────────────────────────────────────────────────────────────

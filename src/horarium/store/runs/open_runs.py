@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
@@ -90,6 +90,24 @@ def depth_by_state(connection: Connection, namespace: str | None = None) -> dict
     if namespace is not None:
         statement = statement.where(runs.c.namespace == namespace)
     return {row[0]: row[1] for row in connection.execute(statement)}
+
+
+class Unclaimed(NamedTuple):
+    """Runs of one type that no worker takes."""
+
+    namespace: str
+    queue: str | None
+    workflow: str | None
+    runs: int
+
+
+def unclaimed(connection: Connection, *, born_before: Instant, limit: int) -> list[Unclaimed]:
+    """What has waited on a queue since then, the most first."""
+    of_one = (runs.c.namespace, runs.c.queue, runs.c.workflow)
+    count = sa.func.count()
+    waiting = sa.select(*of_one, count).where(runs.c.state == "queued", runs.c.created_at < born_before)
+    rows = connection.execute(waiting.group_by(*of_one).order_by(count.desc(), *of_one).limit(limit))
+    return [Unclaimed(*row) for row in rows]
 
 
 def lock(connection: Connection, run_id: bytes) -> None:

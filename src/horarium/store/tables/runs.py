@@ -98,6 +98,16 @@ runs = Table(
     partial_index("runs_held", "schedule_uid", "nominal", where="state = 'held'"),
     partial_index("runs_held_by_key", "namespace", "concurrency_key", "nominal", where="state = 'held'"),
     partial_index("runs_queued", "namespace", "queue", text("priority DESC"), "run_id", where="state = 'queued'"),
+    # The same for workers that know some types only, however many runs of other types wait before theirs.
+    partial_index(
+        "runs_queued_by_type",
+        "namespace",
+        "queue",
+        "workflow",
+        text("priority DESC"),
+        "run_id",
+        where="state = 'queued'",
+    ),
     partial_index("runs_leased", "lease_until", where="lease_until IS NOT NULL"),
     partial_index("runs_timed", "deadline", where=f"state IN {HANDED_OUT_LIST}"),
     partial_index("runs_to_stop", "state", "run_id", where="stop_requested_at IS NOT NULL"),
@@ -126,6 +136,18 @@ run_events = Table(
     Column("event_type", Text, nullable=False),
     Column("recorded_at", BigInteger, nullable=False),
     Column("payload", Text, nullable=False),
+    PrimaryKeyConstraint("run_id", "sequence"),
+)
+
+# What a run has said, some lines a row. `sequence` is the number of the last of them, counted over all attempts.
+run_logs = Table(
+    "run_logs",
+    metadata,
+    Column("run_id", LargeBinary(16), nullable=False),
+    Column("sequence", BigInteger, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("bytes", Integer, nullable=False),  # of `lines`, which cannot be asked for without reading them
+    Column("lines", Text, nullable=False),
     PrimaryKeyConstraint("run_id", "sequence"),
 )
 

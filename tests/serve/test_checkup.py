@@ -1,0 +1,26 @@
+"""What `horarium doctor` finds in the database."""
+
+from __future__ import annotations
+
+import pytest
+from world import FakeClock
+
+from horarium.instant import MINUTE
+from horarium.serve.checkup import Level, examine
+from horarium.testing import Accepted, TestService
+
+
+@pytest.mark.parametrize("answer", [Accepted(reference="brooms", queued=True)], ids=["queued"])
+def test_runs_that_no_worker_takes_are_a_warning(horarium: TestService) -> None:
+    action = {"workflow_type": "sweep", "task_queue": "brooms"}
+    horarium.create(schedule_id="s", spec={"intervals": [{"every": "PT1H"}]}, action=action)
+    horarium.advance(hours=1)
+
+    def warnings(minutes: int) -> list[tuple[Level, str]]:
+        found = examine(horarium.parts.settings, FakeClock(horarium.runs()[0].created_at + minutes * MINUTE))
+        return [(check.level, check.found) for check in found if check.name == "queue"]
+
+    assert warnings(4) == []
+    [(level, found)] = warnings(6)
+    assert level is Level.WARNING
+    assert found.startswith("1 runs have waited for more than 5 minutes for a worker that knows 'sweep'")
