@@ -286,7 +286,8 @@ def test_a_worker_gets_the_types_that_it_knows_in_the_order_of_all(database: Dat
 @pytest.mark.parametrize("dialect", ["postgresql"])
 def test_workers_that_ask_at_once_get_different_runs(database: Database) -> None:
     ids = {queue_up(database, each) for each in "ab" * 20}
-    ready, got = threading.Barrier(4), []
+    ready = threading.Barrier(4)
+    got: list[bytes] = []
 
     def ask() -> None:
         ready.wait()
