@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 
 from horarium.api import (
     admin,
+    bulk,
     calendars,
     cluster,
     docs,
@@ -55,6 +56,7 @@ class ApiOptions:
 
 ROUTES: tuple[Routes, ...] = (
     schedules.routes,
+    bulk.routes,
     triggers.routes,
     guards.routes,
     previews.routes,

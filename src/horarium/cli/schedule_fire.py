@@ -6,11 +6,12 @@ from typing import Annotated
 
 import typer
 
+from horarium.cli.bulk import Everything, Labels, Selection, Yes, change_schedules, selection
 from horarium.cli.present import show_columns, show_document
-from horarium.cli.reading import json_value
+from horarium.cli.reading import json_value, refuse
 from horarium.cli.remote import ExitCode, Remote, with_remote
 from horarium.cli.render import Format, show_json, talk
-from horarium.cli.schedule_write import ScheduleId
+from horarium.cli.schedule_write import OneOfMany, ScheduleId
 
 Overlap = Annotated[
     str | None,
@@ -28,7 +29,7 @@ Key = Annotated[
 @with_remote
 def trigger_command(
     remote: Remote,
-    schedule_id: ScheduleId,
+    schedule_id: OneOfMany = None,
     overlap_policy: Overlap = None,
     even_if_paused: Annotated[bool, typer.Option("--even-if-paused", help="Also while it is paused.")] = False,
     inputs: Annotated[
@@ -37,6 +38,9 @@ def trigger_command(
     ] = None,
     reason: Reason = None,
     key: Key = None,
+    label: Labels = None,
+    everything: Everything = False,
+    yes: Yes = False,
 ) -> None:
     """Fire once, now. Its next fire stays what it is.
 
@@ -44,8 +48,14 @@ def trigger_command(
 
     Example: horarium schedule trigger nightly --reason "asked for by finance"
     """
+    chosen = selection(schedule_id, label, everything, yes)
+    if isinstance(chosen, Selection):
+        if overlap_policy or even_if_paused or inputs is not None or key is not None:
+            refuse("--overlap-policy, --even-if-paused, --input and --key are for one schedule")
+        change_schedules(remote, "trigger", chosen, yes, reason=reason)
+        return
     done = remote.client.trigger_schedule(
-        schedule_id,
+        chosen,
         overlap_policy=overlap_policy,
         even_if_paused=even_if_paused or None,
         inputs=None if inputs is None else json_value("--input", inputs),
