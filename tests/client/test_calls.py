@@ -57,6 +57,8 @@ TABLE: list[tuple[str, tuple[Any, ...], dict[str, Any], str, str, Any]] = [
       "limit": 5}),
     ("bulk_runs", ("cancel",), {"schedule_ids": ("s",), "everything": False},
      "POST", "/api/runs/bulk", {"action": "cancel", "filter": {"schedule_ids": ["s"]}, "all": False}),
+    ("get_agenda", (), {"start": NOON, "end": "2026-03-02T00:00:00Z", "limit": 9, "bucket_seconds": 60}, "GET",
+     "/api/agenda?from=2026-03-01T12%3A00%3A00Z&to=2026-03-02T00%3A00%3A00Z&limit=9&bucket_seconds=60", None),
     ("get_schedule_history", ("s",), {"limit": 9, "after_sequence": 4, "uid": "u"}, "GET",
      f"{S}/history?limit=9&after_sequence=4&uid=u", None),
     ("list_schedule_runs", ("s",), {"state": ["failed", "running"], "origin": "manual", "include": "skips"}, "GET",

@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 
 from horarium.api import (
     admin,
+    agenda,
     bulk,
     calendars,
     cluster,
@@ -60,6 +61,7 @@ ROUTES: tuple[Routes, ...] = (
     triggers.routes,
     guards.routes,
     previews.routes,
+    agenda.routes,
     history.routes,
     runs.routes,
     launches.routes,

@@ -60,6 +60,7 @@ def preview(
             now=opened.now,
             rows=rows,
             shared=shared,
+            paused_until=row.paused_until,
         )
         inputs, rotation = definition.action.input, definition.inputs_rotation
         return [Previewed(each, shown_input(inputs_for(inputs, rotation, each.rotation_index or 0))) for each in found]
