@@ -15,6 +15,8 @@ from starlette.exceptions import HTTPException
 
 from horarium.api import (
     admin,
+    agenda,
+    bulk,
     calendars,
     cluster,
     docs,
@@ -55,9 +57,11 @@ class ApiOptions:
 
 ROUTES: tuple[Routes, ...] = (
     schedules.routes,
+    bulk.routes,
     triggers.routes,
     guards.routes,
     previews.routes,
+    agenda.routes,
     history.routes,
     runs.routes,
     launches.routes,

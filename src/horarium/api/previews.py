@@ -51,7 +51,7 @@ def preview_schedule(
 ) -> Reply:
     """At most 31 days ahead."""
     # What is at `from` itself is wanted too.
-    after = None if start is None else _moment("from", start) - 1
+    after = None if start is None else moment("from", start) - 1
     found = previews.preview(resources, caller, schedule_id, rows=n, after=after)
     return Reply(Preview(schedule_id=schedule_id, rows=tuple(_row(each) for each in found)))
 
@@ -71,10 +71,10 @@ def explain_schedule(
     at: Annotated[str, Query(description="any moment, past or future")],
 ) -> Reply:
     """Why it did, did not, will or will not fire."""
-    return Reply(_explained(schedule_id, previews.explain(resources, caller, schedule_id, _moment("at", at))))
+    return Reply(_explained(schedule_id, previews.explain(resources, caller, schedule_id, moment("at", at))))
 
 
-def _moment(name: str, text: str) -> Instant:
+def moment(name: str, text: str) -> Instant:
     """A plus sign that nobody encoded comes as a blank."""
     try:
         return from_rfc3339(text.strip().replace(" ", "T" if "T" not in text.upper() else "+"), field=name)

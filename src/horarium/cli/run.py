@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from horarium.cli import completion
+from horarium.cli.bulk import Everything, Labels, Selection, Yes, selection, stop_runs
 from horarium.cli.pages import All, Limit, Listing, PageToken, Paging, show_listing
 from horarium.cli.present import NOTHING, cell, labelled, printable, show_columns, show_document, text_lines
 from horarium.cli.reading import refuse
@@ -180,12 +181,26 @@ def _short(payload: Mapping[str, Any]) -> dict[str, Any]:
 
 @app.command("cancel")
 @with_remote
-def cancel_command(remote: Remote, run_id: RunId) -> None:
+def cancel_command(
+    remote: Remote,
+    run_id: Annotated[
+        str | None, typer.Argument(metavar="[RUN_ID]", show_default=False, help="Which run; or --label, or --all.")
+    ] = None,
+    label: Labels = None,
+    everything: Everything = False,
+    yes: Yes = False,
+) -> None:
     """What has not started ends now; whoever has taken it is asked to stop.
+
+    With --label it is about the open runs of all schedules that carry it.
 
     Example: horarium run cancel 01JQ8Z6H4M8X2V0T1R3S5W7Y9B
     """
-    _show_outcome(remote, remote.client.cancel_run(run_id))
+    chosen = selection(run_id, label, everything, yes)
+    if isinstance(chosen, Selection):
+        stop_runs(remote, "cancel", chosen, yes)
+    else:
+        _show_outcome(remote, remote.client.cancel_run(chosen))
 
 
 @app.command("terminate")

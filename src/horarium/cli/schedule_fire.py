@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from horarium.cli import completion
+from horarium.cli.bulk import Everything, Labels, Selection, Yes, change_schedules, selection
 from horarium.cli.options import with_options
 from horarium.cli.present import show_columns, show_document, show_lines
 from horarium.cli.reading import json_value, refuse
 from horarium.cli.remote import ExitCode, Remote, remote_options, with_remote
 from horarium.cli.render import Format, show_json, talk
-from horarium.cli.schedule_write import ScheduleId
+from horarium.cli.schedule_write import OneOfMany, ScheduleId
 from horarium.cli.times import TIME, Times, time_options
 from horarium.cli.waiting import Patience, Timeout, all_succeeded, ended_runs, span_of
 
@@ -41,7 +42,7 @@ Key = Annotated[
 @with_remote
 def trigger_command(
     remote: Remote,
-    schedule_id: ScheduleId,
+    schedule_id: OneOfMany = None,
     overlap_policy: Overlap = None,
     even_if_paused: Annotated[bool, typer.Option("--even-if-paused", help="Also while it is paused.")] = False,
     inputs: Annotated[
@@ -52,6 +53,9 @@ def trigger_command(
     key: Key = None,
     wait: Annotated[bool, typer.Option("--wait", help="Until the run has ended.")] = False,
     timeout: Timeout = None,
+    label: Labels = None,
+    everything: Everything = False,
+    yes: Yes = False,
 ) -> None:
     """Fire once, now. Its next fire stays what it is.
 
@@ -62,8 +66,14 @@ def trigger_command(
     if timeout is not None and not wait:
         refuse("--timeout needs --wait")
     patience = Patience(span_of("--timeout", timeout))
+    chosen = selection(schedule_id, label, everything, yes)
+    if isinstance(chosen, Selection):
+        if overlap_policy or even_if_paused or inputs is not None or key is not None or wait:
+            refuse("--overlap-policy, --even-if-paused, --input, --key and --wait are for one schedule")
+        change_schedules(remote, "trigger", chosen, yes, reason=reason)
+        return
     done = remote.client.trigger_schedule(
-        schedule_id,
+        chosen,
         overlap_policy=overlap_policy,
         even_if_paused=even_if_paused or None,
         inputs=None if inputs is None else json_value("--input", inputs),

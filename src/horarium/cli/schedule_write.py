@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from horarium.cli import completion
+from horarium.cli.bulk import Everything, Labels, Selection, Yes, change_schedules, selection
 from horarium.cli.definition import definition, put, without_nothing
 from horarium.cli.options import with_options
 from horarium.cli.present import printable, show_document
@@ -17,6 +18,15 @@ from horarium.cli.render import Format, talk
 if TYPE_CHECKING:
     from horarium.wire.schedules import WriteResult
 
+OneOfMany = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[ID]",
+        show_default=False,
+        help="Which schedule; or --label, or --all.",
+        autocompletion=completion.schedule_ids,
+    ),
+]
 ScheduleId = Annotated[
     str,
     typer.Argument(metavar="ID", show_default=False, help="Which schedule.", autocompletion=completion.schedule_ids),
@@ -94,7 +104,14 @@ def update_command(
 
 @with_remote
 def pause_command(
-    remote: Remote, schedule_id: ScheduleId, until: Until = None, note: Note = None, if_version: IfVersion = None
+    remote: Remote,
+    schedule_id: OneOfMany = None,
+    until: Until = None,
+    note: Note = None,
+    if_version: IfVersion = None,
+    label: Labels = None,
+    everything: Everything = False,
+    yes: Yes = False,
 ) -> None:
     """Nothing fires until it is resumed; what runs goes on. With --until it goes on by itself.
 
@@ -102,26 +119,60 @@ def pause_command(
 
     Example: horarium schedule pause nightly --until 2026-11-09T06:00:00Z --reason "the database moves"
     """
-    done = remote.client.pause_schedule(schedule_id, note=note, until=until, if_version=if_version)
-    show_written(remote, done)
+    chosen = selection(schedule_id, label, everything, yes)
+    if isinstance(chosen, Selection):
+        _change_many(remote, "pause", chosen, if_version, yes, until=until, reason=note)
+    else:
+        show_written(remote, remote.client.pause_schedule(chosen, note=note, until=until, if_version=if_version))
 
 
 @with_remote
-def resume_command(remote: Remote, schedule_id: ScheduleId, note: Note = None, if_version: IfVersion = None) -> None:
+def resume_command(
+    remote: Remote,
+    schedule_id: OneOfMany = None,
+    note: Note = None,
+    if_version: IfVersion = None,
+    label: Labels = None,
+    everything: Everything = False,
+    yes: Yes = False,
+) -> None:
     """Go on from now: what fell into the pause is not made up for.
 
     Example: horarium schedule resume nightly
     """
-    show_written(remote, remote.client.resume_schedule(schedule_id, note=note, if_version=if_version))
+    chosen = selection(schedule_id, label, everything, yes)
+    if isinstance(chosen, Selection):
+        _change_many(remote, "resume", chosen, if_version, yes, reason=note)
+    else:
+        show_written(remote, remote.client.resume_schedule(chosen, note=note, if_version=if_version))
 
 
 @with_remote
-def delete_command(remote: Remote, schedule_id: ScheduleId, if_version: IfVersion = None) -> None:
+def delete_command(
+    remote: Remote,
+    schedule_id: OneOfMany = None,
+    if_version: IfVersion = None,
+    label: Labels = None,
+    everything: Everything = False,
+    yes: Yes = False,
+) -> None:
     """Runs that have not started are cancelled; its history stays readable.
 
-    Example: horarium schedule delete nightly
+    Example: horarium schedule delete --label team=data
     """
-    show_written(remote, remote.client.delete_schedule(schedule_id, if_version=if_version))
+    chosen = selection(schedule_id, label, everything, yes)
+    if isinstance(chosen, Selection):
+        _change_many(remote, "delete", chosen, if_version, yes)
+    else:
+        show_written(remote, remote.client.delete_schedule(chosen, if_version=if_version))
+
+
+def _change_many(
+    remote: Remote, action: str, many: Selection, if_version: int | None, yes: bool, **fields: Any
+) -> None:
+    if if_version is not None:
+        refuse("--if-version is the version of one schedule")
+    change_schedules(remote, action, many, yes, **fields)
 
 
 def show_written(remote: Remote, done: WriteResult) -> None:

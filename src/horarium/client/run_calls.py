@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from horarium.client.call import Call, When, given, many, one
 from horarium.client.methods import Method, Pages
 from horarium.client.page import Page
+from horarium.wire.bulk import BulkStops
 from horarium.wire.runs import (
     ClaimedRun,
     Heartbeat,
@@ -76,6 +77,30 @@ class RunCalls:
         """What happened to a run, oldest first."""
         query = {"limit": limit, "after_sequence": after_sequence}
         return Call("GET", f"{RUN}/events", _run_events, {"run_id": run_id}, query, cursor="after_sequence")
+
+    @Method
+    @staticmethod
+    def bulk_runs(
+        action: str,
+        *,
+        ids: Sequence[str] | None = None,
+        schedule_ids: Sequence[str] | None = None,
+        labels: Mapping[str, str] | None = None,
+        states: Sequence[str] | None = None,
+        everything: bool | None = None,
+        dry_run: bool | None = None,
+        limit: int | None = None,
+        next_page_token: str | None = None,
+    ) -> Call[BulkStops]:
+        """Cancel or terminate all open runs that fit: at most 100 a request, with one outcome each."""
+        lists = {"ids": ids, "schedule_ids": schedule_ids, "states": states}
+        chosen = {name: list(each) for name, each in lists.items() if each is not None} | given(labels=labels)
+        body = {
+            "action": action,
+            **given(filter=chosen or None, all=everything, dry_run=dry_run),
+            **given(limit=limit, next_page_token=next_page_token),
+        }
+        return Call("POST", "/api/runs/bulk", one(BulkStops), body=body)
 
     @Method
     @staticmethod

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from horarium.client.call import Call, When, given, if_match, many, one, rfc3339
 from horarium.client.methods import Method, Own, OwnPages, Pages
 from horarium.client.page import Page
+from horarium.wire.bulk import BulkChanges
 from horarium.wire.runs import RunSummary
 from horarium.wire.schedules import (
     Backfilled,
@@ -195,6 +196,34 @@ class ScheduleCalls:
         }
         path = f"{SCHEDULE}/backfill"
         return Call("POST", path, one(Backfilled), {"schedule_id": schedule_id}, body=body, key=idempotency_key)
+
+    @Method
+    @staticmethod
+    def bulk_schedules(
+        action: str,
+        *,
+        ids: Sequence[str] | None = None,
+        labels: Mapping[str, str] | None = None,
+        name_contains: str | None = None,
+        status: str | None = None,
+        everything: bool | None = None,
+        until: When | None = None,
+        reason: str | None = None,
+        dry_run: bool | None = None,
+        limit: int | None = None,
+        next_page_token: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Call[BulkChanges]:
+        """Pause, resume, trigger or delete all that fit: at most 100 a request, with one outcome each."""
+        chosen = given(
+            ids=None if ids is None else list(ids), labels=labels, name_contains=name_contains, status=status
+        )
+        body = {
+            "action": action,
+            **given(filter=chosen or None, all=everything, until=until, reason=reason, dry_run=dry_run),
+            **given(limit=limit, next_page_token=next_page_token),
+        }
+        return Call("POST", f"{SCHEDULES}/bulk", one(BulkChanges), body=body, key=idempotency_key)
 
     @Method
     @staticmethod

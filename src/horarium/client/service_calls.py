@@ -8,6 +8,7 @@ from typing import Any
 from horarium.client.call import EVENTS, TEXT, Call, When, given, if_match, many, one
 from horarium.client.methods import Method, Pages
 from horarium.client.page import Page
+from horarium.wire.agenda import Agenda
 from horarium.wire.schedules import ScheduleHealth
 from horarium.wire.service import (
     Calendar,
@@ -110,6 +111,19 @@ class ServiceCalls:
     @staticmethod
     def get_namespace(namespace: str) -> Call[Namespace]:
         return Call("GET", NAMESPACE, one(Namespace), {"namespace": namespace})
+
+    @Method
+    @staticmethod
+    def get_agenda(
+        *,
+        start: When | None = None,
+        end: When | None = None,
+        limit: int | None = None,
+        bucket_seconds: int | None = None,
+    ) -> Call[Agenda]:
+        """What all schedules of the namespace do in a window of time, decided or predicted; the next 24 hours."""
+        query = {"from": start, "to": end, "limit": limit, "bucket_seconds": bucket_seconds}
+        return Call("GET", "/api/agenda", one(Agenda), query=query)
 
     @Method
     @staticmethod

@@ -7,7 +7,9 @@ predicted dispatches only, and what counts per day starts anew each UTC day.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice, takewhile
 
 from horarium.decision.ahead import Ahead
 from horarium.decision.facts import Facts, Shared
@@ -16,7 +18,7 @@ from horarium.decision.guards import guards_for
 from horarium.decision.plan import Detail
 from horarium.instant import DAY, Instant
 from horarium.schedule.planning import Planning
-from horarium.schedule.position import Position
+from horarium.schedule.position import Position, Status
 from horarium.schedule.reason import Reason
 from horarium.schedule.run import Origin
 
@@ -46,16 +48,32 @@ def preview(
     now: Instant,
     rows: int = 10,
     shared: Shared | None = None,
+    paused_until: Instant | None = None,
 ) -> tuple[Row, ...]:
     """At most 31 days or 200 rows ahead, whichever comes first."""
+    coming = forecasts(planning, uid, position, facts, after=after, now=now, shared=shared, paused_until=paused_until)
+    near = takewhile(lambda row: row.tick_at <= after + HORIZON, coming)
+    return tuple(islice(near, max(0, min(rows, MAX_ROWS))))
+
+
+def forecasts(
+    planning: Planning,
+    uid: bytes,
+    position: Position,
+    facts: Facts,
+    *,
+    after: Instant,
+    now: Instant,
+    shared: Shared | None = None,
+    paused_until: Instant | None = None,
+) -> Iterator[Row]:
+    """One by one, for as long as somebody asks; `paused_until` is when a pause ends by itself."""
     ahead = Ahead(planning, position, facts, shared, guards_for(planning, Origin.SCHEDULED), now)
-    found: list[Row] = []
     for nominal in planning.spec.occurrences(after):
-        if len(found) >= min(rows, MAX_ROWS) or nominal > after + HORIZON:
-            break
+        if ahead.tally.status is Status.PAUSED and paused_until is not None and nominal >= paused_until:
+            ahead.tally.status = Status.ACTIVE
         due, refusal = planning.spec.due(uid, nominal), ahead.refusal(nominal)
         if refusal is None:
-            found.append(Row(nominal, due, Forecast.DISPATCH, rotation_index=ahead.tally.bear(held=False)))
+            yield Row(nominal, due, Forecast.DISPATCH, rotation_index=ahead.tally.bear(held=False))
         else:
-            found.append(Row(nominal, due, Forecast.SKIP, *refusal))
-    return tuple(found)
+            yield Row(nominal, due, Forecast.SKIP, *refusal)

@@ -26,6 +26,7 @@ class ScheduleFilter:
     owner: str | None = None
     source: str | None = None
     text: str | None = None
+    schedule_ids: tuple[str, ...] | None = None
     labels: Mapping[str, str] | None = None
     search_attributes: Mapping[str, object] | None = None
     query: tuple[Clause, ...] = ()
@@ -52,6 +53,7 @@ class ScheduleFilter:
             owner=self.owner,
             source=self.source,
             text=self.text,
+            schedule_ids=self.schedule_ids,
             attributes=attributes,
             include_deleted=self.include_deleted,
         )

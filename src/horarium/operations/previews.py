@@ -68,6 +68,7 @@ def preview(
             now=opened.now,
             rows=rows,
             shared=shared,
+            paused_until=row.paused_until,
         )
         inputs, rotation = definition.action.input, definition.inputs_rotation
         return [

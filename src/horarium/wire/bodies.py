@@ -222,6 +222,9 @@ def read_body(kind: type[B], document: Mapping[str, Any]) -> B:
         elif given is not None and name not in values:
             try:
                 values[name] = members[name].read(given, key)
+            except InvalidDefinition as wrong:
+                errors |= {f"{key}.{inside}": texts for inside, texts in wrong.errors.items()}
+                values[name] = None
             except (PolicyError, InvalidSpec, ValueError) as wrong:
                 errors[key] = [_said(wrong)]
                 values[name] = None
@@ -267,6 +270,12 @@ def _reader(hint: Any) -> _Read:
         return _whole
     if hint is datetime:
         return _time
+    if isinstance(hint, type) and issubclass(hint, Body):
+        return lambda value, _field: read_body(hint, _object(value))
+    if bounds is not None and get_origin(hint) is tuple:
+        return _texts_reader(bounds)
+    if bounds is not None and get_origin(hint) is Mapping:
+        return _pairs_reader(bounds)
     if isinstance(hint, type) and issubclass(hint, StrEnum):
         aliases = OVERLAP_ALIASES if hint is OverlapPolicy else {}
         return lambda value, field: parse_name(hint, aliases, value, field)
@@ -275,16 +284,48 @@ def _reader(hint: Any) -> _Read:
 
 def _text_reader(bounds: Meta | None) -> _Read:
     most = MAX_NOTE if bounds is None or bounds.max_length is None else bounds.max_length
+    least = 0 if bounds is None or bounds.min_length is None else bounds.min_length
 
     def read(value: object, field: str) -> str:
         if not isinstance(value, str) or len(value) > most:
             raise ValueError(f"must be a text of at most {most} characters")
+        if len(value) < least or (least and not value.strip()):
+            raise ValueError("must not be blank")
         if "\x00" in value:
             raise ValueError("must not hold the character U+0000, which cannot be stored")
         check_text(field, value)
         return value
 
     return read
+
+
+def _texts_reader(bounds: Meta) -> _Read:
+    """A list of short texts, each once; their order stays."""
+    one, least, most = _text_reader(_text(255)), bounds.min_length or 0, bounds.max_length or MAX_NOTE
+
+    def read(value: object, field: str) -> tuple[str, ...]:
+        if not isinstance(value, list | tuple) or not least <= len(value) <= most:
+            raise ValueError(f"must be a list of {least} to {most} texts")
+        return tuple(dict.fromkeys(one(each, field) for each in value))
+
+    return read
+
+
+def _pairs_reader(bounds: Meta) -> _Read:
+    one, most = _text_reader(_text(255)), bounds.max_length or MAX_NOTE
+
+    def read(value: object, field: str) -> Mapping[str, str]:
+        if not isinstance(value, Mapping) or len(value) > most:
+            raise ValueError(f"must be an object with at most {most} members, all of them texts")
+        return {one(name, field): one(text, field) for name, text in value.items()}
+
+    return read
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ValueError("must be an object")
+    return value
 
 
 def _flag(value: object, _field: str) -> bool:

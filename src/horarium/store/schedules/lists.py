@@ -36,6 +36,7 @@ class Filter:
     source: str | None = None
     text: str | None = None
     schedule_id: str | None = None
+    schedule_ids: Collection[str] | None = None
     attributes: Collection[Attribute] = ()
     include_deleted: bool = False
 
@@ -124,6 +125,7 @@ class _Shape(NamedTuple):
     has_text: bool
     attributes: tuple[Attribute, ...]
     include_deleted: bool
+    has_ids: bool
     goes_on: bool
 
     @classmethod
@@ -134,15 +136,19 @@ class _Shape(NamedTuple):
             wanted.text is not None,
             tuple(wanted.attributes),
             wanted.include_deleted,
+            wanted.schedule_ids is not None,
             after is not None,
         )
 
 
 def _values(wanted: Filter) -> dict[str, Any]:
     given = {f"wanted_{name}": getattr(wanted, name) for name in _COLUMNS}
-    return {name: value for name, value in given.items() if value is not None} | (
-        {} if wanted.text is None else {"part": f"%{_LIKE.sub(_escaped, wanted.text.casefold())}%"}
-    )
+    found: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if wanted.text is not None:
+        found["part"] = f"%{_LIKE.sub(_escaped, wanted.text.casefold())}%"
+    if wanted.schedule_ids is not None:
+        found["ids"] = list(wanted.schedule_ids)
+    return found
 
 
 @lru_cache(maxsize=256)  # to build a statement takes longer than to run it
@@ -162,6 +168,8 @@ def _conditions(shape: _Shape) -> Iterator[sa.ColumnElement[bool]]:
         yield positions.c.status.in_([status.value for status in shape.statuses])
     for name in shape.columns:
         yield _COLUMNS[name] == sa.bindparam(f"wanted_{name}")
+    if shape.has_ids:
+        yield schedules.c.schedule_id.in_(sa.bindparam("ids", expanding=True))
     if shape.has_text:
         yield schedules.c.search_text.like(sa.bindparam("part"), escape="/")
     for attribute in shape.attributes:

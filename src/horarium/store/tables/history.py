@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, Table, Text
 
-from horarium.store.tables.schema import ROW_NUMBER, metadata
+from horarium.store.tables.schema import ROW_NUMBER, metadata, partial_index
 
 history = Table(
     "history",
@@ -24,6 +24,8 @@ history = Table(
     Column("payload", Text, nullable=False),
     Index("history_in_order", "schedule_uid", "sequence", unique=True),
     Index("history_feed", "namespace", "transaction_id", "feed_id"),
+    # What was decided about the occurrences of a window of time, across schedules.
+    partial_index("history_by_occurrence", "namespace", "nominal", where="nominal IS NOT NULL"),
 )
 
 # The servers that have written history, one after the other: see `feed.py`. SQLite has none.

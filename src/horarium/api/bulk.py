@@ -1,0 +1,152 @@
+"""The routes that do one thing to many: to all schedules, or all open runs, that fit a filter."""
+
+from __future__ import annotations
+
+from horarium.api import examples
+from horarium.api.answers import Reply
+from horarium.api.idempotency import IdempotencyKey
+from horarium.api.requests import CallerOf, Document, ResourcesOf, same_namespace
+from horarium.api.routing import OPERATE, Routes
+from horarium.ids import id_text
+from horarium.operations import bulk
+from horarium.operations import bulk_runs as stopping
+from horarium.operations.triggers import check_key
+from horarium.schedule.position import Status
+from horarium.schedule.run import RunState
+from horarium.wire.answer import instant_of
+from horarium.wire.bodies import read_body
+from horarium.wire.bulk import (
+    BulkAction,
+    BulkBody,
+    BulkChange,
+    BulkChanges,
+    BulkOutcome,
+    BulkRunsBody,
+    BulkStop,
+    BulkStops,
+    RunChoice,
+    ScheduleChoice,
+    StopAction,
+)
+
+routes = Routes("/api", tag="bulk")
+
+
+@routes(
+    "POST",
+    "/schedules/bulk",
+    needs=OPERATE,
+    summary="Pause, resume, trigger or delete many schedules",
+    body=BulkBody,
+    sends={"action": "pause", "filter": {"labels": {"team": "data"}}, "reason": "the warehouse moves"},
+    answer=BulkChanges,
+    example=BulkChanges(
+        namespace="default",
+        action=BulkAction.PAUSE,
+        dry_run=False,
+        outcomes=(BulkChange(schedule_id="nightly-report", outcome=BulkOutcome.PAUSED, status=Status.PAUSED),),
+        next_page_token=None,
+    ),
+    repeatable=False,  # one transaction each, so that none undoes another; what is done is left alone the second time
+)
+def bulk_schedules(
+    resources: ResourcesOf, caller: CallerOf, body: Document, idempotency_key: IdempotencyKey = None
+) -> Reply:
+    """All that fit `filter`, at most 100 a request, each in a transaction of its own; an empty filter needs `all`.
+
+    `delete` needs the permission write. A trigger with the same idempotency key is the same trigger.
+    """
+    asked = read_body(BulkBody, body)
+    same_namespace(caller, asked.namespace)
+    check_key(idempotency_key)
+    wish = bulk.Bulk(asked.action, instant_of(asked.until), asked.reason, asked.dry_run, idempotency_key)
+    outcomes, token = bulk.change_many(
+        resources,
+        caller,
+        wish,
+        asked.filter or ScheduleChoice(),
+        everything=asked.all,
+        limit=asked.limit,
+        next_page_token=asked.next_page_token,
+    )
+    return Reply(
+        BulkChanges(
+            namespace=caller.namespace,
+            action=asked.action,
+            dry_run=asked.dry_run,
+            outcomes=tuple(_changed(each) for each in outcomes),
+            next_page_token=token,
+        )
+    )
+
+
+@routes(
+    "POST",
+    "/runs/bulk",
+    needs=OPERATE,
+    summary="Cancel or terminate many runs",
+    body=BulkRunsBody,
+    sends={"action": "cancel", "filter": {"schedule_ids": ["nightly-report"]}},
+    answer=BulkStops,
+    example=BulkStops(
+        namespace="default",
+        action=StopAction.CANCEL,
+        dry_run=False,
+        outcomes=(
+            BulkStop(
+                run_id=examples.RUN_ID,
+                schedule_id="nightly-report",
+                outcome=BulkOutcome.CANCELLED,
+                state=RunState.CANCELLED,
+            ),
+        ),
+        next_page_token=None,
+    ),
+    repeatable=False,  # as above
+)
+def bulk_runs(resources: ResourcesOf, caller: CallerOf, body: Document) -> Reply:
+    """All runs that have not ended and fit `filter`: by id, by schedule, by its labels, by state; 100 a request."""
+    asked = read_body(BulkRunsBody, body)
+    same_namespace(caller, asked.namespace)
+    outcomes, token = stopping.stop_many(
+        resources,
+        caller,
+        asked.action,
+        asked.filter or RunChoice(),
+        everything=asked.all,
+        dry_run=asked.dry_run,
+        limit=asked.limit,
+        next_page_token=asked.next_page_token,
+    )
+    return Reply(
+        BulkStops(
+            namespace=caller.namespace,
+            action=asked.action,
+            dry_run=asked.dry_run,
+            outcomes=tuple(_stopped(each) for each in outcomes),
+            next_page_token=token,
+        )
+    )
+
+
+def _changed(each: bulk.Changed) -> BulkChange:
+    return BulkChange(
+        schedule_id=each.schedule_id,
+        outcome=each.outcome,
+        status=each.status,
+        run_id=None if each.run_id is None else id_text(each.run_id),
+        state=each.state,
+        reason=each.reason,
+        message=each.message,
+    )
+
+
+def _stopped(each: stopping.StoppedOne) -> BulkStop:
+    return BulkStop(
+        run_id=each.run_id,
+        schedule_id=each.schedule_id,
+        outcome=each.outcome,
+        state=each.state,
+        reason=each.reason,
+        message=each.message,
+    )

@@ -1,0 +1,129 @@
+"""How a command does one thing to many: it looks which fit, says how many, asks, and tells what became of each."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from horarium.cli.present import show_columns, show_document
+from horarium.cli.progress import counting
+from horarium.cli.reading import pairs, refuse
+from horarium.cli.remote import ExitCode, Remote
+from horarium.cli.render import Format, show_json, talk
+
+if TYPE_CHECKING:
+    from horarium.wire.bulk import BulkChange, BulkChanges, BulkStop, BulkStops
+
+D = TypeVar("D", "BulkChanges", "BulkStops")
+
+_PANEL = "Many at once"
+# As many as a request takes.
+_AT_ONCE = 100
+_UNDONE = frozenset({"failed", "skipped", "buffer_full"})
+
+Labels = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--label", metavar="NAME=VALUE", show_default=False, help="All that carry it.", rich_help_panel=_PANEL
+    ),
+]
+Everything = Annotated[bool, typer.Option("--all", help="Every one of the namespace.", rich_help_panel=_PANEL)]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask whether it is meant.", rich_help_panel=_PANEL)]
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which ones: those with all the labels, or every one."""
+
+    labels: dict[str, str] | None
+    everything: bool
+
+    def fields(self) -> dict[str, Any]:
+        return {"labels": self.labels, "everything": self.everything or None}
+
+
+def selection(one: str | None, labels: list[str] | None, everything: bool, yes: bool) -> str | Selection:
+    """The one that is named, or which of many; what is no choice, or two, is refused."""
+    if one is not None:
+        if labels or everything or yes:
+            refuse("--label, --all and --yes are for many; this names one")
+        return one
+    if labels and everything:
+        refuse("--all and --label are two different wishes")
+    if not labels and not everything:
+        refuse("name one, or say which with --label or --all")
+    return Selection(pairs("--label", labels) if labels else None, everything)
+
+
+def change_schedules(remote: Remote, action: str, chosen: Selection, yes: bool, **fields: Any) -> None:
+    """Exactly those that were counted: what is made meanwhile is not touched."""
+    client = remote.client
+    pages = _pages(lambda token: client.bulk_schedules(action, **chosen.fields(), dry_run=True, next_page_token=token))
+    ids = [each.schedule_id for page in pages for each in page.outcomes]
+    if _is_agreed(len(ids), action, "schedule", yes):
+        done = _in_parts(ids, lambda part: client.bulk_schedules(action, ids=part, **fields))
+        _show(remote, action, [each for page in done for each in page.outcomes], "schedule_id", "Schedule ID")
+
+
+def stop_runs(remote: Remote, action: str, chosen: Selection, yes: bool) -> None:
+    client = remote.client
+    pages = _pages(lambda token: client.bulk_runs(action, **chosen.fields(), dry_run=True, next_page_token=token))
+    ids = [each.run_id for page in pages for each in page.outcomes]
+    if _is_agreed(len(ids), action, "open run", yes):
+        done = _in_parts(ids, lambda part: client.bulk_runs(action, ids=part))
+        _show(remote, action, [each for page in done for each in page.outcomes], "run_id", "Run ID")
+
+
+def _pages(ask: Callable[[str | None], D]) -> Iterator[D]:
+    token: str | None = None
+    while True:
+        page = ask(token)
+        yield page
+        if page.next_page_token is None or page.next_page_token == token:
+            return
+        token = page.next_page_token
+
+
+def _in_parts(ids: Sequence[str], ask: Callable[[Sequence[str]], D]) -> Iterator[D]:
+    with counting("done") as count:
+        for start in range(0, len(ids), _AT_ONCE):
+            part = ids[start : start + _AT_ONCE]
+            yield ask(part)
+            count(start + len(part))
+
+
+def _is_agreed(count: int, action: str, what: str, yes: bool) -> bool:
+    """Nobody there to ask, and nobody has said yes: then nothing is done."""
+    if count == 0:
+        talk(f"no {what} fits")
+        return False
+    question = f"{action} {count} {what}{'' if count == 1 else 's'}?"
+    if yes:
+        return True
+    if not sys.stdin.isatty():
+        refuse(f"{question} there is no terminal to ask on: say --yes")
+    if not typer.confirm(question, err=True):
+        talk("nothing was done")
+        raise typer.Exit(ExitCode.NO)
+    return True
+
+
+def _show(remote: Remote, action: str, outcomes: Sequence[BulkChange | BulkStop], member: str, title: str) -> None:
+    match remote.output:
+        case Format.TABLE:
+            rows = [(getattr(each, member), each.outcome, each.reason) for each in outcomes]
+            show_columns((title, "Outcome", "Reason"), rows)
+        case Format.JSONL:
+            for each in outcomes:
+                show_json(dict(each.raw))
+        case Format.JSON | Format.YAML:
+            whole = {"action": action, "outcomes": [dict(each.raw) for each in outcomes]}
+            show_document(whole, remote.output, [])
+    undone = sum(each.outcome in _UNDONE for each in outcomes)
+    talk(f"{action}: {len(outcomes) - undone} of {len(outcomes)} done")
+    if undone:
+        raise typer.Exit(ExitCode.NO)

@@ -1,0 +1,196 @@
+"""How many schedules are paused, resumed, triggered or deleted by one request: one transaction and one outcome each.
+
+One that fails does not undo the others. Asked again, what was done is `unchanged` or gone, and a trigger with the
+same key is the same trigger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TypeVar, assert_never
+
+from horarium.errors import HorariumError, InvalidDefinition
+from horarium.instant import Instant, to_rfc3339
+from horarium.operations import lifecycles, triggers
+from horarium.operations.caller import Caller
+from horarium.operations.drafts import require_namespace
+from horarium.operations.errors import OperationError, ScheduleNotFound
+from horarium.operations.filters import LISTED, ScheduleFilter
+from horarium.operations.list_tokens import make_list_token, read_list_token
+from horarium.operations.resources import Resources
+from horarium.schedule.position import Status
+from horarium.schedule.run import RunState
+from horarium.store.database import Connection
+from horarium.store.errors import is_fault_of_a_row
+from horarium.store.schedules import lists
+from horarium.wire.bulk import MAX_AT_ONCE, BulkAction, BulkOutcome, ScheduleChoice
+from horarium.wire.roles import Permission
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Bulk:
+    """What is to be done with those that are chosen. `key`: the same key again triggers nothing twice."""
+
+    action: BulkAction
+    until: Instant | None = None
+    reason: str | None = None
+    dry_run: bool = False
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    schedule_id: str
+    outcome: BulkOutcome
+    status: Status | None = None
+    run_id: bytes | None = None
+    state: RunState | None = None
+    reason: str | None = None
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """`missing` are ids that were asked for and have no schedule."""
+
+    schedules: tuple[tuple[str, Status], ...]
+    missing: tuple[str, ...] = ()
+    next_page_token: str | None = None
+
+
+def change_many(
+    resources: Resources,
+    caller: Caller,
+    asked: Bulk,
+    choice: ScheduleChoice,
+    *,
+    everything: bool = False,
+    limit: int = MAX_AT_ONCE,
+    next_page_token: str | None = None,
+) -> tuple[list[Changed], str | None]:
+    """The outcomes, newest schedule first, and where to go on."""
+    caller.require(Permission.WRITE if asked.action is BulkAction.DELETE else Permission.OPERATE)
+    _check(asked, resources.clock.now())
+    wanted = filter_of(choice, everything=everything)
+    chosen = _choose(resources, caller, wanted, checked_limit(limit), next_page_token)
+    done = [_outcome(resources, caller, asked, schedule_id, status) for schedule_id, status in chosen.schedules]
+    gone = [_failed(schedule_id, ScheduleNotFound(schedule_id)) for schedule_id in chosen.missing]
+    return [*done, *gone], chosen.next_page_token
+
+
+def filter_of(choice: ScheduleChoice, *, everything: bool) -> ScheduleFilter:
+    """Raises InvalidDefinition for a filter that chooses nothing, or all without saying so."""
+    given = (choice.ids, choice.labels, choice.name_contains, choice.status)
+    if everything and any(given):
+        raise InvalidDefinition({"all": ["does not go with a filter"]})
+    if not everything and not any(given):
+        raise InvalidDefinition({"filter": ["is empty; whoever means every schedule of the namespace says all: true"]})
+    if choice.status is not None and choice.status not in LISTED.values():
+        raise InvalidDefinition({"filter.status": [f"must be one of {', '.join(LISTED)}"]})
+    return ScheduleFilter(
+        statuses=None if choice.status is None else [choice.status],
+        text=choice.name_contains,
+        labels=choice.labels or None,
+        schedule_ids=choice.ids,
+    )
+
+
+def checked_limit(limit: int) -> int:
+    if not 1 <= limit <= MAX_AT_ONCE:
+        raise InvalidDefinition({"limit": [f"must be between 1 and {MAX_AT_ONCE}"]})
+    return limit
+
+
+def _check(asked: Bulk, now: Instant) -> None:
+    if asked.until is None:
+        return
+    if asked.action is not BulkAction.PAUSE:
+        raise InvalidDefinition({"until": [f"is the end of a pause, and this is a {asked.action}"]})
+    if asked.until <= now:
+        raise InvalidDefinition({"until": [f"must be in the future, and it is {to_rfc3339(now)}"]})
+
+
+def _choose(resources: Resources, caller: Caller, wanted: ScheduleFilter, limit: int, token: str | None) -> Chosen:
+    namespace, filters = caller.namespace, wanted.fingerprint()
+    after = None if token is None else read_list_token(token, namespace, filters)
+    asked = wanted.filter()
+    assert asked is not None  # a query alone can contradict itself
+
+    def look(connection: Connection) -> Chosen:
+        # The schedule that the page before ended with may be deleted by now: that was the wish.
+        page = lists.list_page(connection, namespace, asked, after=after, limit=limit)
+        if not page.rows:
+            require_namespace(connection, namespace)
+        found = tuple((row.schedule_id, row.status) for row in page.rows)
+        following = None if page.after is None else make_list_token(namespace, filters, page.after)
+        is_by_id = wanted.schedule_ids is not None and token is None and following is None
+        return Chosen(found, _missing(wanted, found) if is_by_id else (), following)
+
+    return resources.database.read(look)
+
+
+def _missing(wanted: ScheduleFilter, found: Sequence[tuple[str, Status]]) -> tuple[str, ...]:
+    """Only where ids alone were asked for: else the other filters may have left them out."""
+    if wanted.statuses or wanted.text or wanted.labels:
+        return ()
+    there = {schedule_id for schedule_id, _ in found}
+    return tuple(each for each in wanted.schedule_ids or () if each not in there)
+
+
+def _outcome(resources: Resources, caller: Caller, asked: Bulk, schedule_id: str, status: Status) -> Changed:
+    if asked.dry_run:
+        return Changed(schedule_id, BulkOutcome.PLANNED, status)
+    return tried(
+        lambda: _done(resources, caller, asked, schedule_id), lambda wrong: _failed(schedule_id, wrong, status)
+    )
+
+
+def tried(act: Callable[[], T], failed: Callable[[HorariumError], T]) -> T:
+    """What one of many can bring about is its own outcome; a database that is away is everybody's."""
+    try:
+        return act()
+    except (OperationError, InvalidDefinition) as wrong:
+        return failed(wrong)
+    except HorariumError as wrong:
+        if not is_fault_of_a_row(wrong):
+            raise
+        return failed(wrong)
+
+
+def _done(resources: Resources, caller: Caller, asked: Bulk, schedule_id: str) -> Changed:
+    match asked.action:
+        case BulkAction.PAUSE:
+            done = lifecycles.pause(resources, caller, schedule_id, reason=asked.reason, until=asked.until)
+        case BulkAction.RESUME:
+            done = lifecycles.resume(resources, caller, schedule_id, reason=asked.reason)
+        case BulkAction.DELETE:
+            done = lifecycles.delete(resources, caller, schedule_id, reason=asked.reason)
+        case BulkAction.TRIGGER:
+            return _triggered(resources, caller, asked, schedule_id)
+        case _:
+            assert_never(asked.action)
+    return Changed(schedule_id, BulkOutcome(done.outcome.value), done.status)
+
+
+def _triggered(resources: Resources, caller: Caller, asked: Bulk, schedule_id: str) -> Changed:
+    done = triggers.trigger(
+        resources, caller.because(asked.reason), schedule_id, key=_own_key(asked, caller, schedule_id)
+    )
+    reason = None if done.reason is None else done.reason.value
+    return Changed(schedule_id, BulkOutcome(done.outcome.value), None, done.run_id, done.state, reason)
+
+
+def _own_key(asked: Bulk, caller: Caller, schedule_id: str) -> str | None:
+    """Of one schedule and one caller: nobody can guess it and use it up before."""
+    if asked.key is None:
+        return None
+    whole = "\n".join((caller.principal or "", asked.key, schedule_id))
+    return f"bulk:{sha256(whole.encode()).hexdigest()}"
+
+
+def _failed(schedule_id: str, wrong: HorariumError, status: Status | None = None) -> Changed:
+    return Changed(schedule_id, BulkOutcome.FAILED, status, reason=wrong.reason, message=wrong.message)

@@ -1,0 +1,45 @@
+"""What is answered about the fleet: the occurrences of all schedules in a window of time, decided or predicted."""
+
+from __future__ import annotations
+
+from horarium.decision.preview import Forecast
+from horarium.schedule.run import RunState
+from horarium.wire.answer import Answer, Time
+
+
+class AgendaRow(Answer, frozen=True, kw_only=True):
+    """`reason` says why there was, or will be, no run; `count` is how many missed occurrences the row stands for.
+
+    A row that was decided and had a run names it; `state` is what that run is doing now. `predicted` rows are those
+    that nobody has decided yet.
+    """
+
+    schedule_id: str
+    at: Time
+    decision: Forecast
+    reason: str | None
+    predicted: bool
+    run_id: str | None = None
+    state: RunState | None = None
+    count: int = 1
+
+
+class AgendaBucket(Answer, frozen=True, kw_only=True):
+    """A part of the window, from `at` on; those in which nothing happens are left out."""
+
+    at: Time
+    starts: int
+    skips: int
+
+
+class Agenda(Answer, frozen=True, kw_only=True):
+    """`truncated`: there is more in the window than the rows say; before the instant of the last row nothing is left
+    out, unless there are more schedules than can be looked at.
+    """
+
+    namespace: str
+    start: Time
+    end: Time
+    rows: tuple[AgendaRow, ...]
+    buckets: tuple[AgendaBucket, ...]
+    truncated: bool

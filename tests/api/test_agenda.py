@@ -1,0 +1,105 @@
+"""The agenda: what was decided and what is coming, across the schedules of a namespace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+
+from horarium.operations import namespaces, tokens
+from horarium.operations.caller import Caller
+from horarium.testing import TestService
+from horarium.wire.roles import Role
+
+
+def add(http: httpx.Client, name: str, cron: str, **fields: Any) -> None:
+    document = {"schedule_id": name, "spec": {"cron_expressions": [cron]}, "action": {"workflow_type": "w"}, **fields}
+    assert http.post("/api/schedules", json=document).status_code == 201
+
+
+def look(http: httpx.Client, **query: Any) -> dict[str, Any]:
+    answer = http.get("/api/agenda", params=query)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def shown(agenda: dict[str, Any]) -> list[tuple[Any, ...]]:
+    return [
+        (row["at"][11:16], row["schedule_id"], row["decision"], row["reason"], row["predicted"])
+        for row in agenda["rows"]
+    ]
+
+
+def test_past_and_future_are_one_list_with_reasons(http: httpx.Client, horarium: TestService) -> None:
+    # The clock stands at midnight of Sunday, 1 March.
+    add(http, "hourly", "0 * * * *", timeout_seconds=36_000)
+    add(http, "workdays", "30 1,3 * * *", calendars=["weekends-only"])
+    add(http, "resting", "15 3 * * *", paused=True)
+    horarium.advance(hours=2)
+    got = look(http, **{"from": "2026-03-01T00:30:00Z", "to": "2026-03-01T04:00:00Z", "bucket_seconds": 7_200})
+    assert shown(got) == [
+        ("01:00", "hourly", "dispatch", None, False),
+        ("01:30", "workdays", "dispatch", None, False),
+        ("02:00", "hourly", "skip", "overlap_policy_skip", False),
+        ("03:00", "hourly", "dispatch", None, True),
+        ("03:15", "resting", "skip", "status_not_triggerable", True),
+        ("03:30", "workdays", "dispatch", None, True),
+    ]
+    assert (got["rows"][0]["state"], got["truncated"]) == ("running", False)
+    assert got["rows"][0]["run_id"] == http.get("/api/schedules/hourly/runs").json()["runs"][0]["run_id"]
+    assert got["buckets"] == [
+        {"at": "2026-03-01T00:30:00Z", "starts": 2, "skips": 1},
+        {"at": "2026-03-01T02:30:00Z", "starts": 2, "skips": 1},
+    ]
+    coming = look(http, to="2026-03-01T03:10:00Z")
+    assert shown(coming) == [("02:00", "hourly", "skip", "overlap_policy_skip", False), *shown(got)[3:4]]
+    tomorrow = look(http, **{"from": "2026-03-02T01:10:00Z", "to": "2026-03-02T02:00:00Z"})
+    assert shown(tomorrow) == [("01:30", "workdays", "skip", "calendar", True)]
+
+
+def test_a_backfill_and_a_row_of_missed_ones_are_one_row_each(http: httpx.Client, horarium: TestService) -> None:
+    add(http, "minutely", "* * * * *", catchup_policy="skip")
+    horarium.settle()
+    horarium.sleep(hours=1)
+    horarium.settle()
+    got = look(http, **{"from": "2026-03-01T00:00:00Z", "to": "2026-03-01T00:59:00Z"})
+    (row,) = got["rows"]
+    assert (row["decision"], row["reason"], row["count"]) == ("skip", "missed", 58)
+    assert got["buckets"] == [{"at": "2026-03-01T00:00:00Z", "starts": 0, "skips": 58}]
+    window = {"start_time": "2026-03-01T00:01:00Z", "end_time": "2026-03-01T00:02:00Z"}
+    http.post("/api/schedules/minutely/backfill", json={**window, "overlap_policy": "allow_all"})
+    assert shown(look(http, **{"from": "2026-03-01T00:00:00Z", "to": "2026-03-01T00:02:00Z"})) == [
+        ("00:01", "minutely", "dispatch", None, False)
+    ]
+
+
+def test_a_crowded_window_is_cut_and_says_so(http: httpx.Client) -> None:
+    for number in range(4):
+        add(http, f"s{number}", "* * * * *")
+    month = {"from": "2026-03-01T00:00:00Z", "to": "2026-04-01T00:00:00Z"}
+    got = look(http, **month, limit=5)
+    assert ([row[0] for row in shown(got)], got["truncated"]) == (["00:01"] * 4 + ["00:02"], True)
+    assert len(look(http, **month, limit=5_000)["rows"]) == 5_000
+
+
+def test_windows_that_make_no_sense_are_refused(http: httpx.Client) -> None:
+    for query, field in (
+        ({"from": "2026-03-02T00:00:00Z", "to": "2026-03-02T00:00:00Z"}, "to"),
+        ({"to": "2026-04-02T00:00:01Z"}, "to"),
+        ({"from": "soon"}, "from"),
+        ({"limit": "0"}, "limit"),
+        ({"limit": "5001"}, "limit"),
+        ({"bucket_seconds": "0"}, "bucket_seconds"),
+    ):
+        answer = http.get("/api/agenda", params=query)
+        assert (answer.status_code, list(answer.json()["errors"])) == (422, [field]), query
+
+
+def test_a_tenant_sees_its_own(http: httpx.Client, horarium: TestService) -> None:
+    add(http, "hourly", "0 * * * *")
+    horarium.advance(hours=1)
+    namespaces.create(horarium.resources, horarium.caller, "other")
+    root = Caller("root", Role.ADMIN, "other")
+    secret = tokens.issue(horarium.resources, root, name="looks", role="viewer").secret
+    assert look(horarium.http(token=secret), **{"from": "2026-03-01T00:00:00Z"})["rows"] == []

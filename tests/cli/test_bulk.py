@@ -1,0 +1,65 @@
+"""Many at once from a terminal: a count, a question, and what became of each."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+from cli.served import Server
+
+
+@pytest.fixture
+def team(server: Server) -> Server:
+    for number in range(3):
+        server.service.create(
+            schedule_id=f"s{number}", cron_expr="0 2 * * *", workflow_type="w", labels={"team": "data"}
+        )
+    server.service.create(schedule_id="other", cron_expr="0 2 * * *", workflow_type="w")
+    return server
+
+
+def statuses(server: Server) -> dict[str, str]:
+    rows = map(json.loads, server.told("schedule", "list", "-o", "jsonl").splitlines())
+    return {row["schedule_id"]: row["status"] for row in rows}
+
+
+def test_without_a_terminal_nothing_happens_unless_somebody_says_yes(team: Server) -> None:
+    refused = team.ask("schedule", "pause", "--label", "team=data")
+    assert (refused.code, refused.out) == (2, "")
+    assert "pause 3 schedules?" in refused.err
+    assert set(statuses(team).values()) == {"active"}
+    done = team.ask("schedule", "pause", "--label", "team=data", "--yes", "--reason", "the warehouse moves")
+    assert (done.code, done.err) == (0, "pause: 3 of 3 done\n")
+    assert statuses(team) == {"s0": "paused", "s1": "paused", "s2": "paused", "other": "active"}
+    skipped = team.ask("schedule", "trigger", "--all", "--yes", "-o", "json")
+    assert (skipped.code, skipped.err) == (1, "trigger: 1 of 4 done\n")
+    assert team.ask("run", "cancel", "--all", "--yes").err == "cancel: 1 of 1 done\n"
+    assert team.ask("schedule", "resume", "--label", "team=nobody").err == "no schedule fits\n"
+
+
+@pytest.mark.parametrize("answer", ["y", "n"])
+def test_a_person_is_asked(team: Server, monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("typer.confirm", lambda question, err: "delete 4 schedules?" in question and answer == "y")
+    assert team.ask("schedule", "delete", "--all").code == (0 if answer == "y" else 1)
+    assert len(statuses(team)) == (0 if answer == "y" else 4)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["schedule", "pause"],
+        ["schedule", "pause", "s0", "--all"],
+        ["schedule", "pause", "--all", "--label", "team=data"],
+        ["schedule", "delete", "--label", "team"],
+        ["schedule", "delete", "--all", "--if-version", "1"],
+        ["schedule", "trigger", "--all", "--key", "k"],
+        ["run", "cancel"],
+    ],
+    ids=" ".join,
+)
+def test_what_names_nobody_or_two_things_is_refused(team: Server, words: list[str]) -> None:
+    answer = team.ask(*words)
+    assert (answer.code, answer.out) == (2, "")
+    assert set(statuses(team).values()) == {"active"}

@@ -1,0 +1,75 @@
+"""A fleet's occurrences become one list: in order, cut where it is long, counted by buckets."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import pytest
+from unit.decision.builders import NOON, UID, clock, make_planning, make_position
+
+from horarium.decision.agenda import Bucket, Coming, Entry, arrange, buckets, predict, undecided_after
+from horarium.decision.facts import Facts, Shared
+from horarium.decision.preview import Forecast
+from horarium.instant import DAY, HOUR, MINUTE, Instant
+from horarium.schedule.position import Status
+
+RUN, SKIP = Forecast.DISPATCH, Forecast.SKIP
+
+
+def coming(name: str, cron: str, *, status: Status = Status.ACTIVE, paused_until: Instant | None = None) -> Coming:
+    position = make_position(NOON, status=status)
+    return Coming(UID, name, make_planning(cron), position, NOON, Facts(), Shared(), paused_until)
+
+
+def test_schedules_are_merged_in_the_order_of_time() -> None:
+    rows = predict([coming("b", "0,30 * * * *"), coming("a", "0 * * * *")], now=NOON, end=NOON + HOUR + MINUTE)
+    assert [(row.at, row.schedule_id) for row in rows] == [
+        (clock("12:30"), "b"), (clock("13:00"), "a"), (clock("13:00"), "b"),
+    ]  # fmt: skip
+
+
+def test_nobody_pays_for_rows_that_nobody_asks_for() -> None:
+    many = [coming(f"s{number}", "* * * * *") for number in range(50)]
+    assert len(list(islice(predict(many, now=NOON, end=NOON + 10_000 * DAY), 100))) == 100
+
+
+def test_a_pause_that_ends_by_itself_is_foreseen() -> None:
+    paused = coming("a", "0 * * * *", status=Status.PAUSED, paused_until=clock("14:00"))
+    found = [(row.at, row.decision, row.reason) for row in predict([paused], now=NOON, end=clock("14:01"))]
+    assert found == [(clock("13:00"), SKIP, "status_not_triggerable"), (clock("14:00"), RUN, None)]
+
+
+@pytest.mark.parametrize(
+    ("status", "decided", "start", "expected"),
+    [
+        (Status.ACTIVE, NOON - HOUR, NOON, NOON - 1),
+        (Status.ACTIVE, NOON - HOUR, NOON - DAY, NOON - HOUR),
+        (Status.PAUSED, NOON - HOUR, NOON - DAY, NOON),
+        (Status.ACTIVE, NOON - HOUR, NOON + DAY, NOON + DAY - 1),
+    ],
+)
+def test_what_is_decided_is_not_predicted(status: Status, decided: Instant, start: Instant, expected: Instant) -> None:
+    assert undecided_after(make_position(decided, status=status), start, NOON) == expected
+
+
+def row(minute: int, **fields: object) -> Entry:
+    return Entry(NOON + minute * MINUTE, "s", fields.pop("decision", RUN), **fields)  # type: ignore[arg-type]  # a table
+
+
+@pytest.mark.parametrize(
+    ("limit", "known_until", "minutes", "truncated"),
+    [
+        (9, None, [0, 1, 2, 3], False),
+        (4, None, [0, 1, 2, 3], False),
+        (3, None, [0, 1, 2], True),
+        (9, NOON + MINUTE, [0, 1], True),
+    ],
+)
+def test_a_list_is_cut_honestly(limit: int, known_until: Instant | None, minutes: list[int], truncated: bool) -> None:
+    rows, is_cut = arrange([row(2), row(0)], [row(1), row(3)], limit=limit, known_until=known_until)
+    assert ([(each.at - NOON) // MINUTE for each in rows], is_cut) == (minutes, truncated)
+
+
+def test_buckets_count_starts_and_skips_and_leave_out_what_is_empty() -> None:
+    rows = [row(0), row(1), row(2, decision=SKIP, count=3), row(180)]
+    assert buckets(rows, NOON, 3_600) == (Bucket(NOON, 2, 3), Bucket(NOON + 3 * HOUR, 1, 0))
