@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections import Counter
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from horarium.cli.present import show_columns, show_document
+from horarium.cli.present import cell, printable, show_columns, show_document
 from horarium.cli.reading import json_value
 from horarium.cli.remote import ExitCode, Remote, with_remote
 from horarium.cli.render import Format, show_json, talk
 from horarium.cli.schedule_write import ScheduleId
+
+if TYPE_CHECKING:
+    from horarium.wire.schedules import Backfilled
 
 Overlap = Annotated[
     str | None,
@@ -73,6 +77,8 @@ def backfill_command(
 ) -> None:
     """Run what the schedule had in a window of the past. Occurrences that have a run are left alone.
 
+    Under the overlap policy skip they run one after the other.
+
     Example: horarium schedule backfill nightly --from 2026-03-01T00:00:00Z --to 2026-03-08T00:00:00Z --dry-run
     """
     done = remote.client.backfill_schedule(
@@ -95,7 +101,19 @@ def backfill_command(
                 show_json(dict(row.raw))
         case Format.JSON | Format.YAML:
             show_document(done.raw, remote.output, [])
-    started = "would be started" if done.dry_run else "started"
-    talk(f"{done.fires_started} of {done.fires_attempted} {started}")
+    talk(_summary(done))
+    if done.message is not None:
+        talk(printable(done.message))
     if done.stopped:
         talk("stopped before the end of the window: the schedule has run out of runs")
+
+
+def _summary(done: Backfilled) -> str:
+    """`5 of 7 started, 4 of them one after the other; skipped: 1 calendar, 1 already_exists`."""
+    would = "would be " if done.dry_run else ""
+    waiting = sum(row.outcome == "buffered" for row in done.results)
+    reasons = Counter(row.reason for row in done.results if row.outcome == "skipped")
+    turns = f", {waiting} of them one after the other" if waiting else ""
+    skipped = ", ".join(f"{count} {cell(reason)}" for reason, count in reasons.items())
+    told = f"{done.fires_started} of {done.fires_attempted} {would}started{turns}"
+    return f"{told}; skipped: {skipped}" if skipped else told
