@@ -106,6 +106,25 @@ def test_a_backfill_runs_what_is_past_and_repeating_it_is_harmless(http: httpx.C
     assert len(horarium.runs("hourly")) == 3
 
 
+def test_a_backfill_under_skip_is_worked_off_beside_the_clock(http: httpx.Client, horarium: TestService) -> None:
+    horarium.advance(minutes=30)
+    done = backfill(http, "2026-02-28T20:00:00Z", "2026-02-28T23:00:00Z").json()
+    assert [row["outcome"] for row in done["results"]] == ["started", "buffered", "buffered"]
+    horarium.advance(minutes=30)
+    http.post("/api/schedules/hourly/pause")
+    states = []
+    for _ in range(3):
+        [running] = [run for run in horarium.runs("hourly") if run.state == "running"]
+        horarium.finish(running)
+        horarium.settle()
+        states.append([run.state.value for run in horarium.runs("hourly")])
+    assert states[-1] == ["succeeded", "succeeded", "succeeded", "held"]
+    http.post("/api/schedules/hourly/resume")
+    horarium.settle()
+    assert horarium.runs("hourly")[-1].state == "running"
+    assert horarium.verify() == []
+
+
 def test_a_dry_run_writes_nothing(http: httpx.Client, horarium: TestService) -> None:
     done = backfill(http, "2026-02-28T20:00:00Z", "2026-02-28T23:00:00Z", dry_run=True).json()
     assert (done["outcome"], done["fires_attempted"], horarium.runs("hourly")) == ("backfill_planned", 3, [])

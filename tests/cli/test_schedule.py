@@ -296,6 +296,25 @@ def test_a_backfill_that_is_too_large_is_refused_with_its_size(server: Server) -
     assert "1000" in answer.err
 
 
+def test_a_backfill_says_what_waits_what_was_skipped_and_why_there_is_nothing(server: Server) -> None:
+    server.told(*NIGHTLY, "--calendar", "weekdays")
+    fill = ("schedule", "backfill", "nightly", "--from")
+    week = (*fill, "2026-02-20T00:00:00Z", "--to", "2026-02-25T00:00:00Z")
+    planned = server.ask(*week, "--dry-run")
+    assert planned.err == "3 of 5 would be started, 2 of them one after the other; skipped: 2 calendar\n"
+    done = server.ask(*week)
+    assert [line.split()[1] for line in done.out.splitlines()[1:]] == [
+        "started", "skipped", "skipped", "buffered", "buffered",
+    ]  # fmt: skip
+    assert server.ask(*week).err == "0 of 5 started; skipped: 3 already_exists, 2 calendar\n"
+    history = server.told("schedule", "history", "nightly", "--all")
+    assert (history.count("ScheduleTriggerSkipped"), history.count("ScheduleBuffered")) == (7, 2)
+    empty = server.ask(*fill, "2026-02-20T03:00:00Z", "--to", "2026-02-20T04:00:00Z")
+    assert (empty.code, empty.err) == (0, "0 of 0 started\nthe schedule has no occurrence in this window\n")
+    ahead = server.ask(*fill, "2026-03-05T00:00:00Z", "--to", "2026-03-07T00:00:00Z", "-o", "json")
+    assert (ahead.code, "is still to come" in json.loads(ahead.out)["message"]) == (0, True)
+
+
 def test_a_backfill_that_runs_out_of_runs_says_so(server: Server) -> None:
     server.told(*NIGHTLY, "--max-runs", "1", "--overlap-policy", "allow_all")
     window = ("--from", "2026-02-01T00:00:00Z", "--to", "2026-02-04T00:00:00Z")

@@ -113,10 +113,9 @@ def test_a_backfill_buffers_nothing(client: Published, policy: str) -> None:
     assert [row["outcome"] for row in done["results"]] == ["started"] * 3
 
 
-def test_a_backfill_under_skip_starts_what_is_free(client: Published) -> None:
+def test_a_backfill_under_skip_runs_one_after_the_other(client: Published) -> None:
     done = make(client).backfill(**DAY)
-    assert [row["outcome"] for row in done["results"]] == ["started", "skipped", "skipped"]
-    assert done["results"][1]["reason"] == "overlap_policy_skip"
+    assert [row["outcome"] for row in done["results"]] == ["started", "buffered", "buffered"]
 
 
 def test_a_backfill_stops_when_the_runs_are_used_up(client: Published) -> None:

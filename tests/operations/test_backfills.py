@@ -82,8 +82,9 @@ def test_a_dry_run_says_the_same_and_leaves_nothing(office: Office) -> None:
 
 def test_buffers_count_as_allow_all_and_the_caller_may_choose(office: Office) -> None:
     office.create(overlap_policy="buffer_one")
-    assert _fill(office, 3).started == 3
-    assert _fill(office, 6, overlap_policy=OverlapPolicy.SKIP).started == 0
+    assert {row.outcome.value for row in _fill(office, 3).rows} == {"started"}
+    chosen = _fill(office, 5, overlap_policy=OverlapPolicy.SKIP).rows
+    assert [row.outcome.value for row in chosen] == ["buffered", "buffered", "skipped", "skipped", "skipped"]
 
 
 def test_with_terminate_other_only_the_last_stays(office: Office) -> None:
@@ -186,6 +187,7 @@ def test_a_repeated_request_is_history_too(office: Office) -> None:
 def test_the_ledger_tells_skips_of_a_backfill_from_those_of_the_clock(office: Office) -> None:
     office.create(overlap_policy="skip")
     office.tick(120)
+    _fill(office, 2)
     _fill(office, 2)
 
     def rows(*origins: Origin) -> list[str]:

@@ -75,7 +75,10 @@ def trigger_schedule(
     example=examples.BACKFILLED,
 )
 def backfill_schedule(resources: ResourcesOf, caller: CallerOf, schedule_id: str, body: Document) -> Reply:
-    """From `start_time` on and before `end_time`; occurrences that have a run are left alone."""
+    """From `start_time` on and before `end_time`; occurrences that have a run are left alone.
+
+    With the overlap policy `skip` they run one after the other: those that wait are `buffered`.
+    """
     asked = read_body(BackfillBody, body)
     same_namespace(caller, asked.namespace)
     if asked.end_time <= asked.start_time:
@@ -100,6 +103,7 @@ def backfill_schedule(resources: ResourcesOf, caller: CallerOf, schedule_id: str
             dry_run=done.dry_run,
             stopped=done.stopped,
             results=tuple(_filled(row) for row in done.rows),
+            message=done.message,
         )
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,7 +10,7 @@ import typer
 from horarium.cli import completion
 from horarium.cli.bulk import Everything, Labels, Selection, Yes, change_schedules, selection
 from horarium.cli.options import with_options
-from horarium.cli.present import show_columns, show_document, show_lines
+from horarium.cli.present import cell, printable, show_columns, show_document, show_lines
 from horarium.cli.reading import json_value, refuse
 from horarium.cli.remote import ExitCode, Remote, remote_options, with_remote
 from horarium.cli.render import Format, show_json, talk
@@ -18,7 +19,7 @@ from horarium.cli.times import TIME, Times, time_options
 from horarium.cli.waiting import Patience, Timeout, all_succeeded, ended_runs, span_of
 
 if TYPE_CHECKING:
-    from horarium.wire.schedules import Triggered
+    from horarium.wire.schedules import Backfilled, Triggered
 
 Overlap = Annotated[
     str | None,
@@ -129,6 +130,8 @@ def backfill_command(
 ) -> None:
     """Run what the schedule had in a window of the past. Occurrences that have a run are left alone.
 
+    Under the overlap policy skip they run one after the other.
+
     Example: horarium schedule backfill nightly --from 7d --to now --dry-run
     """
     done = remote.client.backfill_schedule(
@@ -151,7 +154,19 @@ def backfill_command(
                 show_json(dict(row.raw))
         case Format.JSON | Format.YAML:
             show_document(done.raw, remote.output, [])
-    started = "would be started" if done.dry_run else "started"
-    talk(f"{done.fires_started} of {done.fires_attempted} {started}")
+    talk(_summary(done))
+    if done.message is not None:
+        talk(printable(done.message))
     if done.stopped:
         talk("stopped before the end of the window: the schedule has run out of runs")
+
+
+def _summary(done: Backfilled) -> str:
+    """`5 of 7 started, 4 of them one after the other; skipped: 1 calendar, 1 already_exists`."""
+    would = "would be " if done.dry_run else ""
+    waiting = sum(row.outcome == "buffered" for row in done.results)
+    reasons = Counter(row.reason for row in done.results if row.outcome == "skipped")
+    turns = f", {waiting} of them one after the other" if waiting else ""
+    skipped = ", ".join(f"{count} {cell(reason)}" for reason, count in reasons.items())
+    told = f"{done.fires_started} of {done.fires_attempted} {would}started{turns}"
+    return f"{told}; skipped: {skipped}" if skipped else told

@@ -6,7 +6,7 @@ ticker and a backfill never race for the same occurrence.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, takewhile
 
@@ -15,7 +15,7 @@ from horarium.decision.facts import Facts, Shared, Tally
 from horarium.decision.guards import Question, guards_for
 from horarium.decision.plan import Birth, Detail, Skip
 from horarium.errors import BackfillTooLarge, InvalidSpec
-from horarium.instant import Instant
+from horarium.instant import Instant, to_rfc3339
 from horarium.policy.overlap import Overlap, OverlapPolicy
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Position, Status
@@ -52,6 +52,20 @@ def occurrences_to_fill(planning: Planning, position: Position, start: Instant, 
         exact = spec.count(start - 1, until) if len(spec.parts) == 1 else None
         raise BackfillTooLarge(exact, MAX_OCCURRENCES)
     return found
+
+
+def remark(planning: Planning, start: Instant, end: Instant, found: Sequence[Instant]) -> str | None:
+    """What a caller should hear who asked for more than was `found`: the occurrences that are to be filled."""
+    spec = planning.spec
+    if not found:
+        first = spec.next_after(start - 1)
+        if first is None or first >= end:
+            return "the schedule has no occurrence in this window"
+        return f"nothing in this window has passed yet: its first occurrence, {to_rfc3339(first)}, is still to come"
+    later = spec.next_after(found[-1])
+    if later is None or later >= end:
+        return None
+    return f"the window reaches into the future: what comes from {to_rfc3339(later)} on is left to the clock"
 
 
 def plan_backfill(
@@ -96,5 +110,8 @@ def plan_backfill(
 
 
 def _overlap(own: Overlap, override: OverlapPolicy | None) -> Overlap:
+    """`skip` is one after the other, however many they are: a window is not skipped against itself."""
     policy = own.policy if override is None else override
+    if policy is OverlapPolicy.SKIP:
+        return replace(own, policy=OverlapPolicy.BUFFER_ALL, max_buffered=None)
     return replace(own, policy=OverlapPolicy.ALLOW_ALL if policy in _BUFFERS else policy)

@@ -29,7 +29,9 @@ def decide(
     if release_at is not None:
         # Spread out on purpose: whether there is room is asked when its time has come.
         return Hold(nominal, due, tally.bear(held=True), release_at=release_at)
-    outcome = decide_overlap(overlap, active=tally.active, held=tally.held, caught_up=caught_up)
+    outcome = decide_overlap(
+        overlap, active=tally.active, held=tally.held, backfilled=tally.backfilled, caught_up=caught_up
+    )
     match outcome:
         case Refuse(reason):
             return Skip(nominal, Reason(reason), {"active": tally.active, "held": tally.held})

@@ -41,9 +41,10 @@ _NONE: Mapping[str, Any] = MappingProxyType({})
 class Facts(NamedTuple):
     """What the store knew of one schedule; a fact that nobody asked for keeps its default.
 
-    `active` are root runs that are neither final nor held. `calendars` lacks a name that nobody has.
-    `context` holds the members that the condition reads; `signal_error` says why the signal in it is null, where it
-    should not be. `cycle` are the nodes of a cycle in the schedule's workflow.
+    `active` are root runs that are neither final nor held, and `backfilled` those of the held ones that a backfill
+    asked for. `calendars` lacks a name that nobody has. `context` holds the members that the condition reads;
+    `signal_error` says why the signal in it is null, where it should not be. `cycle` are the nodes of a cycle in the
+    schedule's workflow.
     """
 
     active: int = 0
@@ -56,6 +57,7 @@ class Facts(NamedTuple):
     assignee_budget: Budget = Budget()
     cycle: tuple[str, ...] = ()
     signal_error: str | None = None
+    backfilled: int = 0
 
 
 NO_FACTS = Facts()
@@ -82,13 +84,17 @@ class Shared:
 class Tally:
     """The counts of one schedule while its occurrences are decided in turn; lives for one plan only."""
 
-    __slots__ = ("active", "held", "planning", "rotation_index", "runs_born", "runs_today", "shared", "spent", "status")
+    __slots__ = (
+        "active", "backfilled", "held", "planning", "rotation_index", "runs_born", "runs_today", "shared", "spent",
+        "status",
+    )  # fmt: skip
 
     def __init__(self, planning: Planning, position: Position, facts: Facts, shared: Shared) -> None:
         self.planning = planning
         self.status: Status = position.status
         self.active = facts.active
         self.held = facts.held
+        self.backfilled = facts.backfilled
         self.spent = facts.spent_today
         self.runs_today = facts.runs_today
         self.runs_born = position.runs_born

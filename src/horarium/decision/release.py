@@ -1,4 +1,7 @@
-"""Which held runs may start when room appears: in nominal order, never while paused, never before their time."""
+"""Which held runs may start when room appears: those of a backfill first, in its order, the others by nominal time.
+
+None starts before its time. A pause holds back what the clock has held, and not a backfill, which is explicit.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,16 @@ from horarium.schedule.position import Status
 
 @dataclass(frozen=True, slots=True)
 class HeldRun:
+    """Ids are in the order of birth, which is the order that a backfill was asked for."""
+
     run_id: str
     nominal: Instant
     release_at: Instant | None = None
+    backfilled: bool = False
+
+    @property
+    def turn(self) -> tuple[int, str, Instant]:
+        return (0, self.run_id, 0) if self.backfilled else (1, "", self.nominal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +57,20 @@ def plan_release(
     now: Instant,
 ) -> Release:
     """Asked whenever a run ends, a schedule resumes, or a time that somebody waits for has come."""
-    if status is Status.PAUSED or not held:
+    if status is Status.PAUSED:
+        held = [run for run in held if run.backfilled]
+    if not held:
         return NOTHING
     terminate = tuple(run.run_id for run in active if _grace_is_over(planning.overlap, run, now))
     running = len(active) - len(terminate)
     _give_back_keys(planning, shared, len(terminate))
     capacity = planning.overlap.capacity
     released: list[str] = []
-    for run in sorted(held, key=lambda each: each.nominal):
+    for run in sorted(held, key=lambda each: each.turn):
         if capacity is not None and running >= capacity:
             break
+        if run.backfilled and running and _one_by_one(planning):
+            continue
         if run.release_at is not None and run.release_at > now:
             # Later ones of a spread are later still, but others may stand behind it with no time to wait for.
             continue
@@ -65,6 +79,11 @@ def plan_release(
         released.append(run.run_id)
         running += 1
     return Release(tuple(released), terminate)
+
+
+def _one_by_one(planning: Planning) -> bool:
+    """A schedule without a limit has held a backfill only because the request asked for one after the other."""
+    return planning.overlap.capacity is None and planning.concurrency_key is None
 
 
 def _grace_is_over(overlap: Overlap, run: ActiveRun, now: Instant) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import assert_never
 
-from horarium.decision.backfill import BackfillPlan, occurrences_to_fill, plan_backfill
+from horarium.decision.backfill import BackfillPlan, occurrences_to_fill, plan_backfill, remark
 from horarium.decision.plan import Birth, Detail, Fire, Hold, Skip
 from horarium.ids import id_text
 from horarium.instant import Instant
@@ -18,7 +18,8 @@ from horarium.schedule.position import Position, Status
 from horarium.schedule.reason import Reason
 from horarium.schedule.run import Origin, instance_id
 from horarium.store.database import Connection
-from horarium.store.runs import of_window
+from horarium.store.database.channels import READY
+from horarium.store.runs import of_window, release
 from horarium.store.runs.of_window import PastRuns
 from horarium.store.schedules import rows as schedules
 from horarium.wire.outcomes import FillOutcome
@@ -39,12 +40,16 @@ class Filled:
 
 @dataclass(frozen=True, slots=True)
 class Backfilled:
-    """`rows` are in the order in which they start; `stopped`: `max_runs` ended the list early."""
+    """`rows` are in the order in which they start; `stopped`: `max_runs` ended the list early.
+
+    `message` says why there are none, or fewer than the window might have.
+    """
 
     schedule_id: str
     rows: tuple[Filled, ...]
     dry_run: bool
     stopped: bool = False
+    message: str | None = None
 
     @property
     def started(self) -> int:
@@ -89,7 +94,7 @@ def backfill(
         return resources.database.read(wish.rehearse)
     sketch = resources.database.read(wish.look)
     if not sketch.occurrences:
-        return Backfilled(schedule_id, (), dry_run=False)
+        return wish.nothing(sketch, dry_run=False)
     answer, decisions = resources.database.write(lambda connection: wish.fill(connection, sketch))
     resources.telemetry.decided(caller.namespace, schedule_id, decisions, resources.clock.now(), Origin.BACKFILL)
     return answer
@@ -116,16 +121,15 @@ class _Wish:
     def rehearse(self, connection: Connection) -> Backfilled:
         sketch = self.look(connection)
         if not sketch.occurrences:
-            return Backfilled(self.schedule_id, (), dry_run=True)
+            return self.nothing(sketch, dry_run=True)
         plan = self._plan(connection, sketch.opened, sketch.occurrences, sketch.past, lock=False)
-        stopped = len(plan.decisions) < len(sketch.occurrences)
-        return _answer(sketch.opened, plan.decisions, (), dry_run=True, stopped=stopped)
+        return self._answer(sketch.opened, sketch.occurrences, plan.decisions, (), dry_run=True)
 
     def fill(self, connection: Connection, before: _Sketch) -> tuple[Backfilled, tuple[Birth | Skip, ...]]:
         opened = open_schedule(self.resources, connection, self.caller, self.schedule_id)
         sketch = before if before.fits(opened) else self._sketch(connection, opened)
         if not sketch.occurrences:
-            return Backfilled(self.schedule_id, (), dry_run=False), ()
+            return self.nothing(sketch, dry_run=False), ()
         past = sketch.past.union(_past(connection, opened, sketch.occurrences, sketch.opened.row.next_sequence))
         plan = self._plan(connection, opened, sketch.occurrences, past, lock=True)
         entry = write_decisions(
@@ -138,9 +142,29 @@ class _Wish:
             Origin.BACKFILL,
             overlap_policy=self.overlap_policy,
         )
+        # Whatever held them may be gone already, or may not hold back a backfill: then nobody's end releases them.
+        if entry.counts.held and not entry.counts.active:
+            release.release(connection, self.resources.known, opened.row.schedule_uid, now=opened.now)
+            self.resources.database.notify(connection, READY)
         run_ids = [run.run_id for run in entry.runs]
-        stopped = len(plan.decisions) < len(sketch.occurrences)
-        return _answer(opened, plan.decisions, run_ids, dry_run=False, stopped=stopped), plan.decisions
+        return self._answer(opened, sketch.occurrences, plan.decisions, run_ids, dry_run=False), plan.decisions
+
+    def nothing(self, sketch: _Sketch, *, dry_run: bool) -> Backfilled:
+        return self._answer(sketch.opened, [], (), (), dry_run=dry_run)
+
+    def _answer(
+        self,
+        opened: Opened,
+        occurrences: list[Instant],
+        decisions: tuple[Birth | Skip, ...],
+        run_ids: list[bytes] | tuple[()],
+        *,
+        dry_run: bool,
+    ) -> Backfilled:
+        ids, name = iter(run_ids), opened.row.schedule_id
+        rows = (_filled(name, each, None if isinstance(each, Skip) else next(ids, None)) for each in decisions)
+        message = remark(opened.sound, self.start, self.end, occurrences)
+        return Backfilled(name, tuple(rows), dry_run, len(decisions) < len(occurrences), message)
 
     def _sketch(self, connection: Connection, opened: Opened) -> _Sketch:
         occurrences = occurrences_to_fill(opened.sound, _passed(opened), self.start, self.end)
@@ -175,20 +199,6 @@ def _passed(opened: Opened) -> Position:
     if position.status is Status.ACTIVE:
         return position
     return position._replace(decided_until=max(position.decided_until, opened.now))
-
-
-def _answer(
-    opened: Opened,
-    decisions: tuple[Birth | Skip, ...],
-    run_ids: list[bytes] | tuple[()],
-    *,
-    dry_run: bool,
-    stopped: bool,
-) -> Backfilled:
-    ids = iter(run_ids)
-    rows = tuple(_filled(opened.row.schedule_id, decision, None if isinstance(decision, Skip) else next(ids, None))
-                 for decision in decisions)  # fmt: skip
-    return Backfilled(opened.row.schedule_id, rows, dry_run, stopped)
 
 
 def _filled(schedule_id: str, decision: Birth | Skip, run_id: bytes | None) -> Filled:

@@ -1,6 +1,7 @@
 """Overlap: what happens to an occurrence while earlier runs of its schedule are still busy.
 
-A run that is held is not final, so it takes a place too: no occurrence overtakes a held one.
+A run that is held is not final, so it takes a place too: no occurrence overtakes a held one. What a backfill
+holds takes none: it was asked for beside the schedule's own work, which waits behind it and is not dropped.
 """
 
 from __future__ import annotations
@@ -97,25 +98,33 @@ OverlapOutcome: TypeAlias = Start | Buffer | Refuse
 _START: Final = Start()
 
 
-def decide_overlap(overlap: Overlap, *, active: int, held: int, caught_up: bool = False) -> OverlapOutcome:
-    """`active` are root runs that are neither final nor held, `held` those that are held."""
+def decide_overlap(
+    overlap: Overlap, *, active: int, held: int, backfilled: int = 0, caught_up: bool = False
+) -> OverlapOutcome:
+    """`active` are root runs that are neither final nor held, `held` those that are; `backfilled` of them fill in."""
     whole_number("active", active)
     whole_number("held", held)
+    whole_number("backfilled", backfilled)
     policy, capacity = overlap.policy, overlap.capacity
+    own = max(0, held - backfilled)
     if caught_up and policy is OverlapPolicy.SKIP:
         policy = OverlapPolicy.BUFFER_ALL  # a backlog is not skipped against itself
     at_capacity = capacity is not None and active >= capacity
-    occupied = capacity is not None and active + held >= capacity
+    occupied = capacity is not None and active + own >= capacity
     must_wait = at_capacity or held > 0
     match policy:
         case OverlapPolicy.SKIP:
+            if backfilled:
+                return _buffer(True, own, most=overlap.max_buffered)
             return Refuse("overlap_policy_skip") if occupied else _START
         case OverlapPolicy.BUFFER_ONE:
-            return _buffer(must_wait, held, most=1)
+            return _buffer(must_wait, own, most=1)
         case OverlapPolicy.BUFFER_ALL:
-            return _buffer(must_wait, held, most=overlap.max_buffered)
+            return _buffer(must_wait, own, most=overlap.max_buffered)
         case OverlapPolicy.ALLOW_ALL:
-            return Refuse("max_concurrent_reached") if occupied else _START
+            if not occupied:
+                return _START
+            return _buffer(True, own, most=overlap.max_buffered) if backfilled else Refuse("max_concurrent_reached")
         case OverlapPolicy.CANCEL_OTHER:
             return Buffer(cancel_active=True) if must_wait else _START
         case OverlapPolicy.TERMINATE_OTHER:

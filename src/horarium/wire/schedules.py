@@ -204,7 +204,11 @@ class Filled(Answer, frozen=True, kw_only=True):
 
 
 class Backfilled(Answer, frozen=True, kw_only=True):
-    """`stopped`: the schedule ran out of runs before the window ended."""
+    """`stopped`: the schedule ran out of runs before the window ended.
+
+    `fires_started` counts the runs that were made, also those that wait for their turn (`buffered`). `message` says why
+    there are none, or fewer than the window might have.
+    """
 
     schedule_id: str
     namespace: str
@@ -214,6 +218,7 @@ class Backfilled(Answer, frozen=True, kw_only=True):
     dry_run: bool
     stopped: bool
     results: tuple[Filled, ...]
+    message: str | None = None
 
 
 class HistoryEvent(Answer, frozen=True, kw_only=True):

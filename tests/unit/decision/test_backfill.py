@@ -10,7 +10,7 @@ import pytest
 from unit.decision.builders import NOON, clock, make_planning, make_position, make_spec
 
 from horarium.condition import compile_condition
-from horarium.decision.backfill import MAX_OCCURRENCES, BackfillPlan, occurrences_to_fill, plan_backfill
+from horarium.decision.backfill import MAX_OCCURRENCES, BackfillPlan, occurrences_to_fill, plan_backfill, remark
 from horarium.decision.facts import NO_FACTS, Facts, Shared
 from horarium.decision.plan import Fire, Hold, Skip
 from horarium.errors import BackfillTooLarge, InvalidSpec
@@ -147,7 +147,7 @@ def test_only_births_move_the_position_and_nothing_moves_the_clock() -> None:
 @pytest.mark.parametrize(
     ("policy", "expected"),
     [
-        (P.SKIP, ["overlap_policy_skip"] * 3),
+        (P.SKIP, ["Hold"] * 3),
         (P.BUFFER_ONE, ["Fire"] * 3),
         (P.BUFFER_ALL, ["Fire"] * 3),
         (P.ALLOW_ALL, ["Fire"] * 3),
@@ -161,6 +161,44 @@ def test_buffers_count_as_allow_all(policy: OverlapPolicy, expected: list[str], 
     busy = Facts(active=1)
     own = make_planning("0 * * * *", overlap=P.ALLOW_ALL if chosen else policy)
     assert words(fill(own, busy, overlap_policy=policy if chosen else None)) == expected
+
+
+@pytest.mark.parametrize(
+    ("overlap", "expected"),
+    [
+        (Overlap(P.SKIP), ["Fire", "Hold", "Hold"]),
+        (Overlap(P.SKIP, max_concurrency=2), ["Fire", "Fire", "Hold"]),
+        (Overlap(P.SKIP, max_buffered=0), ["Fire", "Hold", "Hold"]),
+    ],
+    ids=["one", "two at a time", "a buffer of none"],
+)
+def test_skip_is_one_after_the_other(overlap: Overlap, expected: list[str]) -> None:
+    assert words(fill(make_planning("0 * * * *", overlap=overlap))) == expected
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "found", "said"),
+    [
+        (clock("09:00"), clock("12:00"), HOURS, None),
+        (clock("09:00"), NOON + 1, [*HOURS, NOON], None),
+        (clock("09:10"), clock("09:50"), [], "the schedule has no occurrence in this window"),
+        (clock("23:10"), clock("23:50"), [], "the schedule has no occurrence in this window"),
+        (clock("13:00"), clock("23:00"), [], "its first occurrence, 2026-05-04T13:00:00Z, is still to come"),
+        (
+            clock("09:00"),
+            clock("23:00"),
+            [*HOURS, NOON],
+            "from 2026-05-04T13:00:00Z on is left to the clock",
+        ),
+    ],
+    ids=["all of it", "to the end", "empty", "empty and ahead", "ahead", "partly ahead"],
+)
+def test_a_window_that_brings_less_than_one_may_think_says_so(
+    start: Instant, end: Instant, found: list[Instant], said: str | None
+) -> None:
+    assert occurrences_to_fill(FREE, make_position(NOON), start, end) == found
+    told = remark(FREE, start, end, found)
+    assert told is None if said is None else told is not None and said in told
 
 
 def test_the_limit_of_runs_at_once_is_kept() -> None:

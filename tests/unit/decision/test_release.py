@@ -1,4 +1,4 @@
-"""Held runs start when there is room: in nominal order, not while paused, not before their time."""
+"""Held runs start when there is room: in their turn, not before their time, and while paused a backfill's only."""
 
 from __future__ import annotations
 
@@ -34,6 +34,10 @@ def timed(run_id: str, minute: int, release_at: int) -> HeldRun:
     return HeldRun(run_id, NOON + minute * MINUTE, release_at)
 
 
+def filled(run_id: str, minute: int) -> HeldRun:
+    return HeldRun(run_id, NOON + minute * MINUTE, backfilled=True)
+
+
 @dataclass(frozen=True)
 class Case:
     name: str
@@ -60,6 +64,14 @@ CASES = [
     Case("paused, with the grace over", CANCEL, [A], [asked("x", 99)], NOTHING, Status.PAUSED),
     Case("finished", SERIAL, [A], [], Release(("a",)), Status.FINISHED),
     Case("after its last run was born", SERIAL, [A], [], Release(("a",)), Status.DELETED),
+    Case("a backfill goes before the clock's", SERIAL, [A, filled("f", 9)], [], Release(("f",))),
+    Case("a backfill keeps its own order", PAIR, [filled("g", 1), A, filled("f", 9)], [], Release(("f", "g"))),
+    Case("a backfill and then the clock's", FREE, [A, filled("f", 9)], [], Release(("f", "a"))),
+    Case("paused, with a backfill", PAIR, [A, B, filled("f", 9)], [], Release(("f",)), Status.PAUSED),
+    Case("paused, with a backfill and no room", SERIAL, [filled("f", 9)], [X], NOTHING, Status.PAUSED),
+    Case("one by one without a limit", FREE, [filled("f", 1), filled("g", 2)], [], Release(("f",))),
+    Case("one by one behind what is active", FREE, [filled("f", 1), A], [X], Release(("a",))),
+    Case("as many as the key has room for", KEYED, [filled("f", 1), filled("g", 2)], [X], Release(("f", "g"))),
     Case("its time has come", SERIAL, [timed("a", 0, NOW)], [], Release(("a",))),
     Case("its time has not come", SERIAL, [timed("a", 0, NOW + 1)], [], NOTHING),
     Case(

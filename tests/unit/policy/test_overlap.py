@@ -70,6 +70,32 @@ def test_the_table_decides(policy, settings, active, held, outcome):
     assert decide_overlap(Overlap(policy, **settings), active=active, held=held) == outcome
 
 
+# policy, settings, active, held, of them by a backfill, outcome
+BESIDE_A_BACKFILL = [
+    (P.SKIP, {}, 1, 3, 3, Buffer()),
+    (P.SKIP, {}, 0, 1, 1, Buffer()),
+    (P.SKIP, {}, 1, 9, 3, Buffer()),
+    (P.SKIP, {"max_concurrency": 3}, 1, 1, 1, Buffer()),
+    (P.SKIP, {"max_buffered": 2}, 1, 3, 2, Buffer()),
+    (P.SKIP, {"max_buffered": 2}, 1, 4, 2, FULL),
+    (P.BUFFER_ONE, {}, 1, 3, 3, Buffer()),
+    (P.BUFFER_ONE, {}, 1, 4, 3, FULL),
+    (P.BUFFER_ALL, {"max_buffered": 1}, 1, 3, 3, Buffer()),
+    (P.BUFFER_ALL, {"max_buffered": 1}, 1, 4, 3, FULL),
+    (P.ALLOW_ALL, {}, 1, 3, 3, Start()),
+    (P.ALLOW_ALL, {"max_concurrency": 2}, 1, 3, 3, Start()),
+    (P.ALLOW_ALL, {"max_concurrency": 2}, 2, 3, 3, Buffer()),
+    (P.CANCEL_OTHER, {}, 1, 3, 3, Buffer(cancel_active=True)),
+    (P.TERMINATE_OTHER, {}, 1, 3, 3, Start(terminate_active=True)),
+]
+
+
+@pytest.mark.parametrize(("policy", "settings", "active", "held", "backfilled", "outcome"), BESIDE_A_BACKFILL, ids=str)
+def test_an_occurrence_waits_behind_what_a_backfill_holds(policy, settings, active, held, backfilled, outcome):
+    found = decide_overlap(Overlap(policy, **settings), active=active, held=held, backfilled=backfilled)
+    assert found == outcome
+
+
 def test_every_overlap_policy_has_a_row_when_free_and_when_busy():
     for policy in OverlapPolicy:
         rows = [(row[2], row[3]) for row in TABLE if row[0] is policy and not row[1]]

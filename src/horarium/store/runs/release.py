@@ -1,4 +1,4 @@
-"""How held runs are let go: as far as there is room, the oldest first, and a key goes to whoever waited longest.
+"""How held runs are let go: as far as there is room, in their turn, and a key goes to whoever waited longest.
 
 However many are held, a release reads and changes a bounded number of rows: it happens at every end of a run,
 under the lock of the position. What it leaves the next end takes up, or the janitor.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from sqlalchemy import Connection, bindparam, func, select, text, update
+from sqlalchemy import ColumnElement, Connection, TextClause, bindparam, case, func, or_, select, text, update
 
 from horarium.decision.facts import Shared
 from horarium.decision.release import ActiveRun, HeldRun, plan_release
@@ -22,7 +22,7 @@ from horarium.life.react import react
 from horarium.schedule.event import RunEventType
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
-from horarium.schedule.run import RunState
+from horarium.schedule.run import Origin, RunState
 from horarium.store.counters import add_to_counters, key_owner, lock_counters
 from horarium.store.database.set_wise import select_by_ids
 from horarium.store.history.append import Journal
@@ -46,6 +46,7 @@ _MOST_LOOKED_AT = 1_000
 
 # As text and not as parameters, as TO_STOP: see `states.py`.
 _HELD = "runs.state = 'held'"
+_BACKFILL = Origin.BACKFILL.value
 
 
 def release(connection: Connection, known: Plannings, schedule_uid: bytes, *, now: Instant) -> int:
@@ -58,11 +59,12 @@ def release(connection: Connection, known: Plannings, schedule_uid: bytes, *, no
         return 0
     asked = _asked_to_stop(connection, schedule_uid)
     others = position.active - len(asked)
-    held = _held(connection, schedule_uid, now, _most_usable(planning, others))
+    status = Status(position.status)
+    held = _held(connection, schedule_uid, status, now, _most_usable(planning, others))
     ids = {id_text(run_id): run_id for run_id in (*asked, *held)}
     plan = plan_release(
         planning,
-        Status(position.status),
+        status,
         [*held.values()],
         [*asked.values(), *_others(planning, others)],
         _shared(connection, position, planning),
@@ -87,20 +89,25 @@ def _asked_to_stop(connection: Connection, schedule_uid: bytes) -> dict[bytes, A
     return {run_id: ActiveRun(id_text(run_id), asked_at) for run_id, asked_at in rows}
 
 
-def _held(connection: Connection, schedule_uid: bytes, now: Instant, most: int) -> dict[bytes, HeldRun]:
-    """The oldest whose time has come and that nobody wants stopped."""
-    columns = (runs.c.run_id, runs.c.nominal, runs.c.ready_at, runs.c.stop_requested_at)
+def _held(connection: Connection, schedule_uid: bytes, status: Status, now: Instant, most: int) -> dict[bytes, HeldRun]:
+    """Of the oldest, those whose turn is next, whose time has come and that nobody wants stopped."""
+    columns = (runs.c.run_id, runs.c.nominal, runs.c.ready_at, runs.c.stop_requested_at, runs.c.origin)
+    mine: list[ColumnElement[bool] | TextClause] = [runs.c.schedule_uid == schedule_uid, text(_HELD)]
+    if status is Status.PAUSED:
+        mine.append(runs.c.origin == _BACKFILL)
     oldest = (
-        select(*columns)
-        .where(runs.c.schedule_uid == schedule_uid, text(_HELD))
-        .order_by(runs.c.nominal, runs.c.run_id)
-        .limit(_MOST_LOOKED_AT)
-        .subquery("oldest")
+        select(*columns).where(*mine).order_by(runs.c.nominal, runs.c.run_id).limit(_MOST_LOOKED_AT).subquery("oldest")
     )
     usable = (oldest.c.ready_at <= now, oldest.c.stop_requested_at.is_(None))
-    first = select(oldest.c.run_id, oldest.c.nominal, oldest.c.ready_at).where(*usable)
-    rows = connection.execute(first.order_by(oldest.c.nominal, oldest.c.run_id).limit(most))
-    return {run_id: HeldRun(id_text(run_id), nominal, ready_at) for run_id, nominal, ready_at in rows}
+    # As `HeldRun.turn`: of more than are wanted, the right ones.
+    is_backfill = oldest.c.origin == _BACKFILL
+    turn = (case((is_backfill, 0), else_=1), case((is_backfill, oldest.c.run_id)), oldest.c.nominal, oldest.c.run_id)
+    first = select(oldest.c.run_id, oldest.c.nominal, oldest.c.ready_at, oldest.c.origin).where(*usable)
+    rows = connection.execute(first.order_by(*turn).limit(most))
+    return {
+        run_id: HeldRun(id_text(run_id), nominal, ready_at, origin == _BACKFILL)
+        for run_id, nominal, ready_at, origin in rows
+    }
 
 
 def _most_usable(planning: Planning, others: int) -> int:
@@ -116,7 +123,7 @@ def _most_usable(planning: Planning, others: int) -> int:
 def _others(planning: Planning, count: int) -> list[ActiveRun]:
     """Active runs that nobody asked to stop: beyond the capacity their number says nothing."""
     capacity = planning.overlap.capacity
-    return [] if capacity is None else [ActiveRun("")] * min(count, capacity)
+    return [ActiveRun("")] * min(count, 1 if capacity is None else capacity)
 
 
 def _shared(connection: Connection, position: LockedPosition, planning: Planning) -> Shared:
@@ -226,7 +233,7 @@ def pass_on(connection: Connection, known: Plannings, run: Work, now: Instant) -
 
 def _waiting_for_key(connection: Connection, namespace: str, key: str, now: Instant) -> list[bytes]:
     oldest = (
-        select(runs.c.schedule_uid, runs.c.nominal, runs.c.ready_at)
+        select(runs.c.schedule_uid, runs.c.nominal, runs.c.ready_at, runs.c.origin)
         .where(runs.c.namespace == namespace, runs.c.concurrency_key == key, text(_HELD))
         .order_by(runs.c.nominal)
         .limit(_MOST_LOOKED_AT)
@@ -235,7 +242,7 @@ def _waiting_for_key(connection: Connection, namespace: str, key: str, now: Inst
     rows = connection.execute(
         select(oldest.c.schedule_uid)
         .join(table, table.c.schedule_uid == oldest.c.schedule_uid)
-        .where(oldest.c.ready_at <= now, table.c.status != Status.PAUSED.value)
+        .where(oldest.c.ready_at <= now, or_(table.c.status != Status.PAUSED.value, oldest.c.origin == _BACKFILL))
         .group_by(oldest.c.schedule_uid)
         .order_by(func.min(oldest.c.nominal), oldest.c.schedule_uid)
         .limit(_MOST_TRIED)

@@ -6,13 +6,13 @@ order and after the positions, so that two tickers cannot both take the last pla
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple, assert_never
 
-from sqlalchemy import ColumnElement, Connection, and_, func, select
+from sqlalchemy import ColumnElement, Connection, and_, func, select, text
 
 from horarium.decision.facts import NO_FACTS, Fact, Facts, Shared, Signal
 from horarium.decision.guards import context_needed, facts_needed
@@ -80,7 +80,19 @@ def gather(
         known |= _look_up(connection, curious, cycles, shared, now, origin, kinds, lock=lock)
     for uid, signal in signals.items():
         known[uid] = _with_signal(known.get(uid, NO_FACTS), signal)
+    for uid, count in _backfilled(connection, [each.schedule_uid for each in subjects if each.held]):
+        known[uid] = known[uid]._replace(backfilled=count)
     return known, shared
+
+
+def _backfilled(connection: Connection, uids: Sequence[bytes]) -> Iterable[tuple[bytes, int]]:
+    """How many of its held runs each schedule owes to a backfill."""
+    if not uids:
+        return []
+    # As text, so that both databases see that the index of held runs is the one to use.
+    held = (text("runs.state = 'held'"), runs.c.origin == Origin.BACKFILL.value, runs.c.schedule_uid.in_(uids))
+    rows = connection.execute(select(runs.c.schedule_uid, func.count()).where(*held).group_by(runs.c.schedule_uid))
+    return [(uid, count) for uid, count in rows]
 
 
 @lru_cache(maxsize=65_536)
