@@ -43,6 +43,13 @@ NEEDS_SOMEBODY = UNWELL | {HealthStatus.WAITING_FOR_APPROVAL}
 """Those that somebody is told of when they begin and when they end."""
 
 
+def must_be_told(was: HealthStatus | None, status: HealthStatus) -> bool:
+    """Whether somebody who was told of `was` last, None = of nothing, must be told of the other."""
+    if was is None:
+        return status in NEEDS_SOMEBODY
+    return was is not status
+
+
 @dataclass(frozen=True, slots=True)
 class FailedRun:
     run_id: str
