@@ -139,7 +139,7 @@ def _check(opened: Database, count: int) -> None:
 
     def counted(connection: Connection) -> tuple[int, int, int]:
         runs = connection.execute(text("SELECT count(*) FROM runs")).scalar_one()
-        events = connection.execute(text("SELECT count(*) FROM history")).scalar_one()
+        events = connection.execute(text("SELECT count(*) FROM history WHERE sequence IS NOT NULL")).scalar_one()
         left = connection.execute(text("SELECT count(*) FROM positions WHERE fires_count <> 1")).scalar_one()
         return runs, events, left
 

@@ -214,7 +214,7 @@ class _Bare:
         ):
             self._connection.execute(f"PRAGMA {pragma}")
         self._runs = [dict(row) for row in self._connection.execute("SELECT * FROM runs")]
-        query = "SELECT * FROM history WHERE run_id IS NOT NULL"
+        query = "SELECT * FROM history WHERE run_id IS NOT NULL AND sequence IS NOT NULL"
         self._events = {row["run_id"]: dict(row) for row in self._connection.execute(query)}
 
     async def run(self) -> None:

@@ -68,7 +68,7 @@ RULES: Mapping[str, str] = {
     """,
     "history is numbered from 1 without gaps": """
         SELECT p.schedule_id, p.next_sequence, min(h.sequence), max(h.sequence), count(*) FROM positions p
-        LEFT JOIN history h ON h.schedule_uid = p.schedule_uid GROUP BY p.schedule_uid
+        LEFT JOIN history h ON h.schedule_uid = p.schedule_uid AND h.sequence IS NOT NULL GROUP BY p.schedule_uid
         HAVING min(h.sequence) <> 1 OR max(h.sequence) <> count(*) OR p.next_sequence <> count(*) + 1
           OR count(h.sequence) = 0
     """,

@@ -13,11 +13,12 @@ import pytest
 from api.streams import Listener
 
 from horarium.api import feed
-from horarium.operations.feeds import KINDS, cursor_text, read_cursor
-from horarium.schedule.event import EventType
+from horarium.ids import id_text
+from horarium.operations.feeds import read_cursor
+from horarium.schedule.event import FEED_KINDS, EventType, NoticeType
 from horarium.store.database import Database
 from horarium.store.history.append import append
-from horarium.store.history.feed import START, FeedCursor
+from horarium.store.history.feed import START, FeedCursor, cursor_text
 from horarium.testing import TestService
 
 
@@ -49,8 +50,8 @@ def settled(http: httpx.Client, count: int) -> list[dict[str, Any]]:
 
 
 def test_every_event_has_a_kind() -> None:
-    assert set(KINDS) == set(EventType)
-    assert len(set(KINDS.values())) == len(KINDS)
+    assert set(FEED_KINDS) == {*EventType, *NoticeType}
+    assert len(set(FEED_KINDS.values())) == len(FEED_KINDS)
 
 
 def test_the_newest_entry_comes_first(http: httpx.Client, horarium: TestService, hourly: str) -> None:
@@ -66,6 +67,71 @@ def test_the_newest_entry_comes_first(http: httpx.Client, horarium: TestService,
     dispatch = found[1]
     assert (dispatch["occurrence_time"], dispatch["at"]) == ("2026-03-01T01:00:00Z", "2026-03-01T01:00:00Z")
     assert http.get(f"/api/runs/{dispatch['run_id']}").status_code == 200
+
+
+def ends(http: httpx.Client, count: int) -> list[dict[str, Any]]:
+    """The `run_finished` of the feed, newest first; as many as are awaited, or more if there are more."""
+    deadline = time.monotonic() + 20
+    while True:
+        found = [each for each in entries(http, page_size=200) if each["kind"] == "run_finished"]
+        if len(found) >= count or time.monotonic() > deadline:
+            return found
+        time.sleep(0.02)
+
+
+def test_the_end_of_a_run_is_told_with_its_outcome(http: httpx.Client, horarium: TestService, hourly: str) -> None:
+    horarium.advance(hours=1)
+    run = horarium.runs("hourly")[-1]
+    horarium.advance(seconds=90)
+    horarium.fail(run, "no route to host\n" * 200, error_class="its own")
+    [end] = ends(http, 1)
+    error = end["payload"].pop("error")
+    assert (end["error"], error.startswith("no route to host"), len(error) <= 1_000) == (error, True, True)
+    assert end["payload"] == {
+        "state": "failed",
+        "error_class": "its own",
+        "attempt": 1,
+        "origin": "scheduled",
+        "occurrence_time": "2026-03-01T01:00:00Z",
+        "started_at": "2026-03-01T01:00:00Z",
+        "finished_at": "2026-03-01T01:01:30Z",
+        "duration_seconds": 90.0,
+    }
+    assert (end["schedule_id"], end["run_id"], end["state"]) == ("hourly", id_text(run.run_id), "failed")
+    assert (end["attempt"], end["duration_seconds"], end["at"]) == (1, 90.0, "2026-03-01T01:01:30Z")
+    assert (end["event_type"], end["sequence"]) == (None, None)
+
+
+def test_whatever_ends_a_run_is_told_and_no_audit_stream_hears_of_it(http: httpx.Client, horarium: TestService) -> None:
+    """A report, a deadline, a cancel before the start, a newer occurrence, a delete; and a run of no schedule."""
+    usual: dict[str, Any] = {"cron_expressions": ["0 * * * *"], "workflow_type": "sweep"}
+    for name, policy in (("reported", "skip"), ("late", "skip"), ("replaced", "terminate_other"), ("gone", "skip")):
+        horarium.create(schedule_id=name, overlap_policy=policy, timeout_seconds=600, **usual)
+    horarium.create(schedule_id="asked", approval_policy={"requires_approval": True}, **usual)
+    horarium.advance(hours=1)
+    started = http.post("/api/run-launcher/start", json={"workflow_id": "w", "idempotency_key": "k"}).json()["run_id"]
+    horarium.finish(next(run for run in horarium.runs("reported")))
+    http.post("/api/schedules/replaced/trigger")
+    horarium.advance(minutes=20)
+    http.post(f"/api/runs/{started}/terminate")
+    for name in ("gone", "asked"):
+        http.delete(f"/api/schedules/{name}")
+    horarium.settle()
+    found = ends(http, 7)
+    assert sorted((each["schedule_id"] or "-", each["state"]) for each in found) == [
+        ("-", "terminated"),
+        ("asked", "cancelled"),
+        ("gone", "timed_out"),
+        ("late", "timed_out"),
+        ("replaced", "terminated"),
+        ("replaced", "timed_out"),
+        ("reported", "succeeded"),
+    ]
+    assert len({each["run_id"] for each in found}) == len(found)
+    for name in ("reported", "late", "replaced", "gone"):
+        events = horarium.history(name)
+        assert [event.sequence for event in events] == list(range(1, len(events) + 1))
+    assert horarium.verify() == []
 
 
 def test_pages_lead_back_to_the_beginning(http: httpx.Client, horarium: TestService) -> None:

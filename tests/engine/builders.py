@@ -190,7 +190,9 @@ class World:
         return [row.state for row in self.runs(uid)]
 
     def history(self, uid: bytes) -> list[Any]:
-        statement = sa.select(history).where(history.c.schedule_uid == uid).order_by(history.c.sequence)
+        """Its audit stream."""
+        mine = (history.c.schedule_uid == uid, history.c.sequence.is_not(None))
+        statement = sa.select(history).where(*mine).order_by(history.c.sequence)
         return self.database.read(lambda connection: list(connection.execute(statement)))
 
     def events(self, run_id: bytes) -> list[str]:
@@ -222,7 +224,8 @@ def account(database: Database) -> None:
 def problems(connection: Connection) -> list[str]:
     """What is wrong with the books, for all schedules that have only ever been active."""
     by_uid: dict[bytes, list[Any]] = {}
-    for event in connection.execute(sa.select(history).order_by(history.c.schedule_uid, history.c.sequence)):
+    streams = sa.select(history).where(history.c.sequence.is_not(None))
+    for event in connection.execute(streams.order_by(history.c.schedule_uid, history.c.sequence)):
         by_uid.setdefault(event.schedule_uid, []).append(event)
     runs_of: dict[bytes, list[Any]] = {}
     columns = (runs.c.schedule_uid, runs.c.run_id, runs.c.state, runs.c.nominal, runs.c.origin, runs.c.covers_count)

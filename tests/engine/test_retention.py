@@ -96,7 +96,7 @@ def test_by_default_everything_is_kept(office: Office) -> None:
     busy(office)
     office.clock.move(10_000 * 86_400)
     assert whole_pass(retention(office, RetentionOptions())) == [Forgotten(leases=1)]
-    assert (count(office, runs), count(office, history)) == (5, 6)
+    assert (count(office, runs), count(office, history)) == (5, 6 + 5)  # with a notice of each end
 
 
 def test_old_runs_and_decisions_go_and_the_newest_run_stays(office: Office) -> None:
@@ -104,7 +104,7 @@ def test_old_runs_and_decisions_go_and_the_newest_run_stays(office: Office) -> N
     lifecycles.pause(office.resources, ADMIN, "nightly")
     office.clock.move(2 * 86_400)
     steps = whole_pass(retention(office))
-    assert sum(step.history for step in steps) == 5
+    assert (sum(step.history for step in steps), sum(step.notices for step in steps)) == (5, 5)
     assert (count(office, runs), count(office, run_events)) == (1, 1)
     assert office.kinds() == ["Created", "Paused"]
     assert list(verify(office.resources, ADMIN)) == []
@@ -120,7 +120,7 @@ def test_runs_may_be_forgotten_without_their_history(office: Office) -> None:
     busy(office)
     office.clock.move(2 * 86_400)
     whole_pass(retention(office, RetentionOptions(keep_runs_days=1)))
-    assert (count(office, runs), count(office, history), count(office, checkpoints)) == (1, 6, 0)
+    assert (count(office, runs), count(office, history), count(office, checkpoints)) == (1, 6 + 5, 0)
     assert list(verify(office.resources, ADMIN)) == []
 
 

@@ -21,15 +21,14 @@ from horarium.api.answers import Reply
 from horarium.api.requests import CallerOf, ResourcesOf, caller_again, resources_of
 from horarium.api.routing import READ, Routes
 from horarium.errors import HorariumError
-from horarium.ids import id_text
-from horarium.instant import from_rfc3339, to_datetime
 from horarium.operations import feeds
 from horarium.operations.caller import Caller
 from horarium.operations.errors import OperationError
 from horarium.operations.feeds import Entry, FeedPage
 from horarium.operations.resources import Resources
-from horarium.store.history.feed import START, FeedCursor
+from horarium.store.history.feed import START, FeedCursor, cursor_text
 from horarium.wire.answer import encode
+from horarium.wire.feed import entry_of
 from horarium.wire.service import Feed, FeedEntry
 
 routes = Routes("/api", tag="feed")
@@ -96,7 +95,7 @@ async def events(
 async def _events(request: Request, resources: Resources, caller: Caller, cursor: FeedCursor) -> AsyncIterator[bytes]:
     """Ends when the service stops, and when the token is no longer good; then the reader comes again, or is refused."""
     # An id without data is no event, but a place to come back to: who is cut off before the first event has one.
-    yield f"retry: {_RETRY_MS}\nid: {feeds.cursor_text(cursor)}\n\n".encode()
+    yield f"retry: {_RETRY_MS}\nid: {cursor_text(cursor)}\n\n".encode()
     silent = 0.0
     while not request.app.state.closing.is_set():
         page = await _look(resources, caller, cursor)
@@ -137,18 +136,4 @@ def _message(entry: Entry) -> bytes:
 
 
 def shown(entry: Entry) -> FeedEntry:
-    event, payload = entry.event, entry.event.payload
-    occurrence = payload.get("occurrence_time")
-    return FeedEntry(
-        id=entry.cursor,
-        kind=entry.kind,
-        at=to_datetime(event.recorded_at),
-        namespace=event.namespace,
-        schedule_id=entry.schedule_id,
-        run_id=None if event.run_id is None else id_text(event.run_id),
-        reason=payload.get("reason"),
-        occurrence_time=None if occurrence is None else to_datetime(from_rfc3339(occurrence)),
-        event_type=event.event_type,
-        sequence=event.sequence,
-        payload=payload,
-    )
+    return entry_of(entry.event, entry.cursor, entry.schedule_id)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from horarium.decision.health_status import HealthStatus
+from horarium.decision.health_status import NEEDS_SOMEBODY, HealthStatus
 from horarium.instant import SECOND, Instant, to_rfc3339
 from horarium.recurrence.spec import Spec
 from horarium.schedule.planning import Planning
@@ -21,6 +21,13 @@ FAILING_AFTER = 3
 """Failed runs in a row. Runs that ended by somebody's wish neither break the row nor lengthen it."""
 
 _MAX_ERROR = 200
+
+
+def must_be_told(was: HealthStatus | None, status: HealthStatus) -> bool:
+    """Whether somebody who was told of `was` last, None = of nothing, must be told of the other."""
+    if was is None:
+        return status in NEEDS_SOMEBODY
+    return was is not status
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,8 @@ from horarium.engine.batch import Tick
 from horarium.engine.claimer import DispatcherOptions
 from horarium.engine.dispatcher import Dispatcher
 from horarium.engine.follower import Follower
+from horarium.engine.health_watch import LOOK_SECONDS as HEALTH_SECONDS
+from horarium.engine.health_watch import HealthWatch
 from horarium.engine.janitor import Janitor, Tidied
 from horarium.engine.loop import Loop, Pulse, live
 from horarium.engine.parallel import TICK_THREADS, ParallelTicker
@@ -105,6 +107,7 @@ class Engine:
         self.retention = Retention(database, self.clock, self.options.retention)
         self.tzdata = TzdataUpgrade(database, self.clock, log)
         self.repair = Repair(database, self.clock, log)
+        self.health = HealthWatch(database, self.clock)
 
     def stay_in_one_thread(self) -> None:
         """For who calls the steps of the loops one after the other instead of `run`."""
@@ -146,7 +149,7 @@ class Engine:
         if self.options.ticks:
             loops += [(Loop("ticker", self._tick_step), due), (Loop("janitor", self._janitor_step), never)]
             loops += [(Loop("tzdata", self._tzdata_step), never), (Loop("repair", self._repair_step), never)]
-            loops.append((Loop("retention", self._retention_step), never))
+            loops += [(Loop("retention", self._retention_step), never), (Loop("health", self._health_step), never)]
         if self.options.dispatches:
             loops.append((Loop("follower", self._follower_step), never))
         tasks = [
@@ -209,6 +212,10 @@ class Engine:
     async def _retention_step(self) -> float:
         forgotten = await self._threads.run(self.retention.step)
         return _CHORE_PAUSE_SECONDS if forgotten.more else RETENTION_SECONDS
+
+    async def _health_step(self) -> float:
+        await self._threads.run(self.health.step)
+        return HEALTH_SECONDS
 
     async def _measure_step(self) -> float:
         if self.clock.must_be_measured():

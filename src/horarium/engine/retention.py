@@ -13,6 +13,7 @@ from horarium.clock import Clock
 from horarium.instant import DAY, HOUR, Instant
 from horarium.store import idempotency, leases, orphans, retention
 from horarium.store.database import Connection, Database
+from horarium.store.history import notices
 from horarium.store.retention import Found, Swept
 
 PASS_SECONDS = 600.0
@@ -48,6 +49,7 @@ class Forgotten:
     answers: int = 0
     leases: int = 0
     counters: int = 0
+    notices: int = 0
     more: bool = False
 
 
@@ -87,12 +89,13 @@ class Retention:
         """One group of each kind of thing; with the last step of a pass the next one begins anew."""
         now = self._clock.now()
         keep_history, keep_runs = self._options.keep_history_days, self._options.keep_runs_days
-        runs = events = schedules = revisions = plannings = 0
+        runs = events = told = schedules = revisions = plannings = 0
         walks: list[_Walk] = []
         if keep_runs is not None:
             runs = self._forget_runs(now - keep_runs * DAY)
             walks.append(self._runs)
         if keep_history is not None:
+            told = self._forget_notices(now - keep_history * DAY)
             events = self._forget_history(now - keep_history * DAY, now)
             schedules = self._forget_schedules(now - keep_history * DAY)
             walks += [self._history, self._schedules]
@@ -100,10 +103,10 @@ class Retention:
             revisions, plannings = self._forget_orphans()
             walks += [self._revisions, self._plannings]
         answers, dead, counters = self._database.write(lambda connection: self._forget_small(connection, now))
-        more = not all(walk.is_over for walk in walks) or max(answers, counters) == retention.LIMIT
+        more = not all(walk.is_over for walk in walks) or max(answers, counters, told) == retention.LIMIT
         if not more:
             self._begin()
-        return Forgotten(runs, events, schedules, revisions, plannings, answers, dead, counters, more)
+        return Forgotten(runs, events, schedules, revisions, plannings, answers, dead, counters, told, more)
 
     def _forget_runs(self, before: Instant) -> int:
         def look(after: bytes) -> Found:
@@ -125,6 +128,11 @@ class Retention:
             return retention.trim_history(connection, uids, recorded_before=before, now=now)
 
         return self._sweep(self._history, look, trim)
+
+    def _forget_notices(self, before: Instant) -> int:
+        return self._database.write(
+            lambda connection: notices.purge(connection, recorded_before=before, limit=retention.LIMIT)
+        )
 
     def _forget_schedules(self, before: Instant) -> int:
         def look(after: bytes) -> Found:

@@ -6,51 +6,31 @@ wrote it. It stays good for ever, also across a restore, and whoever goes on fro
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from horarium.errors import InvalidDefinition
 from horarium.operations.caller import Caller
 from horarium.operations.pages import checked_limit
 from horarium.operations.resources import Resources
-from horarium.schedule.event import EventType
+from horarium.schedule.event import FEED_KINDS
 from horarium.store.database import Connection
 from horarium.store.history import feed
-from horarium.store.history.events import HistoryRow
-from horarium.store.history.feed import FeedCursor, FeedRow
+from horarium.store.history.feed import FeedCursor, FeedEvent, FeedRow, cursor_text
 from horarium.wire.roles import Permission
-
-KINDS: Mapping[EventType, str] = MappingProxyType(
-    {
-        EventType.CREATED: "schedule_created",
-        EventType.PAUSED: "schedule_paused",
-        EventType.RESUMED: "schedule_resumed",
-        EventType.UPDATED: "schedule_updated",
-        EventType.TRIGGERED: "schedule_dispatch",
-        EventType.TRIGGER_SKIPPED: "schedule_skipped",
-        EventType.DELETED: "schedule_deleted",
-        EventType.MISSED: "schedule_missed",
-        EventType.BUFFERED: "schedule_buffered",
-        EventType.BROKEN: "schedule_broken",
-        EventType.APPROVAL_BYPASS_ATTEMPT: "approval_bypass_attempt",
-    }
-)
-_CURSOR = re.compile(r"([0-9]{1,18})-([0-9]{1,18})(?:-([0-9a-z.]{1,20}))?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """`schedule_id` is None where retention has removed the schedule itself."""
+    """`schedule_id` is None where no schedule asked for the run, or retention has removed the schedule itself."""
 
-    event: HistoryRow
+    event: FeedEvent
     cursor: str
     schedule_id: str | None
 
     @property
     def kind(self) -> str:
-        return KINDS[self.event.event_type]
+        return FEED_KINDS[self.event.event_type]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,19 +74,14 @@ def end(resources: Resources, caller: Caller) -> FeedCursor:
     return resources.database.read(feed.end)
 
 
-def cursor_text(cursor: FeedCursor) -> str:
-    text = f"{cursor.transaction_id}-{cursor.feed_id}"
-    return f"{text}-{cursor.epoch}" if cursor.epoch else text
-
-
 def read_cursor(text: str, field: str) -> FeedCursor:
     """Raises InvalidDefinition for what is no cursor of ours."""
-    found = _CURSOR.fullmatch(text)
+    found = feed.parse_cursor(text)
     if found is None:
         raise InvalidDefinition({field: ["is not a cursor such as 714-20 or 714-20-1.9f3c07ab"]})
-    return FeedCursor(int(found[1]), int(found[2]), found[3] or "")
+    return found
 
 
 def _entries(connection: Connection, rows: Sequence[FeedRow]) -> tuple[Entry, ...]:
-    names = feed.schedule_ids(connection, {row.event.schedule_uid for row in rows})
-    return tuple(Entry(row.event, cursor_text(row.cursor), names.get(row.event.schedule_uid)) for row in rows)
+    names = feed.schedule_ids(connection, [row.event.schedule_uid for row in rows])
+    return tuple(Entry(row.event, cursor_text(row.cursor), names.get(row.event.schedule_uid or b"")) for row in rows)

@@ -13,7 +13,7 @@ from horarium.store.database import Connection
 from horarium.store.history import events as history
 from horarium.store.history import feed as store_feed
 from horarium.store.history.events import HistoryRow
-from horarium.store.history.feed import START, FeedCursor
+from horarium.store.history.feed import START, FeedCursor, FeedEvent
 from horarium.store.schedules import rows as schedules
 from horarium.store.schedules.rows import ScheduleRow
 from horarium.wire.roles import Permission
@@ -33,7 +33,7 @@ class HistoryPage:
 
 @dataclass(frozen=True, slots=True)
 class FeedPage:
-    rows: tuple[HistoryRow, ...]
+    rows: tuple[FeedEvent, ...]
     cursor: FeedCursor
 
 

@@ -26,7 +26,7 @@ from horarium.store.schedules.rows import ScheduleRow
 from horarium.wire.roles import Permission
 
 MOST_UNWELL = 1_000
-"""Schedules that are looked at when only those are asked for that are not well."""
+"""Schedules that are told when only those are asked for that are not well."""
 
 _PAGE = 200
 
@@ -88,7 +88,8 @@ def examine_unwell(resources: Resources, caller: Caller) -> HealthPage:
         require_namespace(connection, caller.namespace)
         uids = stored.suspects(connection, caller.namespace, resources.clock.now(), MOST_UNWELL)
         found = _examine(resources, connection, stored.find_live(connection, uids))
-        return HealthPage(tuple(each for each in found if each.health.status in NEEDS_SOMEBODY), None)
+        unwell = [each for each in found if each.health.status in NEEDS_SOMEBODY]
+        return HealthPage(tuple(unwell[:MOST_UNWELL]), None)
 
     return resources.database.read(look)
 

@@ -31,6 +31,13 @@ class EventType(StrEnum):
     APPROVAL_BYPASS_ATTEMPT = "approval_bypass_attempt"
 
 
+class NoticeType(StrEnum):
+    """What the feed tells beyond the audit streams of schedules: a notice has no number in any of them."""
+
+    RUN_FINISHED = "run_finished"
+    SCHEDULE_HEALTH = "schedule_health"
+
+
 class TriggerOutcome(StrEnum):
     """`outcome` of a ScheduleTriggered: at its time or by hand, out of the buffer, or by a backfill."""
 
@@ -88,6 +95,34 @@ PAYLOAD_KEYS: Mapping[EventType, frozenset[str]] = MappingProxyType(
     {kind: CONTRACT_KEYS.get(kind, frozenset()) | ADDED_KEYS[kind] for kind in EventType}
 )
 
+NOTICE_KEYS: Mapping[NoticeType, frozenset[str]] = MappingProxyType(
+    {
+        NoticeType.RUN_FINISHED: _keys(
+            "state error error_class cause attempt origin occurrence_time started_at finished_at duration_seconds"
+        ),
+        NoticeType.SCHEDULE_HEALTH: _keys("status was sentence"),
+    }
+)
+
+FEED_KINDS: Mapping[EventType | NoticeType, str] = MappingProxyType(
+    {
+        EventType.CREATED: "schedule_created",
+        EventType.PAUSED: "schedule_paused",
+        EventType.RESUMED: "schedule_resumed",
+        EventType.UPDATED: "schedule_updated",
+        EventType.TRIGGERED: "schedule_dispatch",
+        EventType.TRIGGER_SKIPPED: "schedule_skipped",
+        EventType.DELETED: "schedule_deleted",
+        EventType.MISSED: "schedule_missed",
+        EventType.BUFFERED: "schedule_buffered",
+        EventType.BROKEN: "schedule_broken",
+        EventType.APPROVAL_BYPASS_ATTEMPT: "approval_bypass_attempt",
+        NoticeType.RUN_FINISHED: "run_finished",
+        NoticeType.SCHEDULE_HEALTH: "schedule_health",
+    }
+)
+"""What an entry of the feed is called, by what was written."""
+
 # The first event of a run that a schedule started carries these instead: it says why the run exists.
 LINEAGE_KEYS: frozenset[str] = _keys(
     "schedule_id schedule_ulid cron_expression timezone overlap_policy trigger_number occurrence_time"
@@ -120,6 +155,10 @@ def make_payload(event_type: EventType, **values: object) -> dict[str, object]:
 def checked_payload(event_type: EventType, values: Mapping[str, object]) -> dict[str, object]:
     """Raises ValueError for a key that is not in the registry: a typo must not reach the history."""
     return _payload(event_type, PAYLOAD_KEYS[event_type], values)
+
+
+def notice_payload(kind: NoticeType, values: Mapping[str, object]) -> dict[str, object]:
+    return _payload(kind, NOTICE_KEYS[kind], values)
 
 
 def make_lineage_payload(**values: object) -> dict[str, object]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
+from horarium.decision.health_status import HealthStatus
 from horarium.schedule.calendar import CalendarKind
 from horarium.schedule.event import EventType
+from horarium.schedule.run import RunState
 from horarium.wire.answer import Answer, Object, Time
 from horarium.wire.outcomes import RevokeOutcome
 from horarium.wire.roles import Role
@@ -43,7 +45,11 @@ class CalendarDeleted(Answer, frozen=True, kw_only=True):
 
 
 class FeedEntry(Answer, frozen=True, kw_only=True):
-    """`id` is what a stream is resumed from; `payload` is that of the event in the schedule's history."""
+    """`id` is what a stream is resumed from; `payload` is all that is told, some of which stands beside it too.
+
+    `event_type` and `sequence` are those of the event in the schedule's history. What has no place there has
+    neither: the end of a run (`run_finished`, with `state`), and a change of health (`schedule_health`, with `status`).
+    """
 
     id: str
     kind: str
@@ -53,9 +59,14 @@ class FeedEntry(Answer, frozen=True, kw_only=True):
     run_id: str | None
     reason: str | None
     occurrence_time: Time | None
-    event_type: EventType
-    sequence: int
+    event_type: EventType | None
+    sequence: int | None
     payload: Object
+    state: RunState | None = None
+    error: str | None = None
+    attempt: int | None = None
+    duration_seconds: float | None = None
+    status: HealthStatus | None = None
 
 
 class Feed(Answer, frozen=True, kw_only=True):

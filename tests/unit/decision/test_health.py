@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from unit.decision.builders import UID, make_planning
 
-from horarium.decision.health import FAILING_AFTER, FailedRun, Vitals, Waiting, gap_around, judge
+from horarium.decision.health import FAILING_AFTER, FailedRun, Vitals, Waiting, gap_around, judge, must_be_told
 from horarium.decision.health_status import NEEDS_SOMEBODY, UNWELL, HealthStatus
 from horarium.instant import HOUR, SECOND, from_rfc3339
 from horarium.policy.catchup import Catchup
@@ -120,6 +120,24 @@ def test_the_first_word_that_holds(case: tuple[Vitals, int, str, str]) -> None:
 
 def test_every_word_has_a_case() -> None:
     assert {status for _, _, status, _ in CASES.values()} == set(HealthStatus)
+
+
+@pytest.mark.parametrize(
+    ("was", "status", "told"),
+    [
+        (None, "ok", False),
+        (None, "paused", False),
+        (None, "failing", True),
+        (None, "waiting_for_approval", True),
+        ("late", "late", False),
+        ("late", "failing", True),
+        ("failing", "ok", True),
+        ("failing", "paused", True),
+    ],
+)
+def test_what_is_told_when_health_changes(was: str | None, status: str, told: bool) -> None:
+    before = None if was is None else HealthStatus(was)
+    assert must_be_told(before, HealthStatus(status)) is told
 
 
 def test_which_words_are_wrong() -> None:

@@ -74,7 +74,9 @@ def plannings_by_revision(connection: Connection, uid: bytes) -> dict[int, bytes
 def runs_without_event(connection: Connection, uid: bytes, since: Instant, limit: int) -> list[tuple[bytes, Instant]]:
     """Root runs born at `since` or later that history does not know: their ids and nominal times."""
     # As a list and not row by row: SQLite then builds an index of it once.
-    told = sa.select(history.c.run_id).where(history.c.schedule_uid == uid, history.c.run_id.is_not(None))
+    told = sa.select(history.c.run_id).where(
+        history.c.schedule_uid == uid, history.c.sequence.is_not(None), history.c.run_id.is_not(None)
+    )
     rows = connection.execute(
         sa.select(runs.c.run_id, runs.c.nominal)
         .where(

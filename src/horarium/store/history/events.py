@@ -1,6 +1,7 @@
 """How the audit stream of a schedule is read: what was decided about it, numbered without gaps.
 
-`append.py` writes it, and `feed.py` reads those of all schedules.
+`append.py` writes it, and `feed.py` reads those of all schedules. Notices stand in the same table without a number; no
+reader here sees them.
 """
 
 from __future__ import annotations
@@ -50,10 +51,9 @@ def read_newest(
     connection: Connection, uid: bytes, *, before_sequence: int | None = None, limit: int
 ) -> list[HistoryRow]:
     """Newest first."""
-    statement = EVENTS.select.where(history.c.schedule_uid == uid).order_by(history.c.sequence.desc()).limit(limit)
-    if before_sequence is not None:
-        statement = statement.where(history.c.sequence < before_sequence)
-    return EVENTS.all(connection, statement)
+    numbered = history.c.sequence.is_not(None) if before_sequence is None else history.c.sequence < before_sequence
+    statement = EVENTS.select.where(history.c.schedule_uid == uid, numbered)
+    return EVENTS.all(connection, statement.order_by(history.c.sequence.desc()).limit(limit))
 
 
 def last_sequence(connection: Connection, uid: bytes) -> int:

@@ -1,5 +1,8 @@
 """The feed of all schedules, forwards from a cursor or the newest first; whoever goes on from a cursor misses nothing.
 
+It is made of the audit streams of all schedules, and of notices, which stand in the same table without a number of
+any stream: so one order holds for all of it.
+
 On PostgreSQL a row gets its number before its commit: number 5 may appear after number 6 has been read. So the
 order is by transaction first, and ends before the oldest transaction that still runs; all that start later have
 greater ids. (It runs anywhere on that server: a long one in another database delays the feed, too.) On SQLite rows
@@ -13,18 +16,23 @@ epoch after the other. A cursor names its epoch, so that it means the same befor
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from horarium.store.history.events import EVENTS, HistoryRow
+from horarium.instant import Instant
+from horarium.schedule.event import EventType, NoticeType
+from horarium.store.database.json_text import from_text
+from horarium.store.database.typed_rows import TypedRows
 from horarium.store.tables import feed_epochs, history, schedules
 
 _BEYOND = 10**18 - 1  # more rows than there will ever be
 _OLDEST_RUNNING = sa.text("pg_snapshot_xmin(pg_current_snapshot())::text::bigint")
+_CURSOR = re.compile(r"([0-9]{1,18})-([0-9]{1,18})(?:-([0-9a-z.]{1,20}))?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +47,45 @@ class FeedCursor:
 START = FeedCursor()
 
 
+def cursor_text(cursor: FeedCursor) -> str:
+    text = f"{cursor.transaction_id}-{cursor.feed_id}"
+    return f"{text}-{cursor.epoch}" if cursor.epoch else text
+
+
+def parse_cursor(text: str) -> FeedCursor | None:
+    """None for what is no cursor of ours."""
+    found = _CURSOR.fullmatch(text)
+    return None if found is None else FeedCursor(int(found[1]), int(found[2]), found[3] or "")
+
+
+@dataclass(frozen=True, slots=True)
+class FeedEvent:
+    """An event of a schedule's audit stream, or a notice, which has no number in any.
+
+    `schedule_uid` is None where no schedule asked for the run.
+    """
+
+    feed_id: int
+    transaction_id: int | None
+    schedule_uid: bytes | None
+    sequence: int | None
+    namespace: str
+    event_type: EventType | NoticeType
+    recorded_at: Instant
+    run_id: bytes | None
+    payload: dict[str, Any]
+
+
+def _event_type(text: str) -> EventType | NoticeType:
+    return NoticeType(text) if text in _NOTICES else EventType(text)
+
+
+_NOTICES = frozenset(kind.value for kind in NoticeType)
+_EVENTS = TypedRows(FeedEvent, history, event_type=_event_type, payload=from_text)
+
+
 class FeedRow(NamedTuple):
-    event: HistoryRow
+    event: FeedEvent
     cursor: FeedCursor
 
 
@@ -103,13 +148,12 @@ def end(connection: Connection) -> FeedCursor:
     return START if last is None else FeedCursor(0, last)
 
 
-def schedule_ids(connection: Connection, uids: Collection[bytes]) -> dict[bytes, str]:
+def schedule_ids(connection: Connection, uids: Iterable[bytes | None]) -> dict[bytes, str]:
     """The id of each schedule, deleted ones too."""
-    if not uids:
+    wanted = sorted({uid for uid in uids if uid is not None})
+    if not wanted:
         return {}
-    statement = sa.select(schedules.c.schedule_uid, schedules.c.schedule_id).where(
-        schedules.c.schedule_uid.in_(list(uids))
-    )
+    statement = sa.select(schedules.c.schedule_uid, schedules.c.schedule_id).where(schedules.c.schedule_uid.in_(wanted))
     return {row.schedule_uid: row.schedule_id for row in connection.execute(statement)}
 
 
@@ -139,7 +183,7 @@ def _epochs(connection: Connection) -> Sequence[Epoch]:
 
 
 def _of_epoch(connection: Connection, epochs: Sequence[Epoch], number: int, namespace: str | None) -> sa.Select[Any]:
-    statement = EVENTS.select
+    statement = _EVENTS.select
     if namespace is not None:
         statement = statement.where(history.c.namespace == namespace)
     if connection.dialect.name != "postgresql":
@@ -169,5 +213,5 @@ def _value(connection: Connection, cursor: FeedCursor) -> sa.ColumnElement[Any]:
 def _rows(connection: Connection, epoch: Epoch, statement: sa.Select[Any]) -> list[FeedRow]:
     return [
         FeedRow(row, FeedCursor(row.transaction_id or 0, row.feed_id, epoch.name))
-        for row in EVENTS.all(connection, statement)
+        for row in _EVENTS.all(connection, statement)
     ]

@@ -11,20 +11,23 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from horarium.instant import DAY, Instant
+from horarium.instant import DAY, SECOND, Instant, rfc3339_or_none, to_rfc3339
 from horarium.life.change import Again, Block, Change, End, Nothing, Progress, Wait
-from horarium.schedule.event import RunEventType, final_event
+from horarium.schedule.event import NoticeType, RunEventType, final_event
 from horarium.schedule.run import RunState
 from horarium.store import counters
 from horarium.store.database.json_text import event_text, kept_text
 from horarium.store.database.set_wise import Update
+from horarium.store.history import notices
+from horarium.store.history.notices import Notice
 from horarium.store.runs import events
 from horarium.store.runs.events import NewRunEvent
 from horarium.store.runs.work import Work
 from horarium.store.tables import runs
 
-# Of what a target said, characters.
+# Of what a target said, characters: on the run, and in the feed.
 MAX_ERROR = 4_000
+_MAX_TOLD_ERROR = 1_000
 
 _LEASE = "lease_epoch lease_owner lease_until"
 _USED = "cost tokens tool_calls"
@@ -56,6 +59,7 @@ def write_changes(connection: Connection, changed: Sequence[tuple[Work, Change]]
     """Each with its run as it was."""
     by_kind: defaultdict[type[Change], list[tuple[Any, ...]]] = defaultdict(list)
     told: list[NewRunEvent] = []
+    finished: list[Notice] = []
     freed = Counter[counters.Counter]()
     for run, change in changed:
         event = _event(run, change)
@@ -67,9 +71,12 @@ def write_changes(connection: Connection, changed: Sequence[tuple[Work, Change]]
             told.append((run.run_id, run.next_event, *event))
         if isinstance(change, End):
             freed.update(_freed(run, change))
+            if run.parent_run_id is None:
+                finished.append(_finished(run, change, now))
     for kind, rows in by_kind.items():
         _UPDATES[kind].run(connection, rows)
     events.append(connection, told, now=now)
+    notices.append(connection, finished, now=now)
     counters.add_to_counters(connection, freed)
 
 
@@ -174,6 +181,26 @@ def _went_wrong(change: End | Again) -> dict[str, Any]:
 
 def _said(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
+
+
+def _finished(run: Work, end: End, now: Instant) -> Notice:
+    """What the feed tells of the end of a root run, whatever ended it."""
+    started = run.started_at
+    error = end.error
+    values = {
+        "state": end.state.value,
+        "error": None if error is None else kept_text(error, _MAX_TOLD_ERROR),
+        "error_class": end.error_class,
+        "cause": end.cause,
+        "attempt": run.attempt if end.attempt is None else end.attempt,
+        "origin": run.origin,
+        "occurrence_time": to_rfc3339(run.nominal),
+        "started_at": rfc3339_or_none(started),
+        "finished_at": to_rfc3339(now),
+        # A clock that was set back while it ran must not make it end before it began.
+        "duration_seconds": None if started is None else max(0, now - started) / SECOND,
+    }
+    return Notice(NoticeType.RUN_FINISHED, run.namespace, run.schedule_uid, run.run_id, values)
 
 
 def _freed(run: Work, end: End) -> dict[counters.Counter, int]:

@@ -60,7 +60,7 @@ def _forgotten_until(connection: Connection, uid: bytes) -> Instant | None:
     ).one_or_none()
     if mark is None:
         return None
-    mine = history.c.schedule_uid == uid
+    mine = sa.and_(history.c.schedule_uid == uid, history.c.sequence.is_not(None))
     oldest = connection.execute(
         sa.select(history.c.sequence, history.c.recorded_at)
         .where(mine, history.c.event_type.not_in(_LIFECYCLE))

@@ -110,12 +110,13 @@ def _newest_failed(uid: bytes) -> sa.Subquery:
 def suspects(connection: Connection, namespace: str | None, now: Instant, limit: int) -> list[bytes]:
     """Schedules that may be unwell, the oldest first; None = of all namespaces.
 
-    Everything that is broken, fails, waits for an approval, or is due. Who is none of these is well.
+    Everything that is broken, fails, waits for an approval, or is due, of each kind at most `limit`. Who is none of
+    these is well.
     """
     uids: set[bytes] = set()
     for statement in _signs(namespace, now):
         uids.update(row[0] for row in connection.execute(statement.limit(limit)))
-    return sorted(uids)[:limit]
+    return sorted(uids)
 
 
 def find_live(connection: Connection, uids: Sequence[bytes]) -> list[tuple[ScheduleRow, dict[str, Any]]]:

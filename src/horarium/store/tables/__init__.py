@@ -11,7 +11,14 @@ from horarium.store.tables.callers import idempotency, installation, leases, nam
 from horarium.store.tables.history import checkpoints, feed_epochs, history
 from horarium.store.tables.references import agents, assignments, calendars, counters, teams, workflows
 from horarium.store.tables.runs import approvals, run_definitions, run_events, run_logs, runs
-from horarium.store.tables.schedules import plannings, positions, schedule_attributes, schedule_revisions, schedules
+from horarium.store.tables.schedules import (
+    plannings,
+    positions,
+    schedule_attributes,
+    schedule_revisions,
+    schedules,
+    unwell_schedules,
+)
 from horarium.store.tables.schema import metadata
 
 __all__ = [
@@ -39,5 +46,6 @@ __all__ = [
     "schedules",
     "teams",
     "tokens",
+    "unwell_schedules",
     "workflows",
 ]

@@ -1,4 +1,4 @@
-"""The tables of the audit: what was decided, which server wrote it, and from where on it is complete."""
+"""The tables of the audit and the feed: what is told, which server wrote it, and from where on it is complete."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ history = Table(
     # The transaction that wrote the row, where the database tells: a reader of the feed must not pass
     # the oldest one that is still running, or it would skip rows that commit late.
     Column("transaction_id", BigInteger, server_default=None),
-    Column("schedule_uid", LargeBinary(16), nullable=False),
-    Column("sequence", BigInteger, nullable=False),
+    Column("schedule_uid", LargeBinary(16)),  # NULL = of a run that no schedule asked for
+    Column("sequence", BigInteger),  # NULL = a notice: the feed tells it, and no audit stream numbers it
     Column("namespace", Text, nullable=False),
     Column("event_type", Text, nullable=False),
     Column("recorded_at", BigInteger, nullable=False),
@@ -26,6 +26,8 @@ history = Table(
     Index("history_feed", "namespace", "transaction_id", "feed_id"),
     # What was decided about the occurrences of a window of time, across schedules.
     partial_index("history_by_occurrence", "namespace", "nominal", where="nominal IS NOT NULL"),
+    # For retention, which forgets notices by their age alone.
+    partial_index("history_notices", "recorded_at", where="sequence IS NULL"),
 )
 
 # The servers that have written history, one after the other: see `feed.py`. SQLite has none.

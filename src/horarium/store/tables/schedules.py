@@ -107,6 +107,16 @@ positions = Table(
     postgresql_with={"fillfactor": "70"},
 )
 
+# Schedules that were told to need somebody: see `engine/health_watch.py`.
+unwell_schedules = Table(
+    "unwell_schedules",
+    metadata,
+    Column("schedule_uid", LargeBinary(16), primary_key=True),
+    Column("namespace", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("since", BigInteger, nullable=False),
+)
+
 # Labels and search attributes of schedules, for filters; the documents keep the truth.
 schedule_attributes = Table(
     "schedule_attributes",

@@ -1,0 +1,62 @@
+"""How what was written becomes an entry of the feed, for readers, streams and subscriptions alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from horarium.decision.health_status import HealthStatus
+from horarium.ids import id_text
+from horarium.instant import Instant, from_rfc3339, to_datetime
+from horarium.schedule.event import FEED_KINDS, EventType, NoticeType
+from horarium.schedule.run import RunState
+from horarium.wire.service import FeedEntry
+
+
+class Written(Protocol):
+    """What the store says of an event or a notice."""
+
+    @property
+    def namespace(self) -> str: ...
+    @property
+    def event_type(self) -> EventType | NoticeType: ...
+    @property
+    def recorded_at(self) -> Instant: ...
+    @property
+    def run_id(self) -> bytes | None: ...
+    @property
+    def sequence(self) -> int | None: ...
+    @property
+    def payload(self) -> Mapping[str, Any]: ...
+
+
+def entry_of(event: Written, cursor: str, schedule_id: str | None) -> FeedEntry:
+    payload, kind = event.payload, event.event_type
+    occurrence = payload.get("occurrence_time")
+    return FeedEntry(
+        id=cursor,
+        kind=FEED_KINDS[kind],
+        at=to_datetime(event.recorded_at),
+        namespace=event.namespace,
+        schedule_id=schedule_id,
+        run_id=None if event.run_id is None else id_text(event.run_id),
+        reason=payload.get("reason"),
+        occurrence_time=None if occurrence is None else to_datetime(from_rfc3339(occurrence)),
+        event_type=kind if isinstance(kind, EventType) else None,
+        sequence=event.sequence,
+        payload=payload,
+        **(_told(kind, payload) if isinstance(kind, NoticeType) else {}),
+    )
+
+
+def _told(kind: NoticeType, payload: Mapping[str, Any]) -> dict[str, Any]:
+    match kind:
+        case NoticeType.RUN_FINISHED:
+            return {
+                "state": RunState(payload["state"]),
+                "error": payload.get("error"),
+                "attempt": payload.get("attempt"),
+                "duration_seconds": payload.get("duration_seconds"),
+            }
+        case NoticeType.SCHEDULE_HEALTH:
+            return {"status": HealthStatus(payload["status"])}
