@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 
 from horarium.api import (
     admin,
+    bundles,
     calendars,
     cluster,
     docs,
@@ -62,6 +63,7 @@ ROUTES: tuple[Routes, ...] = (
     runs.routes,
     launches.routes,
     calendars.routes,
+    bundles.routes,
     feed.routes,
     tokens.routes,
     namespaces.routes,

@@ -115,6 +115,7 @@ def _state(schedule: Listed) -> dict[str, Any]:
         "last_error_message": row.last_error,
         "paused_at": time_of(row.paused_at),
         "pause_reason": row.pause_reason,
+        "bundle": row.bundle,
         "created_at": to_datetime(row.created_at),
         "updated_at": to_datetime(row.updated_at),
         "version": row.version,

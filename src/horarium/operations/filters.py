@@ -25,6 +25,7 @@ class ScheduleFilter:
     workflow: str | None = None
     owner: str | None = None
     source: str | None = None
+    bundle: str | None = None
     text: str | None = None
     labels: Mapping[str, str] | None = None
     search_attributes: Mapping[str, object] | None = None
@@ -51,6 +52,7 @@ class ScheduleFilter:
             workflow=self.workflow,
             owner=self.owner,
             source=self.source,
+            bundle=self.bundle,
             text=self.text,
             attributes=attributes,
             include_deleted=self.include_deleted,

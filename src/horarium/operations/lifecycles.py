@@ -75,7 +75,7 @@ def delete(
     def work(connection: Connection) -> tuple[ScheduleChange, bool]:
         opened = open_schedule(resources, connection, caller, schedule_id, if_version=if_version)
         caller.require_owner(opened.row.owner, f"the schedule {schedule_id!r}")
-        return _delete(resources, connection, caller.because(reason), opened)
+        return delete_opened(resources, connection, caller.because(reason), opened)
 
     written, is_rest = resources.database.write(work)
     # Inside a larger transaction it would only make that one longer.
@@ -84,8 +84,10 @@ def delete(
     return written
 
 
-def pause_opened(resources: Resources, connection: Connection, caller: Caller, opened: Opened) -> ScheduleChange:
-    """For whoever holds the lock."""
+def pause_opened(
+    resources: Resources, connection: Connection, caller: Caller, opened: Opened, *, sets_note: bool = True
+) -> ScheduleChange:
+    """For whoever holds the lock; the note stays the author's where it is not a person who pauses."""
     row, now = opened.row, opened.now
     if row.status is Status.PAUSED and caller.reason in (None, row.note):
         return unchanged(opened)
@@ -93,7 +95,8 @@ def pause_opened(resources: Resources, connection: Connection, caller: Caller, o
     journal = Journal(row.next_sequence, now, caller.context())
     journal.missed(_overtaken(opened))
     journal.add(EventType.PAUSED, reason=caller.reason, paused_at=rfc3339_or_none(now))
-    _set_note(connection, caller, row)
+    if sets_note:
+        _set_note(connection, caller, row)
     version = save_position(
         connection,
         row.schedule_uid,
@@ -150,10 +153,10 @@ def _set_note(connection: Connection, caller: Caller, row: ScheduleRow) -> None:
         set_note(connection, row, caller.reason, note_attribute(caller.reason))
 
 
-def _delete(
+def delete_opened(
     resources: Resources, connection: Connection, caller: Caller, opened: Opened
 ) -> tuple[ScheduleChange, bool]:
-    """With whether there are runs left to cancel."""
+    """For whoever holds the lock. With whether there are runs left to cancel."""
     row, now = opened.row, opened.now
     journal = Journal(row.next_sequence, now, caller.context())
     deleted = row.position()._replace(status=Status.DELETED, next_due=None, decided_until=max(row.decided_until, now))

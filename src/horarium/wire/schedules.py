@@ -50,6 +50,7 @@ class ScheduleState(Answer, frozen=True, kw_only=True):
     last_error_message: str | None
     paused_at: Time | None
     pause_reason: str | None
+    bundle: str | None
     created_at: Time
     updated_at: Time
     version: int
