@@ -31,8 +31,10 @@ from horarium.client.client import Client
 from horarium.client.inprocess import InProcess
 from horarium.errors import InvalidDefinition
 from horarium.launchers.tasks import Task, TaskRegistry
+from horarium.policy.names import PolicyError
 from horarium.schedule.definition import Source
 from horarium.schedule.kinds import PYTHON
+from horarium.schedule.naming import checked_id
 from horarium.serve.admin import seed_admin_token
 from horarium.serve.one_pass import one_pass
 from horarium.serve.process import UP, run
@@ -46,11 +48,24 @@ _NOT_IN_AN_ID = re.compile(r"[^A-Za-z0-9._:@-]+")
 
 
 class Horarium:
-    """`settings` and keywords are the knobs of `horarium config`; environment and `horarium.toml` count too."""
+    """`settings` and keywords are the knobs of `horarium config`; environment and `horarium.toml` count too.
 
-    def __init__(self, settings: Settings | None = None, **knobs: Any) -> None:
+    With a `name` the application owns its schedules: what a new release declares no more is paused. `release` tells
+    releases apart, such as the tag of an image; without it, those with the same declarations are the same.
+    """
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        name: str | None = None,
+        release: str | None = None,
+        **knobs: Any,
+    ) -> None:
         if settings is not None and knobs:
             raise TypeError("give settings or single knobs, not both")
+        self.name = None if name is None else _checked("name", name)
+        self.release = None if release is None else _checked("release", release)
         self._given = settings
         self._knobs = knobs
         self.tasks = TaskRegistry()
@@ -229,6 +244,13 @@ class _Open:
         finally:
             self.service.telemetry.flush()
             await asyncio.to_thread(self._stack.close)
+
+
+def _checked(field: str, value: str) -> str:
+    try:
+        return checked_id(field, value)
+    except PolicyError as wrong:
+        raise InvalidDefinition({field: [wrong.text]}) from None
 
 
 def _id_of(task: Task) -> str:
