@@ -18,7 +18,12 @@ GONE = "the application 'billing' declares it no more: its function is gone"
 
 
 @pytest.fixture
-def running(database_url: str) -> Iterator[TestService]:
+def running(horarium: TestService) -> TestService:
+    return horarium
+
+
+@pytest.fixture
+def on_both(database_url: str) -> Iterator[TestService]:
     with service(database=database_url) as opened:
         yield opened
 
@@ -43,7 +48,8 @@ def start(running: TestService, application: Horarium) -> dict[str, tuple[str, s
 ACTIVE, PAUSED = ("active", None, "billing"), ("paused", GONE, "billing")
 
 
-def test_what_a_release_declares_no_more_is_paused_and_never_by_an_older_one(running: TestService) -> None:
+def test_what_a_release_declares_no_more_is_paused_and_never_by_an_older_one(on_both: TestService) -> None:
+    running = on_both
     old, new = app("kept", "gone", note="the author's"), app("kept", "added", note="the author's")
     assert start(running, old) == {"kept": ACTIVE, "gone": ACTIVE}
     expected = {"kept": ACTIVE, "gone": PAUSED, "added": ACTIVE}
