@@ -32,7 +32,9 @@ from horarium.client.inprocess import InProcess
 from horarium.errors import InvalidDefinition
 from horarium.launchers.signals import Provider
 from horarium.launchers.tasks import Task, TaskRegistry
+from horarium.policy.names import PolicyError
 from horarium.schedule.kinds import PYTHON
+from horarium.schedule.naming import checked_id
 from horarium.schedule.source import Source
 from horarium.serve.admin import seed_admin_token
 from horarium.serve.one_pass import one_pass
@@ -48,16 +50,28 @@ _NOT_IN_AN_ID = re.compile(r"[^A-Za-z0-9._:@-]+")
 
 
 class Horarium:
-    """`settings` and keywords are the knobs of `horarium config`; environment and `horarium.toml` count too."""
+    """`settings` and keywords are the knobs of `horarium config`; environment and `horarium.toml` count too.
+
+    With a `name` the application owns its schedules: what a new release declares no more is paused. `release` tells
+    releases apart, such as the tag of an image; without it, those with the same declarations are the same.
+    `signal_provider` is a function of namespace and schedule id, or the setting, which names one.
+    """
 
     def __init__(
-        self, settings: Settings | None = None, *, signal_provider: Provider | str | None = None, **knobs: Any
+        self,
+        settings: Settings | None = None,
+        *,
+        name: str | None = None,
+        release: str | None = None,
+        signal_provider: Provider | str | None = None,
+        **knobs: Any,
     ) -> None:
-        """`signal_provider` is a function of namespace and schedule id, or the setting, which names one."""
         if isinstance(signal_provider, str):
             knobs["signal_provider"] = signal_provider
         if settings is not None and knobs:
             raise TypeError("give settings or single knobs, not both")
+        self.name = None if name is None else _checked("name", name)
+        self.release = None if release is None else _checked("release", release)
         self._given = settings
         self._knobs = knobs
         self.signal_provider = None if isinstance(signal_provider, str) else signal_provider
@@ -236,6 +250,13 @@ class _Open:
         finally:
             self.service.telemetry.flush()
             await asyncio.to_thread(self._stack.close)
+
+
+def _checked(field: str, value: str) -> str:
+    try:
+        return checked_id(field, value)
+    except PolicyError as wrong:
+        raise InvalidDefinition({field: [wrong.text]}) from None
 
 
 def _id_of(task: Task) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -12,6 +14,12 @@ from horarium.serve.service import put_templates
 from horarium.testing import TestService, service
 
 ONCE: dict[str, Any] = {"schedule_id": "once", "cron_expr": "0 2 * * *", "workflow_type": "w", "max_runs": 1}
+
+
+@pytest.fixture
+def service_url(sqlite_template: Path, tmp_path: Path) -> str:
+    """One database will do: what is asked of it is asked elsewhere too."""
+    return f"sqlite:///{shutil.copy(sqlite_template, tmp_path / 'horarium.db')}"
 
 
 @pytest.fixture

@@ -42,6 +42,13 @@ JSON_VALUES = st.recursive(
         ("# a note\na:\n  - b  # another\n  - 'c'\n", {"a": ["b", "c"]}),
         ("a: |\n  two\n  lines\n", {"a": "two\nlines\n"}),
         ('{"json": ["is", {"yaml": 1}]}', {"json": ["is", {"yaml": 1}]}),
+        ("a: &x [1]\nb: *x", {"a": [1], "b": [1]}),
+        ("a: &x {m: 1, n: 1}\nb: {<<: *x, n: 2}", {"a": {"m": 1, "n": 1}, "b": {"m": 1, "n": 2}}),
+        (
+            "a: &x {m: 1}\nb: &y {m: 2, n: 2}\nc: {<<: [*x, *y]}",
+            {"a": {"m": 1}, "b": {"m": 2, "n": 2}, "c": {"m": 1, "n": 2}},
+        ),
+        ("'<<': 1", {"<<": 1}),
         ("", None),
     ],
 )
@@ -52,7 +59,9 @@ def test_words_mean_what_they_mean_in_json(text: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("a: &x [1]\nb: *x", r"a reference \(\*\) is not read \(line 2\)"),
+        ("a: &x [*x]", r"repeats itself \(\*\) without an end \(line 1\)"),
+        ("a: *x", "undefined alias"),
+        ("<<: [1]", r"only objects can be merged \(<<\) \(line 1\)"),
         ("a: 1\na: 2", r"'a' is given twice \(line 2\)"),
         ("1: one", r"the name 1 is no text; quote it \(line 1\)"),
         ("[a]: b", r"is no text|unhashable|the name"),
@@ -74,8 +83,10 @@ def test_what_json_has_no_word_for_is_refused_in_one_line(text: str, why: str) -
 def test_a_few_lines_cannot_mean_a_billion() -> None:
     lines = ["a0: &a0 [x]"] + [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 10)]
     began = time.process_time()
-    with pytest.raises(ValueError, match="reference"):
+    with pytest.raises(ValueError, match="mean too much"):
         parse_yaml("\n".join(lines).encode())
+    with pytest.raises(ValueError, match="mean too much"):
+        parse_yaml(f"a: &a {'x' * 100_000}\nb: [{', '.join(['*a'] * 100)}]".encode())
     assert time.process_time() - began < 2
 
 

@@ -32,6 +32,8 @@ def call(name: str, /, *args: Any, **kwargs: Any) -> Call[Any]:
 TABLE: list[tuple[str, tuple[Any, ...], dict[str, Any], str, str, Any]] = [
     ("create_schedule", ({"schedule_id": "s"},), {"note": "n"},
      "POST", "/api/schedules", {"schedule_id": "s", "note": "n"}),
+    ("apply", ({"schedules": []},), {"bundle": "b", "dry_run": True},
+     "POST", "/api/apply", {"schedules": [], "bundle": "b", "dry_run": True}),
     ("upsert_schedule", (), {"schedule_id": "s"}, "POST", "/api/schedules/upsert", {"schedule_id": "s"}),
     ("list_schedules", (), {}, "GET", "/api/schedules", None),
     ("list_schedules", (), {"status": "active", "workflow_type": "w", "labels": {"a": "b", "c": "d"}, "page_size": 5},

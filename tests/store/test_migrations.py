@@ -26,7 +26,7 @@ from horarium.store.migrate import check_schema, migrate
 from horarium.store.migrations.versions import r0007_installation
 from horarium.store.tables import metadata
 
-REVISIONS = [*(f"{number:04}" for number in range(1, 10)), "0011", "0012"]
+REVISIONS = [f"{number:04}" for number in range(1, 13)]
 
 
 def test_an_empty_database_is_missing_its_schema_until_it_is_migrated(empty_url: str) -> None:

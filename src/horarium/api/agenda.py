@@ -12,7 +12,7 @@ from horarium.api.previews import moment
 from horarium.api.requests import CallerOf, ResourcesOf
 from horarium.api.routing import READ, Routes
 from horarium.decision.agenda import Entry
-from horarium.decision.preview import Forecast
+from horarium.decision.forecast import Forecast
 from horarium.ids import id_text
 from horarium.instant import to_datetime
 from horarium.operations import agendas

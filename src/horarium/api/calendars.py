@@ -130,6 +130,7 @@ def _shown(kept: Kept, days: tuple[CalendarDay, ...] | None = None) -> Calendar:
         version=kept.version,
         updated_at=time_of(kept.updated_at),
         warning=kept.warning,
+        bundle=kept.bundle,
         days=days,
     )
 

@@ -17,6 +17,7 @@ from horarium.schedule.reason import Reason
 from horarium.schedule.run import Origin, PublicStatus, RunState
 from horarium.schedule.source import Source
 from horarium.wire import outcomes
+from horarium.wire.bundles import Applied, BundleChange, BundleKind, Change, FieldChange
 from horarium.wire.roles import Role
 from horarium.wire.runs import ClaimedRun, Heartbeat, Run, RunEvent, RunReported, RunStarted, RunStopped, RunSummary
 from horarium.wire.schedules import (
@@ -50,6 +51,26 @@ CALENDAR: Final[Mapping[str, Any]] = {
     "timezone": "Europe/Istanbul",
     "dates": ["2026-12-24", "2026-12-31"],
 }
+BUNDLE: Final[Mapping[str, Any]] = {
+    "bundle": "billing",
+    "calendars": [{**CALENDAR, "name": "billing-holidays"}],
+    "schedules": [{**SCHEDULE, "schedule_id": "billing-report"}],
+    "dry_run": True,
+}
+APPLIED = Applied(
+    dry_run=True,
+    bundle="billing",
+    changes=(
+        BundleChange(
+            change=Change.UPDATE,
+            kind=BundleKind.SCHEDULE,
+            name="billing-report",
+            diff=(FieldChange(path="spec.cron_expressions", old=["0 1 * * *"], new=["0 2 * * *"]),),
+            fires_added=7,
+            fires_removed=7,
+        ),
+    ),
+)
 UPSERT: Final[Mapping[str, Any]] = {
     "schedule_id": "nightly-report",
     "workflow_id": "report",
@@ -107,6 +128,7 @@ DESCRIBED = Schedule(
     pause_reason=None,
     paused_until=None,
     paused_by=None,
+    bundle=None,
     created_at=AT,
     updated_at=AT,
     version=1,

@@ -29,7 +29,9 @@ routes = Routes("/api/schedules", tag="schedules")
 waterline = Routes("/waterline/api/v2/schedules", tag="waterline")
 
 # `namespace` is the header's business; clients of Durable Workflow may send it here too.
-_LIST_FILTERS = frozenset({"status", "workflow_type", "query", "owner", "source", "text", "label", "namespace"})
+_LIST_FILTERS = frozenset(
+    {"status", "workflow_type", "query", "owner", "source", "bundle", "text", "label", "namespace"}
+)
 # Each is a condition of its own in the query.
 _MAX_LABELS = 20
 _LIST_PARAMETERS = _LIST_FILTERS | {"page_size", "next_page_token", "include_deleted"}
@@ -91,6 +93,7 @@ def list_schedules(
     query: Annotated[str | None, Query(description='such as `TaskQueue = "slow" AND tenant = 42`')] = None,
     owner: str | None = None,
     source: str | None = None,
+    bundle: Annotated[str | None, Query(description="the bundle that brought it")] = None,
     text: Annotated[str | None, Query(max_length=200, description="part of an id or a name")] = None,
     label: Annotated[list[str] | None, Query(description="name=value; all must fit")] = None,
     include_deleted: IncludeDeleted = False,
@@ -106,6 +109,7 @@ def list_schedules(
         workflow=workflow_type,
         owner=owner,
         source=source,
+        bundle=bundle,
         text=text,
         labels=_labels(label or []),
         query=() if query is None else parse_query(query),

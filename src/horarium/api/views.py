@@ -121,6 +121,7 @@ def _state(schedule: Listed) -> dict[str, Any]:
         "pause_reason": row.pause_reason,
         "paused_until": time_of(row.paused_until),
         "paused_by": row.paused_by,
+        "bundle": row.bundle,
         "created_at": to_datetime(row.created_at),
         "updated_at": to_datetime(row.updated_at),
         "version": row.version,

@@ -2,138 +2,138 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any, assert_never
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from horarium.cli.present import show_columns, show_document
-from horarium.cli.progress import counting
-from horarium.cli.remote import Remote, with_remote
+from horarium.cli.present import cell, compact, printable, show_columns, show_document, show_lines
+from horarium.cli.remote import ExitCode, Remote, ending, with_remote
 from horarium.cli.render import Format, show_json, talk
-from horarium.clock import SystemClock
-from horarium.instant import Instant, from_rfc3339
 
 if TYPE_CHECKING:
-    from horarium.cli.bundle import Bundle
-    from horarium.cli.plan import Step
+    from horarium.wire.bundles import Applied, BundleChange
 
 app = typer.Typer(add_completion=False)
+
+CHANGED = 2
+"""The exit code of `--detailed-exitcode` where something changes; a bundle that is refused is never this."""
+_CHANGING = frozenset({"create", "update", "delete"})
+_MAX_ERROR = 2_000
 
 
 @app.command("apply")
 @with_remote
 def apply_command(
     remote: Remote,
-    file: Annotated[
-        str,
-        typer.Option("--file", "-f", metavar="FILE", show_default=False, help="The bundle, JSON or YAML; - is stdin."),
+    files: Annotated[
+        list[str],
+        typer.Option(
+            "--file",
+            "-f",
+            metavar="FILE",
+            show_default=False,
+            help="A bundle, JSON or YAML, or a folder of them; - is stdin. May be given several times.",
+        ),
     ],
+    bundle: Annotated[
+        str | None,
+        typer.Option("--bundle", metavar="NAME", show_default="as it says", help="What the bundle is called."),
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and do nothing.")] = False,
     prune: Annotated[
-        bool, typer.Option("--prune", help="Delete template schedules that the bundle does not have.")
+        bool, typer.Option("--prune", help="Delete what the bundle of this name brought before and has no more.")
     ] = False,
-    start: Annotated[
-        str | None, typer.Option("--from", metavar="RFC3339", show_default="now", help="Count fires from here.")
-    ] = None,
+    adopt: Annotated[
+        bool, typer.Option("--adopt", help="Take over what was made by hand or belongs to another bundle.")
+    ] = False,
+    detailed: Annotated[
+        bool, typer.Option("--detailed-exitcode", help="End with 2 where something changes, 1 on any refusal.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before something is deleted.")] = False,
 ) -> None:
-    """Make calendars and schedules what a bundle says. Done twice it changes nothing the second time.
+    """Make calendars and schedules what a bundle says, all of them or none. Done twice it changes nothing more.
 
-    The schedules become templates. Those that a user has made are kept as they are, and pauses survive.
-    The plan counts the fires of the next seven days that come and go, whatever guards will say to them.
+    Schedules that somebody made by hand are kept, and pauses survive. The plan counts the fires of the next seven
+    days that come and go, whatever guards will say to them. A bundle that is refused ends with 1.
 
     Example: horarium apply -f bundle.yaml --dry-run
     """
     from horarium.cli.bundle import read_bundle
 
-    bundle = read_bundle(file)
-    now = SystemClock().now() if start is None else from_rfc3339(start, field="from")
-    with counting("looked at") as count:
-        steps = []
-        for step in _plan(remote, bundle, now, prune=prune):
-            steps.append(step)
-            count(len(steps))
-    _show(remote, steps, dry_run=dry_run)
-    if not dry_run:
-        with counting("applied") as count:
-            for number, step in enumerate(steps, 1):
-                _do(remote, step)
-                count(number)
-    changes = sum(step.change in ("create", "update", "delete") for step in steps)
-    talk(f"{changes} of {len(steps)} {'would change' if dry_run else 'changed'}")
+    with _refused_is_no():
+        document = read_bundle(files, bundle)
+        if prune and not (dry_run or yes) and sys.stdin.isatty():
+            _ask(remote.client.apply(document, dry_run=True, prune=True, adopt=adopt))
+        done = remote.client.apply(document, dry_run=dry_run, prune=prune, adopt=adopt)
+    _show(remote, done)
+    changes = sum(each.change in _CHANGING for each in done.changes)
+    talk(f"{changes} of {len(done.changes)} {'would change' if dry_run else 'changed'}")
+    if any(each.change == "keep" for each in done.changes) and not adopt:
+        talk("kept is what the bundle does not own; --adopt takes it over")
+    if detailed and changes:
+        raise typer.Exit(CHANGED)
 
 
-def _plan(remote: Remote, bundle: Bundle, now: Instant, *, prune: bool) -> Iterator[Step]:
-    from horarium.cli.plan import plan_calendar, plan_deletion, plan_schedule
+@contextmanager
+def _refused_is_no() -> Iterator[None]:
+    """A bad question would be 2, which means changes here."""
+    from horarium.client.errors import ClientError
 
-    for document in bundle.calendars:
-        yield plan_calendar(document, _calendar(remote, document["name"]))
-    for document in bundle.schedules:
-        yield plan_schedule(document, _schedule(remote, document["schedule_id"]), now=now)
-    if prune:
-        wanted = {document["schedule_id"] for document in bundle.schedules}
-        for schedule in remote.client.iter_schedules(source="template", page_size=200):
-            if schedule.schedule_id not in wanted:
-                yield plan_deletion(schedule.raw, now=now)
-
-
-def _do(remote: Remote, step: Step) -> None:
-    from horarium.cli.plan import Change
-
-    match step.change:
-        case Change.UNCHANGED | Change.KEEP:
-            return
-        case Change.DELETE:
-            remote.client.delete_schedule(step.name)
-        case Change.CREATE if step.kind == "calendar":
-            remote.client.create_calendar(step.document)
-        case Change.UPDATE if step.kind == "calendar":
-            remote.client.update_calendar(step.name, step.document)
-        case Change.CREATE | Change.UPDATE:
-            remote.client.upsert_schedule(step.document)
-        case _:
-            assert_never(step.change)
+    try:
+        yield
+    except typer.TyperException as wrong:
+        _refuse(wrong.format_message())
+    except ClientError as error:
+        if ending(error)[0] is not ExitCode.BAD_QUESTION:
+            raise
+        _refuse(error.message)
 
 
-def _show(remote: Remote, steps: list[Step], *, dry_run: bool) -> None:
-    rows = [_row(step) for step in steps]
+def _refuse(message: str) -> None:
+    talk(f"error: {printable(' '.join(message.split()))[:_MAX_ERROR]}")
+    raise typer.Exit(ExitCode.NO)
+
+
+def _ask(plan: Applied) -> None:
+    gone = [each for each in plan.changes if each.change == "delete"]
+    if not gone:
+        return
+    for each in gone:
+        talk(f"delete {each.kind} {printable(each.name)}")
+    if not typer.confirm(f"Delete {len(gone)}?", err=True):
+        talk("nothing was changed")
+        raise typer.Exit(ExitCode.NO)
+
+
+def _show(remote: Remote, done: Applied) -> None:
     match remote.output:
-        case Format.TABLE if rows:
-            cells = [tuple((row | {"fields": ", ".join(row["fields"])}).values()) for row in rows]
-            show_columns(("Change", "Kind", "Name", "Fields", "Fires Added", "Fires Removed"), cells)
+        case Format.TABLE if done.changes:
+            rows = [(each.change, each.kind, each.name, each.fires_added, each.fires_removed) for each in done.changes]
+            show_columns(("Change", "Kind", "Name", "Fires Added", "Fires Removed"), rows)
+            show_lines(_differences(done.changes))
         case Format.TABLE:
             talk("the bundle is empty")
         case Format.JSONL:
-            for row in rows:
+            for row in done.raw["changes"]:
                 show_json(row)
         case Format.JSON | Format.YAML:
-            show_document({"dry_run": dry_run, "changes": rows}, remote.output, [])
+            show_document(done.raw, remote.output, [])
+    for each in done.changes:
+        for warning in each.warnings:
+            talk(f"warning: {each.kind} {printable(each.name)}: {printable(warning)}")
 
 
-def _row(step: Step) -> dict[str, Any]:
-    return {
-        "change": step.change.value,
-        "kind": step.kind,
-        "name": step.name,
-        "fields": list(step.fields),
-        "fires_added": "many" if step.added is None else step.added,
-        "fires_removed": "many" if step.removed is None else step.removed,
-    }
+def _differences(changes: Sequence[BundleChange]) -> Iterator[tuple[str, str]]:
+    for each in changes:
+        for differs in each.diff:
+            label = f"{printable(each.name)} {printable(differs.path)}"
+            yield label, f"{_value(differs.old)} → {_value(differs.new)}"
+        if each.exhausted:
+            yield printable(each.name), "its runs are used up"
 
 
-def _calendar(remote: Remote, name: str) -> Any:
-    from horarium.client.errors import CalendarNotFound
-
-    try:
-        return remote.client.get_calendar(name).raw
-    except CalendarNotFound:
-        return None
-
-
-def _schedule(remote: Remote, schedule_id: str) -> Any:
-    from horarium.client.errors import ScheduleNotFound
-
-    try:
-        return remote.client.describe_schedule(schedule_id).raw
-    except ScheduleNotFound:
-        return None
+def _value(value: object) -> str:
+    return cell(value) if value is None or isinstance(value, str) else compact(value)

@@ -1,100 +1,110 @@
-"""What a bundle is: calendars and schedules as people write them, without what a server adds.
+"""How a bundle is read from files and folders, and written from what a server tells.
 
-{"calendars": [{"name": …, "kind": …, "dates": […]}], "schedules": [{"schedule_id": …, "spec": …, "action": …}]}
+{"bundle": "billing", "calendars": [{"name": …, "dates": […]}], "schedules": [{"schedule_id": …, "spec": …}]}
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
-from horarium.cli.reading import read_object, refuse
-from horarium.errors import HorariumError
-from horarium.instant import Instant
-from horarium.schedule.definition import Definition
-from horarium.schedule.document import Update, from_canonical, parse_definition
-from horarium.schedule.field import ANYTHING, Field
-from horarium.schedule.kinds import SHIPPED, Kind, Kinds
+from horarium.cli.reading import STDIN, read_object, refuse
+from horarium.schedule.bundle import EXHAUSTED, PAUSE_REASON
 from horarium.schedule.places import NAMES
 
 Document = dict[str, Any]
 
-# The namespace is that of whoever applies it; owner and user are those of the credential.
-_NOT_WRITTEN = frozenset({"namespace", "owner", "user_id"})
+# The namespace is that of whoever applies it; owner and user are those of the credential. What a bundle brings is a
+# template, whatever it was.
+_NOT_WRITTEN = frozenset({"namespace", "owner", "user_id", "source"})
 _CALENDAR_FIELDS = ("name", "kind", "timezone", "dates", "rule", "covers")
 _EMPTY: tuple[Any, ...] = (None, "", [], {})
 
-
-@dataclass(frozen=True, slots=True)
-class Bundle:
-    calendars: tuple[Document, ...]
-    schedules: tuple[Document, ...]
+_LISTS = {"calendars": "name", "schedules": "schedule_id", "workflows": "name"}
+_SUFFIXES = frozenset({".json", ".yaml", ".yml"})
+_MAX_FILES = 1_000
 
 
-def read_bundle(file: str) -> Bundle:
-    document = read_object("file", file)
-    unknown = sorted(document.keys() - {"calendars", "schedules"})
+def read_bundle(places: list[str], name: str | None) -> Document:
+    """One bundle of all files; `name` is what it is called, unless they say it."""
+    whole: Document = {member: [] for member in _LISTS}
+    said: dict[str, str] = {} if name is None else {name: "--bundle"}
+    known: dict[tuple[str, str], str] = {}
+    for file in _files(places):
+        document = read_object("file", file)
+        _check_fields(document, file)
+        if document.get("bundle") is not None:
+            said.setdefault(str(document["bundle"]), file)
+        if len(said) > 1:
+            (first, here), (second, there) = list(said.items())[:2]
+            refuse(f"file: the bundle is called {first[:64]!r} by {here} and {second[:64]!r} by {there}")
+        for member, identity in _LISTS.items():
+            whole[member] += _rows(document, member, identity, file, known)
+    whole["bundle"] = next(iter(said), None)
+    return {member: value for member, value in whole.items() if value not in _EMPTY}
+
+
+def _files(places: list[str]) -> Iterator[str]:
+    """Of a folder all bundles in it and below, in the order of their names; what begins with a dot is not read."""
+    count = 0
+    for place in places:
+        folder = Path(place)
+        found = [place] if place == STDIN or not folder.is_dir() else _inside(folder)
+        if not found:
+            refuse(f"file: {place!r} holds no file that ends with {', '.join(sorted(_SUFFIXES))}")
+        count += len(found)
+        if count > _MAX_FILES:
+            refuse(f"file: more than {_MAX_FILES} files")
+        yield from found
+
+
+def _inside(folder: Path) -> list[str]:
+    inside = (path for path in folder.rglob("*") if path.suffix in _SUFFIXES and path.is_file())
+    return [str(path) for path in sorted(inside) if not any(part[0] == "." for part in path.relative_to(folder).parts)]
+
+
+def _check_fields(document: Document, file: str) -> None:
+    unknown = sorted(document.keys() - _LISTS.keys() - {"bundle"})
     if unknown:
-        refuse(f"file: unknown field {unknown[0][:64]!r}; a bundle has calendars and schedules")
-    calendars = _array(document, "calendars", "name")
-    return Bundle(calendars, _array(document, "schedules", "schedule_id"))
+        refuse(
+            f"file: {file!r} has the unknown field {unknown[0][:64]!r}; a bundle has bundle, calendars and schedules"
+        )
+
+
+def _rows(
+    document: Document, member: str, identity: str, file: str, known: dict[tuple[str, str], str]
+) -> list[Document]:
+    rows = document.get(member) or []
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        refuse(f"file: {member} of {file!r} must be an array of objects")
+    for row in rows:
+        name = row.get(identity)
+        if isinstance(name, str) and known.setdefault((member, name), file) != file:
+            refuse(f"file: {identity} {name[:128]!r} is in {known[member, name]!r} and in {file!r}")
+    return rows
+
+
+# ── writing ──────────────────────────────────────────────────────────────────────────────────────────
 
 
 def written(schedule: Mapping[str, Any]) -> Document:
-    """What somebody wrote, out of what the server tells about a schedule."""
+    """What somebody wrote, out of what the server tells about a schedule, and in which state it would begin."""
     kept = {name: schedule[name] for name in NAMES if name in schedule and name not in _NOT_WRITTEN}
     if isinstance(kept.get("action"), Mapping):
         kept["action"] = {name: value for name, value in kept["action"].items() if name != "task_queue"}
-    if kept.get("source") == "runtime":
-        del kept["source"]
+    if schedule.get("paused"):
+        kept |= {"paused": True, PAUSE_REASON: schedule.get(PAUSE_REASON)}
+    if is_exhausted(schedule):
+        kept[EXHAUSTED] = True
     return {name: value for name, value in kept.items() if value not in _EMPTY}
+
+
+def is_exhausted(schedule: Mapping[str, Any]) -> bool:
+    """A template that was deleted because its runs are used up: what declares it must not begin it anew elsewhere."""
+    deleted = schedule.get("status") == "deleted" and schedule.get("source") == "template"
+    return deleted and schedule.get("max_runs") is not None and schedule.get("remaining_actions") == 0
 
 
 def written_calendar(calendar: Mapping[str, Any]) -> Document:
     return {name: calendar[name] for name in _CALENDAR_FIELDS if calendar.get(name) not in _EMPTY}
-
-
-def read_definition(document: Document, base: Definition | None, *, now: Instant) -> Definition:
-    """What the server will make of it, by the rules and defaults of this program; `base` is what it has."""
-    try:
-        if base is None:
-            return parse_definition(document, now=now, kinds=_kinds(document)).definition
-        return parse_definition(
-            document, now=now, namespace=base.namespace, base=base, update=Update.WHOLE, kinds=_kinds(document)
-        ).definition
-    except HorariumError as wrong:
-        refuse(f"schedule {document['schedule_id'][:128]!r}: {wrong.message}")
-
-
-def _kinds(document: Document) -> Kinds:
-    """A kind that this program does not know may be one of the server's: its fields are left for it to check."""
-    action = document.get("action")
-    name = action.get("kind") if isinstance(action, dict) else None
-    if not isinstance(action, dict) or not isinstance(name, str) or name in SHIPPED:
-        return SHIPPED
-    known = SHIPPED.names.objects["action"]
-    try:
-        return SHIPPED.extended([Kind(name, {each: Field("", ANYTHING) for each in action if each not in known})])
-    except ValueError:  # no server can have a kind of this name
-        return SHIPPED
-
-
-def existing_definition(schedule: Mapping[str, Any]) -> Definition:
-    try:
-        return from_canonical({**written(schedule), "namespace": schedule.get("namespace")})
-    except HorariumError as wrong:
-        refuse(f"the server's schedule {str(schedule.get('schedule_id'))[:128]!r}: {wrong.message}")
-
-
-def _array(document: Document, member: str, identity: str) -> tuple[Document, ...]:
-    rows = document.get(member) or []
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        refuse(f"file: {member} must be an array of objects")
-    names = [row.get(identity) for row in rows]
-    if not all(isinstance(name, str) and name for name in names):
-        refuse(f"file: each of {member} needs a {identity}")
-    twice = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
-    if twice is not None:
-        refuse(f"file: {identity} {twice[:128]!r} is there twice")
-    return tuple(rows)

@@ -54,7 +54,7 @@ def _statuses() -> Iterable[str]:
 
 
 def _sources() -> Iterable[str]:
-    from horarium.schedule.definition import Source
+    from horarium.schedule.source import Source
 
     return [each.value for each in Source]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -22,27 +22,48 @@ def export_command(
     source: Annotated[
         str | None, typer.Option("--source", metavar="SOURCE", show_default="any", help="runtime or template.")
     ] = None,
+    bundle: Annotated[
+        str | None, typer.Option("--bundle", metavar="NAME", show_default="any", help="Only what this bundle brought.")
+    ] = None,
 ) -> None:
     """Your calendars and schedules as one bundle, as people write them: without ids of rows, counts and times.
 
+    What is paused or finished, or has used up its runs, is so where the bundle is applied to an empty namespace.
     It is JSON unless -o says yaml or jsonl; `apply` reads JSON and YAML.
 
     Example: horarium export > bundle.json
     """
-    from horarium.cli.bundle import written, written_calendar
+    from horarium.cli.bundle import written_calendar
 
-    calendars = [written_calendar(each.raw) for each in remote.client.list_calendars() if not each.read_only]
-    schedules = []
-    with counting("schedules") as count:
-        for schedule in remote.client.iter_schedules(source=source, page_size=200):
-            schedules.append(written(schedule.raw))
-            count(len(schedules))
-    schedules.sort(key=lambda document: str(document["schedule_id"]))
+    calendars = [
+        written_calendar(each.raw)
+        for each in remote.client.list_calendars()
+        if not each.read_only and bundle in (None, each.bundle)
+    ]
+    schedules = _schedules(remote, source, bundle)
     if remote.output is Format.JSONL:
         for document in [*calendars, *schedules]:
             show_json(document)
-    elif remote.output is Format.YAML:
-        show_document({"calendars": calendars, "schedules": schedules}, remote.output, [])
-    else:  # in lines, for people who keep it under version control
-        typer.echo(json.dumps({"calendars": calendars, "schedules": schedules}, ensure_ascii=False, indent=2))
+    else:
+        named = {} if bundle is None else {"bundle": bundle}
+        whole: dict[str, Any] = {**named, "calendars": calendars, "schedules": schedules}
+        if remote.output is Format.YAML:
+            show_document(whole, remote.output, [])
+        else:  # in lines, for people who keep it under version control
+            typer.echo(json.dumps(whole, ensure_ascii=False, indent=2))
     talk(f"namespace {remote.namespace}; calendars: {len(calendars)}, schedules: {len(schedules)}")
+
+
+def _schedules(remote: Remote, source: str | None, bundle: str | None) -> list[dict[str, Any]]:
+    """By id. Of an id that is free the last schedule counts: lists show the newest first."""
+    from horarium.cli.bundle import is_exhausted, written
+
+    live: dict[str, Any] = {}
+    deleted: dict[str, Any] = {}
+    with counting("schedules") as count:
+        for schedule in remote.client.iter_schedules(source=source, bundle=bundle, include_deleted=True, page_size=200):
+            kept = deleted if schedule.status == "deleted" else live
+            kept.setdefault(schedule.schedule_id, schedule.raw)
+            count(len(live))
+    used_up = {name: raw for name, raw in deleted.items() if name not in live and is_exhausted(raw)}
+    return [written(raw) for _, raw in sorted({**live, **used_up}.items())]

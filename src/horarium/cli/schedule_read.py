@@ -52,6 +52,10 @@ Source = Annotated[
 Text = Annotated[
     str | None, typer.Option("--text", metavar="TEXT", show_default=False, help="Part of an id or a name.")
 ]
+Bundle = Annotated[
+    str | None,
+    typer.Option("--bundle", metavar="NAME", show_default="any", help="Those that this bundle brought."),
+]
 Label = Annotated[
     list[str] | None,
     typer.Option("--label", metavar="NAME=VALUE", show_default=False, help="All that are given must fit."),
@@ -69,6 +73,7 @@ def list_command(
     workflow_type: WorkflowType = None,
     owner: Owner = None,
     source: Source = None,
+    bundle: Bundle = None,
     text: Text = None,
     label: Label = None,
     query: Query = None,
@@ -85,7 +90,8 @@ def list_command(
 
     labels = pairs("--label", label) if label else None
     call = ScheduleCalls.list_schedules(
-        status=status, workflow_type=workflow_type, owner=owner, source=source, text=text, labels=labels, query=query,
+        status=status, workflow_type=workflow_type, owner=owner, source=source, bundle=bundle, text=text,
+        labels=labels, query=query,
         include_deleted=deleted or None, next_page_token=page_token,
     )  # fmt: skip
     show_listing(

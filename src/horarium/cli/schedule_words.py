@@ -140,8 +140,9 @@ def _so_far(schedule: Schedule) -> str:
 
 def _kept(schedule: Schedule) -> str:
     who = "" if schedule.owner is None else f" by {schedule.owner}"
+    bundle = "" if schedule.bundle is None else f" of the bundle {schedule.bundle}"
     return (
-        f"{cell(schedule.source)}{who} · created {cell(schedule.created_at)}"
+        f"{cell(schedule.source)}{bundle}{who} · created {cell(schedule.created_at)}"
         f" · updated {cell(schedule.updated_at)} · version {schedule.version}"
     )
 

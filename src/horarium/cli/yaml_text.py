@@ -2,7 +2,8 @@
 
 YAML of old turns `12:30` into 750, `no` into false and a time into an object of the language. Here a word is a
 number, a truth or nothing only where JSON says so, and text everywhere else. What JSON has no word for is refused:
-names that are not text or come twice, marks of types, and references, by which a few lines can mean a billion.
+names that are not text or come twice, and marks of types. An anchor (&) may be repeated (*) and merged (<<), as far
+as what is then meant is bounded: by a few lines one could mean a billion.
 """
 
 from __future__ import annotations
@@ -20,13 +21,25 @@ _WORDS = {
 }
 
 
+# Nodes and characters; twice what a server takes as one request, unless it was told to take more.
+_MOST = 4_000_000
+
+
 class _Loader(yaml.SafeLoader):
+    def get_single_node(self) -> yaml.Node | None:
+        node = super().get_single_node()
+        if node is not None and self.anchors_used:
+            _measure(node, {})
+        return node
+
+    anchors_used = False
+
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        if self.check_event(yaml.AliasEvent):
-            raise yaml.MarkedYAMLError(None, None, "a reference (*) is not read", self.get_mark())
+        self.anchors_used = self.anchors_used or self.check_event(yaml.AliasEvent)
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        _merge(node)
         seen: set[str] = set()
         for key, _ in node.value:
             name = self.construct_object(key, deep=True)
@@ -38,7 +51,48 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep=deep)
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
-        """`<<` is a name like others: what it would bring in are references."""
+        """Done by `_merge`, which takes a quoted `<<` for a name like others."""
+
+
+def _measure(node: yaml.Node, known: dict[int, int | None]) -> int:
+    """How much it means when every repetition is written out; each node is looked at once."""
+    size = known.get(id(node), 0)
+    if size is None:
+        raise yaml.MarkedYAMLError(None, None, "an anchor repeats itself (*) without an end", node.start_mark)
+    if size:
+        return size
+    known[id(node)] = None
+    inside: list[yaml.Node] = []
+    if isinstance(node, yaml.SequenceNode):
+        inside = node.value
+    elif isinstance(node, yaml.MappingNode):
+        inside = [each for pair in node.value for each in pair]
+    size = 1 + (len(node.value) if isinstance(node, yaml.ScalarNode) else sum(_measure(each, known) for each in inside))
+    if size > _MOST:
+        raise yaml.MarkedYAMLError(None, None, "its repetitions (*) mean too much", node.start_mark)
+    known[id(node)] = size
+    return size
+
+
+def _merge(node: yaml.MappingNode) -> None:
+    """The pairs that `<<` brings in, the first of several before the others; what the object says itself wins."""
+    own = [pair for pair in node.value if not _is_merge(pair[0])]
+    merges = [pair for pair in node.value if _is_merge(pair[0])]
+    taken = {key.value for key, _ in own if isinstance(key, yaml.ScalarNode)}
+    brought = []
+    for key, value in merges:
+        for source in value.value if isinstance(value, yaml.SequenceNode) else [value]:
+            if not isinstance(source, yaml.MappingNode):
+                raise yaml.MarkedYAMLError(None, None, "only objects can be merged (<<)", key.start_mark)
+            _merge(source)
+            new = [pair for pair in source.value if not isinstance(pair[0].value, str) or pair[0].value not in taken]
+            taken |= {name.value for name, _ in new if isinstance(name.value, str)}
+            brought += new
+    node.value = [*brought, *own]
+
+
+def _is_merge(key: yaml.Node) -> bool:
+    return isinstance(key, yaml.ScalarNode) and key.value == "<<" and key.style is None
 
 
 _Loader.yaml_implicit_resolvers = {}  # those of old

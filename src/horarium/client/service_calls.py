@@ -9,6 +9,7 @@ from horarium.client.call import EVENTS, TEXT, Call, When, given, if_match, many
 from horarium.client.methods import Method, Pages
 from horarium.client.page import Page
 from horarium.wire.agenda import Agenda
+from horarium.wire.bundles import Applied
 from horarium.wire.schedules import ScheduleHealth
 from horarium.wire.service import (
     Calendar,
@@ -74,6 +75,25 @@ class ServiceCalls:
     def clone_calendar(name: str, new_name: str) -> Call[Calendar]:
         """How one begins to change a built-in calendar."""
         return Call("POST", f"{CALENDAR}/clone", one(Calendar), {"name": name}, body={"name": new_name})
+
+    @Method
+    @staticmethod
+    def apply(
+        document: Document,
+        /,
+        *,
+        bundle: str | None = None,
+        dry_run: bool | None = None,
+        prune: bool | None = None,
+        adopt: bool | None = None,
+        idempotency_key: str | None = None,
+    ) -> Call[Applied]:
+        """Make calendars and schedules what a bundle says, all of them or none; `dry_run` only tells what it would do.
+
+        `prune` deletes what the bundle has brought before and has no more; `adopt` takes over what others made.
+        """
+        body = {**document, **given(bundle=bundle, dry_run=dry_run, prune=prune, adopt=adopt)}
+        return Call("POST", "/api/apply", one(Applied), body=body, key=idempotency_key)
 
     @Method
     @staticmethod

@@ -45,6 +45,7 @@ class Kept:
     version: int | None = None
     updated_at: Instant | None = None
     warning: str | None = None
+    bundle: str | None = None
 
 
 def list_calendars(resources: Resources, caller: Caller) -> list[Kept]:
@@ -87,7 +88,7 @@ def update(
         version = calendars.update(
             connection, caller.namespace, name, to_document(calendar), expected_version=row.version, now=now
         )
-        return Kept(calendar, version, now, coverage_warning(calendar, _today(resources)))
+        return Kept(calendar, version, now, coverage_warning(calendar, _today(resources)), row.bundle)
 
     return _written_once(resources, work)
 
@@ -157,7 +158,7 @@ def _own(connection: Connection, caller: Caller, name: str) -> CalendarRow:
 
 def _kept(row: CalendarRow, today: date) -> Kept:
     calendar = parse_calendar(row.document)
-    return Kept(calendar, row.version, row.updated_at, coverage_warning(calendar, today))
+    return Kept(calendar, row.version, row.updated_at, coverage_warning(calendar, today), row.bundle)
 
 
 def _shared(calendar: Calendar, today: date) -> Kept:

@@ -25,11 +25,23 @@ def current_definition(connection: Connection, row: ScheduleRow) -> Definition:
     revision = schedules.find_revision(connection, row.schedule_uid, row.revision)
     if revision is None:
         raise LookupError(f"the revision {row.revision} of {row.schedule_id!r} is gone")
-    return replace(from_canonical(revision.document), note=row.note)
+    return current(row, revision.document)
+
+
+def current(row: ScheduleRow, document: object) -> Definition:
+    """`document` is the newest of the row."""
+    return replace(from_canonical(document), note=row.note)
 
 
 def wanted(
-    resources: Resources, caller: Caller, base: Definition, document: object, how: Update, now: Instant
+    resources: Resources,
+    caller: Caller,
+    base: Definition,
+    document: object,
+    how: Update,
+    now: Instant,
+    *,
+    may_be_over: bool = False,
 ) -> Parsed:
     """What the document makes of `base`. A whole one that is silent about source or note leaves them."""
     parsed = parse_definition(
@@ -40,6 +52,7 @@ def wanted(
         kinds=resources.kinds,
         base=base,
         update=how,
+        may_be_over=may_be_over,
     )
     definition = signed(parsed.definition, caller, base)
     if how is Update.WHOLE and not (isinstance(document, Mapping) and "source" in document):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from typing import Any
 
 from horarium.errors import CycleDetected, InvalidCalendar, InvalidDefinition
 from horarium.launchers.served import unserved
@@ -48,12 +50,47 @@ class Draft:
         )
 
 
+class Lookups:
+    """What definitions refer to, asked for once in a transaction; many definitions share it."""
+
+    def __init__(self, connection: Connection, namespace: str) -> None:
+        self._connection, self._namespace = connection, namespace
+        self._found: dict[tuple[str, str], Any] = {}
+        self._calendars: dict[str, bool] = {}
+
+    def has_calendars(self, names: Sequence[str]) -> Mapping[str, bool]:
+        """Whether each is one's own."""
+        unknown = [name for name in names if name not in self._calendars]
+        own = calendars.find_many(self._connection, self._namespace, unknown) if unknown else {}
+        self._calendars |= {name: name in own for name in unknown}
+        return self._calendars
+
+    def workflow(self, name: str) -> references.WorkflowReference | None:
+        found: references.WorkflowReference | None = self._once("workflow", name, references.newest_workflow)
+        return found
+
+    def assignment(self, name: str) -> dict[str, Any] | None:
+        found: dict[str, Any] | None = self._once("assignment", name, references.assignment_document)
+        return found
+
+    def agent(self, name: str) -> dict[str, Any] | None:
+        found: dict[str, Any] | None = self._once("agent", name, references.agent_document)
+        return found
+
+    def _once(self, kind: str, name: str, ask: Callable[[Connection, str, str], Any]) -> Any:
+        if (kind, name) not in self._found:
+            self._found[kind, name] = ask(self._connection, self._namespace, name)
+        return self._found[kind, name]
+
+
 def check_draft(
     resources: Resources,
     connection: Connection,
     caller: Caller,
     definition: Definition,
     before: Planning | None = None,
+    *,
+    lookups: Lookups | None = None,
 ) -> Draft:
     """Raises what is wrong: an unknown calendar, a workflow of somebody else, a graph without an end.
 
@@ -63,9 +100,10 @@ def check_draft(
         require_namespace(connection, caller.namespace)
         resources.seen_namespaces.add(caller.namespace)
     _check_inputs(definition)
-    _check_calendars(connection, definition)
-    stored = _check_workflow(connection, caller, definition)
-    approval = _needs_approval(connection, definition)
+    known = lookups or Lookups(connection, definition.namespace)
+    _check_calendars(known, definition)
+    stored = _check_workflow(known, caller, definition)
+    approval = _needs_approval(known, definition)
     text = planning_text(definition, needs_approval=approval, kinds=resources.kinds, before=before)
     planning = compile_planning(text)
     warnings = (*_unserved(resources, connection, definition, stored=stored), *_unsignalled(resources, planning))
@@ -121,13 +159,11 @@ def _check_inputs(definition: Definition) -> None:
         raise InvalidDefinition(problems)
 
 
-def _check_calendars(connection: Connection, definition: Definition) -> None:
-    if not definition.calendars:
-        return
-    own = calendars.find_many(connection, definition.namespace, definition.calendars)
+def _check_calendars(known: Lookups, definition: Definition) -> None:
     problems: dict[str, list[str]] = {}
+    own = known.has_calendars(definition.calendars)
     for index, name in enumerate(definition.calendars):
-        if name in own:
+        if own[name]:
             continue
         try:
             found = shared_calendar(name, timezone=definition.spec.timezone or "UTC")
@@ -140,12 +176,12 @@ def _check_calendars(connection: Connection, definition: Definition) -> None:
         raise InvalidDefinition(problems)
 
 
-def _check_workflow(connection: Connection, caller: Caller, definition: Definition) -> bool:
+def _check_workflow(known: Lookups, caller: Caller, definition: Definition) -> bool:
     """Whether it is stored. A name that no stored workflow has is no error: a task or a worker may know it."""
     name = definition.action.workflow
     if definition.action.kind != WORKFLOW.name or name is None:
         return False
-    workflow = references.newest_workflow(connection, definition.namespace, name)
+    workflow = known.workflow(name)
     if workflow is None:
         return False
     if workflow.cycle:
@@ -154,17 +190,17 @@ def _check_workflow(connection: Connection, caller: Caller, definition: Definiti
     return True
 
 
-def _needs_approval(connection: Connection, definition: Definition) -> bool:
+def _needs_approval(known: Lookups, definition: Definition) -> bool:
     """The schedule's policy goes before the assignment's, which goes before the agent's."""
     assignment = agent = None
     if definition.workflow_assignment_id is not None:
-        document = references.assignment_document(connection, definition.namespace, definition.workflow_assignment_id)
+        document = known.assignment(definition.workflow_assignment_id)
         if document is None:
             missing = f"there is no assignment {definition.workflow_assignment_id!r}"
             raise InvalidDefinition({"workflow_assignment_id": [missing]})
         assignment = _policy(document)
     if definition.assignee is not None and definition.assignee.type is AssigneeType.AGENT:
-        document = references.agent_document(connection, definition.namespace, definition.assignee.id)
+        document = known.agent(definition.assignee.id)
         agent = None if document is None else _policy(document)
     policy = merge(definition.approval, assignment, agent, None)
     return run_needs_approval(policy, has_assignee=definition.assignee is not None or assignment is not None)

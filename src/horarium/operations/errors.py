@@ -8,14 +8,16 @@ HorariumError
     ├── AlreadyExists          already_exists               409   ScheduleAlreadyExists, …
     ├── Refused                refused                      409   ScheduleBroken, CalendarReadOnly, …
     ├── PreconditionFailed     precondition_failed          412
+    ├── BundleRefused          that of one document         409 or 422
     └── KeyReused              idempotency_key_reused       422
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from horarium.errors import HorariumError
+from horarium.errors import HorariumError, InvalidDefinition
 
 # Whoever asks for a name of ten thousand characters knows which one it was.
 _MAX_NAME = 128
@@ -121,6 +123,34 @@ class CalendarInUse(Refused):
         shown = ", ".join(schedules[:5]) + (", …" if len(schedules) > 5 else "")
         super().__init__(f"the calendar {name!r} is used by {shown}")
         self.schedules = schedules
+
+
+class OwnedByAnotherBundle(Refused):
+    """What a bundle wants to change or delete was brought by another one."""
+
+    reason = "owned_by_another_bundle"
+
+
+class BundleRefused(OperationError):
+    """A bundle of which one document is refused, for the reason and with the status of that refusal."""
+
+    def __init__(self, message: str, *, reason: str, status: int, schedule_id: str | None = None) -> None:
+        super().__init__(message)
+        self.reason = reason  # type: ignore[misc]  # that of the document, not of the class
+        self.status = status  # type: ignore[misc]  # the same
+        if schedule_id is not None:
+            self.schedule_id = schedule_id
+
+
+class InvalidBundle(InvalidDefinition):
+    """Documents of a bundle that cannot be read; `schedule_id` is that of the first, if it is a schedule."""
+
+    def __init__(self, errors: Mapping[str, Sequence[str]], message: str, *, schedule_id: str | None = None) -> None:
+        super().__init__(errors)
+        self.message = message
+        self.args = (message,)
+        if schedule_id is not None:
+            self.schedule_id = schedule_id
 
 
 class RunNotHeld(Refused):

@@ -25,6 +25,7 @@ class ScheduleFilter:
     workflow: str | None = None
     owner: str | None = None
     source: str | None = None
+    bundle: str | None = None
     text: str | None = None
     schedule_ids: tuple[str, ...] | None = None
     labels: Mapping[str, str] | None = None
@@ -52,6 +53,7 @@ class ScheduleFilter:
             workflow=self.workflow,
             owner=self.owner,
             source=self.source,
+            bundle=self.bundle,
             text=self.text,
             schedule_ids=self.schedule_ids,
             attributes=attributes,

@@ -82,7 +82,7 @@ def delete(
     def work(connection: Connection) -> tuple[ScheduleChange, bool]:
         opened = open_schedule(resources, connection, caller, schedule_id, if_version=if_version)
         caller.require_owner(opened.row.owner, f"the schedule {schedule_id!r}")
-        return _delete(resources, connection, caller.because(reason), opened)
+        return delete_opened(resources, connection, caller.because(reason), opened)
 
     written, is_rest = resources.database.write(work)
     # Inside a larger transaction it would only make that one longer.
@@ -92,9 +92,17 @@ def delete(
 
 
 def pause_opened(
-    connection: Connection, caller: Caller, opened: Opened, until: Instant | None = None
+    connection: Connection,
+    caller: Caller,
+    opened: Opened,
+    until: Instant | None = None,
+    *,
+    sets_note: bool = True,
 ) -> ScheduleChange:
-    """For whoever holds the lock. A pause replaces the one before it, unless it says the same."""
+    """For whoever holds the lock. A pause replaces the one before it, unless it says the same.
+
+    The note stays the author's where it is not a person who pauses.
+    """
     row, now = opened.row, opened.now
     if until is not None and until <= now:
         raise InvalidDefinition({"until": [f"must be in the future, and it is {to_rfc3339(now)}"]})
@@ -104,7 +112,8 @@ def pause_opened(
     journal = Journal(row.next_sequence, now, caller.context())
     journal.missed(_overtaken(opened))
     journal.add(EventType.PAUSED, reason=caller.reason, paused_at=to_rfc3339(now), until=rfc3339_or_none(until))
-    _set_note(connection, caller, row)
+    if sets_note:
+        _set_note(connection, caller, row)
     version = save_position(
         connection,
         row.schedule_uid,
@@ -149,10 +158,10 @@ def _set_note(connection: Connection, caller: Caller, row: ScheduleRow) -> None:
         set_note(connection, row, caller.reason, note_attribute(caller.reason))
 
 
-def _delete(
+def delete_opened(
     resources: Resources, connection: Connection, caller: Caller, opened: Opened
 ) -> tuple[ScheduleChange, bool]:
-    """With whether there are runs left to cancel."""
+    """For whoever holds the lock. With whether there are runs left to cancel."""
     row, now = opened.row, opened.now
     journal = Journal(row.next_sequence, now, caller.context())
     deleted = row.position()._replace(status=Status.DELETED, next_due=None, decided_until=max(row.decided_until, now))

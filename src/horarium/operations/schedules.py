@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from horarium.decision import lifecycle
 from horarium.decision.facts import Fact
 from horarium.decision.guards import facts_needed
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text, new_id
-from horarium.instant import rfc3339_or_none
+from horarium.operations.beginnings import begin_schedule, told
 from horarium.operations.caller import Caller
 from horarium.operations.changes import ScheduleChange, moved, unchanged
 from horarium.operations.definitions import current_definition, same_exhausted, wanted
-from horarium.operations.drafts import Draft, check_draft, note_attribute, signed
+from horarium.operations.drafts import Draft, check_draft, note_attribute
 from horarium.operations.errors import ScheduleAlreadyExists
 from horarium.operations.lifecycles import pause_opened, resume_opened
 from horarium.operations.resources import Opened, Resources, open_schedule, wake_tickers
 from horarium.operations.upcoming import Planned, next_runs
-from horarium.schedule.canonical import action_document, spec_document
 from horarium.schedule.definition import Definition
 from horarium.schedule.document import Parsed, changed_fields, named_in, parse_definition, spec_equal
 from horarium.schedule.event import EventType
 from horarium.schedule.patch import Update
-from horarium.schedule.position import Position, Status
+from horarium.schedule.position import Status
 from horarium.schedule.run import Origin
 from horarium.store import counters
 from horarium.store.database import Connection
@@ -35,7 +33,7 @@ from horarium.store.runs import release
 from horarium.store.schedules import positions
 from horarium.store.schedules import rows as schedules
 from horarium.store.schedules.rows import PositionChange
-from horarium.store.schedules.write import NewSchedule, add_revision, insert_schedule, save_position, set_note
+from horarium.store.schedules.write import add_revision, insert_schedule, save_position, set_note
 from horarium.wire.outcomes import WriteOutcome
 from horarium.wire.roles import Permission
 
@@ -46,7 +44,7 @@ _SPOKEN_OF = frozenset({"action", "pre_dispatch_condition"})
 def create(resources: Resources, caller: Caller, document: object) -> ScheduleChange:
     """Raises ScheduleAlreadyExists, NamespaceNotFound, and InvalidDefinition with all that is wrong."""
     caller.require(Permission.WRITE)
-    parsed = _parsed(resources, caller, document)
+    parsed = parse_new(resources, caller, document)
     try:
         return resources.database.write(lambda connection: _create(resources, connection, caller, parsed))
     except Conflict as taken:
@@ -62,7 +60,7 @@ def upsert(resources: Resources, caller: Caller, document: object, *, update: Up
     """
     caller.require(Permission.WRITE)
     try:
-        parsed: Parsed | InvalidDefinition = _parsed(resources, caller, document)
+        parsed: Parsed | InvalidDefinition = parse_new(resources, caller, document)
     except InvalidDefinition as wrong:  # as a new one it will not do; as what is there already it may
         parsed = wrong
     schedule_id = named_in(document) if isinstance(parsed, InvalidDefinition) else parsed.definition.schedule_id
@@ -110,7 +108,8 @@ def update(
 # ── creating ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _parsed(resources: Resources, caller: Caller, document: object) -> Parsed:
+def parse_new(resources: Resources, caller: Caller, document: object, *, may_be_over: bool = False) -> Parsed:
+    """`may_be_over`: one whose occurrences all lie in the past is no mistake."""
     generated = id_text(new_id()).lower()
     parsed = parse_definition(
         document,
@@ -119,6 +118,7 @@ def _parsed(resources: Resources, caller: Caller, document: object) -> Parsed:
         namespace=caller.namespace,
         defaults=resources.defaults(),
         kinds=resources.kinds,
+        may_be_over=may_be_over,
     )
     if parsed.definition.namespace != caller.namespace:
         raise InvalidDefinition({"namespace": [f"the request speaks for {caller.namespace}"]})
@@ -126,58 +126,14 @@ def _parsed(resources: Resources, caller: Caller, document: object) -> Parsed:
 
 
 def _create(resources: Resources, connection: Connection, caller: Caller, parsed: Parsed) -> ScheduleChange:
-    draft = check_draft(resources, connection, caller, signed(parsed.definition, caller))
-    definition, now, uid = draft.definition, resources.clock.now(), new_id()
-    paused = parsed.paused is True
-    position = lifecycle.begin(draft.planning, uid, now=now, paused=paused)
-    journal = Journal(1, now, caller.context())
-    journal.add(EventType.CREATED, **_told(definition, 1, position))
-    if paused:
-        journal.add(EventType.PAUSED, reason=caller.reason, paused_at=rfc3339_or_none(now))
-    insert_schedule(
-        connection,
-        NewSchedule(
-            schedule_uid=uid,
-            namespace=definition.namespace,
-            schedule_id=definition.schedule_id,
-            revision=draft.revision(position.generation),
-            position=position,
-            source=definition.source.value,
-            owner=definition.owner,
-            paused_at=now if paused else None,
-            pause_reason=caller.reason if paused else None,
-            paused_by=caller.principal if paused else None,
-            next_sequence=journal.next_sequence,
-        ),
-        now=now,
-    )
-    journal.write(connection, uid, definition.namespace)
-    if not paused:
-        wake_tickers(resources, connection, position.next_due)
-    planned = Planned(uid, definition.namespace, position, draft.planning)
-    return ScheduleChange(
-        uid,
-        definition.namespace,
-        definition.schedule_id,
-        WriteOutcome.CREATED,
-        version=1,
-        status=position.status,
-        next_due=position.next_due,
-        warnings=(*parsed.warnings, *draft.warnings),
-        next_run=next_runs(connection, [planned], now)[uid],
-    )
-
-
-def _told(definition: Definition, revision: int, position: Position) -> dict[str, Any]:
-    """What the events about a definition say of it."""
-    return {
-        "spec": spec_document(definition.spec),
-        "action": action_document(definition.action),
-        "overlap_policy": definition.overlap.policy.value,
-        "next_fire_at": rfc3339_or_none(position.next_due),
-        "revision": revision,
-        "generation": position.generation,
-    }
+    now = resources.clock.now()
+    begun = begin_schedule(resources, connection, caller, parsed)
+    insert_schedule(connection, begun.new, now=now)
+    begun.journal.write(connection, begun.new.schedule_uid, begun.new.namespace)
+    begun.wake(resources, connection)
+    uid = begun.new.schedule_uid
+    planned = Planned(uid, begun.new.namespace, begun.new.position, begun.planning)
+    return replace(begun.change, next_run=next_runs(connection, [planned], now)[uid])
 
 
 # ── changing ─────────────────────────────────────────────────────────────────────────────────────────
@@ -198,17 +154,28 @@ def update_opened(
     caller.require_owner(row.owner, f"the schedule {row.schedule_id!r}")
     base = current_definition(connection, row)
     parsed = wanted(resources, caller, base, document, how, opened.now)
-    definition = parsed.definition
-    changed = changed_fields(base, definition)
-    if changed == ("note",):
-        written = _note(connection, caller, opened, definition)
-    elif changed:
-        written = _revise(resources, connection, caller, opened, base, definition, changed)
-    else:
-        written = unchanged(connection, opened)
+    written = change_opened(resources, connection, caller, opened, base, parsed.definition)
     if obey_pause and parsed.paused is not None:
         written = _set_paused(resources, connection, caller, written, parsed.paused)
     return replace(written, warnings=(*parsed.warnings, *written.warnings))
+
+
+def change_opened(
+    resources: Resources,
+    connection: Connection,
+    caller: Caller,
+    opened: Opened,
+    base: Definition,
+    definition: Definition,
+    beside: tuple[str, ...] = (),
+) -> ScheduleChange:
+    """`base` becomes `definition`. `beside` names what the caller changes of it that is no part of either."""
+    changed = changed_fields(base, definition)
+    if set(changed) <= {"note"} and (changed or beside):
+        return _beside(connection, caller, opened, definition, (*changed, *beside))
+    if changed:
+        return _revise(resources, connection, caller, opened, base, definition, changed)
+    return unchanged(connection, opened)
 
 
 def _revise(
@@ -229,7 +196,7 @@ def _revise(
     number = add_revision(connection, row, draft.revision(position.generation), now=now, owner=definition.owner)
     journal = Journal(row.next_sequence, now, caller.context())
     journal.missed(change.superseded)
-    journal.add(EventType.UPDATED, changed_fields=list(changed), **_told(definition, number, position))
+    journal.add(EventType.UPDATED, changed_fields=list(changed), **told(definition, number, position))
     positions.move(
         connection,
         row.schedule_uid,
@@ -258,15 +225,18 @@ def _revise(
     )
 
 
-def _note(connection: Connection, caller: Caller, opened: Opened, definition: Definition) -> ScheduleChange:
-    """A note is no part of what a schedule means: there is no new revision."""
+def _beside(
+    connection: Connection, caller: Caller, opened: Opened, definition: Definition, changed: tuple[str, ...]
+) -> ScheduleChange:
+    """A note, or a bundle, is no part of what a schedule means: there is no new revision."""
     row = opened.row
     journal = Journal(row.next_sequence, opened.now, caller.context())
-    journal.add(EventType.UPDATED, changed_fields=["note"], **_told(definition, row.revision, row.position()))
+    journal.add(EventType.UPDATED, changed_fields=list(changed), **told(definition, row.revision, row.position()))
     change: PositionChange = {"next_sequence": journal.write(connection, row.schedule_uid, row.namespace)}
-    set_note(connection, row, definition.note, note_attribute(definition.note))
+    if "note" in changed:
+        set_note(connection, row, definition.note, note_attribute(definition.note))
     version = save_position(connection, row.schedule_uid, change, expected_version=row.version, now=opened.now)
-    return replace(unchanged(connection, opened), outcome=WriteOutcome.UPDATED, version=version, changed=("note",))
+    return replace(unchanged(connection, opened), outcome=WriteOutcome.UPDATED, version=version, changed=changed)
 
 
 def _planned(opened: Opened, draft: Draft, *, spec_changed: bool) -> lifecycle.Change:

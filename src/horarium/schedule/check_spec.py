@@ -13,8 +13,11 @@ from horarium.schedule.reading import Reader
 _PARTS = ("spec.cron_expressions", "spec.intervals", "spec.at")
 
 
-def check_spec(spec: SpecText, reader: Reader, *, key: str, after: Instant | None) -> None:
-    """What no part can know by itself; `after` None = nobody asks whether there is a future."""
+def check_spec(spec: SpecText, reader: Reader, *, key: str, after: Instant | None, may_be_over: bool = False) -> None:
+    """What no part can know by itself; `after` None = nobody asks whether there is a future.
+
+    `may_be_over`: a past will do instead. What has neither is a mistake.
+    """
     if any(place.startswith("spec.") for place in reader.bad):
         return
     if not (spec.cron_expressions or spec.intervals or spec.at):
@@ -27,7 +30,7 @@ def check_spec(spec: SpecText, reader: Reader, *, key: str, after: Instant | Non
         path = reader.path(place) if place in reader.places else "spec"
         reader.problems.add(path, without_prefix(wrong, wrong.field or "spec"))
         return
-    if after is not None:
+    if after is not None and not (may_be_over and compiled.previous_before(after) is not None):
         _check_future(compiled, reader, after)
 
 

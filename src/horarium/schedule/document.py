@@ -104,12 +104,13 @@ def parse_definition(
     base: Definition | None = None,
     update: Update = Update.MERGE,
     kinds: Kinds = SHIPPED,
+    may_be_over: bool = False,
 ) -> Parsed:
     """Raises InvalidDefinition with all problems.
 
     `generated_id` and `namespace` stand in for names that the document does not give. With a `base` the
     document changes that definition, as `update` says; neither of its names can change. `kinds` are the kinds of
-    action that may be asked for.
+    action that may be asked for. `may_be_over`: a spec that has only past occurrences will do.
     """
     problems = Problems()
     check_storable(document, problems)
@@ -129,7 +130,8 @@ def parse_definition(
     reader = Reader({**_default_places(defaults or Defaults()), **standing_in, **places}, problems, given.bad)
     definition, paused = read_definition(reader, known, stored), reader.one("paused", flag, None)
     unchanged = base is not None and spec_equal(base, definition)
-    check_spec(definition.spec, reader, key=definition.schedule_id or "?", after=None if unchanged else now)
+    after = None if unchanged else now
+    check_spec(definition.spec, reader, key=definition.schedule_id or "?", after=after, may_be_over=may_be_over)
     problems.raise_any()
     tells_note = "note" in given.places or "note" in given.nulls
     return Parsed(definition, paused, _warnings(definition, given.places, given.ignored), tells_note)

@@ -23,10 +23,10 @@ from horarium.ids import id_text, new_id
 from horarium.launchers.registry import Registry
 from horarium.launchers.signals import Signals
 from horarium.life.report_token import ReportTokens
-from horarium.operations import schedules
-from horarium.operations.caller import Caller, internal
+from horarium.operations.caller import internal
+from horarium.operations.registrations import Registered, register
 from horarium.operations.resources import Resources
-from horarium.schedule.source import Source
+from horarium.schedule.release import fingerprint
 from horarium.serve.admin import make_data_dir
 from horarium.serve.application import Application, Bare, load_application, load_provider
 from horarium.serve.launchers import is_loopback, make_registry
@@ -38,7 +38,7 @@ from horarium.store.database import Database, open_database
 from horarium.store.database.shared_clock import SharedClock
 from horarium.store.errors import Conflict
 from horarium.store.migrate import DEFAULT_NAMESPACE, check_schema, migrate
-from horarium.store.schedules.rows import find
+from horarium.store.schedules.rows import namespaces_of_bundle
 from horarium.telemetry.log import make_logger
 from horarium.telemetry.telemetry import Telemetry
 
@@ -202,21 +202,35 @@ def _places(settings: Settings, registry: Registry) -> dict[str, int]:
 
 
 def put_templates(service: Service) -> None:
-    """The schedules that the application declares; one that has not changed is left alone, and so is a pause."""
-    for document in service.application.templates:
-        caller = internal("application", document.get("namespace", DEFAULT_NAMESPACE))
-        if _is_somebodys(service, caller, document):
-            why = "a schedule of this id was written by hand"
-            service.telemetry.log.warning("not declared", schedule=document["schedule_id"], why=why)
-        else:
-            schedules.upsert(service.resources, caller, document)
+    """The schedules that the application declares; one that has not changed is left alone, and so is a pause.
+
+    What a release of a named application declares no more is paused by the first process of that release.
+    """
+    application = service.application
+    app, release = getattr(application, "name", None), getattr(application, "release", None)
+    by_namespace: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for document in application.templates:
+        namespace = document.get("namespace", DEFAULT_NAMESPACE)
+        by_namespace.setdefault(namespace, {})[document["schedule_id"]] = document
+    if app is not None:
+        for namespace in service.database.read(lambda connection: namespaces_of_bundle(connection, app)):
+            by_namespace.setdefault(namespace, {})
+    for namespace, templates in by_namespace.items():
+        caller = internal("application", namespace)
+        known_as = release or fingerprint(templates.values())
+        _tell(service, register(service.resources, caller, app, known_as, templates))
 
 
-def _is_somebodys(service: Service, caller: Caller, document: Mapping[str, Any]) -> bool:
-    """What a person wrote at runtime is never touched by code."""
-    schedule_id = document["schedule_id"]
-    row = service.database.read(lambda connection: find(connection, caller.namespace, schedule_id))
-    return row is not None and row.source != Source.TEMPLATE
+def _tell(service: Service, done: Registered) -> None:
+    log = service.telemetry.log
+    for name in done.kept:
+        log.warning("not declared", schedule=name, why="a schedule of this id was written by hand")
+    for name in done.foreign:
+        log.warning("not declared", schedule=name, why="a schedule of this id belongs to another bundle")
+    for name in done.paused:
+        log.warning("paused", schedule=name, why="the application declares it no more")
+    for name in done.resumed:
+        log.info("resumed", schedule=name, why="the application declares it again")
 
 
 def _owner() -> str:

@@ -24,16 +24,31 @@ class CalendarRow:
     version: int
     created_at: Instant
     updated_at: Instant
+    bundle: str | None = None
 
 
 _ROWS = TypedRows(CalendarRow, calendars, document=from_text)
 
 
-def insert(connection: Connection, namespace: str, name: str, document: Mapping[str, Any], *, now: Instant) -> None:
+def insert(
+    connection: Connection,
+    namespace: str,
+    name: str,
+    document: Mapping[str, Any],
+    *,
+    now: Instant,
+    bundle: str | None = None,
+) -> None:
     """Raises Conflict(`calendars_pkey`) if the name is taken."""
     connection.execute(
         sa.insert(calendars).values(
-            namespace=namespace, name=name, document=to_text(document), version=1, created_at=now, updated_at=now
+            namespace=namespace,
+            name=name,
+            document=to_text(document),
+            version=1,
+            created_at=now,
+            updated_at=now,
+            bundle=bundle,
         )
     )
 
@@ -56,6 +71,17 @@ def update(
     if changed.rowcount != 1:
         raise Conflict("calendars.version")
     return expected_version + 1
+
+
+def set_bundle(connection: Connection, namespace: str, name: str, bundle: str | None) -> None:
+    """The version stays: whoever moves it, too, says so elsewhere."""
+    connection.execute(sa.update(calendars).where(*_named(namespace, name)).values(bundle=bundle))
+
+
+def names_of_bundle(connection: Connection, namespace: str, bundle: str, most: int) -> list[str]:
+    own = (calendars.c.namespace == namespace, calendars.c.bundle == bundle)
+    statement = sa.select(calendars.c.name).where(*own).order_by(calendars.c.name).limit(most)
+    return list(connection.execute(statement).scalars())
 
 
 def delete(connection: Connection, namespace: str, name: str) -> bool:

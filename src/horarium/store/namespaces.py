@@ -33,6 +33,12 @@ def find(connection: Connection, namespace: str) -> NamespaceRow | None:
     return _ROWS.one(connection, _BY_NAME, {"name": namespace})
 
 
+def lock(connection: Connection, namespace: str) -> bool:
+    """Whether it is there; it is ours until the transaction ends. On SQLite the write transaction is the lock."""
+    own = sa.select(namespaces.c.namespace).where(namespaces.c.namespace == namespace)
+    return connection.execute(own.with_for_update()).scalar_one_or_none() is not None
+
+
 def count(connection: Connection) -> int:
     number: int = connection.execute(_COUNT).scalar_one()
     return number

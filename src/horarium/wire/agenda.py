@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from horarium.decision.preview import Forecast
+from horarium.decision.forecast import Forecast
 from horarium.schedule.run import RunState
 from horarium.wire.answer import Answer, Time
 

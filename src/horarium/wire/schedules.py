@@ -58,6 +58,7 @@ class ScheduleState(Answer, frozen=True, kw_only=True):
     pause_reason: str | None
     paused_until: Time | None
     paused_by: str | None
+    bundle: str | None
     created_at: Time
     updated_at: Time
     version: int

@@ -20,7 +20,10 @@ class CalendarDay(Answer, frozen=True, kw_only=True):
 
 
 class Calendar(Answer, frozen=True, kw_only=True):
-    """`warning` says that its data ends soon. `days` are those of the year that was asked for, with their names."""
+    """`warning` says that its data ends soon; `bundle` is the one that brought it.
+
+    `days` are those of the year that was asked for, with their names.
+    """
 
     name: str
     kind: CalendarKind
@@ -32,6 +35,7 @@ class Calendar(Answer, frozen=True, kw_only=True):
     version: int | None
     updated_at: Time | None
     warning: str | None
+    bundle: str | None = None
     days: tuple[CalendarDay, ...] | None = None
 
 

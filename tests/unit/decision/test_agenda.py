@@ -9,7 +9,7 @@ from unit.decision.builders import NOON, UID, clock, make_planning, make_positio
 
 from horarium.decision.agenda import Bucket, Coming, Entry, arrange, buckets, predict, undecided_after
 from horarium.decision.facts import Facts, Shared
-from horarium.decision.preview import Forecast
+from horarium.decision.forecast import Forecast
 from horarium.instant import DAY, HOUR, MINUTE, Instant
 from horarium.schedule.position import Status
 

@@ -70,6 +70,10 @@ class Journal:
         self._events.append(NewEvent(self.next_sequence, event_type, nominal, nominal_last, run_id, payload))
         self.next_sequence += 1
 
+    def stream(self, uid: bytes, namespace: str) -> Stream:
+        """For whoever writes several at once; `next_sequence` is what the position has to keep."""
+        return uid, namespace, tuple(self._events)
+
     def write(self, connection: Connection, uid: bytes, namespace: str) -> int:
         """The number of the next event, for the position to keep."""
         append(connection, [(uid, namespace, self._events)], now=self._now)

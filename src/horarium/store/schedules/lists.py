@@ -34,6 +34,7 @@ class Filter:
     workflow: str | None = None
     owner: str | None = None
     source: str | None = None
+    bundle: str | None = None
     text: str | None = None
     schedule_id: str | None = None
     schedule_ids: Collection[str] | None = None
@@ -106,7 +107,7 @@ def count_by_status(connection: Connection, namespace: str) -> dict[Status, int]
     return {status: found.get(status, 0) for status in Status}
 
 
-_COLUMNS = {name: schedules.c[name] for name in ("schedule_id", "workflow", "owner", "source")}
+_COLUMNS = {name: schedules.c[name] for name in ("schedule_id", "workflow", "owner", "source", "bundle")}
 
 
 # What LIKE takes for more than a letter.

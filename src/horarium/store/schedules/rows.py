@@ -6,7 +6,7 @@ never interleave. On SQLite the write transaction is that lock.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypedDict
 
@@ -65,6 +65,7 @@ class ScheduleRow:
     paused_until: Instant | None
     paused_by: str | None
     note: str | None
+    bundle: str | None = None
 
     def position(self) -> Position:
         return Position(*(getattr(self, name) for name in Position._fields))
@@ -136,6 +137,9 @@ class PositionChange(TypedDict, total=False):
     paused_by: str | None
 
 
+# Of variables in one statement SQLite takes 32,766, and older ones 999.
+_IDS_AT_ONCE = 900
+
 # The positions' columns win: they are the ones that the lock protects.
 ROWS = TypedRows(ScheduleRow, schedules, positions, status=Status)
 SELECT_ROWS = ROWS.select.join_from(schedules, positions, schedules.c.schedule_uid == positions.c.schedule_uid)
@@ -184,6 +188,46 @@ def find(connection: Connection, namespace: str, schedule_id: str, *, lock: bool
         if found is not None:
             return found
     return None
+
+
+def lock_live(connection: Connection, namespace: str, ids: Collection[str]) -> dict[str, tuple[ScheduleRow, Any]]:
+    """The live schedules of these ids with their newest documents, by id, all locked; in one order, by whoever asks."""
+    live = (schedules.c.namespace == namespace, schedules.c.deleted_at.is_(None))
+    found: dict[str, tuple[ScheduleRow, Any]] = {}
+    wanted = sorted(ids)
+    for start in range(0, len(wanted), _IDS_AT_ONCE):
+        own = (*live, schedules.c.schedule_id.in_(wanted[start : start + _IDS_AT_ONCE]))
+        if connection.dialect.name == "postgresql":
+            uids = sa.select(schedules.c.schedule_uid).where(*own)
+            locked = sa.select(positions.c.schedule_uid).where(positions.c.schedule_uid.in_(uids))
+            connection.execute(locked.order_by(positions.c.schedule_uid).with_for_update())
+        # Read after the wait: what was deleted meanwhile is not there any more.
+        rows = map(with_document, connection.execute(SELECT_WITH_DOCUMENT.where(*own)))
+        found |= {row.schedule_id: (row, document) for row, document in rows}
+    return found
+
+
+def deleted_ids(connection: Connection, namespace: str, ids: Collection[str]) -> set[str]:
+    """Which of these ids a schedule had that was deleted."""
+    gone = (schedules.c.namespace == namespace, schedules.c.deleted_at.is_not(None))
+    wanted, found = sorted(ids), set[str]()
+    for start in range(0, len(wanted), _IDS_AT_ONCE):
+        own = schedules.c.schedule_id.in_(wanted[start : start + _IDS_AT_ONCE])
+        found |= set(connection.execute(sa.select(schedules.c.schedule_id).where(*gone, own).distinct()).scalars())
+    return found
+
+
+def ids_of_bundle(connection: Connection, namespace: str, bundle: str, most: int) -> list[str]:
+    """Of its live schedules, in order."""
+    own = (schedules.c.namespace == namespace, schedules.c.bundle == bundle, schedules.c.deleted_at.is_(None))
+    statement = sa.select(schedules.c.schedule_id).where(*own).order_by(schedules.c.schedule_id).limit(most)
+    return list(connection.execute(statement).scalars())
+
+
+def namespaces_of_bundle(connection: Connection, bundle: str) -> list[str]:
+    """Where it has live schedules."""
+    own = (schedules.c.bundle == bundle, schedules.c.deleted_at.is_(None))
+    return sorted(connection.execute(sa.select(schedules.c.namespace).where(*own).distinct()).scalars())
 
 
 def find_by_uid(connection: Connection, namespace: str, uid: bytes, *, lock: bool = False) -> ScheduleRow | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
@@ -15,6 +15,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from horarium.instant import Instant
 from horarium.schedule.position import Position, Status
 from horarium.store.database.json_text import to_text
+from horarium.store.database.set_wise import Insert
 from horarium.store.errors import Conflict
 from horarium.store.schedules import positions
 from horarium.store.schedules.rows import PositionChange, ScheduleRow
@@ -59,6 +60,8 @@ class NewSchedule:
     pause_reason: str | None = None
     paused_by: str | None = None
     next_sequence: int = 1
+    bundle: str | None = None
+    deleted_at: Instant | None = None
 
 
 def planning_hash(text: str) -> bytes:
@@ -80,6 +83,36 @@ _INSERT_PLANNING = {
 
 def insert_schedule(connection: Connection, new: NewSchedule, *, now: Instant) -> None:
     """Raises Conflict(`schedules_live_id`) if the id is taken by a schedule that is not deleted."""
+    rows = _first_rows(new, now)
+    if connection.dialect.name == "postgresql":
+        connection.execute(*_together(rows))
+    else:
+        for table, row in rows.items():
+            connection.execute(_INSERT_PLANNING["sqlite"] if table is plannings else sa.insert(table), row)
+    _add_attributes(connection, new.schedule_uid, new.namespace, new.revision.attributes)
+
+
+def insert_schedules(connection: Connection, many: Sequence[NewSchedule], *, now: Instant) -> None:
+    """As `insert_schedule`, a table at a time."""
+    if not many:
+        return
+    rows = [_first_rows(new, now) for new in many]
+    texts = {row[plannings]["planning"]: row[plannings] for row in rows}
+    connection.execute(_INSERT_PLANNING[connection.dialect.name], list(texts.values()))
+    for table in (schedules, schedule_revisions, positions_table):
+        _insert_all(table, tuple(rows[0][table])).run(connection, [tuple(row[table].values()) for row in rows])
+    attributes = [(new.schedule_uid, new.namespace, each) for new in many for each in sorted(new.revision.attributes)]
+    names = ("schedule_uid", "namespace", "kind", "name", "value")
+    values = [(uid, namespace, each.kind, each.name, each.value) for uid, namespace, each in attributes]
+    _insert_all(schedule_attributes, names).run(connection, values)
+
+
+@cache  # one for each table
+def _insert_all(table: sa.Table, names: tuple[str, ...]) -> Insert:
+    return Insert(table, names)
+
+
+def _first_rows(new: NewSchedule, now: Instant) -> dict[sa.Table, dict[str, Any]]:
     revision, planning = new.revision, planning_hash(new.revision.planning)
     named = {"schedule_uid": new.schedule_uid, "namespace": new.namespace, "schedule_id": new.schedule_id}
     schedule = {
@@ -92,8 +125,10 @@ def insert_schedule(connection: Connection, new: NewSchedule, *, now: Instant) -
         "source": new.source,
         "owner": new.owner,
         "note": revision.note,
+        "bundle": new.bundle,
         "created_at": now,
         "updated_at": now,
+        "deleted_at": new.deleted_at,
     }
     change: PositionChange = {
         "planning": planning,
@@ -102,18 +137,12 @@ def insert_schedule(connection: Connection, new: NewSchedule, *, now: Instant) -
         "pause_reason": new.pause_reason,
         "paused_by": new.paused_by,
     }
-    rows: dict[sa.Table, dict[str, Any]] = {
+    return {
         schedules: schedule,
         plannings: {"planning": planning, "text": revision.planning},
         schedule_revisions: _revision_row(new.schedule_uid, 1, revision, planning, now),
         positions_table: positions.first_values(named, new.position, change),
     }
-    if connection.dialect.name == "postgresql":
-        connection.execute(*_together(rows))
-    else:
-        for table, row in rows.items():
-            connection.execute(_INSERT_PLANNING["sqlite"] if table is plannings else sa.insert(table), row)
-    _add_attributes(connection, new.schedule_uid, new.namespace, revision.attributes)
 
 
 def _together(rows: Mapping[sa.Table, Mapping[str, Any]]) -> tuple[sa.Executable, dict[str, Any]]:
@@ -176,6 +205,12 @@ def set_note(connection: Connection, row: ScheduleRow, note: str | None, found_b
         )
     )
     _add_attributes(connection, row.schedule_uid, row.namespace, () if found_by is None else (found_by,))
+
+
+def set_bundle(connection: Connection, uid: bytes, bundle: str | None, source: str) -> None:
+    """Who brings it from now on. For whoever moves the version in the same transaction."""
+    own = sa.update(schedules).where(schedules.c.schedule_uid == uid)
+    connection.execute(own.values(bundle=bundle, source=source))
 
 
 def mark_deleted(connection: Connection, row: ScheduleRow, *, now: Instant) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from horarium.store.tables.callers import idempotency, installation, leases, namespaces, tokens
 from horarium.store.tables.history import checkpoints, feed_epochs, history
-from horarium.store.tables.references import agents, assignments, calendars, counters, teams, workflows
+from horarium.store.tables.references import agents, assignments, calendars, counters, releases, teams, workflows
 from horarium.store.tables.runs import approvals, run_definitions, run_events, run_logs, runs
 from horarium.store.tables.schedules import (
     plannings,
@@ -37,6 +37,7 @@ __all__ = [
     "namespaces",
     "plannings",
     "positions",
+    "releases",
     "run_definitions",
     "run_events",
     "run_logs",

@@ -15,7 +15,19 @@ calendars = Table(
     Column("version", Integer, nullable=False),
     Column("created_at", BigInteger, nullable=False),
     Column("updated_at", BigInteger, nullable=False),
+    Column("bundle", Text),  # the one that brought it
     PrimaryKeyConstraint("namespace", "name"),
+)
+
+# The releases of applications whose templates were put in place; `number` says in which order they first were.
+releases = Table(
+    "releases",
+    metadata,
+    Column("namespace", Text, nullable=False),
+    Column("bundle", Text, nullable=False),
+    Column("release", Text, nullable=False),
+    Column("number", Integer, nullable=False),
+    PrimaryKeyConstraint("namespace", "bundle", "release"),
 )
 
 workflows = Table(

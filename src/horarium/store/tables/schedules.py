@@ -27,6 +27,7 @@ schedules = Table(
     Column("deleted_at", BigInteger),
     Column("search_text", Text, nullable=False, server_default=""),  # see `schedules/write.py`
     Column("note", Text),  # no part of the definition: a pause sets it too
+    Column("bundle", Text),  # the one that brought it; no part of the definition either
     # A deleted id may be used again; the new schedule has a new uid and its own history.
     partial_index("schedules_live_id", "namespace", "schedule_id", unique=True, where="deleted_at IS NULL"),
     Index("schedules_by_id", "namespace", "schedule_id", "created_at"),
@@ -35,6 +36,8 @@ schedules = Table(
     Index("schedules_by_workflow", "namespace", "workflow"),
     Index("schedules_by_owner", "namespace", "owner", "created_at"),
     partial_index("schedules_by_source", "namespace", "source", "created_at", where="source <> 'runtime'"),
+    # An application asks in which namespaces it has any.
+    partial_index("schedules_by_bundle", "bundle", "namespace", "created_at", where="bundle IS NOT NULL"),
 )
 
 schedule_revisions = Table(

@@ -1,0 +1,51 @@
+"""The route of bundles: calendars and schedules that are put in place together."""
+
+from __future__ import annotations
+
+from horarium.api import examples
+from horarium.api.answers import Reply
+from horarium.api.requests import CallerOf, Document, ResourcesOf
+from horarium.api.routing import WRITE, Routes
+from horarium.operations.bundle_steps import Step
+from horarium.operations.bundles import apply_bundle
+from horarium.schedule.bundle import read_bundle
+from horarium.wire.bodies import read_body
+from horarium.wire.bundles import Applied, ApplyBody, BundleChange, FieldChange
+
+routes = Routes("/api/apply", tag="bundles")
+
+
+@routes(
+    "POST",
+    "",
+    needs=WRITE,
+    summary="Apply a bundle",
+    body=ApplyBody,
+    sends=examples.BUNDLE,
+    answer=Applied,
+    example=examples.APPLIED,
+)
+def apply(resources: ResourcesOf, caller: CallerOf, document: Document) -> Reply:
+    """All of it or, where one document is refused, nothing; a dry run is refused where the real one would be.
+
+    What belongs to another bundle is refused and what was made by hand is kept, unless `adopt` takes it over. `prune`
+    deletes what the bundle of this name has brought before and does not have any more.
+    """
+    asked = read_body(ApplyBody, document)
+    bundle = read_bundle(asked.bundle, asked.calendars, asked.schedules, asked.workflows, prune=asked.prune)
+    steps = apply_bundle(resources, caller, bundle, dry_run=asked.dry_run, prune=asked.prune, adopt=asked.adopt)
+    shown = tuple(_shown(step) for step in steps)
+    return Reply(Applied(dry_run=asked.dry_run, bundle=bundle.name, changes=shown))
+
+
+def _shown(step: Step) -> BundleChange:
+    return BundleChange(
+        change=step.change,
+        kind=step.kind,
+        name=step.name,
+        diff=tuple(FieldChange(path=each.path, old=each.old, new=each.new) for each in step.diff),
+        fires_added=step.fires_added,
+        fires_removed=step.fires_removed,
+        warnings=step.warnings,
+        exhausted=step.exhausted,
+    )

@@ -1,0 +1,107 @@
+"""How a schedule begins: checked, planned from now, and ready to be written with its first events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from horarium.decision import lifecycle
+from horarium.ids import new_id
+from horarium.instant import rfc3339_or_none
+from horarium.operations.caller import Caller
+from horarium.operations.changes import ScheduleChange
+from horarium.operations.drafts import Lookups, check_draft, signed
+from horarium.operations.resources import Resources, wake_tickers
+from horarium.schedule.canonical import action_document, spec_document
+from horarium.schedule.definition import Definition
+from horarium.schedule.document import Parsed
+from horarium.schedule.event import MAX_RUNS_EXHAUSTED, EventType
+from horarium.schedule.planning import Planning
+from horarium.schedule.position import Position, Status
+from horarium.store.database import Connection
+from horarium.store.history.append import Journal
+from horarium.store.schedules.write import NewSchedule
+from horarium.wire.outcomes import WriteOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """`journal` goes to history together with `new`."""
+
+    definition: Definition
+    planning: Planning
+    new: NewSchedule
+    journal: Journal
+    warnings: tuple[str, ...]
+
+    @property
+    def change(self) -> ScheduleChange:
+        new = self.new
+        return ScheduleChange(
+            new.schedule_uid,
+            new.namespace,
+            new.schedule_id,
+            WriteOutcome.CREATED,
+            version=1,
+            status=new.position.status,
+            next_due=new.position.next_due,
+            warnings=self.warnings,
+        )
+
+    def wake(self, resources: Resources, connection: Connection) -> None:
+        if self.new.position.status is Status.ACTIVE:
+            wake_tickers(resources, connection, self.new.position.next_due)
+
+
+def begin_schedule(
+    resources: Resources,
+    connection: Connection,
+    caller: Caller,
+    parsed: Parsed,
+    *,
+    lookups: Lookups | None = None,
+    bundle: str | None = None,
+    exhausted: bool = False,
+) -> Begun:
+    """Raises what is wrong with it. `exhausted`: its runs were used up elsewhere, and it is only to be known here."""
+    draft = check_draft(resources, connection, caller, signed(parsed.definition, caller), lookups=lookups)
+    definition, now, uid = draft.definition, resources.clock.now(), new_id()
+    paused = parsed.paused is True and not exhausted
+    position = lifecycle.begin(draft.planning, uid, now=now, paused=paused)
+    journal = Journal(1, now, caller.context())
+    journal.add(EventType.CREATED, **told(definition, 1, position))
+    if paused:
+        journal.add(EventType.PAUSED, reason=caller.reason, paused_at=rfc3339_or_none(now))
+    revision = draft.revision(position.generation)
+    if exhausted:
+        journal.add(EventType.DELETED, reason=MAX_RUNS_EXHAUSTED, deleted_at=rfc3339_or_none(now))
+        position = position._replace(status=Status.DELETED, next_due=None, runs_born=definition.max_runs or 0)
+        revision = replace(revision, attributes=frozenset())  # which end with their schedule
+    new = NewSchedule(
+        schedule_uid=uid,
+        namespace=definition.namespace,
+        schedule_id=definition.schedule_id,
+        revision=revision,
+        position=position,
+        source=definition.source.value,
+        owner=definition.owner,
+        paused_at=now if paused else None,
+        pause_reason=caller.reason if paused else None,
+        paused_by=caller.principal if paused else None,
+        next_sequence=journal.next_sequence,
+        bundle=bundle,
+        deleted_at=now if exhausted else None,
+    )
+    return Begun(definition, draft.planning, new, journal, (*parsed.warnings, *draft.warnings))
+
+
+def told(definition: Definition, revision: int, position: Position) -> dict[str, Any]:
+    """What the events about a definition say of it."""
+    return {
+        "spec": spec_document(definition.spec),
+        "action": action_document(definition.action),
+        "overlap_policy": definition.overlap.policy.value,
+        "next_fire_at": rfc3339_or_none(position.next_due),
+        "revision": revision,
+        "generation": position.generation,
+    }

@@ -1,0 +1,149 @@
+"""What applying a bundle does to schedules: new ones are written together, others one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from horarium.decision.fires import fires_moved
+from horarium.errors import InvalidDefinition, InvalidSpec
+from horarium.operations.beginnings import Begun, begin_schedule
+from horarium.operations.bundle_steps import Applying, Refusals, Step
+from horarium.operations.definitions import current, same_exhausted, wanted
+from horarium.operations.lifecycles import delete_opened
+from horarium.operations.resources import Opened
+from horarium.operations.schedules import change_opened, parse_new
+from horarium.recurrence.spec import Spec
+from horarium.schedule.bundle import Difference, Document, Standing, beginning, differences
+from horarium.schedule.definition import Definition
+from horarium.schedule.source import Source
+from horarium.schedule.document import to_document
+from horarium.schedule.patch import Update
+from horarium.schedule.position import Status
+from horarium.store.history.append import append
+from horarium.store.schedules import rows
+from horarium.store.schedules.rows import ScheduleRow
+from horarium.store.schedules.write import insert_schedules, set_bundle
+from horarium.wire.bundles import BundleKind, Change
+from horarium.wire.outcomes import WriteOutcome
+
+_KIND = BundleKind.SCHEDULE
+
+Stored = Mapping[str, tuple[ScheduleRow, Any]]
+"""Live schedules under lock, by id, each with its document."""
+
+
+def apply_schedules(applying: Applying, refusals: Refusals, stored: Stored) -> list[Step]:
+    documents = applying.bundle.schedules
+    new = [schedule_id for schedule_id in documents if schedule_id not in stored]
+    gone = rows.deleted_ids(applying.connection, applying.caller.namespace, new) if new else set()
+    steps: list[Step] = []
+    begun: list[Begun] = []
+    for index, (schedule_id, document) in enumerate(documents.items()):
+        with refusals.about(_KIND, schedule_id, index):
+            there = stored.get(schedule_id)
+            if there is not None:
+                steps.append(_change(applying, document, *there))
+            else:
+                steps.append(_begin(applying, schedule_id, document, begun, was_there=schedule_id in gone))
+    refusals.raise_any()
+    insert_schedules(applying.connection, [each.new for each in begun], now=applying.now)
+    streams = [each.journal.stream(each.new.schedule_uid, each.new.namespace) for each in begun]
+    append(applying.connection, streams, now=applying.now)
+    for each in begun:
+        each.wake(applying.resources, applying.connection)
+    return steps
+
+
+def _begin(applying: Applying, schedule_id: str, document: Document, begun: list[Begun], *, was_there: bool) -> Step:
+    """Of an id that is free. It is written later, with the others."""
+    resources, connection = applying.resources, applying.connection
+    state, left = beginning(document)
+    left["source"] = Source.TEMPLATE.value
+    if was_there:
+        over = same_exhausted(resources, connection, applying.caller, schedule_id, left)
+        if over is not None:
+            return Step(Change.UNCHANGED, _KIND, schedule_id, warnings=over.warnings, exhausted=True)
+    parsed = parse_new(resources, applying.caller, left, may_be_over=True)
+    caller = applying.caller.because(state.pause_reason)
+    new = begin_schedule(
+        resources,
+        connection,
+        caller,
+        parsed,
+        lookups=applying.lookups,
+        bundle=applying.bundle.name,
+        exhausted=state.exhausted,
+    )
+    begun.append(new)
+    fires = new.new.position.status is Status.ACTIVE
+    added, _ = fires_moved(None, _spec(new.definition) if fires else None, now=applying.now)
+    return Step(Change.CREATE, _KIND, schedule_id, fires_added=added, warnings=new.warnings, exhausted=state.exhausted)
+
+
+def _change(applying: Applying, document: Document, row: ScheduleRow, stored: Any) -> Step:
+    bundle, name = applying.bundle.name, row.schedule_id
+    by_hand = row.source != Source.TEMPLATE
+    standing = applying.standing(_KIND, name, row.bundle, by_hand=by_hand)
+    if standing is Standing.KEPT:
+        return Step(Change.KEEP, _KIND, name)
+    applying.caller.require_owner(row.owner, f"the schedule {name!r}")
+    base = current(row, stored)
+    _, left = beginning(document)
+    left["source"] = Source.TEMPLATE.value
+    parsed = wanted(applying.resources, applying.caller, base, left, Update.WHOLE, applying.now, may_be_over=True)
+    moves = row.bundle != bundle
+    done = change_opened(
+        applying.resources,
+        applying.connection,
+        applying.caller,
+        _opened(applying, row),
+        base,
+        parsed.definition,
+        ("bundle",) if moves else (),
+    )
+    if done.outcome is WriteOutcome.UNCHANGED:
+        return Step(Change.UNCHANGED, _KIND, name, warnings=parsed.warnings)
+    diff = differences(to_document(base), to_document(parsed.definition))
+    if moves:
+        diff += (Difference("bundle", row.bundle, bundle),)
+    if moves or by_hand:
+        set_bundle(applying.connection, row.schedule_uid, bundle, Source.TEMPLATE.value)
+    fires = (None, None) if row.status is Status.PAUSED else (_spec(base), _spec(parsed.definition))
+    added, removed = fires_moved(*fires, now=applying.now)
+    return Step(Change.UPDATE, _KIND, name, diff, added, removed, (*parsed.warnings, *done.warnings))
+
+
+def prune_schedules(applying: Applying, refusals: Refusals, stored: Stored) -> list[Step]:
+    """Those of the bundle that it does not have any more; what of their runs is left the janitor ends."""
+    steps = []
+    for name, (row, document) in sorted(stored.items()):
+        if name in applying.bundle.schedules or applying.bundle.name is None or row.bundle != applying.bundle.name:
+            continue
+        with refusals.about(_KIND, name, len(applying.bundle.schedules)):
+            applying.caller.require_owner(row.owner, f"the schedule {name!r}")
+            opened = _opened(applying, row)
+            because = applying.caller.because(f"the bundle {applying.bundle.name!r} has it no more")
+            delete_opened(applying.resources, applying.connection, because, opened)
+        _, removed = fires_moved(_spec_of(row, document), None, now=applying.now)
+        steps.append(Step(Change.DELETE, _KIND, name, fires_removed=removed))
+    return steps
+
+
+def _opened(applying: Applying, row: ScheduleRow) -> Opened:
+    planning = applying.resources.known.load(applying.connection, [row.planning])[row.planning]
+    return Opened(row, planning, applying.now)
+
+
+def _spec_of(row: ScheduleRow, document: Any) -> Spec | None:
+    try:
+        return None if row.status is Status.PAUSED else _spec(current(row, document))
+    except InvalidDefinition:  # it was damaged, and can be deleted all the same
+        return None
+
+
+def _spec(definition: Definition) -> Spec | None:
+    try:
+        return definition.spec.compile(definition.schedule_id)
+    except InvalidSpec:  # a zone that this tzdata does not know any more
+        return None

@@ -1,0 +1,90 @@
+"""What applying a bundle does to one calendar or schedule, and how its refusal names it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from horarium.errors import HorariumError, InvalidCalendar, InvalidDefinition, InvalidSpec, InvalidWorkflow
+from horarium.instant import Instant
+from horarium.operations.caller import Caller
+from horarium.operations.drafts import Lookups
+from horarium.operations.errors import BundleRefused, InvalidBundle, OperationError, OwnedByAnotherBundle
+from horarium.operations.resources import Resources
+from horarium.schedule.bundle import Bundle, Difference, Standing, standing
+from horarium.store.database import Connection
+from horarium.wire.bundles import BundleKind, Change
+
+_MAX_INVALID = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """`diff` is that of an update; fires are those of the next seven days."""
+
+    change: Change
+    kind: BundleKind
+    name: str
+    diff: tuple[Difference, ...] = ()
+    fires_added: int = 0
+    fires_removed: int = 0
+    warnings: tuple[str, ...] = ()
+    exhausted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Applying:
+    """One application of a bundle, inside its transaction."""
+
+    resources: Resources
+    connection: Connection
+    caller: Caller
+    bundle: Bundle
+    adopt: bool
+    now: Instant
+    lookups: Lookups
+
+    def standing(self, kind: BundleKind, name: str, owner: str | None, *, by_hand: bool) -> Standing:
+        """Raises OwnedByAnotherBundle."""
+        found = standing(owner, self.bundle.name, by_hand=by_hand, adopt=self.adopt)
+        if found is Standing.REFUSED:
+            raise OwnedByAnotherBundle(f"the {kind} belongs to the bundle {owner!r}; adopt takes it over")
+        return found
+
+
+class Refusals:
+    """All documents that cannot be read are told at once; any other refusal ends the whole at once."""
+
+    def __init__(self) -> None:
+        self._errors: dict[str, list[str]] = {}
+        self._sentences: list[str] = []
+        self._first: str | None = None
+
+    @contextmanager
+    def about(self, kind: BundleKind, name: str, index: int) -> Iterator[None]:
+        """Around the work on one document, the `index`th of its kind."""
+        schedule_id = name[:128] if kind is BundleKind.SCHEDULE else None
+        sentence = f"{kind} {name[:128]!r}: "
+        try:
+            yield
+        except InvalidDefinition as wrong:
+            if not self._sentences:
+                self._first = schedule_id
+            self._sentences.append(sentence + wrong.message)
+            place = f"{kind}s.{index}"
+            self._errors |= {f"{place}.{path}" if path else place: texts for path, texts in wrong.errors.items()}
+            if len(self._sentences) == _MAX_INVALID:
+                self.raise_any()
+        except (OperationError, InvalidCalendar, InvalidSpec, InvalidWorkflow) as wrong:
+            raise BundleRefused(
+                sentence + wrong.message, reason=wrong.reason, status=_status(wrong), schedule_id=schedule_id
+            ) from wrong
+
+    def raise_any(self) -> None:
+        if self._sentences:
+            raise InvalidBundle(self._errors, "; ".join(self._sentences), schedule_id=self._first)
+
+
+def _status(wrong: HorariumError) -> int:
+    return wrong.status if isinstance(wrong, OperationError) else 422

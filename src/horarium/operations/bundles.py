@@ -1,0 +1,98 @@
+"""How a bundle is applied: all of it in one transaction, or nothing; a dry run does the same and takes it back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from horarium.errors import InvalidDefinition
+from horarium.operations.bundle_calendars import apply_calendars, prune_calendars
+from horarium.operations.bundle_schedules import apply_schedules, prune_schedules
+from horarium.operations.bundle_steps import Applying, Refusals, Step
+from horarium.operations.caller import Caller
+from horarium.operations.drafts import Lookups
+from horarium.operations.errors import NamespaceNotFound, OwnedByAnotherBundle
+from horarium.operations.resources import Resources
+from horarium.schedule.bundle import Bundle
+from horarium.store import namespaces, releases
+from horarium.store.database import Connection
+from horarium.store.errors import Conflict
+from horarium.store.schedules import rows
+from horarium.wire.roles import Permission
+
+MAX_DELETED = 1_000
+"""Of each kind, in one request: each deletion ends runs as well."""
+
+
+class _TakenBack(Exception):
+    """Ends the transaction of a dry run."""
+
+    def __init__(self, steps: tuple[Step, ...]) -> None:
+        self.steps = steps
+
+
+def apply_bundle(
+    resources: Resources,
+    caller: Caller,
+    bundle: Bundle,
+    *,
+    dry_run: bool = False,
+    prune: bool = False,
+    adopt: bool = False,
+    of_app: bool = False,
+) -> tuple[Step, ...]:
+    """What was done to each, or would be: calendars, schedules, then what `prune` deletes.
+
+    Raises InvalidBundle or BundleRefused, and then nothing was done. A dry run raises what the real one would.
+    `of_app`: an application puts its own templates in place; nobody else may use its name.
+    """
+    caller.require(Permission.WRITE)
+
+    def work(connection: Connection) -> tuple[Step, ...]:
+        # Two bundles at once would wait for each other's schedules: those of a namespace take turns.
+        if not namespaces.lock(connection, caller.namespace):
+            raise NamespaceNotFound(caller.namespace)
+        if not of_app and bundle.name is not None and releases.numbers(connection, caller.namespace, bundle.name):
+            raise OwnedByAnotherBundle(f"the bundle {bundle.name!r} is that of an application; choose another name")
+        steps = _apply(resources, connection, caller, bundle, prune=prune, adopt=adopt)
+        if dry_run:
+            raise _TakenBack(steps)
+        return steps
+
+    try:
+        return _written(resources, work)
+    except _TakenBack as done:
+        return done.steps
+
+
+def _written(resources: Resources, work: Callable[[Connection], tuple[Step, ...]]) -> tuple[Step, ...]:
+    try:
+        return resources.database.write(work)
+    except Conflict:  # somebody made one of them meanwhile; now it is there
+        return resources.database.write(work)
+
+
+def _apply(
+    resources: Resources, connection: Connection, caller: Caller, bundle: Bundle, *, prune: bool, adopt: bool
+) -> tuple[Step, ...]:
+    ids = set(bundle.schedules)
+    if prune and bundle.name is not None:
+        ids |= _to_prune(connection, caller, bundle, bundle.name)
+    stored = rows.lock_live(connection, caller.namespace, ids)
+    lookups = Lookups(connection, caller.namespace)
+    applying = Applying(resources, connection, caller, bundle, adopt, resources.clock.now(), lookups)
+    refusals = Refusals()
+    steps = apply_calendars(applying, refusals)
+    steps += apply_schedules(applying, refusals, stored)
+    if prune:
+        steps += prune_schedules(applying, refusals, stored)
+        steps += prune_calendars(applying, refusals, MAX_DELETED + len(bundle.calendars))
+    refusals.raise_any()
+    return tuple(steps)
+
+
+def _to_prune(connection: Connection, caller: Caller, bundle: Bundle, name: str) -> set[str]:
+    owned = rows.ids_of_bundle(connection, caller.namespace, name, len(bundle.schedules) + MAX_DELETED + 1)
+    gone = set(owned) - bundle.schedules.keys()
+    if len(gone) > MAX_DELETED:
+        raise InvalidDefinition({"prune": [f"would delete more than {MAX_DELETED} schedules; delete some first"]})
+    return gone

@@ -1,0 +1,182 @@
+"""What a bundle is: calendars and schedules that are kept together under a name, and what it may do to others' things.
+
+{"bundle": "billing", "calendars": [{"name": …, "dates": […]}], "schedules": [{"schedule_id": …, "spec": …}]}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from horarium.errors import InvalidDefinition
+from horarium.policy.json_text import canonical_json
+from horarium.policy.names import PolicyError, shown
+from horarium.schedule.document import named_in
+from horarium.schedule.naming import checked_id
+from horarium.schedule.storable import same_json
+
+Document = Mapping[str, Any]
+
+MAX_DOCUMENTS = 5_000
+"""Of each kind; one transaction writes them all."""
+MAX_DIFFERENCES = 50
+_MAX_SHOWN = 500
+# What a schedule of a bundle may say of its state, beside `paused`: it counts when the schedule is made, never later.
+PAUSE_REASON, EXHAUSTED = "pause_reason", "exhausted"
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """How a schedule that a bundle brings begins, beyond what its document says."""
+
+    pause_reason: str | None = None
+    exhausted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """`calendars` and `schedules` by their names, in the order in which they were given."""
+
+    name: str | None
+    calendars: Mapping[str, Document]
+    schedules: Mapping[str, Document]
+
+
+def read_bundle(
+    name: str | None, calendars: object, schedules: object, workflows: object = (), *, prune: bool = False
+) -> Bundle:
+    """Raises InvalidDefinition with all that is wrong with the bundle itself; its documents are read elsewhere."""
+    problems: dict[str, list[str]] = {}
+    if name is not None:
+        try:
+            checked_id("bundle", name)
+        except PolicyError as wrong:
+            problems["bundle"] = [wrong.text]
+    elif prune:
+        problems["bundle"] = ["prune deletes what the bundle owns: a bundle without a name owns nothing"]
+    if workflows:
+        problems["workflows"] = ["this server stores no workflows; leave the list empty"]
+    read = Bundle(
+        name,
+        _named("calendars", calendars, "name", problems),
+        _named("schedules", schedules, "schedule_id", problems),
+    )
+    if problems:
+        raise InvalidDefinition(problems)
+    return read
+
+
+def _named(member: str, rows: object, identity: str, problems: dict[str, list[str]]) -> dict[str, Document]:
+    found: dict[str, Document] = {}
+    if not isinstance(rows, list | tuple):
+        problems[member] = [f"must be an array of objects, not {shown(rows)}"]
+        return found
+    if len(rows) > MAX_DOCUMENTS:
+        problems[member] = [f"has {len(rows)} documents; at most {MAX_DOCUMENTS} go in one request"]
+        return found
+    for index, row in enumerate(rows):
+        wrong = _put(found, row, identity)
+        if wrong is not None:
+            problems[f"{member}.{index}"] = [wrong]
+    return found
+
+
+def _put(found: dict[str, Document], row: object, identity: str) -> str | None:
+    """What is wrong with it, if anything."""
+    if not isinstance(row, Mapping):
+        return f"must be an object, not {shown(row)}"
+    name = row.get(identity)
+    if name is None and identity == "schedule_id":
+        name = named_in(row)
+    if not isinstance(name, str) or not name:
+        return f"needs a {identity}"
+    if name in found:
+        return f"the {identity} {name[:128]!r} is there twice"
+    found[name] = row
+    return None
+
+
+def beginning(document: Document) -> tuple[Beginning, dict[str, Any]]:
+    """With the document that is left. Raises InvalidDefinition."""
+    left = {key: value for key, value in document.items() if key not in (PAUSE_REASON, EXHAUSTED)}
+    reason, exhausted = document.get(PAUSE_REASON), document.get(EXHAUSTED) or False
+    problems: dict[str, list[str]] = {}
+    if reason is not None and not (isinstance(reason, str) and len(reason) <= 1_000 and "\x00" not in reason):
+        problems[PAUSE_REASON] = ["must be a text of at most 1000 characters"]
+    if not isinstance(exhausted, bool):
+        problems[EXHAUSTED] = ["must be true or false"]
+    elif exhausted and document.get("max_runs") is None:
+        problems[EXHAUSTED] = ["only a schedule with max_runs can have used them up"]
+    if problems:
+        raise InvalidDefinition(problems)
+    return Beginning(reason, exhausted), left
+
+
+# ── whose it is ──────────────────────────────────────────────────────────────────────────────────────
+
+
+class Standing(StrEnum):
+    """What a bundle may do to something that is there already."""
+
+    OURS = "ours"
+    TAKEN = "taken"  # it was another's, or nobody's, and is ours from now on
+    KEPT = "kept"  # somebody made it by hand
+    REFUSED = "refused"  # it belongs to another bundle
+
+
+def standing(owner: str | None, bundle: str | None, *, by_hand: bool, adopt: bool) -> Standing:
+    """`owner` is the bundle that brought it. What came with a bundle without a name is anybody's to take."""
+    if owner == bundle and not by_hand:
+        return Standing.OURS
+    if adopt:
+        return Standing.TAKEN
+    if owner is not None:
+        return Standing.REFUSED
+    return Standing.KEPT if by_hand else Standing.TAKEN
+
+
+# ── what differs ─────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """`path` is dotted (`spec.timezone`); None = it is not there. Long values are cut and shown as text."""
+
+    path: str
+    old: Any
+    new: Any
+
+
+def differences(old: Document, new: Document) -> tuple[Difference, ...]:
+    """Field by field, inside objects as well; lists are compared as a whole. The last of too many is `…`."""
+    found: list[Difference] = []
+    for each in _differences(old, new, "", 0):
+        if len(found) == MAX_DIFFERENCES:
+            return (*found, Difference("…", None, None))
+        found.append(each)
+    return tuple(found)
+
+
+# An object inside an object inside a part, such as a value of `memo`, is one value.
+_DEEPEST = 2
+
+
+def _differences(old: Document, new: Document, inside: str, depth: int) -> Iterator[Difference]:
+    for key in [*old, *(key for key in new if key not in old)]:
+        before, after = old.get(key), new.get(key)
+        if same_json(before, after):
+            continue
+        path = f"{inside}.{key[:128]}" if inside else key[:128]
+        if depth < _DEEPEST and isinstance(before, Mapping) and isinstance(after, Mapping):
+            yield from _differences(before, after, path, depth + 1)
+        else:
+            yield Difference(path, _short(before), _short(after))
+
+
+def _short(value: Any) -> Any:
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    text = value if isinstance(value, str) else canonical_json(value)
+    return value if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 1]}…"

@@ -1,0 +1,28 @@
+"""Which releases of applications have put their templates in place, and in which order they first did."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from horarium.store.tables import releases
+
+KEPT = 200
+"""Of one application: an older one would be taken for new, if anybody still had it."""
+
+
+def numbers(connection: Connection, namespace: str, bundle: str) -> dict[str, int]:
+    """By release."""
+    own = _of(namespace, bundle)
+    rows = connection.execute(sa.select(releases.c.release, releases.c.number).where(*own)).all()
+    return {row.release: row.number for row in rows}
+
+
+def add(connection: Connection, namespace: str, bundle: str, release: str, number: int) -> None:
+    """For whoever holds the lock of the namespace."""
+    connection.execute(sa.insert(releases).values(namespace=namespace, bundle=bundle, release=release, number=number))
+    connection.execute(sa.delete(releases).where(*_of(namespace, bundle), releases.c.number <= number - KEPT))
+
+
+def _of(namespace: str, bundle: str) -> tuple[sa.ColumnElement[bool], ...]:
+    return releases.c.namespace == namespace, releases.c.bundle == bundle

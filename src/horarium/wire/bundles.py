@@ -1,0 +1,66 @@
+"""What is sent and answered about bundles: what to apply, and what became of each calendar and schedule."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+from horarium.wire.answer import Answer, Object
+from horarium.wire.bodies import Body, Name
+
+
+class Change(StrEnum):
+    CREATE = "create"
+    UPDATE = "update"
+    UNCHANGED = "unchanged"
+    KEEP = "keep"  # it is not the bundle's to change
+    DELETE = "delete"
+
+
+class BundleKind(StrEnum):
+    CALENDAR = "calendar"
+    SCHEDULE = "schedule"
+
+
+class ApplyBody(Body, frozen=True, kw_only=True):
+    """A bundle, and what may be done for it. `workflows` must be empty: this server stores none yet."""
+
+    bundle: Name | None = None
+    calendars: tuple[Object, ...] = ()
+    schedules: tuple[Object, ...] = ()
+    workflows: tuple[Object, ...] = ()
+    dry_run: bool = False
+    prune: bool = False
+    adopt: bool = False
+
+
+class FieldChange(Answer, frozen=True, kw_only=True):
+    """`path` is dotted; null = it is not there. Long values are cut and shown as text."""
+
+    path: str
+    old: Any
+    new: Any
+
+
+class BundleChange(Answer, frozen=True, kw_only=True):
+    """`fires_added` and `fires_removed` are those of the next seven days, whatever guards will say to them.
+
+    `exhausted`: it is unchanged, since its runs are used up.
+    """
+
+    change: Change
+    kind: BundleKind
+    name: str
+    diff: tuple[FieldChange, ...]
+    fires_added: int
+    fires_removed: int
+    warnings: tuple[str, ...] = ()
+    exhausted: bool = False
+
+
+class Applied(Answer, frozen=True, kw_only=True):
+    """`dry_run`: this is what would be done, and nothing was."""
+
+    dry_run: bool
+    bundle: str | None
+    changes: tuple[BundleChange, ...]

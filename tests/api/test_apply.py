@@ -1,0 +1,96 @@
+"""A bundle over HTTP: all or nothing, a plan that is true, and nobody else's things."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+from api.bundling import DAYS, HOURLY, apply, changes, ids, refused
+
+from horarium.testing import TestService
+
+
+def test_a_bundle_is_made_changed_and_left_alone(http: httpx.Client, horarium: TestService) -> None:
+    bundle: dict[str, Any] = {
+        "bundle": "billing",
+        "calendars": [DAYS],
+        "schedules": [{**HOURLY, "calendars": ["days"], "labels": {"a": "b"}}, {**HOURLY, "schedule_id": "other"}],
+    }
+    assert changes(http, **bundle, dry_run=True) == {"days": "create", "hourly": "create", "other": "create"}
+    assert ids(http) == []
+    made = apply(http, **bundle)
+    assert made["dry_run"] is False
+    assert [(row["kind"], row["change"], row["fires_added"], row["diff"]) for row in made["changes"]] == [
+        ("calendar", "create", 0, []), ("schedule", "create", 168, []), ("schedule", "create", 168, []),
+    ]  # fmt: skip
+    assert set(changes(http, **bundle).values()) == {"unchanged"}
+    assert http.get("/api/schedules/hourly").json()["version"] == 1
+    assert ids(http, bundle="billing", label="a=b") == ["hourly"]
+    assert ids(http, bundle="another") == []
+    assert http.get("/api/calendars/days").json()["bundle"] == "billing"
+    bundle["schedules"][0]["cron_expr"] = "0 */2 * * *"
+    bundle["schedules"][0]["labels"] = {"a": "c"}
+    plan = apply(http, **bundle, dry_run=True)["changes"][1]
+    assert plan["diff"] == [
+        {"path": "labels.a", "old": "b", "new": "c"},
+        {"path": "spec.cron_expressions", "old": ["0 * * * *"], "new": ["0 */2 * * *"]},
+    ]
+    assert (plan["change"], plan["fires_added"], plan["fires_removed"]) == ("update", 0, 84)
+    assert apply(http, **bundle)["changes"][1] == plan
+    assert http.get("/api/schedules/hourly").json()["revision"] == 2
+    horarium.advance(hours=3)
+    assert (len(horarium.runs("hourly")), horarium.verify()) == (1, [])
+
+
+def test_what_another_bundle_owns_is_refused_until_it_is_adopted(http: httpx.Client) -> None:
+    apply(http, bundle="billing", schedules=[HOURLY], calendars=[DAYS])
+    for body in ({"schedules": [HOURLY]}, {"calendars": [DAYS]}):
+        told = refused(http, bundle="crm", **body)
+        assert (told["status"], told["reason"]) == (409, "owned_by_another_bundle")
+        assert "'billing'" in told["message"]
+    assert set(changes(http, bundle="crm", schedules=[HOURLY], calendars=[DAYS], adopt=True).values()) == {"update"}
+    events = http.get("/api/schedules/hourly/history").json()["events"]
+    assert events[-1]["payload"]["changed_fields"] == ["bundle"]
+    assert changes(http, bundle="billing", prune=True) == {}
+    assert ids(http, bundle="crm") == ["hourly"]
+
+
+def test_prune_deletes_what_the_bundle_owns_and_nothing_else(http: httpx.Client) -> None:
+    apply(http, bundle="billing", schedules=[HOURLY, {**HOURLY, "schedule_id": "old"}], calendars=[DAYS])
+    apply(http, bundle="crm", schedules=[{**HOURLY, "schedule_id": "theirs"}])
+    apply(http, schedules=[{**HOURLY, "schedule_id": "nameless"}])
+    http.post("/api/schedules", json={**HOURLY, "schedule_id": "hand"})
+    assert changes(http, bundle="billing", schedules=[HOURLY], calendars=[DAYS]) == {
+        "hourly": "unchanged", "days": "unchanged",
+    }  # fmt: skip
+    told = apply(http, bundle="billing", schedules=[HOURLY], prune=True)["changes"]
+    assert [(row["name"], row["change"], row["fires_removed"]) for row in told] == [
+        ("hourly", "unchanged", 0), ("old", "delete", 168), ("days", "delete", 0),
+    ]  # fmt: skip
+    assert ids(http) == ["hand", "hourly", "nameless", "theirs"]
+    assert http.get("/api/calendars/days").status_code == 404
+
+
+def test_the_same_key_applies_once(http: httpx.Client) -> None:
+    headers = {"Idempotency-Key": "deploy-7"}
+    first, again = (http.post("/api/apply", json={"schedules": [HOURLY]}, headers=headers) for _ in range(2))
+    assert first.json()["changes"][0]["change"] == "create"
+    assert first.json() == again.json()
+    dry = {"schedules": [{**HOURLY, "schedule_id": "dry"}], "dry_run": True}
+    assert http.post("/api/apply", json=dry, headers={"Idempotency-Key": "dry"}).status_code == 200
+    assert ids(http) == ["hourly"]
+
+
+def test_five_hundred_ordinary_documents_fit_in_one_request(http: httpx.Client) -> None:
+    schedules = [
+        {
+            "schedule_id": f"report-{number}",
+            "spec": {"cron_expressions": [f"{number % 60} 2 * * 1-5"], "timezone": "Europe/Istanbul"},
+            "action": {"workflow_type": "report", "task_queue": "reports", "input": [{"customer": number}]},
+            "labels": {"team": "billing", "customer": str(number)},
+            "note": "the report that this customer gets on each working day",
+        }
+        for number in range(500)
+    ]
+    assert len(changes(http, bundle="billing", schedules=schedules)) == 500
+    assert ids(http, label="customer=77") == ["report-77"]

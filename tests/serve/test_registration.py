@@ -1,0 +1,113 @@
+"""An application with a name owns its schedules: releases that come and go, in turn and at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import httpx
+import pytest
+
+from horarium import Horarium
+from horarium.errors import InvalidDefinition
+from horarium.serve.service import put_templates
+from horarium.testing import TestService, service
+
+GONE = "the application 'billing' declares it no more: its function is gone"
+
+
+@pytest.fixture
+def running(horarium: TestService) -> TestService:
+    return horarium
+
+
+@pytest.fixture
+def on_both(database_url: str) -> Iterator[TestService]:
+    with service(database=database_url) as opened:
+        yield opened
+
+
+def app(*ids: str, name: str | None = "billing", release: str | None = None, **fields: Any) -> Horarium:
+    made = Horarium(name=name, release=release)
+
+    def work() -> None: ...
+
+    for schedule_id in ids:
+        made.schedule("0 * * * *", schedule_id=schedule_id, **fields)(work)
+    return made
+
+
+def start(running: TestService, application: Horarium) -> dict[str, tuple[str, str | None, str | None]]:
+    """As a process of this release does; then status, reason of the pause, and bundle of all schedules."""
+    put_templates(replace(running.parts, application=application))
+    rows = running.http().get("/api/schedules").json()["schedules"]
+    return {row["schedule_id"]: (row["status"], row["pause_reason"], row["bundle"]) for row in rows}
+
+
+ACTIVE, PAUSED = ("active", None, "billing"), ("paused", GONE, "billing")
+
+
+def test_what_a_release_declares_no_more_is_paused_and_never_by_an_older_one(on_both: TestService) -> None:
+    running = on_both
+    old, new = app("kept", "gone", note="the author's"), app("kept", "added", note="the author's")
+    assert start(running, old) == {"kept": ACTIVE, "gone": ACTIVE}
+    expected = {"kept": ACTIVE, "gone": PAUSED, "added": ACTIVE}
+    for release in (new, old, new, old, old, new):  # two releases that restart in turn
+        assert start(running, release) == expected
+    http = running.http()
+    assert http.get("/api/schedules/gone").json()["note"] == "the author's"
+    events = [row["event_type"] for row in http.get("/api/schedules/gone/history").json()["events"]]
+    assert events == ["ScheduleCreated", "SchedulePaused"]
+    back = app("kept", "added", "gone", note="the author's")
+    assert start(running, back) == {"kept": ACTIVE, "gone": ACTIVE, "added": ACTIVE}
+    running.advance(hours=2)
+    assert (len(running.runs("gone")), running.verify()) == (2, [])
+
+
+def test_releases_with_names_of_their_own_may_declare_the_same(running: TestService) -> None:
+    start(running, app("a", "b", release="1"))
+    assert start(running, app("a", release="2"))["b"] == PAUSED
+    assert start(running, app("a", "b", release="1"))["b"] == PAUSED
+    assert start(running, app("a", "b", release="3"))["b"] == ACTIVE
+
+
+def test_a_persons_pause_and_resume_win(running: TestService) -> None:
+    http, one, two = running.http(), app("a", "b"), app("a")
+    start(running, one)
+    http.post("/api/schedules/a/pause", json={"note": "mine"})
+    start(running, two)
+    http.post("/api/schedules/b/resume")
+    found = start(running, two)
+    assert (found["a"][:2], found["b"]) == (("paused", "mine"), ACTIVE)
+
+
+def test_an_application_touches_nothing_of_others(running: TestService) -> None:
+    http = running.http()
+    body = {"cron_expr": "0 * * * *", "workflow_type": "w"}
+    http.post("/api/schedules", json={**body, "schedule_id": "hand"})
+    http.post("/api/apply", json={"bundle": "crm", "schedules": [{**body, "schedule_id": "theirs"}]})
+    start(running, app("unnamed", name=None))
+    found = start(running, app("hand", "theirs", "own"))
+    assert {name: row[2] for name, row in found.items()} == {
+        "hand": None, "theirs": "crm", "unnamed": None, "own": "billing",
+    }  # fmt: skip
+    assert {row[0] for row in start(running, app(release="empty")).values()} == {"active", "paused"}
+    assert {name for name, row in start(running, app(release="empty")).items() if row[0] == "paused"} == {"own"}
+
+
+def test_a_bundle_and_an_application_do_not_share_a_name(running: TestService) -> None:
+    http: httpx.Client = running.http()
+    body = {"schedule_id": "x", "cron_expr": "0 * * * *", "workflow_type": "w"}
+    start(running, app("own"))
+    refused = http.post("/api/apply", json={"bundle": "billing", "prune": True})
+    assert (refused.status_code, refused.json()["reason"]) == (409, "owned_by_another_bundle")
+    http.post("/api/apply", json={"bundle": "crm", "schedules": [body]})
+    with pytest.raises(InvalidDefinition, match="'crm' is a bundle"):
+        start(running, app("own", name="crm"))
+
+
+def test_a_name_is_an_id() -> None:
+    for field in ("name", "release"):
+        with pytest.raises(InvalidDefinition, match=field):
+            Horarium(**{field: "two words"})

@@ -1,0 +1,95 @@
+"""What a bundle is, whose things are, and how two documents differ."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from horarium.errors import InvalidDefinition
+from horarium.schedule.bundle import (
+    MAX_DIFFERENCES,
+    MAX_DOCUMENTS,
+    Beginning,
+    Difference,
+    Standing,
+    beginning,
+    differences,
+    read_bundle,
+    standing,
+)
+
+S = Standing
+
+
+@pytest.mark.parametrize(
+    ("owner", "bundle", "by_hand", "adopt", "expected"),
+    [
+        ("a", "a", False, False, S.OURS),
+        ("a", "a", False, True, S.OURS),
+        (None, None, False, False, S.OURS),
+        ("b", "a", False, False, S.REFUSED),
+        ("b", "a", False, True, S.TAKEN),
+        ("b", None, False, False, S.REFUSED),
+        ("b", None, False, True, S.TAKEN),
+        (None, "a", False, False, S.TAKEN),
+        (None, "a", True, False, S.KEPT),
+        (None, "a", True, True, S.TAKEN),
+        (None, None, True, False, S.KEPT),
+        (None, None, True, True, S.TAKEN),
+    ],
+)
+def test_a_bundle_changes_its_own(
+    owner: str | None, bundle: str | None, by_hand: bool, adopt: bool, expected: Standing
+) -> None:
+    assert standing(owner, bundle, by_hand=by_hand, adopt=adopt) is expected
+
+
+@pytest.mark.parametrize(
+    ("given", "field", "why"),
+    [
+        ({"name": "a b"}, "bundle", "is not an id"),
+        ({"prune": True}, "bundle", "without a name"),
+        ({"workflows": [{}]}, "workflows", "stores no workflows"),
+        ({"schedules": {}}, "schedules", "array"),
+        ({"schedules": [{}] * (MAX_DOCUMENTS + 1)}, "schedules", "at most"),
+        ({"schedules": [1]}, "schedules.0", "must be an object"),
+        ({"schedules": [{}]}, "schedules.0", "needs a schedule_id"),
+        ({"schedules": [{"schedule_id": "a"}, {"id": "a"}]}, "schedules.1", "twice"),
+        ({"calendars": [{"name": 1}]}, "calendars.0", "needs a name"),
+        ({"calendars": [{"name": "c"}, {"name": "c"}]}, "calendars.1", "twice"),
+    ],
+    ids=lambda given: str(given)[:40],
+)
+def test_a_bad_bundle_is_refused(given: dict[str, Any], field: str, why: str) -> None:
+    with pytest.raises(InvalidDefinition) as refused:
+        read_bundle(**{"name": None, "calendars": (), "schedules": (), **given})
+    assert why in refused.value.errors[field][0]
+
+
+def test_what_a_schedule_says_of_its_beginning_is_taken_out() -> None:
+    said = {"schedule_id": "a", "max_runs": 1, "pause_reason": "rest", "exhausted": True}
+    assert beginning(said) == (Beginning("rest", True), {"schedule_id": "a", "max_runs": 1})
+    for wrong in ({"pause_reason": 1}, {"exhausted": "yes"}, {"exhausted": True}):
+        with pytest.raises(InvalidDefinition):
+            beginning(wrong)
+
+
+def test_documents_differ_field_by_field() -> None:
+    old = {"name": "a", "spec": {"timezone": "UTC", "cron_expressions": ["0 2 * * *"]}, "labels": {"x": "1"}}
+    new = {"name": "a", "spec": {"cron_expressions": ["0 3 * * *"]}, "labels": {"x": "1", "y": "2"}, "max_runs": 1}
+    assert differences(old, new) == (
+        Difference("spec.timezone", "UTC", None),
+        Difference("spec.cron_expressions", ["0 2 * * *"], ["0 3 * * *"]),
+        Difference("labels.y", None, "2"),
+        Difference("max_runs", None, 1),
+    )
+    assert differences({"a": 1}, {"a": 1.0}) == ()
+    assert differences({"a": 1}, {"a": True}) == (Difference("a", 1, True),)
+
+
+def test_differences_are_bounded() -> None:
+    many = differences({}, {str(number): number for number in range(1_000)})
+    assert (len(many), many[-1].path) == (MAX_DIFFERENCES + 1, "…")
+    [long] = differences({"memo": {"a": ["x" * 9_000]}}, {"memo": {"a": ["y" * 9_000]}})
+    assert (long.path, len(long.old), len(long.new)) == ("memo.a", 500, 500)
