@@ -189,7 +189,7 @@ def test_a_repeated_key_starts_one_run(
     assert (first.status_code, first.json()["outcome"], first.json()["started"]) == (201, "started", True)
     assert (again.json()["outcome"], again.json()["run_id"]) == ("already_started", first.json()["run_id"])
     [run] = horarium.runs()
-    assert (run.workflow, run.origin.value) == ("report", "api")
+    assert (run.workflow_type, run.origin.value) == ("report", "api")
     assert http.get(f"/api/runs/{first.json()['run_id']}").json()["nominal"] == "2026-03-01T02:00:00Z"
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from horarium.ids import id_text, new_id
+from horarium.ids import id_text, new_id, parse_id
 from horarium.testing import TestService
 
 
@@ -115,7 +115,7 @@ def test_without_a_fence_a_later_attempt_is_not_reported_on(horarium: TestServic
 
 
 def test_a_redelivery_carries_the_same_token(horarium: TestService, handed: dict[str, Any]) -> None:
-    run_id = horarium.runs()[0].run_id
+    run_id = parse_id(horarium.runs()[0].run_id, "run_id")
     assert horarium.resources.tokens.make(run_id, 0) == handed["token"]
 
 

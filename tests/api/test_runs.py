@@ -79,7 +79,7 @@ def test_a_ready_run_is_cancelled_and_a_final_one_stays(http: httpx.Client) -> N
 
 def test_a_report_ends_a_run_once(http: httpx.Client, horarium: TestService) -> None:
     horarium.advance(hours=1)
-    run_id = id_text(horarium.runs()[0].run_id)
+    run_id = horarium.runs()[0].run_id
     report = {"state": "succeeded", "result": {"rows": 3}, "cost": 0.25, "tokens": 7}
     assert http.post(f"/api/runs/{run_id}/report", json=report).json()["outcome"] == "recorded"
     assert http.post(f"/api/runs/{run_id}/report", json=report).json()["outcome"] == "unchanged"
@@ -93,7 +93,7 @@ def test_a_report_ends_a_run_once(http: httpx.Client, horarium: TestService) -> 
 
 def test_a_bad_report_names_the_field(http: httpx.Client, horarium: TestService) -> None:
     horarium.advance(hours=1)
-    run_id = id_text(horarium.runs()[0].run_id)
+    run_id = horarium.runs()[0].run_id
     answer = http.post(f"/api/runs/{run_id}/report", json={"state": "splendid"})
     assert (answer.status_code, list(answer.json()["errors"])) == (422, ["state"])
 

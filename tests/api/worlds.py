@@ -13,7 +13,6 @@ from starlette.routing import Route
 
 from horarium.api.app import ROUTES
 from horarium.api.routing import OPEN, OPERATIONS
-from horarium.ids import id_text
 from horarium.operations import namespaces, tokens
 from horarium.operations.caller import Caller
 from horarium.testing import Accepted, TestService, service
@@ -90,4 +89,4 @@ def own_routes(horarium: TestService) -> set[tuple[str, str]]:
 def new_run(horarium: TestService, http: httpx.Client) -> str:
     http.post(f"/api/schedules/{SCHEDULE}/trigger", json={"overlap_policy": "allow_all"})
     horarium.settle()
-    return id_text(horarium.runs()[-1].run_id)
+    return horarium.runs()[-1].run_id

@@ -57,8 +57,8 @@ def test_a_run_that_caught_up_says_what_it_covers(server: Server) -> None:
     server.service.settle()
     [run] = server.service.runs()
     [run_id] = [json.loads(row)["run_id"] for row in server.told("run", "list", "-o", "jsonl").splitlines()]
-    assert run.covers_count is not None
-    assert f"{run.covers_count} occurrences, 2026-03-01T01:00:00Z to" in server.told("run", "show", run_id)
+    assert run.covers is not None
+    assert f"{run.covers.count} occurrences, 2026-03-01T01:00:00Z to" in server.told("run", "show", run_id)
 
 
 TRACEBACK = """\

@@ -108,6 +108,7 @@ def test_a_bundle_and_an_application_do_not_share_a_name(running: TestService) -
 
 
 def test_a_name_is_an_id() -> None:
-    for field in ("name", "release"):
-        with pytest.raises(InvalidDefinition, match=field):
-            Horarium(**{field: "two words"})
+    with pytest.raises(InvalidDefinition, match="name"):
+        Horarium(name="two words")
+    with pytest.raises(InvalidDefinition, match="release"):
+        Horarium(release="two words")

@@ -9,15 +9,16 @@ from typing import Any
 import pytest
 
 from horarium import Horarium
-from horarium.instant import from_rfc3339, to_rfc3339
+from horarium.instant import from_rfc3339
 from horarium.schedule.run import RunState
 from horarium.testing import Accepted, FakeClock, RunFailed, Unreachable, service
+from horarium.wire.runs import Run
 
 NIGHTLY = {"schedule_id": "nightly", "cron_expressions": ["0 2 * * *"], "workflow_type": "report"}
 
 
-def nominals(runs: list) -> list[str]:
-    return [to_rfc3339(run.nominal) for run in runs]
+def nominals(runs: list[Run]) -> list[datetime | None]:
+    return [run.nominal for run in runs]
 
 
 # ── the clock ────────────────────────────────────────────────────────────────────────────────────────
@@ -55,7 +56,7 @@ def test_each_night_has_its_run() -> None:
     with service(at="2026-03-01T00:00:00Z") as horarium:
         horarium.create(NIGHTLY)
         horarium.advance(days=3)
-        assert nominals(horarium.runs("nightly")) == [f"2026-03-0{day}T02:00:00Z" for day in (1, 2, 3)]
+        assert nominals(horarium.runs("nightly")) == [datetime(2026, 3, day, 2, tzinfo=UTC) for day in (1, 2, 3)]
         assert {run.state for run in horarium.runs()} == {RunState.SUCCEEDED}
         assert [request.schedule_id for request in horarium.launcher.deliveries] == ["nightly"] * 3
         assert horarium.verify() == []
@@ -87,12 +88,24 @@ def test_a_run_stays_open_until_the_test_ends_it() -> None:
         assert (horarium.runs()[1].state, horarium.runs()[1].error) == (RunState.FAILED, "no disk")
 
 
+def test_what_it_answers_is_what_the_client_answers() -> None:
+    with service(at="2026-03-01T00:00:00Z") as horarium, horarium.client() as client:
+        created = client.create_schedule(NIGHTLY)
+        horarium.advance(days=1)
+        [run] = horarium.runs("nightly")
+        assert (created.schedule_id, run) == ("nightly", client.get_run(run.run_id))
+        events = list(client.iter_schedule_history("nightly"))
+        assert [(each.sequence, each.recorded_at) for each in horarium.history("nightly")] == [
+            (each.sequence, each.recorded_at) for each in events
+        ]
+
+
 def test_a_run_that_is_never_answered_times_out_at_its_deadline() -> None:
     with service(at="2026-03-01T00:00:00Z", answer=Accepted()) as horarium:
         horarium.create(NIGHTLY, timeout_seconds=60, retry_policy={"max_retries": 0})
         horarium.advance(hours=3)
         [run] = horarium.runs()
-        assert (run.state, to_rfc3339(run.finished_at)) == (RunState.TIMED_OUT, "2026-03-01T02:01:00Z")
+        assert (run.state, run.finished_at) == (RunState.TIMED_OUT, datetime(2026, 3, 1, 2, 1, tzinfo=UTC))
 
 
 def test_a_script_says_what_comes_of_the_first_deliveries() -> None:
@@ -111,7 +124,8 @@ def test_time_that_passes_while_the_service_is_down_is_missed() -> None:
         horarium.sleep(days=5)
         horarium.settle()
         [run] = horarium.runs()
-        assert run.covers_count == 5
+        assert run.covers is not None
+        assert run.covers.count == 5
         assert horarium.verify() == []
 
 

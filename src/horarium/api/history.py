@@ -58,7 +58,7 @@ def get_schedule_history(
             schedule_id=page.schedule.schedule_id,
             uid=id_text(page.schedule.schedule_uid),
             namespace=page.schedule.namespace,
-            events=tuple(_event(row) for row in page.rows),
+            events=tuple(history_event(row) for row in page.rows),
             has_more=page.next_cursor is not None,
             next_cursor=page.next_cursor,
         )
@@ -84,7 +84,7 @@ def _limit(text: str | None) -> int | None:
     return history.MAX_LIMIT if len(text) > _MAX_DIGITS else int(text)
 
 
-def _event(row: HistoryRow) -> HistoryEvent:
+def history_event(row: HistoryRow) -> HistoryEvent:
     return HistoryEvent(
         id=f"{id_text(row.schedule_uid)}:{row.sequence}",
         sequence=row.sequence,

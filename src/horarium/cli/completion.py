@@ -72,9 +72,9 @@ def _roles() -> Iterable[str]:
 
 
 def _feed_kinds() -> Iterable[str]:
-    from horarium.operations.feeds import KINDS
+    from horarium.schedule.event import FEED_KINDS
 
-    return sorted({*KINDS.values()})
+    return sorted({*FEED_KINDS.values()})
 
 
 def _calendar_kinds() -> Iterable[str]:

@@ -10,8 +10,8 @@ from itertools import islice, takewhile
 from operator import attrgetter
 
 from horarium.decision.facts import Facts, Shared
-from horarium.decision.preview import forecasts
 from horarium.decision.forecast import Forecast
+from horarium.decision.preview import forecasts
 from horarium.instant import SECOND, Instant
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Position, Status

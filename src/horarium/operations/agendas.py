@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from horarium.decision import agenda
 from horarium.decision.agenda import MAX_ROWS, Bucket, Coming, Entry
 from horarium.decision.facts import NO_FACTS
-from horarium.decision.preview import HORIZON
 from horarium.decision.forecast import Forecast
+from horarium.decision.preview import HORIZON
 from horarium.errors import InvalidDefinition
 from horarium.instant import DAY, Instant
 from horarium.operations.caller import Caller

@@ -16,10 +16,10 @@ from horarium.operations.schedules import change_opened, parse_new
 from horarium.recurrence.spec import Spec
 from horarium.schedule.bundle import Difference, Document, Standing, beginning, differences
 from horarium.schedule.definition import Definition
-from horarium.schedule.source import Source
 from horarium.schedule.document import to_document
 from horarium.schedule.patch import Update
 from horarium.schedule.position import Status
+from horarium.schedule.source import Source
 from horarium.store.history.append import append
 from horarium.store.schedules import rows
 from horarium.store.schedules.rows import ScheduleRow

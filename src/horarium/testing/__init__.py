@@ -6,19 +6,26 @@ def test_the_report_runs_every_night() -> None:
     with service(at="2026-03-01T00:00:00Z") as horarium:
         horarium.create({"schedule_id": "report", "cron_expressions": ["0 2 * * *"], "workflow_type": "report"})
         horarium.advance(days=3)
-        assert len(horarium.runs("report")) == 3
+        assert [run.state for run in horarium.runs("report")] == ["succeeded"] * 3
+
+Its answers are those of the client: `horarium.runs()` are `Run`s, `horarium.history()` are `HistoryEvent`s, and
+`horarium.client()` is a whole `Client`.
 """
 
 from horarium.life.outcome import Accepted, Busy, Finished, Refused, RunFailed, Unknown, Unreachable
 from horarium.testing.clock import FakeClock
 from horarium.testing.service import TestService, service
+from horarium.wire.runs import Run
+from horarium.wire.schedules import HistoryEvent
 
 __all__ = [
     "Accepted",
     "Busy",
     "FakeClock",
     "Finished",
+    "HistoryEvent",
     "Refused",
+    "Run",
     "RunFailed",
     "TestService",
     "Unknown",

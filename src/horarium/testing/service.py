@@ -17,12 +17,14 @@ from typing import Any, TextIO, TypeVar
 
 import httpx
 
-from horarium.ids import id_text
+from horarium.api import run_views
+from horarium.api.history import history_event
+from horarium.client.client import Client
 from horarium.instant import DAY, HOUR, MINUTE, SECOND, Instant, to_rfc3339
 from horarium.launchers.recording import RecordingLauncher, Step
 from horarium.life.outcome import Finished
 from horarium.operations import history as histories
-from horarium.operations import reports, schedules, verify
+from horarium.operations import reports, runs, schedules, verify
 from horarium.operations.caller import Caller
 from horarium.operations.resources import Resources
 from horarium.schedule.run import OPEN
@@ -40,12 +42,15 @@ from horarium.testing.clock import DEFAULT_START, FakeClock, When, instant_of
 from horarium.testing.http import InProcess
 from horarium.testing.recorder import recording_registry
 from horarium.wire.roles import Role
+from horarium.wire.runs import Run, RunSummary
+from horarium.wire.schedules import HistoryEvent
 
 T = TypeVar("T")
 
 TOKEN = "hor_testing"
 """The admin token of every service under test."""
 
+_ADDRESS = "http://horarium.test"
 # Of every service under test: what one signs, another on the same database recognises.
 _KEY = b"horarium.testing"
 _MANY = 100_000
@@ -98,25 +103,33 @@ class TestService:
         """The id of the new schedule."""
         return schedules.create(self.resources, self.caller, {**(document or {}), **fields}).schedule_id
 
-    def runs(self, schedule_id: str | None = None) -> list[RunRow]:
+    def runs(self, schedule_id: str | None = None) -> list[Run]:
         """Oldest first; those of one schedule, also a deleted one, or of all."""
-        everything = self.resources.database.read(
-            lambda connection: runs_read.page_of_namespace(connection, self.caller.namespace, limit=_MANY)
-        )
-        return [run for run in reversed(everything.rows) if schedule_id in (None, run.schedule_id)]
 
-    def history(self, schedule_id: str) -> list[HistoryRow]:
+        def look(connection: Connection) -> list[runs.Run]:
+            page = runs_read.page_of_namespace(connection, self.caller.namespace, limit=_MANY)
+            wanted = [row for row in reversed(page.rows) if schedule_id in (None, row.schedule_id)]
+            return runs.view(self.resources, connection, wanted)
+
+        return [run_views.shown(run) for run in self.resources.database.read(look)]
+
+    def history(self, schedule_id: str) -> list[HistoryEvent]:
         """Oldest first; of the newest schedule that had this id."""
 
         def look(connection: Connection) -> list[HistoryRow]:
             uid = histories.find_any(connection, self.caller, schedule_id).schedule_uid
             return history.read(connection, uid, limit=_MANY)
 
-        return self.resources.database.read(look)
+        return [history_event(row) for row in self.resources.database.read(look)]
 
     def verify(self) -> Sequence[verify.Finding]:
         """What is wrong with the records; nothing, if all is well."""
         return list(verify.verify(self.resources, self.caller))
+
+    def client(self, *, token: str | None = TOKEN, namespace: str | None = "default") -> Client:
+        """The typed client of the service, with an admin's token unless another one is given."""
+        transport = InProcess(self.parts.api, self._loop.run)
+        return Client(_ADDRESS, token=token, namespace=namespace, transport=transport)
 
     def http(self, *, token: str | None = TOKEN, namespace: str | None = None) -> httpx.Client:
         """A client of the HTTP API, with an admin's token unless another one is given."""
@@ -124,19 +137,19 @@ class TestService:
         if namespace is not None:
             headers["X-Namespace"] = namespace
         transport = InProcess(self.parts.api, self._loop.run)
-        return httpx.Client(transport=transport, base_url="http://horarium.test", headers=headers)
+        return httpx.Client(transport=transport, base_url=_ADDRESS, headers=headers)
 
     # ── telling how runs end ─────────────────────────────────────────────────────────────────────
 
-    def finish(self, run: RunRow, result: Any = None) -> None:
+    def finish(self, run: RunSummary, result: Any = None) -> None:
         self._report(run, state="succeeded", result=result)
 
-    def fail(self, run: RunRow, error: str = "it failed", *, error_class: str | None = None) -> None:
+    def fail(self, run: RunSummary, error: str = "it failed", *, error_class: str | None = None) -> None:
         self._report(run, state="failed", error=error, error_class=error_class)
 
-    def _report(self, run: RunRow, **said: Any) -> None:
+    def _report(self, run: RunSummary, **said: Any) -> None:
         said["attempt"] = run.attempt
-        reports.report(self.resources, self.caller, id_text(run.run_id), reports.parse_report(said))
+        reports.report(self.resources, self.caller, run.run_id, reports.parse_report(said))
         self.settle()
 
     # ── moving time ──────────────────────────────────────────────────────────────────────────────
