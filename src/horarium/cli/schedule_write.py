@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from horarium.cli import completion
-from horarium.cli.definition import definition, put, without_nothing
+from horarium.cli.definition import Document, definition, put, without_nothing
+from horarium.cli.naming import by_flags
 from horarium.cli.options import with_options
 from horarium.cli.present import printable, show_document
 from horarium.cli.reading import refuse
@@ -40,7 +41,7 @@ Note = Annotated[str | None, typer.Option("--note", metavar="TEXT", show_default
 @with_options(document=definition, remote=remote_options)
 def create_command(
     remote: Remote,
-    document: dict[str, Any],
+    document: Document,
     schedule_id: OptionalId = None,
     paused: Annotated[bool, typer.Option("--paused", help="It waits until it is resumed.")] = False,
 ) -> None:
@@ -50,22 +51,26 @@ def create_command(
     """
     if paused:
         document["paused"] = True
-    show_written(remote, remote.client.create_schedule(_named(without_nothing(document), schedule_id)))
+    with by_flags(document.flags):
+        done = remote.client.create_schedule(_named(without_nothing(document), schedule_id))
+    show_written(remote, done)
 
 
 @with_options(document=definition, remote=remote_options)
-def upsert_command(remote: Remote, document: dict[str, Any], schedule_id: OptionalId = None) -> None:
+def upsert_command(remote: Remote, document: Document, schedule_id: OptionalId = None) -> None:
     """Create a schedule, or make the one with this id say the same. Equal definitions change nothing.
 
     Example: horarium schedule upsert nightly --file nightly.json
     """
-    show_written(remote, remote.client.upsert_schedule(_named(without_nothing(document), schedule_id)))
+    with by_flags(document.flags):
+        done = remote.client.upsert_schedule(_named(without_nothing(document), schedule_id))
+    show_written(remote, done)
 
 
 @with_options(document=definition, remote=remote_options)
 def update_command(
     remote: Remote,
-    document: dict[str, Any],
+    document: Document,
     schedule_id: ScheduleId,
     clear: Annotated[
         list[str] | None,
@@ -82,7 +87,9 @@ def update_command(
     for place in clear or []:
         put(document, place, None)
     changes = without_nothing(document)
-    show_written(remote, remote.client.patch_schedule(schedule_id, changes, if_version=if_version))
+    with by_flags(document.flags):
+        done = remote.client.patch_schedule(schedule_id, changes, if_version=if_version)
+    show_written(remote, done)
 
 
 @with_remote
