@@ -26,7 +26,8 @@ def cli_page() -> str:
         f"{clean(root.help or '')} `--help` after any command says the same as this page. Data goes to stdout, talk to "
         f"stderr. {codes}.",
         "## Which server",
-        "Every command that speaks to a server has these options; below they are left out.",
+        "Every command that speaks to a server has these options; below they are left out. They may also stand before "
+        "the noun, and so may `-o`.",
         table(_HEAD, [_option(param) for param in shared]),
         *(part for path, command in found for part in _command(path, command)),
     )
@@ -69,7 +70,11 @@ def _argument(param: Any) -> str:
 
 def _option(param: Any) -> tuple[str, str, str]:
     value = "" if param.is_flag else f" {param.metavar or _kind(param)}"
-    return ", ".join(code(name + value) for name in param.opts), _default(param), clean(param.help or "")
+    return (
+        ", ".join(code(name + value) for name in (*param.opts, *param.secondary_opts)),
+        _default(param),
+        clean(param.help or ""),
+    )
 
 
 def _kind(param: Any) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 from cli.served import Server
 
 from horarium.cli.definition import NOT_FLAGS, all_flags
+from horarium.cli.naming import renamed
 from horarium.schedule.places import PLACES
 
 
@@ -51,17 +54,50 @@ def test_policies_timeouts_and_secrets_need_no_file(server: Server) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flags", "field"),
+    "flags",
     [
-        (["--max-retries", "-1"], "max_retries"),
-        (["--retry-on", "nothing"], "retry_on"),
-        (["--failure-mode", "nothing"], "mode"),
-        (["--workflow-version", "newest"], "version"),
-        (["--limit-cost", "nan"], "--limit-cost"),
+        ["--max-retries", "-1"],
+        ["--retry-on", "nothing"],
+        ["--failure-mode", "nothing"],
+        ["--workflow-version", "newest"],
+        ["--limit-cost", "nan"],
+        ["--cron", "0 25 * * *"],
+        ["--at", "2026-03-01T00:00:00.5Z"],
+        ["--end-at", "2026-03-01", "--start-at", "2026-03-02"],
     ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else value,
+    ids=lambda words: " ".join(words[:2]),
 )
-def test_a_flag_that_is_wrong_is_one_line(empty_server: Server, flags: list[str], field: str) -> None:
+def test_a_flag_that_is_wrong_is_named_in_one_line(empty_server: Server, flags: list[str]) -> None:
     answer = empty_server.ask("schedule", "create", "x", "--every", "PT1H", "--workflow-id", "w", *flags)
-    assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
-    assert field in answer.err
+    [line] = [each for each in answer.err.splitlines() if not each.startswith("--")]  # which times were understood
+    assert (answer.code, answer.out) == (2, "")
+    assert line.startswith(f"error: {flags[0]}: ")
+
+
+def test_a_window_that_is_wrong_is_named_by_its_flags(empty_server: Server) -> None:
+    window = ("--from", "2026-02-08T00:00:00Z", "--to", "2026-02-01T00:00:00Z")
+    answer = empty_server.ask("schedule", "backfill", "x", *window)
+    assert (answer.code, answer.err) == (2, "error: --to: must be after --from\n")
+
+
+def test_what_a_file_says_is_named_by_its_field(empty_server: Server, tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text('{"spec": {"cron_expressions": ["0 25 * * *"]}, "action": {"workflow_id": "w"}}')
+    answer = empty_server.ask("schedule", "create", "x", "--file", str(tmp_path / "x.json"), "--note", "n")
+    assert answer.err.startswith("error: spec.cron_expressions.0: ")
+
+
+@pytest.mark.parametrize(
+    ("errors", "told"),
+    [
+        ({"spec.at.0": ["a"], "spec.at.12": ["b"]}, "--at: a; --at: b"),
+        ({"spec.attic": ["a"]}, "spec.attic: a"),
+        (
+            {"end_time": ["must be after start_time, not my_start_time"]},
+            "end_time: must be after --from, not my_start_time",
+        ),
+        ({"note": "no list"}, ""),
+        ({}, ""),
+    ],
+)
+def test_how_fields_become_flags(errors: Any, told: str) -> None:
+    assert renamed(errors, {"spec.at": "--at", "start_time": "--from"}) == told

@@ -85,6 +85,11 @@ def test_local_times_are_read_in_the_zone(text: str, zone: str, instant: str, wa
     assert (to_rfc3339(found.instant), found.wall) == (instant, wall)
 
 
+def test_the_zone_of_the_machine_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", ":nowhere")
+    assert read("tomorrow 09:00") == "2026-11-16T09:00:00Z"
+
+
 @pytest.mark.parametrize(
     "text",
     [

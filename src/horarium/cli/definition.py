@@ -3,8 +3,8 @@
 Flags with a name, a reading or a place in the help of their own stand in `FLAGS`; the others follow from the table of
 fields.
 
-What a flag says replaces what the file says in the same place. The server reads the result; a flag that
-it does not like is refused in its words, with the path of the field.
+What a flag says replaces what the file says in the same place. The server reads the result; what it does not like is
+refused in its words, by the name of the flag, or by the path of a field that the file says.
 """
 
 from __future__ import annotations
@@ -223,11 +223,17 @@ File = Annotated[
 ]
 
 
+class Document(dict[str, Any]):
+    """What is said about a schedule; `flags` are those that said some of it, by the place of their field."""
+
+    flags: Mapping[str, str] = {}
+
+
 class _Definition:
     """The command line sees one parameter for each flag."""
 
-    def __call__(self, file: str | None = None, **flags: Any) -> dict[str, Any]:
-        document = {} if file is None else read_object("file", file)
+    def __call__(self, file: str | None = None, **flags: Any) -> Document:
+        document = Document({} if file is None else read_object("file", file))
         said = [(flag, flags[flag.key]) for flag in all_flags() if flags.get(flag.key) not in (None, [])]
         for flag, typed in said:
             if flag.metavar != TIME:
@@ -236,6 +242,7 @@ class _Definition:
         for flag, typed in said:
             if flag.metavar == TIME:
                 put(document, flag.place, _moments(times, flag.name, typed))
+        document.flags = {flag.place: flag.name for flag, _ in said}
         return document
 
     @property

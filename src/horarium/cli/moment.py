@@ -32,14 +32,14 @@ from horarium.recurrence.zone import EARLIEST, LATEST, Zone
 MAX_TEXT = 64
 _LONGEST = 36_525 * DAY
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+# Patterns are compiled where they are used: most commands are given no time, or RFC 3339.
 _UNIT = r"(s(?:ec(?:ond)?s?)?|m(?:in(?:ute)?s?)?|h(?:(?:ou)?rs?)?|d(?:ays?)?|w(?:eeks?)?)"
-_STEP = re.compile(rf"(\d{{1,9}})\s*{_UNIT}(?![a-z])\s*", re.ASCII)
-_SPAN = re.compile(rf"(?:\d{{1,9}}\s*{_UNIT}(?![a-z])\s*)+", re.ASCII)
-_EXACT = re.compile(r"(\d{4}-\d\d-\d\d)[tT ](\d\d:\d\d)(:\d\d(?:\.\d+)?)?([zZ]|[+-]\d\d:\d\d)", re.ASCII)
+_STEP = rf"(\d{{1,9}})\s*{_UNIT}(?![a-z])\s*"
+_SPAN = rf"(?:\d{{1,9}}\s*{_UNIT}(?![a-z])\s*)+"
+_EXACT = r"(\d{4}-\d\d-\d\d)[tT ](\d\d:\d\d)(:\d\d(?:\.\d+)?)?([zZ]|[+-]\d\d:\d\d)"
 _CLOCK = r"(?P<clock>\d{1,2}:\d\d(?::\d\d)?(?:\s*[ap]m)?|\d{1,2}\s*[ap]m|noon|midnight)"
-_ONLY_CLOCK = re.compile(_CLOCK, re.ASCII)
-_DAY_AND_CLOCK = re.compile(rf"(?P<day>.+?)(?:(?:\s+at)?\s+|(?<=\d)t){_CLOCK}", re.ASCII)
-_ISO_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+_DAY_AND_CLOCK = rf"(?P<day>.+?)(?:(?:\s+at)?\s+|(?<=\d)t){_CLOCK}"
+_ISO_DAY = r"\d{4}-\d\d-\d\d"
 _WEEKDAY = r"(?:mon(?:day)?|tue(?:s(?:day)?)?|wed(?:nesday)?|thu(?:rs(?:day)?)?|fri(?:day)?|sat(?:urday)?|sun(?:day)?)"
 _MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
@@ -47,11 +47,10 @@ _MONTH = (
 )
 _NUMBER = r"\d{1,2}(?:st|nd|rd|th)?"
 # The library guesses at whatever it is given ("a" is January, "tomorrow 9" is tomorrow): it is given these alone.
-_DAY_WORDS = re.compile(
+_DAY_WORDS = (
     r"today|tomorrow|yesterday|(?:the )?day (?:after tomorrow|before yesterday)"
     rf"|(?:(?:next|last|this) )?{_WEEKDAY}"
-    rf"|{_NUMBER} {_MONTH}(?:,? \d{{4}})?|{_MONTH} {_NUMBER}(?:,? \d{{4}})?",
-    re.ASCII,
+    rf"|{_NUMBER} {_MONTH}(?:,? \d{{4}})?|{_MONTH} {_NUMBER}(?:,? \d{{4}})?"
 )
 
 
@@ -92,7 +91,7 @@ def read_moment(text: str, *, flag: str, now: Instant, zone: Zone, direction: Di
     """Raises InvalidSpec in words that name the flag. What is no RFC 3339 comes out in whole seconds."""
     if len(text) > MAX_TEXT:
         raise InvalidSpec(f"{flag}: {text[:20]!r}… is far too long for a time", field=flag)
-    exact = _EXACT.fullmatch(text)
+    exact = re.fullmatch(_EXACT, text, re.ASCII)
     if exact is not None:
         day, clock, seconds, offset = exact.groups()
         return Moment(from_rfc3339(f"{day}T{clock}{seconds or ':00'}{offset}", field=flag), exact=True)
@@ -144,8 +143,8 @@ def _sign(question: _Question) -> tuple[int, str]:
 
 
 def _length(text: str, flag: str) -> int | None:
-    if _SPAN.fullmatch(text):
-        return sum(int(count) * _UNITS[unit[0]] for count, unit in _STEP.findall(text)) * SECOND
+    if re.fullmatch(_SPAN, text, re.ASCII):
+        return sum(int(count) * _UNITS[unit[0]] for count, unit in re.findall(_STEP, text, re.ASCII)) * SECOND
     if text.startswith("p") and any(each.isdigit() for each in text):
         return parse_duration(text, field=flag) * SECOND
     return None
@@ -155,9 +154,9 @@ def _length(text: str, flag: str) -> int | None:
 
 
 def _on_the_wall(question: _Question) -> Moment | None:
-    if _ONLY_CLOCK.fullmatch(question.text):
+    if re.fullmatch(_CLOCK, question.text, re.ASCII):
         return _nearest(question, _clock(question, question.text))
-    both = _DAY_AND_CLOCK.fullmatch(question.text)
+    both = re.fullmatch(_DAY_AND_CLOCK, question.text, re.ASCII)
     day = _day(question, both["day"] if both else question.text)
     if day is None:
         return None
@@ -188,12 +187,12 @@ def _clock(question: _Question, text: str) -> time:
 
 
 def _day(question: _Question, text: str) -> date | None:
-    if _ISO_DAY.fullmatch(text):
+    if re.fullmatch(_ISO_DAY, text, re.ASCII):
         try:
             return date.fromisoformat(text)
         except ValueError as wrong:
             raise InvalidSpec(f"{question.flag}: {text!r} is no day ({wrong})", field=question.flag) from None
-    return _named_day(question, text) if _DAY_WORDS.fullmatch(text) else None
+    return _named_day(question, text) if re.fullmatch(_DAY_WORDS, text, re.ASCII) else None
 
 
 def _named_day(question: _Question, text: str) -> date | None:
@@ -205,6 +204,7 @@ def _named_day(question: _Question, text: str) -> date | None:
         "PREFER_DATES_FROM": question.direction.value,
         "PARSERS": ["relative-time", "absolute-time"],
         "DATE_ORDER": "DMY",
+        "TIMEZONE": "UTC",  # else it asks for the zone of the machine, which may be one that it does not know
     }
     found = DateDataParser(languages=["en"], settings=settings).get_date_data(text.removeprefix("the "))
     return found.date_obj.date() if found.date_obj is not None and found.period == "day" else None

@@ -1,13 +1,13 @@
 """Where the server of a command is, and how a command ends that it refuses.
 
-| exit code | means                                                                         |
-|-----------|-------------------------------------------------------------------------------|
-| 0         | done                                                                          |
+| exit code | means                                                                            |
+|-----------|----------------------------------------------------------------------------------|
+| 0         | done                                                                             |
 | 1         | the answer is no: findings, a conflict, a trigger that was skipped, a failed run |
-| 2         | the question was wrong: an option, a file, a document that is refused         |
-| 3         | the server cannot be reached, or what answers is no Horarium                  |
-| 4         | not allowed: no token, a wrong one, or one whose role is too small            |
-| 5         | not found: what was named is not there, or not in this namespace              |
+| 2         | the question was wrong: an option, a file, a document that is refused            |
+| 3         | the server cannot be reached, or what answers is no Horarium                     |
+| 4         | not allowed: no token, a wrong one, or one whose role is too small               |
+| 5         | not found: what was named is not there, or not in this namespace                 |
 """
 
 from __future__ import annotations

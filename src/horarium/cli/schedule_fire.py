@@ -9,6 +9,7 @@ import typer
 
 from horarium.cli import completion
 from horarium.cli.bulk import Everything, Labels, Selection, Yes, change_schedules, selection
+from horarium.cli.naming import by_flags
 from horarium.cli.options import with_options
 from horarium.cli.present import cell, printable, show_columns, show_document, show_lines
 from horarium.cli.reading import json_value, refuse
@@ -134,16 +135,17 @@ def backfill_command(
 
     Example: horarium schedule backfill nightly --from 7d --to now --dry-run
     """
-    done = remote.client.backfill_schedule(
-        schedule_id,
-        times.past("--from", start),
-        times.past("--to", end),
-        overlap_policy=overlap_policy,
-        reverse=reverse or None,
-        dry_run=dry_run or None,
-        reason=reason,
-        idempotency_key=key,
-    )
+    window = times.past("--from", start), times.past("--to", end)
+    with by_flags({"start_time": "--from", "end_time": "--to", "overlap_policy": "--overlap-policy"}):
+        done = remote.client.backfill_schedule(
+            schedule_id,
+            *window,
+            overlap_policy=overlap_policy,
+            reverse=reverse or None,
+            dry_run=dry_run or None,
+            reason=reason,
+            idempotency_key=key,
+        )
     match remote.output:
         case Format.TABLE:
             rows = [(row.fire_time, row.outcome, row.reason, row.run_id) for row in done.results]

@@ -8,7 +8,8 @@ import typer
 
 from horarium.cli import completion
 from horarium.cli.bulk import Everything, Labels, Selection, Yes, change_schedules, selection
-from horarium.cli.definition import definition, put, without_nothing
+from horarium.cli.definition import Document, definition, put, without_nothing
+from horarium.cli.naming import by_flags
 from horarium.cli.options import with_options
 from horarium.cli.present import printable, show_document
 from horarium.cli.reading import refuse
@@ -57,7 +58,7 @@ Until = Annotated[
 @with_options(document=definition, remote=remote_options)
 def create_command(
     remote: Remote,
-    document: dict[str, Any],
+    document: Document,
     schedule_id: OptionalId = None,
     paused: Annotated[bool, typer.Option("--paused", help="It waits until it is resumed.")] = False,
 ) -> None:
@@ -67,22 +68,26 @@ def create_command(
     """
     if paused:
         document["paused"] = True
-    show_written(remote, remote.client.create_schedule(_named(without_nothing(document), schedule_id)))
+    with by_flags(document.flags):
+        done = remote.client.create_schedule(_named(without_nothing(document), schedule_id))
+    show_written(remote, done)
 
 
 @with_options(document=definition, remote=remote_options)
-def upsert_command(remote: Remote, document: dict[str, Any], schedule_id: OptionalId = None) -> None:
+def upsert_command(remote: Remote, document: Document, schedule_id: OptionalId = None) -> None:
     """Create a schedule, or make the one with this id say the same. Equal definitions change nothing.
 
     Example: horarium schedule upsert nightly --file nightly.json
     """
-    show_written(remote, remote.client.upsert_schedule(_named(without_nothing(document), schedule_id)))
+    with by_flags(document.flags):
+        done = remote.client.upsert_schedule(_named(without_nothing(document), schedule_id))
+    show_written(remote, done)
 
 
 @with_options(document=definition, remote=remote_options)
 def update_command(
     remote: Remote,
-    document: dict[str, Any],
+    document: Document,
     schedule_id: ScheduleId,
     clear: Annotated[
         list[str] | None,
@@ -99,7 +104,9 @@ def update_command(
     for place in clear or []:
         put(document, place, None)
     changes = without_nothing(document)
-    show_written(remote, remote.client.patch_schedule(schedule_id, changes, if_version=if_version))
+    with by_flags(document.flags):
+        done = remote.client.patch_schedule(schedule_id, changes, if_version=if_version)
+    show_written(remote, done)
 
 
 @with_remote

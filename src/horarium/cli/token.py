@@ -8,6 +8,7 @@ import typer
 
 from horarium.cli import completion
 from horarium.cli.lists import show_list
+from horarium.cli.naming import by_flags
 from horarium.cli.options import with_options
 from horarium.cli.present import printable, show_document
 from horarium.cli.remote import Remote, remote_options, with_remote
@@ -53,7 +54,9 @@ def create_command(
 
     Example: horarium token create deploys --role operator
     """
-    token = remote.client.issue_token(name, role, subject=subject, expires_at=times.future("--expires-at", expires_at))
+    until = times.future("--expires-at", expires_at)
+    with by_flags({"expires_at": "--expires-at", "role": "--role", "subject": "--subject"}):
+        token = remote.client.issue_token(name, role, subject=subject, expires_at=until)
     if remote.output is not Format.TABLE:
         show_document(token.raw, remote.output, [])
         return
