@@ -13,7 +13,6 @@ import pytest
 from api.streams import Listener
 
 from horarium.api import feed
-from horarium.ids import id_text
 from horarium.operations.feeds import read_cursor
 from horarium.schedule.event import FEED_KINDS, EventType, NoticeType
 from horarium.store.database import Database
@@ -97,7 +96,7 @@ def test_the_end_of_a_run_is_told_with_its_outcome(http: httpx.Client, horarium:
         "finished_at": "2026-03-01T01:01:30Z",
         "duration_seconds": 90.0,
     }
-    assert (end["schedule_id"], end["run_id"], end["state"]) == ("hourly", id_text(run.run_id), "failed")
+    assert (end["schedule_id"], end["run_id"], end["state"]) == ("hourly", run.run_id, "failed")
     assert (end["attempt"], end["duration_seconds"], end["at"]) == (1, 90.0, "2026-03-01T01:01:30Z")
     assert (end["event_type"], end["sequence"]) == (None, None)
 

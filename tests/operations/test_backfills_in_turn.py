@@ -145,9 +145,8 @@ def test_the_last_run_ends_the_schedule_and_those_that_wait_still_run(office: Of
 
 
 def test_a_shared_key_is_waited_for(office: Office) -> None:
-    parts = {"concurrency_key": "printer"}
-    office.create("other", overlap_policy="allow_all", **parts)
-    office.create(**parts)
+    office.create("other", overlap_policy="allow_all", concurrency_key="printer")
+    office.create(concurrency_key="printer")
     office.clock.move(1)
     other = triggers.trigger(office.resources, ADMIN, "other").run_id
     assert _outcomes(_fill(office, 2)) == ["buffered", "buffered"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from world import FakeClock
 
-from horarium.instant import MINUTE
+from horarium.instant import MINUTE, from_datetime
 from horarium.serve.checkup import Level, examine
 from horarium.testing import Accepted, TestService
 
@@ -17,7 +17,8 @@ def test_runs_that_no_worker_takes_are_a_warning(horarium: TestService) -> None:
     horarium.advance(hours=1)
 
     def warnings(minutes: int) -> list[tuple[Level, str]]:
-        found = examine(horarium.parts.settings, FakeClock(horarium.runs()[0].created_at + minutes * MINUTE))
+        born = from_datetime(horarium.runs()[0].created_at)
+        found = examine(horarium.parts.settings, FakeClock(born + minutes * MINUTE))
         return [(check.level, check.found) for check in found if check.name == "queue"]
 
     assert warnings(4) == []
