@@ -207,7 +207,7 @@ class DocumentFields(TypedDict, total=False):
         Sequence[Mapping[str, Any]] | None,
         array_field(
             _OBJECT,
-            "Inputs that take turns, one for each run, laid over `action.input`.",
+            "Inputs that take turns, one for each run; the entry replaces `action.input`, nothing is merged.",
             lambda field, value: parse_rotation(value, field),
         ),
     ]
