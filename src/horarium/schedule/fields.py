@@ -217,7 +217,7 @@ class DocumentFields(TypedDict, total=False):
         Text,
         word_field(
             OverlapPolicy,
-            "What happens while earlier runs are busy.",
+            "What happens while earlier runs are busy; `allow_all` where there is a `queue_policy` that does not say.",
             overlap.parse,
             part=_OVERLAP,
             attribute="policy",
@@ -261,7 +261,8 @@ class DocumentFields(TypedDict, total=False):
         Text,
         word_field(
             CatchupPolicy,
-            "What becomes of occurrences that nobody was there to decide.",
+            "What becomes of occurrences that nobody was there to decide; `skip` where there is a `queue_policy` "
+            "that does not say.",
             catchup.parse,
             part=_CATCHUP,
             attribute="policy",
