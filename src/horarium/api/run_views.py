@@ -67,7 +67,7 @@ def skipped(row: Skipped) -> RunSummary:
         covers=covers,
         workflow_instance_id=None,
         workflow_type=None,
-        key=None,
+        key=row.key,
         kind=None,
         attempt=0,
         revision=None,
