@@ -10,6 +10,8 @@ import pytest
 from seeds.door import Door, begins, runs_stay_open
 
 from horarium.instant import from_rfc3339
+from horarium.launchers.cloudevent import data
+from horarium.launchers.tasks import context_of
 from horarium.settings import load_settings
 from horarium.testing import TestService, Unreachable, service
 
@@ -161,6 +163,51 @@ def test_the_ledger_has_a_row_for_each_tick(door: Door, horarium: TestService) -
         ("01", "STARTED"),
     ]
     assert {"idempotency_key", "schedule_id", "run_at", "status", "run_id", "created_at"} <= rows[0].keys()
+    uid = door.describe("wf-1")["uid"]
+    keys = [hashlib.sha256(f"{uid}:{from_rfc3339(row['run_at']) // 1_000_000}".encode()).hexdigest() for row in rows]
+    assert [row["idempotency_key"] for row in rows] == keys, "a tick that was skipped has its key too"
+    native = door.get("/api/schedules/wf-1/runs", include="skips")["runs"]
+    assert [row["key"] for row in native] == keys
+
+
+def test_a_range_of_missed_ticks_has_the_key_of_its_first_and_a_skip_by_hand_has_none(
+    door: Door, horarium: TestService
+) -> None:
+    hourly(door)
+    horarium.settle()
+    horarium.sleep(hours=4.5)
+    horarium.settle()
+    horarium.advance(seconds=1)
+    door.post("/schedules/pause", {"schedule_id": "wf-1", "paused": True})
+    door.post("/api/schedules/wf-1/trigger")
+    by_hand, missed = door.get("/schedules/wf-1/runs")["runs"]
+    assert (missed["status"], missed["count"]) == ("SKIPPED", 4)
+    assert (by_hand["status"], by_hand["idempotency_key"]) == ("SKIPPED", None)
+    uid, first = door.describe("wf-1")["uid"], from_rfc3339(missed["run_at"]) // 1_000_000
+    assert missed["idempotency_key"] == hashlib.sha256(f"{uid}:{first}".encode()).hexdigest()
+
+
+def test_the_user_reaches_the_executor(door: Door, horarium: TestService) -> None:
+    hourly(door)
+    horarium.advance(hours=1)
+    body = {"workflow_id": "workflow-1", "user_id": "user-8", "idempotency_key": "k1"}
+    started = door.post("/run-launcher/start", body, status=201)
+    horarium.settle()
+    assert [request.user_id for request in horarium.launcher.deliveries] == ["user-7", "user-8"]
+    assert [data(request)["user_id"] for request in horarium.launcher.deliveries] == ["user-7", "user-8"]
+    assert [context_of(request).user_id for request in horarium.launcher.deliveries] == ["user-7", "user-8"]
+    assert door.get(f"/api/runs/{started['run_id']}")["user_id"] == "user-8"
+
+
+def test_only_an_admin_names_another_user(horarium: TestService) -> None:
+    with horarium.http() as admin:
+        token = admin.post("/api/tokens", json={"role": "operator", "name": "robot"}).json()["secret"]
+    body = {"workflow_id": "workflow-1", "user_id": "somebody-else", "idempotency_key": "k1"}
+    with horarium.http(token=token) as http:
+        assert http.post("/run-launcher/start", json=body).status_code == 201
+    horarium.settle()
+    [request] = horarium.launcher.deliveries
+    assert request.user_id not in (None, "somebody-else")
 
 
 # ── policies ─────────────────────────────────────────────────────────────────────────────────────────

@@ -65,6 +65,8 @@ class RunContext:
     report_url: str | None = None
     report_token: str | None = field(default=None, repr=False)
     """Where whoever the task hands its work on to may say what became of the run; the token is for this attempt."""
+    user_id: str | None = None
+    """For whom the run is: who made its schedule, or whom an admin named there."""
 
 
 def context_of(request: LaunchRequest, cancelled: Callable[[], bool] = never) -> RunContext:
@@ -84,6 +86,7 @@ def context_of(request: LaunchRequest, cancelled: Callable[[], bool] = never) ->
         cancelled=cancelled,
         report_url=request.report_url,
         report_token=request.report_token,
+        user_id=request.user_id,
     )
 
 
