@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 from seeds.door import Door, begins, runs_stay_open
 
+from horarium import Horarium
 from horarium.instant import from_rfc3339
 from horarium.launchers.cloudevent import data
 from horarium.launchers.tasks import context_of
@@ -49,6 +51,38 @@ def test_without_an_id_the_same_deployment_is_the_same_schedule(door: Door) -> N
     first, again = upsert(door, schedule_id=None), upsert(door, schedule_id=None)
     assert first["schedule_id"] == again["schedule_id"]
     assert again["outcome"] == "unchanged"
+
+
+def test_registration_in_process_is_that_of_the_wire(tmp_path: Path) -> None:
+    """The same fields, defaults and words, without a network between; a repeated deployment is the same schedule."""
+    app = Horarium(data_dir=tmp_path, log_level="error")
+    with service(app=app) as horarium:
+        document = {name: SCHEDULE[name] for name in ("workflow_id", "version", "user_id", "cron_expr", "timezone")}
+        first, again = app.client.upsert_trigger(document), app.client.upsert_trigger(document)
+        assert (first.schedule_id, again.outcome) == (again.schedule_id, "unchanged")
+        found = app.client.get_trigger(first.schedule_id)
+        assert (found.overlap_policy, found.catchup_policy, found.user_id) == ("skip", "none", "user-7")
+        assert (found.next_run_at, len(found.preview)) == (first.next_run_at, 5)
+        assert app.client.pause_trigger(first.schedule_id, True).paused
+        assert not app.client.pause_trigger(first.schedule_id, False).paused
+        horarium.advance(days=1)
+        assert [row.status for row in app.client.list_trigger_runs(first.schedule_id)] == ["SUCCESS"]
+        assert app.client.delete_trigger(first.schedule_id).outcome == "deleted"
+
+
+@pytest.mark.parametrize("when", [{"cron_expr": "0 * * * *"}, {"at": ["2026-04-10T01:00:00Z"]}], ids=["cron", "once"])
+def test_an_upsert_of_our_own_without_an_id_is_repeatable_too(
+    door: Door, horarium: TestService, when: dict[str, Any]
+) -> None:
+    document = {"workflow_type": "w", "name": "n", **when}
+    first = door.post("/api/schedules/upsert", document, status=201)
+    assert door.post("/api/schedules/upsert", document, status=200)["outcome"] == "unchanged"
+    horarium.advance(hours=2)
+    again = door.post("/api/schedules/upsert", {**document, "scheduleId": None, "note": "another"}, status=200)
+    assert again["schedule_id"] == first["schedule_id"]
+    other = door.post("/api/schedules/upsert", {**document, "cron_expr": "5 * * * *"}, status=201)
+    assert other["schedule_id"] != first["schedule_id"]
+    door.post("/api/schedules/upsert", {"workflow_type": "w"}, status=422)
 
 
 def test_a_schedule_comes_with_its_columns_and_its_next_five_times(door: Door) -> None:
