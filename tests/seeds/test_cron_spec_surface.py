@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 from seeds.door import Door, begins, runs_stay_open
 
+from horarium import Horarium
 from horarium.instant import from_rfc3339
+from horarium.launchers.cloudevent import data
+from horarium.launchers.tasks import context_of
 from horarium.settings import load_settings
 from horarium.testing import TestService, Unreachable, service
 
@@ -47,6 +51,38 @@ def test_without_an_id_the_same_deployment_is_the_same_schedule(door: Door) -> N
     first, again = upsert(door, schedule_id=None), upsert(door, schedule_id=None)
     assert first["schedule_id"] == again["schedule_id"]
     assert again["outcome"] == "unchanged"
+
+
+def test_registration_in_process_is_that_of_the_wire(tmp_path: Path) -> None:
+    """The same fields, defaults and words, without a network between; a repeated deployment is the same schedule."""
+    app = Horarium(data_dir=tmp_path, log_level="error")
+    with service(app=app) as horarium:
+        document = {name: SCHEDULE[name] for name in ("workflow_id", "version", "user_id", "cron_expr", "timezone")}
+        first, again = app.client.upsert_trigger(document), app.client.upsert_trigger(document)
+        assert (first.schedule_id, again.outcome) == (again.schedule_id, "unchanged")
+        found = app.client.get_trigger(first.schedule_id)
+        assert (found.overlap_policy, found.catchup_policy, found.user_id) == ("skip", "none", "user-7")
+        assert (found.next_run_at, len(found.preview)) == (first.next_run_at, 5)
+        assert app.client.pause_trigger(first.schedule_id, True).paused
+        assert not app.client.pause_trigger(first.schedule_id, False).paused
+        horarium.advance(days=1)
+        assert [row.status for row in app.client.list_trigger_runs(first.schedule_id)] == ["SUCCESS"]
+        assert app.client.delete_trigger(first.schedule_id).outcome == "deleted"
+
+
+@pytest.mark.parametrize("when", [{"cron_expr": "0 * * * *"}, {"at": ["2026-04-10T01:00:00Z"]}], ids=["cron", "once"])
+def test_an_upsert_of_our_own_without_an_id_is_repeatable_too(
+    door: Door, horarium: TestService, when: dict[str, Any]
+) -> None:
+    document = {"workflow_type": "w", "name": "n", **when}
+    first = door.post("/api/schedules/upsert", document, status=201)
+    assert door.post("/api/schedules/upsert", document, status=200)["outcome"] == "unchanged"
+    horarium.advance(hours=2)
+    again = door.post("/api/schedules/upsert", {**document, "scheduleId": None, "note": "another"}, status=200)
+    assert again["schedule_id"] == first["schedule_id"]
+    other = door.post("/api/schedules/upsert", {**document, "cron_expr": "5 * * * *"}, status=201)
+    assert other["schedule_id"] != first["schedule_id"]
+    door.post("/api/schedules/upsert", {"workflow_type": "w"}, status=422)
 
 
 def test_a_schedule_comes_with_its_columns_and_its_next_five_times(door: Door) -> None:
@@ -161,6 +197,51 @@ def test_the_ledger_has_a_row_for_each_tick(door: Door, horarium: TestService) -
         ("01", "STARTED"),
     ]
     assert {"idempotency_key", "schedule_id", "run_at", "status", "run_id", "created_at"} <= rows[0].keys()
+    uid = door.describe("wf-1")["uid"]
+    keys = [hashlib.sha256(f"{uid}:{from_rfc3339(row['run_at']) // 1_000_000}".encode()).hexdigest() for row in rows]
+    assert [row["idempotency_key"] for row in rows] == keys, "a tick that was skipped has its key too"
+    native = door.get("/api/schedules/wf-1/runs", include="skips")["runs"]
+    assert [row["key"] for row in native] == keys
+
+
+def test_a_range_of_missed_ticks_has_the_key_of_its_first_and_a_skip_by_hand_has_none(
+    door: Door, horarium: TestService
+) -> None:
+    hourly(door)
+    horarium.settle()
+    horarium.sleep(hours=4.5)
+    horarium.settle()
+    horarium.advance(seconds=1)
+    door.post("/schedules/pause", {"schedule_id": "wf-1", "paused": True})
+    door.post("/api/schedules/wf-1/trigger")
+    by_hand, missed = door.get("/schedules/wf-1/runs")["runs"]
+    assert (missed["status"], missed["count"]) == ("SKIPPED", 4)
+    assert (by_hand["status"], by_hand["idempotency_key"]) == ("SKIPPED", None)
+    uid, first = door.describe("wf-1")["uid"], from_rfc3339(missed["run_at"]) // 1_000_000
+    assert missed["idempotency_key"] == hashlib.sha256(f"{uid}:{first}".encode()).hexdigest()
+
+
+def test_the_user_reaches_the_executor(door: Door, horarium: TestService) -> None:
+    hourly(door)
+    horarium.advance(hours=1)
+    body = {"workflow_id": "workflow-1", "user_id": "user-8", "idempotency_key": "k1"}
+    started = door.post("/run-launcher/start", body, status=201)
+    horarium.settle()
+    assert [request.user_id for request in horarium.launcher.deliveries] == ["user-7", "user-8"]
+    assert [data(request)["user_id"] for request in horarium.launcher.deliveries] == ["user-7", "user-8"]
+    assert [context_of(request).user_id for request in horarium.launcher.deliveries] == ["user-7", "user-8"]
+    assert door.get(f"/api/runs/{started['run_id']}")["user_id"] == "user-8"
+
+
+def test_only_an_admin_names_another_user(horarium: TestService) -> None:
+    with horarium.http() as admin:
+        token = admin.post("/api/tokens", json={"role": "operator", "name": "robot"}).json()["secret"]
+    body = {"workflow_id": "workflow-1", "user_id": "somebody-else", "idempotency_key": "k1"}
+    with horarium.http(token=token) as http:
+        assert http.post("/run-launcher/start", json=body).status_code == 201
+    horarium.settle()
+    [request] = horarium.launcher.deliveries
+    assert request.user_id not in (None, "somebody-else")
 
 
 # ── policies ─────────────────────────────────────────────────────────────────────────────────────────

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from seeds.door import Door, begins, runs_stay_open
 
-from horarium.testing import RunFailed, TestService, Unreachable
+from horarium.testing import RunFailed, TestService, Unreachable, service
 
 ROW: dict[str, Any] = {
     "schedule_id": "row",
@@ -91,6 +91,39 @@ def test_a_bad_row_is_refused_by_the_name_of_its_column(door: Door, change: dict
     """Six fields are no error here: the first one is for seconds."""
     refused = door.post("/api/schedules", row(**change), status=422)
     assert any(field in name for name in refused["errors"]), refused
+
+
+@pytest.mark.parametrize(
+    ("given", "overlap", "catchup"),
+    [
+        ({"queue_policy": {}}, "allow_all", "skip"),
+        ({"queuePolicy": {"priority": 5}}, "allow_all", "skip"),
+        ({"queue_policy": {"mode": "serial"}}, "skip", "skip"),
+        ({"queue_policy": {"onMissed": "run_once"}}, "allow_all", "fire_once"),
+        ({"queue_policy": {"maxConcurrency": 2}, "catchup_policy": "fire_all"}, "allow_all", "fire_all"),
+        ({"queue_policy": None}, "skip", "fire_once"),
+        ({}, "skip", "fire_once"),
+    ],
+    ids=["empty", "something else", "mode", "onMissed", "another name", "null", "none"],
+)
+def test_a_row_with_a_queue_policy_is_parallel_and_skips_what_it_missed(
+    door: Door, given: dict[str, Any], overlap: str, catchup: str
+) -> None:
+    door.create(row(**given))
+    found = door.describe("row")
+    assert (found["overlap_policy"], found["catchup_policy"]) == (overlap, catchup)
+    door.patch("/api/schedules/row", {"queue_policy": {"priority": 7}})
+    kept = door.describe("row")
+    assert (kept["overlap_policy"], kept["catchup_policy"], kept["priority"]) == (overlap, catchup, 7)
+
+
+@pytest.mark.parametrize("knobs", [{"default_catchup_policy": "fire_all"}], ids=["chosen"])
+def test_what_the_operator_chose_stands_for_rows_too(knobs: dict[str, Any]) -> None:
+    with service(settings=knobs) as horarium:
+        door = Door(horarium)
+        door.create(row(queue_policy={}))
+        found = door.describe("row")
+        assert (found["overlap_policy"], found["catchup_policy"]) == ("allow_all", "fire_all")
 
 
 # ── zones ────────────────────────────────────────────────────────────────────────────────────────────

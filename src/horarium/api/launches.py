@@ -37,7 +37,12 @@ def start_run(resources: ResourcesOf, caller: CallerOf, body: Document) -> Reply
     asked = read_body(StartBody, body)
     scheduled_for = None if asked.scheduled_for is None else from_datetime(asked.scheduled_for)
     done = launches.start_run(
-        resources, caller, launches.action_of_start(asked), key=asked.idempotency_key, scheduled_for=scheduled_for
+        resources,
+        caller,
+        launches.action_of_start(asked),
+        key=asked.idempotency_key,
+        scheduled_for=scheduled_for,
+        user_id=asked.user_id,
     )
     fresh = done.outcome is StartOutcome.STARTED
     answer = RunStarted(

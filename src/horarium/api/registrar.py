@@ -215,7 +215,7 @@ def _row(each: Run | Skipped) -> TriggerRun:
         said, recorded = each.event.payload, to_datetime(each.event.recorded_at)
         nominal = said.get("occurrence_time") or said.get("first")
         return TriggerRun(
-            idempotency_key=None,
+            idempotency_key=each.key,
             schedule_id=each.schedule_id,
             run_at=None if nominal is None else to_datetime(from_rfc3339(nominal)),
             status=PublicStatus.SKIPPED,

@@ -67,7 +67,7 @@ def skipped(row: Skipped) -> RunSummary:
         covers=covers,
         workflow_instance_id=None,
         workflow_type=None,
-        key=None,
+        key=row.key,
         kind=None,
         attempt=0,
         revision=None,
@@ -107,6 +107,7 @@ def _whole(run: Run) -> dict[str, Any]:
         "result": row.result,
         "memo": {} if definition is None else definition.memo,
         "search_attributes": {} if definition is None else definition.search_attributes,
+        "user_id": None if definition is None else definition.user_id,
     }
 
 

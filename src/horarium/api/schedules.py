@@ -67,7 +67,7 @@ def create_schedule(resources: ResourcesOf, caller: CallerOf, document: Document
     example=examples.UPDATED,
 )
 def upsert_schedule(resources: ResourcesOf, caller: CallerOf, document: Document) -> Reply:
-    """By `schedule_id`; an equal definition changes nothing."""
+    """By `schedule_id`; an equal definition changes nothing. Without an id an equal document is the same schedule."""
     done = schedules.upsert(resources, caller, document)
     return reply_written(done, status_code=201 if done.outcome is WriteOutcome.CREATED else 200)
 

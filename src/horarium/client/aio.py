@@ -22,6 +22,7 @@ from horarium.client.connection import DEFAULT_RETRIES, DEFAULT_TIMEOUT_SECONDS
 from horarium.client.discover import connect
 from horarium.client.exchange import NAMESPACE, Done, Exchange, Retries, Wait
 from horarium.client.page import Page
+from horarium.client.registrar_calls import RegistrarCalls
 from horarium.client.run_calls import RunCalls
 from horarium.client.schedule_calls import ScheduleCalls, ScheduleMethods
 from horarium.client.service_calls import ServiceCalls, follow_feed
@@ -31,7 +32,7 @@ from horarium.wire.service import FeedEntry
 T = TypeVar("T")
 
 
-class AsyncClient(ScheduleCalls, RunCalls, ServiceCalls):
+class AsyncClient(ScheduleCalls, RunCalls, ServiceCalls, RegistrarCalls):
     """Belongs to the loop in which it is used. `transport` puts something else in place of the network.
 
     What is not said is found as the command line finds it: in the environment, or beside a local `horarium up`.

@@ -186,10 +186,11 @@ class RunCalls:
         version: int | str | None = None,
         inputs: Any = None,
         scheduled_for: When | None = None,
+        user_id: str | None = None,
     ) -> Call[RunStarted]:
         """Start one run that no schedule asked for; the same key again names the same run."""
         body = {"workflow_id": workflow_id, "idempotency_key": idempotency_key}
-        said = given(version=version, inputs=inputs, scheduled_for=scheduled_for)
+        said = given(version=version, inputs=inputs, scheduled_for=scheduled_for, user_id=user_id)
         return Call("POST", "/api/run-launcher/start", one(RunStarted), body={**body, **said}, key=idempotency_key)
 
     iter_runs = Pages(list_runs)

@@ -66,7 +66,7 @@ class ScheduleCalls:
     @Method
     @staticmethod
     def upsert_schedule(document: Document | None = None, /, **fields: Unpack[ScheduleFields]) -> Call[WriteResult]:
-        """Create or replace by `schedule_id`; an equal definition changes nothing."""
+        """Create or replace by `schedule_id`, without one by all that is said; an equal definition changes nothing."""
         return Call("POST", f"{SCHEDULES}/upsert", _written, body={**(document or {}), **fields})
 
     @Method

@@ -47,6 +47,7 @@ def build_request(
         attempt=work.attempt,
         inputs=decode_input(inputs),
         trigger_number=work.trigger_number,
+        user_id=definition.user_id,
         labels=definition.labels,
         memo=definition.memo,
         report_url=None if tokens is None else tokens.report_url(run_id),

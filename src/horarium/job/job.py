@@ -36,6 +36,8 @@ class Job:
     report_url: str | None = None
     report_token: str | None = field(default=None, repr=False)
     """Where whoever the work is handed on to may say what became of the run; the token is for this attempt."""
+    user_id: str | None = None
+    """For whom the run is: who made its schedule, or whom an admin named there."""
     cost: float | None = None
     tokens: int | None = None
     tool_calls: int | None = None

@@ -83,6 +83,7 @@ def data(request: LaunchRequest) -> dict[str, Json]:
         "report_url": request.report_url,
         "report_token": request.report_token,
         "trigger_number": request.trigger_number,
+        "user_id": request.user_id,
         "labels": dict(request.labels),
         "memo": dict(request.memo),
     }

@@ -198,6 +198,8 @@ def _environment(spec: CommandSpec, request: LaunchRequest) -> dict[str, str]:
     }
     if request.schedule_id is not None:
         given["HORARIUM_SCHEDULE_ID"] = request.schedule_id
+    if request.user_id is not None:
+        given["HORARIUM_USER_ID"] = request.user_id
     if request.report_url is not None:
         given["HORARIUM_REPORT_URL"] = request.report_url
     if request.report_token is not None:

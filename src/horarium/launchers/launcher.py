@@ -35,6 +35,7 @@ class LaunchRequest:
     attempt: int = 0
     inputs: Json = None
     trigger_number: int | None = None
+    user_id: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     memo: Mapping[str, Json] = field(default_factory=dict)
     traceparent: str | None = None

@@ -34,13 +34,27 @@ class Started:
 
 
 def start_run(
-    resources: Resources, caller: Caller, action: object, *, key: str, scheduled_for: Instant | None = None
+    resources: Resources,
+    caller: Caller,
+    action: object,
+    *,
+    key: str,
+    scheduled_for: Instant | None = None,
+    user_id: str | None = None,
 ) -> Started:
-    """`action` is that of a schedule. The same key again names the same run; for other work it is refused."""
+    """`action` is that of a schedule. The same key again names the same run; for other work it is refused.
+
+    `user_id` is whom the run is for; only an admin may name somebody else.
+    """
     caller.require(Permission.OPERATE)
     check_key(key)
     now = resources.clock.now()
-    document = {"schedule_id": "start", "spec": {"at": [to_rfc3339((now // DAY + 2) * DAY)]}, "action": action}
+    document: dict[str, Any] = {
+        "schedule_id": "start",
+        "spec": {"at": [to_rfc3339((now // DAY + 2) * DAY)]},
+        "action": action,
+        "user_id": user_id,
+    }
     parsed = parse_definition(
         document, now=now, namespace=caller.namespace, defaults=resources.defaults(), kinds=resources.kinds
     )

@@ -12,7 +12,7 @@ from horarium.operations.history import find_any
 from horarium.operations.pages import checked_limit
 from horarium.operations.resources import Resources
 from horarium.operations.runs import EVERYTHING, Run, view
-from horarium.schedule.run import Origin, RunState
+from horarium.schedule.run import Origin, RunState, occurrence_key
 from horarium.store.database import Connection
 from horarium.store.history import skips
 from horarium.store.history.events import HistoryRow
@@ -29,6 +29,12 @@ class Skipped:
 
     schedule_id: str
     event: HistoryRow
+
+    @property
+    def key(self) -> str | None:
+        """The key that a run of it would have had, of a whole row that of the first; a trigger by hand has none."""
+        nominal = self.event.nominal
+        return None if nominal is None else occurrence_key(id_text(self.event.schedule_uid), nominal)
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,9 @@ from horarium.telemetry.telemetry import Telemetry
 _LOOKED_AT_IN_TIME = 2 * SECOND
 
 
+_POLICIES = ("overlap_policy", "catchup_policy")
+
+
 @dataclass(frozen=True, slots=True)
 class Resources:
     database: Database
@@ -58,6 +61,7 @@ class Resources:
 
     def defaults(self) -> Defaults:
         """Raises InvalidDefinition for a setting that names no policy."""
+        chosen = self.settings.model_fields_set
         try:
             return Defaults(
                 overlap_policy=parse_overlap(self.settings.default_overlap_policy, "default_overlap_policy"),
@@ -65,6 +69,7 @@ class Resources:
                 jitter_ms=self.settings.default_jitter_ms,
                 max_catchup=self.settings.default_max_catchup,
                 misfire_grace_seconds=self.settings.misfire_grace_seconds,
+                chosen=frozenset(name for name in _POLICIES if f"default_{name}" in chosen),
             )
         except PolicyError as wrong:
             raise InvalidDefinition({wrong.field: [wrong.text]}) from None

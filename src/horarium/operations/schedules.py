@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
+from hashlib import sha256
+
+import orjson
 
 from horarium.decision import lifecycle
 from horarium.decision.facts import Fact
@@ -18,6 +23,7 @@ from horarium.operations.errors import ScheduleAlreadyExists
 from horarium.operations.lifecycles import pause_opened, resume_opened
 from horarium.operations.resources import Opened, Resources, open_schedule, wake_tickers
 from horarium.operations.upcoming import Planned, next_runs
+from horarium.schedule.canonical import to_document
 from horarium.schedule.definition import Definition
 from horarium.schedule.document import Parsed, changed_fields, named_in, parse_definition, spec_equal
 from horarium.schedule.event import EventType
@@ -37,6 +43,7 @@ from horarium.store.schedules.write import add_revision, insert_schedule, save_p
 from horarium.wire.outcomes import WriteOutcome
 from horarium.wire.roles import Permission
 
+_NAMELESS = "schedule"
 _SPOKEN_OF = frozenset({"action", "pre_dispatch_condition"})
 """The parts of a definition that a draft may warn about."""
 
@@ -56,9 +63,11 @@ def create(resources: Resources, caller: Caller, document: object) -> ScheduleCh
 def upsert(resources: Resources, caller: Caller, document: object, *, update: Update = Update.WHOLE) -> ScheduleChange:
     """Create or replace by id. An equal definition changes nothing, and a pause is never undone by it.
 
-    Nor does it bring back a schedule whose runs are used up.
+    Nor does it bring back a schedule whose runs are used up. Without an id the definition names itself, so that
+    repeating it adds no second schedule.
     """
     caller.require(Permission.WRITE)
+    document = _named(resources, caller, document)
     try:
         parsed: Parsed | InvalidDefinition = parse_new(resources, caller, document)
     except InvalidDefinition as wrong:  # as a new one it will not do; as what is there already it may
@@ -123,6 +132,26 @@ def parse_new(resources: Resources, caller: Caller, document: object, *, may_be_
     if parsed.definition.namespace != caller.namespace:
         raise InvalidDefinition({"namespace": [f"the request speaks for {caller.namespace}"]})
     return parsed
+
+
+def _named(resources: Resources, caller: Caller, document: object) -> object:
+    """With an id that is derived from all that the document says, where it gives none."""
+    if not isinstance(document, Mapping) or named_in(document) is not None:
+        return document
+    # What was good once, such as a moment that has passed, must still find the schedule it made.
+    for now in (resources.clock.now(), 0):
+        with suppress(InvalidDefinition):
+            parsed = parse_definition(
+                document,
+                now=now,
+                generated_id=_NAMELESS,
+                namespace=caller.namespace,
+                defaults=resources.defaults(),
+                kinds=resources.kinds,
+            )
+            said = orjson.dumps(to_document(replace(parsed.definition, note=None)), option=orjson.OPT_SORT_KEYS)
+            return {**document, "schedule_id": f"{_NAMELESS}-{sha256(said).hexdigest()[:24]}"}
+    return document
 
 
 def _create(resources: Resources, connection: Connection, caller: Caller, parsed: Parsed) -> ScheduleChange:

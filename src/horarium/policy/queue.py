@@ -20,6 +20,10 @@ ALIASES: Final[Mapping[str, OverlapPolicy]] = MappingProxyType(
 # Wide enough to put anything before anything; it orders the runs of one namespace only.
 MIN_PRIORITY, MAX_PRIORITY = -100, 100
 
+DEFAULT_OVERLAP: Final = OverlapPolicy.ALLOW_ALL
+DEFAULT_CATCHUP: Final = CatchupPolicy.SKIP
+"""`mode` parallel and `onMissed` skip: what a schedule means that has the object, where the object does not say."""
+
 _KEYS = ("mode", "max_concurrency", "priority", "on_missed", "max_backfill")
 _KEY_ALIASES = {
     "max_concurrent": "max_concurrency",

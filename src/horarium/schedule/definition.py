@@ -111,6 +111,7 @@ class RunDefinition(NamedTuple):
     memo: Mapping[str, Json]
     retry: RetryPolicy
     limits: RunLimits
+    user_id: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
+from typing import Any
 
 from horarium.condition import compile_condition
 from horarium.errors import InvalidSpec
@@ -22,6 +23,7 @@ from horarium.policy.catchup import Catchup, CatchupPolicy
 from horarium.policy.failure import FailureMode
 from horarium.policy.names import flag, shown, whole_number
 from horarium.policy.overlap import Overlap, OverlapPolicy
+from horarium.policy.queue import DEFAULT_CATCHUP, DEFAULT_OVERLAP
 from horarium.schedule.aliases import normalise
 from horarium.schedule.canonical import to_document
 from horarium.schedule.check_spec import check_spec, spec_meaning
@@ -57,7 +59,11 @@ _OVERLAP, _CATCHUP = Overlap(), Catchup()
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """What stands where a document says nothing; an operator may choose it, see the settings `DEFAULT_*`."""
+    """What stands where a document says nothing; an operator may choose it, see the settings `DEFAULT_*`.
+
+    `chosen` are the policies that the operator did choose. A document with a `queue_policy` has other defaults for
+    the two policies that the object stands for, unless they were chosen.
+    """
 
     overlap_policy: OverlapPolicy = _OVERLAP.policy
     catchup_policy: CatchupPolicy = _CATCHUP.policy
@@ -66,6 +72,11 @@ class Defaults:
     catchup_spread_seconds: int = _CATCHUP.catchup_spread_seconds
     misfire_grace_seconds: int = _CATCHUP.misfire_grace_seconds
     cancel_grace_seconds: int = _OVERLAP.cancel_grace_seconds
+    chosen: frozenset[str] = frozenset()
+
+    def of_queue_policy(self) -> Defaults:
+        usual: dict[str, Any] = {"overlap_policy": DEFAULT_OVERLAP, "catchup_policy": DEFAULT_CATCHUP}
+        return replace(self, **{name: value for name, value in usual.items() if name not in self.chosen})
 
     def __post_init__(self) -> None:
         whole_number("jitter_ms", self.jitter_ms, most=MAX_JITTER_SECONDS * 1_000)
@@ -76,7 +87,8 @@ class Defaults:
 @lru_cache(maxsize=8)
 def _default_places(defaults: Defaults) -> Mapping[str, Given]:
     """As if somebody had written them."""
-    values = {each.name: plain(getattr(defaults, each.name)) for each in fields(defaults) if each.name != "jitter_ms"}
+    said = (each.name for each in fields(defaults) if each.name not in ("jitter_ms", "chosen"))
+    values = {name: plain(getattr(defaults, name)) for name in said}
     values["spec.jitter_seconds"] = seconds(defaults.jitter_ms)
     return {place: Given(place, value) for place, value in values.items()}
 
@@ -127,7 +139,9 @@ def parse_definition(
         places = apply(update, before, given)
         check_storable(nested(places), problems)  # many small patches must not grow what one may not bring
     standing_in = {name: Given(name, value) for name, value in names.items() if value is not None}
-    reader = Reader({**_default_places(defaults or Defaults()), **standing_in, **places}, problems, given.bad)
+    usual = defaults or Defaults()
+    usual = usual.of_queue_policy() if "queue_policy" in given.objects else usual
+    reader = Reader({**_default_places(usual), **standing_in, **places}, problems, given.bad)
     definition, paused = read_definition(reader, known, stored), reader.one("paused", flag, None)
     unchanged = base is not None and spec_equal(base, definition)
     after = None if unchanged else now

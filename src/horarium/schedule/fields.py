@@ -208,7 +208,7 @@ class DocumentFields(TypedDict, total=False):
         Sequence[Mapping[str, Any]] | None,
         array_field(
             _OBJECT,
-            "Inputs that take turns, one for each run, laid over `action.input`.",
+            "Inputs that take turns, one for each run; the entry replaces `action.input`, nothing is merged.",
             lambda field, value: parse_rotation(value, field),
         ),
     ]
@@ -218,7 +218,7 @@ class DocumentFields(TypedDict, total=False):
         Text,
         word_field(
             OverlapPolicy,
-            "What happens while earlier runs are busy.",
+            "What happens while earlier runs are busy; `allow_all` where there is a `queue_policy` that does not say.",
             overlap.parse,
             part=_OVERLAP,
             attribute="policy",
@@ -262,7 +262,8 @@ class DocumentFields(TypedDict, total=False):
         Text,
         word_field(
             CatchupPolicy,
-            "What becomes of occurrences that nobody was there to decide.",
+            "What becomes of occurrences that nobody was there to decide; `skip` where there is a `queue_policy` "
+            "that does not say.",
             catchup.parse,
             part=_CATCHUP,
             attribute="policy",

@@ -76,13 +76,14 @@ class RunSummary(Answer, frozen=True, kw_only=True):
 
 
 class Run(RunSummary, frozen=True, kw_only=True):
-    """One run, whole."""
+    """One run, whole. `user_id` is for whom it is."""
 
     run_id: str
     inputs: Any
     result: Any
     memo: Object
     search_attributes: Object
+    user_id: str | None = None
 
 
 class RunList(Answer, frozen=True, kw_only=True):

@@ -1,0 +1,53 @@
+"""Every call of the registrar of the plain cron scheduler, described once: its fields, its words, its defaults.
+
+A deployment that names no id is the same schedule each time, and what is missed is skipped unless it says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Unpack
+
+from horarium.client.call import Call, given, many, one
+from horarium.client.methods import Method
+from horarium.client.page import Page
+from horarium.schedule.fields import ScheduleFields
+from horarium.wire.registrar import Trigger, TriggerDeleted, TriggerPaused, TriggerRun, TriggerUpserted
+
+Document = Mapping[str, Any]
+
+TRIGGER = "/schedules/{schedule_id}"
+
+
+class RegistrarCalls:
+    @Method
+    @staticmethod
+    def upsert_trigger(document: Document | None = None, /, **fields: Unpack[ScheduleFields]) -> Call[TriggerUpserted]:
+        """Deploy a trigger: `workflow_id`, `version`, `user_id`, `cron_expr`, `timezone` and more; safe to repeat."""
+        return Call("POST", "/schedules/upsert", one(TriggerUpserted), body={**(document or {}), **fields})
+
+    @Method
+    @staticmethod
+    def pause_trigger(schedule_id: str, paused: bool, *, reason: str | None = None) -> Call[TriggerPaused]:
+        """`paused` false resumes."""
+        body = {"schedule_id": schedule_id, "paused": paused, **given(reason=reason)}
+        return Call("POST", "/schedules/pause", one(TriggerPaused), body=body)
+
+    @Method
+    @staticmethod
+    def get_trigger(schedule_id: str) -> Call[Trigger]:
+        """One trigger with its next five fire times."""
+        return Call("GET", TRIGGER, one(Trigger), {"schedule_id": schedule_id})
+
+    @Method
+    @staticmethod
+    def list_trigger_runs(schedule_id: str, *, limit: int | None = None) -> Call[Page[TriggerRun]]:
+        """The last runs and skips, newest first."""
+        return Call(
+            "GET", f"{TRIGGER}/runs", many(TriggerRun, "runs"), {"schedule_id": schedule_id}, query={"limit": limit}
+        )
+
+    @Method
+    @staticmethod
+    def delete_trigger(schedule_id: str) -> Call[TriggerDeleted]:
+        return Call("DELETE", TRIGGER, one(TriggerDeleted), {"schedule_id": schedule_id})
