@@ -145,7 +145,7 @@ def test_the_last_run_ends_the_schedule_and_those_that_wait_still_run(office: Of
 
 
 def test_a_shared_key_is_waited_for(office: Office) -> None:
-    parts = {"concurrency_key": "printer"}
+    parts: dict[str, Any] = {"concurrency_key": "printer"}
     office.create("other", overlap_policy="allow_all", **parts)
     office.create(**parts)
     office.clock.move(1)

@@ -13,7 +13,7 @@ from horarium.operations.resources import Resources
 from horarium.policy.approval import ApprovalPolicy, merge, parse_approval_policy, run_needs_approval
 from horarium.policy.names import PolicyError
 from horarium.schedule.assignee import AssigneeType
-from horarium.schedule.calendar import shared_calendar
+from horarium.schedule.calendar import shared_calendar, zone_warning
 from horarium.schedule.canonical import to_document
 from horarium.schedule.definition import Definition
 from horarium.schedule.envelope import decode_input
@@ -33,6 +33,8 @@ class Draft:
     text: str
     planning: Planning
     warnings: tuple[str, ...] = ()
+    zone_warnings: tuple[str, ...] = ()
+    """For whoever attaches a calendar, or gives the schedule another zone."""
 
     def revision(self, generation: int) -> Revision:
         definition = self.definition
@@ -62,12 +64,14 @@ def check_draft(
         require_namespace(connection, caller.namespace)
         resources.seen_namespaces.add(caller.namespace)
     _check_inputs(definition)
-    _check_calendars(connection, definition)
+    zones = _check_calendars(connection, definition)
     stored = _check_workflow(connection, caller, definition)
     approval = _needs_approval(connection, definition)
     text = planning_text(definition, needs_approval=approval, kinds=resources.kinds, before=before)
     warnings = _unserved(resources, connection, definition, stored=stored)
-    return Draft(definition, text, compile_planning(text), warnings)
+    planning = compile_planning(text)
+    told = [zone_warning(name, zone, planning.spec.zone.key) for name, zone in zones.items()]
+    return Draft(definition, text, planning, warnings, tuple(f"calendars: {each}" for each in told if each))
 
 
 def _unserved(resources: Resources, connection: Connection, definition: Definition, *, stored: bool) -> tuple[str, ...]:
@@ -111,23 +115,28 @@ def _check_inputs(definition: Definition) -> None:
         raise InvalidDefinition(problems)
 
 
-def _check_calendars(connection: Connection, definition: Definition) -> None:
+def _check_calendars(connection: Connection, definition: Definition) -> dict[str, str | None]:
+    """Which zone each of them has, where it has one."""
     if not definition.calendars:
-        return
+        return {}
     own = calendars.find_many(connection, definition.namespace, definition.calendars)
     problems: dict[str, list[str]] = {}
+    zones: dict[str, str | None] = {name: row.document.get("timezone") for name, row in own.items()}
     for index, name in enumerate(definition.calendars):
         if name in own:
             continue
         try:
-            found = shared_calendar(name, timezone=definition.spec.timezone or "UTC")
+            found = shared_calendar(name)
         except InvalidCalendar as wrong:
             problems[f"calendars.{index}"] = [wrong.message]
+            continue
+        if found is None:
+            problems[f"calendars.{index}"] = [f"there is no calendar {name!r}"]
         else:
-            if found is None:
-                problems[f"calendars.{index}"] = [f"there is no calendar {name!r}"]
+            zones[name] = found.timezone
     if problems:
         raise InvalidDefinition(problems)
+    return zones
 
 
 def _check_workflow(connection: Connection, caller: Caller, definition: Definition) -> bool:

@@ -152,7 +152,7 @@ def _create(resources: Resources, connection: Connection, caller: Caller, parsed
         version=1,
         status=position.status,
         next_due=position.next_due,
-        warnings=(*parsed.warnings, *draft.warnings),
+        warnings=(*parsed.warnings, *draft.warnings, *draft.zone_warnings),
         next_run=next_runs(connection, [planned], now)[uid],
     )
 
@@ -265,7 +265,11 @@ def _revise(
         position,
         planning=draft.planning,
         changed=changed,
-        warnings=draft.warnings if "action" in changed else (),  # whoever edits a note has heard it before
+        # Whoever edits a note has heard it before.
+        warnings=(
+            *(draft.warnings if "action" in changed else ()),
+            *(draft.zone_warnings if {"calendars", "spec"}.intersection(changed) else ()),
+        ),
     )
 
 

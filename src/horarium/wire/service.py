@@ -18,7 +18,10 @@ class CalendarDay(Answer, frozen=True, kw_only=True):
 
 
 class Calendar(Answer, frozen=True, kw_only=True):
-    """`warning` says that its data ends soon. `days` are those of the year that was asked for, with their names."""
+    """`warning` says that its data ends soon. `days` are those of the year that was asked for, with their names.
+
+    `timezone` null = that of whichever schedule obeys it.
+    """
 
     name: str
     kind: CalendarKind
