@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
+from horarium.instant import to_rfc3339
 from horarium.testing import TestService
 
 OURS: dict[str, Any] = {
@@ -28,7 +29,46 @@ def test_a_calendar_is_made_read_and_listed(http: httpx.Client, ours: httpx.Resp
     assert {name: read[name] for name in OURS} == OURS
     assert (read["read_only"], read["version"], read["updated_at"]) == (False, 1, "2026-03-01T00:00:00Z")
     names = [each["name"] for each in http.get("/api/calendars").json()["calendars"]]
-    assert names == ["ours", "us-federal-holidays-2026", "tr-public-holidays-2026", "weekends-only"]
+    built_in = ["us-federal-holidays-2026", "tr-public-holidays-2026", "weekends-only"]
+    assert names == ["ours", *built_in, "weekends", "weekdays"]
+
+
+def test_a_calendar_without_a_zone_is_read_in_the_zone_of_each_schedule(
+    horarium: TestService, http: httpx.Client
+) -> None:
+    """The evening of the second in New York is the third in UTC, and runs; that of the third is the fourth."""
+    made = http.post("/api/calendars", json={"name": "third", "kind": "skip_dates", "dates": ["2026-03-03"]})
+    assert made.json()["timezone"] is None
+    daily: dict[str, Any] = {"cron_expressions": ["0 22 * * *"], "workflow_type": "w", "calendars": ["third"]}
+    daily["overlap_policy"] = "allow_all"
+    for name, zone in (("york", "America/New_York"), ("utc", "UTC"), ("tokyo", "Asia/Tokyo")):
+        written = http.post("/api/schedules", json={**daily, "schedule_id": name, "timezone": zone}).json()
+        assert "warnings" not in written
+    horarium.advance_to("2026-03-04T23:00:00Z")
+    fired = {name: [to_rfc3339(run.nominal)[5:13] for run in horarium.runs(name)] for name in ("york", "utc", "tokyo")}
+    assert fired == {
+        "york": ["03-01T03", "03-02T03", "03-03T03"],
+        "utc": ["03-01T22", "03-02T22", "03-04T22"],
+        "tokyo": ["03-01T13", "03-02T13", "03-04T13"],
+    }
+    moved = http.put("/api/calendars/third", json={"timezone": "Asia/Tokyo"}).json()
+    assert moved["timezone"] == "Asia/Tokyo"
+    assert http.put("/api/calendars/third", json={"timezone": None}).json()["timezone"] is None
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+def test_whoever_attaches_a_calendar_of_another_zone_is_told(http: httpx.Client, ours: httpx.Response) -> None:
+    daily = {"schedule_id": "s", "cron_expressions": ["0 2 * * *"], "workflow_type": "w", "calendars": ["ours"]}
+    told = ["calendars: ours counts days in Europe/Istanbul, while the schedule is in UTC"]
+    at = "/api/schedules/s"
+    assert http.post("/api/schedules", json=daily).json()["warnings"] == told
+    assert "warnings" not in http.patch(at, json={"note": "n", "labels": {"a": "b"}}).json()
+    assert http.put(f"{at}/calendars", json=["ours", "weekdays"]).json()["warnings"] == told
+    assert "warnings" not in http.patch(at, json={"spec": {"timezone": "Europe/Istanbul"}}).json()
+    new_york = "calendars: us-federal-holidays-2026 counts days in America/New_York, while the schedule is in "
+    assert http.put(f"{at}/calendars", json=["ours", "us-federal-holidays-2026"]).json()["warnings"] == [
+        f"{new_york}Europe/Istanbul"
+    ]
 
 
 @pytest.mark.parametrize(

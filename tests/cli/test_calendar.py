@@ -111,6 +111,30 @@ def test_a_calendar_may_be_a_rule(server: Server) -> None:
     assert "2026-12-26 Saturday" in server.told("calendar", "show", "closed", "--year", "2026")
 
 
+def test_a_calendar_has_the_zone_that_it_is_given_and_else_none(server: Server) -> None:
+    def zone() -> object:
+        return json.loads(server.told("calendar", "show", "ours", "-o", "json"))["timezone"]
+
+    server.told("calendar", "create", "ours", "--rule", "weekends")
+    assert (zone(), "that of each schedule" in server.told("calendar", "show", "ours")) == (None, True)
+    assert server.told("calendar", "update", "ours", "--tz", "Asia/Tokyo") == "ours: updated timezone\n"
+    assert zone() == "Asia/Tokyo"
+    server.told("schedule", "create", "s", "--cron", "0 2 * * *", "--workflow-type", "w")
+    attached = server.ask("schedule", "calendar", "attach", "s", "ours")
+    assert attached.err == "warning: calendars: ours counts days in Asia/Tokyo, while the schedule is in UTC\n"
+    server.told("calendar", "update", "ours", "--clear", "timezone")
+    assert zone() is None
+    for wrong in ([], ["--clear", "dates"]):
+        answer = server.ask("calendar", "update", "ours", *wrong)
+        assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
+
+
+def test_weekends_and_weekdays_are_listed_and_shown(server: Server) -> None:
+    rows = [line.split() for line in server.told("calendar", "list").splitlines()]
+    assert [row[0] for row in rows[-2:]] == ["weekends", "weekdays"]
+    assert "2026-01-03 Saturday" in server.told("calendar", "show", "weekends", "--year", "2026")
+
+
 @pytest.mark.parametrize(
     "arguments",
     [["--kind", "maybe"], ["--date", "tomorrow"], ["--tz", "Mars/Base"], ["--rule", "moonphase"]],

@@ -11,6 +11,7 @@ from horarium.cli import completion
 from horarium.cli.dates import read_dates
 from horarium.cli.lists import show_list
 from horarium.cli.present import cell, printable, show_document
+from horarium.cli.reading import refuse
 from horarium.cli.remote import Remote, with_remote
 from horarium.cli.render import Format, talk
 
@@ -25,6 +26,7 @@ app = typer.Typer(
 )
 
 _SKIP = "skip_dates"
+_CLEARED = ("timezone", "rule", "covers")
 
 Name = Annotated[
     str,
@@ -48,10 +50,14 @@ Zone = Annotated[
         "--timezone",
         "--tz",
         metavar="ZONE",
-        show_default="UTC",
-        help="Where a day begins.",
+        show_default="each schedule's own",
+        help="Where its days begin and end.",
         autocompletion=completion.zones,
     ),
+]
+Rule = Annotated[
+    str | None,
+    typer.Option("--rule", metavar="RULE", show_default=False, help="weekends, weekdays, or holidays:US and the like."),
 ]
 
 
@@ -66,17 +72,16 @@ def create_command(
         list[str] | None,
         typer.Option("--date", metavar="YYYY-MM-DD", show_default=False, help="A day; may be repeated."),
     ] = None,
-    rule: Annotated[
-        str | None,
-        typer.Option("--rule", metavar="RULE", show_default=False, help="weekends, or holidays:US and the like."),
-    ] = None,
+    rule: Rule = None,
 ) -> None:
-    """Make a calendar of your own.
+    """Make a calendar of your own: of dates, of a rule, or of both.
+
+    Without a zone its days are those of whichever schedule obeys it.
 
     Example: horarium calendar create company-days --date 2026-12-24 --date 2026-12-31
     """
-    said = {"dates": date, "rule": rule}
-    document = {"name": name, "kind": kind or _SKIP, "timezone": timezone or "UTC"}
+    said = {"timezone": timezone, "dates": date, "rule": rule}
+    document = {"name": name, "kind": kind or _SKIP}
     made = remote.client.create_calendar(document, **{field: value for field, value in said.items() if value})
     _show_kept(remote, made, "created")
 
@@ -84,7 +89,7 @@ def create_command(
 @app.command("list")
 @with_remote
 def list_command(remote: Remote) -> None:
-    """Your own calendars, then the built-in ones. Rules such as holidays:US are too many to list.
+    """Your own calendars, then the built-in ones and the rules. Those of countries, as holidays:US, are too many.
 
     Example: horarium calendar list
     """
@@ -135,16 +140,40 @@ def import_command(
     days = read_dates(file)
     now = _found(remote, name)
     if now is None:
-        fresh = {"name": name, "kind": kind or _SKIP, "timezone": timezone or "UTC", "dates": days}
+        fresh = {"name": name, "kind": kind or _SKIP, "dates": days} | _said(timezone=timezone)
         _show_kept(remote, remote.client.create_calendar(fresh), f"created; dates now: {len(days)}")
         return
     wanted = days if replace else sorted({*now.dates, *days})
-    changes: dict[str, Any] = {"dates": wanted}
-    changes |= {field: value for field, value in (("kind", kind), ("timezone", timezone)) if value is not None}
+    changes = {"dates": wanted} | _said(kind=kind, timezone=timezone)
     # The version makes sure that days which somebody adds meanwhile are not lost.
     done = remote.client.update_calendar(name, changes, if_version=now.version)
     added, removed = len({*wanted} - {*now.dates}), len({*now.dates} - {*wanted})
     _show_kept(remote, done, f"{added} added, {removed} removed; dates now: {len(wanted)}")
+
+
+@app.command("update")
+@with_remote
+def update_command(
+    remote: Remote,
+    name: Name,
+    kind: Kind = None,
+    timezone: Zone = None,
+    rule: Rule = None,
+    clear: Annotated[
+        list[str] | None,
+        typer.Option("--clear", metavar="FIELD", show_default=False, help="timezone, rule or covers; may be repeated."),
+    ] = None,
+) -> None:
+    """Change what is said of a calendar of your own, leave the rest. Its dates are changed by import.
+
+    Example: horarium calendar update company-days --clear timezone
+    """
+    if unknown := set(clear or ()) - set(_CLEARED):
+        refuse(f"--clear: {min(unknown)[:40]!r} is none of {', '.join(_CLEARED)}")
+    changes = dict.fromkeys(clear or ()) | _said(kind=kind, timezone=timezone, rule=rule)
+    if not changes:
+        refuse("nothing is said about the calendar")
+    _show_kept(remote, remote.client.update_calendar(name, changes), "updated " + ", ".join(changes))
 
 
 @app.command("clone")
@@ -172,6 +201,10 @@ def delete_command(remote: Remote, name: Name) -> None:
     talk(f"calendar {name} is deleted")
 
 
+def _said(**fields: Any) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
+
+
 def _found(remote: Remote, name: str) -> Calendar | None:
     from horarium.client.errors import CalendarNotFound
 
@@ -193,7 +226,7 @@ def _show_kept(remote: Remote, calendar: Calendar, what: str) -> None:
 def _described(calendar: Calendar) -> Iterator[tuple[str, str]]:
     yield "calendar", calendar.name
     yield "kind", calendar.kind
-    yield "timezone", cell(calendar.timezone)
+    yield "timezone", calendar.timezone or "that of each schedule"
     if calendar.rule is not None:
         yield "rule", calendar.rule
     yield "read only", cell(calendar.read_only)

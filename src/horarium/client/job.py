@@ -47,6 +47,7 @@ def job_of(run: ClaimedRun) -> Job:
         memo=run.memo,
         report_url=run.report_url,
         report_token=run.report_token,
+        user_id=run.user_id,
     )
 
 

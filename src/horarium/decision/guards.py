@@ -136,7 +136,7 @@ def _exhausted(question: Question) -> Answer:
 
 
 def _calendar(question: Question) -> Answer:
-    blocked = check(_calendars(question), question.nominal)
+    blocked = check(_calendars(question), question.nominal, question.planning.spec.zone.key)
     if blocked is None:
         return None
     day = None if blocked.date is None else blocked.date.isoformat()
@@ -144,7 +144,7 @@ def _calendar(question: Question) -> Answer:
 
 
 def _calendar_unchanged(question: Question, last: Instant) -> Instant:
-    return unchanged_until(_calendars(question), question.nominal, last)
+    return unchanged_until(_calendars(question), question.nominal, last, question.planning.spec.zone.key)
 
 
 def _calendars(question: Question) -> list[Calendar | MissingCalendar]:

@@ -92,7 +92,7 @@ def begin_schedule(
         bundle=bundle,
         deleted_at=now if exhausted else None,
     )
-    return Begun(definition, draft.planning, new, journal, (*parsed.warnings, *draft.warnings))
+    return Begun(definition, draft.planning, new, journal, (*parsed.warnings, *draft.warnings, *draft.zone_warnings))
 
 
 def told(definition: Definition, revision: int, position: Position) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from horarium.operations.errors import (
 )
 from horarium.operations.resources import Resources
 from horarium.schedule.calendar import (
-    BUILT_IN,
+    LISTED,
     Calendar,
     clone,
     coverage_warning,
@@ -49,14 +49,14 @@ class Kept:
 
 
 def list_calendars(resources: Resources, caller: Caller) -> list[Kept]:
-    """One's own by name, then the built-in ones; rule calendars such as `holidays:US` are too many to list."""
+    """One's own by name, then the built-in ones and the rules; of these, `holidays:US` and the like are too many."""
     caller.require(Permission.READ)
     today = _today(resources)
 
     def look(connection: Connection) -> list[Kept]:
         require_namespace(connection, caller.namespace)
         rows = calendars.list_page(connection, caller.namespace, limit=_ALL)
-        return [_kept(row, today) for row in rows] + [_shared(calendar, today) for calendar in BUILT_IN.values()]
+        return [_kept(row, today) for row in rows] + [_shared(calendar, today) for calendar in LISTED]
 
     return resources.database.read(look)
 

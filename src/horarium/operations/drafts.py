@@ -15,7 +15,7 @@ from horarium.operations.resources import Resources
 from horarium.policy.approval import ApprovalPolicy, merge, parse_approval_policy, run_needs_approval
 from horarium.policy.names import PolicyError
 from horarium.schedule.assignee import AssigneeType
-from horarium.schedule.calendar import shared_calendar
+from horarium.schedule.calendar import shared_calendar, zone_warning
 from horarium.schedule.canonical import to_document
 from horarium.schedule.context import into_signal
 from horarium.schedule.definition import Definition
@@ -36,6 +36,8 @@ class Draft:
     text: str
     planning: Planning
     warnings: tuple[str, ...] = ()
+    zone_warnings: tuple[str, ...] = ()
+    """For whoever attaches a calendar, or gives the schedule another zone."""
 
     def revision(self, generation: int) -> Revision:
         definition = self.definition
@@ -56,14 +58,15 @@ class Lookups:
     def __init__(self, connection: Connection, namespace: str) -> None:
         self._connection, self._namespace = connection, namespace
         self._found: dict[tuple[str, str], Any] = {}
-        self._calendars: dict[str, bool] = {}
+        self._calendars: dict[str, calendars.CalendarRow | None] = {}
 
-    def has_calendars(self, names: Sequence[str]) -> Mapping[str, bool]:
-        """Whether each is one's own."""
+    def calendar_zones(self, names: Sequence[str]) -> Mapping[str, str | None]:
+        """The zones of those that are one's own; a calendar may have none."""
         unknown = [name for name in names if name not in self._calendars]
         own = calendars.find_many(self._connection, self._namespace, unknown) if unknown else {}
-        self._calendars |= {name: name in own for name in unknown}
-        return self._calendars
+        self._calendars |= {name: own.get(name) for name in unknown}
+        found = ((name, self._calendars[name]) for name in names)
+        return {name: row.document.get("timezone") for name, row in found if row is not None}
 
     def workflow(self, name: str) -> references.WorkflowReference | None:
         found: references.WorkflowReference | None = self._once("workflow", name, references.newest_workflow)
@@ -101,13 +104,14 @@ def check_draft(
         resources.seen_namespaces.add(caller.namespace)
     _check_inputs(definition)
     known = lookups or Lookups(connection, definition.namespace)
-    _check_calendars(known, definition)
+    zones = _check_calendars(known, definition)
     stored = _check_workflow(known, caller, definition)
     approval = _needs_approval(known, definition)
     text = planning_text(definition, needs_approval=approval, kinds=resources.kinds, before=before)
     planning = compile_planning(text)
     warnings = (*_unserved(resources, connection, definition, stored=stored), *_unsignalled(resources, planning))
-    return Draft(definition, text, planning, warnings)
+    told = [zone_warning(name, zone, planning.spec.zone.key) for name, zone in zones.items()]
+    return Draft(definition, text, planning, warnings, tuple(f"calendars: {each}" for each in told if each))
 
 
 def _unsignalled(resources: Resources, planning: Planning) -> tuple[str, ...]:
@@ -159,21 +163,27 @@ def _check_inputs(definition: Definition) -> None:
         raise InvalidDefinition(problems)
 
 
-def _check_calendars(known: Lookups, definition: Definition) -> None:
+def _check_calendars(known: Lookups, definition: Definition) -> dict[str, str | None]:
+    """Which zone each of them has, where it has one."""
+    if not definition.calendars:
+        return {}
     problems: dict[str, list[str]] = {}
-    own = known.has_calendars(definition.calendars)
+    zones = dict(known.calendar_zones(definition.calendars))
     for index, name in enumerate(definition.calendars):
-        if own[name]:
+        if name in zones:
             continue
         try:
-            found = shared_calendar(name, timezone=definition.spec.timezone or "UTC")
+            found = shared_calendar(name)
         except InvalidCalendar as wrong:
             problems[f"calendars.{index}"] = [wrong.message]
+            continue
+        if found is None:
+            problems[f"calendars.{index}"] = [f"there is no calendar {name!r}"]
         else:
-            if found is None:
-                problems[f"calendars.{index}"] = [f"there is no calendar {name!r}"]
+            zones[name] = found.timezone
     if problems:
         raise InvalidDefinition(problems)
+    return zones
 
 
 def _check_workflow(known: Lookups, caller: Caller, definition: Definition) -> bool:

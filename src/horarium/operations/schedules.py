@@ -250,7 +250,10 @@ def _revise(
         planning=draft.planning,
         changed=changed,
         # Whoever edits a note has heard it before.
-        warnings=() if _SPOKEN_OF.isdisjoint(changed) else draft.warnings,
+        warnings=(
+            *(() if _SPOKEN_OF.isdisjoint(changed) else draft.warnings),
+            *(draft.zone_warnings if {"calendars", "spec"}.intersection(changed) else ()),
+        ),
     )
 
 

@@ -1,6 +1,6 @@
 """Whether a calendar allows a day: `skip_dates` forbids the days it lists, `only_dates` all others.
 
-The day of an occurrence is its date in the calendar's own zone, which wins over the schedule's.
+The day of an occurrence is its date in the calendar's own zone, where it has one, else in the schedule's.
 Days come from a list, from a rule (see `holidays`), or from both. Several calendars on one schedule
 must all allow. What cannot be judged - a calendar that is gone, a zone or a country that the
 installed data no longer has - is not allowed: a run on a holiday is worse than a run too few.
@@ -21,6 +21,8 @@ from horarium.instant import DAY, SECOND, Instant
 from horarium.policy.names import PolicyError, parse_name, read_object, shown
 from horarium.recurrence.zone import load_zone, zone_names
 from horarium.schedule.holidays import (
+    WEEKDAYS,
+    WEEKENDS,
     PublicHolidays,
     is_rule_name,
     parse_rule,
@@ -33,6 +35,7 @@ from horarium.schedule.naming import checked_id
 MAX_DATES = 10_000
 # Dates that one question about the coming ones looks at.
 _MAX_LOOKS = 400
+UTC_ZONE = "UTC"
 _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 _DAY_SECONDS = 86_400
 # `date.fromisoformat` also reads week dates and dates without hyphens; people get those wrong.
@@ -49,13 +52,15 @@ class CalendarKind(StrEnum):
 class Calendar:
     """`covers` are the first and last day for which the data is meant to be complete.
 
+    `timezone` None = that of whichever schedule asks: a job at 08:00 in Chicago means the days of Chicago.
+
     The zone and the rule are checked where a calendar is written (`parse_calendar`), not here: a
     stored one must stay readable when a newer data package has dropped a name.
     """
 
     name: str
     kind: CalendarKind
-    timezone: str
+    timezone: str | None
     dates: frozenset[date]
     rule: str | None = None
     read_only: bool = False
@@ -89,35 +94,39 @@ class Blocked:
     detail: str
 
 
-def check(calendars: Sequence[Calendar | MissingCalendar], nominal: Instant) -> Blocked | None:
-    """None if all allow; otherwise the first that blocks."""
+def check(
+    calendars: Sequence[Calendar | MissingCalendar], nominal: Instant, timezone: str = UTC_ZONE
+) -> Blocked | None:
+    """None if all allow; otherwise the first that blocks. `timezone` is the schedule's."""
     for calendar in calendars:
-        blocked = _judge(calendar, nominal)
+        blocked = _judge(calendar, nominal, timezone)
         if blocked is not None:
             return blocked
     return None
 
 
-def unchanged_until(calendars: Sequence[Calendar | MissingCalendar], nominal: Instant, last: Instant) -> Instant:
+def unchanged_until(
+    calendars: Sequence[Calendar | MissingCalendar], nominal: Instant, last: Instant, timezone: str = UTC_ZONE
+) -> Instant:
     """An instant, `last` at most, up to which `check` says yes or no as it does at `nominal`.
 
     It may say the same for longer: so many dates are looked at and no more.
     """
-    zones = {calendar.timezone for calendar in calendars if isinstance(calendar, Calendar)}
+    zones = {calendar.timezone or timezone for calendar in calendars if isinstance(calendar, Calendar)}
     if not (zones <= zone_names() and all(isinstance(calendar, Calendar) for calendar in calendars)):
         return last  # what cannot be judged forbids one day as it forbids another
-    is_blocked, at = check(calendars, nominal) is not None, nominal
+    is_blocked, at = check(calendars, nominal, timezone) is not None, nominal
     for _ in range(_MAX_LOOKS):
         at = min((date_ends(zone, at) for zone in zones), default=last + 1)
         if at > last:
             return last
-        if (check(calendars, at) is not None) is not is_blocked:
+        if (check(calendars, at, timezone) is not None) is not is_blocked:
             break
     return at - 1
 
 
-def allows(calendar: Calendar, nominal: Instant) -> bool:
-    return _judge(calendar, nominal) is None
+def allows(calendar: Calendar, nominal: Instant, timezone: str = UTC_ZONE) -> bool:
+    return _judge(calendar, nominal, timezone) is None
 
 
 def contains(calendar: Calendar, day: date) -> bool:
@@ -143,11 +152,11 @@ def date_ends(timezone: str, nominal: Instant) -> Instant:
     return midnight * SECOND
 
 
-def _judge(calendar: Calendar | MissingCalendar, nominal: Instant) -> Blocked | None:
+def _judge(calendar: Calendar | MissingCalendar, nominal: Instant, timezone: str) -> Blocked | None:
     if isinstance(calendar, MissingCalendar):
         return Blocked(calendar.name, None, None, f"the calendar {calendar.name} does not exist")
     try:
-        day = local_date(calendar.timezone, nominal)
+        day = local_date(calendar.timezone or timezone, nominal)
         listed = day_name(calendar, day)
     except (InvalidSpec, InvalidCalendar) as wrong:
         return Blocked(calendar.name, None, calendar.kind, f"{calendar.name} cannot be read: {wrong.message}")
@@ -203,18 +212,17 @@ def coverage_warning(calendar: Calendar, today: date, horizon_days: int = 60) ->
 # ── calendars that everybody has ──────────────────────────────────────────────────────────────────
 
 
-def rule_calendar(name: str, *, timezone: str = "UTC") -> Calendar | None:
+def rule_calendar(name: str) -> Calendar | None:
     """The read-only calendar that a rule name stands for; None if the name is no rule.
 
-    Its zone is the suffix (`holidays:US@America/New_York`). Without one it is `timezone`, for which
-    the caller passes the schedule's zone: a job at 08:00 in Chicago means the holidays of Chicago's days.
+    Its zone is the suffix (`holidays:US@America/New_York`); without one it has none.
     `holidays:…` are days to skip; `weekends` and `weekdays` are the days to run.
     """
     if not is_rule_name(name):
         return None
     text, at, suffix = name.partition("@")
     rule = parse_rule(text)
-    zone = _known_zone(suffix if at else timezone)
+    zone = _known_zone(suffix) if at else None
     skips = isinstance(rule, PublicHolidays)
     return Calendar(
         name=rule_text(rule) + (f"@{zone}" if at else ""),
@@ -227,9 +235,16 @@ def rule_calendar(name: str, *, timezone: str = "UTC") -> Calendar | None:
     )
 
 
-def shared_calendar(name: str, *, timezone: str = "UTC") -> Calendar | None:
+def shared_calendar(name: str) -> Calendar | None:
     """A built-in or a rule calendar: what a name means in every namespace."""
-    return BUILT_IN.get(name) or rule_calendar(name, timezone=timezone)
+    return BUILT_IN.get(name) or rule_calendar(name)
+
+
+def zone_warning(name: str, zone: str | None, timezone: str) -> str | None:
+    """That a schedule in another zone obeys it: a day of the calendar begins and ends at hours that may surprise."""
+    if zone is None or zone == timezone:
+        return None
+    return f"{name} counts days in {zone}, while the schedule is in {timezone}"
 
 
 def clone(calendar: Calendar, name: str) -> Calendar:
@@ -279,6 +294,13 @@ BUILT_IN: Mapping[str, Calendar] = MappingProxyType(
 )
 
 
+# What a list shows beside one's own: there are too many countries to name them all.
+LISTED: tuple[Calendar, ...] = (
+    *BUILT_IN.values(),
+    *(found for rule in (WEEKENDS, WEEKDAYS) if (found := rule_calendar(rule.name)) is not None),
+)
+
+
 # ── reading and writing ───────────────────────────────────────────────────────────────────────────
 
 
@@ -294,7 +316,7 @@ def parse_calendar(document: Mapping[str, object]) -> Calendar:
     return Calendar(
         name=_own_name(given.get("name")),
         kind=kind,
-        timezone=_known_zone(given.get("timezone", "UTC")),
+        timezone=None if given.get("timezone") is None else _known_zone(given["timezone"]),
         dates=_parse_dates(given.get("dates", ())),
         rule=_parse_rule_field(given.get("rule")),
         covers=_parse_covers(given.get("covers")),
@@ -302,11 +324,12 @@ def parse_calendar(document: Mapping[str, object]) -> Calendar:
 
 
 def to_document(calendar: Calendar) -> dict[str, object]:
-    """What `parse_calendar` reads, plus `read_only`."""
+    """What `parse_calendar` reads, plus `read_only`. A zone that it has not is left out: an older program reads UTC."""
+    zone = {} if calendar.timezone is None else {"timezone": calendar.timezone}
     return {
         "name": calendar.name,
         "kind": calendar.kind.value,
-        "timezone": calendar.timezone,
+        **zone,
         "dates": [day.isoformat() for day in sorted(calendar.dates)],
         "rule": calendar.rule,
         "covers": None if calendar.covers is None else [day.isoformat() for day in calendar.covers],

@@ -157,7 +157,10 @@ class StartBody(Body, frozen=True, kw_only=True):
 
 
 class CalendarBody(Body, frozen=True, kw_only=True):
-    """A calendar of one's own: dates, or a rule. In a change, what it does not say stays."""
+    """A calendar of one's own: dates, or a rule. In a change, what it does not say stays.
+
+    Without a `timezone` (null takes it away) its days are those of whichever schedule obeys it.
+    """
 
     name: Name | None = None
     kind: str | None = None

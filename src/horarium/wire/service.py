@@ -22,7 +22,8 @@ class CalendarDay(Answer, frozen=True, kw_only=True):
 class Calendar(Answer, frozen=True, kw_only=True):
     """`warning` says that its data ends soon; `bundle` is the one that brought it.
 
-    `days` are those of the year that was asked for, with their names.
+    `days` are those of the year that was asked for, with their names. `timezone` null = that of whichever schedule
+    obeys it.
     """
 
     name: str

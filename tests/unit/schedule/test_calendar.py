@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime
 import pytest
 
 from horarium.errors import InvalidCalendar
-from horarium.instant import Instant, from_rfc3339
+from horarium.instant import DAY, Instant, from_rfc3339
 from horarium.schedule.calendar import (
     BUILT_IN,
     MAX_DATES,
@@ -27,6 +27,8 @@ from horarium.schedule.calendar import (
     rule_calendar,
     shared_calendar,
     to_document,
+    unchanged_until,
+    zone_warning,
 )
 
 US = BUILT_IN["us-federal-holidays-2026"]
@@ -151,8 +153,8 @@ def test_a_calendar_that_cannot_be_judged_fails_closed(broken: Calendar | Missin
 # ── rules ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def calendar_by_rule(name: str, *, timezone: str = "UTC") -> Calendar:
-    found = rule_calendar(name, timezone=timezone)
+def calendar_by_rule(name: str) -> Calendar:
+    found = rule_calendar(name)
     assert found is not None
     return found
 
@@ -166,11 +168,35 @@ def test_a_rule_calendar_knows_the_days_of_any_year() -> None:
 
 def test_a_rule_calendar_takes_the_zone_of_its_suffix_before_that_of_the_schedule() -> None:
     fourth_in_utc = at("2031-07-04T02:00:00Z")
-    assert not allows(calendar_by_rule("holidays:US"), fourth_in_utc)
-    assert allows(calendar_by_rule("holidays:US", timezone="America/Chicago"), fourth_in_utc)
-    suffixed = calendar_by_rule("holidays:US@Asia/Tokyo", timezone="America/Chicago")
-    assert (suffixed.timezone, suffixed.name) == ("Asia/Tokyo", "holidays:US@Asia/Tokyo")
-    assert not allows(suffixed, fourth_in_utc)
+    plain, suffixed = calendar_by_rule("holidays:US"), calendar_by_rule("holidays:US@Asia/Tokyo")
+    assert not allows(plain, fourth_in_utc)
+    assert allows(plain, fourth_in_utc, "America/Chicago")
+    assert (plain.timezone, suffixed.timezone, suffixed.name) == (None, "Asia/Tokyo", "holidays:US@Asia/Tokyo")
+    assert not allows(suffixed, fourth_in_utc, "America/Chicago")
+
+
+# Whose date counts: calendar's zone, schedule's zone, the moment, whether the third of January is its date.
+@pytest.mark.parametrize(
+    ("own", "schedules", "nominal", "is_the_third"),
+    [
+        (None, "UTC", "2026-01-03T00:00:00Z", True),
+        (None, "America/New_York", "2026-01-03T00:00:00Z", False),
+        (None, "America/New_York", "2026-01-04T04:59:59Z", True),
+        (None, "Asia/Tokyo", "2026-01-02T15:00:00Z", True),
+        ("UTC", "Asia/Tokyo", "2026-01-02T15:00:00Z", False),
+        ("Asia/Tokyo", "America/New_York", "2026-01-02T15:00:00Z", True),
+    ],
+    ids=str,
+)
+def test_a_calendar_with_a_zone_keeps_it_and_one_without_takes_the_schedules(
+    own: str | None, schedules: str, nominal: str, is_the_third: bool
+) -> None:
+    third = Calendar("mine", CalendarKind.ONLY_DATES, own, frozenset({SATURDAY}))
+    assert allows(third, at(nominal), schedules) is is_the_third
+    assert (check([third], at(nominal), schedules) is None) is is_the_third
+    end = unchanged_until([third], at(nominal), at(nominal) + 9 * DAY, schedules)
+    assert local_date(own or schedules, end + 1) != local_date(own or schedules, at(nominal))
+    assert (zone_warning("mine", own, schedules) is None) is (own is None)
 
 
 def test_weekdays_and_weekends_are_days_to_run_and_holidays_days_to_skip() -> None:
@@ -207,7 +233,7 @@ def test_a_rule_that_cannot_be_kept_is_refused(name: str, message: str) -> None:
 
 def test_a_shared_name_is_a_built_in_or_a_rule_or_nothing() -> None:
     assert shared_calendar("weekends-only") is WEEKENDS
-    rule = shared_calendar("weekdays", timezone="Asia/Tokyo")
+    rule = shared_calendar("weekdays@Asia/Tokyo")
     assert rule is not None
     assert rule.timezone == "Asia/Tokyo"
     assert shared_calendar("payroll") is None
@@ -278,14 +304,17 @@ def test_data_without_an_end_never_warns() -> None:
 def test_a_document_is_read_with_defaults_and_any_case_of_kind() -> None:
     parsed = parse_calendar({"name": "freeze", "kind": "SkipDates", "dates": ["2026-12-24", date(2026, 12, 31)]})
     assert parsed == Calendar(
-        "freeze", CalendarKind.SKIP_DATES, "UTC", frozenset({date(2026, 12, 24), date(2026, 12, 31)})
+        "freeze", CalendarKind.SKIP_DATES, None, frozenset({date(2026, 12, 24), date(2026, 12, 31)})
     )
+    assert parse_calendar({"name": "freeze", "kind": "skip_dates", "timezone": None}).timezone is None
 
 
 def test_a_document_survives_being_written_and_read() -> None:
     written = to_document(clone(US, "us-copy"))
     assert parse_calendar(written) == clone(US, "us-copy")
     assert to_document(US)["read_only"] is True
+    rule = clone(calendar_by_rule("weekends"), "free")
+    assert (parse_calendar(to_document(rule)), "timezone" in to_document(rule)) == (rule, False)
 
 
 @pytest.mark.parametrize(

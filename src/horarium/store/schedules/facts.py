@@ -164,9 +164,7 @@ def _calendars_of(subject: Subject, own: Mapping[tuple[str, str], Calendar]) -> 
     """A name that nobody has stays out: the guard then says no."""
     found: dict[str, Calendar] = {}
     for name in subject.planning.calendars:
-        calendar = own.get((subject.namespace, name))
-        if calendar is None:
-            calendar = shared_calendar(name, timezone=subject.planning.spec.zone.key)
+        calendar = own.get((subject.namespace, name)) or shared_calendar(name)
         if calendar is not None:
             found[name] = calendar
     return found
