@@ -20,7 +20,7 @@ from horarium.cli.render import Format, talk
 from horarium.errors import HorariumError
 
 doctor, offline, service, showcase = map(LaterModule, ("doctor", "offline", "service", "showcase"))
-tick, verify = LaterModule("tick"), LaterModule("verify")
+tick, verify, copy = LaterModule("tick"), LaterModule("verify"), LaterModule("copy")
 
 _BAD_QUESTION = 2
 
@@ -54,6 +54,7 @@ app.command("config", rich_help_panel=_SERVICE)(service.config_command)
 app.command("doctor", rich_help_panel=_SERVICE)(doctor.doctor_command)
 app.command("tick", rich_help_panel=_SERVICE)(tick.tick_command)
 app.command("verify", rich_help_panel=_SERVICE)(verify.verify_command)
+app.command("copy", rich_help_panel=_SERVICE)(copy.copy_command)
 
 _OFFLINE = "Offline: no server needed"
 app.command("next", rich_help_panel=_OFFLINE)(offline.next_command)

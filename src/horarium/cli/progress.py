@@ -1,4 +1,4 @@
-"""A line that counts while long work goes on: on a terminal only; a pipe or a log file gets none of it."""
+"""A line that counts, or a bar that fills, while long work goes on: on a terminal only, never in a pipe or a file."""
 
 from __future__ import annotations
 
@@ -19,4 +19,19 @@ def counting(what: str) -> Iterator[Callable[[int], None]]:
     columns = (SpinnerColumn(), TextColumn("{task.completed} " + what), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
         task = shown.add_task(what, total=None)
+        yield lambda done: shown.update(task, completed=done)
+
+
+@contextmanager
+def filling(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar, for work whose end is known: `4,000 of 12,000 rows`."""
+    if not sys.stderr.isatty():
+        yield lambda _done: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (BarColumn(), TextColumn("{task.completed:,} of {task.total:,} " + what), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task(what, total=total)
         yield lambda done: shown.update(task, completed=done)

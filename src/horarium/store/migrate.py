@@ -43,6 +43,11 @@ def migrate(database: Database, clock: Clock | None = None, *, until: str = "hea
         return database.write(lambda connection: _upgrade(connection, now, until))
 
 
+def has_tables(database: Database) -> bool:
+    """Whether anything of ours is there, of whatever revision."""
+    return database.read(_current) is not None
+
+
 def check_schema(database: Database) -> None:
     """Raises SchemaMissing or SchemaTooNew unless the tables are exactly those of this program."""
     current = database.read(_current)

@@ -1,0 +1,64 @@
+"""`horarium copy`: everything, from one database to another."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from horarium.cli.progress import counting, filling
+from horarium.cli.render import talk
+from horarium.cli.service import failing_with_1, settings_of
+
+_KEY = """\
+Start the processes on the new database with the key of the old ones: keep the data directory, whose secret.key and
+admin.token go on being used, or give them HORARIUM_SECRET_KEY. A process with another key refuses to start."""
+
+
+def copy_command(
+    source: Annotated[
+        str, typer.Option("--from", metavar="URL", show_default=False, help="sqlite:///.horarium/horarium.db, say.")
+    ],
+    target: Annotated[str, typer.Option("--to", metavar="URL", show_default=False, help="A new, empty database.")],
+) -> None:
+    """Copy everything to a new database: all tables, as they are, between SQLite and PostgreSQL, either way.
+
+    Stop all processes before. All rows arrive or none; then the new database is verified.
+
+    Example: horarium copy --from sqlite:///.horarium/horarium.db --to postgresql://horarium@db/horarium
+    """
+    from horarium.serve.moving import MoveRefused, opened
+    from horarium.store.copying import CopyFailed
+
+    try:
+        with failing_with_1(), opened(source, target) as move:
+            with filling("rows", move.count()) as tell:
+                copied = move.copy(tell)
+            new = move.target_url
+    except (MoveRefused, CopyFailed) as wrong:
+        talk(f"error: {wrong.message}")
+        raise typer.Exit(1) from None
+    filled = sum(1 for rows in copied.values() if rows)
+    typer.echo(f"copied {sum(copied.values())} rows of {filled} tables to {new}; the counts agree")
+    findings = _verify(target)
+    if findings:
+        talk(f"{findings} findings: horarium verify --database … shows them, in the old database as well as in the new")
+        raise typer.Exit(1)
+    typer.echo("verified: every occurrence has its one decision")
+    talk(_KEY)
+
+
+def _verify(database: str) -> int:
+    """How many findings there are. What the processes sign with is not asked for: nothing is signed."""
+    from horarium.operations.caller import internal
+    from horarium.operations.verify import verify
+    from horarium.serve.service import open_service
+
+    settings = settings_of(database=database, log_level="error")
+    with (
+        failing_with_1(),
+        open_service(settings, migrates=False, key=b"none") as service,
+        counting("schedules verified") as progress,
+    ):
+        caller = internal("cli", "default")
+        return sum(1 for _ in verify(service.resources, caller, everywhere=True, progress=progress))

@@ -1,0 +1,98 @@
+"""How an installation moves to another database: what stands against it, and then all of it at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from horarium.clock import Clock, SystemClock
+from horarium.errors import HorariumError
+from horarium.instant import SECOND
+from horarium.operations.serving import PROCESS, SILENCE_SECONDS
+from horarium.store import leases
+from horarium.store.copying import Tell, copy_all, count_rows, first_filled_table
+from horarium.store.database import Database, open_database
+from horarium.store.database.sqlite import database_path
+from horarium.store.errors import SchemaMissing, SchemaTooNew
+from horarium.store.migrate import check_schema, has_tables, migrate
+
+
+class MoveRefused(HorariumError):
+    """Nothing was written."""
+
+    reason = "move_refused"
+
+
+class Move:
+    """Made by `opened`; the two databases are fit to be copied from and to."""
+
+    def __init__(self, source: Database, target: Database) -> None:
+        self._source = source
+        self._target = target
+        self.source_url = source.url
+        self.target_url = target.url
+
+    def count(self) -> int:
+        return sum(count_rows(self._source).values())
+
+    def copy(self, tell: Tell) -> Mapping[str, int]:
+        """The rows of each table; all of them, or none if this raises."""
+        return copy_all(self._source, self._target, tell)
+
+
+@contextmanager
+def opened(source_url: str, target_url: str, clock: Clock | None = None) -> Iterator[Move]:
+    """Raises MoveRefused. A target without tables gets them."""
+    clock = clock or SystemClock()
+    with _database("--from", source_url, must_exist=True) as source:
+        _check_schema("--from", source)
+        _refuse_company("--from", source, clock)
+        with _database("--to", target_url) as target:
+            if target.url == source.url:
+                raise MoveRefused(f"--from and --to are the same database: {source.url}")
+            if has_tables(target):
+                _check_schema("--to", target)
+                _refuse_company("--to", target, clock)
+            else:
+                migrate(target, clock)
+            filled = first_filled_table(target)
+            if filled is not None:
+                raise MoveRefused(
+                    f"--to is not empty: its table {filled} has rows; give it a new database, not {target.url}"
+                )
+            yield Move(source, target)
+
+
+@contextmanager
+def _database(flag: str, url: str, *, must_exist: bool = False) -> Iterator[Database]:
+    is_file = "://" not in url or url.startswith("sqlite:")
+    # To open a file that is not there would make it.
+    if must_exist and is_file and not database_path(url).is_file():
+        raise MoveRefused(f"{flag}: there is no database {database_path(url)}")
+    database = open_database(url)
+    try:
+        yield database
+    finally:
+        database.close()
+
+
+def _check_schema(flag: str, database: Database) -> None:
+    try:
+        check_schema(database)
+    except SchemaMissing as wrong:
+        raise MoveRefused(f"{flag}: {wrong.message} (horarium migrate --database …)") from None
+    except SchemaTooNew as wrong:
+        raise MoveRefused(f"{flag}: {wrong.message}") from None
+
+
+def _refuse_company(flag: str, database: Database, clock: Clock) -> None:
+    """What a process writes meanwhile would be left behind."""
+    now = clock.now() + database.clock_offset(clock)
+    rows = [row for row in database.read(leases.all_leases) if row.name.startswith(PROCESS)]
+    for row in rows:
+        silent = (now - row.beat_at) // SECOND
+        if silent <= SILENCE_SECONDS:
+            raise MoveRefused(
+                f"{flag}: the process {row.owner} is at work on it; stop all processes first "
+                f"(one that was killed is forgotten after {SILENCE_SECONDS} seconds)"
+            )

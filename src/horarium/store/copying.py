@@ -1,0 +1,128 @@
+"""How a whole database is copied: every table of the schema, batch by batch, in one transaction of the target.
+
+Rows stay what they are, down to their numbers. Only what a server knows itself by is translated: PostgreSQL orders
+the feed by transactions, which SQLite does not have. What comes from SQLite is an epoch of its own there, written by
+a server that is no more, so that whoever follows the feed goes on from the cursor at hand (see `history/feed.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import sqlalchemy as sa
+from sqlalchemy import Connection, Table
+
+from horarium.errors import HorariumError
+from horarium.store.database import Database
+from horarium.store.database.set_wise import Insert
+from horarium.store.migrate import DEFAULT_NAMESPACE
+from horarium.store.tables import feed_epochs, history, installation, metadata, namespaces
+
+Tell: TypeAlias = Callable[[int], None]
+"""Told how many rows have been copied so far."""
+
+# A document may have a megabyte: few enough to be held at once.
+_BATCH = 200
+# What a migration itself puts into a new database.
+_SEEDED = (feed_epochs, installation, namespaces)
+_TRANSACTION = "transaction_id"
+
+
+class CopyFailed(HorariumError):
+    """The target is as it was before."""
+
+    reason = "copy_failed"
+
+
+def count_rows(database: Database) -> Mapping[str, int]:
+    """By table, of one moment."""
+    return database.read(lambda connection: {table.name: _count(connection, table) for table in _tables()})
+
+
+def first_filled_table(database: Database) -> str | None:
+    """Of a database that ought to be new; None = nobody has put anything into it."""
+    return database.read(_first_filled)
+
+
+def copy_all(source: Database, target: Database, tell: Tell) -> Mapping[str, int]:
+    """How many rows each table has now. The target has the tables, and nothing in them."""
+    return source.read(lambda reading: target.write(lambda writing: _copy_all(reading, writing, tell)))
+
+
+def _tables() -> Sequence[Table]:
+    """A table comes after those that it refers to."""
+    return metadata.sorted_tables
+
+
+def _first_filled(connection: Connection) -> str | None:
+    for table in _tables():
+        if table not in _SEEDED and connection.execute(sa.select(sa.exists(sa.select(table)))).scalar_one():
+            return table.name
+    other = sa.exists(sa.select(namespaces).where(namespaces.c.namespace != DEFAULT_NAMESPACE))
+    return namespaces.name if connection.execute(sa.select(other)).scalar_one() else None
+
+
+def _copy_all(reading: Connection, writing: Connection, tell: Tell) -> Mapping[str, int]:
+    for connection in (reading, writing):
+        if connection.dialect.name == "postgresql":
+            connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
+    for table in _SEEDED:
+        writing.execute(sa.delete(table))
+    copied: dict[str, int] = {}
+    done = 0
+    for table in _tables():
+        copied[table.name] = 0
+        for rows in _batches(reading, writing, table):
+            Insert(table, table.c.keys()).run(writing, rows)
+            copied[table.name] += len(rows)
+            done += len(rows)
+            tell(done)
+    _refuse_losses(writing, copied)
+    if writing.dialect.name == "postgresql":
+        _count_on(writing)
+        _begin_epoch(writing, was_sqlite=reading.dialect.name == "sqlite")
+    return copied
+
+
+def _batches(reading: Connection, writing: Connection, table: Table) -> Iterator[list[tuple[Any, ...]]]:
+    between_servers = reading.dialect.name == writing.dialect.name == "postgresql"
+    if table is feed_epochs and not between_servers:
+        return
+    place = list(table.c.keys()).index(_TRANSACTION) if table is history and not between_servers else None
+    # 0 is before all transactions of any server; SQLite says that it has none.
+    instead = 0 if writing.dialect.name == "postgresql" else None
+    found = reading.execute(sa.select(table), execution_options={"yield_per": _BATCH})
+    for rows in found.partitions():
+        plain = [tuple(row) for row in rows]
+        yield plain if place is None else [(*row[:place], instead, *row[place + 1 :]) for row in plain]
+
+
+def _refuse_losses(writing: Connection, copied: Mapping[str, int]) -> None:
+    for table in _tables():
+        sent, there = copied[table.name], _count(writing, table)
+        if there != sent:
+            raise CopyFailed(f"{table.name}: {sent} rows were sent and {there} are there; nothing is kept")
+
+
+def _count_on(writing: Connection) -> None:
+    """The next row gets a number behind the last one."""
+    for table in _tables():
+        column = table.autoincrement_column
+        if column is not None:
+            writing.exec_driver_sql(
+                f"SELECT setval(pg_get_serial_sequence('{table.name}', '{column.name}'), max({column.name})) "
+                f"FROM {table.name} HAVING max({column.name}) IS NOT NULL"
+            )
+
+
+def _begin_epoch(writing: Connection, *, was_sqlite: bool) -> None:
+    """From here on this server writes history."""
+    if was_sqlite:
+        writing.execute(sa.insert(feed_epochs).values(epoch=1, server="former", first_feed_id=0))
+    writing.exec_driver_sql("SELECT horarium_notice_server()")
+
+
+def _count(connection: Connection, table: Table) -> int:
+    number: int = connection.execute(sa.select(sa.func.count()).select_from(table)).scalar_one()
+    return number
