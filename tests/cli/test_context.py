@@ -153,8 +153,11 @@ def test_a_token_may_stay_in_a_variable_or_a_file(by_context: Server, monkeypatc
     monkeypatch.setenv("OTHER_TOKEN", TOKEN)
     assert server.ask("schedule", "list", "--context", "env").code == 0
     Path("secret").write_text(f"{TOKEN}\n")
-    server.told("context", "create", "file", "--server", server.url, "--token-file", str(Path("secret").resolve()))
+    server.told("context", "create", "file", "--server", server.url, "--token-file", "secret")
+    Path("elsewhere").mkdir()
+    monkeypatch.chdir("elsewhere")
     assert server.ask("--context", "file", "schedule", "list").code == 0
+    monkeypatch.chdir("..")
     Path("secret").unlink()
     assert server.ask("schedule", "list", "--context", "file").code == 2
     monkeypatch.setattr("sys.stdin", io.StringIO(f"{TOKEN}\n"))

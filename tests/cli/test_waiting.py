@@ -172,6 +172,7 @@ def test_run_wait_is_0_when_all_have_succeeded_and_1_when_one_has_not(server: Se
         (["schedule", "trigger", "work", "--timeout", "5"], 2),
         (["run", "list", "--watch", "-o", "json"], 2),
         (["run", "list", "--watch", "--all"], 2),
+        (["run", "list", "--watch", "--limit", "5000"], 2),
         (["events", "--follow", "-o", "yaml"], 2),
     ],
     ids=lambda value: " ".join(value[:4]) if isinstance(value, list) else str(value),

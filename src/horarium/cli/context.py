@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,6 +13,7 @@ import typer
 from horarium.cli import completion
 from horarium.cli.contexts import (
     LOCAL,
+    SERVER_VARIABLES,
     VARIABLE,
     Context,
     Contexts,
@@ -72,7 +74,9 @@ def create_command(
     if name in contexts.known and not replace:
         refuse(f"there is a context {name!r} already; --replace replaces it")
     secret = _from_stdin() if token == STDIN else token
-    context = Context(server, namespace, secret, token_env or None, token_file or None)
+    # Commands may be given in any directory.
+    file = None if not token_file else str(Path(token_file).expanduser().absolute())
+    context = Context(server, namespace, secret, token_env or None, file)
     _ = Connection(server, secret, namespace).options  # what no request could carry is refused now
     _save(contexts.with_context(checked_name(name), context))
     talk(f"context {name} is created; horarium context use {name}")
@@ -90,7 +94,7 @@ def use_command(
     """
     _save(_load().using(name))
     talk(f"commands go to {name}" if name != LOCAL else "commands go to the local `up`")
-    for variable in ("HORARIUM_SERVER", VARIABLE):
+    for variable in (*SERVER_VARIABLES, VARIABLE):
         if os.environ.get(variable) not in (None, "", name):
             talk(f"warning: {variable} is set, and goes before it")
 

@@ -27,7 +27,7 @@ _MAX_FILE = 1_048_576
 _MAX_CONTEXTS = 1_000
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}", re.ASCII)
 # What says which server is meant, so that no context does.
-_SERVER_VARIABLES = ("HORARIUM_SERVER", "HORARIUM_URL", "HORARIUM_DATA_DIR")
+SERVER_VARIABLES = ("HORARIUM_SERVER", "HORARIUM_URL", "HORARIUM_DATA_DIR")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ def applied(said: Target, name: str | None, *, by_flag: bool, contexts: Contexts
 
 def is_elsewhere(said: Target, data_dir: Path | None, environ: Mapping[str, str]) -> bool:
     """Whether a flag or the environment says which server is meant."""
-    return said.server is not None or data_dir is not None or any(environ.get(each) for each in _SERVER_VARIABLES)
+    return said.server is not None or data_dir is not None or any(environ.get(each) for each in SERVER_VARIABLES)
 
 
 def token_of(name: str, context: Context, environ: Mapping[str, str]) -> str | None:

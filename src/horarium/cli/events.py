@@ -24,6 +24,7 @@ app = typer.Typer(add_completion=False)
 _COLUMNS = ("At", "Kind", "Schedule ID", "Run ID", "Reason")
 # How many entries are looked through for those that fit, before somebody waits too long.
 _MOST = 10_000
+_PAGE = 200
 _BEGINNING = "0-0"
 
 Kinds = Annotated[
@@ -50,6 +51,10 @@ class Wanted:
 
     kinds: frozenset[str]
     schedule_id: str | None
+
+    @property
+    def chooses(self) -> bool:
+        return bool(self.kinds) or self.schedule_id is not None
 
     def fits(self, entry: FeedEntry) -> bool:
         return (not self.kinds or entry.kind in self.kinds) and self.schedule_id in (None, entry.schedule_id)
@@ -81,7 +86,7 @@ def events_command(
         case Format.TABLE if found:
             show_columns(_COLUMNS, [_row(entry) for entry in found])
         case Format.TABLE:
-            talk(f"no such events in namespace {remote.namespace}" if kind or schedule_id else "no events yet")
+            talk(f"no such events in namespace {remote.namespace}" if wanted.chooses else "no events yet")
         case Format.JSONL:
             for entry in found:
                 show_json(dict(entry.raw))
@@ -91,7 +96,8 @@ def events_command(
 
 def _newest(remote: Remote, wanted: Wanted, limit: int) -> tuple[list[FeedEntry], str]:
     """Oldest first, and the id from which the stream goes on."""
-    entries = islice(remote.client.iter_feed(page_size=min(200, max(1, limit))), _MOST)
+    size = _PAGE if wanted.chooses else min(_PAGE, max(1, limit))
+    entries = islice(remote.client.iter_feed(page_size=size), _MOST)
     first = next(entries, None)
     if first is None:
         return [], _BEGINNING

@@ -28,6 +28,7 @@ app = typer.Typer(
 )
 
 _MOST_AWAITED = 100
+_MOST_WATCHED = 1_000
 
 RunId = Annotated[
     str, typer.Argument(metavar="RUN_ID", show_default=False, help="Which run.", autocompletion=completion.run_ids)
@@ -106,6 +107,8 @@ def list_command(
     if watched:
         if everything or page_token is not None:
             refuse("--all and --page-token do not go with --watch")
+        if limit > _MOST_WATCHED:
+            refuse(f"--limit: at most {_MOST_WATCHED} runs can be watched at once")
         _watch_runs(remote, lambda: list(Listing(remote, call, Paging("runs"), limit)))
         return
     _show_runs(Listing(remote, call, Paging("runs"), None if everything else limit))

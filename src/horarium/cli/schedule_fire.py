@@ -85,7 +85,7 @@ def trigger_command(
     if wait and done.run_id is not None:
         _show_end(remote, done, done.run_id, patience)
         return
-    show_document(done.raw, remote.output, _told(done))
+    show_document({**done.raw, **({"run": None} if wait else {})}, remote.output, _told(done))
     if done.run_id is None:
         raise typer.Exit(ExitCode.NO)
 
