@@ -116,8 +116,7 @@ def _headers(error: HorariumError) -> Mapping[str, str] | None:
 
 def _members(error: HorariumError) -> dict[str, Any]:
     """What the class of error knows beyond its sentence, such as the schedule that was not found."""
-    known = {"name": "name", "current": "version", "schedules": "schedules", "count": "count", "limit": "limit"}
-    known["schedule_id"] = "schedule_id"
+    known = {"current": "version"} | {name: name for name in ("name", "schedules", "count", "limit", "schedule_id")}
     members = {member: getattr(error, name) for name, member in known.items() if hasattr(error, name)}
     match error:
         case ScheduleNotFound() | ScheduleAlreadyExists():

@@ -103,7 +103,11 @@ def _ask(plan: Applied) -> None:
         return
     for each in gone:
         talk(f"delete {each.kind} {printable(each.name)}")
-    if not typer.confirm(f"Delete {len(gone)}?", err=True):
+    try:
+        agreed = typer.confirm(f"Delete {len(gone)}?", err=True)
+    except typer.Abort:  # the end of the input, or Ctrl-C
+        agreed = False
+    if not agreed:
         talk("nothing was changed")
         raise typer.Exit(ExitCode.NO)
 

@@ -17,6 +17,8 @@ from horarium.launchers.tasks import TaskRegistry
 
 @runtime_checkable
 class Application(Protocol):
+    """It may also have a `name` and a `release`: then its templates are the bundle of that name."""
+
     @property
     def tasks(self) -> TaskRegistry: ...
     @property
