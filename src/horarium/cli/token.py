@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from horarium.cli.lists import show_list
-from horarium.cli.present import printable, show_document
+from horarium.cli.present import cell, printable, show_document
 from horarium.cli.remote import Remote, with_remote
 from horarium.cli.render import Format, talk
 
@@ -62,6 +62,30 @@ def list_command(remote: Remote) -> None:
         ("Token ID", "Name", "Role", "Subject", "Created", "Expires", "Revoked"),
         lambda t: (t.token_id, t.name, t.role, t.subject, t.created_at, t.expires_at, t.revoked_at),
     )
+
+
+@app.command("rotate")
+@with_remote
+def rotate_command(
+    remote: Remote,
+    token_id: Annotated[str, typer.Argument(metavar="TOKEN_ID", show_default=False, help="Which token.")],
+    overlap: Annotated[
+        int | None,
+        typer.Option(
+            "--overlap", min=0, metavar="SECONDS", show_default="a day", help="How long the old secret stays good."
+        ),
+    ] = None,
+) -> None:
+    """Give a token a new secret, printed this once. The old one stays good for a while; --overlap 0 ends it now.
+
+    Example: horarium token rotate 01JQ8Z6H4M8X2V0T1R3S5W7Y9B --overlap 3600
+    """
+    token = remote.client.rotate_token(token_id, overlap_seconds=overlap)
+    if remote.output is not Format.TABLE:
+        show_document(token.raw, remote.output, [])
+        return
+    typer.echo(token.secret)
+    talk(f"token {token.token_id}; the old secret is good until {cell(token.previous_until)}")
 
 
 @app.command("revoke")
