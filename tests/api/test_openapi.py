@@ -91,7 +91,7 @@ def ask(here: World, http: httpx.Client, route: tuple[str, str]) -> httpx.Respon
         anyhow = {"overlap_policy": "allow_all", "even_if_paused": True}
         run_id = http.post(f"/api/schedules/{SCHEDULE}/trigger", json=anyhow).json()["run_id"]
         http.post(f"/api/runs/{run_id}/terminate")
-        return http.post(f"/api/runs/{run_id}/rerun", json={**OPERATIONS[route].example.body, **anyhow})
+        return http.post(f"/api/runs/{run_id}/rerun", json={**(OPERATIONS[route].example.body or {}), **anyhow})
     if route == ("DELETE", "/api/namespaces/{namespace}"):
         return http.delete("/api/namespaces/other")
     return here.ask(http, route)

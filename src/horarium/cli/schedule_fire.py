@@ -50,10 +50,8 @@ def trigger_command(
     """
     chosen = selection(schedule_id, label, everything, yes)
     if isinstance(chosen, Selection):
-        if overlap_policy or even_if_paused or inputs is not None or key is not None:
-            refuse("--overlap-policy, --even-if-paused, --input and --key are for one schedule")
-        change_schedules(remote, "trigger", chosen, yes, reason=reason)
-        return
+        _refuse_for_many(overlap_policy, even_if_paused or None, inputs, key)
+        return change_schedules(remote, "trigger", chosen, yes, reason=reason)
     done = remote.client.trigger_schedule(
         chosen,
         overlap_policy=overlap_policy,
@@ -67,6 +65,12 @@ def trigger_command(
     show_document(done.raw, remote.output, [(label, text) for label, text in lines if text])
     if done.run_id is None:
         raise typer.Exit(ExitCode.NO)
+    return None
+
+
+def _refuse_for_many(*given: object) -> None:
+    if any(each is not None for each in given):
+        refuse("--overlap-policy, --even-if-paused, --input and --key are for one schedule")
 
 
 @with_remote

@@ -55,10 +55,8 @@ def rerun(
 ) -> Rerun:
     """Raises RunNotFound, RunNotEnded, and RunNotRepeatable for what no schedule stands behind any more."""
     caller.require(Permission.OPERATE)
-    told: list[tuple[str, Birth | Skip, Instant]] = []
 
-    def work(connection: Connection) -> Rerun:
-        told.clear()
+    def work(connection: Connection) -> tuple[Rerun, Birth | Skip, Instant]:
         run, opened = _open(resources, connection, caller, run_id)
         gathered, shared = gather_facts(connection, opened, Origin.MANUAL)
         decision = decide_rerun(
@@ -71,27 +69,37 @@ def rerun(
             overlap_policy=overlap_policy,
             even_if_paused=even_if_paused,
         )
-        entry = write_decisions(
-            resources,
-            connection,
-            caller,
-            opened,
-            [decision],
-            position_after(opened, decision, takes_turn=False),
-            Origin.MANUAL,
-            overlap_policy=overlap_policy,
-            inputs=run.inputs,
-            rerun_of=run.run_id,
-        )
-        told.append((opened.row.schedule_id, decision, opened.now))
-        if isinstance(decision, Skip):
-            return _refused(run, opened, decision)
-        return _born(run, opened, decision, entry.runs[0].run_id, entry.runs[0].state, entry.counts.held)
+        return _write(resources, connection, caller, run, opened, decision, overlap_policy), decision, opened.now
 
-    answer = resources.database.write(work)
-    for schedule_id, decision, now in told:
-        resources.telemetry.decided(caller.namespace, schedule_id, [decision], now, Origin.MANUAL)
+    answer, decision, now = resources.database.write(work)
+    resources.telemetry.decided(caller.namespace, answer.schedule_id, [decision], now, Origin.MANUAL)
     return answer
+
+
+def _write(
+    resources: Resources,
+    connection: Connection,
+    caller: Caller,
+    run: RunRow,
+    opened: Opened,
+    decision: Birth | Skip,
+    overlap_policy: OverlapPolicy | None,
+) -> Rerun:
+    entry = write_decisions(
+        resources,
+        connection,
+        caller,
+        opened,
+        [decision],
+        position_after(opened, decision, takes_turn=False),
+        Origin.MANUAL,
+        overlap_policy=overlap_policy,
+        inputs=run.inputs,
+        rerun_of=run.run_id,
+    )
+    if isinstance(decision, Skip):
+        return _refused(run, opened, decision)
+    return _born(run, opened, decision, entry.runs[0].run_id, entry.runs[0].state, entry.counts.held)
 
 
 def _open(resources: Resources, connection: Connection, caller: Caller, run_id: str) -> tuple[RunRow, Opened]:
