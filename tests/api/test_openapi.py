@@ -87,6 +87,13 @@ def ask(here: World, http: httpx.Client, route: tuple[str, str]) -> httpx.Respon
         new_run(here.horarium, http)
         [run] = http.post("/api/queues/reports/claim", json={"limit": 1}).json()["runs"]
         return http.post(f"/api/runs/{run['run_id']}/heartbeat", json={"lease_epoch": run["lease_epoch"]})
+    if route[1].endswith("/rerun"):
+        anyhow = {"overlap_policy": "allow_all", "even_if_paused": True}
+        run_id = http.post(f"/api/schedules/{SCHEDULE}/trigger", json=anyhow).json()["run_id"]
+        http.post(f"/api/runs/{run_id}/terminate")
+        return http.post(f"/api/runs/{run_id}/rerun", json={**(OPERATIONS[route].example.body or {}), **anyhow})
+    if route == ("DELETE", "/api/namespaces/{namespace}"):
+        return http.delete("/api/namespaces/other")
     return here.ask(http, route)
 
 

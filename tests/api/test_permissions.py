@@ -18,7 +18,9 @@ pytestmark = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 NOT_ONCE = {
     ("POST", "/api/schedules/bulk"),
     ("POST", "/api/runs/bulk"),
+    ("DELETE", "/api/namespaces/{namespace}"),
     ("POST", "/api/tokens"),
+    ("POST", "/api/tokens/{token_id}/rotate"),
     ("POST", "/api/queues/{queue}/claim"),
     ("POST", "/api/runs/{run_id}/heartbeat"),
 }

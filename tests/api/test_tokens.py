@@ -53,6 +53,47 @@ def test_a_token_that_has_expired_opens_nothing(http: httpx.Client, horarium: Te
     assert client.get("/api/schedules").status_code == 401
 
 
+def test_a_rotated_token_has_two_secrets_for_a_while(http: httpx.Client, horarium: TestService) -> None:
+    made = issue(http, subject="pipeline")
+
+    def open_doors(*issued: dict[str, Any]) -> list[bool]:
+        secrets = [each["secret"] for each in issued]
+        return [horarium.http(token=each).get("/api/schedules").status_code == 200 for each in secrets]
+
+    def rotate(**said: Any) -> dict[str, Any]:
+        answer = http.post(f"/api/tokens/{made['token_id']}/rotate", json=said)
+        assert answer.status_code == 200, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+    second = rotate()
+    assert (second["token_id"], second["role"], second["subject"]) == (made["token_id"], "operator", "pipeline")
+    assert second["previous_until"] == "2026-03-02T00:00:00Z", "a day, unless somebody says otherwise"
+    assert open_doors(made, second) == [True, True]
+    horarium.clock.advance(86_400)
+    assert open_doors(made, second) == [False, True]
+    third = rotate(overlap_seconds=0)
+    assert open_doors(second, third) == [False, True]
+    fourth = rotate(overlap_seconds=60)
+    fifth = rotate(overlap_seconds=60)
+    assert open_doors(third, fourth, fifth) == [False, True, True]
+    listed = http.get("/api/tokens")
+    assert all(each["secret"] not in listed.text for each in (made, fourth, fifth))
+    http.delete(f"/api/tokens/{made['token_id']}")
+    assert open_doors(fourth, fifth) == [False, False], "taken back means both"
+    gone = http.post(f"/api/tokens/{made['token_id']}/rotate")
+    assert (gone.status_code, gone.json()["reason"]) == (409, "token_not_live")
+
+
+def test_a_rotation_is_bounded_and_stays_at_home(http: httpx.Client, horarium: TestService) -> None:
+    made = issue(http)
+    path = f"/api/tokens/{made['token_id']}/rotate"
+    assert http.post(path, json={"overlap_seconds": 2_592_001}).status_code == 422
+    http.post("/api/namespaces", json={"namespace": "other"})
+    assert horarium.http(namespace="other").post(path).json()["reason"] == "token_not_found"
+    assert horarium.http(token=made["secret"]).post(path).status_code == 403
+
+
 @pytest.mark.parametrize("name", ["ghost", id_text(new_id()), "x" * 500], ids=["no-id", "unknown", "long"])
 @pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 def test_an_unknown_token_is_not_found(http: httpx.Client, name: str) -> None:

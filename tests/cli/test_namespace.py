@@ -27,3 +27,14 @@ def test_a_schedule_of_another_namespace_is_not_found(server: Server) -> None:
 def test_a_bad_name_is_refused(empty_server: Server, name: str) -> None:
     answer = empty_server.ask("namespace", "create", "--", name)
     assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
+
+
+def test_a_namespace_is_deleted_only_if_it_is_meant(server: Server) -> None:
+    server.told("namespace", "create", "staging")
+    server.told("schedule", "create", "s", "--every", "PT1H", "--workflow-type", "w", "--namespace", "staging")
+    for words in ([], ["--yes"], ["--force"]):
+        refused = server.ask("namespace", "delete", "staging", *words)
+        assert (refused.code, "with 1 live schedules and 0 open runs" in refused.err) == (2, True)
+    assert server.told("namespace", "delete", "staging", "--force", "--yes") == "staging: deleted\n"
+    assert server.ask("schedule", "list", "--namespace", "staging").code == 5
+    assert server.ask("namespace", "delete", "default", "--force", "--yes").code == 1

@@ -139,3 +139,16 @@ def test_a_run_that_is_not_there_is_5(empty_server: Server) -> None:
     for verb in ("show", "events", "cancel", "terminate"):
         answer = empty_server.ask("run", verb, "01JQ8Z6H4M8X2V0T1R3S5W7Y9B")
         assert (answer.code, answer.out, answer.err.count("\n")) == (5, "", 1)
+
+
+def test_a_run_is_done_once_more(server: Server) -> None:
+    server.told(*NIGHTLY)
+    run_id = triggered(server)
+    early = server.ask("run", "rerun", run_id)
+    assert (early.code, "only what has ended" in early.err) == (1, True)
+    server.told("run", "cancel", run_id)
+    done = json.loads(server.told("run", "rerun", run_id, "--reason", "by mistake", "-o", "json"))
+    assert done["rerun_of"] == run_id
+    assert done["run_id"] in server.told("run", "show", run_id)
+    assert run_id in server.told("run", "show", done["run_id"])
+    assert server.ask("run", "rerun", run_id).code == 1, "the schedule is busy"

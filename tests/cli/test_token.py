@@ -50,3 +50,11 @@ def test_a_token_that_would_have_expired_already_is_refused(empty_server: Server
 def test_an_empty_list_is_talk(empty_server: Server) -> None:
     answer = empty_server.ask("token", "list")
     assert (answer.code, answer.out, answer.err) == (0, "", "no tokens\n")
+
+
+def test_a_rotation_prints_the_new_secret_alone(server: Server) -> None:
+    made = json.loads(server.told("token", "create", "ci", "--role", "viewer", "-o", "json"))
+    answer = server.ask("token", "rotate", made["token_id"], "--overlap", "0")
+    assert (answer.out.strip().startswith("hor_"), answer.out.count("\n")) == (True, 1)
+    assert server.ask("schedule", "list", "--token", answer.out.strip()).code == 0
+    assert server.ask("schedule", "list", "--token", made["secret"]).code == 4

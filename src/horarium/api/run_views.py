@@ -25,7 +25,7 @@ def summary(run: Run) -> RunSummary:
 
 
 def shown(run: Run) -> wire.Run:
-    return wire.Run(**_whole(run))
+    return wire.Run(**_whole(run), reruns=tuple(id_text(each) for each in run.reruns))
 
 
 def claimed(taken: Claimed) -> wire.ClaimedRun:
@@ -147,6 +147,7 @@ def _common(run: Run) -> dict[str, Any]:
         "stop_requested_at": time_of(row.stop_requested_at),
         "parent_run_id": None if row.parent_run_id is None else id_text(row.parent_run_id),
         "node_id": row.node_id,
+        "rerun_of": None if row.rerun_of is None else id_text(row.rerun_of),
     }
 
 

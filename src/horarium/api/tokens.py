@@ -13,7 +13,7 @@ from horarium.instant import from_datetime, to_datetime
 from horarium.operations import tokens
 from horarium.store.tokens import TokenRow
 from horarium.wire.answer import time_of
-from horarium.wire.bodies import TokenBody, read_body
+from horarium.wire.bodies import RotateBody, TokenBody, read_body
 from horarium.wire.outcomes import RevokeOutcome
 from horarium.wire.service import IssuedToken, Token, TokenList, TokenRevoked
 
@@ -61,6 +61,26 @@ def issue_token(resources: ResourcesOf, caller: CallerOf, body: Document) -> Rep
 
 
 @routes(
+    "POST",
+    "/{token_id}/rotate",
+    needs=ADMINISTER,
+    summary="Give a token a new secret",
+    body=RotateBody,
+    sends={"overlap_seconds": 3600},
+    answer=IssuedToken,
+    example=examples.ISSUED,
+    repeatable=False,  # as above
+)
+def rotate_token(resources: ResourcesOf, caller: CallerOf, token_id: str, body: Document) -> Reply:
+    """`secret` is in this answer and nowhere else. The old one is good for `overlap_seconds` more: a day."""
+    overlap = read_body(RotateBody, body).overlap_seconds
+    chosen = tokens.DEFAULT_OVERLAP if overlap is None else overlap
+    issued = tokens.rotate(resources, caller, token_id, overlap_seconds=chosen)
+    row = tokens.get(resources, caller, issued.token_id)
+    return Reply(IssuedToken(**_shown(row), secret=issued.secret))
+
+
+@routes(
     "DELETE",
     "/{token_id}",
     needs=ADMINISTER,
@@ -86,4 +106,5 @@ def _shown(row: TokenRow) -> dict[str, Any]:
         "expires_at": time_of(row.expires_at),
         "revoked_at": time_of(row.revoked_at),
         "last_used_at": time_of(row.last_used_at),
+        "previous_until": time_of(row.previous_until),
     }

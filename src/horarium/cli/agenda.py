@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from horarium.cli.present import show_columns, show_document
 from horarium.cli.remote import Remote, with_remote
 from horarium.cli.render import Format, show_json, talk
+
+if TYPE_CHECKING:
+    from horarium.wire.agenda import AgendaRow
 
 app = typer.Typer(add_completion=False)
 
@@ -37,18 +40,7 @@ def agenda_command(
     found = remote.client.get_agenda(start=start, end=end, limit=limit)
     match remote.output:
         case Format.TABLE if found.rows:
-            rows = [
-                (
-                    row.at,
-                    row.schedule_id,
-                    row.decision,
-                    row.reason if row.count == 1 else f"{row.reason} ({row.count} occurrences)",
-                    "predicted" if row.predicted else row.state,
-                    row.run_id,
-                )
-                for row in found.rows
-            ]
-            show_columns(("At", "Schedule ID", "Decision", "Reason", "State", "Run ID"), rows)
+            show_columns(("At", "Schedule ID", "Decision", "Reason", "State", "Run ID"), map(_cells, found.rows))
         case Format.TABLE:
             talk(f"nothing in this window in namespace {remote.namespace}")
         case Format.JSONL:
@@ -58,3 +50,9 @@ def agenda_command(
             show_document(found.raw, remote.output, [])
     if found.truncated:
         talk("there is more in this window: --limit, or a later --from")
+
+
+def _cells(row: AgendaRow) -> tuple[object, ...]:
+    reason = row.reason if row.count == 1 else f"{row.reason} ({row.count} occurrences)"
+    state = "predicted" if row.predicted else row.state
+    return row.at, row.schedule_id, row.decision, reason, state, row.run_id

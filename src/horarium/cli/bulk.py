@@ -97,19 +97,22 @@ def _in_parts(ids: Sequence[str], ask: Callable[[Sequence[str]], D]) -> Iterator
 
 
 def _is_agreed(count: int, action: str, what: str, yes: bool) -> bool:
-    """Nobody there to ask, and nobody has said yes: then nothing is done."""
     if count == 0:
         talk(f"no {what} fits")
         return False
-    question = f"{action} {count} {what}{'' if count == 1 else 's'}?"
+    agree(f"{action} {count} {what}{'' if count == 1 else 's'}?", yes)
+    return True
+
+
+def agree(question: str, yes: bool) -> None:
+    """Nobody there to ask, and nobody has said yes: then nothing is done."""
     if yes:
-        return True
+        return
     if not sys.stdin.isatty():
         refuse(f"{question} there is no terminal to ask on: say --yes")
     if not typer.confirm(question, err=True):
         talk("nothing was done")
         raise typer.Exit(ExitCode.NO)
-    return True
 
 
 def _show(remote: Remote, action: str, outcomes: Sequence[BulkChange | BulkStop], member: str, title: str) -> None:

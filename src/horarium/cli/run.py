@@ -206,6 +206,40 @@ def cancel_command(
         _show_outcome(remote, remote.client.cancel_run(chosen))
 
 
+@app.command("rerun")
+@with_remote
+def rerun_command(
+    remote: Remote,
+    run_id: RunId,
+    overlap_policy: Annotated[
+        str | None,
+        typer.Option(
+            "--overlap-policy", metavar="POLICY", show_default="its own", help="What to do when the schedule is busy."
+        ),
+    ] = None,
+    even_if_paused: Annotated[
+        bool, typer.Option("--even-if-paused", help="Also while the schedule is paused.")
+    ] = False,
+    reason: Annotated[
+        str | None, typer.Option("--reason", metavar="TEXT", show_default=False, help="Why, for the history.")
+    ] = None,
+) -> None:
+    """Do an ended run once more, with the same input, as a run of its own.
+
+    It is asked what a trigger by hand is asked: budget, overlap, approval. Exit code 1 means that it was skipped.
+
+    Example: horarium run rerun 01JQ8Z6H4M8X2V0T1R3S5W7Y9B --reason "the target was down"
+    """
+    done = remote.client.rerun_run(
+        run_id, overlap_policy=overlap_policy, even_if_paused=even_if_paused or None, reason=reason
+    )
+    said = done.outcome + (f": {done.reason}" if done.reason else "")
+    lines = [("outcome", said), ("run", done.run_id), ("rerun of", done.rerun_of), ("state", done.state)]
+    show_document(done.raw, remote.output, [(label, text) for label, text in lines if text])
+    if done.run_id is None:
+        raise typer.Exit(ExitCode.NO)
+
+
 @app.command("terminate")
 @with_remote
 def terminate_command(remote: Remote, run_id: RunId) -> None:
@@ -296,5 +330,7 @@ def _optional(run: Run) -> Iterator[tuple[str, object]]:
     yield "approval", run.raw.get("approval")
     if run.cost or run.tokens or run.tool_calls:
         yield "used", f"cost {run.cost:g}, {run.tokens} tokens, {run.tool_calls} tool calls"
+    yield "rerun of", run.rerun_of
+    yield "reruns", ", ".join(run.reruns) or None
     yield "parent", run.parent_run_id
     yield "node", run.node_id

@@ -70,10 +70,8 @@ def trigger_command(
     patience = Patience(span_of("--timeout", timeout))
     chosen = selection(schedule_id, label, everything, yes)
     if isinstance(chosen, Selection):
-        if overlap_policy or even_if_paused or inputs is not None or key is not None or wait:
-            refuse("--overlap-policy, --even-if-paused, --input, --key and --wait are for one schedule")
-        change_schedules(remote, "trigger", chosen, yes, reason=reason)
-        return
+        _refuse_for_many(overlap_policy, even_if_paused or None, inputs, key, wait or None)
+        return change_schedules(remote, "trigger", chosen, yes, reason=reason)
     done = remote.client.trigger_schedule(
         chosen,
         overlap_policy=overlap_policy,
@@ -84,10 +82,16 @@ def trigger_command(
     )
     if wait and done.run_id is not None:
         _show_end(remote, done, done.run_id, patience)
-        return
+        return None
     show_document({**done.raw, **({"run": None} if wait else {})}, remote.output, _told(done))
     if done.run_id is None:
         raise typer.Exit(ExitCode.NO)
+    return None
+
+
+def _refuse_for_many(*given: object) -> None:
+    if any(each is not None for each in given):
+        refuse("--overlap-policy, --even-if-paused, --input, --key and --wait are for one schedule")
 
 
 def _told(done: Triggered) -> list[tuple[str, str]]:

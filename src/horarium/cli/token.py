@@ -10,7 +10,7 @@ from horarium.cli import completion
 from horarium.cli.lists import show_list
 from horarium.cli.naming import by_flags
 from horarium.cli.options import with_options
-from horarium.cli.present import printable, show_document
+from horarium.cli.present import cell, printable, show_document
 from horarium.cli.remote import Remote, remote_options, with_remote
 from horarium.cli.render import Format, talk
 from horarium.cli.times import TIME, Times, time_options
@@ -78,6 +78,30 @@ def list_command(remote: Remote) -> None:
         ("Token ID", "Name", "Role", "Subject", "Created", "Expires", "Revoked"),
         lambda t: (t.token_id, t.name, t.role, t.subject, t.created_at, t.expires_at, t.revoked_at),
     )
+
+
+@app.command("rotate")
+@with_remote
+def rotate_command(
+    remote: Remote,
+    token_id: Annotated[str, typer.Argument(metavar="TOKEN_ID", show_default=False, help="Which token.")],
+    overlap: Annotated[
+        int | None,
+        typer.Option(
+            "--overlap", min=0, metavar="SECONDS", show_default="a day", help="How long the old secret stays good."
+        ),
+    ] = None,
+) -> None:
+    """Give a token a new secret, printed this once. The old one stays good for a while; --overlap 0 ends it now.
+
+    Example: horarium token rotate 01JQ8Z6H4M8X2V0T1R3S5W7Y9B --overlap 3600
+    """
+    token = remote.client.rotate_token(token_id, overlap_seconds=overlap)
+    if remote.output is not Format.TABLE:
+        show_document(token.raw, remote.output, [])
+        return
+    typer.echo(token.secret)
+    talk(f"token {token.token_id}; the old secret is good until {cell(token.previous_until)}")
 
 
 @app.command("revoke")

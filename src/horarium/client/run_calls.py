@@ -16,6 +16,7 @@ from horarium.wire.runs import (
     Run,
     RunEvent,
     RunReported,
+    RunRerun,
     RunStarted,
     RunStopped,
     RunSummary,
@@ -107,6 +108,20 @@ class RunCalls:
     def cancel_run(run_id: str) -> Call[RunStopped]:
         """What has not started ends now; whoever has taken it is asked to stop."""
         return Call("POST", f"{RUN}/cancel", one(RunStopped), {"run_id": run_id}, body={})
+
+    @Method
+    @staticmethod
+    def rerun_run(
+        run_id: str,
+        *,
+        overlap_policy: str | None = None,
+        even_if_paused: bool | None = None,
+        reason: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Call[RunRerun]:
+        """Do an ended run once more: the same occurrence, input and definition, as a run of its own."""
+        body = given(overlap_policy=overlap_policy, even_if_paused=even_if_paused, reason=reason)
+        return Call("POST", f"{RUN}/rerun", one(RunRerun), {"run_id": run_id}, body=body, key=idempotency_key)
 
     @Method
     @staticmethod

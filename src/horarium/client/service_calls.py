@@ -20,6 +20,7 @@ from horarium.wire.service import (
     IssuedToken,
     Liveness,
     Namespace,
+    NamespaceDeleted,
     Token,
     TokenRevoked,
 )
@@ -113,6 +114,13 @@ class ServiceCalls:
 
     @Method
     @staticmethod
+    def rotate_token(token_id: str, *, overlap_seconds: int | None = None) -> Call[IssuedToken]:
+        """A new secret, which is in the answer and nowhere else; the old one is good for that long, or for a day."""
+        body = given(overlap_seconds=overlap_seconds)
+        return Call("POST", f"{TOKEN}/rotate", one(IssuedToken), {"token_id": token_id}, body=body, idempotent=False)
+
+    @Method
+    @staticmethod
     def revoke_token(token_id: str) -> Call[TokenRevoked]:
         return Call("DELETE", TOKEN, one(TokenRevoked), {"token_id": token_id})
 
@@ -126,6 +134,15 @@ class ServiceCalls:
     def create_namespace(namespace: str, *, description: str | None = None) -> Call[Namespace]:
         body = {"namespace": namespace, **given(description=description)}
         return Call("POST", NAMESPACES, one(Namespace), body=body)
+
+    @Method
+    @staticmethod
+    def delete_namespace(
+        namespace: str, *, force: bool | None = None, dry_run: bool | None = None
+    ) -> Call[NamespaceDeleted]:
+        """With all that belongs to it; live schedules and open runs only with `force`."""
+        query = {"force": force, "dry_run": dry_run}
+        return Call("DELETE", NAMESPACE, one(NamespaceDeleted), {"namespace": namespace}, query=query)
 
     @Method
     @staticmethod

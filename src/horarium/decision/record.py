@@ -68,11 +68,12 @@ class Counts(NamedTuple):
 
 
 class Named(NamedTuple):
-    """Which schedule is written about."""
+    """Which schedule is written about; `rerun_of` names the run that is done once more."""
 
     schedule_id: str
     revision: int
     planning: Planning
+    rerun_of: str | None = None
 
 
 class Entry(NamedTuple):
@@ -180,6 +181,7 @@ class _Recorder:
             "workflow_instance_id": instance_id(self.named.schedule_id, self.origin, nominal, text),
             "workflow_run_id": text,
             "effective_overlap_policy": self.named.planning.overlap.policy.value,
+            "rerun_of": self.named.rerun_of,
         }
         last = nominal if covers is None else covers.last
         self.event(event_type, said, *self._range(nominal, last), run_id)

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 
 from horarium.clock import Clock
 from horarium.instant import DAY, HOUR, Instant
-from horarium.store import idempotency, leases, orphans, retention
+from horarium.store import idempotency, leases, orphans, removal, retention
 from horarium.store.database import Connection, Database
 from horarium.store.history import notices
 from horarium.store.retention import Found, Swept
+from horarium.store.schedules.due import Plannings
 
 PASS_SECONDS = 600.0
 """How long to rest after a whole pass."""
@@ -79,6 +80,7 @@ class Retention:
         self._database = database
         self._clock = clock
         self._options = options or RetentionOptions()
+        self._known = Plannings()
         self._begin()
 
     def _begin(self) -> None:
@@ -102,8 +104,10 @@ class Retention:
         if walks:  # where nothing is ever forgotten, nothing is left behind
             revisions, plannings = self._forget_orphans()
             walks += [self._revisions, self._plannings]
+        is_removing = self._remove_namespace(now)
         answers, dead, counters = self._database.write(lambda connection: self._forget_small(connection, now))
-        more = not all(walk.is_over for walk in walks) or max(answers, counters, told) == retention.LIMIT
+        full = max(answers, counters, told) == retention.LIMIT
+        more = not all(walk.is_over for walk in walks) or full or is_removing
         if not more:
             self._begin()
         return Forgotten(runs, events, schedules, revisions, plannings, answers, dead, counters, told, more)
@@ -178,6 +182,14 @@ class Retention:
         if swept.whole:
             walk.done(group)
         return swept.rows
+
+    def _remove_namespace(self, now: Instant) -> bool:
+        """A little of a namespace that was deleted; whether to go on with it at once."""
+        going = self._database.read(removal.being_removed)
+        if not going:
+            return False
+        step = self._database.write(lambda connection: removal.remove_some(connection, self._known, going[0], now=now))
+        return step is not removal.Step.WAIT
 
     def _forget_small(self, connection: Connection, now: Instant) -> tuple[int, int, int]:
         created_before = now - self._options.idempotency_hours * HOUR

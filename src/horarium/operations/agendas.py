@@ -35,7 +35,7 @@ DEFAULT_ROWS = 1_000
 DEFAULT_BUCKET = 3_600
 MAX_BUCKET = 31 * 86_400
 # A tenant with more schedules than this is told that the list is cut.
-MAX_SCHEDULES = 50_000
+MAX_SCHEDULES = 100_000
 # As many as a tick gathers facts about at once.
 _TOGETHER = 500
 

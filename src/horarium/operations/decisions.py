@@ -9,6 +9,7 @@ from horarium.decision import lifecycle
 from horarium.decision.facts import NO_FACTS, NO_SIGNAL, Facts, Shared, Signal
 from horarium.decision.plan import Decision, Missed
 from horarium.decision.record import Entry, Named, record_decisions
+from horarium.ids import id_text
 from horarium.operations.caller import Caller
 from horarium.operations.resources import Opened, Resources
 from horarium.policy.overlap import OverlapPolicy
@@ -48,20 +49,22 @@ def write_decisions(
     overlap_policy: OverlapPolicy | None = None,
     external_key: str | None = None,
     inputs: object = None,
+    rerun_of: bytes | None = None,
 ) -> Entry:
     """`position` is the one after the decisions; a schedule whose runs are used up ends here."""
     row, planning, now = opened.row, opened.sound, opened.now
     told = [*decisions, *_left_over(opened, position)]
     if position.status is Status.DELETED:
         position = position._replace(decided_until=max(position.decided_until, now))
-    named = Named(row.schedule_id, row.revision, _under(planning, overlap_policy))
+    again = None if rerun_of is None else id_text(rerun_of)
+    named = Named(row.schedule_id, row.revision, _under(planning, overlap_policy), again)
     entry = record_decisions(
         named, row.counts(), told, position, now=now, origin=origin, ids=new_ids(), context=caller.context()
     )
     record = ScheduleRecord(row.schedule_uid, row.namespace, row.revision, planning, entry)
     write_records(connection, [record], now=now, origin=origin)
     for run in entry.runs:
-        open_runs.set_callers_part(connection, run.run_id, external_key=external_key, inputs=inputs)
+        open_runs.set_callers_part(connection, run.run_id, external_key=external_key, inputs=inputs, rerun_of=rerun_of)
     settle_side_effects(connection, resources.known, row.namespace, row.schedule_uid, planning, entry, now)
     if any(run.state is RunState.READY for run in entry.runs):
         resources.database.notify(connection, READY)

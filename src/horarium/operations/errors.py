@@ -159,6 +159,42 @@ class RunNotHeld(Refused):
     reason = "lease_lost"
 
 
+class TokenNotLive(Refused):
+    reason = "token_not_live"
+
+
+class NamespaceProtected(Refused):
+    """The one that callers speak for who name none."""
+
+    reason = "namespace_protected"
+
+
+class NamespaceInUse(Refused):
+    reason = "namespace_in_use"
+
+    def __init__(self, name: str, schedules: int, open_runs: int) -> None:
+        held = f"{schedules} live schedules and {open_runs} open runs"
+        super().__init__(f"the namespace {_short(name)!r} has {held}; force deletes them, too")
+        self.schedules = schedules
+        self.open_runs = open_runs
+
+
+class NamespaceGoing(Refused):
+    """Its name is free when the last of its rows is gone."""
+
+    reason = "namespace_being_deleted"
+
+
+class RunNotEnded(Refused):
+    reason = "run_not_ended"
+
+
+class RunNotRepeatable(Refused):
+    """Nobody can do it once more: a step, a run without a schedule, or one whose schedule is gone."""
+
+    reason = "run_not_repeatable"
+
+
 class AttemptNeeded(Refused):
     """A report that does not say which of several attempts it is about."""
 

@@ -1,20 +1,44 @@
-"""How tenants are made and listed; only admins of the house do either."""
+"""How tenants are made, listed and taken away; only admins of the house do any of it."""
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import dataclass
+
 from horarium.errors import InvalidDefinition
 from horarium.operations.caller import Caller
-from horarium.operations.errors import Forbidden, NamespaceAlreadyExists, NamespaceNotFound
+from horarium.operations.errors import (
+    Forbidden,
+    NamespaceAlreadyExists,
+    NamespaceGoing,
+    NamespaceInUse,
+    NamespaceNotFound,
+    NamespaceProtected,
+)
 from horarium.operations.resources import Resources
 from horarium.policy.names import PolicyError
 from horarium.schedule.naming import checked_id
-from horarium.store import namespaces
+from horarium.store import namespaces, removal
 from horarium.store.database import Connection
-from horarium.store.errors import Conflict
+from horarium.store.errors import CommitUnknown, Conflict, StoreUnavailable
+from horarium.store.migrate import DEFAULT_NAMESPACE
 from horarium.store.namespaces import NamespaceRow
+from horarium.store.removal import Usage
+from horarium.wire.outcomes import RemovalOutcome
 from horarium.wire.roles import Permission
 
 MAX_DESCRIPTION = 1_000
+# Transactions that whoever asks over HTTP waits for; the rest is done by itself.
+_MOST_STEPS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """`usage` is what was live when it was asked for."""
+
+    namespace: str
+    outcome: RemovalOutcome
+    usage: Usage
 
 
 def create(resources: Resources, caller: Caller, name: object, description: str = "") -> NamespaceRow:
@@ -29,6 +53,8 @@ def create(resources: Resources, caller: Caller, name: object, description: str 
     try:
         resources.database.write(lambda connection: namespaces.insert(connection, namespace, description, now=now))
     except Conflict:
+        if resources.database.read(lambda connection: namespaces.find(connection, namespace)) is None:
+            raise NamespaceGoing(f"the namespace {namespace!r} is being deleted; its name is free soon") from None
         raise NamespaceAlreadyExists(namespace) from None
     return NamespaceRow(namespace, description, now)
 
@@ -54,3 +80,47 @@ def get(resources: Resources, caller: Caller, name: str) -> NamespaceRow:
 def list_namespaces(resources: Resources, caller: Caller) -> list[NamespaceRow]:
     caller.require_house()
     return resources.database.read(namespaces.all_namespaces)
+
+
+def delete(resources: Resources, caller: Caller, name: str, *, force: bool = False, dry_run: bool = False) -> Removal:
+    """With all that belongs to it. What is live is refused unless `force`; its tokens open nothing from now on.
+
+    A small one is gone when this returns. Of a large one a part is, and the rest goes by itself; until then its name
+    is not free.
+    """
+    caller.require_house()
+    if name in (DEFAULT_NAMESPACE, resources.settings.default_namespace):
+        raise NamespaceProtected(f"{name!r} is for callers who name no namespace, and stays")
+
+    def work(connection: Connection) -> Usage:
+        if len(name) > _MAX_NAME or not removal.lock(connection, name):
+            raise NamespaceNotFound(name)
+        found = removal.usage(connection, name)
+        if dry_run:
+            return found
+        if not force and (found.schedules or found.open_runs):
+            raise NamespaceInUse(name, found.schedules, found.open_runs)
+        removal.mark_deleted(connection, name, now=resources.clock.now())
+        return found
+
+    found = resources.database.write(work)
+    if dry_run:
+        return Removal(name, RemovalOutcome.PLANNED, found)
+    resources.seen_namespaces.discard(name)
+    is_gone = _remove(resources, name)
+    return Removal(name, RemovalOutcome.DELETED if is_gone else RemovalOutcome.DELETING, found)
+
+
+def _remove(resources: Resources, name: str) -> bool:
+    """It is deleted, whatever happens here: what is left, or cannot be written now, retention removes."""
+    with suppress(StoreUnavailable, CommitUnknown):
+        for _ in range(_MOST_STEPS):
+            step = resources.database.write(
+                lambda connection: removal.remove_some(connection, resources.known, name, now=resources.clock.now())
+            )
+            if step is not removal.Step.MORE:
+                return step is removal.Step.DONE
+    return False
+
+
+_MAX_NAME = 128

@@ -46,7 +46,7 @@ class Resources:
     tokens: ReportTokens
     known: Plannings = field(default_factory=Plannings)
     seen_namespaces: set[str] = field(default_factory=set)
-    """Namespaces that are there; none is ever taken away."""
+    """Namespaces that are there, as far as this process knows; whoever comes in by HTTP is asked each time."""
     definitions: Definitions[Definition] = field(default_factory=lambda: Definitions(from_canonical))
     registry: Registry | None = None
     """The launchers of this process; None = nobody knows what can be launched, and nobody is warned."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from horarium.decision.record import FIRST_STORED_EVENT
@@ -40,6 +40,7 @@ from horarium.store.schedules import positions
 from horarium.wire.outcomes import StopOutcome
 from horarium.wire.roles import Permission
 
+_SHOWN_RERUNS = 100
 _FAILED = frozenset({RunState.FAILED, RunState.TIMED_OUT})
 _OF_A_SCHEDULE = frozenset({Origin.SCHEDULED, Origin.MANUAL, Origin.BACKFILL})
 
@@ -54,6 +55,7 @@ class Run:
     row: RunRow
     definition: Definition | None
     inputs: Any
+    reruns: tuple[bytes, ...] = ()
 
     @property
     def instance_id(self) -> str:
@@ -102,7 +104,7 @@ def get(resources: Resources, caller: Caller, run_id: str) -> Run:
 
     def look(connection: Connection) -> Run:
         (run,) = view(resources, connection, [find_run(connection, caller, run_id)])
-        return run
+        return replace(run, reruns=tuple(runs_read.reruns(connection, run.row.run_id, _SHOWN_RERUNS)))
 
     return resources.database.read(look)
 

@@ -1,19 +1,23 @@
-"""How tokens are given out, listed and taken back; a token is shown once and never again."""
+"""How tokens are given out, listed, renewed and taken back; a token is shown once and never again."""
 
 from __future__ import annotations
 
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text, parse_id
-from horarium.instant import Instant
+from horarium.instant import SECOND, Instant
 from horarium.operations.caller import Caller
 from horarium.operations.drafts import require_namespace
-from horarium.operations.errors import TokenNotFound
+from horarium.operations.errors import TokenNotFound, TokenNotLive
 from horarium.operations.resources import Resources
 from horarium.policy.names import PolicyError, parse_name, text
 from horarium.store import tokens
 from horarium.store.database import Connection
 from horarium.store.tokens import IssuedToken, TokenRow
 from horarium.wire.roles import Permission, Role
+
+DEFAULT_OVERLAP = 86_400
+"""For how many seconds a rotated token's old secret stays good, unless somebody says otherwise: a day."""
+MAX_OVERLAP = 30 * 86_400
 
 
 def issue(
@@ -65,13 +69,32 @@ def get(resources: Resources, caller: Caller, token_id: bytes) -> TokenRow:
     return row
 
 
+def rotate(
+    resources: Resources, caller: Caller, token_id: str, *, overlap_seconds: int = DEFAULT_OVERLAP
+) -> IssuedToken:
+    """A new secret for the same token. The old one is good until the overlap ends; 0 = it ends now."""
+    caller.require(Permission.ADMINISTER)
+    if not 0 <= overlap_seconds <= MAX_OVERLAP:
+        raise InvalidDefinition({"overlap_seconds": [f"must be between 0 and {MAX_OVERLAP}"]})
+    identity = _identity(token_id)
+
+    def work(connection: Connection) -> IssuedToken:
+        now = resources.clock.now()
+        if tokens.find(connection, caller.namespace, identity) is None:
+            raise TokenNotFound(token_id)
+        until = now + overlap_seconds * SECOND
+        issued = tokens.rotate(connection, caller.namespace, identity, now=now, previous_until=until)
+        if issued is None:
+            raise TokenNotLive("this token is revoked or expired; issue another one")
+        return issued
+
+    return resources.database.write(work)
+
+
 def revoke(resources: Resources, caller: Caller, token_id: str) -> bool:
     """Whether it was live until now; taking it back twice is harmless."""
     caller.require(Permission.ADMINISTER)
-    try:
-        identity = parse_id(token_id, "token_id")
-    except InvalidDefinition:
-        raise TokenNotFound(token_id[:64]) from None
+    identity = _identity(token_id)
 
     def work(connection: Connection) -> bool:
         if tokens.find(connection, caller.namespace, identity) is None:
@@ -79,3 +102,11 @@ def revoke(resources: Resources, caller: Caller, token_id: str) -> bool:
         return tokens.revoke(connection, caller.namespace, identity, now=resources.clock.now())
 
     return resources.database.write(work)
+
+
+def _identity(token_id: str) -> bytes:
+    """What is no id is no token of anybody's."""
+    try:
+        return parse_id(token_id, "token_id")
+    except InvalidDefinition:
+        raise TokenNotFound(token_id[:64]) from None

@@ -82,7 +82,7 @@ def trigger(
             caller,
             opened,
             [decision],
-            _after(opened, decision),
+            position_after(opened, decision, takes_turn=True),
             Origin.MANUAL,
             overlap_policy=overlap_policy,
             external_key=key,
@@ -108,12 +108,12 @@ def check_key(key: str | None) -> None:
         raise InvalidDefinition({"idempotency_key": [f"must be 1 to {MAX_KEY_LENGTH} printable ASCII characters"]})
 
 
-def _after(opened: Opened, decision: Birth | Skip) -> Position:
-    """A trigger by hand never moves the plan; it counts as a birth, and takes its turn in the rotation."""
+def position_after(opened: Opened, decision: Birth | Skip, *, takes_turn: bool) -> Position:
+    """What is done by hand never moves the plan; it counts as a birth, and may take its turn in the rotation."""
     position, planning = opened.row.position(), opened.sound
     if isinstance(decision, Skip):
         return position
-    turn = 1 if planning.rotation else 0
+    turn = 1 if planning.rotation and takes_turn else 0
     moved = position._replace(runs_born=position.runs_born + 1, rotation_index=position.rotation_index + turn)
     if planning.max_runs is not None and moved.runs_born >= planning.max_runs:
         return moved._replace(status=Status.DELETED, next_due=None)

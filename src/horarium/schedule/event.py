@@ -78,13 +78,13 @@ ADDED_KEYS: Mapping[EventType, frozenset[str]] = MappingProxyType(
         EventType.PAUSED: _keys("detail until"),
         EventType.RESUMED: _keys("generation resumed_at detail"),
         EventType.UPDATED: _keys("revision generation"),
-        EventType.TRIGGERED: _keys("due origin revision covers rotation_index_used from_buffer"),
+        EventType.TRIGGERED: _keys("due origin revision covers rotation_index_used from_buffer rerun_of"),
         EventType.TRIGGER_SKIPPED: _keys("occurrence_time due origin reason_alias detail"),
         EventType.DELETED: _keys("detail"),
         EventType.MISSED: _keys("first last count reason detail command_context"),
         EventType.BUFFERED: _keys(
             "occurrence_time buffer_depth due origin revision covers rotation_index_used "
-            "workflow_instance_id workflow_run_id effective_overlap_policy command_context"
+            "workflow_instance_id workflow_run_id effective_overlap_policy rerun_of command_context"
         ),
         EventType.BROKEN: _keys("error error_class broken_at occurrence_time detail command_context"),
         EventType.APPROVAL_BYPASS_ATTEMPT: _keys("workflow_run_id attempted gates detail command_context"),

@@ -1,4 +1,4 @@
-"""The tenants: every other row belongs to one of these."""
+"""The tenants: every other row belongs to one of these. `removal.py` takes one away."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ class NamespaceRow:
 
 
 _ROWS = TypedRows(NamespaceRow, namespaces)
-_BY_NAME = _ROWS.select.where(namespaces.c.namespace == sa.bindparam("name"))
-_COUNT = sa.select(sa.func.count()).select_from(namespaces)
+_LIVE = namespaces.c.deleted_at.is_(None)
+_BY_NAME = _ROWS.select.where(namespaces.c.namespace == sa.bindparam("name"), _LIVE)
+_COUNT = sa.select(sa.func.count()).select_from(namespaces).where(_LIVE)
 
 
 def insert(connection: Connection, namespace: str, description: str, *, now: Instant) -> None:
-    """Raises Conflict(`namespaces_pkey`) if there is one of that name."""
+    """Raises Conflict(`namespaces_pkey`) if there is one of that name, or its rows are still on their way out."""
     connection.execute(sa.insert(namespaces).values(namespace=namespace, description=description, created_at=now))
 
 
@@ -45,4 +46,4 @@ def count(connection: Connection) -> int:
 
 
 def all_namespaces(connection: Connection) -> list[NamespaceRow]:
-    return _ROWS.all(connection, _ROWS.select.order_by(namespaces.c.namespace))
+    return _ROWS.all(connection, _ROWS.select.where(_LIVE).order_by(namespaces.c.namespace))

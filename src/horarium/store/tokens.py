@@ -33,6 +33,7 @@ class TokenRow:
     expires_at: Instant | None
     revoked_at: Instant | None
     last_used_at: Instant | None
+    previous_until: Instant | None
 
     def is_live(self, now: Instant) -> bool:
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
@@ -51,6 +52,11 @@ class IssuedToken:
 
 _ROWS = TypedRows(TokenRow, tokens)
 _BY_HASH = _ROWS.select.add_columns(tokens.c.sha256).where(tokens.c.sha256 == sa.bindparam("wanted"))
+_BY_PREVIOUS = _ROWS.select.add_columns(tokens.c.previous_sha256).where(
+    tokens.c.previous_sha256.is_not(None),
+    tokens.c.previous_sha256 == sa.bindparam("wanted"),
+    tokens.c.previous_until > sa.bindparam("now"),
+)
 
 
 def issue(
@@ -64,7 +70,7 @@ def issue(
     expires_at: Instant | None = None,
 ) -> IssuedToken:
     """Raises DataError if there is no such namespace."""
-    issued = IssuedToken(new_id(), PREFIX + secrets.token_urlsafe(_SECRET_BYTES))
+    issued = IssuedToken(new_id(), _new_secret())
     connection.execute(
         sa.insert(tokens).values(
             token_id=issued.token_id,
@@ -84,7 +90,9 @@ def find_by_secret(connection: Connection, secret: str, *, now: Instant) -> Toke
     """None for what was never issued, is revoked or has expired: the caller learns no more than that."""
     wanted = _hash(secret)
     found = connection.execute(_BY_HASH, {"wanted": wanted}).one_or_none()
-    if found is None or not hmac.compare_digest(found.sha256, wanted):
+    if found is None:  # most are not rotated, and nobody pays for those that are
+        found = connection.execute(_BY_PREVIOUS, {"wanted": wanted, "now": now}).one_or_none()
+    if found is None or not hmac.compare_digest(found[-1], wanted):
         return None
     row = _ROWS.read(found[:-1])
     return row if row.is_live(now) else None
@@ -97,6 +105,23 @@ def find(connection: Connection, namespace: str, token_id: bytes) -> TokenRow | 
 def all_tokens(connection: Connection, namespace: str) -> list[TokenRow]:
     """Oldest first; revoked and expired ones too."""
     return _ROWS.all(connection, _ROWS.select.where(tokens.c.namespace == namespace).order_by(tokens.c.token_id))
+
+
+def rotate(
+    connection: Connection, namespace: str, token_id: bytes, *, now: Instant, previous_until: Instant
+) -> IssuedToken | None:
+    """A new secret; the one before it is good until then, and the one before that no more. None if it is not live."""
+    secret = _new_secret()
+    changed = connection.execute(
+        sa.update(tokens)
+        .where(
+            *_named(namespace, token_id),
+            tokens.c.revoked_at.is_(None),
+            sa.or_(tokens.c.expires_at.is_(None), tokens.c.expires_at > now),
+        )
+        .values(sha256=_hash(secret), previous_sha256=tokens.c.sha256, previous_until=previous_until)
+    )
+    return IssuedToken(token_id, secret) if changed.rowcount == 1 else None
 
 
 def revoke(connection: Connection, namespace: str, token_id: bytes, *, now: Instant) -> bool:
@@ -114,6 +139,10 @@ def touch(connection: Connection, token_id: bytes, *, now: Instant) -> None:
 
 def _named(namespace: str, token_id: bytes) -> tuple[sa.ColumnElement[bool], ...]:
     return tokens.c.namespace == namespace, tokens.c.token_id == token_id
+
+
+def _new_secret() -> str:
+    return PREFIX + secrets.token_urlsafe(_SECRET_BYTES)
 
 
 def _hash(secret: str) -> str:

@@ -80,6 +80,15 @@ class TriggerBody(Body, frozen=True, kw_only=True):
     namespace: Name | None = None
 
 
+class RerunBody(Body, frozen=True, kw_only=True):
+    OTHER_NAMES: ClassVar = {"overlap_policy_override": "overlap_policy", "note": "reason"}
+
+    overlap_policy: OverlapPolicy | None = None
+    even_if_paused: bool = False
+    reason: Note | None = None
+    namespace: Name | None = None
+
+
 class BackfillBody(Body, frozen=True, kw_only=True):
     OTHER_NAMES: ClassVar = {
         "from": "start_time",
@@ -180,6 +189,12 @@ class TokenBody(Body, frozen=True, kw_only=True):
     role: Role
     subject: Text | None = None
     expires_at: Time | None = None
+
+
+class RotateBody(Body, frozen=True, kw_only=True):
+    """For how long the old secret is good; a day, unless it is given."""
+
+    overlap_seconds: Whole | None = None
 
 
 class NamespaceBody(Body, frozen=True, kw_only=True):

@@ -73,6 +73,14 @@ class StartOutcome(StrEnum):
     ALREADY_STARTED = "already_started"
 
 
+class RemovalOutcome(StrEnum):
+    """Of a namespace."""
+
+    DELETED = "deleted"  # nothing of it is left
+    DELETING = "deleting"  # nobody gets in any more; the rest of its rows goes by itself
+    PLANNED = "planned"  # a dry run
+
+
 class RevokeOutcome(StrEnum):
     REVOKED = "revoked"
     UNCHANGED = "unchanged"

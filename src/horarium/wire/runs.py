@@ -7,9 +7,10 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta
 
+from horarium.schedule.reason import Reason
 from horarium.schedule.run import FINAL, Origin, PublicStatus, RunState
 from horarium.wire.answer import TYPES, Amount, Answer, Object, Time
-from horarium.wire.outcomes import ReportOutcome, StartOutcome, StopOutcome
+from horarium.wire.outcomes import ReportOutcome, StartOutcome, StopOutcome, TriggerOutcome
 
 
 class Covered(Answer, frozen=True, kw_only=True):
@@ -69,6 +70,7 @@ class RunSummary(Answer, frozen=True, kw_only=True):
     reason_alias: str | None = None
     detail: Any = None
     sequence: int | None = None
+    rerun_of: str | None = None
 
     @property
     def is_final(self) -> bool:
@@ -76,7 +78,7 @@ class RunSummary(Answer, frozen=True, kw_only=True):
 
 
 class Run(RunSummary, frozen=True, kw_only=True):
-    """One run, whole. `user_id` is for whom it is."""
+    """One run, whole; `reruns` are the runs that did it once more. `user_id` is for whom it is."""
 
     run_id: str
     inputs: Any
@@ -84,6 +86,7 @@ class Run(RunSummary, frozen=True, kw_only=True):
     memo: Object
     search_attributes: Object
     user_id: str | None = None
+    reruns: tuple[str, ...] = ()
 
 
 class RunList(Answer, frozen=True, kw_only=True):
@@ -122,6 +125,21 @@ class RunStopped(Answer, frozen=True, kw_only=True):
     run_id: str
     outcome: StopOutcome
     state: RunState
+
+
+class RunRerun(Answer, frozen=True, kw_only=True):
+    """What became of the wish to do a run once more; `run_id` is the new one, `rerun_of` the old one."""
+
+    rerun_of: str
+    run_id: str | None
+    schedule_id: str
+    namespace: str
+    outcome: TriggerOutcome
+    workflow_id: str | None = None
+    state: RunState | None = None
+    reason: Reason | None = None
+    detail: Any = None
+    buffer_depth: int | None = None
 
 
 class RunReported(Answer, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ from horarium.schedule.calendar import CalendarKind
 from horarium.schedule.event import EventType
 from horarium.schedule.run import RunState
 from horarium.wire.answer import Answer, Object, Time
-from horarium.wire.outcomes import RevokeOutcome
+from horarium.wire.outcomes import RemovalOutcome, RevokeOutcome
 from horarium.wire.roles import Role
 
 
@@ -80,6 +80,8 @@ class Feed(Answer, frozen=True, kw_only=True):
 
 
 class Token(Answer, frozen=True, kw_only=True):
+    """`previous_until`: it was rotated, and until then its secret before that is good, too."""
+
     token_id: str
     namespace: str
     name: str
@@ -89,6 +91,7 @@ class Token(Answer, frozen=True, kw_only=True):
     expires_at: Time | None
     revoked_at: Time | None
     last_used_at: Time | None
+    previous_until: Time | None = None
 
 
 class IssuedToken(Token, frozen=True, kw_only=True):
@@ -112,6 +115,15 @@ class Namespace(Answer, frozen=True, kw_only=True):
     namespace: str
     description: str
     created_at: Time
+
+
+class NamespaceDeleted(Answer, frozen=True, kw_only=True):
+    """`schedules` and `open_runs` are what was live when it was asked for."""
+
+    namespace: str
+    outcome: RemovalOutcome
+    schedules: int
+    open_runs: int
 
 
 class NamespaceList(Answer, frozen=True, kw_only=True):

@@ -54,13 +54,17 @@ def open_run_ids(connection: Connection, uid: bytes, limit: int) -> list[bytes]:
     return [row.run_id for row in rows]
 
 
-def set_callers_part(connection: Connection, run_id: bytes, *, external_key: str | None, inputs: Any) -> None:
+def set_callers_part(
+    connection: Connection, run_id: bytes, *, external_key: str | None, inputs: Any, rerun_of: bytes | None = None
+) -> None:
     """Raises Conflict(`runs_by_callers_key`) if another run of the namespace has the key."""
     values: dict[str, Any] = {}
     if external_key is not None:
         values["external_key"] = external_key
     if inputs is not None:
         values["inputs"] = to_text(inputs)
+    if rerun_of is not None:
+        values["rerun_of"] = rerun_of
     if values:
         connection.execute(sa.update(runs).where(runs.c.run_id == run_id).values(**values))
 

@@ -80,6 +80,7 @@ class RunRow:
     earlier_cost: int
     earlier_tokens: int
     earlier_tool_calls: int
+    rerun_of: bytes | None
     schedule_id: str | None
 
 
@@ -160,6 +161,12 @@ def page_of_namespace(
 ) -> RunPage:
     """Newest first."""
     return _page(connection, runs.c.namespace == namespace, wanted, before, limit)
+
+
+def reruns(connection: Connection, run_id: bytes, limit: int) -> list[bytes]:
+    """The runs that do a run once more, oldest first."""
+    again = sa.select(runs.c.run_id).where(sa.text("rerun_of IS NOT NULL"), runs.c.rerun_of == run_id)
+    return list(connection.execute(again.order_by(runs.c.run_id).limit(limit)).scalars())
 
 
 def steps(connection: Connection, root_run_id: bytes) -> list[RunRow]:

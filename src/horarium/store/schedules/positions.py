@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.decision.record import Counts
-from horarium.schedule.position import Position
+from horarium.schedule.position import Position, Status
 from horarium.store.database.set_wise import Update, select_by_ids
 from horarium.store.schedules.rows import LockedPosition, PositionChange
 from horarium.store.tables import positions
@@ -66,6 +66,17 @@ def move(connection: Connection, uid: bytes, **change: Unpack[PositionChange]) -
     if change:
         own = sa.update(positions).where(positions.c.schedule_uid == uid)
         connection.execute(own.values(_plain(change)))
+
+
+def stop_all(connection: Connection, namespace: str, limit: int) -> int:
+    """Nothing of a namespace that is being removed fires any more; how many were stopped, `limit` at most."""
+    uid = positions.c.schedule_uid
+    going = sa.select(uid).where(positions.c.namespace == namespace, positions.c.status != Status.DELETED.value)
+    uids = list(connection.execute(going.order_by(uid).limit(limit).with_for_update()).scalars())
+    if uids:
+        stopped = sa.update(positions).where(uid.in_(uids))
+        connection.execute(stopped.values(status=Status.DELETED.value, next_due=None, paused_until=None))
+    return len(uids)
 
 
 def save_decided(connection: Connection, decided: Iterable[tuple[bytes, Position, Counts]]) -> None:

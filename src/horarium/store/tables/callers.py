@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, LargeBinary, PrimaryKeyConstraint, Table, Text
 
-from horarium.store.tables.schema import metadata
+from horarium.store.tables.schema import metadata, partial_index
 
 namespaces = Table(
     "namespaces",
@@ -12,6 +12,7 @@ namespaces = Table(
     Column("namespace", Text, primary_key=True),
     Column("description", Text, nullable=False),
     Column("created_at", BigInteger, nullable=False),
+    Column("deleted_at", BigInteger),  # nobody gets in any more; its rows are on their way out
 )
 
 tokens = Table(
@@ -27,6 +28,10 @@ tokens = Table(
     Column("expires_at", BigInteger),
     Column("revoked_at", BigInteger),
     Column("last_used_at", BigInteger),
+    # The secret before the last rotation, and until when it still opens the door.
+    Column("previous_sha256", Text),
+    Column("previous_until", BigInteger),
+    partial_index("tokens_by_previous", "previous_sha256", unique=True, where="previous_sha256 IS NOT NULL"),
 )
 
 idempotency = Table(

@@ -83,6 +83,7 @@ runs = Table(
     Column("earlier_cost", BigInteger, nullable=False, server_default="0"),  # of the attempts that are over
     Column("earlier_tokens", BigInteger, nullable=False, server_default="0"),
     Column("earlier_tool_calls", BigInteger, nullable=False, server_default="0"),
+    Column("rerun_of", LargeBinary(16)),  # the run that it does once more
     # No code path may launch what nobody approved, whatever the code says.
     CheckConstraint(
         f"NOT needs_approval OR approval_id IS NOT NULL OR state IN {_UNAPPROVED}", name="runs_wait_for_approval"
@@ -114,6 +115,7 @@ runs = Table(
     # The same of one schedule, however many of its runs are held or active.
     partial_index("runs_to_stop_by_schedule", "schedule_uid", "run_id", where=TO_STOP),
     partial_index("runs_open", "schedule_uid", where=OPEN_ROOT),
+    partial_index("runs_reruns", "rerun_of", where="rerun_of IS NOT NULL"),
     partial_index("runs_steps", "root_run_id", where="root_run_id IS NOT NULL"),
     Index("runs_by_schedule", "schedule_uid", "run_id"),
     Index("runs_by_namespace", "namespace", "run_id"),

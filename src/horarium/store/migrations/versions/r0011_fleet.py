@@ -1,4 +1,4 @@
-"""What people need who look after many schedules: pauses that end, and history by the time of its occurrences."""
+"""For those who look after many: pauses that end, history by time, runs done again, and secrets in turn."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ depends_on = None
 
 _ENDS = sa.text("status = 'paused' AND paused_until IS NOT NULL")
 _ABOUT = sa.text("nominal IS NOT NULL")
+_AGAIN = sa.text("rerun_of IS NOT NULL")
+_ROTATED = sa.text("previous_sha256 IS NOT NULL")
 
 
 def upgrade() -> None:
@@ -22,10 +24,32 @@ def upgrade() -> None:
     op.create_index(
         "history_by_occurrence", "history", ["namespace", "nominal"], postgresql_where=_ABOUT, sqlite_where=_ABOUT
     )
+    op.add_column("runs", sa.Column("rerun_of", sa.LargeBinary(16)))
+    op.create_index("runs_reruns", "runs", ["rerun_of"], postgresql_where=_AGAIN, sqlite_where=_AGAIN)
+    op.add_column("tokens", sa.Column("previous_sha256", sa.Text()))
+    op.add_column("tokens", sa.Column("previous_until", sa.BigInteger()))
+    op.create_index(
+        "tokens_by_previous",
+        "tokens",
+        ["previous_sha256"],
+        unique=True,
+        postgresql_where=_ROTATED,
+        sqlite_where=_ROTATED,
+    )
+    op.add_column("namespaces", sa.Column("deleted_at", sa.BigInteger()))
 
 
 def downgrade() -> None:
-    """Pauses stay, and wait for somebody to end them."""
+    """Pauses stay, and wait for somebody to end them; secrets that were rotated open nothing any more."""
+    with op.batch_alter_table("namespaces") as table:
+        table.drop_column("deleted_at")
+    op.drop_index("tokens_by_previous", "tokens")
+    with op.batch_alter_table("tokens") as table:
+        table.drop_column("previous_until")
+        table.drop_column("previous_sha256")
+    op.drop_index("runs_reruns", "runs")
+    with op.batch_alter_table("runs") as table:
+        table.drop_column("rerun_of")
     op.drop_index("history_by_occurrence", "history")
     op.drop_index("positions_paused_until", "positions")
     with op.batch_alter_table("positions") as table:

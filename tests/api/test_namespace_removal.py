@@ -1,0 +1,114 @@
+"""A namespace is taken away: never by mistake, with all its rows, and nothing of anybody else's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+import sqlalchemy as sa
+
+from horarium.operations import namespaces
+from horarium.store.tables import metadata
+from horarium.testing import TestService
+
+DOCUMENT = {
+    "spec": {"cron_expressions": ["0 * * * *"]},
+    "action": {"workflow_type": "w"},
+    "overlap_policy": "allow_all",
+}
+
+
+def tenant(http: httpx.Client, horarium: TestService, name: str = "tenant") -> tuple[httpx.Client, str]:
+    """A client of a new namespace with one of everything in it, and the secret of a token there."""
+    assert http.post("/api/namespaces", json={"namespace": name}).status_code == 201
+    inside = horarium.http(namespace=name)
+    secret = inside.post("/api/tokens", json={"name": "ci", "role": "owner"}).json()["secret"]
+    inside.post("/api/calendars", json={"name": "days", "kind": "skip_dates", "dates": ["2026-12-24"]})
+    for number in range(3):
+        document = {**DOCUMENT, "schedule_id": f"s{number}", "concurrency_key": "k", "concurrency_limit": 9}
+        assert inside.post("/api/schedules", json=document).status_code == 201
+    return inside, secret
+
+
+def rows(horarium: TestService, name: str) -> dict[str, int]:
+    """How many rows each table has of a namespace."""
+
+    def count(connection: Any) -> dict[str, int]:
+        found = {}
+        for table in metadata.sorted_tables:
+            if "namespace" in table.c:
+                of = sa.select(sa.func.count()).select_from(table).where(table.c.namespace == name)
+                found[table.name] = connection.execute(of).scalar_one()
+        return {table: number for table, number in found.items() if number}
+
+    return horarium.resources.database.read(count)
+
+
+def everything(horarium: TestService) -> dict[str, int]:
+    def count(connection: Any) -> dict[str, int]:
+        return {
+            table.name: connection.execute(sa.select(sa.func.count()).select_from(table)).scalar_one()
+            for table in metadata.sorted_tables
+            if table.name != "leases"
+        }
+
+    return horarium.resources.database.read(count)
+
+
+def test_what_is_live_goes_only_by_force(http: httpx.Client, horarium: TestService) -> None:
+    before = everything(horarium)
+    inside, secret = tenant(http, horarium)
+    horarium.advance(hours=1)
+    planned = http.delete("/api/namespaces/tenant", params={"dry_run": "true"}).json()
+    assert planned == {"namespace": "tenant", "outcome": "planned", "schedules": 3, "open_runs": 3}
+    refused = http.delete("/api/namespaces/tenant")
+    assert (refused.status_code, refused.json()["reason"]) == (409, "namespace_in_use")
+    assert "3 live schedules and 3 open runs" in refused.json()["message"]
+    assert horarium.http(token=secret).get("/api/schedules").status_code == 200, "nothing has changed"
+    done = http.delete("/api/namespaces/tenant", params={"force": "true"})
+    assert done.json() == {**planned, "outcome": "deleted"}
+    assert horarium.http(token=secret).get("/api/schedules").status_code == 401
+    assert inside.get("/api/schedules").json()["reason"] == "namespace_not_found"
+    assert http.delete("/api/namespaces/tenant").status_code == 404
+    assert (rows(horarium, "tenant"), everything(horarium)) == ({}, before), "nothing is left of it, in no table"
+    horarium.advance(hours=2)
+    assert everything(horarium)["runs"] == 0
+    tenant(http, horarium)  # the name is free again, and begins with nothing
+    assert horarium.http(namespace="tenant").get("/api/runs").json()["runs"] == []
+
+
+def test_a_large_one_goes_by_itself_and_leaves_the_others_alone(
+    http: httpx.Client, horarium: TestService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(namespaces, "_MOST_STEPS", 1)
+    tenant(http, horarium, "neighbour")
+    _, secret = tenant(http, horarium)
+    horarium.advance(hours=1)
+    theirs = rows(horarium, "neighbour")
+    assert http.delete("/api/namespaces/tenant", params={"force": "true"}).json()["outcome"] == "deleting"
+    assert horarium.http(token=secret).get("/api/schedules").status_code == 401
+    again = http.post("/api/namespaces", json={"namespace": "tenant"})
+    assert (again.status_code, again.json()["reason"]) == (409, "namespace_being_deleted")
+    assert "tenant" not in [each["namespace"] for each in http.get("/api/namespaces").json()["namespaces"]]
+    horarium.advance(hours=1)
+    assert rows(horarium, "tenant")["runs"] == 3, "nothing of it fires any more"
+    while horarium.parts.engine.retention.step().more:
+        pass
+    assert rows(horarium, "tenant") == {}
+    assert http.post("/api/namespaces", json={"namespace": "tenant"}).status_code == 201
+    kept = rows(horarium, "neighbour")
+    assert {name: kept[name] for name in ("schedules", "tokens", "calendars")} == {
+        name: theirs[name] for name in ("schedules", "tokens", "calendars")
+    }
+    assert kept["runs"] > theirs["runs"], "the neighbour's clock goes on"
+
+
+def test_some_stay_and_only_the_house_may(http: httpx.Client, horarium: TestService) -> None:
+    assert http.delete("/api/namespaces/default", params={"force": "true"}).json()["reason"] == "namespace_protected"
+    assert http.delete(f"/api/namespaces/{'x' * 300}").status_code == 404
+    inside, _ = tenant(http, horarium)
+    secret = inside.post("/api/tokens", json={"name": "root", "role": "admin"}).json()["secret"]
+    theirs = horarium.http(token=secret)
+    assert theirs.delete("/api/namespaces/tenant", params={"force": "true"}).status_code == 403
+    assert theirs.get("/api/schedules").status_code == 200
