@@ -40,16 +40,12 @@ def complete(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ("line", "offered"),
     [
         ("horarium run list --state f", ["failed"]),
-        ("horarium run list --origin b", ["backfill"]),
-        ("horarium schedule list --status p", ["paused"]),
-        ("horarium schedule trigger x --overlap-policy buffer_o", ["buffer_one"]),
         ("horarium schedule create x --catchup-policy s", ["skip", "spread"]),
         ("horarium schedule create x --retry-on time", ["timeout"]),
         ("horarium schedule create x --tz Europe/Ist", ["Europe/Istanbul"]),
         ("horarium next @daily --tz Asia/Tok", ["Asia/Tokyo"]),
         ("horarium token create x --role vi", ["viewer"]),
         ("horarium events --kind schedule_sk", ["schedule_skipped"]),
-        ("horarium schedule list -o ya", ["yaml"]),
         ("horarium --outp", ["--output"]),
     ],
 )  # fmt: skip

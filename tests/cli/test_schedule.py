@@ -95,7 +95,7 @@ def test_a_schedule_without_an_id_gets_one(server: Server) -> None:
         (["--cron", "0 25 * * *", "--workflow-type", "w"], "hour: '25' is outside 0-23"),
         (["--cron", "0 2 * * *"], "action: is required"),
         (["--cron", "0 2 * * *", "--prompt", "x", "--url", "http://x"], "belong to different kinds"),
-        (["--cron", "0 2 * * *", "--workflow-type", "w", "--overlap-policy", "maybe"], "overlap_policy"),
+        (["--cron", "0 2 * * *", "--workflow-type", "w", "--overlap-policy", "maybe"], "--overlap-policy: "),
         (["--cron", "0 2 * * *", "--workflow-type", "w", "--tz", "Mars/Base"], "timezone"),
     ],
     ids=lambda value: " ".join(value)[:60] if isinstance(value, list) else "",

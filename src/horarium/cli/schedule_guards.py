@@ -29,7 +29,8 @@ rotation = typer.Typer(
 )
 
 # Who looks for calendars here wants to make one here too.
-calendar.command("create")(create_command)
+_HELP = (create_command.__doc__ or "").replace("horarium calendar", "horarium schedule calendar")
+calendar.command("create", help=_HELP)(create_command)
 
 Names = Annotated[
     list[str],
