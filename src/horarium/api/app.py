@@ -28,6 +28,7 @@ from horarium.api import (
     registrar,
     runs,
     schedules,
+    subscriptions,
     tokens,
     triggers,
 )
@@ -63,6 +64,7 @@ ROUTES: tuple[Routes, ...] = (
     launches.routes,
     calendars.routes,
     feed.routes,
+    subscriptions.routes,
     tokens.routes,
     namespaces.routes,
     cluster.routes,

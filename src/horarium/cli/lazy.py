@@ -14,7 +14,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 PANEL = "The server: --server, --token, --namespace, or what a local `up` has left in ./.horarium"
-SERVER_COMMANDS = ("schedule", "run", "calendar", "token", "namespace", "health", "apply", "export")
+SERVER_COMMANDS = ("schedule", "run", "calendar", "token", "namespace", "subscription", "health", "apply", "export")
 
 
 class Program(TyperGroup):

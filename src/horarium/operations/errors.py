@@ -72,6 +72,11 @@ class TokenNotFound(NotFound):
     what = "token"
 
 
+class SubscriptionNotFound(NotFound):
+    reason = "subscription_not_found"
+    what = "subscription"
+
+
 class AlreadyExists(OperationError):
     reason = "already_exists"
     status = 409
@@ -95,6 +100,11 @@ class CalendarAlreadyExists(AlreadyExists):
 class NamespaceAlreadyExists(AlreadyExists):
     reason = "namespace_already_exists"
     what = "namespace"
+
+
+class SubscriptionAlreadyExists(AlreadyExists):
+    reason = "subscription_already_exists"
+    what = "subscription"
 
 
 class Refused(OperationError):

@@ -73,6 +73,11 @@ class StartOutcome(StrEnum):
     ALREADY_STARTED = "already_started"
 
 
+class RedeliverOutcome(StrEnum):
+    QUEUED = "queued"
+    UNCHANGED = "unchanged"  # there is nothing to send again
+
+
 class RevokeOutcome(StrEnum):
     REVOKED = "revoked"
     UNCHANGED = "unchanged"
