@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, ValidationError
 from pydantic_settings import (
@@ -142,6 +142,15 @@ class Settings(BaseSettings):
     signal_cache_seconds: float = Field(
         10, ge=0, le=86_400, description="Seconds that a signal is good for, from when it was asked for."
     )
+    # ── telling ──────────────────────────────────────────────────────────────────────────────────────
+    subscription_retry_seconds: tuple[Annotated[float, Field(ge=0, le=86_400)], ...] = Field(
+        (5, 30, 120, 600, 1_800, 3_600), max_length=20,
+        description="Seconds to pause after each failed delivery to a subscription; then it is a dead letter.",
+    )  # fmt: skip
+    subscription_timeout_seconds: float = Field(
+        10, gt=0, le=30, description="Seconds in which the receiver of a subscription must answer."
+    )
+    subscriptions_per_namespace: int = Field(50, ge=0, le=10_000, description="Subscriptions of a namespace, at most.")
 
     # ── tidying up ───────────────────────────────────────────────────────────────────────────────────
     janitor_seconds: float = Field(5, gt=0, description="Seconds between two looks for lost leases and deadlines.")

@@ -110,6 +110,20 @@ TABLE: list[tuple[str, tuple[Any, ...], dict[str, Any], str, str, Any]] = [
     ("update_calendar", ("c",), {"dates": []}, "PUT", "/api/calendars/c", {"dates": []}),
     ("delete_calendar", ("c",), {}, "DELETE", "/api/calendars/c", None),
     ("clone_calendar", ("c", "d"), {}, "POST", "/api/calendars/c/clone", {"name": "d"}),
+    ("list_subscriptions", (), {}, "GET", "/api/subscriptions", None),
+    ("create_subscription", (["run_finished"], "https://x.test/", "whsec_x"),
+     {"name": "n", "filter": {"states": ["failed"]}},
+     "POST", "/api/subscriptions",
+     {"kinds": ["run_finished"], "url": "https://x.test/", "secret": "whsec_x", "name": "n",
+      "filter": {"states": ["failed"]}}),
+    ("get_subscription", ("n",), {}, "GET", "/api/subscriptions/n", None),
+    ("update_subscription", ("n",), {"url": "https://y.test/"}, "PUT", "/api/subscriptions/n",
+     {"url": "https://y.test/"}),
+    ("delete_subscription", ("n",), {}, "DELETE", "/api/subscriptions/n", None),
+    ("test_subscription", ("n",), {}, "POST", "/api/subscriptions/n/test", {}),
+    ("list_dead_letters", ("n",), {"page_size": 2, "next_page_token": "p"}, "GET",
+     "/api/subscriptions/n/dead-letters?page_size=2&next_page_token=p", None),
+    ("redeliver_dead_letters", ("n", ["d"]), {}, "POST", "/api/subscriptions/n/redeliver", {"ids": ["d"]}),
     ("list_tokens", (), {}, "GET", "/api/tokens", None),
     ("issue_token", ("n", "viewer"), {"subject": "s", "expires_at": NOON}, "POST", "/api/tokens",
      {"name": "n", "role": "viewer", "subject": "s", "expires_at": "2026-03-01T12:00:00Z"}),
@@ -179,7 +193,7 @@ def test_every_route_has_a_call_of_its_name_and_every_call_a_route(horarium: Tes
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row[0]} {row[4]}")
 def test_only_what_is_safe_is_called_idempotent(row: tuple[Any, ...]) -> None:
     """A worker claims and beats again by itself; the secret of a token must not be kept for a repetition."""
-    only_once = {"claim_runs", "heartbeat_run", "issue_token", "rotate_token"}
+    only_once = {"claim_runs", "heartbeat_run", "issue_token", "rotate_token", "test_subscription"}
     assert call(row[0], *row[1], **row[2]).idempotent is (row[0] not in only_once)
 
 

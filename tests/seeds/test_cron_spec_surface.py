@@ -13,7 +13,7 @@ from seeds.door import Door, begins, runs_stay_open
 from horarium import Horarium
 from horarium.instant import from_rfc3339
 from horarium.launchers.cloudevent import data
-from horarium.launchers.tasks import context_of
+from horarium.launchers.tasks import job_of
 from horarium.settings import load_settings
 from horarium.testing import TestService, Unreachable, service
 
@@ -229,7 +229,7 @@ def test_the_user_reaches_the_executor(door: Door, horarium: TestService) -> Non
     horarium.settle()
     assert [request.user_id for request in horarium.launcher.deliveries] == ["user-7", "user-8"]
     assert [data(request)["user_id"] for request in horarium.launcher.deliveries] == ["user-7", "user-8"]
-    assert [context_of(request).user_id for request in horarium.launcher.deliveries] == ["user-7", "user-8"]
+    assert [job_of(request, None).user_id for request in horarium.launcher.deliveries] == ["user-7", "user-8"]
     assert door.get(f"/api/runs/{started['run_id']}")["user_id"] == "user-8"
 
 

@@ -32,6 +32,7 @@ from horarium.api import (
     reruns,
     runs,
     schedules,
+    subscriptions,
     tokens,
     triggers,
 )
@@ -71,6 +72,7 @@ ROUTES: tuple[Routes, ...] = (
     calendars.routes,
     bundles.routes,
     feed.routes,
+    subscriptions.routes,
     tokens.routes,
     namespaces.routes,
     cluster.routes,

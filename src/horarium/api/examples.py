@@ -32,6 +32,7 @@ from horarium.wire.schedules import (
     WriteResult,
 )
 from horarium.wire.service import Calendar, Check, FeedEntry, Health, IssuedToken, LoopLife, Namespace, Token
+from horarium.wire.subscriptions import DeadLetter, Subscription
 
 AT = datetime(2026, 3, 1, 23, tzinfo=UTC)
 LATER = datetime(2026, 3, 2, 23, tzinfo=UTC)
@@ -311,6 +312,43 @@ ENTRY = FeedEntry(
     event_type=EventType.TRIGGER_SKIPPED,
     sequence=4,
     payload={"reason": "calendar"},
+)
+SUBSCRIBED: dict[str, Any] = {
+    "name": "failures",
+    "kinds": ["run_finished", "schedule_health"],
+    "filter": {"labels": {"team": "billing"}, "states": ["failed", "timed_out"]},
+    "url": "https://ops.example.com/hooks/horarium",
+    "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+}
+SUBSCRIPTION = Subscription(
+    subscription_id=UID,
+    name="failures",
+    namespace="default",
+    kinds=("run_finished", "schedule_health"),
+    filter=SUBSCRIBED["filter"],
+    url=SUBSCRIBED["url"],
+    version=1,
+    created_at=AT,
+    updated_at=AT,
+    cursor="714-20",
+    failures=0,
+    retry_at=None,
+    delivered_count=12,
+    last_delivered_at=AT,
+    last_error=None,
+    last_error_at=None,
+    dead_letters=0,
+)
+DEAD_LETTER = DeadLetter(
+    dead_letter_id=UID,
+    entry="714-20",
+    kind="run_finished",
+    attempts=7,
+    status=500,
+    error="HTTP 500: out of order",
+    failed_at=AT,
+    redeliver_at=None,
+    body={"specversion": "1.0", "id": "714-20", "type": "dev.horarium.feed.run_finished.v1", "data": {}},
 )
 _TOKEN: dict[str, Any] = {
     "token_id": UID,

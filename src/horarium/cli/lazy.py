@@ -24,6 +24,7 @@ SERVER_COMMANDS = (
     "calendar",
     "token",
     "namespace",
+    "subscription",
     "agenda",
     "health",
     "events",

@@ -27,12 +27,13 @@ from horarium.client.run_calls import RunCalls
 from horarium.client.schedule_calls import ScheduleCalls, ScheduleMethods
 from horarium.client.service_calls import ServiceCalls, follow_feed
 from horarium.client.stream import Listening
+from horarium.client.subscription_calls import SubscriptionCalls
 from horarium.wire.service import FeedEntry
 
 T = TypeVar("T")
 
 
-class AsyncClient(ScheduleCalls, RunCalls, ServiceCalls, RegistrarCalls):
+class AsyncClient(ScheduleCalls, RunCalls, ServiceCalls, RegistrarCalls, SubscriptionCalls):
     """Belongs to the loop in which it is used. `transport` puts something else in place of the network.
 
     What is not said is found as the command line finds it: in the environment, or beside a local `horarium up`.

@@ -5,7 +5,7 @@
         for run in client.iter_runs(state="failed"):
             print(run.schedule_id, run.error)
 
-The methods are the calls of `schedule_calls`, `run_calls` and `service_calls`.
+The methods are the calls of `schedule_calls`, `run_calls`, `service_calls` and `subscription_calls`.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ from horarium.client.run_calls import RunCalls
 from horarium.client.schedule_calls import ScheduleCalls, ScheduleMethods
 from horarium.client.service_calls import ServiceCalls, follow_feed
 from horarium.client.stream import Listening
+from horarium.client.subscription_calls import SubscriptionCalls
 from horarium.wire.service import FeedEntry
 
 T = TypeVar("T")
 
 
-class Client(ScheduleCalls, RunCalls, ServiceCalls, RegistrarCalls):
+class Client(ScheduleCalls, RunCalls, ServiceCalls, RegistrarCalls, SubscriptionCalls):
     """May be used by several threads at once. `transport` puts something else in place of the network.
 
     What is not said is found as the command line finds it: in the environment, or beside a local `horarium up`.

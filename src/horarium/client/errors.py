@@ -88,6 +88,10 @@ class TokenNotFound(NotFound):
     reason = "token_not_found"
 
 
+class SubscriptionNotFound(NotFound):
+    reason = "subscription_not_found"
+
+
 class Conflict(ClientError):
     reason = "refused"
 
@@ -139,6 +143,10 @@ class NamespaceAlreadyExists(AlreadyExists):
     reason = "namespace_already_exists"
 
 
+class SubscriptionAlreadyExists(AlreadyExists):
+    reason = "subscription_already_exists"
+
+
 class PreconditionFailed(ClientError):
     reason = "precondition_failed"
 
@@ -187,7 +195,7 @@ PASSING = (RateLimited, ServerUnavailable, RequestInProgress)
 """What may be otherwise in a moment; `retry_after` is how long the server thinks that is."""
 
 _NAMED: Mapping[int, tuple[type[ClientError], ...]] = {
-    404: (ScheduleNotFound, RunNotFound, CalendarNotFound, NamespaceNotFound, TokenNotFound),
+    404: (ScheduleNotFound, RunNotFound, CalendarNotFound, NamespaceNotFound, TokenNotFound, SubscriptionNotFound),
     409: (
         LeaseLost,
         AttemptNeeded,
@@ -199,6 +207,7 @@ _NAMED: Mapping[int, tuple[type[ClientError], ...]] = {
         ScheduleAlreadyExists,
         CalendarAlreadyExists,
         NamespaceAlreadyExists,
+        SubscriptionAlreadyExists,
     ),
     422: (KeyReused,),
 }

@@ -17,6 +17,7 @@ from structlog.typing import FilteringBoundLogger
 
 from horarium.engine.batch import Tick
 from horarium.engine.claimer import DispatcherOptions
+from horarium.engine.deliverer import Deliverer
 from horarium.engine.dispatcher import Dispatcher
 from horarium.engine.follower import Follower
 from horarium.engine.health_watch import LOOK_SECONDS as HEALTH_SECONDS
@@ -85,6 +86,7 @@ class Engine:
         log: FilteringBoundLogger | None = None,
         tokens: ReportTokens | None = None,
         signals: Signals | None = None,
+        deliverer: Deliverer | None = None,
     ) -> None:
         log = log or structlog.get_logger()
         self.options = options or EngineOptions()
@@ -108,6 +110,7 @@ class Engine:
         self.tzdata = TzdataUpgrade(database, self.clock, log)
         self.repair = Repair(database, self.clock, log)
         self.health = HealthWatch(database, self.clock)
+        self.deliverer = deliverer
 
     def stay_in_one_thread(self) -> None:
         """For who calls the steps of the loops one after the other instead of `run`."""
@@ -136,12 +139,16 @@ class Engine:
             telling.cancel()
             await asyncio.gather(beating, telling, return_exceptions=True)
             listener.close()
+            if self.deliverer is not None:
+                await self.deliverer.stop()
             await self._registry.close()
             await self._leave()
 
     def close(self) -> None:
         """Nobody runs it any more."""
         self._threads.close()
+        if self.deliverer is not None:
+            self.deliverer.close()
 
     def _loops(self, stop: asyncio.Event, due: asyncio.Event, ready: asyncio.Event) -> list[asyncio.Task[None]]:
         never = asyncio.Event()
@@ -152,6 +159,8 @@ class Engine:
             loops += [(Loop("retention", self._retention_step), never), (Loop("health", self._health_step), never)]
         if self.options.dispatches:
             loops.append((Loop("follower", self._follower_step), never))
+            if self.deliverer is not None:
+                loops.append((Loop("deliverer", self.deliverer.step), never))
         tasks = [
             asyncio.create_task(live(loop, stop, wake, self.clock, self.pulse), name=loop.name) for loop, wake in loops
         ]

@@ -80,7 +80,7 @@ class Outbox:
 def read(action: Action) -> Outgoing:
     target = action.target
     method = _method(target.get("method"))
-    place, path = _place(target.get("url"))
+    place, path = place_of(target.get("url"))
     return Outgoing(method, place, path, _headers(target.get("headers")), target.get("secret"))
 
 
@@ -92,7 +92,8 @@ def _method(value: object) -> str:
     return method.upper()
 
 
-def _place(value: object) -> tuple[Place, bytes]:
+def place_of(value: object) -> tuple[Place, bytes]:
+    """Where an address leads, and what is asked for there. Raises BadAction."""
     if not isinstance(value, str) or not 0 < len(value) <= MAX_URL:
         raise BadAction(f"url must be a text of 1 to {MAX_URL} characters")
     return _parsed(value)

@@ -74,6 +74,11 @@ class TokenNotFound(NotFound):
     what = "token"
 
 
+class SubscriptionNotFound(NotFound):
+    reason = "subscription_not_found"
+    what = "subscription"
+
+
 class AlreadyExists(OperationError):
     reason = "already_exists"
     status = 409
@@ -97,6 +102,11 @@ class CalendarAlreadyExists(AlreadyExists):
 class NamespaceAlreadyExists(AlreadyExists):
     reason = "namespace_already_exists"
     what = "namespace"
+
+
+class SubscriptionAlreadyExists(AlreadyExists):
+    reason = "subscription_already_exists"
+    what = "subscription"
 
 
 class Refused(OperationError):

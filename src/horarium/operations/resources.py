@@ -9,6 +9,7 @@ from horarium.errors import InvalidDefinition
 from horarium.instant import SECOND, Instant
 from horarium.launchers.registry import Registry
 from horarium.launchers.signals import Signals
+from horarium.launchers.webhook import WebhookSender
 from horarium.life.report_token import ReportTokens
 from horarium.operations.caller import Caller
 from horarium.operations.errors import PreconditionFailed, ScheduleBroken, ScheduleNotFound
@@ -28,6 +29,7 @@ from horarium.store.runs.definitions import Definitions
 from horarium.store.schedules import rows as schedules
 from horarium.store.schedules.due import Plannings
 from horarium.store.schedules.rows import ScheduleRow
+from horarium.store.sealing import Sealer
 from horarium.telemetry.telemetry import Telemetry
 
 # Twice what a ticker sleeps at most, since the clocks of two processes may differ a little.
@@ -48,6 +50,10 @@ class Resources:
     seen_namespaces: set[str] = field(default_factory=set)
     """Namespaces that are there, as far as this process knows; whoever comes in by HTTP is asked each time."""
     definitions: Definitions[Definition] = field(default_factory=lambda: Definitions(from_canonical))
+    sealer: Sealer | None = None
+    """Seals what is kept secret; None = this process has no key, and keeps none."""
+    sender: WebhookSender | None = None
+    """Sends webhooks; None = this process has no way out."""
     registry: Registry | None = None
     """The launchers of this process; None = nobody knows what can be launched, and nobody is warned."""
     elsewhere: LiveServices = field(default_factory=LiveServices)

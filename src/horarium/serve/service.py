@@ -15,6 +15,7 @@ from fastapi import FastAPI
 from horarium.api.app import ApiOptions, make_api
 from horarium.clock import Clock, SystemClock
 from horarium.engine.claimer import DispatcherOptions
+from horarium.engine.deliverer import Deliverer, DelivererOptions
 from horarium.engine.engine import Engine, EngineOptions
 from horarium.engine.retention import RetentionOptions
 from horarium.engine.room import Limits
@@ -22,6 +23,8 @@ from horarium.engine.ticker import TickerOptions
 from horarium.ids import id_text, new_id
 from horarium.launchers.registry import Registry
 from horarium.launchers.signals import Signals
+from horarium.launchers.ssrf import Guard
+from horarium.launchers.webhook import WebhookSender
 from horarium.life.report_token import ReportTokens
 from horarium.operations.caller import internal
 from horarium.operations.registrations import Registered, register
@@ -29,7 +32,7 @@ from horarium.operations.resources import Resources
 from horarium.schedule.release import fingerprint
 from horarium.serve.admin import make_data_dir
 from horarium.serve.application import Application, Bare, load_application, load_provider
-from horarium.serve.launchers import is_loopback, make_registry
+from horarium.serve.launchers import address_policy, is_loopback, make_registry
 from horarium.serve.observer import TelemetryObserver
 from horarium.serve.secret_key import installation_key
 from horarium.settings import Settings
@@ -39,6 +42,7 @@ from horarium.store.database.shared_clock import SharedClock
 from horarium.store.errors import Conflict
 from horarium.store.migrate import DEFAULT_NAMESPACE, check_schema, migrate
 from horarium.store.schedules.rows import namespaces_of_bundle
+from horarium.store.sealing import Sealer
 from horarium.telemetry.log import make_logger
 from horarium.telemetry.telemetry import Telemetry
 
@@ -136,8 +140,13 @@ def _compose(
         registry, problems = make_registry(settings, shared, application.tasks)
         for problem in problems:
             logger.warning("launcher not loaded", problem=problem)
-    signals = _signals(settings, application)
-    resources = Resources(database, shared, settings, telemetry, tokens, registry=registry, signals=signals)
+    signals, sealer = _signals(settings, application), Sealer(key)
+    sender = WebhookSender(
+        shared, Guard(address_policy(settings)), timeout_seconds=settings.subscription_timeout_seconds
+    )
+    resources = Resources(
+        database, shared, settings, telemetry, tokens, sealer=sealer, sender=sender, registry=registry, signals=signals
+    )
     engine = Engine(
         database,
         shared,
@@ -148,6 +157,14 @@ def _compose(
         log=telemetry.log,
         tokens=tokens,
         signals=signals,
+        deliverer=Deliverer(
+            database,
+            shared,
+            sender,
+            sealer,
+            DelivererOptions(pauses=settings.subscription_retry_seconds),
+            telemetry.log,
+        ),
     )
     secret = secrets.token_urlsafe(_SECRET_BYTES)
     return Service(

@@ -10,7 +10,10 @@ from horarium.ids import id_text
 from horarium.instant import Instant, from_rfc3339, to_datetime
 from horarium.schedule.event import FEED_KINDS, EventType, NoticeType
 from horarium.schedule.run import RunState
+from horarium.wire.answer import encode
 from horarium.wire.service import FeedEntry
+
+_SOURCE = "urn:horarium"
 
 
 class Written(Protocol):
@@ -60,3 +63,25 @@ def _told(kind: NoticeType, payload: Mapping[str, Any]) -> dict[str, Any]:
             }
         case NoticeType.SCHEDULE_HEALTH:
             return {"status": HealthStatus(payload["status"])}
+
+
+def cloud_event(entry: FeedEntry) -> bytes:
+    """An entry as a CloudEvents 1.0 event in one JSON object; the same bytes at every repetition."""
+    subject = entry.namespace if entry.schedule_id is None else f"{entry.namespace}/{entry.schedule_id}"
+    return encode(
+        {
+            "specversion": "1.0",
+            "id": entry.id,
+            "source": _SOURCE,
+            "type": f"dev.horarium.feed.{entry.kind}.v1",
+            "subject": subject,
+            "time": entry.at,
+            "datacontenttype": "application/json",
+            "data": entry,
+        }
+    )
+
+
+def message_id(subscription_id: bytes, entry: str) -> str:
+    """What a receiver knows a repetition by."""
+    return f"{id_text(subscription_id)}:{entry}"

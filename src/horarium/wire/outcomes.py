@@ -81,6 +81,11 @@ class RemovalOutcome(StrEnum):
     PLANNED = "planned"  # a dry run
 
 
+class RedeliverOutcome(StrEnum):
+    QUEUED = "queued"
+    UNCHANGED = "unchanged"  # there is nothing to send again
+
+
 class RevokeOutcome(StrEnum):
     REVOKED = "revoked"
     UNCHANGED = "unchanged"

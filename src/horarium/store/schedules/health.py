@@ -6,7 +6,7 @@ ends, so the runs themselves are read only of those that fail.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -19,13 +19,12 @@ from horarium.instant import Instant
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
 from horarium.schedule.run import RunState
-from horarium.store.runs.states import OPEN_ROOT, names
+from horarium.store.runs.states import OPEN_ROOT, sql_list
 from horarium.store.schedules.due import Plannings
 from horarium.store.schedules.rows import SELECT_WITH_DOCUMENT, ScheduleRow, with_document
 from horarium.store.tables import approvals, positions, runs, schedules
 from horarium.store.tables.schedules import FAILING
 
-_FAILED = names(FAILURES)
 # Of parts that SQLite takes in one statement: 500.
 _AT_ONCE = 100
 _MAX_ERROR = 1_000
@@ -83,28 +82,26 @@ def failed_runs(connection: Connection, uids: Sequence[bytes]) -> dict[bytes, tu
     """Of each schedule its newest failed root runs, as many as make it failing, newest first."""
     found: dict[bytes, list[FailedRun]] = {}
     for start in range(0, len(uids), _AT_ONCE):
-        parts = [_newest_failed(uid) for uid in uids[start : start + _AT_ONCE]]
-        for row in connection.execute(sa.union_all(*(sa.select(part) for part in parts))):
-            run = FailedRun(id_text(row.run_id), RunState(row.state), row.finished_at, row.error)
-            found.setdefault(row.schedule_uid, []).append(run)
+        for uid, run_id, state, finished_at, error in _newest_failed(connection, uids[start : start + _AT_ONCE]):
+            run = FailedRun(id_text(run_id), RunState(state), finished_at, error)
+            found.setdefault(bytes(uid), []).append(run)
     return {uid: tuple(sorted(of, key=lambda run: run.run_id, reverse=True)) for uid, of in found.items()}
 
 
-def _newest_failed(uid: bytes) -> sa.Subquery:
-    """Backwards along the index of a schedule's runs: as fast among a million runs as among ten."""
-    return (
-        sa.select(
-            runs.c.schedule_uid,
-            runs.c.run_id,
-            runs.c.state,
-            runs.c.finished_at,
-            sa.func.substr(runs.c.error, 1, _MAX_ERROR).label("error"),
-        )
-        .where(runs.c.schedule_uid == uid, runs.c.parent_run_id.is_(None), runs.c.state.in_(_FAILED))
-        .order_by(runs.c.run_id.desc())
-        .limit(FAILING_AFTER)
-        .subquery()
-    )
+# Backwards along the index `runs_by_schedule`: as fast among a million runs as among ten.
+_NEWEST_FAILED = f"""
+SELECT schedule_uid, run_id, state, finished_at, substr(error, 1, {_MAX_ERROR}) FROM runs
+WHERE schedule_uid = {{uid}} AND parent_run_id IS NULL AND state IN {sql_list(FAILURES)}
+ORDER BY run_id DESC LIMIT {FAILING_AFTER}
+"""
+_EACH = f"SELECT r.* FROM unnest(%s::bytea[]) AS of (uid) CROSS JOIN LATERAL ({_NEWEST_FAILED.format(uid='of.uid')}) r"
+
+
+def _newest_failed(connection: Connection, uids: Sequence[bytes]) -> Iterable[Sequence[Any]]:
+    if connection.dialect.name == "postgresql":
+        return connection.exec_driver_sql(_EACH, (list(uids),))
+    part = f"SELECT * FROM ({_NEWEST_FAILED.format(uid='?')})"
+    return connection.exec_driver_sql(" UNION ALL ".join([part] * len(uids)), tuple(uids))
 
 
 def suspects(connection: Connection, namespace: str | None, now: Instant, limit: int) -> list[bytes]:

@@ -20,6 +20,7 @@ from horarium.store.tables.schedules import (
     unwell_schedules,
 )
 from horarium.store.tables.schema import metadata
+from horarium.store.tables.subscriptions import dead_letters, subscriptions
 
 __all__ = [
     "agents",
@@ -28,6 +29,7 @@ __all__ = [
     "calendars",
     "checkpoints",
     "counters",
+    "dead_letters",
     "feed_epochs",
     "history",
     "idempotency",
@@ -45,6 +47,7 @@ __all__ = [
     "schedule_attributes",
     "schedule_revisions",
     "schedules",
+    "subscriptions",
     "teams",
     "tokens",
     "unwell_schedules",

@@ -1,4 +1,4 @@
-"""Which schedules fail, an index of them; and notices, which the feed tells without a number in any audit stream."""
+"""Who is told of failures: an index of what fails, notices, which no audit stream numbers, and subscriptions."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ def upgrade() -> None:
         sa.Column("status", sa.Text(), nullable=False),
         sa.Column("since", sa.BigInteger(), nullable=False),
     )
+    _create_subscriptions()
     _let_be_null(True)
     op.create_index("history_notices", "history", ["recorded_at"], postgresql_where=_NOTICE, sqlite_where=_NOTICE)
 
@@ -36,8 +37,58 @@ def downgrade() -> None:
     op.drop_index("history_notices", "history")
     op.execute("DELETE FROM history WHERE sequence IS NULL")
     _let_be_null(False)
-    op.drop_table("unwell_schedules")
+    for table in ("unwell_schedules", "dead_letters", "subscriptions"):
+        op.drop_table(table)
     op.drop_index("positions_failing", "positions")
+
+
+def _create_subscriptions() -> None:
+    op.create_table(
+        "subscriptions",
+        sa.Column("subscription_id", sa.LargeBinary(16), primary_key=True),
+        sa.Column("namespace", sa.Text(), nullable=False),
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("kinds", sa.Text(), nullable=False),
+        sa.Column("filter", sa.Text(), nullable=False),
+        sa.Column("url", sa.Text(), nullable=False),
+        sa.Column("secret", sa.Text(), nullable=False),
+        sa.Column("version", sa.Integer(), nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.Column("updated_at", sa.BigInteger(), nullable=False),
+        sa.Column("cursor", sa.Text(), nullable=False),
+        sa.Column("failures", sa.Integer(), nullable=False),
+        sa.Column("retry_at", sa.BigInteger()),
+        sa.Column("delivered_count", sa.BigInteger(), nullable=False),
+        sa.Column("last_delivered_at", sa.BigInteger()),
+        sa.Column("last_error", sa.Text()),
+        sa.Column("last_error_at", sa.BigInteger()),
+        sa.Column("lease_epoch", sa.Integer(), nullable=False),
+        sa.Column("lease_until", sa.BigInteger()),
+    )
+    op.create_index("subscriptions_by_name", "subscriptions", ["namespace", "name"], unique=True)
+    op.create_table(
+        "dead_letters",
+        sa.Column("dead_letter_id", sa.LargeBinary(16), primary_key=True),
+        sa.Column("namespace", sa.Text(), nullable=False),
+        sa.Column("subscription_id", sa.LargeBinary(16), nullable=False),
+        sa.Column("entry", sa.Text(), nullable=False),
+        sa.Column("kind", sa.Text(), nullable=False),
+        sa.Column("body", sa.Text(), nullable=False),
+        sa.Column("attempts", sa.Integer(), nullable=False),
+        sa.Column("status", sa.Integer()),
+        sa.Column("error", sa.Text(), nullable=False),
+        sa.Column("failed_at", sa.BigInteger(), nullable=False),
+        sa.Column("redeliver_at", sa.BigInteger()),
+    )
+    op.create_index("dead_letters_of_one", "dead_letters", ["subscription_id", "dead_letter_id"])
+    asked = sa.text("redeliver_at IS NOT NULL")
+    op.create_index(
+        "dead_letters_to_redeliver",
+        "dead_letters",
+        ["subscription_id"],
+        postgresql_where=asked,
+        sqlite_where=asked,
+    )
 
 
 def _let_be_null(nullable: bool) -> None:

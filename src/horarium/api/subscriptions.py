@@ -1,0 +1,234 @@
+"""The routes of subscriptions: who is told of what happens, by signed webhooks. Secrets are taken and never shown."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import msgspec
+from fastapi import Query
+from starlette.concurrency import run_in_threadpool
+
+from horarium.api import examples
+from horarium.api.answers import Reply
+from horarium.api.etags import IfMatch, etag, version_of
+from horarium.api.requests import CallerOf, Document, ResourcesOf
+from horarium.api.routing import READ, WRITE, Routes
+from horarium.ids import id_text
+from horarium.instant import to_datetime
+from horarium.launchers.webhook import Delivered
+from horarium.operations import subscriptions
+from horarium.operations.subscriptions import Kept
+from horarium.store.history.feed import cursor_text
+from horarium.store.subscriptions import dead_letters
+from horarium.wire.answer import time_of
+from horarium.wire.bodies import read_body
+from horarium.wire.outcomes import RedeliverOutcome, WriteOutcome
+from horarium.wire.subscriptions import (
+    DeadLetter,
+    DeadLetterList,
+    RedeliverBody,
+    Redelivered,
+    Subscription,
+    SubscriptionBody,
+    SubscriptionChange,
+    SubscriptionDeleted,
+    SubscriptionList,
+    SubscriptionTested,
+)
+
+routes = Routes("/api/subscriptions", tag="subscriptions")
+
+
+@routes(
+    "GET",
+    "",
+    needs=READ,
+    summary="List subscriptions",
+    answer=SubscriptionList,
+    example=SubscriptionList(subscriptions=(examples.SUBSCRIPTION,)),
+)
+def list_subscriptions(resources: ResourcesOf, caller: CallerOf) -> Reply:
+    """By name; all of the namespace, which never has many."""
+    found = subscriptions.list_subscriptions(resources, caller)
+    return Reply(SubscriptionList(subscriptions=tuple(_shown(each) for each in found)))
+
+
+@routes(
+    "POST",
+    "",
+    needs=WRITE,
+    summary="Subscribe to the feed",
+    body=SubscriptionBody,
+    sends=examples.SUBSCRIBED,
+    answer=Subscription,
+    status=201,
+    example=examples.SUBSCRIPTION,
+)
+def create_subscription(resources: ResourcesOf, caller: CallerOf, document: Document) -> Reply:
+    """It begins with what happens from now on."""
+    asked = read_body(SubscriptionBody, document)
+    kept = subscriptions.create(
+        resources,
+        caller,
+        kinds=asked.kinds,
+        url=asked.url,
+        secret=asked.secret,
+        name=asked.name,
+        narrowed=asked.filter,
+    )
+    return _reply(kept, 201)
+
+
+@routes(
+    "GET",
+    "/{subscription_id}",
+    needs=READ,
+    summary="Show a subscription",
+    answer=Subscription,
+    example=examples.SUBSCRIPTION,
+)
+def get_subscription(resources: ResourcesOf, caller: CallerOf, subscription_id: str) -> Reply:
+    """By its id or its name."""
+    return _reply(subscriptions.get(resources, caller, subscription_id))
+
+
+@routes(
+    "PUT",
+    "/{subscription_id}",
+    needs=WRITE,
+    summary="Change a subscription",
+    body=SubscriptionChange,
+    sends={"kinds": ["run_finished"]},
+    answer=Subscription,
+    example=examples.SUBSCRIPTION,
+)
+def update_subscription(
+    resources: ResourcesOf, caller: CallerOf, subscription_id: str, document: Document, if_match: IfMatch = None
+) -> Reply:
+    """What the document does not say stays, and so does the place in the feed."""
+    asked = msgspec.structs.asdict(read_body(SubscriptionChange, document))
+    changes = {name: value for name, value in asked.items() if value is not None}
+    kept = subscriptions.update(resources, caller, subscription_id, changes, if_version=version_of(if_match))
+    return _reply(kept)
+
+
+@routes(
+    "DELETE",
+    "/{subscription_id}",
+    needs=WRITE,
+    summary="Delete a subscription",
+    answer=SubscriptionDeleted,
+    example=SubscriptionDeleted(subscription_id=examples.UID, name="failures", outcome=WriteOutcome.DELETED),
+)
+def delete_subscription(resources: ResourcesOf, caller: CallerOf, subscription_id: str) -> Reply:
+    """With its dead letters."""
+    row = subscriptions.delete(resources, caller, subscription_id)
+    gone = id_text(row.subscription_id)
+    return Reply(SubscriptionDeleted(subscription_id=gone, name=row.name, outcome=WriteOutcome.DELETED))
+
+
+@routes(
+    "POST",
+    "/{subscription_id}/test",
+    needs=WRITE,
+    summary="Send a test message",
+    answer=SubscriptionTested,
+    example=SubscriptionTested(subscription_id=examples.UID, delivered=True, status=204, error=None),
+    repeatable=False,  # it is there to be sent each time
+)
+async def test_subscription(resources: ResourcesOf, caller: CallerOf, subscription_id: str) -> Reply:
+    """At once, and once; the answer says what the receiver answered."""
+    row, message = await run_in_threadpool(subscriptions.test_message, resources, caller, subscription_id)
+    outcome = await subscriptions.send_test(resources, message)
+    delivered = isinstance(outcome, Delivered)
+    return Reply(
+        SubscriptionTested(
+            subscription_id=id_text(row.subscription_id),
+            delivered=delivered,
+            status=outcome.status,
+            error=None if isinstance(outcome, Delivered) else outcome.error,
+        )
+    )
+
+
+@routes(
+    "GET",
+    "/{subscription_id}/dead-letters",
+    needs=READ,
+    summary="List what could not be delivered",
+    answer=DeadLetterList,
+    example=DeadLetterList(dead_letters=(examples.DEAD_LETTER,), next_page_token=None),
+)
+def list_dead_letters(
+    resources: ResourcesOf,
+    caller: CallerOf,
+    subscription_id: str,
+    page_size: Annotated[int | None, Query(description="1 to 200")] = None,
+    next_page_token: Annotated[str | None, Query(max_length=64)] = None,
+) -> Reply:
+    """Newest first; the newest 1000 are kept."""
+    page = subscriptions.list_dead_letters(
+        resources, caller, subscription_id, page_size=page_size, next_page_token=next_page_token
+    )
+    shown = tuple(_letter(each) for each in page.letters)
+    return Reply(DeadLetterList(dead_letters=shown, next_page_token=page.next_page_token))
+
+
+@routes(
+    "POST",
+    "/{subscription_id}/redeliver",
+    needs=WRITE,
+    summary="Send dead letters again",
+    body=RedeliverBody,
+    sends={},
+    answer=Redelivered,
+    example=Redelivered(subscription_id=examples.UID, outcome=RedeliverOutcome.QUEUED, count=3),
+)
+def redeliver_dead_letters(resources: ResourcesOf, caller: CallerOf, subscription_id: str, document: Document) -> Reply:
+    """Each once, soon; what arrives leaves the list, what does not stays."""
+    asked = read_body(RedeliverBody, document)
+    row, count = subscriptions.redeliver(resources, caller, subscription_id, asked.ids)
+    outcome = RedeliverOutcome.QUEUED if count else RedeliverOutcome.UNCHANGED
+    return Reply(Redelivered(subscription_id=id_text(row.subscription_id), outcome=outcome, count=count))
+
+
+def _reply(kept: Kept, status_code: int = 200) -> Reply:
+    return Reply(_shown(kept), status_code, headers={"ETag": etag(kept.row.version)})
+
+
+def _shown(kept: Kept) -> Subscription:
+    row = kept.row
+    return Subscription(
+        subscription_id=id_text(row.subscription_id),
+        name=row.name,
+        namespace=row.namespace,
+        kinds=tuple(row.kinds),
+        filter=row.filter,
+        url=row.url,
+        version=row.version,
+        created_at=to_datetime(row.created_at),
+        updated_at=to_datetime(row.updated_at),
+        cursor=cursor_text(row.cursor),
+        failures=row.failures,
+        retry_at=time_of(row.retry_at),
+        delivered_count=row.delivered_count,
+        last_delivered_at=time_of(row.last_delivered_at),
+        last_error=row.last_error,
+        last_error_at=time_of(row.last_error_at),
+        dead_letters=kept.dead,
+    )
+
+
+def _letter(letter: dead_letters.DeadLetter) -> DeadLetter:
+    return DeadLetter(
+        dead_letter_id=id_text(letter.dead_letter_id),
+        entry=letter.entry,
+        kind=letter.kind,
+        attempts=letter.attempts,
+        status=letter.status,
+        error=letter.error,
+        failed_at=to_datetime(letter.failed_at),
+        redeliver_at=time_of(letter.redeliver_at),
+        body=json.loads(letter.body),
+    )

@@ -1,0 +1,92 @@
+"""Every call about subscriptions, described once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from horarium.client.call import Call, given, if_match, many, one
+from horarium.client.methods import Method, Pages
+from horarium.client.page import Page
+from horarium.wire.subscriptions import (
+    DeadLetter,
+    Redelivered,
+    Subscription,
+    SubscriptionDeleted,
+    SubscriptionTested,
+)
+
+SUBSCRIPTIONS, SUBSCRIPTION = "/api/subscriptions", "/api/subscriptions/{subscription_id}"
+
+
+class SubscriptionCalls:
+    """A subscription is named by its id or its name."""
+
+    @Method
+    @staticmethod
+    def list_subscriptions() -> Call[Page[Subscription]]:
+        return Call("GET", SUBSCRIPTIONS, many(Subscription, "subscriptions"))
+
+    @Method
+    @staticmethod
+    def create_subscription(
+        kinds: Sequence[str],
+        url: str,
+        secret: str,
+        *,
+        name: str | None = None,
+        filter: Mapping[str, Any] | None = None,
+    ) -> Call[Subscription]:
+        """Entries of the feed of these kinds, from now on, as signed webhooks to `url`."""
+        body = {"kinds": list(kinds), "url": url, "secret": secret, **given(name=name, filter=filter)}
+        return Call("POST", SUBSCRIPTIONS, one(Subscription), body=body)
+
+    @Method
+    @staticmethod
+    def get_subscription(subscription_id: str) -> Call[Subscription]:
+        return Call("GET", SUBSCRIPTION, one(Subscription), {"subscription_id": subscription_id})
+
+    @Method
+    @staticmethod
+    def update_subscription(
+        subscription_id: str, *, if_version: int | None = None, **changes: Any
+    ) -> Call[Subscription]:
+        """`kinds`, `url`, `secret`, `name` or `filter`; what is not said stays."""
+        headers = if_match(if_version)
+        names = {"subscription_id": subscription_id}
+        return Call("PUT", SUBSCRIPTION, one(Subscription), names, body=changes, headers=headers)
+
+    @Method
+    @staticmethod
+    def delete_subscription(subscription_id: str) -> Call[SubscriptionDeleted]:
+        """With its dead letters."""
+        return Call("DELETE", SUBSCRIPTION, one(SubscriptionDeleted), {"subscription_id": subscription_id})
+
+    @Method
+    @staticmethod
+    def test_subscription(subscription_id: str) -> Call[SubscriptionTested]:
+        """Sends a message at once; a receiver that refuses it is an answer, not an error."""
+        names = {"subscription_id": subscription_id}
+        return Call("POST", f"{SUBSCRIPTION}/test", one(SubscriptionTested), names, body={}, idempotent=False)
+
+    @Method
+    @staticmethod
+    def list_dead_letters(
+        subscription_id: str, *, page_size: int | None = None, next_page_token: str | None = None
+    ) -> Call[Page[DeadLetter]]:
+        """What could not be delivered, newest first."""
+        query = {"page_size": page_size, "next_page_token": next_page_token}
+        names = {"subscription_id": subscription_id}
+        parse = many(DeadLetter, "dead_letters")
+        return Call("GET", f"{SUBSCRIPTION}/dead-letters", parse, names, query=query, cursor="next_page_token")
+
+    @Method
+    @staticmethod
+    def redeliver_dead_letters(subscription_id: str, ids: Sequence[str] | None = None) -> Call[Redelivered]:
+        """Sends dead letters once more: those, or all."""
+        body = given(ids=None if ids is None else list(ids))
+        return Call(
+            "POST", f"{SUBSCRIPTION}/redeliver", one(Redelivered), {"subscription_id": subscription_id}, body=body
+        )
+
+    iter_dead_letters = Pages(list_dead_letters)

@@ -1,0 +1,241 @@
+"""Tells subscribers what they want to know: entries of the feed as signed webhooks, in order, at least once.
+
+A look finds the subscriptions for which there is news; each is then served by a task of its own, under a lease, so
+that a receiver that hangs delays nobody else, and one namespace never takes all places. An entry that cannot be
+delivered holds back those after it, and is tried again after growing pauses; after the last it becomes a dead letter,
+and the subscription goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Concatenate, ParamSpec, TypeVar
+
+import structlog
+from structlog.typing import FilteringBoundLogger
+
+from horarium.clock import Clock
+from horarium.decision.health_status import HealthStatus
+from horarium.decision.subscription import Told, Wanted, pause_after, read_wanted, wants
+from horarium.engine.threads import Threads
+from horarium.errors import HorariumError
+from horarium.ids import id_text, new_id
+from horarium.instant import SECOND
+from horarium.launchers.webhook import Delivered, Delivery, Message, WebhookSender
+from horarium.schedule.event import FEED_KINDS, NoticeType
+from horarium.schedule.run import RunState
+from horarium.store.database import Connection, Database
+from horarium.store.history.feed import FeedRow, cursor_text
+from horarium.store.sealing import Sealer
+from horarium.store.subscriptions import dead_letters, deliveries
+from horarium.store.subscriptions.dead_letters import DeadLetter
+from horarium.store.subscriptions.deliveries import Page
+from horarium.store.subscriptions.rows import SubscriptionRow
+from horarium.wire.feed import cloud_event, entry_of, message_id
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+LOOK_SECONDS = 1.0
+_SOON_SECONDS = 0.05
+_THREADS = 4
+# Subscriptions that a look asks about; where there are more, the next look goes on from there.
+_LOOKS = 100
+_PAGE = 100
+# Pages that a task serves before it gives its place to another.
+_PAGES = 10
+_REDELIVERIES = 50
+
+
+@dataclass(frozen=True, slots=True)
+class DelivererOptions:
+    """`pauses` are the seconds after the first failed delivery of an entry, the second, …; then it is given up."""
+
+    pauses: Sequence[float] = (5, 30, 120, 600, 1_800, 3_600)
+    places: int = 32
+    places_of_one: int = 8
+
+
+class Deliverer:
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        sender: WebhookSender,
+        sealer: Sealer,
+        options: DelivererOptions | None = None,
+        log: FilteringBoundLogger | None = None,
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._sender = sender
+        self._sealer = sealer
+        self._options = options or DelivererOptions()
+        # Its own, so that no crowd of subscriptions can take those of the ticker.
+        self._threads = Threads(_THREADS)
+        self._log = log or structlog.get_logger()
+        self._after = b""
+        self._tasks: dict[bytes, tuple[str, asyncio.Task[None]]] = {}
+
+    async def step(self) -> float:
+        """Begins to serve those who have news; seconds until the next look."""
+        for row in await self._threads.run(self._look):
+            if self._has_place(row):
+                task = asyncio.create_task(self._serve(row), name=f"subscription {id_text(row.subscription_id)}")
+                self._tasks[row.subscription_id] = (row.namespace, task)
+                task.add_done_callback(partial(self._leave, row.subscription_id))
+        return _SOON_SECONDS if self._after else LOOK_SECONDS
+
+    async def settle(self) -> None:
+        """Until all that are being served now have been."""
+        await asyncio.gather(*(task for _, task in list(self._tasks.values())))
+
+    async def stop(self) -> None:
+        """What is under way may or may not have arrived, and is sent again by whoever comes next."""
+        tasks = [task for _, task in self._tasks.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._sender.close()
+
+    def close(self) -> None:
+        self._threads.close()
+
+    def _look(self) -> list[SubscriptionRow]:
+        now = self._clock.now()
+        found = self._database.read(partial(deliveries.due, now=now, after=self._after, limit=_LOOKS))
+        self._after = found[-1].subscription_id if len(found) == _LOOKS else b""
+        return [row for row in found if self._database.read(partial(deliveries.has_work, row=row))]
+
+    def _has_place(self, row: SubscriptionRow) -> bool:
+        taken = Counter(namespace for namespace, _ in self._tasks.values())
+        return (
+            row.subscription_id not in self._tasks
+            and len(self._tasks) < self._options.places
+            and taken[row.namespace] < self._options.places_of_one
+        )
+
+    def _leave(self, subscription_id: bytes, _task: asyncio.Task[None]) -> None:
+        self._tasks.pop(subscription_id, None)
+
+    # ── one subscription ─────────────────────────────────────────────────────────────────────────
+
+    async def _serve(self, found: SubscriptionRow) -> None:
+        """Never raises: what goes wrong here is this subscription's alone, and is tried again at a later look."""
+        try:
+            row = await self._write(deliveries.take, found.subscription_id, self._clock.now())
+            if row is None:
+                return
+            try:
+                await self._deliver(row)
+            finally:
+                with suppress(HorariumError):
+                    await self._write(deliveries.give_back, row)
+        except Exception as wrong:
+            name = f"{found.namespace}/{found.name}"
+            self._log.error("could not tell", subscription=name, error=f"{type(wrong).__name__}: {wrong}")
+
+    async def _deliver(self, row: SubscriptionRow) -> None:
+        secret = self._sealer.unseal(row.secret, row.subscription_id)
+        await self._redeliver(row, secret)
+        if row.retry_at is not None and row.retry_at > self._clock.now():
+            return
+        wanted = read_wanted(row.kinds, row.filter)
+        following: SubscriptionRow | None = row
+        for _ in range(_PAGES):
+            if following is None:
+                return
+            page = await self._read(deliveries.next_page, following, _PAGE, with_labels=bool(wanted.labels))
+            following = await self._deliver_page(following, secret, wanted, page)
+
+    async def _deliver_page(
+        self, row: SubscriptionRow, secret: str, wanted: Wanted, page: Page
+    ) -> SubscriptionRow | None:
+        """The row as it is then; None = there is nothing more to do for now."""
+        for each in page.rows:
+            schedule_id = page.schedule_ids.get(each.event.schedule_uid or b"")
+            if not wants(wanted, _told(each, schedule_id, page)):
+                continue
+            body = cloud_event(entry_of(each.event, cursor_text(each.cursor), schedule_id))
+            outcome = await self._send(row, secret, cursor_text(each.cursor), body)
+            if not await self._settle(row, each, body, outcome):
+                return None
+            row = replace(row, cursor=each.cursor, failures=0)
+        if not page.rows:
+            return None
+        last = page.rows[-1].cursor
+        if last != row.cursor and not await self._write(deliveries.move, row, last, self._clock.now()):
+            return None
+        return replace(row, cursor=last, failures=0) if len(page.rows) == _PAGE else None
+
+    async def _settle(self, row: SubscriptionRow, each: FeedRow, body: bytes, outcome: Delivery) -> bool:
+        """Whether the next entry may follow."""
+        now, failures = self._clock.now(), row.failures + 1
+        if isinstance(outcome, Delivered):
+            return await self._write(deliveries.move, row, each.cursor, now, delivered=True)
+        pause = pause_after(failures, self._options.pauses)
+        if pause is not None:
+            at = now + round(pause * SECOND)
+            await self._write(deliveries.postpone, row, outcome.error, now, retry_at=at)
+            return False
+        letter = DeadLetter(
+            dead_letter_id=new_id(),
+            namespace=row.namespace,
+            subscription_id=row.subscription_id,
+            entry=cursor_text(each.cursor),
+            kind=FEED_KINDS[each.event.event_type],
+            body=body.decode(),
+            attempts=failures,
+            status=outcome.status,
+            error=outcome.error,
+            failed_at=now,
+            redeliver_at=None,
+        )
+        self._log.warning("given up", subscription=f"{row.namespace}/{row.name}", error=outcome.error)
+        return await self._write(_give_up, row, each, letter)
+
+    async def _redeliver(self, row: SubscriptionRow, secret: str) -> None:
+        """What somebody asked for once more: one delivery each."""
+        for letter in await self._read(dead_letters.asked_for, row.subscription_id, _REDELIVERIES):
+            outcome = await self._send(row, secret, letter.entry, letter.body.encode())
+            if isinstance(outcome, Delivered):
+                await self._write(dead_letters.delete, letter.dead_letter_id)
+            else:
+                now = self._clock.now()
+                await self._write(dead_letters.failed_again, letter, outcome.status, outcome.error, now)
+
+    async def _send(self, row: SubscriptionRow, secret: str, entry: str, body: bytes) -> Delivery:
+        name = message_id(row.subscription_id, entry)
+        return await self._sender.send(Message(row.url, name, body, secret, row.namespace))
+
+    async def _read(self, look: Callable[Concatenate[Connection, P], T], *values: P.args, **named: P.kwargs) -> T:
+        return await self._threads.run(lambda: self._database.read(lambda c: look(c, *values, **named)))
+
+    async def _write(self, work: Callable[Concatenate[Connection, P], T], *values: P.args, **named: P.kwargs) -> T:
+        return await self._threads.run(lambda: self._database.write(lambda c: work(c, *values, **named)))
+
+
+def _told(each: FeedRow, schedule_id: str | None, page: Page) -> Told:
+    event = each.event
+    state, status = event.payload.get("state"), event.payload.get("status")
+    kind = event.event_type
+    return Told(
+        FEED_KINDS[kind],
+        schedule_id,
+        page.labels.get(event.schedule_uid or b"", {}),
+        RunState(state) if kind is NoticeType.RUN_FINISHED and state is not None else None,
+        HealthStatus(status) if kind is NoticeType.SCHEDULE_HEALTH and status is not None else None,
+    )
+
+
+def _give_up(connection: Connection, row: SubscriptionRow, each: FeedRow, letter: DeadLetter) -> bool:
+    """In one transaction, so that nothing is lost between the feed and the list."""
+    if not deliveries.give_up(connection, row, each.cursor, letter.error, letter.failed_at):
+        return False
+    dead_letters.insert(connection, letter)
+    return True

@@ -1,0 +1,42 @@
+"""How secrets are kept that must be used again: sealed with a key that the database does not hold.
+
+AES-256-GCM; its key comes from that of the installation. What is sealed is bound to its owner, so that a row that was
+copied to another opens nothing there.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+from hashlib import sha256
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from horarium.errors import HorariumError
+
+_NONCE_BYTES = 12  # what NIST SP 800-38D recommends
+
+
+class CannotUnseal(HorariumError):
+    """It was sealed with another key, for another owner, or is damaged."""
+
+    reason = "cannot_unseal"
+
+
+class Sealer:
+    def __init__(self, key: bytes) -> None:
+        """`key` is that of the installation; what signs must not seal."""
+        self._cipher = AESGCM(sha256(b"horarium:seal:" + key).digest())
+
+    def seal(self, secret: str, owner: bytes) -> str:
+        nonce = os.urandom(_NONCE_BYTES)
+        return base64.b64encode(nonce + self._cipher.encrypt(nonce, secret.encode(), owner)).decode()
+
+    def unseal(self, sealed: str, owner: bytes) -> str:
+        """Raises CannotUnseal."""
+        try:
+            raw = base64.b64decode(sealed, validate=True)
+            return self._cipher.decrypt(raw[:_NONCE_BYTES], raw[_NONCE_BYTES:], owner).decode()
+        except (InvalidTag, ValueError):
+            raise CannotUnseal("a stored secret cannot be read with this installation's key; set it again") from None

@@ -1,0 +1,136 @@
+"""How far each subscription has been told: whose turn it is, who delivers, and what came of a delivery.
+
+One process at a time delivers for a subscription, under a lease. The epoch of the lease fences a process that was so
+slow that another has begun: what it writes then changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from horarium.instant import SECOND, Instant
+from horarium.store.history import feed
+from horarium.store.history.feed import FeedCursor, FeedRow, cursor_text
+from horarium.store.subscriptions.rows import ROWS, SubscriptionRow
+from horarium.store.tables import dead_letters, schedule_attributes, subscriptions
+
+LEASE_SECONDS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What comes next for a subscription: rows of the feed, and the ids and labels of their schedules."""
+
+    rows: Sequence[FeedRow]
+    schedule_ids: dict[bytes, str]
+    labels: dict[bytes, dict[str, str]]
+
+
+def due(connection: Connection, now: Instant, *, after: bytes, limit: int) -> list[SubscriptionRow]:
+    """The next ones in the order of their births for which nobody delivers and no pause lasts."""
+    asked = sa.exists().where(
+        dead_letters.c.subscription_id == subscriptions.c.subscription_id, dead_letters.c.redeliver_at.is_not(None)
+    )
+    statement = (
+        ROWS.select.where(
+            subscriptions.c.subscription_id > after,
+            _is_free(now),
+            sa.or_(subscriptions.c.retry_at.is_(None), subscriptions.c.retry_at <= now, asked),
+        )
+        .order_by(subscriptions.c.subscription_id)
+        .limit(limit)
+    )
+    return ROWS.all(connection, statement)
+
+
+def has_work(connection: Connection, row: SubscriptionRow) -> bool:
+    """Whether there is anything that it has not been told of, or that is to be told again."""
+    asked = sa.select(sa.literal(1)).where(
+        dead_letters.c.subscription_id == row.subscription_id, dead_letters.c.redeliver_at.is_not(None)
+    )
+    if connection.execute(asked.limit(1)).first() is not None:
+        return True
+    rows, _ = feed.onward(connection, row.namespace, after=row.cursor, limit=1)
+    return bool(rows)
+
+
+def take(connection: Connection, subscription_id: bytes, now: Instant) -> SubscriptionRow | None:
+    """Ours until the lease ends; None = another process was faster, or it is gone."""
+    taken = connection.execute(
+        sa.update(subscriptions)
+        .where(subscriptions.c.subscription_id == subscription_id, _is_free(now))
+        .values(lease_epoch=subscriptions.c.lease_epoch + 1, lease_until=now + LEASE_SECONDS * SECOND)
+    )
+    if taken.rowcount != 1:
+        return None
+    return ROWS.one(connection, ROWS.select.where(subscriptions.c.subscription_id == subscription_id))
+
+
+def give_back(connection: Connection, row: SubscriptionRow) -> None:
+    mine = (subscriptions.c.subscription_id == row.subscription_id, subscriptions.c.lease_epoch == row.lease_epoch)
+    connection.execute(sa.update(subscriptions).where(*mine).values(lease_until=None))
+
+
+def next_page(connection: Connection, row: SubscriptionRow, limit: int, *, with_labels: bool) -> Page:
+    rows, _ = feed.onward(connection, row.namespace, after=row.cursor, limit=limit)
+    uids = sorted({each.event.schedule_uid for each in rows if each.event.schedule_uid is not None})
+    labels = _labels(connection, uids) if with_labels and uids else {}
+    return Page(rows, feed.schedule_ids(connection, uids), labels)
+
+
+def move(
+    connection: Connection, row: SubscriptionRow, cursor: FeedCursor, now: Instant, *, delivered: bool = False
+) -> bool:
+    """Everything up to the cursor is settled; False = the subscription is no longer ours."""
+    values: dict[str, Any] = {"cursor": cursor_text(cursor), "failures": 0, "retry_at": None}
+    if delivered:
+        values |= {"delivered_count": subscriptions.c.delivered_count + 1, "last_delivered_at": now}
+    return _write(connection, row, now, values)
+
+
+def postpone(connection: Connection, row: SubscriptionRow, error: str, now: Instant, *, retry_at: Instant) -> bool:
+    """The entry after the cursor could not be delivered, and is tried again later."""
+    values = {"failures": row.failures + 1, "retry_at": retry_at, "last_error": error, "last_error_at": now}
+    return _write(connection, row, now, values)
+
+
+def give_up(connection: Connection, row: SubscriptionRow, cursor: FeedCursor, error: str, now: Instant) -> bool:
+    """The entry is settled without having been delivered."""
+    values = {"cursor": cursor_text(cursor), "failures": 0, "retry_at": None, "last_error": error, "last_error_at": now}
+    return _write(connection, row, now, values)
+
+
+def _write(connection: Connection, row: SubscriptionRow, now: Instant, values: dict[str, Any]) -> bool:
+    """The lease goes on from here."""
+    held = sa.update(subscriptions).where(*_held(row))
+    return connection.execute(held.values(**values, lease_until=now + LEASE_SECONDS * SECOND)).rowcount == 1
+
+
+def _held(row: SubscriptionRow) -> tuple[sa.ColumnElement[bool], ...]:
+    return (
+        subscriptions.c.subscription_id == row.subscription_id,
+        subscriptions.c.lease_epoch == row.lease_epoch,
+        # Its author may have changed where it leads, or how often it has failed, meanwhile.
+        subscriptions.c.version == row.version,
+    )
+
+
+def _is_free(now: Instant) -> sa.ColumnElement[bool]:
+    return sa.or_(subscriptions.c.lease_until.is_(None), subscriptions.c.lease_until <= now)
+
+
+def _labels(connection: Connection, uids: Sequence[bytes]) -> dict[bytes, dict[str, str]]:
+    rows = connection.execute(
+        sa.select(schedule_attributes.c.schedule_uid, schedule_attributes.c.name, schedule_attributes.c.value).where(
+            schedule_attributes.c.schedule_uid.in_(list(uids)), schedule_attributes.c.kind == "label"
+        )
+    )
+    found: dict[bytes, dict[str, str]] = {}
+    for row in rows:
+        found.setdefault(row.schedule_uid, {})[row.name] = row.value
+    return found

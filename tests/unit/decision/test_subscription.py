@@ -1,0 +1,79 @@
+"""What a subscription wants: which entries pass, what is refused, and how long to pause."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from horarium.decision.health_status import HealthStatus
+from horarium.decision.subscription import KINDS, Told, pause_after, read_wanted, wants
+from horarium.errors import InvalidDefinition
+from horarium.schedule.run import RunState
+
+FAILED = Told("run_finished", "s", {"team": "a", "tier": "1"}, state=RunState.FAILED)
+LATE = Told("schedule_health", "s", {"team": "a"}, status=HealthStatus.LATE)
+BOTH = ["run_finished", "schedule_health"]
+CASES: dict[str, tuple[list[str], dict[str, Any] | None, Told, bool]] = {
+    "the kind": (["run_finished"], None, FAILED, True),
+    "another kind": (["schedule_skipped"], None, FAILED, False),
+    "of several kinds": (BOTH, {}, LATE, True),
+    "the schedule": (BOTH, {"schedule_id": "s"}, FAILED, True),
+    "one of the schedules": (BOTH, {"schedule_id": ["r", "s"]}, FAILED, True),
+    "another schedule": (BOTH, {"schedule_id": ["r"]}, FAILED, False),
+    "a run of no schedule": (BOTH, {"schedule_id": ["s"]}, Told("run_finished", state=RunState.FAILED), False),
+    "all the labels": (BOTH, {"labels": {"team": "a", "tier": "1"}}, FAILED, True),
+    "not all the labels": (BOTH, {"labels": {"team": "a", "tier": "1"}}, LATE, False),
+    "the state": (BOTH, {"states": ["failed", "timed_out"]}, FAILED, True),
+    "another state": (BOTH, {"states": ["timed_out"]}, FAILED, False),
+    "a state narrows ends alone": (BOTH, {"states": ["timed_out"]}, LATE, True),
+    "the status": (BOTH, {"statuses": ["late"]}, LATE, True),
+    "another status": (BOTH, {"statuses": ["failing"]}, LATE, False),
+    "a status narrows health alone": (BOTH, {"statuses": ["failing"]}, FAILED, True),
+}
+
+
+@pytest.mark.parametrize(("kinds", "narrowed", "told", "passes"), CASES.values(), ids=CASES)
+def test_what_passes(kinds: list[str], narrowed: dict[str, Any] | None, told: Told, passes: bool) -> None:
+    wanted = read_wanted(kinds, narrowed)
+    assert wants(wanted, told) is passes
+    assert read_wanted(sorted(wanted.kinds), wanted.filter_document()) == wanted
+
+
+REFUSED: dict[str, tuple[object, object, str]] = {
+    "no kinds": (None, None, "kinds"),
+    "no kind": ([], {}, "kinds"),
+    "an unknown kind": (["run_finish"], {}, "kinds"),
+    "kinds of numbers": ([1], {}, "kinds"),
+    "too many kinds": (["run_finished"] * 101, {}, "kinds"),
+    "a filter that is no object": (BOTH, ["x"], "filter"),
+    "an unknown filter": (BOTH, {"schedule": "s"}, "filter.schedule"),
+    "an open state": (BOTH, {"states": ["running"]}, "filter.states"),
+    "an unknown status": (BOTH, {"statuses": ["sick"]}, "filter.statuses"),
+    "labels that are a list": (BOTH, {"labels": ["a"]}, "filter.labels"),
+    "labels that are numbers": (BOTH, {"labels": {"a": 1}}, "filter.labels"),
+    "an id that cannot be stored": (BOTH, {"schedule_id": "a\x00"}, "filter.schedule_id"),
+    "a long id": (BOTH, {"schedule_id": "a" * 256}, "filter.schedule_id"),
+}
+
+
+@pytest.mark.parametrize(("kinds", "narrowed", "field"), REFUSED.values(), ids=REFUSED)
+def test_what_is_refused(kinds: object, narrowed: object, field: str) -> None:
+    with pytest.raises(InvalidDefinition) as wrong:
+        read_wanted(kinds, narrowed)
+    assert set(wrong.value.errors) == {field}
+
+
+def test_every_problem_is_named_at_once() -> None:
+    with pytest.raises(InvalidDefinition) as wrong:
+        read_wanted("x", {"states": 3, "labels": 3})
+    assert set(wrong.value.errors) == {"kinds", "filter.states", "filter.labels"}
+
+
+@pytest.mark.parametrize(("failures", "pause"), [(1, 5), (2, 30), (3, None)])
+def test_after_the_last_pause_it_is_given_up(failures: int, pause: float | None) -> None:
+    assert pause_after(failures, (5, 30)) == pause
+
+
+def test_the_kinds_are_those_of_the_feed() -> None:
+    assert {"run_finished", "schedule_health", "schedule_skipped"} <= set(KINDS)
