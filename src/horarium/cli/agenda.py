@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from horarium.cli.naming import by_flags
+from horarium.cli.options import with_options
 from horarium.cli.present import show_columns, show_document
-from horarium.cli.remote import Remote, with_remote
+from horarium.cli.remote import Remote, remote_options
 from horarium.cli.render import Format, show_json, talk
+from horarium.cli.times import TIME, Times, time_options
 
 if TYPE_CHECKING:
     from horarium.wire.agenda import AgendaRow
@@ -17,15 +20,14 @@ app = typer.Typer(add_completion=False)
 
 
 @app.command("agenda")
-@with_remote
+@with_options(times=time_options, remote=remote_options)
 def agenda_command(
     remote: Remote,
-    start: Annotated[
-        str | None, typer.Option("--from", metavar="RFC3339", show_default="now", help="From here on.")
-    ] = None,
+    times: Times,
+    start: Annotated[str | None, typer.Option("--from", metavar=TIME, show_default="now", help="From here on.")] = None,
     end: Annotated[
         str | None,
-        typer.Option("--to", metavar="RFC3339", show_default="24 hours later", help="Up to before this."),
+        typer.Option("--to", metavar=TIME, show_default="24 hours later", help="Up to before this."),
     ] = None,
     limit: Annotated[
         int, typer.Option("--limit", min=1, max=5_000, metavar="N", help="How many rows, at most.")
@@ -35,9 +37,11 @@ def agenda_command(
 
     What will not run has a reason.
 
-    Example: horarium agenda --from 2026-11-16T00:00:00Z --to 2026-11-17T00:00:00Z
+    Example: horarium agenda --from tomorrow --to "the day after tomorrow" --tz Europe/Istanbul
     """
-    found = remote.client.get_agenda(start=start, end=end, limit=limit)
+    window = {"start": times.future("--from", start), "end": times.future("--to", end)}
+    with by_flags({"from": "--from", "to": "--to"}):
+        found = remote.client.get_agenda(**window, limit=limit)
     match remote.output:
         case Format.TABLE if found.rows:
             show_columns(("At", "Schedule ID", "Decision", "Reason", "State", "Run ID"), map(_cells, found.rows))

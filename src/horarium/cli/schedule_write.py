@@ -15,6 +15,7 @@ from horarium.cli.present import printable, show_document
 from horarium.cli.reading import refuse
 from horarium.cli.remote import Remote, remote_options, with_remote
 from horarium.cli.render import Format, talk
+from horarium.cli.times import TIME, Times, time_options
 
 if TYPE_CHECKING:
     from horarium.wire.schedules import WriteResult
@@ -51,7 +52,7 @@ Note = Annotated[
 ]
 Until = Annotated[
     str | None,
-    typer.Option("--until", metavar="RFC3339", show_default="it is resumed", help="When it goes on by itself."),
+    typer.Option("--until", metavar=TIME, show_default="it is resumed", help="When it goes on by itself."),
 ]
 
 
@@ -109,9 +110,10 @@ def update_command(
     show_written(remote, done)
 
 
-@with_remote
+@with_options(times=time_options, remote=remote_options)
 def pause_command(
     remote: Remote,
+    times: Times,
     schedule_id: OneOfMany = None,
     until: Until = None,
     note: Note = None,
@@ -124,13 +126,16 @@ def pause_command(
 
     A second pause replaces the first one: its end, its reason and its author.
 
-    Example: horarium schedule pause nightly --until 2026-11-09T06:00:00Z --reason "the database moves"
+    Example: horarium schedule pause nightly --until "tomorrow 09:00" --tz Europe/Istanbul --reason "the database moves"
     """
+    until = times.future("--until", until)
     chosen = selection(schedule_id, label, everything, yes)
     if isinstance(chosen, Selection):
         _change_many(remote, "pause", chosen, if_version, yes, until=until, reason=note)
-    else:
-        show_written(remote, remote.client.pause_schedule(chosen, note=note, until=until, if_version=if_version))
+        return
+    with by_flags({"until": "--until"}):
+        done = remote.client.pause_schedule(chosen, note=note, until=until, if_version=if_version)
+    show_written(remote, done)
 
 
 @with_remote
