@@ -39,9 +39,9 @@ def agenda_command(
 
     Example: horarium agenda --from tomorrow --to "the day after tomorrow" --tz Europe/Istanbul
     """
-    window = {"start": times.future("--from", start), "end": times.future("--to", end)}
+    first, last = times.future("--from", start), times.future("--to", end)
     with by_flags({"from": "--from", "to": "--to"}):
-        found = remote.client.get_agenda(**window, limit=limit)
+        found = remote.client.get_agenda(start=first, end=last, limit=limit)
     match remote.output:
         case Format.TABLE if found.rows:
             show_columns(("At", "Schedule ID", "Decision", "Reason", "State", "Run ID"), map(_cells, found.rows))
