@@ -6,6 +6,7 @@ from horarium.operations.bundle_steps import Applying, Refusals, Step
 from horarium.operations.errors import CalendarInUse
 from horarium.schedule.bundle import Difference, Standing, differences
 from horarium.schedule.calendar import BUILT_IN, Calendar, parse_calendar, shared_calendar, to_document
+from horarium.schedule.holidays import is_rule_name
 from horarium.store import calendars
 from horarium.store.calendars import CalendarRow
 from horarium.store.schedules import references
@@ -28,7 +29,8 @@ def apply_calendars(applying: Applying, refusals: Refusals) -> list[Step]:
 
 
 def _is_rule(name: str) -> bool:
-    return ":" in name and shared_calendar(name) is not None
+    """Raises InvalidCalendar for one of a country that nobody knows."""
+    return is_rule_name(name) and shared_calendar(name) is not None
 
 
 def _apply(applying: Applying, calendar: Calendar, row: CalendarRow | None) -> Step:

@@ -14,7 +14,8 @@ from horarium.errors import InvalidDefinition
 from horarium.policy.json_text import canonical_json
 from horarium.policy.names import PolicyError, shown
 from horarium.schedule.document import named_in
-from horarium.schedule.naming import checked_id
+from horarium.schedule.holidays import is_rule_name
+from horarium.schedule.naming import MAX_ID, checked_id
 from horarium.schedule.storable import same_json
 
 Document = Mapping[str, Any]
@@ -23,6 +24,7 @@ MAX_DOCUMENTS = 5_000
 """Of each kind; one transaction writes them all."""
 MAX_DIFFERENCES = 50
 _MAX_SHOWN = 500
+_MAX_PROBLEMS = 20
 # What a schedule of a bundle may say of its state, beside `paused`: it counts when the schedule is made, never later.
 PAUSE_REASON, EXHAUSTED = "pause_reason", "exhausted"
 
@@ -76,10 +78,12 @@ def _named(member: str, rows: object, identity: str, problems: dict[str, list[st
     if len(rows) > MAX_DOCUMENTS:
         problems[member] = [f"has {len(rows)} documents; at most {MAX_DOCUMENTS} go in one request"]
         return found
+    told = 0
     for index, row in enumerate(rows):
         wrong = _put(found, row, identity)
-        if wrong is not None:
+        if wrong is not None and told < _MAX_PROBLEMS:
             problems[f"{member}.{index}"] = [wrong]
+            told += 1
     return found
 
 
@@ -92,10 +96,23 @@ def _put(found: dict[str, Document], row: object, identity: str) -> str | None:
         name = named_in(row)
     if not isinstance(name, str) or not name:
         return f"needs a {identity}"
+    if not _is_name(name, may_be_rule=identity == "name"):
+        return f"the {identity} {shown(name)} is not an id"
     if name in found:
         return f"the {identity} {name[:128]!r} is there twice"
     found[name] = row
     return None
+
+
+def _is_name(name: str, *, may_be_rule: bool) -> bool:
+    """A calendar may be a rule, such as `holidays:US@America/New_York`, which has more letters than an id."""
+    if may_be_rule and is_rule_name(name):
+        return len(name) <= MAX_ID and name.isascii() and name.isprintable()
+    try:
+        checked_id("name", name)
+    except PolicyError:
+        return False
+    return True
 
 
 def beginning(document: Document) -> tuple[Beginning, dict[str, Any]]:

@@ -56,7 +56,9 @@ def test_a_bundle_changes_its_own(
         ({"schedules": [1]}, "schedules.0", "must be an object"),
         ({"schedules": [{}]}, "schedules.0", "needs a schedule_id"),
         ({"schedules": [{"schedule_id": "a"}, {"id": "a"}]}, "schedules.1", "twice"),
+        ({"schedules": [{"schedule_id": "a\0b"}]}, "schedules.0", "is not an id"),
         ({"calendars": [{"name": 1}]}, "calendars.0", "needs a name"),
+        ({"calendars": [{"name": "holidays:\0"}]}, "calendars.0", "is not an id"),
         ({"calendars": [{"name": "c"}, {"name": "c"}]}, "calendars.1", "twice"),
     ],
     ids=lambda given: str(given)[:40],
@@ -65,6 +67,17 @@ def test_a_bad_bundle_is_refused(given: dict[str, Any], field: str, why: str) ->
     with pytest.raises(InvalidDefinition) as refused:
         read_bundle(**{"name": None, "calendars": (), "schedules": (), **given})
     assert why in refused.value.errors[field][0]
+
+
+def test_of_many_bad_documents_a_few_are_named() -> None:
+    with pytest.raises(InvalidDefinition) as refused:
+        read_bundle(None, (), [0] * MAX_DOCUMENTS)
+    assert len(refused.value.errors) == 20
+
+
+def test_a_rule_is_a_name_of_a_calendar() -> None:
+    name = "holidays:US@America/New_York"
+    assert list(read_bundle(None, [{"name": name}], ()).calendars) == [name]
 
 
 def test_what_a_schedule_says_of_its_beginning_is_taken_out() -> None:
