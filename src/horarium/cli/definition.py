@@ -114,7 +114,10 @@ def _help(flag: Flag, schema: Mapping[str, Any]) -> str:
     words = f" One of {', '.join(known)}." if known else ""
     typed = " JSON; @FILE reads a file." if flag.read is json_value else ""
     again = " May be repeated." if _type(flag, schema) == list[str] else ""
-    return f"{schema['description']}{words}{typed}{again}"
+    owner = flag.place.rpartition(".")[0]
+    # "How long." means something only beside the other limits.
+    part = f"{owner.replace('_', ' ').capitalize()}: " if _PARTS.get(owner, ("",))[0] else ""
+    return f"{part}{schema['description']}{words}{typed}{again}"
 
 
 _TYPES: Mapping[str, Any] = {
