@@ -161,7 +161,10 @@ def test_only_what_passes_the_filter_is_told(http: httpx.Client, horarium: TestS
     subscribe(http, receiver.url, "labelled", kinds=["schedule_created"], filter={"labels": {"team": "x"}})
     fail_one(horarium, "a", labels={"team": "x"})
     fail_one(horarium, "b", labels={"team": "y"})
-    settled = lambda: all(show(http, name)["delivered_count"] >= 1 for name in ("one", "labelled"))  # noqa: E731
+
+    def settled() -> bool:
+        return all(show(http, name)["delivered_count"] >= 1 for name in ("one", "labelled"))
+
     deliver_until(horarium, settled)
     assert sorted(receiver.kinds()) == [("run_finished", "b"), ("schedule_created", "a")]
 

@@ -50,6 +50,7 @@ _PAGE = 100
 # Pages that a task serves before it gives its place to another.
 _PAGES = 10
 _REDELIVERIES = 50
+_UNREADABLE_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +102,11 @@ class Deliverer:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        self._sender.close()
 
     def close(self) -> None:
+        """Nobody sends any more."""
         self._threads.close()
+        self._sender.close()
 
     def _look(self) -> list[SubscriptionRow]:
         now = self._clock.now()
@@ -141,11 +143,16 @@ class Deliverer:
             self._log.error("could not tell", subscription=name, error=f"{type(wrong).__name__}: {wrong}")
 
     async def _deliver(self, row: SubscriptionRow) -> None:
-        secret = self._sealer.unseal(row.secret, row.subscription_id)
+        try:
+            secret = self._sealer.unseal(row.secret, row.subscription_id)
+            wanted = read_wanted(row.kinds, row.filter)
+        except HorariumError as wrong:  # only its author can mend it
+            now = self._clock.now()
+            await self._write(deliveries.postpone, row, wrong.message, now, retry_at=now + _UNREADABLE_SECONDS * SECOND)
+            return
         await self._redeliver(row, secret)
         if row.retry_at is not None and row.retry_at > self._clock.now():
             return
-        wanted = read_wanted(row.kinds, row.filter)
         following: SubscriptionRow | None = row
         for _ in range(_PAGES):
             if following is None:
