@@ -12,11 +12,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from horarium.app import Horarium
+from horarium.client.discover import DEMO_DIR
 from horarium.clock import Clock
 from horarium.instant import MINUTE, Instant
 from horarium.job.job import Job
 from horarium.operations import schedules
 from horarium.operations.caller import internal
+from horarium.serve.admin import make_data_dir
 from horarium.serve.process import UP, run
 from horarium.serve.service import Service
 from horarium.settings import Settings
@@ -168,7 +170,13 @@ class Behind:
 
 
 def run_demo(settings: Settings, *, say: Callable[[str], None]) -> None:
-    quick = settings.model_copy(update={"shutdown_seconds": min(settings.shutdown_seconds, _SHUTDOWN_SECONDS)})
+    """In a directory of its own: a service that starts without the demonstration could not do its schedules' work."""
+    make_data_dir(settings)  # with its mode: what is made on the way to another directory has the usual one
+    own = {
+        "data_dir": settings.data_dir / DEMO_DIR,
+        "shutdown_seconds": min(settings.shutdown_seconds, _SHUTDOWN_SECONDS),
+    }
+    quick = settings.model_copy(update=own)
     run(quick, UP, say=say, application=make_demo(), before=prepare)
 
 

@@ -17,6 +17,8 @@ from typing import Any
 
 import httpx
 
+from horarium.client.discover import discover
+
 _FIRST_FIRE_SECONDS = 60
 _STOP_SECONDS = 10
 
@@ -43,7 +45,9 @@ class Up:
         self.line = process.stdout.readline()
         found = re.search(r"http://\S+", self.line)
         assert found is not None, f"no address in {self.line!r}"
-        token = (directory / ".horarium" / "admin.token").read_text().strip()
+        token_file = re.search(r"admin token in (\S+)", self.line)
+        assert token_file is not None, f"no token in {self.line!r}"
+        token = (directory / token_file[1]).read_text().strip()
         self.http = httpx.Client(base_url=found[0], headers={"Authorization": f"Bearer {token}"}, trust_env=False)
 
     def runs(self, **query: Any) -> list[dict[str, Any]]:
@@ -93,10 +97,15 @@ def test_the_demo_fires_at_once_stops_in_order_and_goes_on_afterwards(tmp_path: 
         first.wait_for("fire on the clock", lambda: any(run["schedule_id"] == often for run in first.runs()), 60)
         covering = [run for run in first.runs() if run["covers"] and run["schedule_id"] == "demo-catchup"]
         assert covering[0]["covers"]["count"] >= 8
+        found = discover(tmp_path / ".horarium", environ={})
+        assert httpx.URL(found.base_url) == first.http.base_url
+        assert first.http.headers["Authorization"] == f"Bearer {found.token}"
         assert first.stop() == 0
-    token = tmp_path / ".horarium" / "admin.token"
+    token = tmp_path / ".horarium" / "demo" / "admin.token"
     assert stat.S_IMODE(token.stat().st_mode) == 0o600
-    assert stat.S_IMODE(token.parent.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(directory.stat().st_mode) for directory in token.parents[:2]} == {0o700}
+    # A later `up` without it begins with nothing.
+    assert [each.name for each in (tmp_path / ".horarium").iterdir()] == ["demo"]
 
     secret = token.read_text()
     with up(tmp_path, "--demo") as second:
@@ -110,7 +119,7 @@ def test_the_demo_fires_at_once_stops_in_order_and_goes_on_afterwards(tmp_path: 
     log = (tmp_path / "log.txt").read_text()
     assert re.search(r"fired  demo-every-five-seconds  nominal \d\d:\d\d:\d\dZ", log)
     assert "Traceback" not in log
-    verified = run(tmp_path, "verify")
+    verified = run(tmp_path, "verify", "--data-dir", ".horarium/demo")
     assert (verified.returncode, verified.stdout) == (0, ""), verified.stdout + verified.stderr
 
 

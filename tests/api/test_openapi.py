@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -9,8 +10,11 @@ from typing import Any
 import httpx
 import pytest
 from api.worlds import SCHEDULE, STREAM, World, new_run, routes, world
+from fastapi import FastAPI
 
+from horarium.api.openapi import HIDDEN
 from horarium.api.routing import OPEN, OPERATIONS
+from horarium.testing.http import InProcess
 
 pytestmark = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 
@@ -38,7 +42,8 @@ def operations(described: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any
 def test_every_route_is_described_with_an_example(described: dict[str, Any]) -> None:
     assert described["openapi"] == "3.1.0"
     shown = set(operations(described))
-    assert shown == set(routes()) - {("GET", "/docs")} == set(OPERATIONS) - {("GET", "/docs")}
+    hidden = {("GET", path) for path in HIDDEN}
+    assert shown == set(routes()) - hidden == set(OPERATIONS) - hidden
 
 
 def test_every_reference_leads_somewhere(described: dict[str, Any]) -> None:
@@ -61,7 +66,7 @@ def test_every_operation_says_who_may_call_it_and_what_may_go_wrong(described: d
 def test_bodies_and_preconditions_are_described(described: dict[str, Any]) -> None:
     found = operations(described)
     for route, operation in OPERATIONS.items():
-        if operation.path != "/docs":
+        if operation.path not in HIDDEN:
             assert ("requestBody" in found[route]) == (operation.body is not None), route
     put = found["PUT", "/api/schedules/{schedule_id}"]
     assert {"If-Match", "Idempotency-Key", "X-Namespace", "schedule_id"} == {each["name"] for each in put["parameters"]}
@@ -71,7 +76,7 @@ def test_bodies_and_preconditions_are_described(described: dict[str, Any]) -> No
 def test_every_example_is_accepted(here: World, described: dict[str, Any]) -> None:
     """And every status that comes is one that was declared."""
     http, found = here.horarium.http(), operations(described)
-    for route in [*(route for route in OPERATIONS if route not in DELETES and route[1] != "/docs"), *DELETES]:
+    for route in [*(route for route in OPERATIONS if route not in DELETES and route[1] not in HIDDEN), *DELETES]:
         answer = ask(here, http, route)
         assert str(answer.status_code) in found[route]["responses"], (route, answer.text)
         if route in MADE:
@@ -101,10 +106,42 @@ def test_the_page_for_people_needs_nothing_from_elsewhere(here: World) -> None:
     answer = here.horarium.http(token=None).get("/docs")
     assert answer.headers["content-type"].startswith("text/html")
     assert not re.search(r"(?:src|href)=\"?(?:https?:)?//", answer.text)
-    assert "<script" not in answer.text
-    for path in {path for _, path in routes()} - {"/docs"}:
+    assert re.findall(r"<script[^>]*>", answer.text) == ["<script>"]
+    policy = answer.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "script-src 'sha256-" in policy
+    for path in {path for _, path in routes()} - HIDDEN:
         assert f">{path}<" in answer.text
     assert SCHEDULE in answer.text
+
+
+def test_the_page_for_people_lists_the_fields_of_a_body_and_has_a_form_to_try(here: World) -> None:
+    shown = here.horarium.http(token=None).get("/docs").text
+    assert "<td><code>spec.timezone</code></td>" in shown
+    assert '<form data-method="POST" data-path="/api/schedules">' in shown
+    assert '<input name="schedule_id" data-in="path" required>' in shown
+
+
+def test_who_comes_by_is_told_what_this_is(here: World) -> None:
+    http = here.horarium.http(token=None)
+    said = http.get("/").json()
+    assert (said["name"], said["docs"]) == ("Horarium", "/docs")
+    assert all(http.get(said[name]).status_code in (200, 503) for name in ("docs", "openapi", "health", "readiness"))
+    page = http.get("/", headers={"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"})
+    assert page.headers["content-type"].startswith("text/html")
+    assert '<a href="/docs">' in page.text
+    assert not re.search(r"(?:src|href)=\"?(?:https?:)?//", page.text)
+
+
+def test_inside_another_application_all_links_stay_inside(here: World) -> None:
+    outer = FastAPI()
+    outer.mount("/jobs", here.horarium.parts.api)
+    http = httpx.Client(transport=InProcess(outer, asyncio.run), base_url="http://shop.test")
+    assert http.get("/jobs/").json()["docs"] == "/jobs/docs"
+    page = http.get("/jobs/docs").text
+    assert '<a href="/jobs/openapi.json">' in page
+    assert '<body data-base="/jobs">' in page
+    assert http.get("/jobs/openapi.json").json()["servers"] == [{"url": "/jobs"}]
 
 
 def test_no_other_page_of_the_framework_is_left(here: World) -> None:

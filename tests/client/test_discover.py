@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,26 @@ def test_the_directory_of_a_local_server_is_enough(home: Path) -> None:
 def test_without_anything_it_is_the_usual_port_and_no_token(tmp_path: Path) -> None:
     found = discover(tmp_path, environ={})
     assert (found.base_url, found.token) == ("http://127.0.0.1:8765", None)
+
+
+def test_a_demonstration_is_found_in_the_directory_while_it_runs(tmp_path: Path) -> None:
+    demo = tmp_path / "demo"
+    demo.mkdir()
+    (tmp_path / "admin.token").write_text("hor_own")
+    (demo / "admin.token").write_text("hor_demo")
+    assert discover(tmp_path, environ={}).token == "hor_own"
+    (demo / "server.json").write_text(json.dumps({"url": "http://127.0.0.1:9001"}))
+    found = discover(tmp_path, environ={})
+    assert (found.base_url, found.token) == ("http://127.0.0.1:9001", "hor_demo")
+
+
+@pytest.mark.parametrize(("own", "demos", "url"), [(2, 1, "http://own"), (1, 2, "http://demo"), (1, 1, "http://own")])
+def test_of_two_servers_the_one_that_started_last_is_found(tmp_path: Path, own: int, demos: int, url: str) -> None:
+    (tmp_path / "demo").mkdir()
+    for file, at, said in ((tmp_path, own, "http://own"), (tmp_path / "demo", demos, "http://demo")):
+        (file / "server.json").write_text(json.dumps({"url": said}))
+        os.utime(file / "server.json", (at, at))
+    assert discover(tmp_path, environ={}).base_url == url
 
 
 def test_the_environment_wins_over_files(home: Path) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.typing import FilteringBoundLogger
@@ -61,6 +62,8 @@ class RequestMiddleware:
         except BodyTooLarge:
             said = problem(413, "payload_too_large", f"a request may have {self._limit} bytes at most")
             await said(scope, receive, answer)
+        except ClientDisconnect:
+            pass  # whoever asked has left: nobody is there to be told, and nothing of ours is broken
         except Exception as error:
             # Whatever it is, it is our defect: told to our log with all it knows, to the caller with an id to ask for.
             self._log.error("request failed", path=scope["path"], request_id=request_id, exc_info=error)

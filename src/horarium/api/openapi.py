@@ -16,8 +16,8 @@ from horarium.wire.bodies import Body
 from horarium.wire.problem import Problem
 from horarium.wire.schema import DOCUMENT, reference, schemas
 
-# Not described: it is the description.
-_HIDDEN: Final = frozenset({"/docs"})
+# Not described: the description itself, and the way to it.
+HIDDEN: Final = frozenset({"/", "/docs"})
 
 _REASONS: Final = {
     400: "The body, a cursor or a filter cannot be read.",
@@ -58,7 +58,7 @@ def _described(api: FastAPI) -> dict[str, Any]:
     schema = get_openapi(
         title=api.title, version=api.version, summary=api.summary, openapi_version="3.1.0", routes=api.routes
     )
-    shown = [operation for operation in OPERATIONS.values() if operation.path not in _HIDDEN]
+    shown = [operation for operation in OPERATIONS.values() if operation.path not in HIDDEN]
     kinds: set[type[Answer] | type[Body]] = {Problem}
     for operation in shown:
         if operation.answer is not None:
@@ -72,7 +72,7 @@ def _described(api: FastAPI) -> dict[str, Any]:
         },
     }
     schema["security"] = [{"bearer": []}]
-    schema["paths"] = {path: verbs for path, verbs in schema["paths"].items() if path not in _HIDDEN}
+    schema["paths"] = {path: verbs for path, verbs in schema["paths"].items() if path not in HIDDEN}
     for operation in shown:
         _complete(schema["paths"][operation.path][operation.method.lower()], operation)
     return schema

@@ -49,7 +49,8 @@ def up_command(
 ) -> None:
     """The whole service in one process: API and engine. Ctrl-C stops it.
 
-    Prints one line with its address when it is ready.
+    Prints one line with its address when it is ready. The demonstration keeps its data in a directory of its own,
+    `demo` in the data directory.
 
     Example: horarium up --demo
     """

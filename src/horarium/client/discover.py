@@ -7,7 +7,8 @@
 | the namespace | `namespace` | `HORARIUM_NAMESPACE`              |                        | that of the token |
 
 On loopback it is `HORARIUM_PORT` or 8765. The clients ask here for whatever they were not told. The token of the
-data directory belongs to the server of the data directory: it is never sent to another address.
+data directory belongs to the server of the data directory: it is never sent to another address. `up --demo` has a data
+directory of its own, `demo` in the usual one; of two servers the one that started last is found.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from horarium.client.exchange import Retries
 TOKEN_FILE = "admin.token"
 SERVER_FILE = "server.json"
 DEFAULT_DATA_DIR = ".horarium"
+DEMO_DIR = "demo"
 _MAX_FILE = 65_536
 
 
@@ -37,7 +39,7 @@ def discover(
 ) -> Connection:
     """Reads two small files at most, and asks nobody. Files that are missing or unreadable say nothing."""
     said = os.environ if environ is None else environ
-    directory = Path(data_dir or said.get("HORARIUM_DATA_DIR") or DEFAULT_DATA_DIR)
+    directory = _of_a_server(Path(data_dir or said.get("HORARIUM_DATA_DIR") or DEFAULT_DATA_DIR))
     elsewhere = server or said.get("HORARIUM_SERVER") or said.get("HORARIUM_URL") or None
     known = token or said.get("HORARIUM_TOKEN") or None
     if elsewhere is None and known is None:
@@ -54,6 +56,18 @@ def connect(
 ) -> Connection:
     """The connection of a client, which is told some of it and finds the rest."""
     return replace(discover(server=server, token=token, namespace=namespace), timeout=timeout, retries=retries)
+
+
+def _of_a_server(directory: Path) -> Path:
+    """Of the directory and the demonstration's inside it; the directory itself where no server runs."""
+    return max((directory, directory / DEMO_DIR), key=_written_at)
+
+
+def _written_at(directory: Path) -> float:
+    try:
+        return (directory / SERVER_FILE).stat().st_mtime
+    except (OSError, ValueError):
+        return 0.0
 
 
 def _local(port: str | None) -> str:

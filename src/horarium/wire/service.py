@@ -167,6 +167,20 @@ class Health(Answer, frozen=True, kw_only=True):
         return self.status == "ok"
 
 
+class Home(Answer, frozen=True, kw_only=True):
+    """What this is and where to go; the places are paths on the same server."""
+
+    name: str
+    version: str
+    summary: str
+    docs: str
+    openapi: str
+    schedules: str
+    health: str
+    readiness: str
+    metrics: str
+
+
 class LoopLife(Answer, frozen=True, kw_only=True):
     last_tick_at: Time | None
     seconds_ago: float
