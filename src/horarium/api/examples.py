@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from horarium.decision.preview import Forecast
+from horarium.job.run_log import Stream
 from horarium.policy.catchup import CatchupPolicy
 from horarium.policy.overlap import OverlapPolicy
 from horarium.schedule.calendar import CalendarKind
@@ -17,7 +18,17 @@ from horarium.schedule.reason import Reason
 from horarium.schedule.run import Origin, PublicStatus, RunState
 from horarium.wire import outcomes
 from horarium.wire.roles import Role
-from horarium.wire.runs import ClaimedRun, Heartbeat, Run, RunEvent, RunReported, RunStarted, RunStopped, RunSummary
+from horarium.wire.runs import (
+    ClaimedRun,
+    Heartbeat,
+    Run,
+    RunEvent,
+    RunLogLine,
+    RunReported,
+    RunStarted,
+    RunStopped,
+    RunSummary,
+)
 from horarium.wire.schedules import (
     Backfilled,
     Explanation,
@@ -235,6 +246,7 @@ CLAIMED = ClaimedRun(
     report_url=None,
     report_token="hrt_…",
 )
+LOG_LINE = RunLogLine(number=1, at=AT, attempt=0, stream=Stream.STDOUT, text="42 rows were written")
 RUN_EVENT = RunEvent(sequence=2, event_type="run.created", recorded_at=AT, payload={})
 CANCELLED = RunStopped(run_id=RUN_ID, outcome=outcomes.StopOutcome.CANCELLED, state=RunState.CANCELLED)
 TERMINATED = RunStopped(run_id=RUN_ID, outcome=outcomes.StopOutcome.TERMINATED, state=RunState.TERMINATED)

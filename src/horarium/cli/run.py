@@ -12,6 +12,7 @@ from horarium.cli.present import cell, printable, show_document
 from horarium.cli.reading import refuse
 from horarium.cli.remote import Remote, with_remote
 from horarium.cli.render import Format
+from horarium.cli.run_logs import logs_command
 
 if TYPE_CHECKING:
     from horarium.wire.runs import Run, RunStopped, RunSummary
@@ -117,6 +118,9 @@ def events_command(remote: Remote, run_id: RunId) -> None:
         empty=f"no events about run {run_id}",
         hint="",
     )
+
+
+app.command("logs")(logs_command)
 
 
 @app.command("cancel")

@@ -60,6 +60,7 @@ def job_of(request: LaunchRequest, inputs: Json) -> Job:
         memo=dict(request.memo),
         report_url=request.report_url,
         report_token=request.report_token,
+        _log=request.log,
     )
 
 
