@@ -52,7 +52,7 @@ def test_every_call_that_goes_on_has_an_iterator(kind: type) -> None:
     going_on = {
         name
         for name in declared(kind, Method)
-        if {"next_page_token", "after_sequence"} & set(inspect.signature(getattr(kind, name)).parameters)
+        if {"next_page_token", "after_sequence", "after"} & set(inspect.signature(getattr(kind, name)).parameters)
     }
     assert going_on == set(PAGED.values())
     assert {name: getattr(kind, name).__name__ for name in declared(kind, Pages)} == PAGED
