@@ -122,6 +122,10 @@ class Settings(BaseSettings):
     launch_concurrency_by_kind: Mapping[str, int] = Field(
         default_factory=dict, description='The same for single kinds, whatever they are, such as {"http": 50}.'
     )
+    run_log_bytes: int = Field(
+        65_536, ge=0, le=1_048_576,
+        description="Bytes of what one run prints and logs that are kept, the last ones; 0 = nothing is kept.",
+    )  # fmt: skip
     shutdown_seconds: float = Field(20, ge=0, description="Seconds that a stopping process waits for launches to end.")
     allow_loopback_targets: bool = Field(False, description="Whether a schedule may call this machine itself.")
     allow_private_targets: bool = Field(False, description="Whether a schedule may call private networks.")

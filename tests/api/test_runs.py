@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import httpx
 import pytest
 
@@ -121,10 +119,8 @@ def test_a_worker_that_says_what_it_knows_gets_nothing_else(http: httpx.Client, 
     assert run["workflow_type"] == "sweep"
 
 
-@pytest.mark.parametrize(
-    "types", [[], "sweep", {"sweep": 1}, [7], [""], ["x" * 100_000], ["a\x00b"], ["\ud800"], ["x"] * 101], ids=range(9)
-)
-def test_types_that_nobody_could_know_are_refused(http: httpx.Client, types: object) -> None:
-    answer = http.post("/api/queues/brooms/claim", content=json.dumps({"workflow_types": types}))
-    assert answer.status_code in (400, 422)
-    assert answer.status_code == 400 or list(answer.json()["errors"]) == ["workflow_types"]
+def test_types_that_nobody_could_know_are_refused(http: httpx.Client) -> None:
+    for types in ([], "sweep", {"sweep": 1}, [7], [""], ["x" * 257], ["a\x00b"], ["x"] * 101):
+        answer = http.post("/api/queues/brooms/claim", json={"workflow_types": types})
+        assert (answer.status_code, list(answer.json()["errors"])) == (422, ["workflow_types"])
+    assert http.post("/api/queues/brooms/claim", content='{"workflow_types": ["\\ud800"]}').status_code == 400

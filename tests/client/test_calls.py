@@ -89,6 +89,9 @@ TABLE: list[tuple[str, tuple[Any, ...], dict[str, Any], str, str, Any]] = [
      "POST", f"{R}/report",
      {"state": "failed", "error": "e", "error_class": "timeout", "cost": 0.5, "tokens": 0, "lease_epoch": 2}),
     ("heartbeat_run", ("r", 7), {}, "POST", f"{R}/heartbeat", {"lease_epoch": 7}),
+    ("get_run_logs", ("r",), {"after": 3}, "GET", f"{R}/logs?after=3", None),
+    ("add_run_logs", ("r", 7, ["a", {"text": "b"}]), {"dropped": 2},
+     "POST", f"{R}/logs", {"lease_epoch": 7, "lines": ["a", {"text": "b"}], "dropped": 2}),
     ("claim_runs", ("q/1",), {"worker": "w", "limit": 3, "workflow_types": ["a"]},
      "POST", "/api/queues/q%2F1/claim", {"worker": "w", "limit": 3, "workflow_types": ["a"]}),
     ("start_run", ("w",), {"idempotency_key": "k", "version": "latest", "inputs": {}, "scheduled_for": NOON,
@@ -193,7 +196,9 @@ def test_every_route_has_a_call_of_its_name_and_every_call_a_route(horarium: Tes
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row[0]} {row[4]}")
 def test_only_what_is_safe_is_called_idempotent(row: tuple[Any, ...]) -> None:
     """A worker claims and beats again by itself; the secret of a token must not be kept for a repetition."""
-    only_once = {"claim_runs", "heartbeat_run", "issue_token", "rotate_token", "test_subscription"}
+    only_once = {
+        "claim_runs", "heartbeat_run", "add_run_logs", "issue_token", "rotate_token", "test_subscription",
+    }  # fmt: skip
     assert call(row[0], *row[1], **row[2]).idempotent is (row[0] not in only_once)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import ssl
 import sys
 import time
@@ -233,6 +234,24 @@ def spends(fails: bool, context: Job) -> str:
     if fails:
         raise RuntimeError("all is spent")
     return "done"
+
+
+def talks(context: Job) -> str:
+    print("to", "whom")
+    print("oh", file=sys.stderr)
+    logging.getLogger("shop").warning("%d left", 3)
+    context.log("said aloud")
+    sys.stdout.write("no end")
+    return "done"
+
+
+async def talks_async(context: Job) -> str:
+    return talks(context)
+
+
+def talks_and_hangs() -> None:
+    print("still here")
+    time.sleep(60)
 
 
 def costly() -> Finished:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from horarium.decision.forecast import Forecast, NoRun
 from horarium.decision.health_status import HealthStatus
+from horarium.job.run_log import Stream
 from horarium.policy.catchup import CatchupPolicy
 from horarium.policy.overlap import OverlapPolicy
 from horarium.schedule.calendar import CalendarKind
@@ -19,7 +20,17 @@ from horarium.schedule.source import Source
 from horarium.wire import outcomes
 from horarium.wire.bundles import Applied, BundleChange, BundleKind, Change, FieldChange
 from horarium.wire.roles import Role
-from horarium.wire.runs import ClaimedRun, Heartbeat, Run, RunEvent, RunReported, RunStarted, RunStopped, RunSummary
+from horarium.wire.runs import (
+    ClaimedRun,
+    Heartbeat,
+    Run,
+    RunEvent,
+    RunLogLine,
+    RunReported,
+    RunStarted,
+    RunStopped,
+    RunSummary,
+)
 from horarium.wire.schedules import (
     Backfilled,
     Explanation,
@@ -276,6 +287,7 @@ CLAIMED = ClaimedRun(
     report_url=None,
     report_token="hrt_…",
 )
+LOG_LINE = RunLogLine(number=1, at=AT, attempt=0, stream=Stream.STDOUT, text="42 rows were written")
 RUN_EVENT = RunEvent(sequence=2, event_type="run.created", recorded_at=AT, payload={})
 CANCELLED = RunStopped(run_id=RUN_ID, outcome=outcomes.StopOutcome.CANCELLED, state=RunState.CANCELLED)
 TERMINATED = RunStopped(run_id=RUN_ID, outcome=outcomes.StopOutcome.TERMINATED, state=RunState.TERMINATED)

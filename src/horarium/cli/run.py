@@ -14,6 +14,7 @@ from horarium.cli.present import NOTHING, cell, labelled, printable, show_column
 from horarium.cli.reading import refuse
 from horarium.cli.remote import ExitCode, Remote, with_remote
 from horarium.cli.render import Format, show_json, talk
+from horarium.cli.run_logs import logs_command
 from horarium.cli.waiting import Patience, Timeout, all_succeeded, ended_runs, span_of
 from horarium.schedule.run import attempt_number
 
@@ -180,6 +181,9 @@ def _long(payload: Mapping[str, Any]) -> dict[str, str]:
 def _short(payload: Mapping[str, Any]) -> dict[str, Any]:
     long = _long(payload)
     return {name: value for name, value in payload.items() if name not in long}
+
+
+app.command("logs")(logs_command)
 
 
 @app.command("cancel")

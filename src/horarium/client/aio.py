@@ -23,11 +23,12 @@ from horarium.client.discover import connect
 from horarium.client.exchange import NAMESPACE, Done, Exchange, Retries, Wait
 from horarium.client.page import Page
 from horarium.client.registrar_calls import RegistrarCalls
-from horarium.client.run_calls import RunCalls
+from horarium.client.run_calls import POLL_SECONDS, RunCalls
 from horarium.client.schedule_calls import ScheduleCalls, ScheduleMethods
 from horarium.client.service_calls import ServiceCalls, follow_feed
 from horarium.client.stream import Listening
 from horarium.client.subscription_calls import SubscriptionCalls
+from horarium.wire.runs import RunLogLine
 from horarium.wire.service import FeedEntry
 
 T = TypeVar("T")
@@ -100,6 +101,19 @@ class AsyncClient(ScheduleCalls, RunCalls, ServiceCalls, RegistrarCalls, Subscri
             except httpx.RequestError as error:
                 seconds = listening.broken(error)
             await asyncio.sleep(seconds)
+
+    async def follow_run_logs(
+        self, run_id: str, *, after: int = 0, poll_seconds: float = POLL_SECONDS
+    ) -> AsyncIterator[RunLogLine]:
+        """What a run says, as it says it, until it has ended."""
+        while True:
+            page = await self.send(RunCalls.get_run_logs(run_id, after=after))
+            for line in page:
+                yield line
+            after = page.items[-1].number if page.items else after
+            if page.raw.get("ended") is not False:
+                return
+            await asyncio.sleep(poll_seconds)
 
     def schedule_handle(self, schedule_id: str) -> AsyncScheduleHandle:
         """One schedule to hold on to; asks nothing."""

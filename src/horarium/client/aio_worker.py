@@ -28,9 +28,11 @@ from horarium.client.errors import (
 )
 from horarium.client.exchange import Retries
 from horarium.client.handling import Handler, call_handler, is_async
-from horarium.client.job import NO_HANDLER, HeldRun, job_of
+from horarium.client.job import NO_HANDLER, HeldRun
 from horarium.client.run_calls import RunCalls
 from horarium.errors import HorariumError, InvalidDefinition
+from horarium.job import capture
+from horarium.job.run_log import KEPT_BYTES
 from horarium.policy.retry import RetryCause
 from horarium.wire.runs import ClaimedRun, RunReported
 
@@ -44,6 +46,7 @@ HEARTBEAT_SECONDS = 10.0
 GRACE_SECONDS = 20.0
 
 _LONGEST_LEASE_SECONDS = 30.0  # that a server gives; where it says nothing, this is meant
+_LINES_SECONDS = 1.0
 _PASSING = (ServerUnavailable, ServerError, RateLimited)
 _PATIENCE = Retries(attempts=20, base_ms=500, max_ms=10_000)
 _log = logging.getLogger("horarium.worker")
@@ -57,6 +60,8 @@ class Sender(Protocol):
 
 class AsyncWorker:
     """Async handlers run in the loop, others in threads; `concurrency` is how many runs are in hand at once.
+
+    What a handler prints and logs is kept with its run, the last `log_bytes` of it; 0 keeps nothing.
 
     A stopping worker claims nothing more, and waits `grace_seconds` for what it has in hand; what is not done
     then is left to its lease.
@@ -73,6 +78,7 @@ class AsyncWorker:
         poll_seconds: float = POLL_SECONDS,
         heartbeat_seconds: float = HEARTBEAT_SECONDS,
         grace_seconds: float = GRACE_SECONDS,
+        log_bytes: int = KEPT_BYTES,
     ) -> None:
         if isinstance(queues, str) or not queues:
             raise InvalidDefinition({"queues": ["must name one queue or more"]})
@@ -86,6 +92,7 @@ class AsyncWorker:
         self._poll = poll_seconds
         self._beat = heartbeat_seconds
         self._grace = grace_seconds
+        self._log_bytes = log_bytes
         self._stopping = asyncio.Event()
         self._hands: set[asyncio.Task[None]] = set()
 
@@ -102,6 +109,7 @@ class AsyncWorker:
         failures = 0
         if not self.handlers:
             _log.warning("this worker has no handlers: it claims nothing")
+        capture.begin()
         try:
             while not self._stopping.is_set():
                 try:
@@ -116,13 +124,18 @@ class AsyncWorker:
                     await self._pause(self._poll)
         finally:
             await self._put_down()
+            capture.end()
 
     async def drain(self) -> int:
         """Does what waits now, and what comes of it, until nothing does; how many runs that were."""
         done = 0
-        while found := await self._claim():
-            done += found
-            await asyncio.gather(*self._hands)
+        capture.begin()
+        try:
+            while found := await self._claim():
+                done += found
+                await asyncio.gather(*self._hands)
+        finally:
+            capture.end()
         return done
 
     # ── claiming ─────────────────────────────────────────────────────────────────────────────────
@@ -179,7 +192,7 @@ class AsyncWorker:
     # ── working ──────────────────────────────────────────────────────────────────────────────────
 
     async def _work(self, run: ClaimedRun) -> None:
-        held = HeldRun(run, job_of(run))
+        held = HeldRun.of(run, self._log_bytes)
         handler = self.handlers.get(run.workflow_type or "")
         if handler is None:
             known = ", ".join(sorted(self.handlers)) or "none"
@@ -187,14 +200,18 @@ class AsyncWorker:
             return
         calling = asyncio.create_task(call_handler(handler, held))
         beating = asyncio.create_task(self._keep(held, calling if is_async(handler) else None))
+        telling = asyncio.create_task(self._keep_telling(held))
         try:
             report = await calling
+            telling.cancel()
+            await self._tell_lines(held, last=True)
             await self._tell(held, report)
         except asyncio.CancelledError:
             held.job.stop()
             calling.cancel()
             raise
         finally:
+            telling.cancel()
             beating.cancel()
 
     async def _keep(self, held: HeldRun, calling: asyncio.Task[Call[RunReported]] | None) -> None:
@@ -216,6 +233,26 @@ class AsyncWorker:
                     calling.cancel()
             if held.lost:
                 return
+
+    async def _keep_telling(self, held: HeldRun) -> None:
+        while held.log is not None and not held.lost:
+            await asyncio.sleep(_LINES_SECONDS)
+            await self._tell_lines(held)
+
+    async def _tell_lines(self, held: HeldRun, *, last: bool = False) -> None:
+        """Once: they are worth less than the report, which waits for them. What is not heard goes with the next."""
+        batch = None if held.lost else held.waiting_lines(last=last)
+        if batch is None or held.log is None:
+            return
+        try:
+            answer = await self._client.send(held.lines_call(batch))
+        except HorariumError as wrong:
+            _log.warning("lines of run %s were not kept: %s", held.run_id, wrong)
+            if not isinstance(wrong, _PASSING):  # no later try would mend it
+                held.log.done(batch)
+        else:
+            if answer.kept:
+                held.log.done(batch)
 
     async def _tell(self, held: HeldRun, report: Call[RunReported]) -> None:
         """Until it is heard: what was done must not be done again because the server was away for a moment."""

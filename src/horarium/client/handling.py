@@ -22,6 +22,7 @@ from typing import Any
 
 from horarium.client.call import Call
 from horarium.client.job import HeldRun, Job
+from horarium.job.capture import keep_output
 from horarium.policy.retry import RetryCause
 from horarium.wire.runs import RunReported
 
@@ -33,7 +34,8 @@ CONTEXT = "context"
 
 
 async def call_handler(handler: Handler, held: HeldRun) -> Call[RunReported]:
-    """What the handler does, whatever it is, becomes a report."""
+    """What the handler does, whatever it is, becomes a report. In a task of its own, whose output is this run's."""
+    keep_output(held.log)
     try:
         args, named = arguments(handler, held.job)
     except TypeError as wrong:
@@ -41,7 +43,7 @@ async def call_handler(handler: Handler, held: HeldRun) -> Call[RunReported]:
     try:
         if is_async(handler):
             return held.returned(await handler(*args, **named))
-        return held.returned(await _in_thread(handler, args, named, held.run_id))
+        return held.returned(await _in_thread(handler, args, named, held))
     except asyncio.CancelledError as cancelled:
         if not held.job.cancelled():  # the worker itself is being cancelled, not this run
             raise
@@ -50,7 +52,7 @@ async def call_handler(handler: Handler, held: HeldRun) -> Call[RunReported]:
         return held.raised(wrong)
 
 
-async def _in_thread(handler: Handler, args: tuple[Any, ...], named: dict[str, Any], run_id: str) -> Any:
+async def _in_thread(handler: Handler, args: tuple[Any, ...], named: dict[str, Any], held: HeldRun) -> Any:
     """A daemon thread of its own: one that never ends must not keep the process from ending."""
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[Any] = loop.create_future()
@@ -63,6 +65,7 @@ async def _in_thread(handler: Handler, args: tuple[Any, ...], named: dict[str, A
     def work() -> None:
         result: Any = None
         failed: Exception | None = None
+        keep_output(held.log)
         try:
             result = handler(*args, **named)
         except StopIteration as wrong:  # which a future refuses
@@ -74,7 +77,7 @@ async def _in_thread(handler: Handler, args: tuple[Any, ...], named: dict[str, A
         with suppress(RuntimeError):  # the loop may be closed: then nobody waits any more
             loop.call_soon_threadsafe(deliver, result, failed)
 
-    threading.Thread(target=work, name=f"horarium-run-{run_id}", daemon=True).start()
+    threading.Thread(target=work, name=f"horarium-run-{held.run_id}", daemon=True).start()
     return await answer
 
 

@@ -8,10 +8,13 @@ from typing import Any
 
 from horarium.client.call import Call, dump
 from horarium.client.run_calls import RunCalls
+from horarium.clock import SystemClock
 from horarium.errors import InvalidDefinition
+from horarium.instant import to_rfc3339
 from horarium.job.job import Job
+from horarium.job.run_log import Batch, RunLog
 from horarium.policy.retry import RetryCause
-from horarium.wire.runs import ClaimedRun, RunReported
+from horarium.wire.runs import ClaimedRun, RunLogsKept, RunReported
 
 __all__ = ["NO_HANDLER", "Blocked", "HeldRun", "Job", "job_of"]
 
@@ -28,7 +31,7 @@ class Blocked(Exception):
         self.gate = gate
 
 
-def job_of(run: ClaimedRun) -> Job:
+def job_of(run: ClaimedRun, log: RunLog | None = None) -> Job:
     """A run that was claimed has all its times; what a server left out is as of its birth."""
     return Job(
         run_id=run.run_id,
@@ -48,6 +51,7 @@ def job_of(run: ClaimedRun) -> Job:
         report_url=run.report_url,
         report_token=run.report_token,
         user_id=run.user_id,
+        _log=log,
     )
 
 
@@ -57,11 +61,31 @@ class HeldRun:
 
     run: ClaimedRun
     job: Job
+    log: RunLog | None = None
     lost: bool = False
+
+    @classmethod
+    def of(cls, run: ClaimedRun, log_bytes: int) -> HeldRun:
+        """With `log_bytes` 0 nothing is kept of what its handler says."""
+        log = RunLog(SystemClock().now, log_bytes) if log_bytes else None
+        return cls(run, job_of(run, log), log)
 
     @property
     def run_id(self) -> str:
         return self.run.run_id
+
+    # ── what it says meanwhile ───────────────────────────────────────────────────────────────────
+
+    def waiting_lines(self, *, last: bool = False) -> Batch | None:
+        """What its handler has said since it was last asked; None = nothing."""
+        if self.log is None or not self.log.touched:
+            return None
+        batch = self.log.peek(last=last)
+        return batch if batch.lines else None
+
+    def lines_call(self, batch: Batch) -> Call[RunLogsKept]:
+        lines = [{"at": to_rfc3339(line.at), "stream": line.stream, "text": line.text} for line in batch.lines]
+        return RunCalls.add_run_logs(self.run_id, self.run.lease_epoch, lines, dropped=batch.dropped or None)
 
     # ── what is said about it in the end ─────────────────────────────────────────────────────────
 

@@ -15,6 +15,8 @@ from horarium.wire.runs import (
     Heartbeat,
     Run,
     RunEvent,
+    RunLogLine,
+    RunLogsKept,
     RunReported,
     RunRerun,
     RunStarted,
@@ -23,12 +25,19 @@ from horarium.wire.runs import (
 )
 
 RUN = "/api/runs/{run_id}"
+POLL_SECONDS = 1.0
+"""Between two looks at a run that somebody follows."""
 
 
 def _run_events(body: Any) -> Page[RunEvent]:
     """The answer does not say whether there is more: whoever wants all asks until nothing comes."""
     page = many(RunEvent, "events")(body)
     return replace(page, cursor=page.items[-1].sequence) if page.items else page
+
+
+def _run_logs(body: Any) -> Page[RunLogLine]:
+    page = many(RunLogLine, "lines", cursor="next_after")(body)
+    return page if page.items else replace(page, cursor=None)
 
 
 class RunCalls:
@@ -208,5 +217,27 @@ class RunCalls:
         said = given(version=version, inputs=inputs, scheduled_for=scheduled_for, user_id=user_id)
         return Call("POST", "/api/run-launcher/start", one(RunStarted), body={**body, **said}, key=idempotency_key)
 
+    @Method
+    @staticmethod
+    def get_run_logs(run_id: str, *, after: int | None = None) -> Call[Page[RunLogLine]]:
+        """What a run printed and logged, the last lines of it; `after` is the number of a line that is known.
+
+        `follow_run_logs` waits for more until the run has ended.
+        """
+        return Call("GET", f"{RUN}/logs", _run_logs, {"run_id": run_id}, {"after": after}, cursor="after")
+
+    @Method
+    @staticmethod
+    def add_run_logs(
+        run_id: str, lease_epoch: int, lines: Sequence[str | Mapping[str, Any]], *, dropped: int | None = None
+    ) -> Call[RunLogsKept]:
+        """Add to what a run has said: texts, or objects with `text`, `stream` (stdout, stderr, log) and `at`.
+
+        Only for whoever holds the run. Not repeated: lines that came twice would be told twice.
+        """
+        body = {"lease_epoch": lease_epoch, "lines": list(lines), **given(dropped=dropped)}
+        return Call("POST", f"{RUN}/logs", one(RunLogsKept), {"run_id": run_id}, body=body, idempotent=False)
+
     iter_runs = Pages(list_runs)
+    iter_run_logs = Pages(get_run_logs)
     iter_run_events = Pages(get_run_events)

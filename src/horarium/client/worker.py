@@ -25,6 +25,7 @@ from horarium.client.aio_worker import GRACE_SECONDS, HEARTBEAT_SECONDS, POLL_SE
 from horarium.client.call import Call
 from horarium.client.client import Client
 from horarium.client.handling import Handler
+from horarium.job.run_log import KEPT_BYTES
 
 F = TypeVar("F", bound=Handler)
 T = TypeVar("T")
@@ -44,6 +45,7 @@ class Worker:
         poll_seconds: float = POLL_SECONDS,
         heartbeat_seconds: float = HEARTBEAT_SECONDS,
         grace_seconds: float = GRACE_SECONDS,
+        log_bytes: int = KEPT_BYTES,
     ) -> None:
         self.handlers: dict[str, Handler] = dict(handlers or {})
         self._sender = _InThreads(client, concurrency)
@@ -57,6 +59,7 @@ class Worker:
             poll_seconds=poll_seconds,
             heartbeat_seconds=heartbeat_seconds,
             grace_seconds=grace_seconds,
+            log_bytes=log_bytes,
         )
         self._make()  # raises now what would be wrong later
         self._lock = threading.Lock()
@@ -102,8 +105,8 @@ class _InThreads:
 
     def __init__(self, client: Client, concurrency: int) -> None:
         self._client = client
-        # Each run in hand has one call under way at most - a beat or a report -, and one more claims.
-        self._most = 2 * concurrency + 1
+        # Each run in hand has two calls under way at most - a beat, and lines or a report -, and one more claims.
+        self._most = 3 * concurrency + 1
         self._pool: ThreadPoolExecutor | None = None
 
     async def send(self, call: Call[T]) -> T:

@@ -17,6 +17,7 @@ from horarium.engine.requests import build_request
 from horarium.engine.room import Limits, Room, Seat, choose, places_for
 from horarium.errors import HorariumError
 from horarium.instant import SECOND, Instant
+from horarium.job.run_log import KEPT_BYTES, RunLog
 from horarium.launchers.launcher import LaunchRequest
 from horarium.launchers.registry import Registry
 from horarium.life.change import Wait
@@ -48,12 +49,13 @@ _CLAIMS_A_LOOK = 4
 
 @dataclass(frozen=True, slots=True)
 class DispatcherOptions:
-    """`batch` bounds what one transaction takes or writes down."""
+    """`batch` bounds what one transaction takes or writes down; `run_log_bytes` what is kept of what a run says."""
 
     limits: Limits = field(default_factory=Limits)
     lease_seconds: int = 30
     launch_retry: LaunchRetry = field(default_factory=LaunchRetry)
     batch: int = 250
+    run_log_bytes: int = KEPT_BYTES
 
 
 @dataclass(slots=True, eq=False)
@@ -208,10 +210,14 @@ class Claimer:
             return InFlight(work, NO_RULES, seat, refused, cancelled)
         rules = Rules(definition.retry, definition.limits, self._options.launch_retry)
         try:
-            request: LaunchRequest | Outcome = build_request(work, definition, self._tokens, cancelled)
+            request: LaunchRequest | Outcome = build_request(work, definition, self._tokens, cancelled, self._log())
         except Exception as wrong:  # one corrupt row is one run's trouble
             request = Refused(f"no request can be made of this run: {type(wrong).__name__}: {wrong}")
         return InFlight(work, rules, seat, request, cancelled)
+
+    def _log(self) -> RunLog | None:
+        most = self._options.run_log_bytes
+        return RunLog(self._clock.now, most) if most else None
 
     def _hand_over(self, connection: Connection, works: Sequence[Work], now: Instant) -> list[Recorded]:
         """Ours under lock, and nobody outside is asked: what only waits for its worker from now on is written here."""

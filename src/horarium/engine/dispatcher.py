@@ -18,6 +18,7 @@ from horarium.clock import Clock
 from horarium.engine.claimer import Claimed, Claimer, DispatcherOptions, InFlight
 from horarium.engine.loop import Loop, Pulse, live
 from horarium.engine.room import Room
+from horarium.engine.said import NOTHING_SAID, Said, has_spoken
 from horarium.engine.threads import Threads
 from horarium.instant import SECOND, Instant
 from horarium.launchers.launcher import LaunchRequest
@@ -37,6 +38,9 @@ _GATHERED = 16
 _GATHER_SECONDS = 0.02
 # Of the grace at a stop, kept for asking the rest to stop, and for writing down and giving back.
 _LAST_SECONDS = 2.0
+# How late whoever follows a run hears of it, and how many runs one transaction writes down.
+_LINES_SECONDS = 1.0
+_LINES_AT_ONCE = 50
 
 
 class DeliveryObserver(Protocol):
@@ -99,13 +103,14 @@ class Dispatcher:
         self._wake = wake
         settling = asyncio.create_task(self._settle_for_ever(), name="settle")
         renewing = asyncio.create_task(self._renew_for_ever(), name="renew")
+        keeping = asyncio.create_task(self._keep_lines_for_ever(), name="lines")
         try:
             await live(Loop("dispatcher", self._claim_step), stop, wake, self._clock, pulse)
             await self._drain(grace_seconds)
         finally:
-            renewing.cancel()
-            settling.cancel()
-            await asyncio.gather(settling, renewing, return_exceptions=True)
+            for task in (renewing, settling, keeping):
+                task.cancel()
+            await asyncio.gather(settling, renewing, keeping, return_exceptions=True)
 
     # ── claiming and launching ───────────────────────────────────────────────────────────────────
 
@@ -179,8 +184,9 @@ class Dispatcher:
         schedules = {
             work.schedule_uid for work in works if work.schedule_uid is not None and work.parent_run_id is None
         }
+        said = Said.of((each.of for each in answers), last=True)
         try:
-            recorded = await self._write_down(happened, now, schedules)
+            recorded = await self._write_down(happened, now, schedules, said)
         except Exception as wrong:  # one of them cannot be written; the others must not be lost with it
             if not is_fault_of_a_row(wrong):
                 raise
@@ -189,14 +195,25 @@ class Dispatcher:
             self._observer.settled([each for each in recorded if each.counted], now)
 
     async def _write_down(
-        self, happened: Sequence[Happened], now: Instant, schedules: Collection[bytes] | None = None
+        self,
+        happened: Sequence[Happened],
+        now: Instant,
+        schedules: Collection[bytes] | None = None,
+        said: Said = NOTHING_SAID,
     ) -> list[Recorded]:
+        """With what the runs have said last: whoever sees that one has ended can read it all."""
+
         def write(connection: Connection) -> list[Recorded]:
             recorded = record_events(connection, self._known, happened, now=now, schedules=schedules)
+            # They are locked, and this is what they were when they were judged.
+            epochs = {each.run.run_id: each.run.lease_epoch for each in recorded}
+            said.append_locked(connection, epochs, self._options.run_log_bytes)
             self._database.notify(connection, READY)
             return recorded
 
-        return await self._threads.run(lambda: self._database.write(write))
+        recorded = await self._threads.run(lambda: self._database.write(write))
+        said.done()
+        return recorded
 
     async def _write_down_alone(self, one: Happened, now: Instant) -> list[Recorded]:
         try:
@@ -229,6 +246,27 @@ class Dispatcher:
                     return
                 self._log.warning("answers wait for the database", count=len(answers), error=str(wrong))
                 await asyncio.sleep(pause)
+
+    # ── lines ────────────────────────────────────────────────────────────────────────────────────
+
+    async def _keep_lines_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(_LINES_SECONDS)
+            try:
+                await self.keep_lines()
+            except Exception as wrong:  # they wait, as far as there is room, and go out with the answer at the latest
+                self._log.warning("lines of runs wait for the database", error=str(wrong))
+
+    async def keep_lines(self) -> None:
+        """What runs have said so far, for those who look while they are at work."""
+        speaking = [each for each in self._in_flight.values() if has_spoken(each) and not each.answered]
+        for first in range(0, len(speaking), _LINES_AT_ONCE):
+            await self._keep(Said.of(speaking[first : first + _LINES_AT_ONCE]))
+
+    async def _keep(self, said: Said) -> None:
+        if said.lines:
+            most = self._options.run_log_bytes
+            said.done(await self._threads.run(lambda: self._database.write(lambda c: said.append(c, most))))
 
     # ── leases ───────────────────────────────────────────────────────────────────────────────────
 
@@ -281,7 +319,7 @@ class Dispatcher:
             happened = [
                 Happened(each.work.run_id, GivenBack(each.work.lease_epoch, each.begun), each.rules) for each in left
             ]
-            await self._write_down(happened, self._clock.now())
+            await self._write_down(happened, self._clock.now(), said=Said.of(left, last=True))
 
 
 def _answered(answer: Answer) -> Happened:

@@ -7,6 +7,7 @@ import json
 
 from horarium.ids import id_text
 from horarium.instant import MILLISECOND
+from horarium.job.run_log import RunLog
 from horarium.launchers.launcher import LaunchRequest
 from horarium.life.report_token import ReportTokens
 from horarium.policy.rotation import inputs_for
@@ -26,7 +27,11 @@ def key_of(work: Work) -> str:
 
 
 def build_request(
-    work: Work, definition: RunDefinition, tokens: ReportTokens | None = None, cancelled: asyncio.Event | None = None
+    work: Work,
+    definition: RunDefinition,
+    tokens: ReportTokens | None = None,
+    cancelled: asyncio.Event | None = None,
+    log: RunLog | None = None,
 ) -> LaunchRequest:
     run_id = id_text(work.run_id)
     if work.inputs is not None:
@@ -53,4 +58,5 @@ def build_request(
         report_url=None if tokens is None else tokens.report_url(run_id),
         report_token=None if tokens is None else tokens.make(work.run_id, work.attempt),
         cancelled=cancelled,
+        log=log,
     )

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
+
+from horarium.job.capture import current
+from horarium.job.run_log import Sink, Stream
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -42,6 +45,7 @@ class Job:
     tokens: int | None = None
     tool_calls: int | None = None
     _stopped: bool = field(default=False, repr=False)
+    _log: Sink | None = field(default=None, repr=False)
 
     @property
     def inputs(self) -> Any:
@@ -51,6 +55,20 @@ class Job:
     def cancelled(self) -> bool:
         """Somebody wants the run to end, or it is no longer ours: whoever returns now has been cancelled."""
         return self._stopped
+
+    def log(self, text: str) -> None:
+        """Kept with the run, as what is printed is, also from threads that the function has started."""
+        sink = self._log or current()
+        if sink is not None:
+            sink.write(Stream.LOG, f"{text}\n")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """To another process go the values alone; what is said there comes back by another way."""
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "_log"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in {**state, "_log": None}.items():
+            setattr(self, name, value)
 
     def stop(self) -> None:
         """From any thread; said by whoever runs the function."""

@@ -22,7 +22,9 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple, TypeAlias
 
+from horarium.job.capture import keep_output
 from horarium.job.job import Job
+from horarium.job.run_log import MAX_LINE, Sink, Stream
 from horarium.launchers.payload import MAX_ERROR_CHARACTERS, NotJson, clean_text, keep
 from horarium.launchers.threads import Threads
 from horarium.life.outcome import Finished
@@ -32,6 +34,8 @@ from horarium.policy.retry import RetryCause
 from horarium.schedule.definition import Json
 
 _TRACEBACK_FRAMES = 10
+# Characters of one message from a child.
+_MOST_SAID = 65_536
 
 
 class NoThread(Exception):
@@ -67,12 +71,13 @@ _NOTHING = Returned(Finished())
 
 
 class Call(NamedTuple):
-    """`job` is among the arguments where the function asks for it, and else None."""
+    """`job` is among the arguments where the function asks for it, and else None. `log` keeps what it prints."""
 
     function: Callable[..., Any]
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     job: Job | None = None
+    log: Sink | None = None
 
 
 def returned(value: Any, job: Job | None = None) -> Called:
@@ -131,6 +136,8 @@ def raised(error: BaseException, job: Job | None = None) -> Raised:
 
 
 async def call_async(call: Call) -> Called:
+    """In a task of its own, whose context is this call's alone."""
+    keep_output(call.log)
     try:
         value = await call.function(*call.args, **call.kwargs)
     except BaseException as error:  # a task's SystemExit would end the service; after a cancel nothing follows here
@@ -139,6 +146,8 @@ async def call_async(call: Call) -> Called:
 
 
 def call_sync(call: Call) -> Called:
+    """In a context of its own, as that of `start_thread`."""
+    keep_output(call.log)
     try:
         value = call.function(*call.args, **call.kwargs)
     except BaseException as error:  # as above: nothing that a task raises may leave its thread
@@ -172,12 +181,16 @@ def _deliver(answer: asyncio.Future[Called], value: Called) -> None:
 
 
 class ChildProcess:
-    """One call in one spawned process. `run` blocks and belongs in a thread; `kill` may come at any time."""
+    """One call in one spawned process. `run` blocks and belongs in a thread; `kill` may come at any time.
 
-    def __init__(self, call: Call) -> None:
+    What the function prints there comes to `log` line by line, so it is here also when the process is killed.
+    """
+
+    def __init__(self, call: Call, log: Sink | None = None) -> None:
         spawn = multiprocessing.get_context("spawn")  # fork would copy the locks of our threads, held or not
         self._here, self._there = spawn.Pipe(duplex=False)
-        self._process = spawn.Process(target=_child, args=(self._there, call), daemon=True)
+        self._process = spawn.Process(target=_child, args=(self._there, call, log is not None), daemon=True)
+        self._log = log
         self._killed = False
 
     def run(self) -> Called:
@@ -195,7 +208,11 @@ class ChildProcess:
 
     def _receive(self) -> Called:
         try:
-            value: Called = self._here.recv()
+            value: Called | Said = self._here.recv()
+            while isinstance(value, Said):
+                if self._log is not None:
+                    self._log.write(value.stream, value.text)
+                value = self._here.recv()
         except EOFError:
             self._process.join()
             return Raised(f"the process ended with exit code {self._process.exitcode}", RetryCause.PROVIDER_ERROR)
@@ -211,6 +228,39 @@ class ChildProcess:
             self._process.kill()
 
 
-def _child(there: Connection, call: Call) -> None:
-    there.send(call_sync(call))
+class Said(NamedTuple):
+    stream: Stream
+    text: str
+
+
+class _Told:
+    """What is printed in a child, sent when a line has ended: a message for each piece would cost twice as many."""
+
+    def __init__(self, there: Connection) -> None:
+        self._there = there
+        self._lock = threading.Lock()
+        self._rest: dict[Stream, str] = {}
+
+    def write(self, stream: Stream, data: str) -> None:
+        with self._lock:
+            self._rest[stream] = self._rest.get(stream, "") + data
+            if data.endswith("\n") or len(self._rest[stream]) >= MAX_LINE:
+                self._send(stream)
+
+    def end(self) -> None:
+        with self._lock:
+            for stream in list(self._rest):
+                self._send(stream)
+
+    def _send(self, stream: Stream) -> None:
+        text = self._rest.pop(stream)
+        for first in range(0, len(text), _MOST_SAID):
+            self._there.send(Said(stream, text[first : first + _MOST_SAID]))
+
+
+def _child(there: Connection, call: Call, keeps: bool) -> None:
+    told = _Told(there)
+    called = call_sync(call._replace(log=told if keeps else None))
+    told.end()
+    there.send(called)
     there.close()

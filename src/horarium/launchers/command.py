@@ -20,11 +20,13 @@ import signal
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from subprocess import PIPE
 from typing import assert_never
 
 from horarium.clock import Clock
 from horarium.instant import to_rfc3339
+from horarium.job.run_log import RunLog, Stream
 from horarium.launchers.bounds import CancelAsked, DeadlineReached, Ended, run_within
 from horarium.launchers.launcher import Launcher, LaunchRequest
 from horarium.launchers.payload import MAX_RESULT_BYTES, clean_text, read
@@ -65,12 +67,13 @@ class CommandSpec:
 
 
 class _Conversation(asyncio.SubprocessProtocol):
-    """Keeps the beginning of standard output and the end of standard error; the rest is read and dropped.
+    """Keeps the beginning of standard output and the end of standard error; the rest goes to the log of the run.
 
     Not asyncio's `Process`: its `wait` goes on while anybody, such as a child left behind, holds a pipe open.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, log: RunLog | None) -> None:
+        self._log = log
         self.stdout = bytearray()
         self.stderr = bytearray()
         self.cut = False
@@ -79,6 +82,8 @@ class _Conversation(asyncio.SubprocessProtocol):
         self._talking = {1, 2}
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
+        if self._log is not None:
+            self._log.write(Stream.STDOUT if fd == 1 else Stream.STDERR, data)
         if fd == 1:
             room = MAX_RESULT_BYTES - len(self.stdout)
             self.stdout += data[:room]
@@ -150,7 +155,7 @@ class CommandLauncher(Launcher):
     async def _run(self, argv: list[str], spec: CommandSpec, request: LaunchRequest, inputs: bytes) -> Outcome:
         try:
             process, talk = await asyncio.get_running_loop().subprocess_exec(
-                _Conversation,
+                partial(_Conversation, request.log),
                 *argv,
                 stdin=PIPE,
                 stdout=PIPE,

@@ -13,6 +13,7 @@ from typing import Protocol, runtime_checkable
 
 from horarium.clock import Clock
 from horarium.instant import SECOND, Instant
+from horarium.job.run_log import RunLog
 from horarium.life.outcome import Outcome, StillRunning, Unknown
 from horarium.schedule.definition import Action, Json
 from horarium.schedule.kinds import Kind
@@ -43,6 +44,8 @@ class LaunchRequest:
     report_token: str | None = field(default=None, repr=False)
     """Where the target may say what became of the run, and what shows that this attempt is its own."""
     cancelled: asyncio.Event | None = field(default=None, compare=False)
+    log: RunLog | None = field(default=None, compare=False, repr=False)
+    """Where a launcher may put what the work says; it is kept with the run, as far as there is room."""
 
     def __post_init__(self) -> None:
         if not self.key:

@@ -19,6 +19,7 @@ from typing import assert_never
 import orjson
 
 from horarium.clock import Clock
+from horarium.job import capture
 from horarium.job.job import Job
 from horarium.launchers.bounds import CancelAsked, DeadlineReached, Ended, run_within
 from horarium.launchers.calls import (
@@ -79,7 +80,11 @@ class PythonLauncher(Launcher):
     def known_names(self) -> Collection[str]:
         return self._tasks
 
+    async def start(self) -> None:
+        capture.begin()
+
     async def close(self) -> None:
+        capture.end()
         for child in list(self._children):
             child.kill()
         self._threads.close()
@@ -101,7 +106,9 @@ class PythonLauncher(Launcher):
         if not task.is_async and not task.cpu and self._is_crowded(request.namespace):
             return Busy()
         try:
-            return await self._run(task, Call(task.function, args, kwargs, job), request, cleared.seconds_left)
+            return await self._run(
+                task, Call(task.function, args, kwargs, job, request.log), request, cleared.seconds_left
+            )
         except NoThread as wrong:
             return Unreachable(str(wrong))
 
@@ -149,7 +156,7 @@ class PythonLauncher(Launcher):
 
     async def _in_process(self, call: Call, run_id: str) -> Called:
         async with self._slots:
-            child = ChildProcess(call)
+            child = ChildProcess(call._replace(log=None), call.log)
             self._children.add(child)
             try:
                 return await start_thread(self._threads, child.run, f"horarium-cpu-{run_id}")

@@ -61,6 +61,7 @@ def job_of(request: LaunchRequest, inputs: Json) -> Job:
         report_url=request.report_url,
         report_token=request.report_token,
         user_id=request.user_id,
+        _log=request.log,
     )
 
 

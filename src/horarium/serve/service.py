@@ -203,6 +203,7 @@ def engine_options(settings: Settings, registry: Registry) -> EngineOptions:
                 _places(settings, registry),
             ),
             lease_seconds=settings.lease_seconds,
+            run_log_bytes=settings.run_log_bytes,
         ),
         longest_sleep_seconds=settings.tick_ms / 1_000,
         janitor_seconds=settings.janitor_seconds,

@@ -1,6 +1,6 @@
 """How the past is forgotten: old runs and old decisions, a few rows a transaction, with a checkpoint for audits.
 
-A run goes when it ended long ago, with its steps, events and approvals. Of a schedule's history the
+A run goes when it ended long ago, with its steps, events, lines and approvals. Of a schedule's history the
 decisions go, in the order in which they were made; what was done to the schedule itself (created, updated,
 paused, resumed, broken, deleted) stays as long as the schedule, since an audit reads from it which spec
 was in force. A schedule that was deleted long ago goes whole, once nothing of it is left to forget.
@@ -33,6 +33,7 @@ from horarium.store.tables import (
     positions,
     run_definitions,
     run_events,
+    run_logs,
     runs,
     schedule_attributes,
     schedule_revisions,
@@ -126,6 +127,7 @@ def delete_runs(connection: Connection, run_ids: Collection[bytes], *, limit: in
     steps = list(connection.execute(sa.select(runs.c.run_id).where(is_step).limit(limit)).scalars())
     members = [*steps, *roots]
     deleted = delete_some(connection, run_events, run_events.c.run_id.in_(members), limit)
+    deleted += delete_some(connection, run_logs, run_logs.c.run_id.in_(members), limit - deleted)
     deleted += delete_some(connection, run_definitions, run_definitions.c.run_id.in_(members), limit - deleted)
     deleted += delete_some(connection, approvals, approvals.c.run_id.in_(members), limit - deleted)
     # Of the members only those may go whose own rows are all gone.

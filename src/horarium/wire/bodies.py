@@ -134,6 +134,14 @@ class HeartbeatBody(Body, frozen=True, kw_only=True):
     lease_epoch: Whole
 
 
+class RunLogBody(Body, frozen=True, kw_only=True):
+    """`lines` are texts, or objects with `text`, `stream` and `at`; `dropped` were lost before them."""
+
+    lease_epoch: Whole
+    lines: tuple[Object | str, ...]
+    dropped: Whole = 0
+
+
 class ReportBody(Body, frozen=True, kw_only=True):
     """`lease_epoch`, `attempt` or `report_token` came with the run and say which delivery is meant."""
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta
 
+from horarium.job.run_log import Stream
 from horarium.schedule.reason import Reason
 from horarium.schedule.run import FINAL, Origin, PublicStatus, RunState
 from horarium.wire.answer import TYPES, Amount, Answer, Object, Time
@@ -166,3 +167,27 @@ class RunEvent(Answer, frozen=True, kw_only=True):
 class RunEvents(Answer, frozen=True, kw_only=True):
     run_id: str
     events: tuple[RunEvent, ...]
+
+
+class RunLogLine(Answer, frozen=True, kw_only=True):
+    """`number` counts from 1 over all attempts; a number that is missing is a line that was dropped."""
+
+    number: int
+    at: Time
+    attempt: int
+    stream: Stream
+    text: str
+
+
+class RunLogs(Answer, frozen=True, kw_only=True):
+    """`next_after` is the `after` of whoever wants what comes next; `ended`: nothing more will come."""
+
+    run_id: str
+    lines: tuple[RunLogLine, ...]
+    next_after: int
+    ended: bool
+
+
+class RunLogsKept(Answer, frozen=True, kw_only=True):
+    run_id: str
+    kept: int
