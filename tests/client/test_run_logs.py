@@ -12,7 +12,6 @@ from client.any_worker import AnyWorker, waits
 from client.drivers import Driver
 
 from horarium.client.job import Job
-from horarium.ids import id_text
 from horarium.testing import TestService
 from horarium.testing.service import TOKEN
 
@@ -23,7 +22,7 @@ def hands(request: pytest.FixtureRequest, horarium: TestService) -> AnyWorker:
 
 
 def said(horarium: TestService, driver: Driver, *, after: int = 0) -> list[tuple[str, str]]:
-    run_id = id_text(horarium.runs()[-1].run_id)
+    run_id = horarium.runs()[-1].run_id
     lines = driver.run(lambda c: c.follow_run_logs(run_id, after=after, poll_seconds=0.01))
     assert lines == driver.run(lambda c: c.iter_run_logs(run_id, after=after))
     return [(line.stream.value, line.text) for line in lines]
@@ -71,7 +70,7 @@ def test_a_worker_may_keep_nothing(hands: AnyWorker, horarium: TestService) -> N
     waits(horarium)
     hands.drain({"sweep": talks}, log_bytes=0)
     with hands.client() as client:
-        assert client.get_run_logs(id_text(horarium.runs()[-1].run_id)).items == ()
+        assert client.get_run_logs(horarium.runs()[-1].run_id).items == ()
 
 
 def test_a_run_that_ended_meanwhile_harms_no_worker(hands: AnyWorker, horarium: TestService) -> None:
