@@ -28,8 +28,10 @@ def fires(horarium: TestService) -> list[int]:
 
 
 def test_a_pause_ends_at_its_instant_and_history_says_who_wanted_it(http: httpx.Client, horarium: TestService) -> None:
-    assert pause(http, until="2026-03-01T03:00:00Z", reason="the database moves").json()["outcome"] == "paused"
+    done = pause(http, until="2026-03-01T03:00:00Z", reason="the database moves").json()
     shown = http.get("/api/schedules/hourly").json()
+    assert done["outcome"] == "paused"
+    assert done["next_run_at"] == shown["next_run_at"] == "2026-03-01T03:00:00Z"
     assert (shown["paused_until"], shown["pause_reason"], shown["paused_by"]) == (
         "2026-03-01T03:00:00Z", "the database moves", "admin",
     )  # fmt: skip

@@ -14,7 +14,7 @@ from horarium.operations.caller import Caller
 from horarium.operations.changes import ScheduleChange, moved, unchanged
 from horarium.operations.drafts import note_attribute
 from horarium.operations.resources import Opened, Resources, open_schedule, wake_tickers
-from horarium.operations.upcoming import next_due
+from horarium.operations.upcoming import next_due, next_runs, planned_row
 from horarium.schedule.event import EventType
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
@@ -130,9 +130,12 @@ def pause_opened(
         expected_version=row.version,
         now=now,
     )
-    paused = replace(row, status=position.status, decided_until=position.decided_until)
+    paused = replace(row, status=position.status, decided_until=position.decided_until, paused_until=until)
     coming = position._replace(next_due=next_due(paused, opened.planning, now))
-    return moved(connection, opened, WriteOutcome.PAUSED, version, coming)
+    done = moved(connection, opened, WriteOutcome.PAUSED, version, coming)
+    if until is None:
+        return done
+    return replace(done, next_run=next_runs(connection, [planned_row(paused, opened.planning)], now)[row.schedule_uid])
 
 
 def resume_opened(resources: Resources, connection: Connection, caller: Caller, opened: Opened) -> ScheduleChange:

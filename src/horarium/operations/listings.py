@@ -17,7 +17,7 @@ from horarium.operations.list_tokens import FIELD as TOKEN_FIELD
 from horarium.operations.list_tokens import make_list_token, read_list_token
 from horarium.operations.pages import checked_limit
 from horarium.operations.resources import Resources, not_found
-from horarium.operations.upcoming import NextFire, Planned, is_plain, next_due, next_fires, next_runs
+from horarium.operations.upcoming import NextFire, is_plain, next_due, next_fires, next_runs, planned_row
 from horarium.operations.visibility import FIELD as QUERY_FIELD
 from horarium.operations.visibility import TEXT_FIELDS
 from horarium.schedule.definition import Definition
@@ -136,7 +136,7 @@ def _listed(resources: Resources, connection: Connection, page: SchedulePage) ->
     asked = [row for row, document in both if not is_plain(row, document)]
     known = resources.known.load(connection, [row.planning for row in asked]) if asked else {}
     now = resources.clock.now()
-    planned = [Planned(row.schedule_uid, row.namespace, row.position(), known[row.planning]) for row in asked]
+    planned = [planned_row(row, known[row.planning]) for row in asked]
     runs = next_runs(connection, planned, now)
     return tuple(
         Listed(row, document, next_due(row, known[row.planning], now), runs[row.schedule_uid])
@@ -160,7 +160,7 @@ def _describe(
     planning = resources.known.load(connection, [row.planning])[row.planning]
     broken = isinstance(planning, Exception)
     now = resources.clock.now()
-    planned = Planned(row.schedule_uid, row.namespace, row.position(), planning)
+    planned = planned_row(row, planning)
     return Described(
         row,
         document,

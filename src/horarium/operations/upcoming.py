@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple
 
+from horarium.decision import lifecycle
 from horarium.decision.ahead import FACTS, NOT_TRIGGERABLE, NextRun, RefusedSpans, is_guarded, next_run
 from horarium.decision.facts import NO_FACTS
 from horarium.instant import Instant
@@ -35,6 +36,14 @@ class Planned(NamedTuple):
     namespace: str
     position: Position
     planning: Planning | Exception
+
+
+def planned_row(row: ScheduleRow, planning: Planning | Exception) -> Planned:
+    """Of a pause that ends by itself, as it will be from then on."""
+    position = row.position()
+    if position.status is Status.PAUSED and row.paused_until is not None and isinstance(planning, Planning):
+        position = lifecycle.end_pause(planning, row.schedule_uid, position, until=row.paused_until)
+    return Planned(row.schedule_uid, row.namespace, position, planning)
 
 
 def next_fires(row: ScheduleRow, planning: Planning, now: Instant, count: int = NEXT_FIRES) -> tuple[NextFire, ...]:
