@@ -13,9 +13,10 @@ from horarium.wire.roles import Permission, Role
 
 pytestmark = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 
-# A repetition of these is no repetition: a secret is not kept, and a lease is good for the moment only.
+# A repetition of these is no repetition: a secret is not kept, a lease is good for the moment, a test is sent anew.
 NOT_ONCE = {
     ("POST", "/api/tokens"),
+    ("POST", "/api/subscriptions/{subscription_id}/test"),
     ("POST", "/api/queues/{queue}/claim"),
     ("POST", "/api/runs/{run_id}/heartbeat"),
 }
