@@ -54,7 +54,11 @@ def world(database: str) -> Iterator[World]:
         for path in ("/api/schedules", "/api/calendars", "/api/namespaces"):
             assert http.post(path, json=OPERATIONS["POST", path].example.body).status_code == 201
         # Nobody listens at the discard port of this machine, and nobody far away is called.
-        told = {**(OPERATIONS["POST", "/api/subscriptions"].example.body or {}), "url": "http://127.0.0.1:9/"}
+        told = {
+            **(OPERATIONS["POST", "/api/subscriptions"].example.body or {}),
+            "name": "told",
+            "url": "http://127.0.0.1:9/",
+        }
         assert http.post("/api/subscriptions", json=told).status_code == 201
         issued = http.post("/api/tokens", json={"name": "ci", "role": "viewer"}).json()
         run_id = http.post(f"/api/schedules/{SCHEDULE}/trigger").json()["run_id"]
@@ -66,7 +70,7 @@ def world(database: str) -> Iterator[World]:
             "token_id": issued["token_id"],
             "namespace": "default",
             "queue": "reports",
-            "subscription_id": "failures",
+            "subscription_id": "told",
         }
         namespaces.create(horarium.resources, horarium.caller, "other")
         yield World(horarium, names)
