@@ -63,10 +63,7 @@ def get(resources: Resources, caller: Caller, name: str) -> NamespaceRow:
     """One's own, or any for an admin of the house; what others have is not there."""
     caller.require(Permission.READ)
     if name != caller.namespace:
-        try:
-            caller.require_house()
-        except Forbidden:
-            raise NamespaceNotFound(name[:128]) from None
+        _require_house(caller, name)
 
     def look(connection: Connection) -> NamespaceRow:
         found = namespaces.find(connection, name)
@@ -88,7 +85,8 @@ def delete(resources: Resources, caller: Caller, name: str, *, force: bool = Fal
     A small one is gone when this returns. Of a large one a part is, and the rest goes by itself; until then its name
     is not free.
     """
-    caller.require_house()
+    caller.require(Permission.ADMINISTER)
+    _require_house(caller, name)
     if name in (DEFAULT_NAMESPACE, resources.settings.default_namespace):
         raise NamespaceProtected(f"{name!r} is for callers who name no namespace, and stays")
 
@@ -109,6 +107,16 @@ def delete(resources: Resources, caller: Caller, name: str, *, force: bool = Fal
     resources.seen_namespaces.discard(name)
     is_gone = _remove(resources, name)
     return Removal(name, RemovalOutcome.DELETED if is_gone else RemovalOutcome.DELETING, found)
+
+
+def _require_house(caller: Caller, name: str) -> None:
+    """What others have is not there for an admin of a tenant; to its own it is told what it may not do."""
+    try:
+        caller.require_house()
+    except Forbidden:
+        if name == caller.namespace:
+            raise
+        raise NamespaceNotFound(name) from None
 
 
 def _remove(resources: Resources, name: str) -> bool:
