@@ -85,12 +85,16 @@ def test_every_example_is_accepted(here: World, described: dict[str, Any]) -> No
             assert answer.is_success, (route, answer.text)
 
 
+OF_HOLDERS = {("POST", f"/api/runs/{{run_id}}/{verb}") for verb in ("heartbeat", "logs")}
+
+
 def ask(here: World, http: httpx.Client, route: tuple[str, str]) -> httpx.Response:
     if route[0] == "DELETE" and "{schedule_id}" in route[1]:
         http.post("/schedules/upsert", json=OPERATIONS["POST", "/schedules/upsert"].example.body)
-    if route[1].endswith("/heartbeat"):
+    if route in OF_HOLDERS:
         new_run(here.horarium, http)
         [run] = http.post("/api/queues/reports/claim", json={"limit": 1}).json()["runs"]
+<<<<<<< HEAD
         return http.post(f"/api/runs/{run['run_id']}/heartbeat", json={"lease_epoch": run["lease_epoch"]})
     if route[1].endswith("/rerun"):
         anyhow = {"overlap_policy": "allow_all", "even_if_paused": True}
@@ -99,6 +103,10 @@ def ask(here: World, http: httpx.Client, route: tuple[str, str]) -> httpx.Respon
         return http.post(f"/api/runs/{run_id}/rerun", json={**(OPERATIONS[route].example.body or {}), **anyhow})
     if route == ("DELETE", "/api/namespaces/{namespace}"):
         return http.delete("/api/namespaces/other")
+=======
+        body = {**(OPERATIONS[route].example.body or {}), "lease_epoch": run["lease_epoch"]}
+        return http.post(route[1].format(run_id=run["run_id"]), json=body)
+>>>>>>> python
     return here.ask(http, route)
 
 
