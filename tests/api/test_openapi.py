@@ -94,8 +94,8 @@ def ask(here: World, http: httpx.Client, route: tuple[str, str]) -> httpx.Respon
     if route in OF_HOLDERS:
         new_run(here.horarium, http)
         [run] = http.post("/api/queues/reports/claim", json={"limit": 1}).json()["runs"]
-<<<<<<< HEAD
-        return http.post(f"/api/runs/{run['run_id']}/heartbeat", json={"lease_epoch": run["lease_epoch"]})
+        body = {**(OPERATIONS[route].example.body or {}), "lease_epoch": run["lease_epoch"]}
+        return http.post(route[1].format(run_id=run["run_id"]), json=body)
     if route[1].endswith("/rerun"):
         anyhow = {"overlap_policy": "allow_all", "even_if_paused": True}
         run_id = http.post(f"/api/schedules/{SCHEDULE}/trigger", json=anyhow).json()["run_id"]
@@ -103,10 +103,6 @@ def ask(here: World, http: httpx.Client, route: tuple[str, str]) -> httpx.Respon
         return http.post(f"/api/runs/{run_id}/rerun", json={**(OPERATIONS[route].example.body or {}), **anyhow})
     if route == ("DELETE", "/api/namespaces/{namespace}"):
         return http.delete("/api/namespaces/other")
-=======
-        body = {**(OPERATIONS[route].example.body or {}), "lease_epoch": run["lease_epoch"]}
-        return http.post(route[1].format(run_id=run["run_id"]), json=body)
->>>>>>> python
     return here.ask(http, route)
 
 
