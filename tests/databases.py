@@ -135,10 +135,18 @@ def empty_url(request: pytest.FixtureRequest, dialect: str, tmp_path: Path) -> I
     if dialect == "sqlite":
         yield f"sqlite:///{tmp_path / 'empty.db'}"
         return
-    server: str = request.getfixturevalue("postgres_server")
+    with empty_postgres(request.getfixturevalue("postgres_server")) as url:
+        yield url
+
+
+@contextmanager
+def empty_postgres(server: str) -> Iterator[str]:
+    """The URL of a PostgreSQL database without tables, for as long as it is needed."""
     name = _create(server)
-    yield _address(server, name)
-    _drop(server, name)
+    try:
+        yield _address(server, name)
+    finally:
+        _drop(server, name)
 
 
 @pytest.fixture(scope="session")

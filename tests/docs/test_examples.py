@@ -3,7 +3,8 @@
 The blocks of most pages stand alone and are run one by one, in the root of the project. Pages with the comment
 `<!-- stage: own directory -->` are walked as a reader would: in the order in which the README and then the index name
 them, each from top to bottom in a shell of its own, all in one directory that is empty at first. So what one page
-leaves behind may not be in the way of the next. With `<!-- stage: own directory, postgresql -->` the variable
+leaves behind may not be in the way of the next. Who comes from another scheduler begins in a directory of their own
+(`<!-- stage: fresh directory -->`). With `<!-- stage: own directory, postgresql -->` the variable
 `HORARIUM_DATABASE` names an empty PostgreSQL database. There, a block whose first line is a comment with a file's name
 is that file.
 """
@@ -13,10 +14,13 @@ from __future__ import annotations
 import doctest
 import re
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from databases import empty_postgres
 from docs.pages import PAGES, ROOT, Block, blocks_of, stage_of
 from docs.terminal import Terminal, environment
 
@@ -86,24 +90,26 @@ def test_every_python_block_runs(block: Block) -> None:
 # ── pages that are read from top to bottom ───────────────────────────────────────────────────────────
 
 
-@pytest.fixture
-def dialect() -> str:
-    """Which of the test databases `empty_url` names."""
-    return "postgresql"
-
-
 def test_a_reader_can_walk_the_pages_in_their_order(tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    (tmp_path / "docs").symlink_to(ROOT / "docs")
     for page in walk():
-        with Terminal(tmp_path, _variables(stage_of(page), request)) as terminal:
-            for block in blocks_of(page, page.read_text("utf-8")):
-                name = _file_of(block)
-                if name is not None:
-                    (tmp_path / name).write_text(terminal.localised(block.text), "utf-8")
-                elif block.language == "console":
-                    _type(terminal, block)
-                elif block.language == "python":
-                    _run_python(terminal, block, tmp_path)
+        stage = stage_of(page)
+        directory = tmp_path / (page.stem if stage == "fresh directory" else "walk")
+        if not directory.exists():
+            directory.mkdir()
+            (directory / "docs").symlink_to(ROOT / "docs")
+        with _variables(stage, request) as variables, Terminal(directory, variables) as terminal:
+            _read(page, terminal, directory)
+
+
+def _read(page: Path, terminal: Terminal, directory: Path) -> None:
+    for block in blocks_of(page, page.read_text("utf-8")):
+        name = _file_of(block)
+        if name is not None:
+            (directory / name).write_text(terminal.localised(block.text), "utf-8")
+        elif block.language == "console":
+            _type(terminal, block)
+        elif block.language == "python":
+            _run_python(terminal, block, directory)
 
 
 def walk() -> list[Path]:
@@ -116,11 +122,14 @@ def test_the_walk_leaves_no_page_out() -> None:
     assert sorted(walk()) == sorted(STAGED)
 
 
-def _variables(stage: str | None, request: pytest.FixtureRequest) -> dict[str, str]:
+@contextmanager
+def _variables(stage: str | None, request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
     if stage == "own directory, postgresql":
-        return {"HORARIUM_DATABASE": request.getfixturevalue("empty_url")}
-    assert stage == "own directory"
-    return {}
+        with empty_postgres(request.getfixturevalue("postgres_server")) as url:
+            yield {"HORARIUM_DATABASE": url}
+    else:
+        assert stage in ("own directory", "fresh directory")
+        yield {}
 
 
 def _file_of(block: Block) -> str | None:
