@@ -7,7 +7,6 @@ from typing import Any
 import httpx
 import pytest
 
-from horarium.instant import to_rfc3339
 from horarium.testing import TestService
 
 OURS: dict[str, Any] = {
@@ -45,7 +44,7 @@ def test_a_calendar_without_a_zone_is_read_in_the_zone_of_each_schedule(
         written = http.post("/api/schedules", json={**daily, "schedule_id": name, "timezone": zone}).json()
         assert "warnings" not in written
     horarium.advance_to("2026-03-04T23:00:00Z")
-    fired = {name: [to_rfc3339(run.nominal)[5:13] for run in horarium.runs(name)] for name in ("york", "utc", "tokyo")}
+    fired = {name: [f"{run.nominal:%m-%dT%H}" for run in horarium.runs(name)] for name in ("york", "utc", "tokyo")}
     assert fired == {
         "york": ["03-01T03", "03-02T03", "03-03T03"],
         "utc": ["03-01T22", "03-02T22", "03-04T22"],

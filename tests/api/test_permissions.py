@@ -24,6 +24,7 @@ NOT_ONCE = {
     ("POST", "/api/subscriptions/{subscription_id}/test"),
     ("POST", "/api/queues/{queue}/claim"),
     ("POST", "/api/runs/{run_id}/heartbeat"),
+    ("POST", "/api/runs/{run_id}/logs"),
 }
 # Whoever asks about the contract is not asked for a namespace.
 NAMELESS = {("GET", "/api/cluster/info")}

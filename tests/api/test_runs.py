@@ -38,7 +38,7 @@ def test_a_run_tells_where_it_comes_from(http: httpx.Client, horarium: TestServi
     }
     assert {name: run[name] for name in wanted} == wanted
     whole = http.get(f"/api/runs/{run['run_id'].lower()}").json()
-    assert whole == {**run, "inputs": [1], "result": None, "memo": {}, "search_attributes": {}}
+    assert whole == {**run, "inputs": [1], "result": None, "memo": {}, "search_attributes": {}, "user_id": "test"}
     events = http.get(f"/api/runs/{run['run_id']}/events").json()["events"]
     assert [event["event_type"] for event in events[:2]] == ["ScheduleTriggered", "run.created"]
     assert [event["sequence"] for event in events] == list(range(1, len(events) + 1))

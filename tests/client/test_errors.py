@@ -23,7 +23,9 @@ def answer(status: int, body: Any = None, **headers: str) -> httpx.Response:
 @pytest.mark.parametrize("refusal", REFUSALS, ids=lambda kind: kind.__name__)
 def test_every_refusal_of_the_server_has_its_exception(refusal: type[OperationError]) -> None:
     error = error_of(answer(refusal.status, {"reason": refusal.reason, "message": "no"}))
-    same = {"OperationError": "ClientError", "Refused": "Conflict", "RunNotHeld": "LeaseLost"}
+    # A bundle is refused for the reason and with the status of one of its documents.
+    same = {"OperationError": "ClientError", "BundleRefused": "ClientError", "Refused": "Conflict"}
+    same |= {"RunNotHeld": "LeaseLost"}
     assert type(error).__name__ == same.get(refusal.__name__, refusal.__name__)
     assert (error.status, error.reason, error.message) == (refusal.status, refusal.reason, "no")
 

@@ -126,6 +126,7 @@ def test_when_the_crowd_is_gone_one_statement_is_enough(database: Database) -> N
     world.clock.move(60)
     world.tick()
     world.clock.move(60)
+    world.ticker.next_due()
     statements = _count(world, world.ticker.step)
     assert statements == 1
 

@@ -127,6 +127,42 @@ class ScheduleBroken(Conflict):
     reason = "schedule_broken"
 
 
+class OwnedByAnotherBundle(Conflict):
+    reason = "owned_by_another_bundle"
+
+
+class RunNotEnded(Conflict):
+    reason = "run_not_ended"
+
+
+class RunNotRepeatable(Conflict):
+    """Nobody can do it once more: a step, a run without a schedule, or one whose schedule is gone."""
+
+    reason = "run_not_repeatable"
+
+
+class TokenNotLive(Conflict):
+    reason = "token_not_live"
+
+
+class NamespaceProtected(Conflict):
+    """The one that callers speak for who name none."""
+
+    reason = "namespace_protected"
+
+
+class NamespaceInUse(Conflict):
+    """`body` counts its live schedules and open runs; force deletes them, too."""
+
+    reason = "namespace_in_use"
+
+
+class NamespaceGoing(Conflict):
+    """Its name is free when the last of its rows is gone."""
+
+    reason = "namespace_being_deleted"
+
+
 class AlreadyExists(Conflict):
     reason = "already_exists"
 
@@ -203,6 +239,13 @@ _NAMED: Mapping[int, tuple[type[ClientError], ...]] = {
         CalendarReadOnly,
         CalendarInUse,
         ScheduleBroken,
+        OwnedByAnotherBundle,
+        RunNotEnded,
+        RunNotRepeatable,
+        TokenNotLive,
+        NamespaceProtected,
+        NamespaceInUse,
+        NamespaceGoing,
         AlreadyExists,
         ScheduleAlreadyExists,
         CalendarAlreadyExists,

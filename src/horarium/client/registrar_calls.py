@@ -6,13 +6,15 @@ A deployment that names no id is the same schedule each time, and what is missed
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from horarium.client.call import Call, given, many, one
 from horarium.client.methods import Method
 from horarium.client.page import Page
-from horarium.schedule.fields import ScheduleFields
 from horarium.wire.registrar import Trigger, TriggerDeleted, TriggerPaused, TriggerRun, TriggerUpserted
+
+if TYPE_CHECKING:
+    from horarium.schedule.fields import ScheduleFields
 
 Document = Mapping[str, Any]
 

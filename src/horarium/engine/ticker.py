@@ -59,6 +59,8 @@ class Ticker:
         self._signals = signals
         self._known = Plannings()
         self._pauses = PauseEnds(database, self._known)
+        # When the next pause ends by itself; before the first look at what comes next nobody knows.
+        self._pause_end: Instant | None = 0
         self._alive_since: Instant | None = None
         self._beat_at: Instant | None = None
         # The last claim, while more is due than one batch holds; threads may share it.
@@ -68,7 +70,7 @@ class Ticker:
         """Claim and decide one batch; `more` asks for another step at once."""
         self.beat()
         now = self._clock.now()
-        is_rest = self._pauses.step(now)
+        is_rest = self._pause_end is not None and self._pause_end <= now and self._pauses.step(now)
         turn = Turn([], more=False)
 
         def tick(connection: Connection) -> Tick:
@@ -95,7 +97,9 @@ class Ticker:
 
     def next_due(self) -> Instant | None:
         """When there is something to do: an occurrence to decide, or a pause to end."""
-        return self._database.glance(pauses.earliest_moment)
+        earliest = self._database.glance(pauses.earliest)
+        self._pause_end = earliest.pause_end
+        return earliest.moment
 
     def _claim(self, connection: Connection, now: Instant) -> Turn:
         """The most overdue; but where the last batch did not hold all, everybody in turn."""

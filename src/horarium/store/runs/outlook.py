@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from horarium.instant import Instant
 from horarium.schedule.run import OPEN
 from horarium.store.runs.states import OPEN_ROOT, sql_list
-from horarium.store.schedules.pauses import earliest_moment
+from horarium.store.schedules.pauses import earliest
 
 # With the conditions of the indexes `runs_open` and `runs_steps`, which are nearly empty while nothing happens.
 _LOOK = sa.text(
@@ -33,4 +33,4 @@ class Outlook(NamedTuple):
 
 
 def look_ahead(connection: Connection) -> Outlook:
-    return Outlook(earliest_moment(connection), bool(connection.execute(_LOOK).scalar_one()))
+    return Outlook(earliest(connection).moment, bool(connection.execute(_LOOK).scalar_one()))

@@ -25,8 +25,8 @@ _MAX_ERROR = 1_000
 # As text: PostgreSQL takes a partial index only for a condition that it can read.
 _ENDS = sa.text("status = 'paused' AND paused_until IS NOT NULL")
 _EARLIEST = sa.text(
-    "SELECT min(moment) FROM (SELECT min(next_due) AS moment FROM positions WHERE status = 'active' UNION ALL "
-    "SELECT min(paused_until) FROM positions WHERE status = 'paused' AND paused_until IS NOT NULL) AS moments"
+    "SELECT (SELECT min(next_due) FROM positions WHERE status = 'active'), "
+    "(SELECT min(paused_until) FROM positions WHERE status = 'paused' AND paused_until IS NOT NULL)"
 )
 
 
@@ -37,10 +37,19 @@ class Paused(NamedTuple):
     schedule_uid: bytes
 
 
-def earliest_moment(connection: Connection) -> Instant | None:
+class Earliest(NamedTuple):
     """When a ticker has something to do next: an occurrence is due, or a pause ends."""
-    earliest: Instant | None = connection.execute(_EARLIEST).scalar_one()
-    return earliest
+
+    due: Instant | None
+    pause_end: Instant | None
+
+    @property
+    def moment(self) -> Instant | None:
+        return min((each for each in self if each is not None), default=None)
+
+
+def earliest(connection: Connection) -> Earliest:
+    return Earliest(*connection.execute(_EARLIEST).one())
 
 
 def over(connection: Connection, now: Instant, limit: int) -> list[Paused]:
