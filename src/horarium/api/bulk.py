@@ -15,19 +15,8 @@ from horarium.schedule.position import Status
 from horarium.schedule.run import RunState
 from horarium.wire.answer import instant_of
 from horarium.wire.bodies import read_body
-from horarium.wire.bulk import (
-    BulkAction,
-    BulkBody,
-    BulkChange,
-    BulkChanges,
-    BulkOutcome,
-    BulkRunsBody,
-    BulkStop,
-    BulkStops,
-    RunChoice,
-    ScheduleChoice,
-    StopAction,
-)
+from horarium.wire.bulk import BulkAction, BulkChange, BulkChanges, BulkOutcome, BulkStop, BulkStops, StopAction
+from horarium.wire.bulk_bodies import BulkBody, BulkRunsBody, RunChoice, ScheduleChoice
 
 routes = Routes("/api", tag="bulk")
 

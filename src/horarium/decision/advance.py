@@ -44,7 +44,7 @@ from horarium.policy.failure import FailureOutcome, FailurePolicy, HaltRun, Reas
 from horarium.policy.limits import Usage, exceeded
 from horarium.policy.names import shown
 from horarium.policy.retry import GiveUp, Retry, RetryCause, RetryPolicy, decide_retry
-from horarium.schedule.definition import Json
+from horarium.schedule.json_limits import Json
 from horarium.schedule.run import FINAL, NOT_STARTED, RunState
 from horarium.schedule.workflow import Edge, Node, Workflow, edges_into, topological_order
 

@@ -12,7 +12,7 @@ from horarium.policy.failure import FailurePolicy
 from horarium.policy.limits import RunLimits
 from horarium.policy.names import shown
 from horarium.policy.retry import RetryPolicy
-from horarium.schedule.definition import Json
+from horarium.schedule.json_limits import Json
 from horarium.schedule.reason import Reason
 from horarium.schedule.run import RunState
 

@@ -27,7 +27,7 @@ from horarium.launchers.exchange import Answer, Lost
 from horarium.launchers.payload import MAX_RESULT_BYTES, clean_text, read
 from horarium.life.outcome import Accepted, Busy, Finished, Outcome, Refused, RunFailed, Unknown, Unreachable
 from horarium.policy.retry import RetryCause
-from horarium.schedule.definition import Json
+from horarium.schedule.json_limits import Json
 
 MAX_REFERENCE = 1_024
 MAX_RETRY_AFTER_SECONDS = 86_400.0

@@ -31,7 +31,7 @@ from horarium.life.outcome import Finished
 from horarium.policy.limits import millionths
 from horarium.policy.names import MAX_LONG, PolicyError, whole_or_none
 from horarium.policy.retry import RetryCause
-from horarium.schedule.definition import Json
+from horarium.schedule.json_limits import Json
 
 _TRACEBACK_FRAMES = 10
 # Characters of one message from a child.

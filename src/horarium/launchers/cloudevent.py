@@ -13,7 +13,7 @@ import orjson
 from horarium.instant import to_rfc3339
 from horarium.launchers.launcher import LaunchRequest
 from horarium.launchers.payload import check, dump
-from horarium.schedule.definition import Json
+from horarium.schedule.json_limits import Json
 
 EVENT_TYPE = "dev.horarium.run.due.v1"
 STRUCTURED = "application/cloudevents+json"

@@ -35,7 +35,7 @@ from horarium.life.outcome import Finished, Outcome, Refused, RunCancelled, RunF
 from horarium.policy.retry import RetryCause
 from horarium.schedule import kinds
 from horarium.schedule.checks import MAX_COMMAND_ARGUMENTS
-from horarium.schedule.definition import Json
+from horarium.schedule.json_limits import Json
 
 # Processes at once: each is a program of its own.
 CONCURRENCY = 10

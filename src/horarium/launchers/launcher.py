@@ -15,7 +15,8 @@ from horarium.clock import Clock
 from horarium.instant import SECOND, Instant
 from horarium.job.run_log import RunLog
 from horarium.life.outcome import Outcome, StillRunning, Unknown
-from horarium.schedule.definition import Action, Json
+from horarium.schedule.definition import Action
+from horarium.schedule.json_limits import Json
 from horarium.schedule.kinds import Kind
 
 

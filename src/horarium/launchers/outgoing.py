@@ -11,8 +11,9 @@ import httpx
 
 from horarium.launchers.exchange import Place
 from horarium.launchers.payload import clean_text
-from horarium.schedule.checks import MAX_HEADER_VALUE, MAX_URL, METHODS
+from horarium.schedule.checks import MAX_HEADER_VALUE, METHODS
 from horarium.schedule.definition import Action
+from horarium.schedule.json_limits import MAX_URL
 from horarium.schedule.target import DEFAULT_PORTS
 
 WITH_BODY = frozenset({"POST", "PUT", "PATCH"})

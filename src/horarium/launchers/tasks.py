@@ -20,7 +20,7 @@ from typing import Any, TypeAlias, TypeVar
 from horarium.instant import to_datetime
 from horarium.job.job import Job
 from horarium.launchers.launcher import LaunchRequest
-from horarium.schedule.definition import Json
+from horarium.schedule.json_limits import Json
 
 F = TypeVar("F", bound=Callable[..., Any])
 Arguments: TypeAlias = tuple[tuple[Any, ...], dict[str, Any]]

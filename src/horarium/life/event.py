@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from horarium.life.outcome import Outcome
-from horarium.schedule.definition import Json
+from horarium.schedule.json_limits import Json
 
 
 @dataclass(frozen=True, slots=True)

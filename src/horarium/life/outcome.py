@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from horarium.schedule.definition import Json
+from horarium.schedule.json_limits import Json
 
 
 @dataclass(frozen=True, slots=True)

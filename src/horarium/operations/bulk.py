@@ -25,7 +25,8 @@ from horarium.schedule.run import RunState
 from horarium.store.database import Connection
 from horarium.store.errors import is_fault_of_a_row
 from horarium.store.schedules import lists
-from horarium.wire.bulk import MAX_AT_ONCE, BulkAction, BulkOutcome, ScheduleChoice
+from horarium.wire.bulk import MAX_AT_ONCE, BulkAction, BulkOutcome
+from horarium.wire.bulk_bodies import ScheduleChoice
 from horarium.wire.roles import Permission
 
 T = TypeVar("T")

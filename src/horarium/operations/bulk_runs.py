@@ -14,7 +14,8 @@ from horarium.operations.resources import Resources
 from horarium.schedule.run import OPEN, RunState
 from horarium.store.runs import choose
 from horarium.store.runs.choose import OpenRun, RunsWanted
-from horarium.wire.bulk import MAX_AT_ONCE, BulkOutcome, RunChoice, StopAction
+from horarium.wire.bulk import MAX_AT_ONCE, BulkOutcome, StopAction
+from horarium.wire.bulk_bodies import RunChoice
 from horarium.wire.roles import Permission
 
 

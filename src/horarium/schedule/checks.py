@@ -16,7 +16,8 @@ from horarium.policy.names import PolicyError, read_object, shown, whole_number
 from horarium.recurrence.interval import parse_interval
 from horarium.recurrence.spec import compile_spec
 from horarium.recurrence.zone import load_zone
-from horarium.schedule.definition import IntervalText, Json
+from horarium.schedule.definition import IntervalText
+from horarium.schedule.json_limits import MAX_URL, Json
 from horarium.schedule.naming import checked_id
 
 MAX_NAME = 255
@@ -24,7 +25,6 @@ MAX_NOTE = 1_000
 MAX_MEMO_BYTES = 262_144
 MAX_ATTRIBUTE_BYTES = 2_048
 MAX_JITTER_SECONDS = 86_400
-MAX_URL = 2_048
 MAX_PROMPT_BYTES = 100_000
 MAX_HEADERS = 100
 MAX_HEADER_VALUE = 8_192

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from horarium.instant import Instant
 from horarium.policy.approval import ApprovalPolicy
@@ -20,11 +20,9 @@ from horarium.policy.retry import UNASKED, RetryPolicy
 from horarium.recurrence.spec import Spec, compile_spec
 from horarium.recurrence.wall import DstFold, DstGap
 from horarium.schedule.assignee import Assignee
+from horarium.schedule.json_limits import Json
 from horarium.schedule.run import Delivery
 from horarium.schedule.source import Source
-
-Json: TypeAlias = Any
-"""A JSON value; it is never changed in place."""
 
 PROMPT_TIMEOUT_SECONDS = 300
 OTHER_TIMEOUT_SECONDS = 3_600

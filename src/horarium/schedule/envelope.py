@@ -22,8 +22,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from horarium.policy.names import PolicyError
-from horarium.schedule.definition import Json
-from horarium.schedule.json_limits import DOCUMENT
+from horarium.schedule.json_limits import DOCUMENT, Json
 
 CODEC = "avro"
 MAGIC: Final = bytes.fromhex("c301")

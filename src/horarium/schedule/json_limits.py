@@ -1,8 +1,13 @@
-"""How large JSON may be: every bound on depth and number of values, by where the JSON comes from or goes to."""
+"""What a JSON value is, and how large it may be: every bound, by where the JSON comes from or goes to."""
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
+
+Json: TypeAlias = Any
+"""A JSON value; it is never changed in place."""
+
+MAX_URL: Final = 2_048
 
 
 class JsonLimit(NamedTuple):

@@ -29,6 +29,7 @@ from horarium.schedule.field import (
     whole_seconds,
     word_field,
 )
+from horarium.schedule.json_limits import MAX_URL
 from horarium.schedule.naming import checked_id
 from horarium.schedule.run import Delivery
 
@@ -141,7 +142,7 @@ class ActionFields(TypedDict, total=False):
     ]
     prompt: Annotated[Text, text_field("What to tell an agent (prompt).", checks.prompt, most=checks.MAX_PROMPT_BYTES)]
     url: Annotated[
-        Text, text_field("Where to send the request (http).", checks.url, most=checks.MAX_URL, schema={"format": "uri"})
+        Text, text_field("Where to send the request (http).", checks.url, most=MAX_URL, schema={"format": "uri"})
     ]
     method: Annotated[
         Text,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from horarium.schedule.checks import MAX_URL
+from horarium.schedule.json_limits import MAX_URL
 from horarium.wire.answer import Answer, Object, Time
 from horarium.wire.bodies import Body, Name
 from horarium.wire.outcomes import RedeliverOutcome, WriteOutcome
