@@ -191,6 +191,7 @@ BODIES: dict[str, tuple[bytes, str]] = {
 }
 
 
+@pytest.mark.parametrize("dialect", ["sqlite", pytest.param("postgresql", marks=pytest.mark.long)], indirect=True)
 def test_a_hostile_body_is_refused_and_leaves_nothing(wire: Wire) -> None:
     before = stored(wire)
     answers = (
@@ -261,6 +262,7 @@ def replaced(body: Any, value: Any) -> Iterator[tuple[str, Any]]:
             yield f"/{key}{place}", copy
 
 
+@pytest.mark.parametrize("dialect", ["postgresql", pytest.param("sqlite", marks=pytest.mark.long)], indirect=True)
 def test_a_value_in_the_wrong_place_is_never_our_defect(wire: Wire) -> None:
     answers = (
         (f"{method} {path}: {place} = {name}", wire.send(method, wire.path(path), body=json.dumps(body).encode()))

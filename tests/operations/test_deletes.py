@@ -74,6 +74,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lifecycles, "_MOST_STEPS", 2)
 
 
+@pytest.mark.parametrize("dialect", ["sqlite", pytest.param("postgresql", marks=pytest.mark.long)], indirect=True)
 def test_more_runs_than_a_statement_takes_parameters_are_no_obstacle(office: Office) -> None:
     uid = crowded(office, 35_000, 35_000)
     lifecycles.delete(office.resources, ADMIN, "nightly")
