@@ -24,6 +24,9 @@ DAY = 24 * HOUR
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
+LAST: Instant = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+"""The last one that can be shown as text."""
+
 # RFC 3339 section 5.6; a space instead of `T` is allowed there, a missing offset is not.
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:[0-5]\d)", re.ASCII)
 

@@ -96,6 +96,12 @@ def test_windows_that_make_no_sense_are_refused(http: httpx.Client) -> None:
         assert (answer.status_code, list(answer.json()["errors"])) == (422, [field]), query
 
 
+def test_the_last_day_of_all_has_an_agenda(http: httpx.Client) -> None:
+    """A day later there is no year that could be shown."""
+    got = look(http, **{"from": "9999-12-31T12:00:00Z"})
+    assert (got["rows"], got["end"]) == ([], "9999-12-31T23:59:59.999999Z")
+
+
 def test_a_tenant_sees_its_own(http: httpx.Client, horarium: TestService) -> None:
     add(http, "hourly", "0 * * * *")
     horarium.advance(hours=1)

@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import httpx
+import pytest
 from api.bundling import DAYS, HOURLY, apply, changes, ids, refused
 
+from horarium.decision import fires
+from horarium.instant import Instant
+from horarium.operations import bundle_steps
 from horarium.testing import TestService
 
 
@@ -94,3 +98,22 @@ def test_five_hundred_ordinary_documents_fit_in_one_request(http: httpx.Client) 
     ]
     assert len(changes(http, bundle="billing", schedules=schedules)) == 500
     assert ids(http, label="customer=77") == ["report-77"]
+
+
+def test_fires_are_counted_when_nothing_is_locked_any_more(
+    http: httpx.Client, horarium: TestService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bundle of many crons takes its time, and on SQLite nothing would fire meanwhile."""
+    counts: list[tuple[int, int]] = []
+
+    def count(*specs: Any, now: Instant) -> tuple[int, int]:
+        horarium.resources.database.write(lambda connection: None)  # refused inside of another transaction
+        counts.append(fires.fires_moved(*specs, now=now))
+        return counts[-1]
+
+    monkeypatch.setattr(bundle_steps, "fires_moved", count)
+    apply(http, bundle="b", schedules=[HOURLY], dry_run=True)
+    apply(http, bundle="b", schedules=[HOURLY])
+    apply(http, bundle="b", schedules=[{**HOURLY, "cron_expr": "30 * * * *"}])
+    apply(http, bundle="b", schedules=[], prune=True)
+    assert counts == [(168, 0), (168, 0), (168, 168), (0, 168)]

@@ -154,3 +154,18 @@ def test_open_runs_are_cancelled_by_the_labels_of_their_schedules(http: httpx.Cl
     assert stop(filter={"schedule_ids": ["b"], "states": ["running"]}) == [(other, "cancel_requested")]
     assert http.post("/api/runs/bulk", json={"action": "cancel"}).status_code == 422
     assert http.post("/api/runs/bulk", json={"action": "cancel", "filter": {"states": ["failed"]}}).status_code == 422
+
+
+def test_runs_by_id_that_take_several_pages_are_told_of_once(http: httpx.Client) -> None:
+    add(http, "a", overlap_policy="allow_all")
+    ids = [http.post("/api/schedules/a/trigger").json()["run_id"] for _ in range(4)]
+    http.post(f"/api/runs/{ids[2]}/cancel")
+    body: dict[str, Any] = {"action": "cancel", "filter": {"ids": [*ids, "nonsense"]}, "limit": 2}
+    first = http.post("/api/runs/bulk", json=body).json()
+    second = http.post("/api/runs/bulk", json={**body, "next_page_token": first["next_page_token"]}).json()
+    told = [[(each["run_id"], each["outcome"]) for each in page["outcomes"]] for page in (first, second)]
+    assert told == [
+        [(ids[0], "cancelled"), (ids[1], "cancelled"), ("nonsense", "failed")],
+        [(ids[3], "cancelled"), (ids[2], "unchanged")],
+    ]
+    assert second["next_page_token"] is None

@@ -8,9 +8,14 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
-from horarium.operations import namespaces
+from horarium.operations import bundles, calendars, namespaces, schedules, tokens
+from horarium.operations.caller import Caller
+from horarium.operations.errors import NamespaceNotFound
+from horarium.schedule.bundle import read_bundle
+from horarium.store import removal
 from horarium.store.tables import metadata
 from horarium.testing import TestService
+from horarium.wire.roles import Role
 
 DOCUMENT = {
     "spec": {"cron_expressions": ["0 * * * *"]},
@@ -112,3 +117,24 @@ def test_some_stay_and_only_the_house_may(http: httpx.Client, horarium: TestServ
     theirs = horarium.http(token=secret)
     assert theirs.delete("/api/namespaces/tenant", params={"force": "true"}).status_code == 403
     assert theirs.get("/api/schedules").status_code == 200
+
+
+def test_nothing_is_born_where_another_process_has_deleted_the_namespace(
+    http: httpx.Client, horarium: TestService
+) -> None:
+    """A request that was let in before the deletion, and writes after it: its body may have taken minutes to come."""
+    tenant(http, horarium)
+    resources, late = horarium.resources, Caller("ci", Role.ADMIN, "tenant")
+    document = {**DOCUMENT, "schedule_id": "late"}
+    days = {"name": "late", "kind": "skip_dates", "dates": ["2026-12-24"]}
+    resources.database.write(lambda connection: removal.mark_deleted(connection, "tenant", now=resources.clock.now()))
+    before = rows(horarium, "tenant")
+    for act in (
+        lambda: schedules.create(resources, late, document),
+        lambda: bundles.apply_bundle(resources, late, read_bundle("b", (), [document])),
+        lambda: calendars.create(resources, late, days),
+        lambda: tokens.issue(resources, late, name="late", role="viewer"),
+    ):
+        with pytest.raises(NamespaceNotFound):
+            act()
+    assert rows(horarium, "tenant") == before

@@ -18,6 +18,7 @@ from horarium.api import triggers as trigger_routes
 from horarium.life.outcome import Outcome
 from horarium.operations import lifecycles
 from horarium.store.errors import StoreUnavailable
+from horarium.store.schedules import rows
 from horarium.store.tables import history
 from horarium.testing import Accepted, TestService
 
@@ -291,3 +292,19 @@ def test_an_answer_that_breaks_before_anything_was_done_is_our_defect(
         broken_for_now.setattr(lifecycles, "pause", broken)
         assert http.post("/api/schedules/s/pause", json={}).status_code == 500
     assert http.get("/api/schedules/s").status_code == 200
+
+
+def test_what_is_deleted_between_the_look_and_the_lock_is_made_anew(
+    http: httpx.Client, horarium: TestService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    http.post("/api/schedules", json=HOURLY)
+    find = rows.find
+    seen = [horarium.resources.database.read(lambda connection: find(connection, "default", "s"))]
+
+    def looked(connection: Any, namespace: str, schedule_id: str, *, lock: bool = False) -> Any:
+        return seen.pop() if seen and not lock else find(connection, namespace, schedule_id, lock=lock)
+
+    assert http.delete("/api/schedules/s").status_code == 200
+    monkeypatch.setattr(rows, "find", looked)
+    answer = http.post("/api/schedules/upsert", json=HOURLY)
+    assert (answer.status_code, answer.json()["outcome"], seen) == (201, "created", [])

@@ -241,6 +241,30 @@ def test_a_receiver_that_hangs_delays_nobody_and_two_processes_tell_nothing_twic
     assert (show(http, "hangs")["delivered_count"], len(receiver.heard)) == (1, 2)
 
 
+def test_what_is_sent_again_stops_when_the_subscription_is_gone(
+    http: httpx.Client, horarium: TestService, receiver: Receiver
+) -> None:
+    receiver.answers = [500, 500]
+    subscribe(http, receiver.url)
+    fail_one(horarium, "a")
+    fail_one(horarium, "a")
+    deliver_until(horarium, lambda: show(http)["dead_letters"] == 2, pauses=())
+    assert http.post("/api/subscriptions/hook/redeliver").json()["count"] == 2
+    receiver.gate.clear()
+
+    async def work(deliverer: Deliverer) -> None:
+        deadline = time.monotonic() + 20
+        while len(receiver.heard) < 3 and time.monotonic() < deadline:
+            await deliverer.step()
+            await asyncio.sleep(0.01)
+        assert http.delete("/api/subscriptions/hook").status_code == 200
+        receiver.gate.set()
+        await deliverer.settle()
+
+    run(work, horarium)
+    assert len(receiver.heard) == 3, "the one that was under way, and none after it"
+
+
 # ── asking ───────────────────────────────────────────────────────────────────────────────────────────
 
 

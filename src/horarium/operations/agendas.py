@@ -16,7 +16,7 @@ from horarium.decision.facts import NO_FACTS
 from horarium.decision.forecast import Forecast
 from horarium.decision.preview import HORIZON
 from horarium.errors import InvalidDefinition
-from horarium.instant import DAY, Instant
+from horarium.instant import DAY, LAST, Instant
 from horarium.operations.caller import Caller
 from horarium.operations.drafts import require_namespace
 from horarium.operations.resources import Resources
@@ -62,7 +62,7 @@ def look(
     caller.require(Permission.READ)
     now = resources.clock.now()
     first = now if start is None else start
-    last = first + DEFAULT_WINDOW if end is None else end
+    last = min(first + DEFAULT_WINDOW, LAST) if end is None else end
     _check(first, last, limit, bucket_seconds)
 
     def work(connection: Connection) -> Agenda:

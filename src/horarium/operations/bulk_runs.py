@@ -49,8 +49,10 @@ def stop_many(
     )
     chosen = found[:most]
     done = [_outcome(resources, caller, action, run, dry_run=dry_run) for run in chosen]
-    gone = [_gone(resources, caller, run_id, chosen) for run_id in _only_ids(choice)]
-    following = id_text(chosen[-1].run_id) if len(found) > most else None
+    until = chosen[-1].run_id if len(found) > most else None
+    of_page = [run_id for run_id in _only_ids(choice) if _is_between(_parsed(run_id), after, until)]
+    gone = [_gone(resources, caller, run_id, chosen) for run_id in of_page]
+    following = None if until is None else id_text(until)
     return [*done, *(each for each in gone if each is not None)], following
 
 
@@ -86,6 +88,13 @@ def _state(word: str) -> RunState:
 def _only_ids(choice: RunChoice) -> tuple[str, ...]:
     """Where other filters were given too, they may have left a run out."""
     return () if choice.schedule_ids or choice.labels or choice.states else choice.ids or ()
+
+
+def _is_between(run_id: bytes | None, after: bytes | None, until: bytes | None) -> bool:
+    """Whether a page that begins after one run and ends with another tells of it; what is no id comes first."""
+    if run_id is None:
+        return after is None
+    return (after is None or run_id > after) and (until is None or run_id <= until)
 
 
 def _gone(resources: Resources, caller: Caller, run_id: str, chosen: list[OpenRun]) -> StoppedOne | None:

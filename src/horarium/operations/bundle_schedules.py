@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from horarium.decision.fires import fires_moved
 from horarium.errors import InvalidDefinition, InvalidSpec
 from horarium.operations.beginnings import Begun, begin_schedule
 from horarium.operations.bundle_steps import Applying, Refusals, Step
@@ -77,8 +76,8 @@ def _begin(applying: Applying, schedule_id: str, document: Document, begun: list
     )
     begun.append(new)
     fires = new.new.position.status is Status.ACTIVE
-    added, _ = fires_moved(None, _spec(new.definition) if fires else None, now=applying.now)
-    return Step(Change.CREATE, _KIND, schedule_id, fires_added=added, warnings=new.warnings, exhausted=state.exhausted)
+    moved = (None, _spec(new.definition)) if fires else None
+    return Step(Change.CREATE, _KIND, schedule_id, moved=moved, warnings=new.warnings, exhausted=state.exhausted)
 
 
 def _change(applying: Applying, document: Document, row: ScheduleRow, stored: Any) -> Step:
@@ -109,9 +108,8 @@ def _change(applying: Applying, document: Document, row: ScheduleRow, stored: An
         diff += (Difference("bundle", row.bundle, bundle),)
     if moves or by_hand:
         set_bundle(applying.connection, row.schedule_uid, bundle, Source.TEMPLATE.value)
-    fires = (None, None) if row.status is Status.PAUSED else (_spec(base), _spec(parsed.definition))
-    added, removed = fires_moved(*fires, now=applying.now)
-    return Step(Change.UPDATE, _KIND, name, diff, added, removed, (*parsed.warnings, *done.warnings))
+    moved = None if row.status is Status.PAUSED else (_spec(base), _spec(parsed.definition))
+    return Step(Change.UPDATE, _KIND, name, diff, moved=moved, warnings=(*parsed.warnings, *done.warnings))
 
 
 def prune_schedules(applying: Applying, refusals: Refusals, stored: Stored) -> list[Step]:
@@ -125,8 +123,7 @@ def prune_schedules(applying: Applying, refusals: Refusals, stored: Stored) -> l
             opened = _opened(applying, row)
             because = applying.caller.because(f"the bundle {applying.bundle.name!r} has it no more")
             delete_opened(applying.resources, applying.connection, because, opened)
-        _, removed = fires_moved(_spec_of(row, document), None, now=applying.now)
-        steps.append(Step(Change.DELETE, _KIND, name, fires_removed=removed))
+        steps.append(Step(Change.DELETE, _KIND, name, moved=(_spec_of(row, document), None)))
     return steps
 
 

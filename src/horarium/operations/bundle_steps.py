@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from horarium.decision.fires import fires_moved
 from horarium.errors import HorariumError, InvalidCalendar, InvalidDefinition, InvalidSpec, InvalidWorkflow
 from horarium.instant import Instant
 from horarium.operations.caller import Caller
 from horarium.operations.drafts import Lookups
 from horarium.operations.errors import BundleRefused, InvalidBundle, OperationError, OwnedByAnotherBundle
 from horarium.operations.resources import Resources
+from horarium.recurrence.spec import Spec
 from horarium.schedule.bundle import Bundle, Difference, Standing, standing
 from horarium.store.database import Connection
 from horarium.wire.bundles import BundleKind, Change
@@ -21,7 +23,7 @@ _MAX_INVALID = 20
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """`diff` is that of an update; fires are those of the next seven days."""
+    """`diff` is that of an update; fires are those of the next seven days, counted by `counted` from `moved`."""
 
     change: Change
     kind: BundleKind
@@ -31,6 +33,16 @@ class Step:
     fires_removed: int = 0
     warnings: tuple[str, ...] = ()
     exhausted: bool = False
+    moved: tuple[Spec | None, Spec | None] | None = None
+    """What fired before and what fires now; None = nothing does."""
+
+
+def counted(step: Step, now: Instant) -> Step:
+    """For when nothing is locked any more: of a hundred crons in one schedule it takes a tenth of a second."""
+    if step.moved is None:
+        return step
+    added, removed = fires_moved(*step.moved, now=now)
+    return replace(step, fires_added=added, fires_removed=removed, moved=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from horarium.errors import InvalidDefinition
 from horarium.operations.bundle_calendars import apply_calendars, prune_calendars
 from horarium.operations.bundle_schedules import apply_schedules, prune_schedules
-from horarium.operations.bundle_steps import Applying, Refusals, Step
+from horarium.operations.bundle_steps import Applying, Refusals, Step, counted
 from horarium.operations.caller import Caller
 from horarium.operations.drafts import Lookups
 from horarium.operations.errors import NamespaceNotFound, OwnedByAnotherBundle
@@ -59,9 +59,11 @@ def apply_bundle(
         return steps
 
     try:
-        return _written(resources, work)
+        steps = _written(resources, work)
     except _TakenBack as done:
-        return done.steps
+        steps = done.steps
+    now = resources.clock.now()
+    return tuple(counted(step, now) for step in steps)
 
 
 def _written(resources: Resources, work: Callable[[Connection], tuple[Step, ...]]) -> tuple[Step, ...]:

@@ -9,7 +9,7 @@ from datetime import date
 from horarium.errors import InvalidCalendar
 from horarium.instant import Instant, to_datetime
 from horarium.operations.caller import Caller
-from horarium.operations.drafts import require_namespace
+from horarium.operations.drafts import hold_namespace, require_namespace
 from horarium.operations.errors import (
     CalendarAlreadyExists,
     CalendarInUse,
@@ -117,7 +117,7 @@ def _insert(resources: Resources, caller: Caller, calendar: Calendar) -> Kept:
     now = resources.clock.now()
 
     def work(connection: Connection) -> None:
-        require_namespace(connection, caller.namespace)
+        hold_namespace(connection, caller.namespace)
         calendars.insert(connection, caller.namespace, calendar.name, to_document(calendar), now=now)
 
     try:

@@ -99,9 +99,7 @@ def check_draft(
 
     That nobody can do the work yet is no error but a warning: whoever can may start later.
     """
-    if caller.namespace not in resources.seen_namespaces:
-        require_namespace(connection, caller.namespace)
-        resources.seen_namespaces.add(caller.namespace)
+    hold_namespace(connection, caller.namespace)
     _check_inputs(definition)
     known = lookups or Lookups(connection, definition.namespace)
     zones = _check_calendars(known, definition)
@@ -135,6 +133,12 @@ def _unserved(resources: Resources, connection: Connection, definition: Definiti
 
 def require_namespace(connection: Connection, namespace: str) -> None:
     if namespaces.find(connection, namespace) is None:
+        raise NamespaceNotFound(namespace)
+
+
+def hold_namespace(connection: Connection, namespace: str) -> None:
+    """For whoever writes into it: nothing is born in a namespace that another process deletes meanwhile."""
+    if not namespaces.hold(connection, namespace):
         raise NamespaceNotFound(namespace)
 
 

@@ -104,7 +104,6 @@ def delete(resources: Resources, caller: Caller, name: str, *, force: bool = Fal
     found = resources.database.write(work)
     if dry_run:
         return Removal(name, RemovalOutcome.PLANNED, found)
-    resources.seen_namespaces.discard(name)
     is_gone = _remove(resources, name)
     return Removal(name, RemovalOutcome.DELETED if is_gone else RemovalOutcome.DELETING, found)
 

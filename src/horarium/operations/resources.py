@@ -47,8 +47,6 @@ class Resources:
     telemetry: Telemetry
     tokens: ReportTokens
     known: Plannings = field(default_factory=Plannings)
-    seen_namespaces: set[str] = field(default_factory=set)
-    """Namespaces that are there, as far as this process knows; whoever comes in by HTTP is asked each time."""
     definitions: Definitions[Definition] = field(default_factory=lambda: Definitions(from_canonical))
     sealer: Sealer | None = None
     """Seals what is kept secret; None = this process has no key, and keeps none."""

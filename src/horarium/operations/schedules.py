@@ -19,7 +19,7 @@ from horarium.operations.caller import Caller
 from horarium.operations.changes import ScheduleChange, moved, unchanged
 from horarium.operations.definitions import current_definition, same_exhausted, wanted
 from horarium.operations.drafts import Draft, check_draft, note_attribute
-from horarium.operations.errors import ScheduleAlreadyExists
+from horarium.operations.errors import ScheduleAlreadyExists, ScheduleNotFound
 from horarium.operations.lifecycles import pause_opened, resume_opened
 from horarium.operations.resources import Opened, Resources, open_schedule, wake_tickers
 from horarium.operations.upcoming import Planned, next_runs
@@ -89,6 +89,8 @@ def upsert(resources: Resources, caller: Caller, document: object, *, update: Up
 
     try:
         return resources.database.write(put)
+    except ScheduleNotFound:
+        return resources.database.write(put)  # somebody has deleted it between the look and the lock
     except Conflict as taken:
         if taken.constraint != "schedules_live_id":
             raise

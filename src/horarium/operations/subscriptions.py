@@ -12,7 +12,7 @@ from horarium.ids import id_text, new_id, parse_id
 from horarium.instant import to_datetime
 from horarium.launchers.webhook import Delivery, Message, Undelivered, check_address, check_secret
 from horarium.operations.caller import Caller
-from horarium.operations.drafts import require_namespace
+from horarium.operations.drafts import hold_namespace
 from horarium.operations.errors import (
     PreconditionFailed,
     Refused,
@@ -68,7 +68,7 @@ def create(
     sealed = _sealed(resources, secret, identity)
 
     def work(connection: Connection) -> Kept:
-        require_namespace(connection, caller.namespace)
+        hold_namespace(connection, caller.namespace)
         most = resources.settings.subscriptions_per_namespace
         if rows.count(connection, caller.namespace) >= most:
             raise Refused(f"the namespace has {most} subscriptions, which is the most that the operator allows")

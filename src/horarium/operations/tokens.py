@@ -6,7 +6,7 @@ from horarium.errors import InvalidDefinition
 from horarium.ids import id_text, parse_id
 from horarium.instant import SECOND, Instant
 from horarium.operations.caller import Caller
-from horarium.operations.drafts import require_namespace
+from horarium.operations.drafts import hold_namespace
 from horarium.operations.errors import TokenNotFound, TokenNotLive
 from horarium.operations.resources import Resources
 from horarium.policy.names import PolicyError, parse_name, text
@@ -42,7 +42,7 @@ def issue(
         raise InvalidDefinition({"expires_at": ["is not in the future"]})
 
     def work(connection: Connection) -> IssuedToken:
-        require_namespace(connection, caller.namespace)
+        hold_namespace(connection, caller.namespace)
         return tokens.issue(
             connection,
             namespace=caller.namespace,

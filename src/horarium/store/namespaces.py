@@ -22,6 +22,7 @@ class NamespaceRow:
 _ROWS = TypedRows(NamespaceRow, namespaces)
 _LIVE = namespaces.c.deleted_at.is_(None)
 _BY_NAME = _ROWS.select.where(namespaces.c.namespace == sa.bindparam("name"), _LIVE)
+_HELD = sa.select(namespaces.c.namespace).where(namespaces.c.namespace == sa.bindparam("name"), _LIVE)
 _COUNT = sa.select(sa.func.count()).select_from(namespaces).where(_LIVE)
 
 
@@ -36,8 +37,14 @@ def find(connection: Connection, namespace: str) -> NamespaceRow | None:
 
 def lock(connection: Connection, namespace: str) -> bool:
     """Whether it is there; it is ours until the transaction ends. On SQLite the write transaction is the lock."""
-    own = sa.select(namespaces.c.namespace).where(namespaces.c.namespace == namespace)
-    return connection.execute(own.with_for_update()).scalar_one_or_none() is not None
+    own = _HELD.with_for_update(key_share=True)
+    return connection.execute(own, {"name": namespace}).scalar_one_or_none() is not None
+
+
+def hold(connection: Connection, namespace: str) -> bool:
+    """Whether it is there; nobody deletes it before the transaction ends. Those who hold it do not wait for others."""
+    shared = _HELD.with_for_update(read=True, key_share=True)
+    return connection.execute(shared, {"name": namespace}).scalar_one_or_none() is not None
 
 
 def count(connection: Connection) -> int:
