@@ -62,6 +62,9 @@ def test_policies_timeouts_and_secrets_need_no_file(server: Server) -> None:
         ["--workflow-version", "newest"],
         ["--limit-cost", "nan"],
         ["--cron", "0 25 * * *"],
+        ["--every", "30m"],
+        ["--every", "PT1H+5m"],
+        ["--file", "missing.json"],
         ["--at", "2026-03-01T00:00:00.5Z"],
         ["--end-at", "2026-03-01", "--start-at", "2026-03-02"],
     ],
@@ -78,6 +81,24 @@ def test_a_window_that_is_wrong_is_named_by_its_flags(empty_server: Server) -> N
     window = ("--from", "2026-02-08T00:00:00Z", "--to", "2026-02-01T00:00:00Z")
     answer = empty_server.ask("schedule", "backfill", "x", *window)
     assert (answer.code, answer.err) == (2, "error: --to: must be after --from\n")
+    assert empty_server.ask("agenda", *window).err == answer.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run", "list", "--state", "nonsense"],
+        ["run", "list", "--origin", "nonsense"],
+        ["run", "list", "--page-token", "nonsense"],
+        ["schedule", "list", "--status", "nonsense"],
+        ["schedule", "list", "--query", "non = = sense"],
+    ],
+    ids=" ".join,
+)
+def test_what_a_list_was_asked_for_is_named_by_its_flag(empty_server: Server, words: list[str]) -> None:
+    answer = empty_server.ask(*words)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith(f"error: {words[2]}: ")
 
 
 def test_what_a_file_says_is_named_by_its_field(empty_server: Server, tmp_path: Path) -> None:
@@ -95,9 +116,13 @@ def test_what_a_file_says_is_named_by_its_field(empty_server: Server, tmp_path: 
             {"end_time": ["must be after start_time, not my_start_time"]},
             "end_time: must be after --from, not my_start_time",
         ),
+        ({"spec.intervals.0.every": ["a"], "spec.intervals.1.offset": ["b"]}, "--every: a; --every: b"),
+        ({"spec.intervals.0.each": ["a"]}, "spec.intervals.0.each: a"),
+        ({"end": ["must be after `from`, not from"]}, "end: must be after --since, not from"),
         ({"note": "no list"}, ""),
         ({}, ""),
     ],
 )
 def test_how_fields_become_flags(errors: Any, told: str) -> None:
-    assert renamed(errors, {"spec.at": "--at", "start_time": "--from"}) == told
+    flags = {"spec.at": "--at", "spec.intervals": "--every", "start_time": "--from", "from": "--since"}
+    assert renamed(errors, flags) == told

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -48,6 +49,16 @@ def test_a_reader_who_leaves_early_is_no_error() -> None:
         program.stdout.close()
         assert program.stderr.read() == ""
         assert program.wait(timeout=30) in (0, 1)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
+def test_a_disk_that_is_full_is_one_line(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    with open("/dev/full", "w", buffering=1, encoding="utf-8") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        assert main(["next", "30 2 * * *", *AFTER]) == 1
+        with suppress(OSError):  # what could not be written is still there
+            full.close()
+    assert capfd.readouterr().err == "error: the answer cannot be written: No space left on device\n"
 
 
 @pytest.mark.parametrize(

@@ -113,6 +113,14 @@ def test_a_server_that_stays_away_is_given_up() -> None:
     assert 60 < sum(slept) < 300
 
 
+def test_a_server_that_stays_away_is_not_waited_for_beyond_the_time_that_was_given() -> None:
+    patient, slept = patience(4.5)
+    client: Any = Away(10_000, {})
+    with pytest.raises(ServerUnavailable):
+        list(ended_runs(client, ["a"], patient))
+    assert sum(slept) == pytest.approx(4.5)
+
+
 # ── trigger --wait, run wait ─────────────────────────────────────────────────────────────────────────
 
 
@@ -174,6 +182,7 @@ def test_run_wait_is_0_when_all_have_succeeded_and_1_when_one_has_not(server: Se
         (["run", "list", "--watch", "--all"], 2),
         (["run", "list", "--watch", "--limit", "5000"], 2),
         (["events", "--follow", "-o", "yaml"], 2),
+        (["events", "--follow", "--kind", "schedule_skiped"], 2),
     ],
     ids=lambda value: " ".join(value[:4]) if isinstance(value, list) else str(value),
 )
@@ -218,7 +227,7 @@ def test_events_are_told_newest_last_and_by_kind_and_schedule(server: Server) ->
     assert "schedule_paused" in server.told("events", "--schedule", "work", "--limit", "1")
     told = json.loads(server.told("events", "--kind", "schedule_created", "--schedule", "other", "-o", "json"))
     assert [entry["schedule_id"] for entry in told["entries"]] == ["other"]
-    assert server.ask("events", "--kind", "nothing").err == "no such events in namespace default\n"
+    assert server.ask("events", "--kind", "schedule_resumed").err == "no such events in namespace default\n"
 
 
 def test_following_goes_on_after_what_was_shown_until_ctrl_c(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

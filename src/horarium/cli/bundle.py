@@ -32,13 +32,13 @@ def read_bundle(places: list[str], name: str | None) -> Document:
     said: dict[str, str] = {} if name is None else {name: "--bundle"}
     known: dict[tuple[str, str], str] = {}
     for file in _files(places):
-        document = read_object("file", file)
+        document = read_object("--file", file)
         _check_fields(document, file)
         if document.get("bundle") is not None:
             said.setdefault(str(document["bundle"]), file)
         if len(said) > 1:
             (first, here), (second, there) = list(said.items())[:2]
-            refuse(f"file: the bundle is called {first[:64]!r} by {here} and {second[:64]!r} by {there}")
+            refuse(f"--file: the bundle is called {first[:64]!r} by {here} and {second[:64]!r} by {there}")
         for member, identity in _LISTS.items():
             whole[member] += _rows(document, member, identity, file, known)
     whole["bundle"] = next(iter(said), None)
@@ -52,10 +52,10 @@ def _files(places: list[str]) -> Iterator[str]:
         folder = Path(place)
         found = [place] if place == STDIN or not folder.is_dir() else _inside(folder)
         if not found:
-            refuse(f"file: {place!r} holds no file that ends with {', '.join(sorted(_SUFFIXES))}")
+            refuse(f"--file: {place!r} holds no file that ends with {', '.join(sorted(_SUFFIXES))}")
         count += len(found)
         if count > _MAX_FILES:
-            refuse(f"file: more than {_MAX_FILES} files")
+            refuse(f"--file: more than {_MAX_FILES} files")
         yield from found
 
 
@@ -68,7 +68,7 @@ def _check_fields(document: Document, file: str) -> None:
     unknown = sorted(document.keys() - _LISTS.keys() - {"bundle"})
     if unknown:
         refuse(
-            f"file: {file!r} has the unknown field {unknown[0][:64]!r}; a bundle has bundle, calendars and schedules"
+            f"--file: {file!r} has the unknown field {unknown[0][:64]!r}; a bundle has bundle, calendars and schedules"
         )
 
 
@@ -77,11 +77,11 @@ def _rows(
 ) -> list[Document]:
     rows = document.get(member) or []
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        refuse(f"file: {member} of {file!r} must be an array of objects")
+        refuse(f"--file: {member} of {file!r} must be an array of objects")
     for row in rows:
         name = row.get(identity)
         if isinstance(name, str) and known.setdefault((member, name), file) != file:
-            refuse(f"file: {identity} {name[:128]!r} is in {known[member, name]!r} and in {file!r}")
+            refuse(f"--file: {identity} {name[:128]!r} is in {known[member, name]!r} and in {file!r}")
     return rows
 
 

@@ -222,7 +222,8 @@ def _derived(place: Place) -> Flag:
 
 
 File = Annotated[
-    str | None, typer.Option("--file", "-f", metavar="FILE", show_default=False, help="The document, JSON; - is stdin.")
+    str | None,
+    typer.Option("--file", "-f", metavar="FILE", show_default=False, help="The document, JSON or YAML; - is stdin."),
 ]
 
 
@@ -236,7 +237,7 @@ class _Definition:
     """The command line sees one parameter for each flag."""
 
     def __call__(self, file: str | None = None, **flags: Any) -> Document:
-        document = Document({} if file is None else read_object("file", file))
+        document = Document({} if file is None else read_object("--file", file))
         said = [(flag, flags[flag.key]) for flag in all_flags() if flags.get(flag.key) not in (None, [])]
         for flag, typed in said:
             if flag.metavar != TIME:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +11,7 @@ import typer
 
 from horarium.cli import completion
 from horarium.cli.present import show_columns, show_document
+from horarium.cli.reading import refuse
 from horarium.cli.remote import Remote, with_remote
 from horarium.cli.render import Format, show_json, talk
 from horarium.cli.waiting import Patience, until_interrupted
@@ -77,7 +78,7 @@ def events_command(
 
     Example: horarium events --follow --kind schedule_skipped --schedule nightly
     """
-    wanted = Wanted(frozenset(kind or ()), schedule_id)
+    wanted = Wanted(_known(kind or ()), schedule_id)
     if follow:
         _follow(remote, wanted, limit)
         return
@@ -92,6 +93,16 @@ def events_command(
                 show_json(dict(entry.raw))
         case Format.JSON | Format.YAML:
             show_document({"entries": [dict(entry.raw) for entry in found]}, remote.output, [])
+
+
+def _known(kinds: Sequence[str]) -> frozenset[str]:
+    """A kind that does not exist would be waited for without end."""
+    from horarium.schedule.event import FEED_KINDS
+
+    known = sorted({*FEED_KINDS.values()})
+    if not {*kinds} <= {*known}:
+        refuse(f"--kind: must be one of {', '.join(known)}")
+    return frozenset(kinds)
 
 
 def _newest(remote: Remote, wanted: Wanted, limit: int) -> tuple[list[FeedEntry], str]:

@@ -6,6 +6,7 @@ is a defect of ours.
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -22,7 +23,8 @@ from horarium.errors import HorariumError
 doctor, offline, service, showcase = map(LaterModule, ("doctor", "offline", "service", "showcase"))
 tick, verify, copy = LaterModule("tick"), LaterModule("verify"), LaterModule("copy")
 
-_BAD_QUESTION = 2
+_NO, _BAD_QUESTION = 1, 2
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 _EPILOG = """\
 Exit codes: 0 done · 1 the answer is no · 2 the question was wrong · 3 the server cannot be reached ·
@@ -116,6 +118,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(wrong.format_message())
     except typer.Abort:
         return _fail("aborted")
+    except OSError as wrong:
+        if wrong.errno not in _FULL:
+            raise
+        talk(f"error: the answer cannot be written: {wrong.strerror}")
+        return _NO
     return code if isinstance(code, int) else 0
 
 

@@ -33,14 +33,15 @@ def renamed(errors: Mapping[str, Sequence[str]], flags: Mapping[str, str]) -> st
 
 
 def _flag(path: str, flags: Mapping[str, str]) -> str:
-    """An item of a list, `spec.at.0`, was typed with the flag of the list."""
-    whole = path.rstrip("0123456789").removesuffix(".")
+    """An item of a list, `spec.at.0`, was typed with the flag of the list; so were the two parts of an interval."""
+    whole = re.sub(r"\.[0-9]+(\.(every|offset))?$", "", path)
     return flags.get(path) or flags.get(whole) or path
 
 
 def _in_words(text: str, flags: Mapping[str, str]) -> str:
-    """A field may be spoken of beside the one that is wrong; only names that are no plain words are looked for."""
+    """A field may be spoken of beside the one that is wrong: in backquotes, or by a name that is no plain word."""
     for path, flag in flags.items():
+        text = text.replace(f"`{path}`", flag)
         if "_" in path:
             text = re.sub(rf"(?<![\w.-]){re.escape(path)}(?![\w.-])", flag, text)
     return text

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
 
 import typer
 
+from horarium.cli.naming import by_flags
 from horarium.cli.present import show_columns, show_document
 from horarium.cli.progress import counting
 from horarium.cli.remote import Remote
@@ -26,6 +27,16 @@ PageToken = Annotated[
     str | None,
     typer.Option("--page-token", metavar="TOKEN", show_default=False, help="Go on where another list has ended."),
 ]
+
+# By which flag a list was asked for what the server may refuse, by the name in the query.
+_FLAGS = {
+    "status": "--status",
+    "state": "--state",
+    "origin": "--origin",
+    "source": "--source",
+    "query": "--query",
+    "next_page_token": "--page-token",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +65,8 @@ class Listing(Generic[A]):
         while following is not None and left != 0:
             size = self.paging.most if left is None else min(left, self.paging.most)
             asked = replace(following, query={**following.query, self.paging.size: size})
-            page = self.remote.send(asked)
+            with by_flags(_FLAGS):
+                page = self.remote.send(asked)
             yield from page
             self.cursor = page.cursor
             left = None if left is None else max(0, left - len(page))

@@ -60,11 +60,17 @@ class Patience:
 
     def rest(self) -> bool:
         """Sleep before the next question; False = the time is used up."""
+        if not self._sleeps(self._pause):
+            return False
+        self._pause = min(self._pause * 1.5, _LONGEST_PAUSE)
+        return True
+
+    def _sleeps(self, seconds: float) -> bool:
+        """Not beyond the time that there is; False = it is used up."""
         left = None if self.seconds is None else self._began + self.seconds - self.monotonic()
         if left is not None and left <= 0:
             return False
-        self.sleep(self._pause if left is None else min(self._pause, left))
-        self._pause = min(self._pause * 1.5, _LONGEST_PAUSE)
+        self.sleep(seconds if left is None else min(seconds, left))
         return True
 
     def heard(self) -> None:
@@ -78,8 +84,7 @@ class Patience:
             talk(f"{told}; asking again")
         elif now - self._away_since > _AWAY_SECONDS:
             return False
-        self.sleep(_AWAY_PAUSE)
-        return True
+        return self._sleeps(_AWAY_PAUSE)
 
 
 def pause(seconds: float) -> None:

@@ -81,9 +81,9 @@ def look(
 def _check(start: Instant, end: Instant, limit: int, bucket_seconds: int) -> None:
     wrong: dict[str, list[str]] = {}
     if end <= start:
-        wrong["to"] = ["must be after from"]
+        wrong["to"] = ["must be after `from`"]
     elif end - start > HORIZON:
-        wrong["to"] = [f"must be at most {HORIZON // DAY} days after from"]
+        wrong["to"] = [f"must be at most {HORIZON // DAY} days after `from`"]
     if not 1 <= limit <= MAX_ROWS:
         wrong["limit"] = [f"must be between 1 and {MAX_ROWS}"]
     if not 1 <= bucket_seconds <= MAX_BUCKET:
