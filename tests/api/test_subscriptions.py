@@ -156,6 +156,19 @@ def test_what_happens_from_now_on_is_told_in_order_and_signed(
     assert event["data"] in http.get("/api/feed", params={"page_size": 200}).json()["entries"]
 
 
+def test_what_was_deleted_before_the_cursor_costs_no_entry_after_it(
+    http: httpx.Client, horarium: TestService, receiver: Receiver
+) -> None:
+    """The newest rows of the feed go with their namespace: their numbers must not be given to others."""
+    http.post("/api/namespaces", json={"namespace": "tenant"})
+    document = {"schedule_id": "theirs", "cron_expr": "0 0 1 1 *", "workflow_type": "w"}
+    assert horarium.http(namespace="tenant").post("/api/schedules", json=document).status_code == 201
+    subscribe(http, receiver.url, kinds=["schedule_created"])
+    assert http.delete("/api/namespaces/tenant", params={"force": "true"}).json()["outcome"] == "deleted"
+    horarium.create(schedule_id="ours", cron_expr="0 0 1 1 *", workflow_type="w")
+    deliver_until(horarium, lambda: receiver.kinds() == [("schedule_created", "ours")])
+
+
 def test_only_what_passes_the_filter_is_told(http: httpx.Client, horarium: TestService, receiver: Receiver) -> None:
     subscribe(http, receiver.url, "one", filter={"schedule_id": "b"})
     subscribe(http, receiver.url, "labelled", kinds=["schedule_created"], filter={"labels": {"team": "x"}})
