@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from horarium.engine import health_watch
 from horarium.operations import feeds
 from horarium.testing import Accepted, TestService, service
 
@@ -37,3 +40,22 @@ def test_a_change_is_told_once_and_so_is_its_end(service_url: str) -> None:
             ("s", "ok", "late"),
             ("gone", "waiting_for_approval", None),
         ]
+
+
+def test_a_crowd_of_one_namespace_hides_nobody_elses_schedule(
+    service_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health_watch, "MOST", 2)
+    with service(answer=Accepted(), database=service_url) as horarium:
+        watch, http = horarium.parts.engine.health, horarium.http()
+        for namespace, count in (("crowd", 5), ("others", 1)):
+            http.post("/api/namespaces", json={"namespace": namespace})
+            inside = horarium.http(namespace=namespace)
+            for number in range(count):
+                document = {"schedule_id": f"s{number}", "cron_expr": "0 * * * *", "workflow_type": "w"}
+                inside.post("/api/schedules", json={**document, "approval_policy": {"requires_approval": True}})
+                inside.post(f"/api/schedules/s{number}/trigger")
+        assert [watch.step() for _ in range(4)] == [2, 2, 2, 0]
+        assert horarium.http(namespace="others").delete("/api/schedules/s0").status_code == 200
+        horarium.http(namespace="crowd").post("/api/schedules/s3/pause")
+        assert sum(watch.step() for _ in range(3)) == 1, "all that were told are looked at, in turn"

@@ -23,7 +23,14 @@ from horarium.recurrence.zone import tzdata_version
 from horarium.store.database import Database, open_database
 from horarium.store.errors import Conflict, DataError, SchemaMissing, SchemaTooNew
 from horarium.store.migrate import check_schema, migrate
-from horarium.store.migrations.versions import r0007_installation
+from horarium.store.migrations.versions import (
+    r0007_installation,
+    r0008_note,
+    r0009_health,
+    r0010_bundles,
+    r0011_fleet,
+    r0012_workers,
+)
 from horarium.store.tables import metadata
 
 REVISIONS = [f"{number:04}" for number in range(1, 13)]
@@ -187,6 +194,21 @@ def test_what_is_said_of_the_installation_survives_the_way_back(database: Databa
         return [before, connection.exec_driver_sql("SELECT name, value FROM installation").all()]
 
     assert database.write(back_and_forth) == [[("tzdata", tzdata_version())]] * 2
+
+
+def test_the_way_back_is_open_to_a_database_with_views(database: Database) -> None:
+    steps = [r0012_workers, r0011_fleet, r0010_bundles, r0009_health, r0008_note]
+
+    def back_and_forth(connection: Connection) -> dict[str, str]:
+        with Operations.context(MigrationContext.configure(connection)):
+            for step in steps:
+                step.downgrade()
+            for step in reversed(steps):
+                step.upgrade()
+        return definitions(connection)
+
+    before = database.read(definitions)
+    assert database.write(back_and_forth).keys() == before.keys()
 
 
 def test_a_migration_that_fails_leaves_nothing_behind(empty_url: str) -> None:

@@ -73,6 +73,17 @@ def test_nothing_happens_before_its_time() -> None:
             horarium.advance_to("2026-03-01T00:00:00Z")
 
 
+def test_what_comes_after_the_end_of_a_pause_happens_when_it_is_due() -> None:
+    with service(at="2026-03-01T00:00:00Z") as horarium:
+        horarium.create(schedule_id="report", cron_expressions=["0 2 * * *"], workflow_type="report")
+        horarium.http().post("/api/schedules/report/pause", json={"until": "2026-03-01T01:30:00Z"})
+        horarium.advance(days=2)
+        assert [run.created_at for run in horarium.runs()] == [
+            datetime(2026, 3, 1, 2, tzinfo=UTC),
+            datetime(2026, 3, 2, 2, tzinfo=UTC),
+        ]
+
+
 def test_a_run_stays_open_until_the_test_ends_it() -> None:
     with service(at="2026-03-01T00:00:00Z", answer=Accepted()) as horarium:
         horarium.create(schedule_id="often", cron_expressions=["*/10 * * * *"], workflow_type="x")

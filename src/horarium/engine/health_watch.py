@@ -1,7 +1,8 @@
 """Tells the feed when a schedule begins or ceases to need somebody: it fails, is late, waits for an approval.
 
-It looks every `LOOK_SECONDS` at those that may be unwell and at those that were, never at the others. One process at
-a time writes, and judges by what is remembered then: a change is told once, however many processes look.
+It looks every `LOOK_SECONDS` at those that may be unwell and at those that were, never at the others. Where they are
+very many it goes on from one look to the next, so that nobody's crowd hides somebody else's schedule. One process at a
+time writes, and judges by what is remembered then: a change is told once, however many processes look.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from horarium.store.schedules.rows import ScheduleRow
 
 LOOK_SECONDS = 10.0
 MOST = 1_000
-"""Of each kind of trouble, schedules that one look sees at most; the oldest first."""
+"""Of each kind of trouble, and of those that were told, schedules that one look sees at most."""
 
 
 class HealthWatch:
@@ -28,6 +29,7 @@ class HealthWatch:
         self._database = database
         self._clock = clock
         self._known = Plannings()
+        self._after = b""
 
     def step(self) -> int:
         """How many changes were told."""
@@ -39,8 +41,9 @@ class HealthWatch:
 
     def _look(self, connection: Connection, now: Instant) -> tuple[list[tuple[ScheduleRow, Health]], list[bytes]]:
         """Those whose health has changed, and those that are remembered and no longer there."""
-        remembered = unwell.all_remembered(connection)
-        uids = sorted({*stored.suspects(connection, None, now, MOST), *remembered})
+        remembered = unwell.page(connection, after=self._after, limit=MOST)
+        self._after = max(remembered) if len(remembered) == MOST else b""
+        uids = sorted({*stored.suspects(connection, None, now, MOST, untold=True), *remembered})
         rows = [row for row, _ in stored.find_live(connection, uids)]
         vitals = stored.vitals_of(connection, self._known, rows)
         judged = [(row, judge(each, now)) for row, each in zip(rows, vitals, strict=True)]
@@ -54,7 +57,7 @@ class HealthWatch:
 def _tell(connection: Connection, judged: list[tuple[ScheduleRow, Health]], gone: list[bytes], now: Instant) -> int:
     if not unwell.claim(connection):
         return 0  # another process tells it at this moment
-    remembered = unwell.all_remembered(connection)
+    remembered = unwell.remembered(connection, [row.schedule_uid for row, _ in judged])
     changed = [(row, health) for row, health in judged if must_be_told(remembered.get(row.schedule_uid), health.status)]
     told = [
         Notice(

@@ -22,7 +22,7 @@ from horarium.schedule.run import RunState
 from horarium.store.runs.states import OPEN_ROOT, sql_list
 from horarium.store.schedules.due import Plannings
 from horarium.store.schedules.rows import SELECT_WITH_DOCUMENT, ScheduleRow, with_document
-from horarium.store.tables import approvals, positions, runs, schedules
+from horarium.store.tables import approvals, positions, runs, schedules, unwell_schedules
 from horarium.store.tables.schedules import FAILING
 
 # Of parts that SQLite takes in one statement: 500.
@@ -104,14 +104,18 @@ def _newest_failed(connection: Connection, uids: Sequence[bytes]) -> Iterable[Se
     return connection.exec_driver_sql(" UNION ALL ".join([part] * len(uids)), tuple(uids))
 
 
-def suspects(connection: Connection, namespace: str | None, now: Instant, limit: int) -> list[bytes]:
+def suspects(
+    connection: Connection, namespace: str | None, now: Instant, limit: int, *, untold: bool = False
+) -> list[bytes]:
     """Schedules that may be unwell, the oldest first; None = of all namespaces.
 
     Everything that is broken, fails, waits for an approval, or is due, of each kind at most `limit`. Who is none of
-    these is well.
+    these is well. With `untold` those are passed over that were told to need somebody: they never hide the others.
     """
     uids: set[bytes] = set()
-    for statement in _signs(namespace, now):
+    for uid, statement in _signs(namespace, now):
+        if untold:
+            statement = statement.where(~sa.exists().where(unwell_schedules.c.schedule_uid == uid))
         uids.update(row[0] for row in connection.execute(statement.limit(limit)))
     return sorted(uids)
 
@@ -135,8 +139,8 @@ def count_failing(connection: Connection) -> int:
     return found
 
 
-def _signs(namespace: str | None, now: Instant) -> list[sa.Select[Any]]:
-    """Each along an index of few rows."""
+def _signs(namespace: str | None, now: Instant) -> list[tuple[sa.Column[Any], sa.Select[Any]]]:
+    """Each along an index of few rows, with the column of what it finds."""
     uid, status = positions.c.schedule_uid, positions.c.status
     at_rest = sa.text("status <> 'active' AND status <> 'deleted'")
     mine = sa.true() if namespace is None else positions.c.namespace == namespace
@@ -152,9 +156,9 @@ def _signs(namespace: str | None, now: Instant) -> list[sa.Select[Any]]:
     )
     active = sa.text("status = 'active'")
     return [
-        sa.select(uid).where(mine, at_rest, status == Status.BROKEN.value),
-        sa.select(uid).where(mine, sa.text(FAILING)),
-        pending,
-        sa.select(uid).where(mine, active, positions.c.next_due <= now).order_by(positions.c.next_due),
-        sa.select(uid).where(mine, active, positions.c.next_due.is_(None)),
+        (uid, sa.select(uid).where(mine, at_rest, status == Status.BROKEN.value)),
+        (uid, sa.select(uid).where(mine, sa.text(FAILING))),
+        (runs.c.schedule_uid, pending),
+        (uid, sa.select(uid).where(mine, active, positions.c.next_due <= now).order_by(positions.c.next_due)),
+        (uid, sa.select(uid).where(mine, active, positions.c.next_due.is_(None))),
     ]

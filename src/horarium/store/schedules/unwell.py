@@ -26,9 +26,26 @@ def claim(connection: Connection) -> bool:
     return bool(connection.execute(sa.select(lock)).scalar_one())
 
 
-def all_remembered(connection: Connection) -> dict[bytes, HealthStatus]:
-    rows = connection.execute(sa.select(unwell_schedules.c.schedule_uid, unwell_schedules.c.status))
-    return {row.schedule_uid: HealthStatus(row.status) for row in rows}
+def page(connection: Connection, *, after: bytes, limit: int) -> dict[bytes, HealthStatus]:
+    """The next ones in the order of their births."""
+    uid = unwell_schedules.c.schedule_uid
+    return _read(connection, _REMEMBERED.where(uid > after).order_by(uid).limit(limit))
+
+
+def remembered(connection: Connection, uids: Sequence[bytes]) -> dict[bytes, HealthStatus]:
+    """Those of them that were told to need somebody."""
+    found: dict[bytes, HealthStatus] = {}
+    for start in range(0, len(uids), _AT_ONCE):
+        some = list(uids[start : start + _AT_ONCE])
+        found |= _read(connection, _REMEMBERED.where(unwell_schedules.c.schedule_uid.in_(some)))
+    return found
+
+
+_REMEMBERED = sa.select(unwell_schedules.c.schedule_uid, unwell_schedules.c.status)
+
+
+def _read(connection: Connection, statement: sa.Select[tuple[bytes, str]]) -> dict[bytes, HealthStatus]:
+    return {row.schedule_uid: HealthStatus(row.status) for row in connection.execute(statement)}
 
 
 def remember(connection: Connection, judged: Iterable[tuple[bytes, str, HealthStatus]], *, now: Instant) -> None:

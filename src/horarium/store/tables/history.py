@@ -28,6 +28,8 @@ history = Table(
     partial_index("history_by_occurrence", "namespace", "nominal", where="nominal IS NOT NULL"),
     # For retention, which forgets notices by their age alone.
     partial_index("history_notices", "recorded_at", where="sequence IS NULL"),
+    # No number is given twice, as PostgreSQL has it: a cursor may stand behind rows that were deleted since.
+    sqlite_autoincrement=True,
 )
 
 # The servers that have written history, one after the other: see `feed.py`. SQLite has none.

@@ -24,5 +24,4 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     """Notes that were written since are lost: the documents of older programs hold their own."""
-    with op.batch_alter_table("schedules") as table:
-        table.drop_column("note")
+    op.drop_column("schedules", "note")

@@ -100,7 +100,10 @@ def _let_be_null(nullable: bool) -> None:
 
 
 def _write_anew(nullable: bool) -> None:
-    """SQLite changes no column, and does not let a table go that a view names."""
+    """SQLite changes no column, and does not let a table go that a view names.
+
+    From here on it gives no number twice: a cursor may stand behind rows that were deleted since.
+    """
     bind = op.get_bind()
     view = bind.exec_driver_sql("SELECT sql FROM sqlite_master WHERE type = 'view' AND name = 'v_history'").scalar_one()
     op.execute("DROP VIEW v_history")
@@ -120,6 +123,7 @@ def _write_anew(nullable: bool) -> None:
         sa.Column("nominal_last", sa.BigInteger()),
         sa.Column("run_id", sa.LargeBinary(16)),
         sa.Column("payload", sa.Text(), nullable=False),
+        sqlite_autoincrement=nullable,
     )
     op.execute(f"INSERT INTO history ({_COLUMNS}) SELECT {_COLUMNS} FROM history_before")
     op.drop_table("history_before")

@@ -35,7 +35,5 @@ def upgrade() -> None:
 def downgrade() -> None:
     op.drop_table("releases")
     op.drop_index("schedules_by_bundle", "schedules")
-    with op.batch_alter_table("calendars") as table:
-        table.drop_column("bundle")
-    with op.batch_alter_table("schedules") as table:
-        table.drop_column("bundle")
+    op.drop_column("calendars", "bundle")
+    op.drop_column("schedules", "bundle")

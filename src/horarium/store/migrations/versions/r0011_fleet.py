@@ -41,17 +41,13 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     """Pauses stay, and wait for somebody to end them; secrets that were rotated open nothing any more."""
-    with op.batch_alter_table("namespaces") as table:
-        table.drop_column("deleted_at")
+    op.drop_column("namespaces", "deleted_at")
     op.drop_index("tokens_by_previous", "tokens")
-    with op.batch_alter_table("tokens") as table:
-        table.drop_column("previous_until")
-        table.drop_column("previous_sha256")
+    op.drop_column("tokens", "previous_until")
+    op.drop_column("tokens", "previous_sha256")
     op.drop_index("runs_reruns", "runs")
-    with op.batch_alter_table("runs") as table:
-        table.drop_column("rerun_of")
+    op.drop_column("runs", "rerun_of")
     op.drop_index("history_by_occurrence", "history")
     op.drop_index("positions_paused_until", "positions")
-    with op.batch_alter_table("positions") as table:
-        table.drop_column("paused_by")
-        table.drop_column("paused_until")
+    op.drop_column("positions", "paused_by")
+    op.drop_column("positions", "paused_until")
