@@ -150,8 +150,7 @@ class Deliverer:
             now = self._clock.now()
             await self._write(deliveries.postpone, row, wrong.message, now, retry_at=now + _UNREADABLE_SECONDS * SECOND)
             return
-        if not await self._redeliver(row, secret):
-            return
+        await self._redeliver(row, secret)
         if row.retry_at is not None and row.retry_at > self._clock.now():
             return
         following: SubscriptionRow | None = row
@@ -207,8 +206,8 @@ class Deliverer:
         self._log.warning("given up", subscription=f"{row.namespace}/{row.name}", error=outcome.error)
         return await self._write(_give_up, row, each, letter)
 
-    async def _redeliver(self, row: SubscriptionRow, secret: str) -> bool:
-        """What somebody asked for once more: one delivery each. Whether the subscription is still ours."""
+    async def _redeliver(self, row: SubscriptionRow, secret: str) -> None:
+        """What somebody asked for once more: one delivery each."""
         for letter in await self._read(dead_letters.asked_for, row.subscription_id, _REDELIVERIES):
             outcome = await self._send(row, secret, letter.entry, letter.body.encode())
             if isinstance(outcome, Delivered):
@@ -216,10 +215,6 @@ class Deliverer:
             else:
                 now = self._clock.now()
                 await self._write(dead_letters.failed_again, letter, outcome.status, outcome.error, now)
-            # Together they may take longer than a lease, and nobody else may send the same meanwhile.
-            if not await self._write(deliveries.keep, row, self._clock.now()):
-                return False
-        return True
 
     async def _send(self, row: SubscriptionRow, secret: str, entry: str, body: bytes) -> Delivery:
         name = message_id(row.subscription_id, entry)

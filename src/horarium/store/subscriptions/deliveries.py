@@ -76,11 +76,6 @@ def give_back(connection: Connection, row: SubscriptionRow) -> None:
     connection.execute(sa.update(subscriptions).where(*mine).values(lease_until=None))
 
 
-def keep(connection: Connection, row: SubscriptionRow, now: Instant) -> bool:
-    """The lease goes on; False = the subscription is no longer ours."""
-    return _write(connection, row, now, {})
-
-
 def next_page(connection: Connection, row: SubscriptionRow, limit: int, *, with_labels: bool) -> Page:
     rows, _ = feed.onward(connection, row.namespace, after=row.cursor, limit=limit)
     uids = sorted({each.event.schedule_uid for each in rows if each.event.schedule_uid is not None})
