@@ -18,10 +18,8 @@ import pytest
 from standardwebhooks import Webhook
 
 from horarium.engine.deliverer import Deliverer, DelivererOptions
-from horarium.ids import parse_id
 from horarium.launchers.ssrf import AddressPolicy, Guard
 from horarium.launchers.webhook import WebhookSender
-from horarium.store.subscriptions import deliveries
 from horarium.testing import TestService
 
 SECRET = f"whsec_{base64.b64encode(b'0123456789abcdef01234567').decode()}"
@@ -29,16 +27,12 @@ SECRET = f"whsec_{base64.b64encode(b'0123456789abcdef01234567').decode()}"
 
 @dataclass
 class Receiver:
-    """`answers` are the first statuses, then 204. A closed `gate` keeps answers back, but for `/free`.
-
-    `meanwhile` is called before each answer.
-    """
+    """`answers` are the first statuses, then 204. A closed `gate` keeps answers back, but for `/free`."""
 
     url: str = ""
     answers: list[int] = field(default_factory=list)
     heard: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
     gate: threading.Event = field(default_factory=threading.Event)
-    meanwhile: Callable[[], object] = field(default=lambda: None)
 
     def events(self) -> list[dict[str, Any]]:
         """Of everything that was heard, with the signature checked."""
@@ -64,7 +58,6 @@ def receiver() -> Iterator[Receiver]:
             found.heard.append(({name.lower(): value for name, value in self.headers.items()}, body))
             if not self.path.endswith("/free"):
                 found.gate.wait(60)
-            found.meanwhile()
             self.send_response(found.answers.pop(0) if found.answers else 204)
             self.end_headers()
 
@@ -233,26 +226,6 @@ def test_what_was_given_up_is_listed_and_sent_again_when_somebody_asks(
     assert http.post("/api/subscriptions/hook/redeliver", json=again).json()["outcome"] == "queued"
     deliver_until(horarium, lambda: show(http)["dead_letters"] == 0, pauses=(0,))
     assert [name for _, name in receiver.kinds()] == ["a", "a", "a", "b", "a"]
-
-
-def test_many_that_are_sent_again_slowly_stay_with_one_process(
-    http: httpx.Client, horarium: TestService, receiver: Receiver
-) -> None:
-    receiver.answers = [500, 500]
-    found = parse_id(subscribe(http, receiver.url)["subscription_id"], "id")
-    for name in ("a", "b"):
-        fail_one(horarium, name)
-    deliver_until(horarium, lambda: show(http)["dead_letters"] == 2, pauses=())
-    others: list[object] = []
-
-    def meanwhile() -> None:
-        horarium.clock.advance(0.6 * deliveries.LEASE_SECONDS)
-        others.append(horarium.resources.database.write(lambda c: deliveries.take(c, found, horarium.now)))
-
-    receiver.meanwhile = meanwhile
-    http.post("/api/subscriptions/hook/redeliver")
-    deliver_until(horarium, lambda: show(http)["dead_letters"] == 0)
-    assert others == [None, None]
 
 
 def test_a_receiver_that_hangs_delays_nobody_and_two_processes_tell_nothing_twice(

@@ -13,6 +13,7 @@ from engine.builders import account, insert_all, new_schedule
 from world import FakeClock
 
 from horarium.clock import SystemClock
+from horarium.engine import engine as engines
 from horarium.engine.batch import Tick
 from horarium.engine.engine import Engine, EngineOptions
 from horarium.engine.janitor import Tidied
@@ -72,6 +73,17 @@ async def live(engine: Engine, enough: Callable[[], bool]) -> None:
             assert not running.done(), running.exception()
         stop.set()
         await running
+
+
+def test_what_came_due_while_nobody_ticked_is_decided_before_anybody_is_told_that_it_is_late(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engines, "HEALTH_SECONDS", 3_600.0)
+    engine, _, _ = engine_on(database)
+    looks: list[None] = []
+    monkeypatch.setattr(engine.health, "step", lambda: looks.append(None))
+    asyncio.run(live(engine, lambda: {"ticker", "health"} <= engine.pulse.completed.keys()))
+    assert looks == []
 
 
 def test_what_is_due_is_fired_launched_and_settled(database: Database) -> None:
