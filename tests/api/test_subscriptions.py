@@ -266,6 +266,18 @@ def test_many_receivers_that_hang_leave_a_place_for_another_tenant(
     run(work, horarium, places=4, places_of_one=4)
 
 
+def test_the_labels_of_a_schedule_that_is_deleted_still_count(
+    http: httpx.Client, horarium: TestService, receiver: Receiver
+) -> None:
+    kinds = ["run_finished", "schedule_deleted"]
+    subscribe(http, receiver.url, kinds=kinds, filter={"labels": {"team": "a"}})
+    for name in "ba":
+        fail_one(horarium, name, labels={"team": name})
+        assert http.delete(f"/api/schedules/{name}").status_code == 200
+    deliver_until(horarium, lambda: show(http)["delivered_count"] == 2)
+    assert sorted(receiver.kinds()) == [("run_finished", "a"), ("schedule_deleted", "a")]
+
+
 def test_what_is_sent_again_stops_when_the_subscription_is_gone(
     http: httpx.Client, horarium: TestService, receiver: Receiver
 ) -> None:
