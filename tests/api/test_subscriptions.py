@@ -254,6 +254,43 @@ def test_a_receiver_that_hangs_delays_nobody_and_two_processes_tell_nothing_twic
     assert (show(http, "hangs")["delivered_count"], len(receiver.heard)) == (1, 2)
 
 
+def test_many_receivers_that_hang_leave_a_place_for_another_tenant(
+    http: httpx.Client, horarium: TestService, receiver: Receiver
+) -> None:
+    receiver.gate.clear()
+    for number in range(4):
+        subscribe(http, receiver.url, f"hangs-{number}", kinds=["schedule_created"])
+    http.post("/api/namespaces", json={"namespace": "other"})
+    there = horarium.http(namespace="other")
+    subscribe(there, f"{receiver.url}/free", "free", kinds=["schedule_created"])
+    for each in (http, there):
+        each.post("/api/schedules", json={"schedule_id": "s", "cron_expr": "0 0 1 1 *", "workflow_type": "w"})
+
+    async def work(deliverer: Deliverer) -> None:
+        deadline = time.monotonic() + 20
+        while show(there, "free")["delivered_count"] < 1 and time.monotonic() < deadline:
+            await deliverer.step()
+            await asyncio.sleep(0.01)
+        told = show(there, "free")["delivered_count"]
+        receiver.gate.set()
+        await deliverer.settle()
+        assert told == 1, "it was told while all the others hung"
+
+    run(work, horarium, places=4, places_of_one=4)
+
+
+def test_the_labels_of_a_schedule_that_is_deleted_still_count(
+    http: httpx.Client, horarium: TestService, receiver: Receiver
+) -> None:
+    kinds = ["run_finished", "schedule_deleted"]
+    subscribe(http, receiver.url, kinds=kinds, filter={"labels": {"team": "a"}})
+    for name in "ba":
+        fail_one(horarium, name, labels={"team": name})
+        assert http.delete(f"/api/schedules/{name}").status_code == 200
+    deliver_until(horarium, lambda: show(http)["delivered_count"] == 2)
+    assert sorted(receiver.kinds()) == [("run_finished", "a"), ("schedule_deleted", "a")]
+
+
 def test_what_is_sent_again_stops_when_the_subscription_is_gone(
     http: httpx.Client, horarium: TestService, receiver: Receiver
 ) -> None:

@@ -70,6 +70,14 @@ def pause_after(failures: int, pauses: Sequence[float]) -> float | None:
     return pauses[failures - 1] if failures <= len(pauses) else None
 
 
+def has_place(mine: int, taken: int, *, places: int, places_of_one: int) -> bool:
+    """Whether a namespace that has `mine` of the `taken` places may have one more.
+
+    The last quarter is for those that have none: where many receivers of others hang, nobody waits behind them.
+    """
+    return mine < places_of_one and taken < (places if mine == 0 else places - places // 4)
+
+
 def read_wanted(kinds: object, narrowed: object = None) -> Wanted:
     """Raises InvalidDefinition with every problem."""
     errors: dict[str, list[str]] = {}

@@ -9,7 +9,6 @@ and the subscription goes on.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -21,7 +20,7 @@ from structlog.typing import FilteringBoundLogger
 
 from horarium.clock import Clock
 from horarium.decision.health_status import HealthStatus
-from horarium.decision.subscription import Told, Wanted, pause_after, read_wanted, wants
+from horarium.decision.subscription import Told, Wanted, has_place, pause_after, read_wanted, wants
 from horarium.engine.threads import Threads
 from horarium.errors import HorariumError
 from horarium.ids import id_text, new_id
@@ -115,11 +114,10 @@ class Deliverer:
         return [row for row in found if self._database.read(partial(deliveries.has_work, row=row))]
 
     def _has_place(self, row: SubscriptionRow) -> bool:
-        taken = Counter(namespace for namespace, _ in self._tasks.values())
-        return (
-            row.subscription_id not in self._tasks
-            and len(self._tasks) < self._options.places
-            and taken[row.namespace] < self._options.places_of_one
+        mine = sum(namespace == row.namespace for namespace, _ in self._tasks.values())
+        options = self._options
+        return row.subscription_id not in self._tasks and has_place(
+            mine, len(self._tasks), places=options.places, places_of_one=options.places_of_one
         )
 
     def _leave(self, subscription_id: bytes, _task: asyncio.Task[None]) -> None:

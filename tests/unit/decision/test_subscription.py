@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from horarium.decision.health_status import HealthStatus
-from horarium.decision.subscription import KINDS, Told, pause_after, read_wanted, wants
+from horarium.decision.subscription import KINDS, Told, has_place, pause_after, read_wanted, wants
 from horarium.errors import InvalidDefinition
 from horarium.schedule.run import RunState
 
@@ -73,6 +73,14 @@ def test_every_problem_is_named_at_once() -> None:
 @pytest.mark.parametrize(("failures", "pause"), [(1, 5), (2, 30), (3, None)])
 def test_after_the_last_pause_it_is_given_up(failures: int, pause: float | None) -> None:
     assert pause_after(failures, (5, 30)) == pause
+
+
+@pytest.mark.parametrize(
+    ("mine", "taken", "expected"),
+    [(0, 0, True), (3, 5, True), (4, 5, False), (1, 6, False), (0, 6, True), (0, 7, True), (0, 8, False)],
+)
+def test_the_last_places_are_for_those_who_have_none(mine: int, taken: int, expected: bool) -> None:
+    assert has_place(mine, taken, places=8, places_of_one=4) is expected
 
 
 def test_the_kinds_are_those_of_the_feed() -> None:

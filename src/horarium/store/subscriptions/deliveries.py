@@ -14,10 +14,11 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.instant import SECOND, Instant
+from horarium.store.database.json_text import from_text
 from horarium.store.history import feed
 from horarium.store.history.feed import FeedCursor, FeedRow, cursor_text
 from horarium.store.subscriptions.rows import ROWS, SubscriptionRow
-from horarium.store.tables import dead_letters, schedule_attributes, subscriptions
+from horarium.store.tables import dead_letters, schedule_attributes, schedule_revisions, schedules, subscriptions
 
 LEASE_SECONDS = 60
 
@@ -138,4 +139,18 @@ def _labels(connection: Connection, uids: Sequence[bytes]) -> dict[bytes, dict[s
     found: dict[bytes, dict[str, str]] = {}
     for row in rows:
         found.setdefault(row.schedule_uid, {})[row.name] = row.value
-    return found
+    return found | _labels_of_deleted(connection, uids)
+
+
+def _labels_of_deleted(connection: Connection, uids: Sequence[bytes]) -> dict[bytes, dict[str, str]]:
+    """From their last documents: no filter of lists finds them any more, and what befell them is news all the same."""
+    current = sa.and_(
+        schedule_revisions.c.schedule_uid == schedules.c.schedule_uid,
+        schedule_revisions.c.revision == schedules.c.revision,
+    )
+    documents = (
+        sa.select(schedules.c.schedule_uid, schedule_revisions.c.document)
+        .join(schedule_revisions, current)
+        .where(schedules.c.schedule_uid.in_(list(uids)), schedules.c.deleted_at.is_not(None))
+    )
+    return {uid: from_text(document).get("labels") or {} for uid, document in connection.execute(documents)}
