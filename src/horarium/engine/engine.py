@@ -223,7 +223,9 @@ class Engine:
         return _CHORE_PAUSE_SECONDS if forgotten.more else RETENTION_SECONDS
 
     async def _health_step(self) -> float:
-        await self._threads.run(self.health.step)
+        """The first time it only waits: what came due while nobody ticked is decided first, and needs nobody then."""
+        if "health" in self.pulse.completed:
+            await self._threads.run(self.health.step)
         return HEALTH_SECONDS
 
     async def _measure_step(self) -> float:
