@@ -92,10 +92,18 @@ def test_a_window_that_is_wrong_is_named_by_its_flags(empty_server: Server) -> N
         ["run", "list", "--page-token", "nonsense"],
         ["schedule", "list", "--status", "nonsense"],
         ["schedule", "list", "--query", "non = = sense"],
+        ["calendar", "create", "--date", "nonsense", "days"],
+        ["calendar", "create", "--rule", "nonsense", "days"],
+        ["calendar", "create", "--tz", "nonsense", "days"],
+        ["calendar", "show", "--year", "1", "weekends"],
+        ["subscription", "create", "--kind", "nonsense", "told", "--url", "https://example.com"],
+        ["subscription", "create", "--url", "nonsense", "told", "--kind", "run_finished"],
+        ["subscription", "create", "--state", "x", "told", "--kind", "run_finished", "--url", "https://example.com"],
+        ["schedule", "pause", "--reason", "x" * 5_000, "nothing"],
     ],
-    ids=" ".join,
+    ids=lambda words: " ".join(words[:3]),
 )
-def test_what_a_list_was_asked_for_is_named_by_its_flag(empty_server: Server, words: list[str]) -> None:
+def test_a_wrong_word_of_other_commands_is_named_by_its_flag(empty_server: Server, words: list[str]) -> None:
     answer = empty_server.ask(*words)
     assert (answer.code, answer.out) == (2, "")
     assert answer.err.startswith(f"error: {words[2]}: ")

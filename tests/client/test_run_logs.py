@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import threading
 from collections.abc import Callable
@@ -11,7 +12,9 @@ import pytest
 from client.any_worker import AnyWorker, waits
 from client.drivers import Driver
 
-from horarium.client.job import Job
+from horarium.client import aio_worker
+from horarium.client.job import HeldRun, Job
+from horarium.job.run_log import Batch
 from horarium.testing import TestService
 from horarium.testing.service import TOKEN
 
@@ -64,6 +67,28 @@ def test_runs_that_are_worked_on_at_once_do_not_mix(hands: AnyWorker, horarium: 
     with hands.client() as client:
         for run in client.list_runs():
             assert [line.text for line in client.get_run_logs(run.run_id)] == client.get_run(run.run_id).inputs * 5
+
+
+def test_lines_that_are_on_their_way_when_the_handler_returns_are_kept_once(
+    hands: AnyWorker, horarium: TestService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    under_way, lines_call = threading.Event(), HeldRun.lines_call
+
+    def lines(held: HeldRun, batch: Batch) -> Any:
+        under_way.set()
+        return lines_call(held, batch)
+
+    async def handler(context: Job) -> None:
+        print("once")
+        while not under_way.is_set():
+            await asyncio.sleep(0)
+
+    monkeypatch.setattr(aio_worker, "_LINES_SECONDS", 0.001)
+    monkeypatch.setattr(HeldRun, "lines_call", lines)
+    waits(horarium)
+    hands.drain({"sweep": handler})
+    with hands.client() as client:
+        assert [line.text for line in client.get_run_logs(horarium.runs()[-1].run_id)] == ["once"]
 
 
 def test_a_worker_may_keep_nothing(hands: AnyWorker, horarium: TestService) -> None:

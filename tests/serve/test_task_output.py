@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from pathlib import Path
 
+import pytest
+
 from horarium import Horarium, Job
+from horarium.engine import dispatcher
+from horarium.engine.said import Said
+from horarium.job.run_log import Batch, RunLog
+from horarium.store.database import Connection
 from horarium.testing import service
 
 
@@ -50,3 +57,38 @@ def test_whoever_follows_a_run_hears_it_while_it_works(tmp_path: Path) -> None:
         return texts
 
     assert asyncio.run(follow()) == ["begun", "done"]
+
+
+def test_a_line_that_is_being_written_when_its_task_ends_is_kept_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = Horarium(data_dir=tmp_path, log_level="error", host="127.0.0.1")
+    writing, ending = threading.Event(), threading.Event()
+    append, peek = Said.append, RunLog.peek
+
+    def slowly(said: Said, connection: Connection, most: int) -> set[bytes]:
+        writing.set()
+        ending.wait(0.2)  # who takes the last lines now would take these once more
+        return append(said, connection, most)
+
+    def told(log: RunLog, *, last: bool = False) -> Batch:
+        batch = peek(log, last=last)
+        if last:
+            ending.set()
+        return batch
+
+    @app.schedule("0 0 1 1 *", schedule_id="talks")
+    async def talks() -> None:
+        print("once")
+        while not writing.is_set():
+            await asyncio.sleep(0.005)
+
+    async def read() -> list[str]:
+        async with app:
+            fired = await app.async_client.trigger_schedule("talks")
+            return [line.text async for line in app.async_client.follow_run_logs(fired.run_id or "", poll_seconds=0.05)]
+
+    monkeypatch.setattr(dispatcher, "_LINES_SECONDS", 0.01)
+    monkeypatch.setattr(Said, "append", slowly)
+    monkeypatch.setattr(RunLog, "peek", told)
+    assert asyncio.run(read()) == ["once"]

@@ -10,6 +10,7 @@ import typer
 from horarium.cli import completion
 from horarium.cli.dates import read_dates
 from horarium.cli.lists import show_list
+from horarium.cli.naming import by_flags
 from horarium.cli.present import cell, printable, show_document
 from horarium.cli.reading import refuse
 from horarium.cli.remote import Remote, with_remote
@@ -27,6 +28,7 @@ app = typer.Typer(
 
 _SKIP = "skip_dates"
 _CLEARED = ("timezone", "rule", "covers")
+_FLAGS = {"kind": "--kind", "timezone": "--tz", "dates": "--date", "rule": "--rule", "year": "--year"}
 
 Name = Annotated[
     str,
@@ -82,7 +84,8 @@ def create_command(
     """
     said = {"timezone": timezone, "dates": date, "rule": rule}
     document = {"name": name, "kind": kind or _SKIP}
-    made = remote.client.create_calendar(document, **{field: value for field, value in said.items() if value})
+    with by_flags(_FLAGS):
+        made = remote.client.create_calendar(document, **{field: value for field, value in said.items() if value})
     _show_kept(remote, made, "created")
 
 
@@ -115,7 +118,8 @@ def show_command(
 
     Example: horarium calendar show holidays:US --year 2027
     """
-    found = remote.client.get_calendar(name, year=year)
+    with by_flags(_FLAGS):
+        found = remote.client.get_calendar(name, year=year)
     show_document(found.raw, remote.output, _described(found))
 
 
@@ -173,7 +177,9 @@ def update_command(
     changes = dict.fromkeys(clear or ()) | _said(kind=kind, timezone=timezone, rule=rule)
     if not changes:
         refuse("nothing is said about the calendar")
-    _show_kept(remote, remote.client.update_calendar(name, changes), "updated " + ", ".join(changes))
+    with by_flags(_FLAGS):
+        done = remote.client.update_calendar(name, changes)
+    _show_kept(remote, done, "updated " + ", ".join(changes))
 
 
 @app.command("clone")

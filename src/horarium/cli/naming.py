@@ -16,8 +16,10 @@ def by_flags(flags: Mapping[str, str]) -> Iterator[None]:
         yield
     except ClientError as error:
         told = error.body.get("errors")
-        if isinstance(told, Mapping) and told:
-            error.message = renamed(told, flags) or error.message
+        if not isinstance(told, Mapping) or not told:  # a refusal of one field may be a sentence that begins with it
+            path, colon, text = error.message.partition(": ")
+            told = {path: [text]} if colon and _flag(path, flags) != path else {}
+        error.message = renamed(told, flags) or error.message
         raise
 
 

@@ -133,7 +133,7 @@ def pause_command(
     if isinstance(chosen, Selection):
         _change_many(remote, "pause", chosen, if_version, yes, until=until, reason=note)
         return
-    with by_flags({"until": "--until"}):
+    with by_flags({"until": "--until", "note": "--reason"}):
         done = remote.client.pause_schedule(chosen, note=note, until=until, if_version=if_version)
     show_written(remote, done)
 
@@ -155,8 +155,10 @@ def resume_command(
     chosen = selection(schedule_id, label, everything, yes)
     if isinstance(chosen, Selection):
         _change_many(remote, "resume", chosen, if_version, yes, reason=note)
-    else:
-        show_written(remote, remote.client.resume_schedule(chosen, note=note, if_version=if_version))
+        return
+    with by_flags({"note": "--note"}):
+        done = remote.client.resume_schedule(chosen, note=note, if_version=if_version)
+    show_written(remote, done)
 
 
 @with_remote
@@ -184,7 +186,8 @@ def _change_many(
 ) -> None:
     if if_version is not None:
         refuse("--if-version is the version of one schedule")
-    change_schedules(remote, action, many, yes, **fields)
+    with by_flags({"until": "--until", "reason": "--reason"}):
+        change_schedules(remote, action, many, yes, **fields)
 
 
 def show_written(remote: Remote, done: WriteResult) -> None:

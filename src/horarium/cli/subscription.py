@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from horarium.cli.lists import show_list
+from horarium.cli.naming import by_flags
 from horarium.cli.pages import All, Limit, Listing, PageToken, Paging, show_listing
 from horarium.cli.present import cell, compact, printable, show_document
 from horarium.cli.reading import pairs
@@ -27,6 +28,15 @@ app = typer.Typer(
 
 SECRET = "HORARIUM_SUBSCRIPTION_SECRET"
 _SECRET_BYTES = 32
+_FLAGS = {
+    "kinds": "--kind",
+    "url": "--url",
+    "secret": "--secret",
+    "filter.schedule_id": "--schedule",
+    "filter.labels": "--label",
+    "filter.states": "--state",
+    "filter.statuses": "--status",
+}
 _MORE = "more dead letters: --all, or --page-token {cursor}"
 
 Which = Annotated[str, typer.Argument(metavar="ID", show_default=False, help="Its id or its name.")]
@@ -71,9 +81,10 @@ def create_command(
         "states": state or None,
         "statuses": status or None,
     }
-    found = remote.client.create_subscription(
-        kind, url, secret or made or "", name=name, filter={key: value for key, value in narrowed.items() if value}
-    )
+    with by_flags(_FLAGS):
+        found = remote.client.create_subscription(
+            kind, url, secret or made or "", name=name, filter={key: value for key, value in narrowed.items() if value}
+        )
     if remote.output is not Format.TABLE:
         show_document({**found.raw, **({"secret": made} if made else {})}, remote.output, [])
         return

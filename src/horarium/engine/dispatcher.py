@@ -82,6 +82,8 @@ class Dispatcher:
         self._in_flight: dict[tuple[bytes, int], InFlight] = {}
         self._answers: asyncio.Queue[Answer] = asyncio.Queue()
         self._wake: asyncio.Event | None = None
+        # Lines that are just being written are still in their logs: whoever takes the last of them waits.
+        self._keeping = asyncio.Lock()
         self._somebody_waits = False
         self._working = 0
         self._freed = 0
@@ -184,6 +186,9 @@ class Dispatcher:
         schedules = {
             work.schedule_uid for work in works if work.schedule_uid is not None and work.parent_run_id is None
         }
+        if any(has_spoken(each.of) for each in answers):
+            async with self._keeping:  # what is answered is passed over from now on
+                pass
         said = Said.of((each.of for each in answers), last=True)
         try:
             recorded = await self._write_down(happened, now, schedules, said)
@@ -259,9 +264,10 @@ class Dispatcher:
 
     async def keep_lines(self) -> None:
         """What runs have said so far, for those who look while they are at work."""
-        speaking = [each for each in self._in_flight.values() if has_spoken(each) and not each.answered]
-        for first in range(0, len(speaking), _LINES_AT_ONCE):
-            await self._keep(Said.of(speaking[first : first + _LINES_AT_ONCE]))
+        async with self._keeping:
+            speaking = [each for each in self._in_flight.values() if has_spoken(each) and not each.answered]
+            for first in range(0, len(speaking), _LINES_AT_ONCE):
+                await self._keep(Said.of(speaking[first : first + _LINES_AT_ONCE]))
 
     async def _keep(self, said: Said) -> None:
         if said.lines:
@@ -319,7 +325,8 @@ class Dispatcher:
             happened = [
                 Happened(each.work.run_id, GivenBack(each.work.lease_epoch, each.begun), each.rules) for each in left
             ]
-            await self._write_down(happened, self._clock.now(), said=Said.of(left, last=True))
+            async with self._keeping:
+                await self._write_down(happened, self._clock.now(), said=Said.of(left, last=True))
 
 
 def _answered(answer: Answer) -> Happened:
