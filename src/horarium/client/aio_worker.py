@@ -200,10 +200,12 @@ class AsyncWorker:
             return
         calling = asyncio.create_task(call_handler(handler, held))
         beating = asyncio.create_task(self._keep(held, calling if is_async(handler) else None))
-        telling = asyncio.create_task(self._keep_telling(held))
+        ended = asyncio.Event()
+        telling = asyncio.create_task(self._keep_telling(held, ended))
         try:
             report = await calling
-            telling.cancel()
+            ended.set()
+            await asyncio.wait({telling})  # lines that are on their way would be sent twice
             await self._tell_lines(held, last=True)
             await self._tell(held, report)
         except asyncio.CancelledError:
@@ -234,9 +236,12 @@ class AsyncWorker:
             if held.lost:
                 return
 
-    async def _keep_telling(self, held: HeldRun) -> None:
+    async def _keep_telling(self, held: HeldRun, ended: asyncio.Event) -> None:
         while held.log is not None and not held.lost:
-            await asyncio.sleep(_LINES_SECONDS)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(ended.wait(), _LINES_SECONDS)
+            if ended.is_set():
+                return
             await self._tell_lines(held)
 
     async def _tell_lines(self, held: HeldRun, *, last: bool = False) -> None:

@@ -148,7 +148,8 @@ class Deliverer:
             now = self._clock.now()
             await self._write(deliveries.postpone, row, wrong.message, now, retry_at=now + _UNREADABLE_SECONDS * SECOND)
             return
-        await self._redeliver(row, secret)
+        if not await self._redeliver(row, secret):
+            return
         if row.retry_at is not None and row.retry_at > self._clock.now():
             return
         following: SubscriptionRow | None = row
