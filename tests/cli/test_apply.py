@@ -49,12 +49,14 @@ def test_a_namespace_that_is_exported_and_applied_elsewhere_is_the_same(server: 
         {**over, "schedule_id": "finished"},
         {**over, "schedule_id": "finished-and-paused"},
         {**HOURLY, "schedule_id": "window-is-over", "end_at": "2026-03-01T01:30:00Z"},
+        {**HOURLY, "schedule_id": "paused-for-a-while"},
         {**HOURLY, "schedule_id": "deleted"},
     ]
     apply(server, schedules=states)
     for name in ("paused", "finished-and-paused"):
         server.told("schedule", "pause", name, "--note", "maintenance")
     server.told("schedule", "update", "paused", "--note", "of its author")
+    server.told("schedule", "pause", "paused-for-a-while", "--until", "2026-03-01T05:00:00Z")
     server.told("schedule", "delete", "deleted")
     server.service.advance(hours=2)
     server.service.resources.database.write(
@@ -68,6 +70,7 @@ def test_a_namespace_that_is_exported_and_applied_elsewhere_is_the_same(server: 
         "paused": True, "pause_reason": "maintenance", "exhausted": None, "note": "of its author",
     }  # fmt: skip
     assert written["used-up"]["exhausted"] is True
+    assert written["paused-for-a-while"]["paused_until"] == "2026-03-01T05:00:00Z"
     server.told("namespace", "create", "copy")
     there = ("--namespace", "copy")
     assert set(apply(server, *there, **bundle).values()) == {"create"}
@@ -76,11 +79,15 @@ def test_a_namespace_that_is_exported_and_applied_elsewhere_is_the_same(server: 
     rows = server.told("schedule", "list", *there, "-o", "jsonl", "--deleted").splitlines()
     assert {row["schedule_id"]: row["status"] for row in map(json.loads, rows)} == {
         "active": "active", "paused": "paused", "broken": "active", "used-up": "deleted", "finished": "finished",
-        "finished-and-paused": "paused", "window-is-over": "finished",
+        "finished-and-paused": "paused", "window-is-over": "finished", "paused-for-a-while": "paused",
     }  # fmt: skip
     server.service.advance(hours=2)
     fired = server.told("run", "list", *there, "-o", "jsonl").splitlines()
     assert {json.loads(row)["schedule_id"] for row in fired} == {"broken"}
+    assert apply(server, "--namespace", "default", **bundle)["paused-for-a-while"] == "unchanged"
+    server.service.advance(hours=2)
+    fired = server.told("run", "list", *there, "-o", "jsonl").splitlines()
+    assert {json.loads(row)["schedule_id"] for row in fired} == {"broken", "paused-for-a-while"}
     assert server.service.verify() == []
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from horarium.cli.reading import STDIN, read_object, refuse
-from horarium.schedule.bundle import EXHAUSTED, PAUSE_REASON
+from horarium.schedule.bundle import EXHAUSTED, PAUSE_REASON, PAUSED_UNTIL
 from horarium.schedule.places import NAMES
 
 Document = dict[str, Any]
@@ -94,7 +94,7 @@ def written(schedule: Mapping[str, Any]) -> Document:
     if isinstance(kept.get("action"), Mapping):
         kept["action"] = {name: value for name, value in kept["action"].items() if name != "task_queue"}
     if schedule.get("paused"):
-        kept |= {"paused": True, PAUSE_REASON: schedule.get(PAUSE_REASON)}
+        kept |= {"paused": True, **{name: schedule.get(name) for name in (PAUSE_REASON, PAUSED_UNTIL)}}
     if is_exhausted(schedule):
         kept[EXHAUSTED] = True
     return {name: value for name, value in kept.items() if value not in _EMPTY}

@@ -7,7 +7,7 @@ from typing import Any
 
 from horarium.decision import lifecycle
 from horarium.ids import new_id
-from horarium.instant import rfc3339_or_none
+from horarium.instant import Instant, rfc3339_or_none, to_rfc3339
 from horarium.operations.caller import Caller
 from horarium.operations.changes import ScheduleChange
 from horarium.operations.drafts import Lookups, check_draft, signed
@@ -62,16 +62,22 @@ def begin_schedule(
     lookups: Lookups | None = None,
     bundle: str | None = None,
     exhausted: bool = False,
+    paused_until: Instant | None = None,
 ) -> Begun:
-    """Raises what is wrong with it. `exhausted`: its runs were used up elsewhere, and it is only to be known here."""
+    """Raises what is wrong with it. `exhausted`: its runs were used up elsewhere, and it is only to be known here.
+
+    A pause whose end has passed is over.
+    """
     draft = check_draft(resources, connection, caller, signed(parsed.definition, caller), lookups=lookups)
     definition, now, uid = draft.definition, resources.clock.now(), new_id()
-    paused = parsed.paused is True and not exhausted
+    paused = parsed.paused is True and not exhausted and (paused_until is None or paused_until > now)
     position = lifecycle.begin(draft.planning, uid, now=now, paused=paused)
     journal = Journal(1, now, caller.context())
     journal.add(EventType.CREATED, **told(definition, 1, position))
     if paused:
-        journal.add(EventType.PAUSED, reason=caller.reason, paused_at=rfc3339_or_none(now))
+        journal.add(
+            EventType.PAUSED, reason=caller.reason, paused_at=to_rfc3339(now), until=rfc3339_or_none(paused_until)
+        )
     revision = draft.revision(position.generation)
     if exhausted:
         journal.add(EventType.DELETED, reason=MAX_RUNS_EXHAUSTED, deleted_at=rfc3339_or_none(now))
@@ -88,6 +94,7 @@ def begin_schedule(
         paused_at=now if paused else None,
         pause_reason=caller.reason if paused else None,
         paused_by=caller.principal if paused else None,
+        paused_until=paused_until if paused else None,
         next_sequence=journal.next_sequence,
         bundle=bundle,
         deleted_at=now if exhausted else None,

@@ -73,6 +73,7 @@ def _begin(applying: Applying, schedule_id: str, document: Document, begun: list
         lookups=applying.lookups,
         bundle=applying.bundle.name,
         exhausted=state.exhausted,
+        paused_until=state.paused_until,
     )
     begun.append(new)
     fires = new.new.position.status is Status.ACTIVE

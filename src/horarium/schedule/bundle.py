@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from horarium.errors import InvalidDefinition
+from horarium.errors import InvalidDefinition, InvalidSpec
+from horarium.instant import Instant, from_rfc3339
 from horarium.policy.json_text import canonical_json
 from horarium.policy.names import PolicyError, shown
 from horarium.schedule.document import named_in
@@ -26,7 +27,8 @@ MAX_DIFFERENCES = 50
 _MAX_SHOWN = 500
 _MAX_PROBLEMS = 20
 # What a schedule of a bundle may say of its state, beside `paused`: it counts when the schedule is made, never later.
-PAUSE_REASON, EXHAUSTED = "pause_reason", "exhausted"
+PAUSE_REASON, PAUSED_UNTIL, EXHAUSTED = "pause_reason", "paused_until", "exhausted"
+_STATE = frozenset({PAUSE_REASON, PAUSED_UNTIL, EXHAUSTED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,7 @@ class Beginning:
     """How a schedule that a bundle brings begins, beyond what its document says."""
 
     pause_reason: str | None = None
+    paused_until: Instant | None = None
     exhausted: bool = False
 
 
@@ -117,18 +120,24 @@ def _is_name(name: str, *, may_be_rule: bool) -> bool:
 
 def beginning(document: Document) -> tuple[Beginning, dict[str, Any]]:
     """With the document that is left. Raises InvalidDefinition."""
-    left = {key: value for key, value in document.items() if key not in (PAUSE_REASON, EXHAUSTED)}
+    left = {key: value for key, value in document.items() if key not in _STATE}
     reason, exhausted = document.get(PAUSE_REASON), document.get(EXHAUSTED) or False
     problems: dict[str, list[str]] = {}
     if reason is not None and not (isinstance(reason, str) and len(reason) <= 1_000 and "\x00" not in reason):
         problems[PAUSE_REASON] = ["must be a text of at most 1000 characters"]
+    until: Instant | None = None
+    if (told := document.get(PAUSED_UNTIL)) is not None:
+        try:
+            until = from_rfc3339(told if isinstance(told, str) else "", field=PAUSED_UNTIL)
+        except InvalidSpec:
+            problems[PAUSED_UNTIL] = [f"must be a time such as 2026-03-08T07:00:00Z, not {shown(told)}"]
     if not isinstance(exhausted, bool):
         problems[EXHAUSTED] = ["must be true or false"]
     elif exhausted and document.get("max_runs") is None:
         problems[EXHAUSTED] = ["only a schedule with max_runs can have used them up"]
     if problems:
         raise InvalidDefinition(problems)
-    return Beginning(reason, exhausted), left
+    return Beginning(reason, until, exhausted), left
 
 
 # ── whose it is ──────────────────────────────────────────────────────────────────────────────────────

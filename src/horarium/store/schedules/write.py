@@ -59,6 +59,7 @@ class NewSchedule:
     paused_at: Instant | None = None
     pause_reason: str | None = None
     paused_by: str | None = None
+    paused_until: Instant | None = None
     next_sequence: int = 1
     bundle: str | None = None
     deleted_at: Instant | None = None
@@ -136,6 +137,7 @@ def _first_rows(new: NewSchedule, now: Instant) -> dict[sa.Table, dict[str, Any]
         "paused_at": new.paused_at,
         "pause_reason": new.pause_reason,
         "paused_by": new.paused_by,
+        "paused_until": new.paused_until,
     }
     return {
         schedules: schedule,
