@@ -82,7 +82,7 @@ def test_a_rule_is_a_name_of_a_calendar() -> None:
 
 def test_what_a_schedule_says_of_its_beginning_is_taken_out() -> None:
     said = {"schedule_id": "a", "max_runs": 1, "pause_reason": "rest", "exhausted": True}
-    assert beginning(said) == (Beginning("rest", True), {"schedule_id": "a", "max_runs": 1})
+    assert beginning(said) == (Beginning("rest", exhausted=True), {"schedule_id": "a", "max_runs": 1})
     for wrong in (
         {"pause_reason": 1},
         {"paused_until": 5},
