@@ -1,4 +1,4 @@
-"""How hard the property tests try: as written, or many times harder where the environment asks for it."""
+"""How hard the property tests try, as written or many times harder, and which tests come first."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ _EFFORT = int(os.environ.get("HORARIUM_TEST_EFFORT", "1"))
 _SETTINGS = "_hypothesis_internal_use_settings"
 
 
+@pytest.hookimpl(trylast=True)  # after the order was drawn
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A full run draws more examples and new ones each time; the ordinary run repeats the same ones."""
+    items.sort(key=lambda item: item.get_closest_marker("first") is None)
     if _EFFORT == 1:
         return
     for test in {getattr(item, "obj", None) for item in items}:

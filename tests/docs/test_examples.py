@@ -90,6 +90,7 @@ def test_every_python_block_runs(block: Block) -> None:
 # ── pages that are read from top to bottom ───────────────────────────────────────────────────────────
 
 
+@pytest.mark.first
 def test_a_reader_can_walk_the_pages_in_their_order(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     for page in walk():
         stage = stage_of(page)
