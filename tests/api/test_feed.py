@@ -41,7 +41,7 @@ def entries(http: httpx.Client, **params: Any) -> list[dict[str, Any]]:
 
 def settled(http: httpx.Client, count: int) -> list[dict[str, Any]]:
     """On PostgreSQL a transaction anywhere on the server, such as another test's, holds the feed back for a while."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while len(found := entries(http)) < count and time.monotonic() < deadline:
         time.sleep(0.02)
     assert len(found) == count
@@ -70,7 +70,7 @@ def test_the_newest_entry_comes_first(http: httpx.Client, horarium: TestService,
 
 def ends(http: httpx.Client, count: int) -> list[dict[str, Any]]:
     """The `run_finished` of the feed, newest first; as many as are awaited, or more if there are more."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while True:
         found = [each for each in entries(http, page_size=200) if each["kind"] == "run_finished"]
         if len(found) >= count or time.monotonic() > deadline:
