@@ -39,7 +39,7 @@ class BadRequest(OperationError):
     def __init__(self, status: int, reason: str, message: str) -> None:
         super().__init__(message)
         self.status = status  # type: ignore[misc]  # the class knows the usual one, this one its own
-        self.reason = reason  # type: ignore[misc]  # the same
+        self.reason = reason  # type: ignore[misc]  # the class knows the usual one, this one its own
 
 
 def problem(

@@ -147,7 +147,7 @@ class BundleRefused(OperationError):
     def __init__(self, message: str, *, reason: str, status: int, schedule_id: str | None = None) -> None:
         super().__init__(message)
         self.reason = reason  # type: ignore[misc]  # that of the document, not of the class
-        self.status = status  # type: ignore[misc]  # the same
+        self.status = status  # type: ignore[misc]  # that of the document, too
         if schedule_id is not None:
             self.schedule_id = schedule_id
 
