@@ -15,7 +15,7 @@ EFFORT ?= 10
 FLOORS := store:92 operations:94 api:95
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-full check bench clean
+.PHONY: help install run test test-full check bench lock audit sbom clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,22 @@ $(BENCH_INSTALLED): $(INSTALLED)
 	$(BIN)/python -m pip install -qq --disable-pip-version-check --constraint constraints.txt --editable '.[dev,bench]'
 	@touch $@
 
+# ── what is shipped ──────────────────────────────────────────────────────────────────────────────────────────────
+
+SUPPLY := .venv-supply/python/bin
+COMPILE := $(SUPPLY)/uv pip compile --quiet --constraint constraints.txt --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
+
+lock: .venv-supply/installed.txt ## write the hashes of what the container image is made of, at the versions of constraints.txt
+	$(COMPILE) pyproject.toml --output-file release/runtime.txt
+	@echo hatchling | $(COMPILE) - --output-file release/build.txt
+
+audit: .venv-supply/installed.txt ## ask for known advisories against what is shipped; says so where nobody can be asked
+	@$(SUPPLY)/python release/audit.py || test $$? -eq 3
+
+sbom: .venv-supply/installed.txt ## write dist/sbom.json: what the image is made of, in CycloneDX
+	@mkdir -p dist
+	$(SUPPLY)/python -W ignore -m cyclonedx_py requirements release/runtime.txt --pyproject pyproject.toml --output-reproducible --output-file dist/sbom.json
+
 clean: ## remove what can be made again
-	rm -rf $(VENV) .venv-contract .venv-generated .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.* htmlcov dist
+	rm -rf $(VENV) .venv-contract .venv-generated .venv-supply .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.* htmlcov dist
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

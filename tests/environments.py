@@ -2,9 +2,9 @@
 
 `contract` has the published Durable Workflow client, which asks for a certifi that nobody has published,
 although it never imports it. `generated` has what makes clients out of /openapi.json, which wants other
-versions than we do. So their constraints name everything that they really need, and pip resolves nothing.
+versions than we do. `supply` has what looks at what is shipped (`make lock audit sbom`). So their constraints name everything that they really need, and pip resolves nothing.
 
-    python tests/environments.py contract generated
+    python tests/environments.py contract generated supply
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Environment:
             return
         said = done.stdout + done.stderr
         if any(sign in said for sign in _NOBODY_ANSWERS):
-            raise RegistryUnreachable(f"the package registry cannot be reached, so {self.name} is not tested")
+            raise RegistryUnreachable(f"the package registry cannot be reached, so the environment {self.name} is not there")
         raise RuntimeError(f"the environment {self.name} cannot be made:\n{said}")
 
 
