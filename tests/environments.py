@@ -74,7 +74,9 @@ class Environment:
             return
         said = done.stdout + done.stderr
         if any(sign in said for sign in _NOBODY_ANSWERS):
-            raise RegistryUnreachable(f"the package registry cannot be reached, so the environment {self.name} is not there")
+            raise RegistryUnreachable(
+                f"the package registry cannot be reached, so the environment {self.name} is not there"
+            )
         raise RuntimeError(f"the environment {self.name} cannot be made:\n{said}")
 
 

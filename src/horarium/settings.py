@@ -26,6 +26,7 @@ from horarium.errors import InvalidDefinition
 
 PREFIX = "HORARIUM_"
 FILE = "horarium.toml"
+DATABASE_FILE = "horarium.db"
 
 Origin: TypeAlias = Literal["flag", "environment", "file", "default"]
 
@@ -207,7 +208,7 @@ class Settings(BaseSettings):
 
     @property
     def database_url(self) -> str:
-        return self.database or f"sqlite:///{self.data_dir / 'horarium.db'}"
+        return self.database or f"sqlite:///{self.data_dir / DATABASE_FILE}"
 
     @property
     def namespace_in_flight(self) -> int:

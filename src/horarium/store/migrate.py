@@ -7,6 +7,7 @@ left to do, and a migration that fails leaves the database as it was.
 from __future__ import annotations
 
 import threading
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,8 @@ def _upgrade(connection: Connection, now: Instant, until: str) -> list[str]:
     current = _current(connection)
     _refuse_newer(current)
     scripts = _scripts()
+    if until == "head" and current == scripts.get_current_head():
+        return []
     applied: list[str] = []
 
     def steps(revision: str, _context: MigrationContext) -> Any:
@@ -95,5 +98,7 @@ def _refuse_newer(current: str | None) -> None:
         raise SchemaTooNew(f"the database was written by a newer Horarium (revision {current}); upgrade this program")
 
 
+@cache
 def _scripts() -> ScriptDirectory:
+    """Loaded once: they are part of the program."""
     return ScriptDirectory(DIRECTORY)

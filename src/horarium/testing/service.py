@@ -11,7 +11,7 @@ import tempfile
 import threading
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
@@ -30,11 +30,12 @@ from horarium.operations.resources import Resources
 from horarium.schedule.run import OPEN
 from horarium.serve.application import Application, Bare
 from horarium.serve.service import Service, open_service, put_templates
-from horarium.settings import Settings
+from horarium.settings import DATABASE_FILE, Settings
 from horarium.store import namespaces
-from horarium.store.database import Connection
+from horarium.store.database import Connection, open_database
 from horarium.store.history import events as history
 from horarium.store.history.events import HistoryRow
+from horarium.store.migrate import migrate
 from horarium.store.runs import read as runs_read
 from horarium.store.runs.outlook import Outlook, look_ahead
 from horarium.store.runs.read import RunFilter, RunRow
@@ -242,6 +243,8 @@ def service(
     with tempfile.TemporaryDirectory(prefix="horarium-testing-") as directory:
         usual = {"data_dir": Path(directory), "database": database, "log_level": "error", "token": TOKEN}
         chosen = Settings(**{**usual, **(settings or {})})
+        if chosen.database is None and chosen.data_dir == Path(directory):
+            Path(directory, DATABASE_FILE).write_bytes(_fresh_database(clock.now()))
         registry = recording_registry(launcher, clock, application.tasks)
         try:
             with open_service(
@@ -262,3 +265,16 @@ def service(
                     loop.run(registry.close())
         finally:
             loop.close()
+
+
+@lru_cache(maxsize=4)
+def _fresh_database(at: Instant) -> bytes:
+    """A file with tables and nothing in them. Making one takes longer than most tests; they begin at few instants."""
+    with tempfile.TemporaryDirectory(prefix="horarium-testing-") as directory:
+        path = Path(directory, DATABASE_FILE)
+        made = open_database(f"sqlite:///{path}", durable=False)
+        try:
+            migrate(made, FakeClock(at))
+        finally:
+            made.close()
+        return path.read_bytes()
