@@ -28,6 +28,7 @@ from horarium.store.errors import is_fault_of_a_row
 from horarium.store.schedules import due, pauses, turns
 from horarium.store.schedules.broken import park
 from horarium.store.schedules.due import Plannings
+from horarium.store.schedules.pauses import Earliest
 from horarium.store.schedules.turns import Turn
 
 LEASE = "ticker"
@@ -98,8 +99,12 @@ class Ticker:
     def next_due(self) -> Instant | None:
         """When there is something to do: an occurrence to decide, or a pause to end."""
         earliest = self._database.glance(pauses.earliest)
-        self._pause_end = earliest.pause_end
+        self.expect(earliest)
         return earliest.moment
+
+    def expect(self, earliest: Earliest) -> None:
+        """What somebody has just read: until then no step looks for pauses to end."""
+        self._pause_end = earliest.pause_end
 
     def _claim(self, connection: Connection, now: Instant) -> Turn:
         """The most overdue; but where the last batch did not hold all, everybody in turn."""

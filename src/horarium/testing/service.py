@@ -189,6 +189,7 @@ class TestService:
         engine, look = self.parts.engine, partial(self.resources.database.glance, look_ahead)
         outlook = known or look()
         for _ in range(_MAX_ROUNDS):
+            engine.ticker.expect(outlook.earliest)
             done = engine.ticker.patient_step().claimed
             if outlook.has_open_runs:  # of what is born in this round there is nothing to tidy up or to follow yet
                 done += engine.janitor.step().total + await engine.follower.step()

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from horarium.instant import Instant
 from horarium.schedule.run import OPEN
 from horarium.store.runs.states import OPEN_ROOT, sql_list
-from horarium.store.schedules.pauses import earliest
+from horarium.store.schedules.pauses import Earliest, earliest
 
 # With the conditions of the indexes `runs_open` and `runs_steps`, which are nearly empty while nothing happens.
 _LOOK = sa.text(
@@ -22,10 +22,13 @@ SELECT EXISTS (SELECT 1 FROM runs WHERE {OPEN_ROOT})
 
 
 class Outlook(NamedTuple):
-    """`next_due`: when a schedule has to be decided or a pause to be ended next, or since when one has."""
-
-    next_due: Instant | None
+    earliest: Earliest
     has_open_runs: bool
+
+    @property
+    def next_due(self) -> Instant | None:
+        """When a schedule has to be decided or a pause to be ended next, or since when one has."""
+        return self.earliest.moment
 
     def is_quiet(self, now: Instant) -> bool:
         """Nothing can happen by itself before `next_due`."""
@@ -33,4 +36,4 @@ class Outlook(NamedTuple):
 
 
 def look_ahead(connection: Connection) -> Outlook:
-    return Outlook(earliest(connection).moment, bool(connection.execute(_LOOK).scalar_one()))
+    return Outlook(earliest(connection), bool(connection.execute(_LOOK).scalar_one()))
