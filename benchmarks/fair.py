@@ -101,7 +101,7 @@ def _measured(dialect: str, crowd: int, count: int, seconds: int) -> Late:
                 _seed_crowd(opened, crowd, hang)
             title = f"{dialect}: beside {crowd:,}" if crowd else f"{dialect}: alone"
             first, last = _live(opened, folder, f"{quick}/quiet", seconds, title)
-        return _lateness(arrivals, first, last)
+        return lateness(arrivals, first, last)
 
 
 def _seed_crowd(opened: Database, crowd: int, hang: Sequence[str]) -> None:
@@ -118,7 +118,7 @@ def _live(opened: Database, folder: str, target: str, seconds: int, title: str) 
     """The first and the last nominal second that count."""
     clock = SystemClock()
     with up(opened, folder, [str(Path(__file__).absolute()), "--child"]) as service:
-        _create_quiet(service, target)
+        create_quiet(service, target)
         first = clock.now() // SECOND * SECOND + _LEAD_SECONDS * SECOND
         last = first + (seconds - 1) * SECOND
         with progress() as bars:
@@ -129,8 +129,8 @@ def _live(opened: Database, folder: str, target: str, seconds: int, title: str) 
     return first, last
 
 
-def _create_quiet(service: Up, target: str) -> None:
-    """Through the door, as a tenant does: with a token of its own."""
+def create_quiet(service: Up, target: str) -> str:
+    """Through the door, as a tenant does: with a token of its own, which is given back."""
     with Client(service.address, token=service.token) as admin:
         admin.create_namespace("quiet")
     with Client(service.address, token=service.token, namespace="quiet") as admin:
@@ -142,9 +142,10 @@ def _create_quiet(service: Up, target: str) -> None:
             action={"kind": "http", "url": target, "input": {"size": 3}},
             overlap_policy="allow_all",
         )
+    return issued.secret
 
 
-def _lateness(arrivals: Path, first: Instant, last: Instant) -> Late:
+def lateness(arrivals: Path, first: Instant, last: Instant) -> Late:
     """What came when the service was told to stop came too late."""
     until = last + _TAIL_SECONDS * SECOND
     came: dict[Instant, Instant] = {}

@@ -115,6 +115,7 @@ def seed_each(
     now: Instant,
     title: str,
     namespace: str = DEFAULT_NAMESPACE,
+    prefix: str = "herd",
 ) -> None:
     """`choose` says of each number what the schedule is like and when it is due."""
     database.write(partial(_found, namespace=namespace, now=now))
@@ -122,7 +123,7 @@ def seed_each(
         bar = bars.add_task(title, total=count)
         for start in range(0, count, _CHUNK):
             numbers = range(start, min(start + _CHUNK, count))
-            rows = [_Row(new_id(), f"herd-{number}", *choose(number)) for number in numbers]
+            rows = [_Row(new_id(), f"{prefix}-{number}", *choose(number)) for number in numbers]
             database.write(partial(_insert, rows=rows, namespace=namespace, now=now))
             bars.advance(bar, len(rows))
         database.write(_analyze)
@@ -135,6 +136,7 @@ def seed_ready(
     *,
     title: str,
     namespace: str = DEFAULT_NAMESPACE,
+    prefix: str = "herd",
 ) -> None:
     """`count` runs that are ready, of as many schedules: decided as a tick does, at the last full minute.
 
@@ -153,7 +155,7 @@ def seed_ready(
             likes[key] = pattern({**yearly, "action": chosen}, now=now)
         return likes[key], nominal
 
-    seed_each(database, count, choose, now=now - 120 * SECOND, title=title, namespace=namespace)
+    seed_each(database, count, choose, now=now - 120 * SECOND, title=title, namespace=namespace, prefix=prefix)
     ticker = Ticker(database, SystemClock(), "bench")
     while ticker.step().more:
         pass
