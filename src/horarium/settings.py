@@ -156,6 +156,9 @@ class Settings(BaseSettings):
     )
     subscriptions_per_namespace: int = Field(50, ge=0, le=10_000, description="Subscriptions of a namespace, at most.")
 
+    # ── keeping secrets ──────────────────────────────────────────────────────────────────────────────
+    secrets_per_namespace: int = Field(1_000, ge=0, le=100_000, description="Secrets of a namespace, at most.")
+
     # ── tidying up ───────────────────────────────────────────────────────────────────────────────────
     janitor_seconds: float = Field(5, gt=0, description="Seconds between two looks for lost leases and deadlines.")
     keep_history_days: int | None = Field(None, ge=1, description="Days that history is kept; none = for ever.")

@@ -79,6 +79,11 @@ class SubscriptionNotFound(NotFound):
     what = "subscription"
 
 
+class SecretNotFound(NotFound):
+    reason = "secret_not_found"
+    what = "secret"
+
+
 class AlreadyExists(OperationError):
     reason = "already_exists"
     status = 409
