@@ -10,6 +10,11 @@ from pathlib import Path
 import pytest
 from cli.served import Server
 
+from horarium.cli.main import main
+from horarium.operations import secrets as operations
+from horarium.operations.caller import internal
+from horarium.serve.service import open_service
+from horarium.settings import Settings
 from horarium.store import secrets
 
 VALUE = "open-sesame"
@@ -65,3 +70,20 @@ def test_a_value_cannot_be_an_argument(empty_server: Server) -> None:
     """Arguments are seen by everybody on the machine, and by the history of a shell."""
     for arguments in ([VALUE], ["--value", VALUE]):
         assert empty_server.ask("secret", "set", "erp", *arguments).code == 2
+
+
+def test_a_rekey_says_where_the_keys_are_and_shows_none(
+    tmp_path: Path, sqlite_template: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "horarium.db").write_bytes(sqlite_template.read_bytes())
+    rekey = ["secrets", "rekey", "--data-dir", str(tmp_path)]
+    assert main(rekey) == 1
+    assert "nothing to replace" in capsys.readouterr().err
+    with open_service(Settings(data_dir=tmp_path)) as service:
+        operations.put(service.resources, internal("testing"), "erp", VALUE)
+    assert main(rekey) == 0
+    said = capsys.readouterr()
+    keys = [path.read_text().strip() for path in tmp_path.glob("secret.key*")]
+    assert said.out == f"sealed anew: 1; the new key is in {tmp_path / 'secret.key'}\n"
+    assert "secret.key.previous" in said.err
+    assert not any(key in said.out + said.err for key in keys)

@@ -43,10 +43,11 @@ _PURPOSE = b"idempotency:"
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """`of` tells two requests apart that have the same key."""
+    """`of` tells two requests apart that have the same key; so do the others, which older keys have made."""
 
     key: str
     of: str
+    others: tuple[str, ...] = ()
 
 
 def idempotent(endpoint: Endpoint, marks: Mapping[str, Any]) -> Endpoint:
@@ -66,9 +67,8 @@ def idempotent(endpoint: Endpoint, marks: Mapping[str, Any]) -> Endpoint:
         if idempotency_key is None:
             return endpoint(resources=resources, caller=caller, **given)
         check_key(idempotency_key)
-        asked = _Asked(
-            f"{caller.principal or ''}\n{idempotency_key}", _fingerprint(resources.tokens.key, request, given)
-        )
+        mark, *others = (_fingerprint(key, request, given) for key in resources.tokens.keys)
+        asked = _Asked(f"{caller.principal or ''}\n{idempotency_key}", mark, tuple(others))
         return _answer_once(
             resources, caller, asked, lambda inside: endpoint(resources=inside, caller=caller, **given), marks
         )
@@ -124,7 +124,7 @@ def _answer_once(
 
 
 def _again(earlier: Remembered, asked: _Asked, marks: Mapping[str, Any]) -> Reply:
-    if earlier.request_hash != asked.of:
+    if earlier.request_hash not in (asked.of, *asked.others):
         raise KeyReused("this Idempotency-Key belongs to another request")
     kept = earlier.answer
     body = {**kept["body"], **marks} if marks else kept["body"]

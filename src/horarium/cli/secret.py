@@ -14,6 +14,7 @@ from horarium.cli.present import printable, show_document
 from horarium.cli.reading import STDIN, refuse
 from horarium.cli.remote import Remote, with_remote
 from horarium.cli.render import Format, talk
+from horarium.cli.service import DatabaseUrl, DataDir, failing_with_1, settings_of
 from horarium.schedule.secret_value import MAX_VALUE_BYTES
 
 app = typer.Typer(
@@ -95,6 +96,47 @@ def delete_command(remote: Remote, name: Name) -> None:
     """
     gone = remote.client.delete_secret(name)
     talk(printable(f"secret {gone.name} is deleted"))
+
+
+@app.command("rekey")
+def rekey_command(
+    new_key_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--new-key-file",
+            metavar="FILE",
+            show_default="a new key in the data directory",
+            help="Holds the new key; one that is not there is made.",
+        ),
+    ] = None,
+    data_dir: DataDir = None,
+    database: DatabaseUrl = None,
+) -> None:
+    """Replace the key of the installation: everything that is sealed is sealed anew, all of it or nothing.
+
+    Stop all processes before. The old key is that of the settings, or of the data directory.
+
+    Example: horarium secret rekey
+    """
+    from horarium.serve.rekey import RekeyRefused, rekey
+    from horarium.serve.secret_key import WrongSecretKey
+    from horarium.store.sealing import KeyReplaced
+
+    settings = settings_of(data_dir=data_dir, database=database)
+    try:
+        with failing_with_1():
+            done = rekey(settings, new_key_file)
+    except (RekeyRefused, WrongSecretKey, KeyReplaced) as wrong:
+        talk(f"error: {wrong.message}")
+        raise typer.Exit(1) from None
+    typer.echo(f"sealed anew: {done.resealed.count}; the new key is in {done.new_key}")
+    for each in done.resealed.unreadable:
+        talk(printable(f"warning: {each.table} {each.namespace}/{each.name} did not open before either; set it again"))
+    if done.old_key is None:
+        talk(f"set HORARIUM_SECRET_KEY to what {done.new_key} holds, in all processes, and start them")
+    else:
+        talk(f"the old key is in {done.old_key}; backups from before need it. Give the new one to other machines")
+    talk("HORARIUM_SECRET_KEY_PREVIOUS set to the old key lets runs that are open report; it is good for nothing else")
 
 
 def _value(file: str | None) -> str:
