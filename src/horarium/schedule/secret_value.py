@@ -50,6 +50,12 @@ def may_go_to(hosts: Collection[str] | None, host: str) -> bool:
     return hosts is None or _plain(host) in hosts
 
 
+def not_allowed(name: str, hosts: Collection[str] | None, host: str) -> str:
+    """What is said of a secret that may not be sent to `host`."""
+    where = host or "a target that has no host"
+    return f"the secret {name!r} may be sent to {', '.join(hosts or ())} only, not to {where}"
+
+
 def _checked_host(index: int, host: object) -> str:
     field = f"hosts.{index}"
     if not isinstance(host, str) or not 0 < len(host) <= _MAX_HOST + 2:

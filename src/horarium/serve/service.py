@@ -157,6 +157,7 @@ def _compose(
         log=telemetry.log,
         tokens=tokens,
         signals=signals,
+        sealer=sealer,
         deliverer=Deliverer(
             database,
             shared,
