@@ -115,6 +115,24 @@ def test_another_tenant_neither_sees_nor_touches_it(horarium: TestService, http:
     assert (mine["name"], mine["version"]) == ("erp", 1)
 
 
+def test_a_secret_that_schedules_name_is_not_deleted_by_mistake(horarium: TestService, http: httpx.Client) -> None:
+    for name in ("erp", "erp_2", "erpx2"):
+        put(http, name)
+    headers = {"uses": {"$secret": "erp_2"}, "quotes": '{"$secret":"erp_2"}', "other": {"$secret": "erpx2"}}
+    for schedule_id, value in headers.items():
+        said = {"headers": {"X-Key": value}, "input": {"note": '"$secret":"erp_2"'}}
+        call = {"schedule_id": schedule_id, "cron_expressions": ["0 * * * *"]}
+        made = http.post("/api/schedules", json={**call, "action": {"url": "https://a.example/", **said}})
+        assert made.status_code == 201, made.text
+    refused = http.delete("/api/secrets/erp_2")
+    assert (refused.status_code, refused.json()["reason"]) == (409, "secret_in_use")
+    assert refused.json()["schedules"] == ["uses"]
+    assert http.delete("/api/secrets/erp").status_code == 200
+    assert http.delete("/api/secrets/erp_2", params={"force": True}).status_code == 200
+    http.delete("/api/schedules/other")
+    assert http.delete("/api/secrets/erpx2").status_code == 200
+
+
 def test_a_namespace_takes_its_secrets_along(horarium: TestService, http: httpx.Client) -> None:
     namespaces.create(horarium.resources, horarium.caller, "going")
     put(caller(horarium, "admin", "going"))

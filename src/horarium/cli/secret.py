@@ -89,12 +89,16 @@ def list_command(remote: Remote, limit: Limit = 50, page_token: PageToken = None
 
 @app.command("delete")
 @with_remote
-def delete_command(remote: Remote, name: Name) -> None:
-    """Forget a secret.
+def delete_command(
+    remote: Remote,
+    name: Name,
+    force: Annotated[bool, typer.Option("--force", help="Also while schedules name it.")] = False,
+) -> None:
+    """Forget a secret. Refused while a schedule names it: none of its runs could be launched any more.
 
     Example: horarium secret delete erp-token
     """
-    gone = remote.client.delete_secret(name)
+    gone = remote.client.delete_secret(name, force=force or None)
     talk(printable(f"secret {gone.name} is deleted"))
 
 
