@@ -56,12 +56,14 @@ def schedule_page() -> str:
 def _holds(schema: Mapping[str, Any]) -> str:
     if "enum" in schema:
         return codes(schema["enum"])
+    if "anyOf" in schema:
+        return " or ".join(_holds(each) for each in schema["anyOf"])
     kinds = schema.get("type", "anything")
     words = " or ".join(_WORDS.get(kind, kind) for kind in ([kinds] if isinstance(kinds, str) else kinds))
     if schema.get("format") == "date-time":
         return "time, RFC 3339"
     inner = schema.get("items") or schema.get("additionalProperties")
-    if inner:
+    if inner and "properties" not in schema:
         words += f" of {_holds(inner)}"
     return words + _bounds(schema)
 

@@ -157,6 +157,9 @@ class Settings(BaseSettings):
     )
     subscriptions_per_namespace: int = Field(50, ge=0, le=10_000, description="Subscriptions of a namespace, at most.")
 
+    # ── keeping secrets ──────────────────────────────────────────────────────────────────────────────
+    secrets_per_namespace: int = Field(1_000, ge=0, le=100_000, description="Secrets of a namespace, at most.")
+
     # ── tidying up ───────────────────────────────────────────────────────────────────────────────────
     janitor_seconds: float = Field(5, gt=0, description="Seconds between two looks for lost leases and deadlines.")
     keep_history_days: int | None = Field(None, ge=1, description="Days that history is kept; none = for ever.")
@@ -169,6 +172,9 @@ class Settings(BaseSettings):
     )
     secret_key: SecretStr | None = Field(
         None, description="Key of what this installation signs, the same in all its processes; none = a file is made."
+    )
+    secret_key_previous: SecretStr | None = Field(
+        None, description="The key before the last rekey: what it signed is recognised, and nothing is made with it."
     )
     token: SecretStr | None = Field(None, description="The admin token; without it one is made at the first start.")
     jwt_secret: SecretStr | None = Field(None, description="Shared secret of signed JWTs (HS); 32 bytes or more.")

@@ -92,6 +92,10 @@ class SubscriptionNotFound(NotFound):
     reason = "subscription_not_found"
 
 
+class SecretNotFound(NotFound):
+    reason = "secret_not_found"
+
+
 class Conflict(ClientError):
     reason = "refused"
 
@@ -121,6 +125,12 @@ class CalendarReadOnly(Conflict):
 
 class CalendarInUse(Conflict):
     reason = "calendar_in_use"
+
+
+class SecretInUse(Conflict):
+    """`body` names schedules that need it; force deletes it nevertheless."""
+
+    reason = "secret_in_use"
 
 
 class ScheduleBroken(Conflict):
@@ -231,13 +241,22 @@ PASSING = (RateLimited, ServerUnavailable, RequestInProgress)
 """What may be otherwise in a moment; `retry_after` is how long the server thinks that is."""
 
 _NAMED: Mapping[int, tuple[type[ClientError], ...]] = {
-    404: (ScheduleNotFound, RunNotFound, CalendarNotFound, NamespaceNotFound, TokenNotFound, SubscriptionNotFound),
+    404: (
+        ScheduleNotFound,
+        RunNotFound,
+        CalendarNotFound,
+        NamespaceNotFound,
+        TokenNotFound,
+        SubscriptionNotFound,
+        SecretNotFound,
+    ),
     409: (
         LeaseLost,
         AttemptNeeded,
         RequestInProgress,
         CalendarReadOnly,
         CalendarInUse,
+        SecretInUse,
         ScheduleBroken,
         OwnedByAnotherBundle,
         RunNotEnded,

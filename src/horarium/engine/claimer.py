@@ -8,13 +8,15 @@ over in the same transaction.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 from horarium.clock import Clock
-from horarium.engine.requests import build_request
+from horarium.engine.requests import build_request, secrets_of
 from horarium.engine.room import Limits, Room, Seat, choose, places_for
+from horarium.engine.secrets import Found, fetch, open_secrets
 from horarium.errors import HorariumError
 from horarium.instant import SECOND, Instant
 from horarium.job.run_log import KEPT_BYTES, RunLog
@@ -37,6 +39,8 @@ from horarium.store.runs.claims import ReadyTarget
 from horarium.store.runs.definitions import Definitions
 from horarium.store.runs.work import Work
 from horarium.store.runs.writer import Recorded
+from horarium.store.sealing import Sealer
+from horarium.store.secrets import SecretRow
 
 # Of those that have something ready a claim looks at so many; the next one goes on behind them.
 _NAMESPACES = 64
@@ -45,6 +49,7 @@ _TARGETS = 256
 _CANDIDATES = 1_000
 _COUNT_SECONDS = 30
 _CLAIMS_A_LOOK = 4
+NO_ROWS: Final[Mapping[str, SecretRow]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +111,7 @@ class Claimer:
         owner: str,
         options: DispatcherOptions,
         tokens: ReportTokens | None,
+        sealer: Sealer | None = None,
     ) -> None:
         self._database = database
         self._clock = clock
@@ -113,6 +119,7 @@ class Claimer:
         self._owner = owner
         self._options = options
         self._tokens = tokens
+        self._sealer = sealer
         self._definitions = Definitions(run_part_of)
         self._turn = ""
         self._targets_after: dict[str, str] = {}
@@ -196,13 +203,21 @@ class Claimer:
         if not works:
             return []
         try:
-            definitions = self._database.glance(lambda connection: self._definitions.load(connection, works))
+            definitions, found = self._database.glance(lambda connection: self._read(connection, works))
         except HorariumError as away:  # they are ours already, and nothing was sent: that is their answer
             unread = Unreachable(f"its definition could not be read: {away}")
             return [InFlight(work, NO_RULES, self._seat(work), unread, asyncio.Event()) for work in works]
-        return [self._in_flight(work, definitions[work.run_id]) for work in works]
+        return [self._in_flight(work, definitions[work.run_id], found.get(work.namespace, {})) for work in works]
 
-    def _in_flight(self, work: Work, definition: RunDefinition | Exception) -> InFlight:
+    def _read(
+        self, connection: Connection, works: Sequence[Work]
+    ) -> tuple[Mapping[bytes, RunDefinition | Exception], Found]:
+        definitions = self._definitions.load(connection, works)
+        return definitions, fetch(connection, ((each.namespace, _named(each, definitions)) for each in works))
+
+    def _in_flight(
+        self, work: Work, definition: RunDefinition | Exception, found: Mapping[str, SecretRow] = NO_ROWS
+    ) -> InFlight:
         cancelled = asyncio.Event()
         seat = self._seat(work)
         if isinstance(definition, Exception):
@@ -210,10 +225,18 @@ class Claimer:
             return InFlight(work, NO_RULES, seat, refused, cancelled)
         rules = Rules(definition.retry, definition.limits, self._options.launch_retry)
         try:
-            request: LaunchRequest | Outcome = build_request(work, definition, self._tokens, cancelled, self._log())
+            request = self._request(work, definition, cancelled, found)
         except Exception as wrong:  # one corrupt row is one run's trouble
             request = Refused(f"no request can be made of this run: {type(wrong).__name__}: {wrong}")
         return InFlight(work, rules, seat, request, cancelled)
+
+    def _request(
+        self, work: Work, definition: RunDefinition, cancelled: asyncio.Event, found: Mapping[str, SecretRow]
+    ) -> LaunchRequest | Outcome:
+        opened = open_secrets(self._sealer, definition.action, secrets_of(work, definition), found)
+        if isinstance(opened, Refused):
+            return opened
+        return build_request(work, definition, self._tokens, cancelled, self._log(), opened)
 
     def _log(self) -> RunLog | None:
         most = self._options.run_log_bytes
@@ -251,3 +274,14 @@ class Claimer:
             self._alone = self._database.glance(namespaces.count) <= 1
             self._counted_at = now
         return self._alone
+
+
+def _named(work: Work, definitions: Mapping[bytes, RunDefinition | Exception]) -> frozenset[str]:
+    """The secrets that its launch needs; of what cannot be read there is no launch."""
+    definition = definitions[work.run_id]
+    if isinstance(definition, Exception):
+        return frozenset()
+    try:
+        return secrets_of(work, definition)
+    except (ValueError, RecursionError):  # its own inputs are no JSON, which the request will say
+        return frozenset()

@@ -25,13 +25,16 @@ from horarium.launchers.launcher import LaunchRequest
 from horarium.launchers.registry import Registry
 from horarium.life.event import Answered, GivenBack, Unstorable
 from horarium.life.outcome import Outcome, RunCancelled
+from horarium.life.redact import without_secrets
 from horarium.life.report_token import ReportTokens
+from horarium.schedule.redaction import Redactor
 from horarium.store.database import Connection, Database
 from horarium.store.database.channels import READY
 from horarium.store.errors import is_fault_of_a_row
 from horarium.store.runs import claims
 from horarium.store.runs.writer import Happened, Recorded, record_events
 from horarium.store.schedules.due import Plannings
+from horarium.store.sealing import Sealer
 
 # While runs wait for places, a claim waits for so many of them, or so long.
 _GATHERED = 16
@@ -67,6 +70,7 @@ class Dispatcher:
         *,
         tokens: ReportTokens | None = None,
         threads: Threads | None = None,
+        sealer: Sealer | None = None,
     ) -> None:
         self._log = log or structlog.get_logger()
         self._database = database
@@ -76,7 +80,7 @@ class Dispatcher:
         self._observer = observer
         self._threads = threads or Threads()
         self._known = Plannings()
-        self._claimer = Claimer(database, clock, registry, owner, self._options, tokens)
+        self._claimer = Claimer(database, clock, registry, owner, self._options, tokens, sealer)
         self._room = Room(self._options.limits)
         # By run and lease: a run that was lost and taken again is another delivery.
         self._in_flight: dict[tuple[bytes, int], InFlight] = {}
@@ -153,7 +157,9 @@ class Dispatcher:
         if not isinstance(each.request, LaunchRequest):
             return each.request
         each.begun = True
-        return await self._registry.launch(each.request)
+        outcome = await self._registry.launch(each.request)
+        secrets = each.request.secrets
+        return without_secrets(outcome, Redactor(secrets)) if secrets else outcome
 
     def _leave(self, each: InFlight) -> None:
         """Its place is free as soon as it has its answer: the next one begins while that is being written down."""

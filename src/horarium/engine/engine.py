@@ -43,6 +43,7 @@ from horarium.store.database.channels import DUE, READY
 from horarium.store.database.shared_clock import LOOK_SECONDS, SharedClock
 from horarium.store.leases import SERVES
 from horarium.store.runs.writer import Recorded
+from horarium.store.sealing import Sealer
 
 _BEAT_SECONDS = 5
 _FIRST_BEAT_SECONDS = 0.1
@@ -87,6 +88,7 @@ class Engine:
         tokens: ReportTokens | None = None,
         signals: Signals | None = None,
         deliverer: Deliverer | None = None,
+        sealer: Sealer | None = None,
     ) -> None:
         log = log or structlog.get_logger()
         self.options = options or EngineOptions()
@@ -102,7 +104,16 @@ class Engine:
         self.ticker = Ticker(database, self.clock, owner, self.options.ticker, signals)
         self._ticking = ParallelTicker(self.ticker, TICK_THREADS[database.dialect], self._threads)
         self.dispatcher = Dispatcher(
-            database, self.clock, registry, owner, delivery, observer, log, tokens=tokens, threads=self._threads
+            database,
+            self.clock,
+            registry,
+            owner,
+            delivery,
+            observer,
+            log,
+            tokens=tokens,
+            threads=self._threads,
+            sealer=sealer,
         )
         self.janitor = Janitor(database, self.clock, delivery.launch_retry, log)
         self.follower = Follower(database, self.clock, registry, delivery.launch_retry, self._threads)

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Final
 
 from horarium.ids import id_text
 from horarium.instant import MILLISECOND
@@ -13,9 +17,12 @@ from horarium.life.report_token import ReportTokens
 from horarium.policy.rotation import inputs_for
 from horarium.schedule.definition import RunDefinition
 from horarium.schedule.envelope import decode_input
+from horarium.schedule.json_limits import Json
 from horarium.schedule.run import Origin, delivery_key, instance_id, occurrence_key
+from horarium.schedule.secret import KINDS, names_in, resolved
 from horarium.store.runs.work import Work
 
+NO_SECRETS: Final[Mapping[str, str]] = MappingProxyType({})
 _OCCURRENCES = (Origin.SCHEDULED.value, Origin.BACKFILL.value)
 
 
@@ -26,18 +33,37 @@ def key_of(work: Work) -> str:
     return occurrence_key(id_text(work.run_id), work.nominal)
 
 
+def inputs_of(work: Work, definition: RunDefinition) -> Json:
+    """As they are written down: encoded, and with the names of secrets."""
+    if work.inputs is not None:
+        return json.loads(work.inputs)
+    return inputs_for(definition.action.input, definition.inputs_rotation, work.rotation_index or 0)
+
+
+def secrets_of(work: Work, definition: RunDefinition) -> frozenset[str]:
+    """The names of the secrets that its launch needs."""
+    action = definition.action
+    return names_in(action, inputs_of(work, definition)) if action.kind in KINDS else frozenset()
+
+
+def _with_headers(target: Mapping[str, Json], secrets: Mapping[str, str]) -> Mapping[str, Json]:
+    return {**target, "headers": resolved(target["headers"], secrets)} if "headers" in target else target
+
+
 def build_request(
     work: Work,
     definition: RunDefinition,
     tokens: ReportTokens | None = None,
     cancelled: asyncio.Event | None = None,
     log: RunLog | None = None,
+    secrets: Mapping[str, str] = NO_SECRETS,
 ) -> LaunchRequest:
+    """`secrets` are the values of those that it names."""
     run_id = id_text(work.run_id)
-    if work.inputs is not None:
-        inputs = json.loads(work.inputs)
-    else:
-        inputs = inputs_for(definition.action.input, definition.inputs_rotation, work.rotation_index or 0)
+    inputs, action = inputs_of(work, definition), definition.action
+    if secrets:
+        inputs = resolved(inputs, secrets)
+        action = replace(action, target=_with_headers(action.target, secrets))
     return LaunchRequest(
         run_id=run_id,
         namespace=work.namespace,
@@ -45,7 +71,7 @@ def build_request(
         nominal=work.nominal,
         due=work.due,
         origin=work.origin,
-        action=definition.action,
+        action=action,
         deadline=work.deadline if work.deadline is not None else work.due + work.allowed_ms * MILLISECOND,
         instance_id=instance_id(definition.schedule_id, Origin(work.origin), work.nominal, run_id),
         schedule_id=None if work.schedule_uid is None else definition.schedule_id,
@@ -59,4 +85,5 @@ def build_request(
         report_token=None if tokens is None else tokens.make(work.run_id, work.attempt),
         cancelled=cancelled,
         log=log,
+        secrets=tuple(secrets.values()),
     )

@@ -67,7 +67,7 @@ class HttpLauncher(Launcher):
         if not isinstance(cleared, Cleared):
             return cleared
         try:
-            outgoing = self._outbox.outgoing(request.action)
+            outgoing = self._outbox.outgoing(request.action, remember=not request.secrets)
             exchange = self._exchange(outgoing, request, cleared.inputs)
         except (BadAction, BadRequest) as wrong:
             return Refused(_said(wrong))

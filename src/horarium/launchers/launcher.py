@@ -30,12 +30,12 @@ class LaunchRequest:
     nominal: Instant
     due: Instant
     origin: str
-    action: Action
+    action: Action = field(repr=False)
     deadline: Instant
     instance_id: str
     schedule_id: str | None = None
     attempt: int = 0
-    inputs: Json = None
+    inputs: Json = field(default=None, repr=False)
     trigger_number: int | None = None
     user_id: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -47,6 +47,8 @@ class LaunchRequest:
     cancelled: asyncio.Event | None = field(default=None, compare=False)
     log: RunLog | None = field(default=None, compare=False, repr=False)
     """Where a launcher may put what the work says; it is kept with the run, as far as there is room."""
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+    """The values that stand in action and inputs where the definition names secrets: nothing may show them."""
 
     def __post_init__(self) -> None:
         if not self.key:

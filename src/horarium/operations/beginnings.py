@@ -10,6 +10,7 @@ from horarium.ids import new_id
 from horarium.instant import Instant, rfc3339_or_none, to_rfc3339
 from horarium.operations.caller import Caller
 from horarium.operations.changes import ScheduleChange
+from horarium.operations.credentials import keep_credentials
 from horarium.operations.drafts import Lookups, check_draft, signed
 from horarium.operations.resources import Resources, wake_tickers
 from horarium.schedule.canonical import action_document, spec_document
@@ -68,6 +69,7 @@ def begin_schedule(
 
     A pause whose end has passed is over.
     """
+    keep_credentials(resources, connection, caller, parsed)
     draft = check_draft(resources, connection, caller, signed(parsed.definition, caller), lookups=lookups)
     definition, now, uid = draft.definition, resources.clock.now(), new_id()
     paused = parsed.paused is True and not exhausted and (paused_until is None or paused_until > now)

@@ -8,6 +8,7 @@ from typing import Any
 from horarium.errors import InvalidDefinition, InvalidSpec
 from horarium.operations.beginnings import Begun, begin_schedule
 from horarium.operations.bundle_steps import Applying, Refusals, Step
+from horarium.operations.credentials import SECRETS, keep_credentials
 from horarium.operations.definitions import current, same_exhausted, wanted
 from horarium.operations.lifecycles import delete_opened
 from horarium.operations.resources import Opened
@@ -18,6 +19,7 @@ from horarium.schedule.definition import Definition
 from horarium.schedule.document import to_document
 from horarium.schedule.patch import Update
 from horarium.schedule.position import Status
+from horarium.schedule.redaction import MASK
 from horarium.schedule.source import Source
 from horarium.store.history.append import append
 from horarium.store.schedules import rows
@@ -93,6 +95,7 @@ def _change(applying: Applying, document: Document, row: ScheduleRow, stored: An
     left["source"] = Source.TEMPLATE.value
     parsed = wanted(applying.resources, applying.caller, base, left, Update.WHOLE, applying.now, may_be_over=True)
     moves = row.bundle != bundle
+    replaced = keep_credentials(applying.resources, applying.connection, applying.caller, parsed)
     done = change_opened(
         applying.resources,
         applying.connection,
@@ -100,11 +103,12 @@ def _change(applying: Applying, document: Document, row: ScheduleRow, stored: An
         _opened(applying, row),
         base,
         parsed.definition,
-        ("bundle",) if moves else (),
+        (*(("bundle",) if moves else ()), *((SECRETS,) if replaced else ())),
     )
     if done.outcome is WriteOutcome.UNCHANGED:
         return Step(Change.UNCHANGED, _KIND, name, warnings=parsed.warnings)
     diff = differences(to_document(base), to_document(parsed.definition))
+    diff += tuple(Difference(f"{SECRETS}.{each}", MASK, MASK) for each in replaced)
     if moves:
         diff += (Difference("bundle", row.bundle, bundle),)
     if moves or by_hand:

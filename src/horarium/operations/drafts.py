@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
@@ -18,14 +18,18 @@ from horarium.schedule.assignee import AssigneeType
 from horarium.schedule.calendar import shared_calendar, zone_warning
 from horarium.schedule.canonical import to_document
 from horarium.schedule.context import into_signal
+from horarium.schedule.credentials import hosts_of
 from horarium.schedule.definition import Definition
 from horarium.schedule.envelope import decode_input
 from horarium.schedule.kinds import WORKFLOW
 from horarium.schedule.planning import Planning, compile_planning, planning_text
-from horarium.store import calendars, namespaces
+from horarium.schedule.secret import references as references_in
+from horarium.schedule.secret_value import may_go_to, not_allowed
+from horarium.store import calendars, namespaces, secrets
 from horarium.store.database import Connection
 from horarium.store.schedules import references
 from horarium.store.schedules.write import Attribute, Revision
+from horarium.store.secrets import SecretName
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,10 @@ class Lookups:
         found: dict[str, Any] | None = self._once("agent", name, references.agent_document)
         return found
 
+    def secrets(self, names: Collection[str]) -> Mapping[str, SecretName]:
+        """Not remembered: what is written meanwhile may set some."""
+        return secrets.find_names(self._connection, self._namespace, names)
+
     def _once(self, kind: str, name: str, ask: Callable[[Connection, str, str], Any]) -> Any:
         if (kind, name) not in self._found:
             self._found[kind, name] = ask(self._connection, self._namespace, name)
@@ -107,9 +115,30 @@ def check_draft(
     approval = _needs_approval(known, definition)
     text = planning_text(definition, needs_approval=approval, kinds=resources.kinds, before=before)
     planning = compile_planning(text)
-    warnings = (*_unserved(resources, connection, definition, stored=stored), *_unsignalled(resources, planning))
+    warnings = (
+        *_unserved(resources, connection, definition, stored=stored),
+        *_unsignalled(resources, planning),
+        *_unset(known, definition),
+    )
     told = [zone_warning(name, zone, planning.spec.zone.key) for name, zone in zones.items()]
     return Draft(definition, text, planning, warnings, tuple(f"calendars: {each}" for each in told if each))
+
+
+def _unset(known: Lookups, definition: Definition) -> tuple[str, ...]:
+    """Secrets that nobody has set yet, or that may not go where the action goes: they are asked for at each launch."""
+    named = references_in(definition)
+    if not named:
+        return ()
+    found = known.secrets({each.name for each in named})
+    [host] = hosts_of(definition.action) or [""]
+    warnings = []
+    for path, name in named:
+        secret = found.get(name)
+        if secret is None:
+            warnings.append(f"{path}: the secret {name!r} is not set; without it no run can be launched")
+        elif not may_go_to(secret.hosts, host):
+            warnings.append(f"{path}: {not_allowed(name, secret.hosts, host)}; set it again with its hosts")
+    return tuple(warnings)
 
 
 def _unsignalled(resources: Resources, planning: Planning) -> tuple[str, ...]:

@@ -79,6 +79,11 @@ class SubscriptionNotFound(NotFound):
     what = "subscription"
 
 
+class SecretNotFound(NotFound):
+    reason = "secret_not_found"
+    what = "secret"
+
+
 class AlreadyExists(OperationError):
     reason = "already_exists"
     status = 409
@@ -132,6 +137,17 @@ class CalendarInUse(Refused):
     def __init__(self, name: str, schedules: tuple[str, ...]) -> None:
         shown = ", ".join(schedules[:5]) + (", …" if len(schedules) > 5 else "")
         super().__init__(f"the calendar {name!r} is used by {shown}")
+        self.schedules = schedules
+
+
+class SecretInUse(Refused):
+    """`schedules` are the ids of those that name it, the first of them if they are many."""
+
+    reason = "secret_in_use"
+
+    def __init__(self, name: str, schedules: tuple[str, ...]) -> None:
+        shown = ", ".join(schedules[:5]) + (", …" if len(schedules) > 5 else "")
+        super().__init__(f"the secret {name!r} is used by {shown}; force deletes it nevertheless")
         self.schedules = schedules
 
 

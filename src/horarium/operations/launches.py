@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from horarium.ids import new_id
+from horarium.ids import id_text, new_id
 from horarium.instant import DAY, SECOND, Instant, to_rfc3339
 from horarium.operations.caller import Caller
+from horarium.operations.credentials import keep_credentials
 from horarium.operations.drafts import Draft, check_draft, signed
 from horarium.operations.errors import KeyReused
 from horarium.operations.resources import Resources
 from horarium.operations.triggers import check_key
+from horarium.schedule.credentials import of_run
 from horarium.schedule.definition import SpecText
 from horarium.schedule.document import parse_definition
 from horarium.schedule.run import Origin, RunState
@@ -55,8 +57,14 @@ def start_run(
         "action": action,
         "user_id": user_id,
     }
+    run_id = new_id()
     parsed = parse_definition(
-        document, now=now, namespace=caller.namespace, defaults=resources.defaults(), kinds=resources.kinds
+        document,
+        now=now,
+        namespace=caller.namespace,
+        defaults=resources.defaults(),
+        kinds=resources.kinds,
+        secrets_of=of_run(id_text(run_id)),
     )
     nominal = now if scheduled_for is None else scheduled_for
     # The moment it is for may be past or a fraction of a second, which a schedule could not say.
@@ -67,8 +75,9 @@ def start_run(
         earlier = runs_read.find_by_callers_key(connection, caller.namespace, key)
         if earlier is not None:
             return _again(earlier, definition.action.workflow)
+        keep_credentials(resources, connection, caller, parsed)
         draft = check_draft(resources, connection, caller, definition)
-        return _start(resources, connection, draft, key, nominal)
+        return _start(resources, connection, draft, run_id, key, nominal)
 
     try:
         started = resources.database.write(work)
@@ -87,9 +96,11 @@ def _again(run: RunRow, workflow: str | None) -> Started:
     return Started(run.run_id, StartOutcome.ALREADY_STARTED, run.state)
 
 
-def _start(resources: Resources, connection: Connection, draft: Draft, key: str, nominal: Instant) -> Started:
+def _start(
+    resources: Resources, connection: Connection, draft: Draft, run_id: bytes, key: str, nominal: Instant
+) -> Started:
     """No schedule asked for it: its definition is kept with the run itself."""
-    run_id, now, planning = new_id(), resources.clock.now(), draft.planning
+    now, planning = resources.clock.now(), draft.planning
     state = RunState.AWAITING_APPROVAL if planning.needs_approval else RunState.READY
     values: dict[str, Any] = {
         "run_id": run_id,

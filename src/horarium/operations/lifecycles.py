@@ -23,6 +23,7 @@ from horarium.store.database import Connection
 from horarium.store.database.channels import READY
 from horarium.store.database.joined_transaction import JoinedTransaction
 from horarium.store.errors import CommitUnknown, StoreUnavailable
+from horarium.store.generated_secrets import forget_of_schedule
 from horarium.store.history.append import Journal
 from horarium.store.runs import open_runs
 from horarium.store.runs.writer import Happened, record_events
@@ -180,6 +181,9 @@ def delete_opened(
     if len(open_runs.not_started(connection, row.schedule_uid, _AT_ONCE + 1)) > _AT_ONCE:
         open_runs.ask_not_started_to_stop(connection, row.schedule_uid, now)
     is_rest = _cancel_some(resources, connection, row.schedule_uid, now)
+    # What still runs may be tried again; then its credentials go with the rows of the schedule.
+    if not open_runs.open_run_ids(connection, row.schedule_uid, 1):
+        forget_of_schedule(connection, row.schedule_uid, row.namespace, row.schedule_id)
     return moved(connection, opened, WriteOutcome.DELETED, row.version + 1, deleted), is_rest
 
 

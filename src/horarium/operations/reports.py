@@ -12,6 +12,7 @@ from horarium.life.change import Again, Block, Change, End, Nothing, Progress, W
 from horarium.life.event import Reported, ReportedState
 from horarium.life.live_run import NO_RULES, Rules
 from horarium.operations.caller import Caller
+from horarium.operations.credentials import redactor
 from horarium.operations.errors import AttemptNeeded, Forbidden, RunNotHeld
 from horarium.operations.resources import Resources
 from horarium.operations.runs import find_run
@@ -20,6 +21,7 @@ from horarium.policy.names import MAX_LONG, PolicyError, parse_name, read_object
 from horarium.schedule.definition import Definition
 from horarium.schedule.event import RunEventType
 from horarium.schedule.jsonvalue import check_text, checked_object
+from horarium.schedule.redaction import Redactor
 from horarium.schedule.run import FINAL, RunState
 from horarium.store.database import Connection
 from horarium.store.database.channels import READY
@@ -90,10 +92,13 @@ def report(resources: Resources, caller: Caller, run_id: str, report: Report) ->
 
     def work(connection: Connection) -> Answered:
         row = find_run(connection, caller, run_id)
+        definition = resources.definitions.of(connection, row)
         now, said = resources.clock.now(), _shown(resources, row, report)
-        change = record_event(
-            connection, resources.known, row.run_id, said, _rules(resources, connection, row), now=now
-        )
+        rules = NO_RULES
+        if isinstance(definition, Definition):
+            said = _without_secrets(said, redactor(resources, connection, row, definition))
+            rules = Rules(definition.retry, definition.limits)
+        change = record_event(connection, resources.known, row.run_id, said, rules, now=now)
         resources.database.notify(connection, READY)  # an end may have released another, a failure waits for its retry
         return _answer(connection, find_run(connection, caller, run_id), said, change, now)
 
@@ -113,9 +118,11 @@ def _shown(resources: Resources, row: RunRow, report: Report) -> Reported:
     return replace(report.said, attempt=attempt, proven=True)
 
 
-def _rules(resources: Resources, connection: Connection, row: RunRow) -> Rules:
-    definition = resources.definitions.of(connection, row)
-    return Rules(definition.retry, definition.limits) if isinstance(definition, Definition) else NO_RULES
+def _without_secrets(said: Reported, redactor: Redactor) -> Reported:
+    """A target may repeat what it was sent."""
+    error = None if said.error is None else redactor.text(said.error)
+    error_class = None if said.error_class is None else redactor.text(said.error_class)
+    return replace(said, result=redactor.json(said.result), error=error, error_class=error_class)
 
 
 def _answer(connection: Connection, row: RunRow, said: Reported, change: Change, now: Instant) -> Answered:

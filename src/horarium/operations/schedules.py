@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from hashlib import sha256
 
 import orjson
@@ -17,6 +18,7 @@ from horarium.ids import id_text, new_id
 from horarium.operations.beginnings import begin_schedule, told
 from horarium.operations.caller import Caller
 from horarium.operations.changes import ScheduleChange, moved, unchanged
+from horarium.operations.credentials import SECRETS, keep_credentials
 from horarium.operations.definitions import current_definition, same_exhausted, wanted
 from horarium.operations.drafts import Draft, check_draft, note_attribute
 from horarium.operations.errors import ScheduleAlreadyExists, ScheduleNotFound
@@ -30,6 +32,7 @@ from horarium.schedule.event import EventType
 from horarium.schedule.patch import Update
 from horarium.schedule.position import Status
 from horarium.schedule.run import Origin
+from horarium.schedule.secret import resolved
 from horarium.store import counters
 from horarium.store.database import Connection
 from horarium.store.database.channels import READY
@@ -44,7 +47,7 @@ from horarium.wire.outcomes import WriteOutcome
 from horarium.wire.roles import Permission
 
 _NAMELESS = "schedule"
-_SPOKEN_OF = frozenset({"action", "pre_dispatch_condition"})
+_SPOKEN_OF = frozenset({"action", "inputs_rotation", "pre_dispatch_condition"})
 """The parts of a definition that a draft may warn about."""
 
 
@@ -137,7 +140,10 @@ def parse_new(resources: Resources, caller: Caller, document: object, *, may_be_
 
 
 def _named(resources: Resources, caller: Caller, document: object) -> object:
-    """With an id that is derived from all that the document says, where it gives none."""
+    """With an id that is derived from all that the document says but its credentials, where it gives none.
+
+    They took part in it once: what was made then is still found by its id.
+    """
     if not isinstance(document, Mapping) or named_in(document) is not None:
         return document
     # What was good once, such as a moment that has passed, must still find the schedule it made.
@@ -151,9 +157,25 @@ def _named(resources: Resources, caller: Caller, document: object) -> object:
                 defaults=resources.defaults(),
                 kinds=resources.kinds,
             )
-            said = orjson.dumps(to_document(replace(parsed.definition, note=None)), option=orjson.OPT_SORT_KEYS)
-            return {**document, "schedule_id": f"{_NAMELESS}-{sha256(said).hexdigest()[:24]}"}
+            former = _former_name(parsed)
+            is_there = former is not None and resources.database.read(
+                partial(schedules.find, namespace=caller.namespace, schedule_id=former)
+            )
+            return {**document, "schedule_id": former if is_there else _own_name(parsed.definition)}
     return document
+
+
+def _former_name(parsed: Parsed) -> str | None:
+    if not parsed.credentials:
+        return None
+    action = parsed.definition.action
+    plain = replace(action, target=resolved(action.target, parsed.credentials))
+    return _own_name(replace(parsed.definition, action=plain))
+
+
+def _own_name(definition: Definition) -> str:
+    said = orjson.dumps(to_document(replace(definition, note=None)), option=orjson.OPT_SORT_KEYS)
+    return f"{_NAMELESS}-{sha256(said).hexdigest()[:24]}"
 
 
 def _create(resources: Resources, connection: Connection, caller: Caller, parsed: Parsed) -> ScheduleChange:
@@ -185,7 +207,8 @@ def update_opened(
     caller.require_owner(row.owner, f"the schedule {row.schedule_id!r}")
     base = current_definition(connection, row)
     parsed = wanted(resources, caller, base, document, how, opened.now)
-    written = change_opened(resources, connection, caller, opened, base, parsed.definition)
+    beside = (SECRETS,) if keep_credentials(resources, connection, caller, parsed) else ()
+    written = change_opened(resources, connection, caller, opened, base, parsed.definition, beside)
     if obey_pause and parsed.paused is not None:
         written = _set_paused(resources, connection, caller, written, parsed.paused)
     return replace(written, warnings=(*parsed.warnings, *written.warnings))
@@ -205,7 +228,8 @@ def change_opened(
     if set(changed) <= {"note"} and (changed or beside):
         return _beside(connection, caller, opened, definition, (*changed, *beside))
     if changed:
-        return _revise(resources, connection, caller, opened, base, definition, changed)
+        told_of = (*changed, *(each for each in beside if each == SECRETS))
+        return _revise(resources, connection, caller, opened, base, definition, told_of)
     return unchanged(connection, opened)
 
 

@@ -16,8 +16,10 @@ from horarium.operations.errors import KeyReused
 from horarium.operations.resources import Opened, Resources, open_schedule
 from horarium.policy.overlap import OverlapPolicy
 from horarium.schedule.position import Position, Status
+from horarium.schedule.problems import Problems
 from horarium.schedule.reason import Reason
 from horarium.schedule.run import Origin, RunState, instance_id
+from horarium.schedule.secret import KINDS, check_value
 from horarium.store.database import Connection
 from horarium.store.errors import Conflict
 from horarium.store.runs import read as runs_read
@@ -63,6 +65,7 @@ def trigger(
     def work(connection: Connection) -> Triggered:
         told.clear()
         opened = open_schedule(resources, connection, caller, schedule_id)
+        _check_secrets(inputs, opened)
         earlier = None if key is None else runs_read.find_by_callers_key(connection, caller.namespace, key)
         if earlier is not None:
             return _again(opened, earlier)
@@ -101,6 +104,14 @@ def trigger(
     for decision, now in told:
         resources.telemetry.decided(caller.namespace, schedule_id, [decision], now, Origin.MANUAL)
     return answer
+
+
+def _check_secrets(inputs: object, opened: Opened) -> None:
+    """Inputs of one run may name secrets where those of the schedule may."""
+    if inputs is not None:
+        problems = Problems()
+        check_value(inputs, "inputs", problems, allowed=opened.sound.kind in KINDS)
+        problems.raise_any()
 
 
 def check_key(key: str | None) -> None:

@@ -19,6 +19,8 @@ from horarium.recurrence.zone import load_zone
 from horarium.schedule.definition import IntervalText
 from horarium.schedule.json_limits import MAX_URL, Json
 from horarium.schedule.naming import checked_id
+from horarium.schedule.secret import KEY as SECRET
+from horarium.schedule.secret import checked_name, is_reference
 
 MAX_NAME = 255
 MAX_NOTE = 1_000
@@ -241,7 +243,7 @@ def url(field: str, value: object) -> str:
     if parts.scheme not in ("http", "https") or not host:
         raise PolicyError(field, "must begin with http:// or https:// and name a host")
     if "@" in parts.netloc:
-        raise PolicyError(field, "holds a user or a password, which would be shown to every reader; use `secret`")
+        raise PolicyError(field, "holds a user or a password, which every reader would see; send a header instead")
     return value
 
 
@@ -251,12 +253,13 @@ def method(field: str, value: object) -> str:
     raise PolicyError(field, f"must be one of {', '.join(METHODS)}, not {shown(value)}")
 
 
-def headers(field: str, value: object) -> dict[str, str]:
+def headers(field: str, value: object) -> dict[str, Json]:
+    """A value is a text, or names the secret that is sent in its place."""
     given = mapping(field, value)
     if len(given) > MAX_HEADERS:
         raise PolicyError(field, f"has {len(given)} headers; at most {MAX_HEADERS} are sent")
     seen: set[str] = set()
-    kept: dict[str, str] = {}
+    kept: dict[str, Json] = {}
     for name, item in given.items():
         if _HEADER_NAME.fullmatch(name) is None:
             raise PolicyError(field, f"{shown(name)} is not the name of a header")
@@ -264,13 +267,19 @@ def headers(field: str, value: object) -> dict[str, str]:
             raise PolicyError(
                 f"{field}.{name}", "is set by the launcher" if name.lower() not in seen else "is given twice"
             )
-        if not isinstance(item, str) or len(item) > MAX_HEADER_VALUE or _HEADER_VALUE.fullmatch(item) is None:
-            raise PolicyError(
-                f"{field}.{name}", f"must be ASCII text of at most {MAX_HEADER_VALUE} characters in one line"
-            )
         seen.add(name.lower())
-        kept[name] = item
+        kept[name] = _header_value(f"{field}.{name}", item)
     return kept
+
+
+def _header_value(field: str, value: object) -> Json:
+    if isinstance(value, Mapping) and is_reference(value):
+        return {SECRET: checked_name(field, value)}
+    if not isinstance(value, str) or len(value) > MAX_HEADER_VALUE or _HEADER_VALUE.fullmatch(value) is None:
+        raise PolicyError(
+            field, f"must be ASCII text of at most {MAX_HEADER_VALUE} characters in one line, or name a secret"
+        )
+    return value
 
 
 def any_input(field: str, value: object) -> object:

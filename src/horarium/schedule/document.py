@@ -5,6 +5,7 @@
     apply            for an update: the places of the base, changed
     read_definition  places → frozen values; every problem is collected
     check_spec       does the whole spec compile, and does it ever fire?
+    check_places     does it name secrets only where they may stand? Plain credentials become such names
 
 `to_document` is the way back: reading what it wrote gives an equal definition.
 """
@@ -12,7 +13,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from typing import Any
 
@@ -29,6 +30,8 @@ from horarium.schedule.canonical import to_document
 from horarium.schedule.check_spec import check_spec, spec_meaning
 from horarium.schedule.checks import MAX_JITTER_SECONDS
 from horarium.schedule.context import never_there
+from horarium.schedule.credentials import moved as credentials_moved
+from horarium.schedule.credentials import of_schedule
 from horarium.schedule.definition import Definition, RunDefinition
 from horarium.schedule.field import plain, seconds
 from horarium.schedule.kinds import SHIPPED, Kinds
@@ -37,6 +40,7 @@ from horarium.schedule.places import NAMES, PARTS, PLACES
 from horarium.schedule.problems import Given, Places, Problems, joined
 from horarium.schedule.read_definition import read_definition, read_run_definition
 from horarium.schedule.reading import Reader
+from horarium.schedule.secret import check_places
 from horarium.schedule.storable import check_storable, same_json
 
 __all__ = [
@@ -97,13 +101,16 @@ def _default_places(defaults: Defaults) -> Mapping[str, Given]:
 class Parsed:
     """`paused` None = the document does not say; `warnings` are for the author, nothing is refused for them.
 
-    `tells_note`: the document says something about the note, be it that there is none.
+    `tells_note`: the document says something about the note, be it that there is none. `credentials` are the plain
+    ones that it held, by the names of the secrets that the definition names in their place: whoever keeps the
+    definition keeps them.
     """
 
     definition: Definition
     paused: bool | None
     warnings: tuple[str, ...] = ()
     tells_note: bool = False
+    credentials: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 def parse_definition(
@@ -117,12 +124,14 @@ def parse_definition(
     update: Update = Update.MERGE,
     kinds: Kinds = SHIPPED,
     may_be_over: bool = False,
+    secrets_of: str | None = None,
 ) -> Parsed:
     """Raises InvalidDefinition with all problems.
 
     `generated_id` and `namespace` stand in for names that the document does not give. With a `base` the
     document changes that definition, as `update` says; neither of its names can change. `kinds` are the kinds of
-    action that may be asked for. `may_be_over`: a spec that has only past occurrences will do.
+    action that may be asked for. `may_be_over`: a spec that has only past occurrences will do. `secrets_of`: whose
+    the secrets are that plain credentials are moved to, if not the schedule's.
     """
     problems = Problems()
     check_storable(document, problems)
@@ -146,9 +155,12 @@ def parse_definition(
     unchanged = base is not None and spec_equal(base, definition)
     after = None if unchanged else now
     check_spec(definition.spec, reader, key=definition.schedule_id or "?", after=after, may_be_over=may_be_over)
+    check_places(places, definition.action.kind, problems)
     problems.raise_any()
     tells_note = "note" in given.places or "note" in given.nulls
-    return Parsed(definition, paused, _warnings(definition, given.places, given.ignored), tells_note)
+    warnings = _warnings(definition, given.places, given.ignored)
+    action, credentials = credentials_moved(definition.action, secrets_of or of_schedule(definition.schedule_id))
+    return Parsed(replace(definition, action=action), paused, warnings, tells_note, credentials)
 
 
 def named_in(document: object) -> str | None:

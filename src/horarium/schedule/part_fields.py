@@ -32,6 +32,7 @@ from horarium.schedule.field import (
 from horarium.schedule.json_limits import MAX_URL
 from horarium.schedule.naming import checked_id
 from horarium.schedule.run import Delivery
+from horarium.schedule.secret import SCHEMA as SECRET_SCHEMA
 
 # What `compile_spec` takes; a longer array is refused before its items are looked at.
 MAX_PARTS = 100
@@ -150,7 +151,15 @@ class ActionFields(TypedDict, total=False):
             "Of the request (http).", checks.method, schema={"enum": list(checks.METHODS), "default": checks.METHODS[0]}
         ),
     ]
-    headers: Annotated[Mapping[str, str] | None, map_field(TEXT, "Of the request, beside ours (http).", checks.headers)]
+    headers: Annotated[
+        Mapping[str, str | Mapping[str, str]] | None,
+        map_field(
+            {"anyOf": [TEXT, SECRET_SCHEMA]},
+            'Of the request, beside ours (http). A value is a text, or `{"$secret": "name"}`; a text that carries '
+            "credentials is moved into a secret.",
+            checks.headers,
+        ),
+    ]
     secret: Annotated[Text, text_field("The name of the secret that signs the request (http).")]
     task: Annotated[Text, text_field("The name of the task (celery, python).")]
     callable: Annotated[Text, text_field("Another word for the task of a python action.", same_as="task")]

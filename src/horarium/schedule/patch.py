@@ -13,6 +13,7 @@ from horarium.schedule.aliases import SHIPPED_NAMES, Normalised, normalise
 from horarium.schedule.envelope import is_envelope
 from horarium.schedule.places import PARTS
 from horarium.schedule.problems import Given, Places, Problems
+from horarium.schedule.secret import is_reference
 from horarium.schedule.storable import check_storable
 
 # A part that is replaced loses what the new one does not say. Jitter is no part of the spec that the
@@ -77,16 +78,20 @@ def apply(how: Update, base: Places, given: Normalised) -> dict[str, Given]:
 
 
 def _merged(old: object, new: object) -> object:
-    """Encoded input is one value, though it is spelled as an object: half an envelope is nothing."""
-    if not isinstance(new, Mapping) or is_envelope(new):
+    """Encoded input is one value, though it is spelled as an object: half an envelope is nothing. So is a reference."""
+    if not isinstance(new, Mapping) or _is_one(new):
         return new
-    kept: dict[str, Any] = dict(old) if isinstance(old, Mapping) and not is_envelope(old) else {}
+    kept: dict[str, Any] = dict(old) if isinstance(old, Mapping) and not _is_one(old) else {}
     for key, value in new.items():
         if value is None:
             kept.pop(key, None)
         else:
             kept[key] = _merged(kept.get(key), value)
     return kept
+
+
+def _is_one(value: Mapping[str, object]) -> bool:
+    return is_envelope(value) or is_reference(value)
 
 
 def nested(places: Places) -> dict[str, object]:

@@ -71,6 +71,15 @@ def work(action: Action, _assignee: Assignee | None) -> str:
     return _text(action.workflow)
 
 
+def host_of(action: Action) -> str | None:
+    """The host in its address, as it is written there."""
+    url = action.target.get("url")
+    try:
+        return urlsplit(url).hostname if isinstance(url, str) else None
+    except ValueError:
+        return None
+
+
 def _origin(url: object) -> str:
     """Scheme, host and port in one spelling (RFC 3986 section 6.2); empty for what is no address."""
     if not isinstance(url, str):

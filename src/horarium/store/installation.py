@@ -17,9 +17,21 @@ def key_fingerprint(connection: Connection) -> str | None:
     return _find(connection, _KEY)
 
 
+def hold_key_fingerprint(connection: Connection) -> str | None:
+    """The same, and whoever replaces the key waits until this transaction ends, or this one until it has done so."""
+    statement = sa.select(installation.c.value).where(installation.c.name == _KEY)
+    return connection.execute(statement.with_for_update(read=True)).scalar_one_or_none()
+
+
 def set_key_fingerprint(connection: Connection, fingerprint: str) -> None:
     """Unless there is one already."""
     connection.execute(_insert(connection, _KEY, fingerprint).on_conflict_do_nothing())
+
+
+def replace_key_fingerprint(connection: Connection, old: str, new: str) -> bool:
+    """Whether `old` was the one; nobody seals anything until this transaction ends."""
+    mine = sa.update(installation).where(installation.c.name == _KEY, installation.c.value == old)
+    return connection.execute(mine.values(value=new)).rowcount == 1
 
 
 def planned_with(connection: Connection) -> str | None:

@@ -24,6 +24,7 @@ from horarium.schedule.position import Status
 from horarium.schedule.run import Origin
 from horarium.schedule.source import Source
 from horarium.store.counters import schedule_owner
+from horarium.store.generated_secrets import forget_of_runs, forget_of_schedules
 from horarium.store.runs.states import FINAL_NAMES
 from horarium.store.tables import (
     approvals,
@@ -128,6 +129,7 @@ def delete_runs(connection: Connection, run_ids: Collection[bytes], *, limit: in
     members = [*steps, *roots]
     deleted = delete_some(connection, run_events, run_events.c.run_id.in_(members), limit)
     deleted += delete_some(connection, run_logs, run_logs.c.run_id.in_(members), limit - deleted)
+    forget_of_runs(connection, members)
     deleted += delete_some(connection, run_definitions, run_definitions.c.run_id.in_(members), limit - deleted)
     deleted += delete_some(connection, approvals, approvals.c.run_id.in_(members), limit - deleted)
     # Of the members only those may go whose own rows are all gone.
@@ -243,6 +245,7 @@ def purge_schedules(connection: Connection, uids: Sequence[bytes], *, deleted_be
         schedules.c.schedule_uid.in_(ours), _may_be_purged(deleted_before)
     )
     gone = list(connection.execute(still).scalars())
+    forget_of_schedules(connection, gone)
     for table in (history, checkpoints, schedule_attributes, schedule_revisions, positions, schedules):
         connection.execute(sa.delete(table).where(table.c.schedule_uid.in_(gone)))
     owners = [schedule_owner(each) for each in gone]

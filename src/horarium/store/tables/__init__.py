@@ -20,6 +20,7 @@ from horarium.store.tables.schedules import (
     unwell_schedules,
 )
 from horarium.store.tables.schema import metadata
+from horarium.store.tables.secrets import secrets
 from horarium.store.tables.subscriptions import dead_letters, subscriptions
 
 __all__ = [
@@ -47,6 +48,7 @@ __all__ = [
     "schedule_attributes",
     "schedule_revisions",
     "schedules",
+    "secrets",
     "subscriptions",
     "teams",
     "tokens",

@@ -1,0 +1,67 @@
+"""How the credentials of a definition are kept: as generated secrets, written in the transaction of the definition.
+
+Whoever writes the same value again changes nothing. A generated secret goes to the host that its definition calls and
+to no other, so that nobody who may name it can have it sent elsewhere.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from horarium.operations.caller import Caller
+from horarium.operations.errors import Refused
+from horarium.operations.resources import Resources
+from horarium.schedule.credentials import hosts_of
+from horarium.schedule.definition import Definition
+from horarium.schedule.document import Parsed
+from horarium.schedule.redaction import Redactor
+from horarium.schedule.secret import names_in, secret_names
+from horarium.store import secrets
+from horarium.store.database import Connection
+from horarium.store.runs.read import RunRow
+from horarium.store.sealing import CannotUnseal, Sealer
+from horarium.store.secrets import SecretRow
+
+SECRETS = "secrets"
+"""What is said to have changed where only a value has."""
+
+
+def keep_credentials(resources: Resources, connection: Connection, caller: Caller, parsed: Parsed) -> tuple[str, ...]:
+    """The names of those that were not there, or had another value; the others are left alone."""
+    given = parsed.credentials
+    if not given:
+        return ()
+    if resources.sealer is None:
+        raise Refused("this process has no secret key, and keeps no credentials")
+    namespace, sealer = parsed.definition.namespace, resources.sealer
+    hosts = hosts_of(parsed.definition.action)
+    known = secrets.find_all(connection, namespace, given)
+    written = []
+    for name, value in given.items():
+        if not _is(known.get(name), sealer, value, hosts):
+            now = resources.clock.now()
+            secrets.put(connection, sealer, namespace, name, value, hosts, True, now, principal=caller.principal)
+            written.append(name)
+    return tuple(written)
+
+
+def _is(row: SecretRow | None, sealer: Sealer, value: str, hosts: tuple[str, ...] | None) -> bool:
+    """Of one that somebody has set by hand since, the hosts are that person's choice."""
+    if row is None or (row.generated and row.hosts != hosts):
+        return False
+    try:
+        return row.unseal(sealer) == value
+    except CannotUnseal:
+        return False
+
+
+def redactor(resources: Resources, connection: Connection, run: RunRow, definition: Definition) -> Redactor:
+    """Of all that the run may have been sent."""
+    names = secret_names(definition) | names_in(definition.action, run.inputs)
+    if not names or resources.sealer is None:
+        return Redactor(())
+    values = []
+    for row in secrets.find_all(connection, run.namespace, names).values():
+        with suppress(CannotUnseal):  # then it was not sent
+            values.append(row.unseal(resources.sealer))
+    return Redactor(values)

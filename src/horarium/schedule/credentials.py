@@ -1,0 +1,127 @@
+"""Which parts of a definition are credentials, and how they are moved out of it into secrets of their own.
+
+A header whose name says that it authenticates somebody is never kept in plain: at write its value becomes a generated
+secret, and a reference stands in its place. The name of that secret is that of its schedule and header, so the same
+definition written again names the same secret. The header in full is the secret, `Bearer` and all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from hashlib import sha256
+from typing import Final
+
+from horarium.policy.names import PolicyError
+from horarium.schedule.definition import Action
+from horarium.schedule.naming import MAX_ID
+from horarium.schedule.secret import KEY
+from horarium.schedule.secret_value import checked_hosts
+from horarium.schedule.target import host_of
+
+# A header carries credentials if one of the words between its dashes is one of these …
+_WORDS: Final = frozenset(
+    {
+        "auth",
+        "authentication",
+        "authorization",
+        "bearer",
+        "cookie",
+        "cookie2",
+        "csrf",
+        "jwt",
+        "pat",
+        "session",
+        "sessionid",
+        "sid",
+        "xsrf",
+    }
+)
+# … or if its name contains one of these.
+_PARTS: Final = (
+    "accesskey",
+    "access-key",
+    "apikey",
+    "api-key",
+    "authorization",
+    "credential",
+    "csrftoken",
+    "functions-key",
+    "passphrase",
+    "passwd",
+    "password",
+    "private-key",
+    "secret",
+    "subscription-key",
+    "token",
+)
+_OWNER_CHARACTERS = 80
+_HEADER_CHARACTERS = 40
+_DIGEST_CHARACTERS = 16
+_PLAIN_HEADER = re.compile(r"[a-z0-9_-]+", re.ASCII)
+_NOT_PLAIN = re.compile(r"[^a-z0-9_-]+", re.ASCII)
+
+assert _OWNER_CHARACTERS + 1 + _HEADER_CHARACTERS <= MAX_ID
+
+
+def carries_credentials(header: str) -> bool:
+    name = header.lower().replace("_", "-")
+    return not _WORDS.isdisjoint(name.split("-")) or any(part in name for part in _PARTS)
+
+
+def of_schedule(schedule_id: str) -> str:
+    """Whose generated secrets are those of a schedule; it stands before their names."""
+    return f"schedule.{schedule_id}"
+
+
+def of_run(run_id: str) -> str:
+    """The same for a run that no schedule asked for."""
+    return f"run.{run_id}"
+
+
+def generated_name(owner: str, header: str) -> str:
+    """The last dot stands between both: no header of one owner can be taken for that of another."""
+    name = header.lower()
+    if len(name) > _HEADER_CHARACTERS or _PLAIN_HEADER.fullmatch(name) is None:
+        kept = _NOT_PLAIN.sub("-", name)[: _HEADER_CHARACTERS - _DIGEST_CHARACTERS - 1]
+        name = f"{kept}-{_digest(name)}"
+    return f"{prefix_of(owner)}{name}"
+
+
+def prefix_of(owner: str) -> str:
+    if len(owner) > _OWNER_CHARACTERS:
+        owner = f"{owner[: _OWNER_CHARACTERS - _DIGEST_CHARACTERS - 1]}:{_digest(owner)}"
+    return f"{owner}."
+
+
+def is_generated_for(owner: str, name: str) -> bool:
+    prefix = prefix_of(owner)
+    return name.startswith(prefix) and "." not in name[len(prefix) :]
+
+
+def moved(action: Action, owner: str) -> tuple[Action, dict[str, str]]:
+    """The action without plain credentials, and what was taken out of it, by the names of the secrets."""
+    headers = action.target.get("headers")
+    if not isinstance(headers, Mapping):
+        return action, {}
+    plain = {
+        name: value for name, value in headers.items() if isinstance(value, str) and value and carries_credentials(name)
+    }
+    if not plain:
+        return action, {}
+    names = {header: generated_name(owner, header) for header in plain}
+    kept = {header: {KEY: names[header]} if header in names else value for header, value in headers.items()}
+    return replace(action, target={**action.target, "headers": kept}), {names[each]: plain[each] for each in plain}
+
+
+def hosts_of(action: Action) -> tuple[str, ...] | None:
+    """The hosts that its credentials may go to: the one that it calls. None where it names none that has a name."""
+    try:
+        return checked_hosts([host_of(action)])
+    except PolicyError:
+        return None
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode("utf-8", "replace")).hexdigest()[:_DIGEST_CHARACTERS]
