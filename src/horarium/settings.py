@@ -172,6 +172,9 @@ class Settings(BaseSettings):
     secret_key: SecretStr | None = Field(
         None, description="Key of what this installation signs, the same in all its processes; none = a file is made."
     )
+    secret_key_previous: SecretStr | None = Field(
+        None, description="The key before the last rekey: what it signed is recognised, and nothing is made with it."
+    )
     token: SecretStr | None = Field(None, description="The admin token; without it one is made at the first start.")
     jwt_secret: SecretStr | None = Field(None, description="Shared secret of signed JWTs (HS); 32 bytes or more.")
     jwks_file: Path | None = Field(None, description="JWK set of signed JWTs; it is read again when it changes.")

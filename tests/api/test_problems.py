@@ -14,6 +14,7 @@ from horarium.api.problems import status_of
 from horarium.errors import HorariumError, InvalidSpec
 from horarium.operations import listings
 from horarium.store.errors import CommitUnknown, Conflict, DataError, SchemaMissing, StoreUnavailable
+from horarium.store.sealing import CannotUnseal, KeyReplaced
 from horarium.testing import service
 from horarium.wire.answer import encode
 
@@ -95,6 +96,8 @@ def test_an_unexpected_error_shows_nothing_of_our_insides(monkeypatch: pytest.Mo
         (CommitUnknown("who knows"), 409),
         (StoreUnavailable("down"), 503),
         (SchemaMissing("none"), 503),
+        (KeyReplaced("restart"), 503),
+        (CannotUnseal("set it again"), 409),
         (HorariumError("?"), 500),
     ],
     ids=lambda value: type(value).__name__,

@@ -60,6 +60,8 @@ def world(database: str) -> Iterator[World]:
             "url": "http://127.0.0.1:9/",
         }
         assert http.post("/api/subscriptions", json=told).status_code == 201
+        kept = OPERATIONS["PUT", "/api/secrets/{secret_name}"].example.body
+        assert http.put("/api/secrets/erp-token", json=kept).status_code == 201
         issued = http.post("/api/tokens", json={"name": "ci", "role": "viewer"}).json()
         run_id = http.post(f"/api/schedules/{SCHEDULE}/trigger").json()["run_id"]
         horarium.settle()
@@ -71,6 +73,7 @@ def world(database: str) -> Iterator[World]:
             "namespace": "default",
             "queue": "reports",
             "subscription_id": "told",
+            "secret_name": "erp-token",
         }
         namespaces.create(horarium.resources, horarium.caller, "other")
         yield World(horarium, names)

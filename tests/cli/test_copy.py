@@ -14,7 +14,7 @@ from client.any_worker import until
 from horarium.cli.main import main
 from horarium.clock import SystemClock
 from horarium.serve.moving import opened
-from horarium.store import leases
+from horarium.store import leases, secrets
 from horarium.store.copying import first_filled_table
 from horarium.store.database import Connection, Database, open_database
 from horarium.store.history import feed
@@ -53,6 +53,7 @@ def _use(http: Any) -> None:
         http.post("/api/tokens", json={"name": "ci", "role": "viewer"}),
         http.post("/api/calendars", json={"name": "closed", "kind": "skip_dates", "dates": ["2026-03-02"]}),
         http.post("/api/schedules", json={**HOURLY, "schedule_id": "once"}, headers=headers),
+        http.put("/api/secrets/erp", json={"value": "open-sesame"}),
         http.post("/api/schedules/once/pause", json={"note": "later"}),
     ]
     assert [answer.status_code // 100 for answer in made] == [2] * len(made)
@@ -131,6 +132,10 @@ def test_everything_goes_to_postgresql_and_comes_back(
         horarium.create(HOURLY, schedule_id="new")
         horarium.advance(hours=1)
         assert horarium.verify() == []
+        sealer = horarium.resources.sealer
+        found = horarium.resources.database.read(lambda c: secrets.find_all(c, "default", ["erp"]))
+        assert sealer is not None
+        assert secrets.opened(sealer, found) == {"erp": "open-sesame"}
     # A transaction anywhere on the server, such as another test's, holds the feed back for a while.
     until(lambda: len(_onward(empty_url, seen.cursor)) > len(rest))
     heard = [row.event.feed_id for row in _onward(empty_url, seen.cursor)]

@@ -8,6 +8,7 @@ answer that was meant for another.
 
 from __future__ import annotations
 
+import hmac
 import inspect
 import json
 from collections.abc import Callable, Mapping
@@ -37,14 +38,16 @@ Endpoint = Callable[..., Reply]
 
 _KEPT_HEADERS = ("etag",)
 REPLAYED = "Idempotency-Replayed"
+_PURPOSE = b"idempotency:"
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """`of` tells two requests apart that have the same key."""
+    """`of` tells two requests apart that have the same key; so do the others, which older keys have made."""
 
     key: str
     of: str
+    others: tuple[str, ...] = ()
 
 
 def idempotent(endpoint: Endpoint, marks: Mapping[str, Any]) -> Endpoint:
@@ -64,7 +67,8 @@ def idempotent(endpoint: Endpoint, marks: Mapping[str, Any]) -> Endpoint:
         if idempotency_key is None:
             return endpoint(resources=resources, caller=caller, **given)
         check_key(idempotency_key)
-        asked = _Asked(f"{caller.principal or ''}\n{idempotency_key}", _fingerprint(request, given))
+        mark, *others = (_fingerprint(key, request, given) for key in resources.tokens.keys)
+        asked = _Asked(f"{caller.principal or ''}\n{idempotency_key}", mark, tuple(others))
         return _answer_once(
             resources, caller, asked, lambda inside: endpoint(resources=inside, caller=caller, **given), marks
         )
@@ -120,7 +124,7 @@ def _answer_once(
 
 
 def _again(earlier: Remembered, asked: _Asked, marks: Mapping[str, Any]) -> Reply:
-    if earlier.request_hash != asked.of:
+    if earlier.request_hash not in (asked.of, *asked.others):
         raise KeyReused("this Idempotency-Key belongs to another request")
     kept = earlier.answer
     body = {**kept["body"], **marks} if marks else kept["body"]
@@ -132,8 +136,11 @@ def _kept(answer: Reply) -> dict[str, Any]:
     return {"body": json.loads(bytes(answer.body)), "headers": headers}
 
 
-def _fingerprint(request: Request, given: Mapping[str, Any]) -> str:
-    """By what the request means: blanks and the order of its fields play no part."""
+def _fingerprint(key: bytes, request: Request, given: Mapping[str, Any]) -> str:
+    """By what the request means: blanks and the order of its fields play no part.
+
+    With a key, since a request may hold a secret: a plain hash lets whoever has the database try out short ones.
+    """
     asked = {name: value for name, value in given.items() if name != "idempotency_key"}
     text = json.dumps([request.method, request.url.path, asked], sort_keys=True)
-    return sha256(text.encode("ascii")).hexdigest()
+    return hmac.new(key, _PURPOSE + text.encode("ascii"), sha256).hexdigest()

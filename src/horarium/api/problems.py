@@ -21,13 +21,14 @@ from horarium.errors import ApprovalRefused, HorariumError, InvalidDefinition, I
 from horarium.operations.errors import OperationError, RequestInProgress, ScheduleAlreadyExists, ScheduleNotFound
 from horarium.operations.list_errors import ListRefused
 from horarium.store.errors import CommitUnknown, Conflict, SchemaMissing, SchemaTooNew, StoreUnavailable
+from horarium.store.sealing import CannotUnseal, KeyReplaced
 from horarium.wire.answer import encode
 
 MEDIA_TYPE = "application/problem+json"
 
 # CommitUnknown is no 5xx: clients repeat those blindly, and what they asked for may have happened.
-_CONFLICTS = (InvalidTransition, ApprovalRefused, Conflict, CommitUnknown)
-_UNAVAILABLE = (StoreUnavailable, SchemaMissing, SchemaTooNew)
+_CONFLICTS = (InvalidTransition, ApprovalRefused, Conflict, CommitUnknown, CannotUnseal)
+_UNAVAILABLE = (StoreUnavailable, SchemaMissing, SchemaTooNew, KeyReplaced)
 _REASONS = {404: "not_found", 405: "method_not_allowed"}
 # A sentence for a person; all that is wrong with a document is in `errors`.
 _LONGEST_MESSAGE = 1_000

@@ -25,6 +25,7 @@ SERVER_COMMANDS = (
     "token",
     "namespace",
     "subscription",
+    "secret",
     "agenda",
     "health",
     "events",

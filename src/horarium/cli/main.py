@@ -72,6 +72,8 @@ def _condition_group() -> None:
     """Without this Typer would make the group's only command the group itself."""
 
 
+# Another name of `secret`.
+app.add_typer(LaterModule("secret").app, name="secrets", hidden=True)
 make_later(app, SERVER_COMMANDS)
 
 

@@ -25,6 +25,7 @@ from horarium.client.page import Page
 from horarium.client.registrar_calls import RegistrarCalls
 from horarium.client.run_calls import POLL_SECONDS, RunCalls
 from horarium.client.schedule_calls import ScheduleCalls, ScheduleMethods
+from horarium.client.secret_calls import SecretCalls
 from horarium.client.service_calls import ServiceCalls, follow_feed
 from horarium.client.stream import Listening
 from horarium.client.subscription_calls import SubscriptionCalls
@@ -34,7 +35,7 @@ from horarium.wire.service import FeedEntry
 T = TypeVar("T")
 
 
-class AsyncClient(ScheduleCalls, RunCalls, ServiceCalls, RegistrarCalls, SubscriptionCalls):
+class AsyncClient(ScheduleCalls, RunCalls, ServiceCalls, RegistrarCalls, SubscriptionCalls, SecretCalls):
     """Belongs to the loop in which it is used. `transport` puts something else in place of the network.
 
     What is not said is found as the command line finds it: in the environment, or beside a local `horarium up`.

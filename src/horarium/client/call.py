@@ -38,7 +38,7 @@ class Call(Generic[T]):
     parse: Callable[[Any], T]
     names: Mapping[str, str] = field(default_factory=dict)
     query: Mapping[str, Any] = field(default_factory=dict)
-    body: Any = None
+    body: Any = field(default=None, repr=False)  # it may hold a secret
     headers: Mapping[str, str] = field(default_factory=dict)
     idempotent: bool = True
     key: str | None = None

@@ -5,7 +5,8 @@
         for run in client.iter_runs(state="failed"):
             print(run.schedule_id, run.error)
 
-The methods are the calls of `schedule_calls`, `run_calls`, `service_calls` and `subscription_calls`.
+The methods are the calls of `schedule_calls`, `run_calls`, `service_calls`, `subscription_calls` and
+`secret_calls`.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from horarium.client.page import Page
 from horarium.client.registrar_calls import RegistrarCalls
 from horarium.client.run_calls import POLL_SECONDS, RunCalls
 from horarium.client.schedule_calls import ScheduleCalls, ScheduleMethods
+from horarium.client.secret_calls import SecretCalls
 from horarium.client.service_calls import ServiceCalls, follow_feed
 from horarium.client.stream import Listening
 from horarium.client.subscription_calls import SubscriptionCalls
@@ -34,7 +36,7 @@ from horarium.wire.service import FeedEntry
 T = TypeVar("T")
 
 
-class Client(ScheduleCalls, RunCalls, ServiceCalls, RegistrarCalls, SubscriptionCalls):
+class Client(ScheduleCalls, RunCalls, ServiceCalls, RegistrarCalls, SubscriptionCalls, SecretCalls):
     """May be used by several threads at once. `transport` puts something else in place of the network.
 
     What is not said is found as the command line finds it: in the environment, or beside a local `horarium up`.

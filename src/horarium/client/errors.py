@@ -92,6 +92,10 @@ class SubscriptionNotFound(NotFound):
     reason = "subscription_not_found"
 
 
+class SecretNotFound(NotFound):
+    reason = "secret_not_found"
+
+
 class Conflict(ClientError):
     reason = "refused"
 
@@ -231,7 +235,15 @@ PASSING = (RateLimited, ServerUnavailable, RequestInProgress)
 """What may be otherwise in a moment; `retry_after` is how long the server thinks that is."""
 
 _NAMED: Mapping[int, tuple[type[ClientError], ...]] = {
-    404: (ScheduleNotFound, RunNotFound, CalendarNotFound, NamespaceNotFound, TokenNotFound, SubscriptionNotFound),
+    404: (
+        ScheduleNotFound,
+        RunNotFound,
+        CalendarNotFound,
+        NamespaceNotFound,
+        TokenNotFound,
+        SubscriptionNotFound,
+        SecretNotFound,
+    ),
     409: (
         LeaseLost,
         AttemptNeeded,

@@ -27,13 +27,18 @@ class SecretPage:
 
 
 def put(resources: Resources, caller: Caller, name: str, value: object, hosts: object = None) -> SecretName:
-    """Its version is 1 if there was none. Without `hosts` it may go to any."""
+    """Its version is 1 if there was none. Without `hosts` they stay as they were, and a new one may go to any.
+
+    The value is always given: nobody sends a secret elsewhere who does not know it.
+    """
     caller.require(Permission.WRITE)
     _check(name, value, hosts)
 
     def work(connection: Connection) -> SecretName:
         hold_namespace(connection, caller.namespace)
-        return keep(resources, connection, caller, name, checked_value(value), checked_hosts(hosts))
+        before = secrets.find(connection, caller.namespace, name) if hosts is None else None
+        allowed = checked_hosts(hosts) if before is None else before.hosts
+        return keep(resources, connection, caller, name, checked_value(value), allowed)
 
     return resources.database.write(work)
 

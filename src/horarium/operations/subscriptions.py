@@ -26,6 +26,8 @@ from horarium.schedule.naming import checked_id
 from horarium.store.database import Connection
 from horarium.store.errors import Conflict
 from horarium.store.history import feed
+from horarium.store.installation import hold_key_fingerprint
+from horarium.store.sealing import seal_in
 from horarium.store.subscriptions import dead_letters, rows
 from horarium.store.subscriptions.dead_letters import DeadLetter
 from horarium.store.subscriptions.rows import SubscriptionRow
@@ -65,7 +67,6 @@ def create(
     caller.require(Permission.WRITE)
     identity, now = new_id(), resources.clock.now()
     wanted = _checked(kinds, narrowed, name, url, secret)
-    sealed = _sealed(resources, secret, identity)
 
     def work(connection: Connection) -> Kept:
         hold_namespace(connection, caller.namespace)
@@ -79,7 +80,7 @@ def create(
             kinds=sorted(wanted.kinds),
             filter=wanted.filter_document(),
             url=url,
-            secret=sealed,
+            secret=_sealed(resources, connection, secret, identity),
             version=1,
             created_at=now,
             updated_at=now,
@@ -108,6 +109,7 @@ def update(
     caller.require(Permission.WRITE)
 
     def work(connection: Connection) -> Kept:
+        hold_key_fingerprint(connection)  # a secret that stays is written again as it was read
         before = _find(connection, caller, which)
         if if_version is not None and before.version != if_version:
             raise PreconditionFailed(if_version, before.version)
@@ -120,7 +122,7 @@ def update(
             kinds=sorted(wanted.kinds),
             filter=wanted.filter_document(),
             url=url,
-            secret=before.secret if secret is None else _sealed(resources, secret, before.subscription_id),
+            secret=before.secret if secret is None else _sealed(resources, connection, secret, before.subscription_id),
             version=before.version + 1,
             updated_at=resources.clock.now(),
             failures=0,
@@ -269,7 +271,7 @@ def _checked(kinds: object, narrowed: object, name: object, url: object, secret:
     return wanted
 
 
-def _sealed(resources: Resources, secret: str, owner: bytes) -> str:
+def _sealed(resources: Resources, connection: Connection, secret: str, owner: bytes) -> str:
     if resources.sealer is None:
         raise Refused("this process has no secret key, and keeps no secrets")
-    return resources.sealer.seal(secret, owner)
+    return seal_in(connection, resources.sealer, secret, owner)

@@ -10,6 +10,7 @@ from horarium.policy.names import PolicyError, shown
 
 MAX_VALUE_BYTES = 65_536
 MAX_HOSTS = 20
+ANY = ("*",)
 # RFC 1035: a name has at most 253 characters, and a label 63.
 _MAX_HOST = 253
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?", re.ASCII)
@@ -35,11 +36,11 @@ def checked_value(value: object) -> str:
 
 
 def checked_hosts(hosts: object) -> tuple[str, ...] | None:
-    """Each once, as they are compared; None = the secret may go to any host."""
-    if hosts is None:
+    """Each once, as they are compared; None = the secret may go to any host, which is spelled `["*"]` as well."""
+    if hosts is None or hosts in (list(ANY), ANY):
         return None
     if not isinstance(hosts, list | tuple) or not 0 < len(hosts) <= MAX_HOSTS:
-        raise PolicyError("hosts", f"must be a list of 1 to {MAX_HOSTS} host names; without it any host will do")
+        raise PolicyError("hosts", f"must be a list of 1 to {MAX_HOSTS} host names, or * alone for any host")
     found = dict.fromkeys(_checked_host(index, host) for index, host in enumerate(hosts))
     return tuple(found)
 

@@ -87,12 +87,20 @@ def _check_schema(flag: str, database: Database) -> None:
 
 def _refuse_company(flag: str, database: Database, clock: Clock) -> None:
     """What a process writes meanwhile would be left behind."""
+    company = company_on(database, clock)
+    if company is not None:
+        raise MoveRefused(f"{flag}: {company}")
+
+
+def company_on(database: Database, clock: Clock) -> str | None:
+    """Why what needs the database alone cannot begin; None = it has it."""
     now = clock.now() + database.clock_offset(clock)
     rows = [row for row in database.read(leases.all_leases) if row.name.startswith(PROCESS)]
     for row in rows:
         silent = (now - row.beat_at) // SECOND
         if silent <= SILENCE_SECONDS:
-            raise MoveRefused(
-                f"{flag}: the process {row.owner} is at work on it; stop all processes first "
+            return (
+                f"the process {row.owner} is at work on it; stop all processes first "
                 f"(one that was killed is forgotten after {SILENCE_SECONDS} seconds)"
             )
+    return None

@@ -34,7 +34,7 @@ from horarium.serve.admin import make_data_dir
 from horarium.serve.application import Application, Bare, load_application, load_provider
 from horarium.serve.launchers import address_policy, is_loopback, make_registry
 from horarium.serve.observer import TelemetryObserver
-from horarium.serve.secret_key import installation_key
+from horarium.serve.secret_key import InstallationKey, installation_key
 from horarium.settings import Settings
 from horarium.store import namespaces
 from horarium.store.database import Database, open_database
@@ -97,8 +97,8 @@ def open_service(
             _make_namespace(database, settings.default_namespace, clock)
         else:
             check_schema(database)
-        key = key or installation_key(settings, database)
-        service = _compose(settings, clock, database, _application(settings, application), registry, log_to, key)
+        own = installation_key(settings, database) if key is None else InstallationKey(key)
+        service = _compose(settings, clock, database, _application(settings, application), registry, log_to, own)
         try:
             with service.application.inside(service):
                 yield service
@@ -130,17 +130,17 @@ def _compose(
     application: Application,
     registry: Registry | None,
     log_to: TextIO | None,
-    key: bytes,
+    key: InstallationKey,
 ) -> Service:
     logger = make_logger(level=settings.log_level, format=settings.log_format, stream=log_to, clock=clock)
     telemetry = Telemetry(clock, logger=logger, decisions_per_second=settings.log_decisions_per_second)
     shared = SharedClock(clock, database)
-    tokens = ReportTokens(key, settings.own_url)
+    tokens = ReportTokens(key.signing, settings.own_url, key.previous)
     if registry is None:
         registry, problems = make_registry(settings, shared, application.tasks)
         for problem in problems:
             logger.warning("launcher not loaded", problem=problem)
-    signals, sealer = _signals(settings, application), Sealer(key)
+    signals, sealer = _signals(settings, application), Sealer(key.signing, key.fingerprint)
     sender = WebhookSender(
         shared, Guard(address_policy(settings)), timeout_seconds=settings.subscription_timeout_seconds
     )

@@ -28,6 +28,12 @@ def set_key_fingerprint(connection: Connection, fingerprint: str) -> None:
     connection.execute(_insert(connection, _KEY, fingerprint).on_conflict_do_nothing())
 
 
+def replace_key_fingerprint(connection: Connection, old: str, new: str) -> bool:
+    """Whether `old` was the one; nobody seals anything until this transaction ends."""
+    mine = sa.update(installation).where(installation.c.name == _KEY, installation.c.value == old)
+    return connection.execute(mine.values(value=new)).rowcount == 1
+
+
 def planned_with(connection: Connection) -> str | None:
     """The tzdata version that planned what is stored; None = nobody has said."""
     return _find(connection, _TZDATA)

@@ -43,12 +43,13 @@ def test_a_problem_names_the_field_and_never_the_value(value: object, problem: s
     ("given", "kept"),
     [
         (None, None),
+        (["*"], None),
         (["API.example.com."], ("api.example.com",)),
         (["a.example", "A.example"], ("a.example",)),
         (["10.0.0.1", "[2001:DB8:0::1]"], ("10.0.0.1", "2001:db8::1")),
         (["localhost", "x_y.internal"], ("localhost", "x_y.internal")),
     ],
-    ids=["any", "case-and-dot", "once", "addresses", "short-names"],
+    ids=["not-said", "any", "case-and-dot", "once", "addresses", "short-names"],
 )
 def test_hosts_are_kept_as_they_are_compared(given: object, kept: tuple[str, ...] | None) -> None:
     assert checked_hosts(given) == kept
@@ -58,6 +59,7 @@ def test_hosts_are_kept_as_they_are_compared(given: object, kept: tuple[str, ...
     "given",
     [
         [], "a.example", [""], [None], ["https://a.example"], ["a.example:443"], ["a.example/x"], ["*.example"],
+        ["*", "a.example"], "*",
         ["a..b"], ["user@a.example"], ["-a.example"], ["bücher.example"], ["x" * 254], ["a" * 64 + ".example"],
         ["a.example"] * (MAX_HOSTS + 1), {"a.example": True},
     ],

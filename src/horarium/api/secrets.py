@@ -1,0 +1,93 @@
+"""The routes of secrets: a value is taken and never shown, to nobody."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Query
+
+from horarium.api.answers import Reply
+from horarium.api.examples import AT
+from horarium.api.requests import CallerOf, Document, ResourcesOf
+from horarium.api.routing import READ, WRITE, Routes
+from horarium.instant import to_datetime
+from horarium.operations import secrets
+from horarium.store.secrets import SecretName
+from horarium.wire.bodies import read_body
+from horarium.wire.outcomes import WriteOutcome
+from horarium.wire.secrets import Secret, SecretBody, SecretDeleted, SecretList
+
+routes = Routes("/api/secrets", tag="secrets")
+
+_EXAMPLE = Secret(
+    name="erp-token",
+    hosts=("erp.example.com",),
+    generated=False,
+    principal="ops@example.com",
+    version=1,
+    created_at=AT,
+    updated_at=AT,
+)
+
+
+@routes(
+    "GET",
+    "",
+    needs=READ,
+    summary="List the names of secrets",
+    answer=SecretList,
+    example=SecretList(secrets=(_EXAMPLE,), next_page_token=None),
+)
+def list_secrets(
+    resources: ResourcesOf,
+    caller: CallerOf,
+    page_size: Annotated[int | None, Query(description="1 to 200")] = None,
+    next_page_token: Annotated[str | None, Query(max_length=128)] = None,
+) -> Reply:
+    """By name, without values. The role agent does not see them."""
+    page = secrets.list_secrets(resources, caller, page_size=page_size, next_page_token=next_page_token)
+    shown = tuple(_shown(each) for each in page.secrets)
+    return Reply(SecretList(secrets=shown, next_page_token=page.next_page_token))
+
+
+@routes(
+    "PUT",
+    "/{secret_name}",
+    needs=WRITE,
+    summary="Set a secret",
+    body=SecretBody,
+    sends={"value": "Bearer 3f9a2c", "hosts": ["erp.example.com"]},
+    answer=Secret,
+    also=(201,),
+    example=_EXAMPLE,
+)
+def put_secret(resources: ResourcesOf, caller: CallerOf, secret_name: str, document: Document) -> Reply:
+    """Made, or replaced. The value is kept sealed, and no answer shows it."""
+    asked = read_body(SecretBody, document)
+    kept = secrets.put(resources, caller, secret_name, asked.value, asked.hosts)
+    return Reply(_shown(kept), 201 if kept.version == 1 else 200)
+
+
+@routes(
+    "DELETE",
+    "/{secret_name}",
+    needs=WRITE,
+    summary="Delete a secret",
+    answer=SecretDeleted,
+    example=SecretDeleted(name="erp-token", outcome=WriteOutcome.DELETED),
+)
+def delete_secret(resources: ResourcesOf, caller: CallerOf, secret_name: str) -> Reply:
+    secrets.delete(resources, caller, secret_name)
+    return Reply(SecretDeleted(name=secret_name, outcome=WriteOutcome.DELETED))
+
+
+def _shown(row: SecretName) -> Secret:
+    return Secret(
+        name=row.name,
+        hosts=row.hosts,
+        generated=row.generated,
+        principal=row.principal,
+        version=row.version,
+        created_at=to_datetime(row.created_at),
+        updated_at=to_datetime(row.updated_at),
+    )

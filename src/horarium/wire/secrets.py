@@ -1,0 +1,44 @@
+"""What goes over the wire about secrets: the value on its way in, and everything but the value on its way out."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from horarium.schedule.secret_value import MAX_VALUE_BYTES
+from horarium.wire.answer import Answer, Time
+from horarium.wire.bodies import Body
+from horarium.wire.outcomes import WriteOutcome
+
+
+class SecretBody(Body, frozen=True, kw_only=True):
+    """`hosts` are those that the secret may be sent to, `["*"]` = any. Without them they stay; a new one has any."""
+
+    value: Annotated[str, Meta(max_length=MAX_VALUE_BYTES)]
+    hosts: tuple[str, ...] | None = None
+
+    def __repr__(self) -> str:
+        return "SecretBody(…)"
+
+
+class Secret(Answer, frozen=True, kw_only=True):
+    """`hosts` null = it may go to any. `generated`: made of a credential that a schedule held in plain."""
+
+    name: str
+    hosts: tuple[str, ...] | None
+    generated: bool
+    principal: str | None
+    version: int
+    created_at: Time
+    updated_at: Time
+
+
+class SecretList(Answer, frozen=True, kw_only=True):
+    secrets: tuple[Secret, ...]
+    next_page_token: str | None
+
+
+class SecretDeleted(Answer, frozen=True, kw_only=True):
+    name: str
+    outcome: WriteOutcome

@@ -1,0 +1,249 @@
+"""A new key for an installation: everything opens with it, nothing with the old one, and no crash loses either."""
+
+from __future__ import annotations
+
+import stat
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from horarium.clock import SystemClock
+from horarium.ids import new_id
+from horarium.operations import secrets, subscriptions
+from horarium.operations.caller import internal
+from horarium.serve import rekey as rekeying
+from horarium.serve.rekey import RekeyRefused, rekey
+from horarium.serve.secret_key import WrongSecretKey
+from horarium.serve.service import Service, open_service
+from horarium.settings import Settings
+from horarium.store import leases, resealing
+from horarium.store import secrets as rows
+from horarium.store.database import Database
+from horarium.store.sealing import CannotUnseal, KeyReplaced, Sealer
+from horarium.store.tables import metadata
+
+CALLER = internal("testing")
+RUN = new_id()
+SIGNS = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+
+
+class Crash(BaseException):
+    """The process is gone: nothing that handles errors runs."""
+
+
+@contextmanager
+def started(settings: Settings) -> Iterator[Service]:
+    with open_service(settings, migrates=False) as service:
+        yield service
+
+
+@pytest.fixture
+def settings(database_url: str, tmp_path: Path) -> Settings:
+    """Of an installation with two secrets and a subscription."""
+    made = Settings(database=database_url, data_dir=tmp_path / "data")
+    made.data_dir.mkdir()
+    with started(made) as service:
+        for name in ("one", "two"):
+            secrets.put(service.resources, CALLER, name, f"the value of {name}")
+        subscriptions.create(
+            service.resources, CALLER, kinds=["run_finished"], url="https://a.example/", secret=SIGNS, name="told"
+        )
+    return made
+
+
+def opened(service: Service) -> list[str]:
+    """What all sealed rows hold."""
+    resources = service.resources
+    assert resources.sealer is not None
+    found = resources.database.read(lambda c: rows.find_all(c, "default", ["one", "two"]))
+    _, message = subscriptions.test_message(resources, CALLER, "told")
+    return [*sorted(rows.opened(resources.sealer, found).values()), message.secret]
+
+
+ALL = ["the value of one", "the value of two", SIGNS]
+
+
+def files(settings: Settings) -> dict[str, str]:
+    return {path.name: path.read_text().strip() for path in settings.data_dir.glob("secret.key*")}
+
+
+def test_everything_opens_with_the_new_key_and_nothing_with_the_old_one(settings: Settings) -> None:
+    old = files(settings)["secret.key"]
+    with started(settings) as service:
+        sealed_before, token = service.resources.sealer, service.resources.tokens.make(RUN, 1)
+    assert rekey(settings).resealed == resealing.Resealed(3, ())
+    assert files(settings).keys() == {"secret.key", "secret.key.previous"}
+    assert files(settings)["secret.key.previous"] == old != files(settings)["secret.key"]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in settings.data_dir.glob("secret.key*")} == {0o600}
+    with started(settings) as service:
+        assert opened(service) == ALL
+        assert service.resources.tokens.attempt_of(token, RUN) is None
+        assert sealed_before is not None
+        found = service.database.read(lambda c: rows.find_all(c, "default", ["one"]))
+        with pytest.raises(CannotUnseal):
+            rows.opened(sealed_before, found)
+    with pytest.raises(WrongSecretKey), started(settings.model_copy(update={"secret_key": _secret(old)})):
+        pass
+
+
+def _secret(text: str) -> Any:
+    return Settings(secret_key=text).secret_key
+
+
+def test_what_the_old_key_signed_is_recognised_where_the_operator_says_so(settings: Settings) -> None:
+    with started(settings) as service:
+        token = service.resources.tokens.make(RUN, 1)
+    rekey(settings)
+    previous = _secret(files(settings)["secret.key.previous"])
+    with started(settings.model_copy(update={"secret_key_previous": previous})) as service:
+        tokens = service.resources.tokens
+        assert (tokens.attempt_of(token, RUN), tokens.attempt_of(tokens.make(RUN, 2), RUN)) == (1, 2)
+        assert tokens.make(RUN, 1) != token
+        assert opened(service) == ALL
+
+
+def test_a_crash_in_the_middle_leaves_everything_as_it_was(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = files(settings)["secret.key"]
+    write = resealing._write
+
+    def crashing(connection: Any, sealed: resealing.SealedColumn, changes: Any) -> None:
+        write(connection, sealed, changes)
+        if sealed.column == "secret":
+            raise Crash
+
+    with monkeypatch.context() as patched:
+        patched.setattr(resealing, "_write", crashing)
+        with pytest.raises(Crash):
+            rekey(settings)
+    assert files(settings)["secret.key"] == old
+    with started(settings) as service:
+        assert opened(service) == ALL
+    following = files(settings)["secret.key.new"]
+    rekey(settings)
+    assert files(settings) == {"secret.key": following, "secret.key.previous": old}
+    with started(settings) as service:
+        assert opened(service) == ALL
+
+
+def test_a_crash_between_database_and_files_is_mended_by_the_next_start(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = files(settings)["secret.key"]
+
+    def crash(*_: Any) -> None:
+        raise Crash
+
+    with monkeypatch.context() as patched:
+        patched.setattr(rekeying, "put_in_place", crash)
+        with pytest.raises(Crash):
+            rekey(settings)
+    following = files(settings)["secret.key.new"]
+    assert files(settings)["secret.key"] == old != following
+    for _ in range(2):
+        with started(settings) as service:
+            assert opened(service) == ALL
+        assert files(settings) == {"secret.key": following, "secret.key.previous": old}
+
+
+def test_a_process_with_the_old_key_writes_nothing_that_nobody_could_open(settings: Settings) -> None:
+    with started(settings) as service:
+        rekey(settings)
+        for write in (
+            lambda: secrets.put(service.resources, CALLER, "three", "v"),
+            lambda: subscriptions.update(service.resources, CALLER, "told", {"secret": SIGNS}),
+        ):
+            with pytest.raises(KeyReplaced):
+                write()
+        subscriptions.update(service.resources, CALLER, "told", {"url": "https://b.example/"})
+    with started(settings) as service:
+        assert opened(service) == ALL
+        assert [each.name for each in secrets.list_secrets(service.resources, CALLER).secrets] == ["one", "two"]
+
+
+@pytest.mark.parametrize("dialect", ["postgresql"])
+def test_what_is_being_sealed_when_the_key_changes_is_sealed_anew(
+    settings: Settings, open_another: Callable[[], Database]
+) -> None:
+    """The writer has looked at the key and not committed yet; without a lock its row would be lost for ever."""
+    waits = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+    other, done = open_another(), []
+    with started(settings) as service:
+        sealer = service.resources.sealer
+        assert isinstance(sealer, Sealer)
+        changing = threading.Thread(target=lambda: done.append(rekey(settings)))
+
+        def slowly(connection: Any) -> None:
+            rows.put(connection, sealer, "default", "late", "the value of late", None, False, 1)
+            changing.start()
+            while changing.is_alive() and not other.read(lambda c: c.exec_driver_sql(waits).scalar_one()):
+                time.sleep(0.01)
+
+        service.database.write(slowly)
+        changing.join(60)
+    assert [each.resealed.count for each in done] == [4]
+    with started(settings) as service:
+        assert service.resources.sealer is not None
+        found = service.database.read(lambda c: rows.find_all(c, "default", ["late"]))
+        assert rows.opened(service.resources.sealer, found) == {"late": "the value of late"}
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"])
+def test_a_row_that_did_not_open_before_is_named_and_left_alone(settings: Settings) -> None:
+    with started(settings) as service:
+        service.database.write(lambda c: c.exec_driver_sql("UPDATE secrets SET sealed = 'x' WHERE name = 'two'"))
+    done = rekey(settings).resealed
+    assert (done.count, done.unreadable) == (2, (resealing.Unreadable("secrets", "default", "two"),))
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"])
+def test_a_key_from_the_settings_needs_a_file_for_the_next_one(settings: Settings, tmp_path: Path) -> None:
+    text = files(settings)["secret.key"]
+    (settings.data_dir / "secret.key").unlink()
+    configured = settings.model_copy(update={"secret_key": _secret(text)})
+    with pytest.raises(RekeyRefused, match="--new-key-file"):
+        rekey(configured)
+    done = rekey(configured, tmp_path / "next")
+    assert (done.new_key, done.old_key, files(settings)) == (tmp_path / "next", None, {})
+    assert stat.S_IMODE(done.new_key.stat().st_mode) == 0o600
+    following = settings.model_copy(update={"secret_key": _secret(done.new_key.read_text().strip())})
+    with started(following) as service:
+        assert opened(service) == ALL
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"])
+def test_what_cannot_begin_changes_nothing(settings: Settings, database: Database, tmp_path: Path) -> None:
+    before = files(settings)
+    for raw, why in ((b"short", "one line"), (b"\xff" * 40, "no text"), (b"x" * 5_000, "one line"), (None, "in use")):
+        given = tmp_path / "given"
+        given.write_bytes(before["secret.key"].encode() if raw is None else raw)
+        with pytest.raises(RekeyRefused, match=why):
+            rekey(settings, given)
+    assert files(settings) == before
+    (settings.data_dir / "secret.key.new").write_text("another rekey is under way, with this key\n")
+    with pytest.raises(RekeyRefused, match="holds another key"):
+        rekey(settings, tmp_path / "other")
+    (settings.data_dir / "secret.key.new").unlink()
+    assert files(settings) == before
+    clock = SystemClock()
+    database.write(lambda c: leases.beat(c, "process:a", "host:1:x", clock.now(), 5, {}))
+    with pytest.raises(RekeyRefused, match="host:1:x is at work"):
+        rekey(settings)
+    assert files(settings) == before
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"])
+def test_a_database_without_a_key_has_none_to_replace(database_url: str, tmp_path: Path) -> None:
+    with pytest.raises(RekeyRefused, match="nothing to replace"):
+        rekey(Settings(database=database_url, data_dir=tmp_path))
+    assert not list(tmp_path.glob("secret.key*"))
+
+
+def test_no_sealed_column_is_forgotten() -> None:
+    named = {(table.name, column.name) for table in metadata.sorted_tables for column in table.columns
+             if column.name in ("sealed", "secret")}  # fmt: skip
+    assert {(each.table.name, each.column) for each in resealing.SEALED} == named
