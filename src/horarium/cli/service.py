@@ -89,7 +89,9 @@ def migrate_command(data_dir: DataDir = None, database: DatabaseUrl = None) -> N
 
     Example: horarium migrate --database postgresql://horarium@db/horarium
     """
+    from horarium.clock import SystemClock
     from horarium.serve.admin import make_data_dir
+    from horarium.serve.plain_credentials import move_with_known_key
     from horarium.store.database import open_database
     from horarium.store.migrate import migrate
 
@@ -99,9 +101,12 @@ def migrate_command(data_dir: DataDir = None, database: DatabaseUrl = None) -> N
         opened = open_database(settings.database_url)
         try:
             applied = migrate(opened)
+            moved = move_with_known_key(settings, opened, SystemClock())
         finally:
             opened.close()
     talk("applied " + ", ".join(applied) if applied else "nothing to do")
+    if not moved:
+        talk("credentials in headers are moved into secrets when the first process starts that has the secret key")
 
 
 def config_command(

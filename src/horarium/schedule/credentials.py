@@ -16,7 +16,7 @@ from typing import Final
 from horarium.policy.names import PolicyError
 from horarium.schedule.definition import Action
 from horarium.schedule.naming import MAX_ID
-from horarium.schedule.secret import KEY
+from horarium.schedule.secret import KEY, WITH_HEADERS
 from horarium.schedule.secret_value import checked_hosts
 from horarium.schedule.target import host_of
 
@@ -103,7 +103,7 @@ def is_generated_for(owner: str, name: str) -> bool:
 def moved(action: Action, owner: str) -> tuple[Action, dict[str, str]]:
     """The action without plain credentials, and what was taken out of it, by the names of the secrets."""
     headers = action.target.get("headers")
-    if not isinstance(headers, Mapping):
+    if action.kind != WITH_HEADERS or not isinstance(headers, Mapping):
         return action, {}
     plain = {
         name: value for name, value in headers.items() if isinstance(value, str) and value and carries_credentials(name)

@@ -19,6 +19,8 @@ from horarium.schedule.problems import Places, Problems, joined
 KEY: Final = "$secret"
 KINDS: Final = frozenset({"http", "prompt", "celery"})
 """The kinds of action whose inputs may name secrets."""
+WITH_HEADERS: Final = "http"
+"""The kind whose headers may."""
 SCHEMA: Final[Mapping[str, Any]] = {
     "type": "object",
     "properties": {KEY: {"type": "string", "minLength": 1, "maxLength": MAX_ID}},
@@ -105,7 +107,7 @@ def check_value(value: Json, path: str, problems: Problems, *, allowed: bool) ->
 def references(definition: HasAction) -> list[Reference]:
     """All of a definition, under the paths of its canonical document."""
     action = definition.action
-    found = list(_of(action.target.get("headers"), "action.headers"))
+    found = list(_of(_headers(action), "action.headers"))
     if action.kind in KINDS:
         found += _of(action.input, "action.input")
         found += _of(definition.inputs_rotation, "inputs_rotation")
@@ -118,9 +120,12 @@ def secret_names(definition: HasAction) -> frozenset[str]:
 
 def names_in(action: Action, inputs: Json) -> frozenset[str]:
     """Of one launch: those of the action, and those of the inputs that it is given."""
-    found = _of(action.target.get("headers"), "") if "headers" in action.target else iter(())
-    names = {each.name for each in found}
+    names = {each.name for each in _of(_headers(action), "")}
     return frozenset(names | {each.name for each in _of(inputs, "")} if action.kind in KINDS else names)
+
+
+def _headers(action: Action) -> Json:
+    return action.target.get("headers") if action.kind == WITH_HEADERS else None
 
 
 def _of(value: Json, path: str) -> Iterator[Reference]:

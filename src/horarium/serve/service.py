@@ -34,6 +34,7 @@ from horarium.serve.admin import make_data_dir
 from horarium.serve.application import Application, Bare, load_application, load_provider
 from horarium.serve.launchers import address_policy, is_loopback, make_registry
 from horarium.serve.observer import TelemetryObserver
+from horarium.serve.plain_credentials import move_at_start
 from horarium.serve.secret_key import InstallationKey, installation_key
 from horarium.settings import Settings
 from horarium.store import namespaces
@@ -98,7 +99,10 @@ def open_service(
         else:
             check_schema(database)
         own = installation_key(settings, database) if key is None else InstallationKey(key)
+        moved = move_at_start(database, own, clock)
         service = _compose(settings, clock, database, _application(settings, application), registry, log_to, own)
+        if moved:
+            service.telemetry.log.info("credentials moved into secrets", rows=moved)
         try:
             with service.application.inside(service):
                 yield service

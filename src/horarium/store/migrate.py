@@ -23,6 +23,7 @@ from horarium.recurrence.zone import tzdata_version
 from horarium.store.database import Database
 from horarium.store.errors import SchemaMissing, SchemaTooNew
 from horarium.store.installation import set_planned_with
+from horarium.store.plain_credentials import set_moved
 from horarium.store.tables import namespaces
 
 DEFAULT_NAMESPACE = "default"
@@ -87,6 +88,7 @@ def _seed(connection: Connection, now: Instant) -> None:
     """What a new database holds: the namespace of callers who name none, and who planned what is stored."""
     connection.execute(insert(namespaces).values(namespace=DEFAULT_NAMESPACE, description="", created_at=now))
     set_planned_with(connection, tzdata_version())
+    set_moved(connection)
 
 
 def _current(connection: Connection) -> str | None:

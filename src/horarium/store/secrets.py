@@ -118,7 +118,9 @@ def names(
 
 
 def count(connection: Connection, namespace: str) -> int:
-    statement = sa.select(sa.func.count()).select_from(secrets).where(secrets.c.namespace == namespace)
+    """Without those that were made of credentials: they are as many as schedules have."""
+    statement = sa.select(sa.func.count()).select_from(secrets)
+    statement = statement.where(secrets.c.namespace == namespace, sa.not_(secrets.c.generated))
     number: int = connection.execute(statement).scalar_one()
     return number
 
