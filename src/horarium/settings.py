@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, ValidationError
+from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, ValidationError
 from pydantic_settings import (
     BaseSettings,
     EnvSettingsSource,
@@ -23,6 +23,7 @@ from pydantic_settings import (
     SettingsError,
 )
 
+from horarium.audience import NAMESPACE, Audience, parse_audience
 from horarium.errors import InvalidDefinition
 
 PREFIX = "HORARIUM_"
@@ -30,6 +31,14 @@ FILE = "horarium.toml"
 
 Origin: TypeAlias = Literal["flag", "environment", "file", "default", "up"]
 """`up` has chosen it by itself: the address on which it listens is reached from one machine only."""
+
+
+def _checked_namespaces(names: tuple[str, ...]) -> tuple[str, ...]:
+    parse_audience(names)
+    return names
+
+
+Namespaces: TypeAlias = Annotated[tuple[str, ...], AfterValidator(_checked_namespaces)]
 
 
 class Command(BaseModel):
@@ -42,6 +51,20 @@ class Command(BaseModel):
     env: Mapping[str, str] = Field(default_factory=dict, description="Variables added to its environment.")
     timeout_seconds: float | None = Field(None, gt=0, description="Seconds; shortens the run's own deadline.")
     allow_arguments: bool = Field(False, description="Whether a schedule may add arguments of its own.")
+    namespaces: Namespaces | None = Field(
+        None, description='Namespaces that may use it, ["*"] = all; without it the default namespace only.'
+    )
+
+
+class WebhookSecret(BaseModel):
+    """A secret that signs requests, and for whom."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    secret: SecretStr = Field(description="Standard Webhooks secrets (whsec_…); several are split by blanks.")
+    namespaces: Namespaces | None = Field(
+        None, description='Namespaces that may use it, ["*"] = all; without it the default namespace only.'
+    )
 
 
 def _bare(name: str) -> AliasChoices:
@@ -59,7 +82,7 @@ class Settings(BaseSettings):
         None, description="postgresql://… or sqlite:///file; without it, horarium.db in the data directory."
     )
     default_namespace: str = Field(
-        "default", pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$",
+        "default", pattern=NAMESPACE,
         description="The namespace of requests that name none, with a token good in all; made at the first start.",
     )  # fmt: skip
     pool_size: int = Field(
@@ -135,10 +158,18 @@ class Settings(BaseSettings):
     )
     allow_private_targets: bool = Field(False, description="Whether a schedule may call private networks.")
     commands: Mapping[str, Command] = Field(
-        default_factory=dict, description="Programs that schedules may run, by name; empty = none."
+        default_factory=dict,
+        description="Programs that schedules may run, by name; each is for the default namespace unless it says more.",
     )
-    webhook_secrets: Mapping[str, SecretStr] = Field(
-        default_factory=dict, description="Standard Webhooks secrets (whsec_…) by name; several are split by blanks."
+    webhook_secrets: Mapping[str, SecretStr | WebhookSecret] = Field(
+        default_factory=dict,
+        description="Standard Webhooks secrets (whsec_…) by name; several are split by blanks. "
+        "{secret, namespaces} says for whom one is; else it is for the default namespace.",
+    )
+    kind_namespaces: Mapping[str, Namespaces] = Field(
+        default_factory=dict,
+        description='Namespaces that may use a kind of action, by kind, such as {"echo": ["*"]}. Those of other '
+        "packages are else for the default namespace, the others for all.",
     )
 
     # ── what conditions may ask ──────────────────────────────────────────────────────────────────────
@@ -226,6 +257,10 @@ class Settings(BaseSettings):
         """Where targets reach this service, as far as the settings tell."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return self.public_url or f"http://{host}:{self.port}"
+
+    def audience(self, namespaces: Namespaces | None) -> Audience:
+        """Of what an operator has configured: the default namespace where nothing is said."""
+        return parse_audience((self.default_namespace,) if namespaces is None else namespaces)
 
     def concurrency_of(self, kind: str, usual: int) -> int:
         """Places of a kind that works in this process; `usual` is what its launcher says."""

@@ -56,7 +56,11 @@ def start_run(
         "user_id": user_id,
     }
     parsed = parse_definition(
-        document, now=now, namespace=caller.namespace, defaults=resources.defaults(), kinds=resources.kinds
+        document,
+        now=now,
+        namespace=caller.namespace,
+        defaults=resources.defaults(),
+        kinds=resources.kinds_for(caller.namespace),
     )
     nominal = now if scheduled_for is None else scheduled_for
     # The moment it is for may be past or a fraction of a second, which a schedule could not say.

@@ -60,8 +60,12 @@ class Resources:
 
     @property
     def kinds(self) -> Kinds:
-        """The kinds of action that may be asked for."""
+        """The kinds of action that somebody may ask for: what this server speaks."""
         return SHIPPED if self.registry is None else self.registry.kinds
+
+    def kinds_for(self, namespace: str) -> Kinds:
+        """Those that this namespace may ask for."""
+        return SHIPPED if self.registry is None else self.registry.kinds_for(namespace)
 
     def defaults(self) -> Defaults:
         """Raises InvalidDefinition for a setting that names no policy."""

@@ -128,7 +128,7 @@ def parse_new(resources: Resources, caller: Caller, document: object, *, may_be_
         generated_id=generated,
         namespace=caller.namespace,
         defaults=resources.defaults(),
-        kinds=resources.kinds,
+        kinds=resources.kinds_for(caller.namespace),
         may_be_over=may_be_over,
     )
     if parsed.definition.namespace != caller.namespace:
@@ -149,7 +149,7 @@ def _named(resources: Resources, caller: Caller, document: object) -> object:
                 generated_id=_NAMELESS,
                 namespace=caller.namespace,
                 defaults=resources.defaults(),
-                kinds=resources.kinds,
+                kinds=resources.kinds_for(caller.namespace),
             )
             said = orjson.dumps(to_document(replace(parsed.definition, note=None)), option=orjson.OPT_SORT_KEYS)
             return {**document, "schedule_id": f"{_NAMELESS}-{sha256(said).hexdigest()[:24]}"}

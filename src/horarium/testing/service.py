@@ -242,7 +242,7 @@ def service(
     with tempfile.TemporaryDirectory(prefix="horarium-testing-") as directory:
         usual = {"data_dir": Path(directory), "database": database, "log_level": "error", "token": TOKEN}
         chosen = Settings(**{**usual, **(settings or {})})
-        registry = recording_registry(launcher, clock, application.tasks)
+        registry = recording_registry(launcher, clock, application.tasks, chosen)
         try:
             with open_service(
                 chosen,
