@@ -130,10 +130,11 @@ def config_command(
 
     Example: horarium config -o json
     """
+    from horarium.serve.shown_settings import shown_values
     from horarium.settings import as_up_takes_them, origins, variable
 
     settings = as_up_takes_them(settings_of(data_dir=data_dir, database=database))
-    values = settings.model_dump(mode="json")
+    values = shown_values(settings)
     came_from = origins(settings)
     rows: list[Json] = [
         {"name": name, "value": value, "origin": came_from[name], "variable": variable(name)}

@@ -135,6 +135,9 @@ def _database(settings: Settings, clock: Clock) -> Iterator[Check]:
         yield Check("database", Level.WARNING, f"{database_path(url)} is not there yet", "horarium up makes it")
         return
     try:
+        if url.startswith("sqlite:") and stat.S_IMODE(database_path(url).stat().st_mode) & 0o077:
+            path = database_path(url)
+            yield Check("database file", Level.WARNING, f"others may look into {path}", f"chmod 600 {path}*")
         with _opened(settings) as database:
             yield Check("database", Level.OK, f"{database.url} answers")
             yield from _inside(settings, database, clock)
