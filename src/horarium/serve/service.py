@@ -30,7 +30,7 @@ from horarium.operations.caller import internal
 from horarium.operations.registrations import Registered, register
 from horarium.operations.resources import Resources
 from horarium.schedule.release import fingerprint
-from horarium.serve.admin import make_data_dir
+from horarium.serve.admin import AdminTokenFile, make_data_dir
 from horarium.serve.application import Application, Bare, load_application, load_provider
 from horarium.serve.launchers import address_policy, make_registry
 from horarium.serve.observer import TelemetryObserver
@@ -145,7 +145,16 @@ def _compose(
         shared, Guard(address_policy(settings)), timeout_seconds=settings.subscription_timeout_seconds
     )
     resources = Resources(
-        database, shared, settings, telemetry, tokens, sealer=sealer, sender=sender, registry=registry, signals=signals
+        database,
+        shared,
+        settings,
+        telemetry,
+        tokens,
+        sealer=sealer,
+        sender=sender,
+        registry=registry,
+        signals=signals,
+        admin_file=AdminTokenFile(settings) if settings.token is None else None,
     )
     engine = Engine(
         database,
