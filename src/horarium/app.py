@@ -26,6 +26,7 @@ from typing import Any, TypeVar, overload
 import httpx
 from fastapi import FastAPI
 
+from horarium.audience import Audience, parse_audience
 from horarium.client.aio import AsyncClient
 from horarium.client.client import Client
 from horarium.client.inprocess import InProcess
@@ -54,6 +55,8 @@ class Horarium:
 
     With a `name` the application owns its schedules: what a new release declares no more is paused. `release` tells
     releases apart, such as the tag of an image; without it, those with the same declarations are the same.
+    `namespaces` are those that may use its tasks, `["*"]` = all; without it, the default namespace. A function is for a
+    namespace in which it is declared as a schedule, too.
     `signal_provider` is a function of namespace and schedule id, or the setting, which names one.
     """
 
@@ -64,6 +67,7 @@ class Horarium:
         name: str | None = None,
         release: str | None = None,
         signal_provider: Provider | str | None = None,
+        namespaces: Sequence[str] | None = None,
         **knobs: Any,
     ) -> None:
         if isinstance(signal_provider, str):
@@ -75,7 +79,7 @@ class Horarium:
         self._given = settings
         self._knobs = knobs
         self.signal_provider = None if isinstance(signal_provider, str) else signal_provider
-        self.tasks = TaskRegistry()
+        self.tasks = TaskRegistry(_audience(namespaces))
         self._templates: dict[str, Mapping[str, Any]] = {}
         self._open: _Open | None = None
         self._inside: _Inside | None = None
@@ -133,10 +137,20 @@ class Horarium:
     @overload
     def task(self, function: F, /) -> F: ...
     @overload
-    def task(self, /, *, name: str | None = None, cpu: bool = False) -> Callable[[F], F]: ...
-    def task(self, function: F | None = None, /, *, name: str | None = None, cpu: bool = False) -> Any:
-        """Schedules may call it by its name. `cpu` gives it a process of its own."""
-        register = self.tasks.task(name=name, cpu=cpu)
+    def task(
+        self, /, *, name: str | None = None, cpu: bool = False, namespaces: Sequence[str] | None = None
+    ) -> Callable[[F], F]: ...
+    def task(
+        self,
+        function: F | None = None,
+        /,
+        *,
+        name: str | None = None,
+        cpu: bool = False,
+        namespaces: Sequence[str] | None = None,
+    ) -> Any:
+        """Schedules may call it by its name. `cpu` gives it a process of its own; `namespaces` are those that may."""
+        register = self.tasks.task(name=name, cpu=cpu, audience=_audience(namespaces))
         return register if function is None else register(function)
 
     def schedule(
@@ -174,6 +188,8 @@ class Horarium:
         rest = {name: value for name, value in fields.items() if name not in ("spec", "action")}
         own = {"schedule_id": schedule_id, "source": Source.TEMPLATE.value, "spec": spec, "action": action}
         self._templates[schedule_id] = {**rest, **own}
+        # What the code itself schedules there is for that namespace.
+        self.tasks.open_to(task.name, Audience(frozenset({rest.get("namespace", DEFAULT_NAMESPACE)})))
 
     # ── running ──────────────────────────────────────────────────────────────────────────────────
 
@@ -250,6 +266,13 @@ class _Open:
         finally:
             self.service.telemetry.flush()
             await asyncio.to_thread(self._stack.close)
+
+
+def _audience(namespaces: Sequence[str] | None) -> Audience | None:
+    try:
+        return None if namespaces is None else parse_audience(namespaces)
+    except ValueError as wrong:
+        raise InvalidDefinition({"namespaces": [str(wrong)]}) from None
 
 
 def _checked(field: str, value: str) -> str:

@@ -6,6 +6,7 @@ file over the default. `Settings(...)` alone reads nothing from outside; only `l
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import tomllib
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, ValidationError
+from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, ValidationError
 from pydantic_settings import (
     BaseSettings,
     EnvSettingsSource,
@@ -22,13 +23,23 @@ from pydantic_settings import (
     SettingsError,
 )
 
+from horarium.audience import NAMESPACE, Audience, parse_audience
 from horarium.errors import InvalidDefinition
 
 PREFIX = "HORARIUM_"
 FILE = "horarium.toml"
 DATABASE_FILE = "horarium.db"
 
-Origin: TypeAlias = Literal["flag", "environment", "file", "default"]
+Origin: TypeAlias = Literal["flag", "environment", "file", "default", "up"]
+"""`up` has chosen it by itself: the address on which it listens is reached from one machine only."""
+
+
+def _checked_namespaces(names: tuple[str, ...]) -> tuple[str, ...]:
+    parse_audience(names)
+    return names
+
+
+Namespaces: TypeAlias = Annotated[tuple[str, ...], AfterValidator(_checked_namespaces)]
 
 
 class Command(BaseModel):
@@ -41,6 +52,20 @@ class Command(BaseModel):
     env: Mapping[str, str] = Field(default_factory=dict, description="Variables added to its environment.")
     timeout_seconds: float | None = Field(None, gt=0, description="Seconds; shortens the run's own deadline.")
     allow_arguments: bool = Field(False, description="Whether a schedule may add arguments of its own.")
+    namespaces: Namespaces | None = Field(
+        None, description='Namespaces that may use it, ["*"] = all; without it the default namespace only.'
+    )
+
+
+class WebhookSecret(BaseModel):
+    """A secret that signs requests, and for whom."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    secret: SecretStr = Field(description="Standard Webhooks secrets (whsec_…); several are split by blanks.")
+    namespaces: Namespaces | None = Field(
+        None, description='Namespaces that may use it, ["*"] = all; without it the default namespace only.'
+    )
 
 
 def _bare(name: str) -> AliasChoices:
@@ -58,7 +83,7 @@ class Settings(BaseSettings):
         None, description="postgresql://… or sqlite:///file; without it, horarium.db in the data directory."
     )
     default_namespace: str = Field(
-        "default", pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$",
+        "default", pattern=NAMESPACE,
         description="The namespace of requests that name none, with a token good in all; made at the first start.",
     )  # fmt: skip
     pool_size: int = Field(
@@ -128,13 +153,24 @@ class Settings(BaseSettings):
         description="Bytes of what one run prints and logs that are kept, the last ones; 0 = nothing is kept.",
     )  # fmt: skip
     shutdown_seconds: float = Field(20, ge=0, description="Seconds that a stopping process waits for launches to end.")
-    allow_loopback_targets: bool = Field(False, description="Whether a schedule may call this machine itself.")
+    allow_loopback_targets: bool = Field(
+        False,
+        description="Whether a schedule may call this machine itself; `up` on a loopback address opens it unless told.",
+    )
     allow_private_targets: bool = Field(False, description="Whether a schedule may call private networks.")
     commands: Mapping[str, Command] = Field(
-        default_factory=dict, description="Programs that schedules may run, by name; empty = none."
+        default_factory=dict,
+        description="Programs that schedules may run, by name; each is for the default namespace unless it says more.",
     )
-    webhook_secrets: Mapping[str, SecretStr] = Field(
-        default_factory=dict, description="Standard Webhooks secrets (whsec_…) by name; several are split by blanks."
+    webhook_secrets: Mapping[str, SecretStr | WebhookSecret] = Field(
+        default_factory=dict,
+        description="Standard Webhooks secrets (whsec_…) by name; several are split by blanks. "
+        "{secret, namespaces} says for whom one is; else it is for the default namespace.",
+    )
+    kind_namespaces: Mapping[str, Namespaces] = Field(
+        default_factory=dict,
+        description='Namespaces that may use a kind of action, by kind, such as {"echo": ["*"]}. Those of other '
+        "packages are else for the default namespace, the others for all.",
     )
 
     # ── what conditions may ask ──────────────────────────────────────────────────────────────────────
@@ -167,6 +203,9 @@ class Settings(BaseSettings):
     idempotency_hours: int = Field(24, ge=1, description="Hours that the answer to an Idempotency-Key is remembered.")
 
     # ── the doors ────────────────────────────────────────────────────────────────────────────────────
+    behind_proxy: bool = Field(
+        False, description="Whether a reverse proxy brings requests of others to the address on which the API listens."
+    )
     public_url: str | None = Field(
         None, description="Where targets reach this service to report; none = the address on which it listens."
     )
@@ -226,6 +265,10 @@ class Settings(BaseSettings):
         host = f"[{self.host}]" if ":" in self.host else self.host
         return self.public_url or f"http://{host}:{self.port}"
 
+    def audience(self, namespaces: Namespaces | None) -> Audience:
+        """Of what an operator has configured: the default namespace where nothing is said."""
+        return parse_audience((self.default_namespace,) if namespaces is None else namespaces)
+
     def concurrency_of(self, kind: str, usual: int) -> int:
         """Places of a kind that works in this process; `usual` is what its launcher says."""
         return self.launch_concurrency_by_kind.get(kind, self.launch_concurrency or usual)
@@ -259,6 +302,27 @@ def origins(settings: Settings) -> Mapping[str, Origin]:
     if settings._origins:
         return settings._origins
     return {name: "flag" if name in settings.model_fields_set else "default" for name in Settings.model_fields}
+
+
+def as_up_takes_them(settings: Settings) -> Settings:
+    """`up` on a loopback address is one person's machine, whose ports that person reaches anyway.
+
+    No other process may conclude that from its address: a worker has none, and a proxy or another program may stand
+    in front of the rest. What the operator has said stays as it was said.
+    """
+    came_from = origins(settings)
+    if settings.behind_proxy or not is_loopback(settings.host) or came_from["allow_loopback_targets"] != "default":
+        return settings
+    opened = settings.model_copy(update={"allow_loopback_targets": True})
+    opened._origins = MappingProxyType({**came_from, "allow_loopback_targets": "up"})
+    return opened
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def variable(name: str) -> str:

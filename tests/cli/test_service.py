@@ -61,7 +61,28 @@ def test_config_tells_values_and_origins(capsys: pytest.CaptureFixture[str], mon
     assert found["tick_ms"] == (250, "environment")
     assert found["port"] == (9000, "file")
     assert found["host"] == ("127.0.0.1", "default")
+    assert found["allow_loopback_targets"] == (True, "up")
     assert "very-secret" not in json.dumps(rows)
+
+
+def test_config_shows_no_secret_wherever_it_stands(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secrets = {
+        "HORARIUM_DATABASE": "postgresql://ada:s3cret-1@db/h?sslpassword=s3cret-2",
+        "HORARIUM_PUBLIC_URL": "https://ada:s3cret-3@h.example",
+        "HORARIUM_COMMANDS": '{"backup": {"argv": ["pg_dump"], "env": {"PGPASSWORD": "s3cret-4"}}}',
+        "HORARIUM_WEBHOOK_SECRETS": '{"a": "s3cret-5", "b": {"secret": "s3cret-6", "namespaces": ["*"]}}',
+        "HORARIUM_SECRET_KEY": "s3cret-7",
+        "HORARIUM_JWT_SECRET": "s3cret-8",
+    }
+    for name, value in secrets.items():
+        monkeypatch.setenv(name, value)
+    for form in ("json", "table", "yaml"):
+        assert main(["config", "-o", form]) == 0
+        out = "".join(capsys.readouterr())
+        assert "s3cret" not in out
+        assert all(word in out for word in ("ada", "PGPASSWORD", "pg_dump", "h.example"))
 
 
 def test_a_bad_setting_is_one_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,6 +108,8 @@ def test_the_doctor_makes_nothing(capsys: pytest.CaptureFixture[str], here: Path
     code, rows, _ = answer(capsys, "doctor", "--port", "0", "-o", "json")
     assert (code, list(here.iterdir())) == (0, [])
     assert levels(rows)["data directory"] == levels(rows)["database"] == "warning"
+    [targets] = [row["found"] for row in rows if row["check"] == "targets"]
+    assert targets.startswith("loopback targets are open (by `up` itself")
     assert all(row["remedy"] for row in rows if row["level"] != "ok")
 
 

@@ -108,7 +108,7 @@ def test_every_loop_has_a_pulse_and_the_process_a_heartbeat(database: Database) 
 
     asyncio.run(live(engine, enough))
     assert engine.pulse.failures == {}
-    assert seen["process:me"] == {"kinds": ["http"], "names": {}}  # what it can launch
+    assert seen["process:me"] == {"kinds": {"http": ["*"]}, "names": {}}  # what it can launch
     assert "process:me" not in {lease.name for lease in database.read(leases.all_leases)}  # it left in good order
 
 

@@ -14,7 +14,7 @@ from horarium.store.runs.claims import Candidate, ReadyTarget
 SLOW, FAST = "http:http://slow:80", "http:http://fast:80"
 
 
-def kind_of(target: str) -> str | None:
+def kind_of(_namespace: str, target: str) -> str | None:
     kind = target.partition(":")[0]
     return None if kind == "pull" else kind
 
@@ -152,18 +152,18 @@ def test_no_limit_is_ever_passed_and_nobody_with_room_is_left_out(
     waiting: list[Candidate], taken: list[tuple[str, str]], most: int, after: str
 ) -> None:
     limits = Limits(process=12, namespace=7, target=4, kinds={"python": 3})
-    before = room(limits, *(each for each in taken if kind_of(each[1]) is not None))
+    before = room(limits, *(each for each in taken if kind_of(*each) is not None))
     found = chosen(waiting, before, after=after, most=most)
     assert len(found) == len(set(found)) <= most
     after_all = before.copy()
     for each in found:
-        kind = kind_of(each.target)
+        kind = kind_of(each.namespace, each.target)
         if kind is not None:
             assert after_all.free_for(Seat(each.namespace, kind, each.target)) > 0
             after_all.enter(Seat(each.namespace, kind, each.target))
     if len(found) < most:
         left = set(waiting) - set(found)
-        assert all(kind_of(each.target) for each in left)
+        assert all(kind_of(each.namespace, each.target) for each in left)
         assert not any(after_all.free_for(seat(each.namespace, each.target)) for each in left)
 
 

@@ -15,6 +15,7 @@ import pytest
 from launchers import far_ends
 from launchers.far_ends import FixedClock, request_for, run_task
 
+from horarium.audience import EVERYBODY
 from horarium.job.job import Job
 from horarium.launchers.python import PythonLauncher
 from horarium.launchers.tasks import TaskRegistry
@@ -297,7 +298,7 @@ def test_an_unknown_task_is_refused_with_those_that_are_known() -> None:
 
 
 def test_one_namespace_s_stuck_threads_are_no_other_s_trouble() -> None:
-    tasks, stuck = TaskRegistry(), threading.Event()
+    tasks, stuck = TaskRegistry(EVERYBODY), threading.Event()
     tasks.add(lambda: stuck.wait(30), name="stuck")
     tasks.add(lambda: 7, name="quick")
 

@@ -10,6 +10,7 @@ import pytest
 from launchers.far_ends import FixedClock, request_for
 from structlog.testing import capture_logs
 
+from horarium.audience import EVERYBODY, Audience
 from horarium.errors import InvalidDefinition
 from horarium.launchers.launcher import Launcher, LaunchesMany, LaunchRequest
 from horarium.launchers.pull import PullLauncher
@@ -27,7 +28,7 @@ def recording(kind: str, **script: Any) -> RecordingLauncher:
 
 @pytest.mark.parametrize("kind", [kind for kind in SHIPPED if kind != "workflow"])
 def test_an_action_goes_to_the_launcher_of_its_kind(kind: str) -> None:
-    assert Registry([]).resolve(Action(kind)) == kind
+    assert Registry([]).resolve(Action(kind), "default") == kind
 
 
 @pytest.mark.parametrize(
@@ -35,21 +36,40 @@ def test_an_action_goes_to_the_launcher_of_its_kind(kind: str) -> None:
 )
 def test_a_workflow_action_goes_where_its_name_is_known(name: str, expected: str) -> None:
     registry = Registry(
-        [], knows_task={"a_task", "both"}.__contains__, knows_workflow={"a_workflow", "both"}.__contains__
+        [],
+        knows_task=lambda each, namespace: namespace == "default" and each in {"a_task", "both"},
+        knows_workflow=lambda each, namespace: namespace == "default" and each in {"a_workflow", "both"},
     )
-    assert registry.resolve(Action("workflow", {"workflow_type": name})) == expected
+    action = Action("workflow", {"workflow_type": name})
+    assert registry.resolve(action, "default") == registry.kind_of_target(f"workflow:{name}", "default") == expected
+    assert registry.resolve(action, "other") == registry.kind_of_target(f"workflow:{name}", "other") == "pull"
 
 
 def test_a_workflow_action_without_a_name_waits_for_a_worker() -> None:
-    assert Registry([], knows_task=lambda _: True).resolve(Action("workflow")) == "pull"
+    assert Registry([], knows_task=lambda *_: True).resolve(Action("workflow"), "default") == "pull"
 
 
 def test_a_kind_without_a_launcher_is_told_with_those_that_are_there() -> None:
     registry = Registry([recording("http"), recording("pull")])
     with pytest.raises(InvalidDefinition, match="no launcher for 'celery' is installed; installed: http, pull"):
-        registry.launcher_for(Action("celery"))
+        registry.launcher_for(Action("celery"), "default")
     outcome = asyncio.run(registry.launch(request_for("celery")))
     assert isinstance(outcome, Refused)
+
+
+def test_a_kind_for_others_is_told_in_the_words_for_one_that_nobody_brings() -> None:
+    launchers = [recording("echo"), recording("http"), recording("pull")]
+    registry = Registry(launchers, audiences={"echo": Audience(frozenset({"theirs"}))})
+    said = [
+        asyncio.run(registry.launch(request_for(kind, namespace=namespace)))
+        for kind, namespace in [("echo", "mine"), ("noise", "mine"), ("echo", "theirs")]
+    ]
+    assert said[0] == Refused("action.kind: no launcher for 'echo' is installed; installed: http, pull")
+    assert said[1] == Refused("action.kind: no launcher for 'noise' is installed; installed: http, pull")
+    assert not isinstance(said[2], Refused)
+    assert ("echo" in registry.kinds_for("theirs"), "echo" in registry.kinds_for("mine")) == (True, False)
+    assert (registry.serves("echo", "theirs"), registry.serves("echo", "mine")) == (True, False)
+    assert not registry.knows("echo", "anything", "mine")
 
 
 def test_two_launchers_of_one_kind_are_refused() -> None:
@@ -249,16 +269,16 @@ class Forgetful(Broken):
 )
 def test_a_launcher_that_cannot_say_its_names_stops_nobody(launcher: Launcher, known: set[str]) -> None:
     registry = Registry([launcher, recording("pull")])
-    assert registry.served().names == {"http": known}
-    assert registry.served().document()["kinds"] == ["http", "pull"]
-    assert (registry.knows("http", "b"), registry.knows("http", "c")) == ("b" in known, False)
+    assert registry.served().names == {"http": dict.fromkeys(known, EVERYBODY)}
+    assert list(registry.served().document()["kinds"]) == ["http", "pull"]
+    assert [registry.knows("http", name, "default") for name in "bc"] == ["b" in known, False]
 
 
 def test_that_its_names_cannot_be_had_is_logged_once() -> None:
     registry = Registry([Forgetful(error=KeyError("x"))])
     with capture_logs() as logs:
         registry.served()
-        registry.knows("http", "a")
+        registry.knows("http", "a", "default")
     assert [(each["event"], each["kind"]) for each in logs] == [("known_names_failed", "http")]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from operations.desks import ADMIN, NOON, Office
 
+from horarium.audience import EVERYBODY, USUAL
 from horarium.instant import SECOND
 from horarium.launchers.pull import PullLauncher
 from horarium.launchers.python import PythonLauncher
@@ -21,7 +22,7 @@ from horarium.wire.outcomes import WriteOutcome
 
 PROMPT = {"kind": "prompt", "prompt": "hello"}
 TASK = {"kind": "python", "task": "count"}
-ELSEWHERE = Served(frozenset({"prompt", "python"}), {"python": frozenset({"count"})})
+ELSEWHERE = Served({"prompt": EVERYBODY, "python": EVERYBODY}, {"python": {"count": USUAL}})
 
 
 @pytest.fixture

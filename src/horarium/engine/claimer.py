@@ -187,7 +187,7 @@ class Claimer:
         if not chosen:
             return [], [], False
         order = {each.run_id: number for number, each in enumerate(chosen)}
-        here = [each.run_id for each in chosen if self._registry.works_here(self._kind(each.target))]
+        here = [each.run_id for each in chosen if self._registry.works_here(self._kind(each.namespace, each.target))]
         works = claims.take(
             connection, list(order), here=here, owner=self._owner, now=now, lease_seconds=self._options.lease_seconds
         )
@@ -245,7 +245,7 @@ class Claimer:
     def _hand_over(self, connection: Connection, works: Sequence[Work], now: Instant) -> list[Recorded]:
         """Ours under lock, and nobody outside is asked: what only waits for its worker from now on is written here."""
         handed: list[Recorded] = []
-        at_once = [work for work in works if self._registry.at_once(self._kind(work.target))]
+        at_once = [work for work in works if self._registry.at_once(self._kind(work.namespace, work.target))]
         if not at_once:
             return []
         definitions = self._definitions.load(connection, at_once)
@@ -259,13 +259,13 @@ class Claimer:
         return handed
 
     def _seat(self, work: Work) -> Seat:
-        return Seat(work.namespace, self._kind(work.target), work.target)
+        return Seat(work.namespace, self._kind(work.namespace, work.target), work.target)
 
-    def _kind(self, target: str) -> str:
-        return self._registry.kind_of_target(target)
+    def _kind(self, namespace: str, target: str) -> str:
+        return self._registry.kind_of_target(target, namespace)
 
-    def _place_kind(self, target: str) -> str | None:
-        kind = self._kind(target)
+    def _place_kind(self, namespace: str, target: str) -> str | None:
+        kind = self._kind(namespace, target)
         return None if self._registry.at_once(kind) else kind
 
     def _is_alone(self, now: Instant) -> bool:

@@ -83,7 +83,7 @@ class Follower:
             return StillRunning()  # the deadline will end it
         try:
             request = build_request(work, definition)
-            launcher = self._registry.launcher_for(request.action)
+            launcher = self._registry.launcher_for(request.action, request.namespace)
             async with asyncio.timeout(_PATIENCE_SECONDS):
                 return await launcher.poll(request, work.reference)
         except Exception as wrong:  # one bad target must not keep us from the others
@@ -130,7 +130,7 @@ class Follower:
             return
         try:
             request = build_request(work, definition)
-            launcher = self._registry.launcher_for(request.action)
+            launcher = self._registry.launcher_for(request.action, request.namespace)
             async with asyncio.timeout(_PATIENCE_SECONDS):
                 await launcher.cancel(request, work.reference)
         except Exception as wrong:

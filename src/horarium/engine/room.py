@@ -10,8 +10,12 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from horarium.store.runs.claims import Candidate, ReadyTarget
+
+KindOf: TypeAlias = Callable[[str, str], str | None]
+"""Of a namespace and a target of its own."""
 
 IN_FLIGHT = 500
 IN_FLIGHT_OF_TARGET = 32
@@ -107,16 +111,14 @@ class Room:
                 del pairs[pair]
 
 
-def places_for(
-    ready: Iterable[ReadyTarget], room: Room, kind_of: Callable[[str], str | None], most: int
-) -> list[tuple[ReadyTarget, int]]:
+def places_for(ready: Iterable[ReadyTarget], room: Room, kind_of: KindOf, most: int) -> list[tuple[ReadyTarget, int]]:
     """How many candidates of each target are worth locking: not more than there is room for, `most` in all.
 
-    `kind_of` says which kind takes a target; None = its launch takes up no place.
+    `kind_of` says which kind takes a target of a namespace; None = its launch takes up no place.
     """
     wanted: list[tuple[ReadyTarget, int]] = []
     for each in ready:
-        kind = kind_of(each.target)
+        kind = kind_of(each.namespace, each.target)
         free = most if kind is None else room.free_for(Seat(each.namespace, kind, each.target))
         if free:
             wanted.append((each, free))
@@ -128,9 +130,7 @@ def places_for(
 _FEW = 4
 
 
-def choose(
-    candidates: Sequence[Candidate], room: Room, kind_of: Callable[[str], str | None], *, after: str, most: int
-) -> list[Candidate]:
+def choose(candidates: Sequence[Candidate], room: Room, kind_of: KindOf, *, after: str, most: int) -> list[Candidate]:
     """Namespaces in turn from the one behind `after`; in each the best candidate for which there is a place."""
     taken = room.copy()
     chosen: list[Candidate] = []
@@ -153,10 +153,10 @@ def _by_namespace(candidates: Iterable[Candidate], after: str) -> list[deque[Can
     return [deque(sorted(groups[name], key=lambda each: each[2:])) for name in names]
 
 
-def _next_with_place(waiting: deque[Candidate], taken: Room, kind_of: Callable[[str], str | None]) -> Candidate | None:
+def _next_with_place(waiting: deque[Candidate], taken: Room, kind_of: KindOf) -> Candidate | None:
     while waiting:
         each = waiting.popleft()
-        kind = kind_of(each.target)
+        kind = kind_of(each.namespace, each.target)
         if kind is None:
             return each
         seat = Seat(each.namespace, kind, each.target)

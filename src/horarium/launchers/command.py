@@ -17,13 +17,14 @@ import asyncio
 import errno
 import os
 import signal
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from subprocess import PIPE
 from typing import assert_never
 
+from horarium.audience import USUAL, Audience
 from horarium.clock import Clock
 from horarium.instant import to_rfc3339
 from horarium.job.run_log import RunLog, Stream
@@ -50,13 +51,14 @@ _LINGER_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class CommandSpec:
-    """What the operator allows under a name. `timeout_seconds` shortens the run's own deadline."""
+    """What the operator allows under a name, and to whom. `timeout_seconds` shortens the run's own deadline."""
 
     argv: tuple[str, ...]
     cwd: str | None = None
     env: Mapping[str, str] = field(default_factory=dict)
     timeout_seconds: float | None = None
     allow_arguments: bool = False
+    audience: Audience = USUAL
 
     def __post_init__(self) -> None:
         # A text is a sequence of texts too: the likeliest mistake here would run its first letter.
@@ -120,8 +122,8 @@ class CommandLauncher(Launcher):
         self._clock = clock
         self._grace = terminate_grace_seconds
 
-    def known_names(self) -> Collection[str]:
-        return self._commands.keys()
+    def known_names(self) -> Mapping[str, Audience]:
+        return {name: spec.audience for name, spec in self._commands.items()}
 
     async def launch(self, request: LaunchRequest) -> Outcome:
         cleared = preflight(request, self._clock)
@@ -129,7 +131,7 @@ class CommandLauncher(Launcher):
             return cleared
         name = request.action.target.get("command")
         spec = self._commands.get(name) if isinstance(name, str) else None
-        if spec is None:
+        if spec is None or request.namespace not in spec.audience:
             return Refused(f"no command is configured under the name {clean_text(repr(name), 200)}")
         argv = _argv(spec, request.inputs)
         if isinstance(argv, Refused):

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 import httpx
 from standardwebhooks import Webhook
 
+from horarium.audience import USUAL, Audience
 from horarium.clock import Clock
 from horarium.instant import SECOND, to_datetime
 from horarium.launchers.answer import outcome_of
@@ -47,13 +48,18 @@ class HttpLauncher(Launcher):
         *,
         guard: Guard | None = None,
         secrets: Mapping[str, str | Sequence[str]] | None = None,
+        audiences: Mapping[str, Audience] | None = None,
         source: str = "urn:horarium",
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        """`secrets` are Standard Webhooks secrets by name; several under one name sign side by side (rotation)."""
+        """`secrets` are Standard Webhooks secrets by name; several under one name sign side by side (rotation).
+
+        `audiences` says for whom each is; one that is not named there is for the usual namespace.
+        """
         self._clock = clock
         self._source = source
         self._signers = {name: _signers(name, value) for name, value in (secrets or {}).items()}
+        self._audiences = dict(audiences or {})
         self._guard = guard or Guard()
         # The certificates that httpx brings: a small container may have none of its own.
         self._dialler = Dialler(self._guard, tls or httpx.create_ssl_context(trust_env=False))
@@ -131,7 +137,7 @@ class HttpLauncher(Launcher):
         if secret is None:
             return {}
         signers = self._signers.get(secret) if isinstance(secret, str) else None
-        if signers is None:
+        if signers is None or request.namespace not in self._audiences.get(str(secret), USUAL):
             raise BadAction(f"no secret is configured under the name {clean_text(repr(secret), 100)}")
         now = self._clock.now()
         name, text = header_text(request.key), body.decode()

@@ -93,7 +93,10 @@ class Launcher(Protocol):
             request.cancelled.set()
 
     def known_names(self) -> Collection[str] | None:
-        """The names that its actions may give (tasks, commands); None = it cannot say."""
+        """The names that its actions may give (tasks, commands); None = it cannot say.
+
+        A mapping to an `Audience` also says which namespaces may give each; its launch must ask the same.
+        """
         return None
 
     async def start(self) -> None:

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Collection
+from collections.abc import Mapping
 from functools import partial
 from typing import assert_never
 
 import orjson
 
+from horarium.audience import USUAL, Audience
 from horarium.clock import Clock
 from horarium.job import capture
 from horarium.job.job import Job
@@ -62,9 +63,12 @@ class PythonLauncher(Launcher):
         concurrency: int = CONCURRENCY,
         processes: int | None = None,
         grace_seconds: float = GRACE_SECONDS,
+        usual: Audience = USUAL,
     ) -> None:
+        """`usual` is for whom tasks are that do not say it."""
         self.concurrency: int = concurrency
         self._tasks = tasks
+        self._usual = usual
         self._clock = clock
         self._grace = grace_seconds
         self._slots = asyncio.Semaphore(processes or os.cpu_count() or 1)
@@ -77,8 +81,8 @@ class PythonLauncher(Launcher):
         """How many threads go on after their run has ended."""
         return len(self._abandoned)
 
-    def known_names(self) -> Collection[str]:
-        return self._tasks
+    def known_names(self) -> Mapping[str, Audience]:
+        return self._tasks.offered(self._usual)
 
     async def start(self) -> None:
         capture.begin()
@@ -119,10 +123,11 @@ class PythonLauncher(Launcher):
     def _task_of(self, request: LaunchRequest) -> Task | Refused:
         target = request.action.target
         name = target.get("callable") or target.get("task") or request.action.workflow
-        task = self._tasks.get(name) if isinstance(name, str) else None
+        task = self._tasks.find(name, request.namespace, self._usual)
         if task is not None:
             return task
-        known = clean_text(", ".join(self._tasks), 500) or "none"
+        own = (each for each, audience in self.known_names().items() if request.namespace in audience)
+        known = clean_text(", ".join(own), 500) or "none"
         return Refused(f"no task is registered under the name {clean_text(repr(name), 200)}; registered: {known}")
 
     async def _run(self, task: Task, call: Call, request: LaunchRequest, seconds: float) -> Outcome:

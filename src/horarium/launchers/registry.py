@@ -6,13 +6,14 @@ object is called without arguments and returns the launcher.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 
 import structlog
 
+from horarium.audience import EVERYBODY, Audience
 from horarium.errors import InvalidDefinition
 from horarium.launchers.launcher import Launcher, LaunchRequest
 from horarium.launchers.payload import clean_text
@@ -28,7 +29,7 @@ ENTRY_POINT_GROUP = "horarium.launchers"
 _log = structlog.get_logger("horarium.launchers")
 
 
-def _knows_nothing(_name: str) -> bool:
+def _knows_nothing(_name: str, _namespace: str) -> bool:
     return False
 
 
@@ -54,9 +55,11 @@ class Registry:
         self,
         launchers: Iterable[Launcher],
         *,
-        knows_task: Callable[[str], bool] = _knows_nothing,
-        knows_workflow: Callable[[str], bool] = _knows_nothing,
+        knows_task: Callable[[str, str], bool] = _knows_nothing,
+        knows_workflow: Callable[[str, str], bool] = _knows_nothing,
+        audiences: Mapping[str, Audience] | None = None,
     ) -> None:
+        """A name is known to a namespace. `audiences` are those of kinds that are not for everybody."""
         self._launchers: dict[str, Launcher] = {}
         for launcher in launchers:
             if self._launchers.setdefault(launcher.kind, launcher) is not launcher:
@@ -64,28 +67,38 @@ class Registry:
         others = (launcher.declares or Kind(launcher.kind) for launcher in self._launchers.values())
         self.kinds: Kinds = SHIPPED.extended(others)
         """The kinds that may be asked for: the shipped ones, and those of the launchers that other packages bring."""
+        self._audiences = {kind: audience for kind, audience in (audiences or {}).items() if audience != EVERYBODY}
+        self._kinds_without: dict[frozenset[str], Kinds] = {frozenset(): self.kinds}
         self._silent: set[str] = set()
         self._knows_task = knows_task
         self._knows_workflow = knows_workflow
 
-    def resolve(self, action: Action) -> str:
+    def kinds_for(self, namespace: str) -> Kinds:
+        """Those that a namespace may ask for."""
+        hidden = frozenset(kind for kind, audience in self._audiences.items() if namespace not in audience)
+        if hidden not in self._kinds_without:
+            self._kinds_without[hidden] = Kinds(kind for kind in self.kinds.values() if kind.name not in hidden)
+        return self._kinds_without[hidden]
+
+    def resolve(self, action: Action, namespace: str) -> str:
         """The kind of launcher. A workflow action may name a task of ours, a stored workflow, or neither.
 
-        Neither is no error: its run waits on its task queue for any worker that knows the name.
+        Neither is no error: its run waits on its task queue for any worker that knows the name. So does one whose
+        name happens to be that of a task for others.
         """
-        return self._resolved(action.kind, action.workflow)
+        return self._resolved(action.kind, action.workflow, namespace)
 
-    def kind_of_target(self, target: str) -> str:
+    def kind_of_target(self, target: str, namespace: str) -> str:
         """The same for a run of which only the target is known (`schedule/target.py`)."""
         kind, _, name = target.partition(":")
-        return self._resolved(kind, name or None)
+        return self._resolved(kind, name or None, namespace)
 
-    def _resolved(self, kind: str, name: str | None) -> str:
+    def _resolved(self, kind: str, name: str | None, namespace: str) -> str:
         if kind != WORKFLOW.name:
             return kind
-        if name is not None and self._knows_task(name):
+        if name is not None and self._knows_task(name, namespace):
             return PYTHON.name
-        if name is not None and self._knows_workflow(name):
+        if name is not None and self._knows_workflow(name, namespace):
             return WORKFLOW.name
         return PULL.name
 
@@ -101,17 +114,20 @@ class Registry:
     def get(self, kind: str) -> Launcher:
         found = self._launchers.get(kind)
         if found is None:
-            known = ", ".join(self) or "none"
-            raise InvalidDefinition({"action.kind": [f"no launcher for {kind!r} is installed; installed: {known}"]})
+            raise _not_installed(kind, self)
         return found
 
-    def launcher_for(self, action: Action) -> Launcher:
-        return self.get(self.resolve(action))
+    def launcher_for(self, action: Action, namespace: str) -> Launcher:
+        """Raises InvalidDefinition, which names only what this namespace may use."""
+        kind = self.resolve(action, namespace)
+        if not self.serves(kind, namespace):
+            raise _not_installed(kind, (each for each in self if self.serves(each, namespace)))
+        return self.get(kind)
 
     async def launch(self, request: LaunchRequest) -> Outcome:
         """One delivery that never raises: the launchers of other packages may break the contract, the loop may not."""
         try:
-            launcher = self.launcher_for(request.action)
+            launcher = self.launcher_for(request.action, request.namespace)
         except InvalidDefinition as wrong:
             return Refused(wrong.message)
         try:
@@ -124,7 +140,7 @@ class Registry:
     def answer_at_once(self, request: LaunchRequest) -> Outcome:
         """The same for launchers that touch nothing outside: what went wrong there has started nothing."""
         try:
-            launcher = self.launcher_for(request.action)
+            launcher = self.launcher_for(request.action, request.namespace)
         except InvalidDefinition as wrong:
             return Refused(wrong.message)
         try:
@@ -146,30 +162,35 @@ class Registry:
             for launcher in self._launchers.values():
                 all_of_them.push_async_callback(launcher.close)
 
-    def serves(self, kind: str) -> bool:
-        return kind in self._launchers
+    def serves(self, kind: str, namespace: str) -> bool:
+        return kind in self._launchers and namespace in self._audiences.get(kind, EVERYBODY)
 
-    def knows(self, kind: str, name: str) -> bool:
+    def knows(self, kind: str, name: str, namespace: str) -> bool:
         """Whether the launcher knows a task or a command of this name; one that cannot say is taken to."""
-        launcher = self._launchers.get(kind)
-        names = None if launcher is None else self._known_names(launcher)
-        return launcher is not None and (names is None or name in names)
+        if not self.serves(kind, namespace):
+            return False
+        names = self._known_names(self._launchers[kind])
+        return names is None or (name in names and namespace in names[name])
 
     def served(self) -> Served:
         """The same to be published, as of now: tasks may be added while it runs."""
         known = {kind: self._known_names(launcher) for kind, launcher in self._launchers.items()}
-        return Served(frozenset(self._launchers), {kind: each for kind, each in known.items() if each is not None})
+        kinds = {kind: self._audiences.get(kind, EVERYBODY) for kind in self._launchers}
+        return Served(kinds, {kind: each for kind, each in known.items() if each is not None})
 
-    def _known_names(self, launcher: Launcher) -> frozenset[str] | None:
+    def _known_names(self, launcher: Launcher) -> dict[str, Audience] | None:
         """One that fails knows nothing, and that is logged once: heartbeats and the schedules of others go on."""
         try:
             names = launcher.known_names()
-            return None if names is None else frozenset(filter(_can_be_told, names))
+            if names is None:
+                return None
+            told_for = names if isinstance(names, Mapping) else {}
+            return {name: _audience(told_for.get(name)) for name in names if _can_be_told(name)}
         except Exception as error:
             if launcher.kind not in self._silent:
                 self._silent.add(launcher.kind)
                 _log.warning("known_names_failed", kind=launcher.kind, error=_failed(launcher, error))
-            return frozenset()
+            return {}
 
     def documented_delivery(self) -> tuple[DeliveryRow, ...]:
         return tuple(_row(self._launchers[kind]) for kind in self)
@@ -179,6 +200,16 @@ class Registry:
 
     def __contains__(self, kind: object) -> bool:
         return kind in self._launchers
+
+
+def _not_installed(kind: str, installed: Iterable[str]) -> InvalidDefinition:
+    known = ", ".join(installed) or "none"
+    return InvalidDefinition({"action.kind": [f"no launcher for {kind!r} is installed; installed: {known}"]})
+
+
+def _audience(said: object) -> Audience:
+    """A launcher that does not say for whom a name is has its kind's audience and no other."""
+    return said if isinstance(said, Audience) else EVERYBODY
 
 
 def _can_be_told(name: object) -> bool:

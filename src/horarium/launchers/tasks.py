@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
+from horarium.audience import USUAL, Audience
 from horarium.instant import to_datetime
 from horarium.job.job import Job
 from horarium.launchers.launcher import LaunchRequest
@@ -188,29 +189,61 @@ def _is_async(function: Callable[..., Any]) -> bool:
 
 
 class TaskRegistry:
-    """Name → task. A name is given once: two functions under one name would be a silent swap."""
+    """Name → task. A name is given once: two functions under one name would be a silent swap.
 
-    def __init__(self) -> None:
+    `audience` is that of tasks that say nothing; None = the default namespace of whoever serves them.
+    """
+
+    def __init__(self, audience: Audience | None = None) -> None:
         self._tasks: dict[str, Task] = {}
+        self._audience = audience
+        self._audiences: dict[str, Audience] = {}
+        self._opened: dict[str, Audience] = {}
 
-    def add(self, function: Callable[..., Any], *, name: str | None = None, cpu: bool = False) -> Task:
+    def add(
+        self,
+        function: Callable[..., Any],
+        *,
+        name: str | None = None,
+        cpu: bool = False,
+        audience: Audience | None = None,
+    ) -> Task:
         task = Task(name if name is not None else f"{function.__module__}.{function.__qualname__}", function, cpu)
         known = self._tasks.setdefault(task.name, task)
         if known != task:
             raise ValueError(f"a task named {task.name!r} is registered already")
+        if audience is not None and self._audiences.setdefault(task.name, audience) != audience:
+            raise ValueError(f"the task {task.name!r} is registered already, for other namespaces")
         return known
 
-    def task(self, *, name: str | None = None, cpu: bool = False) -> Callable[[F], F]:
+    def task(self, *, name: str | None = None, cpu: bool = False, audience: Audience | None = None) -> Callable[[F], F]:
         """`add` as a decorator; the function itself stays as it is and can be called as before."""
 
         def register(function: F) -> F:
-            self.add(function, name=name, cpu=cpu)
+            self.add(function, name=name, cpu=cpu, audience=audience)
             return function
 
         return register
 
+    def open_to(self, name: str, audience: Audience) -> None:
+        """For these as well, whatever else is said: the program itself schedules the task there."""
+        self._opened[name] = self._opened[name] | audience if name in self._opened else audience
+
     def get(self, name: str) -> Task | None:
         return self._tasks.get(name)
+
+    def offered(self, usual: Audience = USUAL) -> dict[str, Audience]:
+        """For whom each task is; `usual` where nobody has said it."""
+        return {name: self._audience_of(name, usual) for name in self}
+
+    def find(self, name: object, namespace: str, usual: Audience = USUAL) -> Task | None:
+        """None also for a task that is not for this namespace: there it does not exist."""
+        task = self._tasks.get(name) if isinstance(name, str) else None
+        return task if task is not None and namespace in self._audience_of(task.name, usual) else None
+
+    def _audience_of(self, name: str, usual: Audience) -> Audience:
+        said = self._audiences.get(name, self._audience or usual)
+        return said | self._opened[name] if name in self._opened else said
 
     def __contains__(self, name: object) -> bool:
         return name in self._tasks

@@ -49,7 +49,7 @@ def wanted(
         now=now,
         namespace=caller.namespace,
         defaults=resources.defaults(),
-        kinds=resources.kinds,
+        kinds=resources.kinds_for(caller.namespace),
         base=base,
         update=how,
         may_be_over=may_be_over,

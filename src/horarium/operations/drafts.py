@@ -113,7 +113,9 @@ def check_draft(
     zones = _check_calendars(known, definition)
     stored = _check_workflow(known, caller, definition)
     approval = _needs_approval(known, definition)
-    text = planning_text(definition, needs_approval=approval, kinds=resources.kinds, before=before)
+    text = planning_text(
+        definition, needs_approval=approval, kinds=resources.kinds_for(caller.namespace), before=before
+    )
     planning = compile_planning(text)
     warnings = (
         *_unserved(resources, connection, definition, stored=stored),
@@ -153,11 +155,12 @@ def _unserved(resources: Resources, connection: Connection, definition: Definiti
     """Others are asked about only where this process cannot do it itself."""
     if resources.registry is None:
         return ()
-    here, kinds = resources.registry, resources.kinds
-    if not unserved(definition.action, kinds, [here], stored=stored):
+    here, namespace = resources.registry, definition.namespace
+    kinds = here.kinds_for(namespace)
+    if not unserved(definition.action, kinds, [here], namespace, stored=stored):
         return ()
     elsewhere = resources.elsewhere.load(connection, resources.clock.now())
-    return unserved(definition.action, kinds, [here, *elsewhere], stored=stored)
+    return unserved(definition.action, kinds, [here, *elsewhere], namespace, stored=stored)
 
 
 def require_namespace(connection: Connection, namespace: str) -> None:

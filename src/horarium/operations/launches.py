@@ -63,7 +63,7 @@ def start_run(
         now=now,
         namespace=caller.namespace,
         defaults=resources.defaults(),
-        kinds=resources.kinds,
+        kinds=resources.kinds_for(caller.namespace),
         secrets_of=of_run(id_text(run_id)),
     )
     nominal = now if scheduled_for is None else scheduled_for

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from horarium.clock import Clock
 from horarium.errors import InvalidDefinition
@@ -39,6 +40,14 @@ _LOOKED_AT_IN_TIME = 2 * SECOND
 _POLICIES = ("overlap_policy", "catchup_policy")
 
 
+class KeptSecret(Protocol):
+    """A secret that lies in a file of this machine."""
+
+    def secret(self) -> str | None: ...
+    def replace(self, secret: str) -> None:
+        """Raises StoreUnavailable."""
+
+
 @dataclass(frozen=True, slots=True)
 class Resources:
     database: Database
@@ -57,11 +66,17 @@ class Resources:
     elsewhere: LiveServices = field(default_factory=LiveServices)
     signals: Signals | None = None
     """Who says what signals are; None = every signal is null."""
+    admin_file: KeptSecret | None = None
+    """Where the first admin token lies; None = the operator has fixed another."""
 
     @property
     def kinds(self) -> Kinds:
-        """The kinds of action that may be asked for."""
+        """The kinds of action that somebody may ask for: what this server speaks."""
         return SHIPPED if self.registry is None else self.registry.kinds
+
+    def kinds_for(self, namespace: str) -> Kinds:
+        """Those that this namespace may ask for."""
+        return SHIPPED if self.registry is None else self.registry.kinds_for(namespace)
 
     def defaults(self) -> Defaults:
         """Raises InvalidDefinition for a setting that names no policy."""

@@ -131,7 +131,7 @@ def parse_new(resources: Resources, caller: Caller, document: object, *, may_be_
         generated_id=generated,
         namespace=caller.namespace,
         defaults=resources.defaults(),
-        kinds=resources.kinds,
+        kinds=resources.kinds_for(caller.namespace),
         may_be_over=may_be_over,
     )
     if parsed.definition.namespace != caller.namespace:
@@ -155,7 +155,7 @@ def _named(resources: Resources, caller: Caller, document: object) -> object:
                 generated_id=_NAMELESS,
                 namespace=caller.namespace,
                 defaults=resources.defaults(),
-                kinds=resources.kinds,
+                kinds=resources.kinds_for(caller.namespace),
             )
             former = _former_name(parsed)
             is_there = former is not None and resources.database.read(

@@ -12,6 +12,7 @@ from horarium.operations.resources import Resources
 from horarium.policy.names import PolicyError, parse_name, text
 from horarium.store import tokens
 from horarium.store.database import Connection
+from horarium.store.errors import StoreUnavailable
 from horarium.store.tokens import IssuedToken, TokenRow
 from horarium.wire.roles import Permission, Role
 
@@ -72,23 +73,40 @@ def get(resources: Resources, caller: Caller, token_id: bytes) -> TokenRow:
 def rotate(
     resources: Resources, caller: Caller, token_id: str, *, overlap_seconds: int = DEFAULT_OVERLAP
 ) -> IssuedToken:
-    """A new secret for the same token. The old one is good until the overlap ends; 0 = it ends now."""
+    """A new secret for the same token. The old one is good until the overlap ends; 0 = it ends now.
+
+    Where it is the token that this process has left in its data directory, the file holds the new one from now on:
+    else the next start would find a file that opens nothing, and end this token.
+    """
     caller.require(Permission.ADMINISTER)
     if not 0 <= overlap_seconds <= MAX_OVERLAP:
         raise InvalidDefinition({"overlap_seconds": [f"must be between 0 and {MAX_OVERLAP}"]})
     identity = _identity(token_id)
 
-    def work(connection: Connection) -> IssuedToken:
+    def work(connection: Connection) -> tuple[IssuedToken, bool]:
         now = resources.clock.now()
         if tokens.find(connection, caller.namespace, identity) is None:
             raise TokenNotFound(token_id)
+        kept = _is_kept(resources, connection, identity, now)
         until = now + overlap_seconds * SECOND
         issued = tokens.rotate(connection, caller.namespace, identity, now=now, previous_until=until)
         if issued is None:
             raise TokenNotLive("this token is revoked or expired; issue another one")
-        return issued
+        return issued, kept
 
-    return resources.database.write(work)
+    issued, kept = resources.database.write(work)
+    if kept and resources.admin_file is not None:
+        try:
+            resources.admin_file.replace(issued.secret)
+        except StoreUnavailable as wrong:  # the caller has the secret, and it is good
+            resources.telemetry.log.warning("the admin token file holds an old secret", why=wrong.message)
+    return issued
+
+
+def _is_kept(resources: Resources, connection: Connection, token_id: bytes, now: Instant) -> bool:
+    secret = None if resources.admin_file is None else resources.admin_file.secret()
+    found = None if secret is None else tokens.find_by_secret(connection, secret, now=now)
+    return found is not None and found.token_id == token_id
 
 
 def revoke(resources: Resources, caller: Caller, token_id: str) -> bool:

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from horarium.serve.admin import make_data_dir
+from horarium.serve.admin import make_data_dir, read_privately, write_privately
 from horarium.settings import Settings
 from horarium.store.errors import StoreUnavailable
 
@@ -26,26 +26,25 @@ def address_file(settings: Settings) -> Path:
 @contextmanager
 def addressed(settings: Settings, url: str) -> Iterator[None]:
     """Of several servers with one data directory the last one is found."""
-    text = json.dumps({"url": reachable(url), "pid": os.getpid()}) + "\n"
+    text = json.dumps({"url": reachable(url), "pid": os.getpid()})
     path = _written(settings, text)
     try:
         yield
     finally:
-        with suppress(OSError):
-            if path is not None and path.read_text("utf-8") == text:
+        if path is not None and read_privately(path) == text:
+            with suppress(OSError):
                 path.unlink()
 
 
 def _written(settings: Settings, text: str) -> Path | None:
     """None where nothing can be written: such a server is asked from elsewhere, and works all the same."""
     path = address_file(settings)
-    passing = path.with_name(f"{path.name}.{os.getpid()}")
     try:
         make_data_dir(settings)
-        passing.write_text(text, "utf-8")
-        return passing.replace(path)
-    except (OSError, StoreUnavailable):
+        write_privately(path, text)
+    except StoreUnavailable:
         return None
+    return path
 
 
 def reachable(url: str) -> str:

@@ -1,11 +1,17 @@
-"""How the first caller gets in: an admin token, made once and left where only its owner can read it."""
+"""How the first caller gets in: an admin token, made once and left where only its owner can read it.
+
+There is one such token: whoever makes another, because the file is lost or does not open this database, ends the one
+before, which may be in the wrong hands.
+"""
 
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 
 from horarium.clock import Clock
+from horarium.instant import Instant
 from horarium.settings import Settings
 from horarium.store import tokens
 from horarium.store.database import Connection, Database
@@ -13,6 +19,10 @@ from horarium.store.errors import StoreUnavailable
 from horarium.store.migrate import DEFAULT_NAMESPACE
 
 ADMIN = "admin"
+"""Its role, and who its bearer is."""
+FIRST = "first start"
+# Of several processes that start at once with one data directory, the last one to make a token has the last word.
+_TRIES = 3
 
 
 def token_file(settings: Settings) -> Path:
@@ -36,16 +46,38 @@ def seed_admin_token(settings: Settings, database: Database, clock: Clock) -> Pa
         return None
     make_data_dir(settings)
     path = token_file(settings)
-    now = clock.now()
-    known = read_privately(path)
-    if known is not None and database.read(lambda c: tokens.find_by_secret(c, known, now=now)) is not None:
-        return path
-
-    def issue(connection: Connection) -> tokens.IssuedToken:
-        return tokens.issue(connection, namespace=DEFAULT_NAMESPACE, name="first start", role=ADMIN, now=now)
-
-    write_privately(path, database.write(issue).secret)
+    for _ in range(_TRIES):
+        if _opens(database, read_privately(path), clock):
+            break
+        write_privately(path, database.write(partial(_another, now=clock.now())).secret)
     return path
+
+
+def _opens(database: Database, secret: str | None, clock: Clock) -> bool:
+    now = clock.now()
+    row = None if secret is None else database.read(lambda c: tokens.find_by_secret(c, secret, now=now))
+    if row is not None and row.name == FIRST and row.subject is None:  # made by an earlier version
+        database.write(lambda connection: tokens.set_subject(connection, row.token_id, ADMIN))
+    return row is not None
+
+
+def _another(connection: Connection, *, now: Instant) -> tokens.IssuedToken:
+    tokens.revoke_named(connection, DEFAULT_NAMESPACE, FIRST, now=now)
+    return tokens.issue(connection, namespace=DEFAULT_NAMESPACE, name=FIRST, role=ADMIN, subject=ADMIN, now=now)
+
+
+class AdminTokenFile:
+    """The token that lies on this machine, for those who renew it elsewhere."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._path = token_file(settings)
+
+    def secret(self) -> str | None:
+        return read_privately(self._path)
+
+    def replace(self, secret: str) -> None:
+        """Raises StoreUnavailable."""
+        write_privately(self._path, secret)
 
 
 def read_privately(path: Path) -> str | None:

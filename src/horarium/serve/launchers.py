@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import ipaddress
+from collections.abc import Iterable
 
+from horarium.audience import Audience
 from horarium.clock import Clock
 from horarium.launchers import python
 from horarium.launchers.command import CommandLauncher, CommandSpec
@@ -14,14 +15,16 @@ from horarium.launchers.python import PythonLauncher
 from horarium.launchers.registry import Registry, discover
 from horarium.launchers.ssrf import AddressPolicy, Guard
 from horarium.launchers.tasks import TaskRegistry
-from horarium.settings import Settings
+from horarium.settings import Settings, WebhookSecret
 
 
 def make_registry(settings: Settings, clock: Clock, tasks: TaskRegistry) -> tuple[Registry, tuple[str, ...]]:
     """The launchers, and what is wrong with those of other packages that could not be loaded."""
+    usual = settings.audience(None)
+    concurrency = settings.concurrency_of("python", python.CONCURRENCY)
     built_in: list[Launcher] = [
-        PythonLauncher(tasks, clock, concurrency=settings.concurrency_of("python", python.CONCURRENCY)),
-        HttpLauncher(clock, guard=Guard(address_policy(settings)), secrets=_secrets(settings)),
+        PythonLauncher(tasks, clock, concurrency=concurrency, usual=usual),
+        _http(settings, clock),
         CommandLauncher(_commands(settings), clock),
         PullLauncher(clock),
     ]
@@ -31,30 +34,47 @@ def make_registry(settings: Settings, clock: Clock, tasks: TaskRegistry) -> tupl
     problems = [
         f"{each.kind}: there is a built-in launcher of this kind" for each in found.launchers if each.kind in taken
     ]
-    return Registry([*built_in, *others], knows_task=tasks.__contains__), (*found.problems, *problems)
+    registry = Registry(
+        [*built_in, *others],
+        knows_task=lambda name, namespace: tasks.find(name, namespace, usual) is not None,
+        audiences=kind_audiences(settings, [launcher.kind for launcher in others]),
+    )
+    return registry, (*found.problems, *problems)
+
+
+def kind_audiences(settings: Settings, others: Iterable[str] = ()) -> dict[str, Audience]:
+    """What another package brings may do anything with the operator's rights; the built-in kinds guard themselves."""
+    said = {kind: settings.audience(names) for kind, names in settings.kind_namespaces.items()}
+    return {**dict.fromkeys(others, settings.audience(None)), **said}
 
 
 def address_policy(settings: Settings) -> AddressPolicy:
-    """Who listens on loopback serves the people of this machine, and they can reach its ports anyway."""
-    return AddressPolicy(
-        allow_loopback=settings.allow_loopback_targets or is_loopback(settings.host),
-        allow_private=settings.allow_private_targets,
+    """Of everything that is called on behalf of a tenant: launches and subscriptions alike."""
+    return AddressPolicy(settings.allow_loopback_targets, settings.allow_private_targets)
+
+
+def _http(settings: Settings, clock: Clock) -> HttpLauncher:
+    given = {
+        name: each if isinstance(each, WebhookSecret) else WebhookSecret(secret=each)
+        for name, each in settings.webhook_secrets.items()
+    }
+    return HttpLauncher(
+        clock,
+        guard=Guard(address_policy(settings)),
+        secrets={name: each.secret.get_secret_value().split() for name, each in given.items()},
+        audiences={name: settings.audience(each.namespaces) for name, each in given.items()},
     )
-
-
-def is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def _secrets(settings: Settings) -> dict[str, list[str]]:
-    return {name: secret.get_secret_value().split() for name, secret in settings.webhook_secrets.items()}
 
 
 def _commands(settings: Settings) -> dict[str, CommandSpec]:
     return {
-        name: CommandSpec(each.argv, each.cwd, dict(each.env), each.timeout_seconds, each.allow_arguments)
+        name: CommandSpec(
+            each.argv,
+            each.cwd,
+            dict(each.env),
+            each.timeout_seconds,
+            each.allow_arguments,
+            settings.audience(each.namespaces),
+        )
         for name, each in settings.commands.items()
     }

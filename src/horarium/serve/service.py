@@ -30,13 +30,13 @@ from horarium.operations.caller import internal
 from horarium.operations.registrations import Registered, register
 from horarium.operations.resources import Resources
 from horarium.schedule.release import fingerprint
-from horarium.serve.admin import make_data_dir
+from horarium.serve.admin import AdminTokenFile, make_data_dir
 from horarium.serve.application import Application, Bare, load_application, load_provider
-from horarium.serve.launchers import address_policy, is_loopback, make_registry
+from horarium.serve.launchers import address_policy, make_registry
 from horarium.serve.observer import TelemetryObserver
 from horarium.serve.plain_credentials import move_at_start
 from horarium.serve.secret_key import InstallationKey, installation_key
-from horarium.settings import Settings
+from horarium.settings import Settings, is_loopback
 from horarium.store import namespaces
 from horarium.store.database import Database, open_database
 from horarium.store.database.shared_clock import SharedClock
@@ -149,7 +149,16 @@ def _compose(
         shared, Guard(address_policy(settings)), timeout_seconds=settings.subscription_timeout_seconds
     )
     resources = Resources(
-        database, shared, settings, telemetry, tokens, sealer=sealer, sender=sender, registry=registry, signals=signals
+        database,
+        shared,
+        settings,
+        telemetry,
+        tokens,
+        sealer=sealer,
+        sender=sender,
+        registry=registry,
+        signals=signals,
+        admin_file=AdminTokenFile(settings) if settings.token is None else None,
     )
     engine = Engine(
         database,

@@ -132,6 +132,17 @@ def revoke(connection: Connection, namespace: str, token_id: bytes, *, now: Inst
     return changed.rowcount == 1
 
 
+def revoke_named(connection: Connection, namespace: str, name: str, *, now: Instant) -> int:
+    """All that have this name; how many were live until now."""
+    named = tokens.c.namespace == namespace, tokens.c.name == name, tokens.c.revoked_at.is_(None)
+    return connection.execute(sa.update(tokens).where(*named).values(revoked_at=now)).rowcount
+
+
+def set_subject(connection: Connection, token_id: bytes, subject: str) -> None:
+    """Who its bearer is from now on."""
+    connection.execute(sa.update(tokens).where(tokens.c.token_id == token_id).values(subject=subject))
+
+
 def touch(connection: Connection, token_id: bytes, *, now: Instant) -> None:
     """For people who wonder whether a token is still in use; callers do this now and then, not each time."""
     connection.execute(sa.update(tokens).where(tokens.c.token_id == token_id).values(last_used_at=now))

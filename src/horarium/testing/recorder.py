@@ -12,6 +12,8 @@ from horarium.launchers.registry import Registry
 from horarium.launchers.tasks import TaskRegistry
 from horarium.life.outcome import Outcome
 from horarium.schedule.kinds import PYTHON, SHIPPED
+from horarium.serve.launchers import kind_audiences
+from horarium.settings import Settings
 
 
 class _Mirror(Launcher):
@@ -32,9 +34,14 @@ class _Mirror(Launcher):
         await self._recorder.cancel(request, reference)
 
 
-def recording_registry(recorder: RecordingLauncher, clock: Clock, tasks: TaskRegistry) -> Registry:
+def recording_registry(recorder: RecordingLauncher, clock: Clock, tasks: TaskRegistry, settings: Settings) -> Registry:
     """Tasks of an application are really called; everything else goes to the recorder."""
-    python: Launcher = PythonLauncher(tasks, clock) if len(tasks) else _Mirror(PYTHON.name, recorder)
+    usual = settings.audience(None)
+    python: Launcher = PythonLauncher(tasks, clock, usual=usual) if len(tasks) else _Mirror(PYTHON.name, recorder)
     kinds = [kind for kind in SHIPPED if kind != PYTHON.name]
     mirrors: Iterable[Launcher] = (_Mirror(kind, recorder) for kind in kinds)
-    return Registry([python, *mirrors], knows_task=tasks.__contains__)
+    return Registry(
+        [python, *mirrors],
+        knows_task=lambda name, namespace: tasks.find(name, namespace, usual) is not None,
+        audiences=kind_audiences(settings),
+    )

@@ -246,7 +246,7 @@ def service(
         chosen = Settings(**{**usual, **(settings or {})})
         if chosen.database is None and chosen.data_dir == Path(directory):
             Path(directory, DATABASE_FILE).write_bytes(_fresh_database(clock.now()))
-        registry = recording_registry(launcher, clock, application.tasks)
+        registry = recording_registry(launcher, clock, application.tasks, chosen)
         try:
             with open_service(
                 chosen,

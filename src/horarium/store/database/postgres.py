@@ -32,6 +32,8 @@ from horarium.store.errors import Conflict, DataError, SchemaMissing, StoreUnava
 T = TypeVar("T")
 
 OLDEST_VERSION = 14
+# Of the address: what libpq takes there and nobody is to read.
+SECRET_PARAMETERS = ("password", "sslpassword")
 _SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
 _CONNECT_SECONDS = 10
 # A peer that vanished without a word is noticed within a minute, whether we wait for it (keepalives: 30 + 3 × 10 s)
@@ -72,7 +74,7 @@ class PostgresBackend:
     ) -> None:
         parsed = _parse(url)
         pooled = str(parsed.query.get("pgbouncer", "false")).lower() in ("true", "1", "yes")
-        self.url = parsed.render_as_string(hide_password=True)
+        self.url = parsed.difference_update_query(SECRET_PARAMETERS).render_as_string(hide_password=True)
         self._arguments = _connect_arguments(parsed, pooled, statement_timeout_seconds)
         self._bell = Bell() if pooled else None
         self.engine = create_engine(

@@ -8,6 +8,7 @@ write lock at its start: inside a process nobody waits for SQLite's lock, other 
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -61,6 +62,7 @@ class SqliteBackend:
         if not path.parent.is_dir():
             raise StoreUnavailable(f"the database file cannot be opened: there is no directory {path.parent}")
         self.url = f"sqlite:///{path}"
+        self._path = path
         prepare = _prepare_writer if durable else _prepare_passing_writer
         self.engine = _engine(path, "BEGIN IMMEDIATE", prepare, pool_size=1, pool_timeout=pool_seconds)
         self._readers = _engine(path, "BEGIN", _prepare_reader, pool_size=pool_size, pool_timeout=pool_seconds)
@@ -68,7 +70,16 @@ class SqliteBackend:
         self._bell = Bell()
 
     def check(self) -> None:
-        """Makes the file where there is none, and puts it in WAL mode."""
+        """Makes the file where there is none, for its owner's eyes alone, and puts it in WAL mode.
+
+        SQLite would make it as the umask says; the files that it puts beside it have the mode of this one.
+        """
+        try:
+            os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        except FileExistsError:
+            pass  # it is somebody's choice by now
+        except OSError as wrong:
+            raise StoreUnavailable(f"the database file cannot be made: {wrong.strerror}") from wrong
         with self.engine.connect():
             pass
 

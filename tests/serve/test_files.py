@@ -1,0 +1,52 @@
+"""Whatever the service writes is for its owner's eyes alone, also in a directory that others may look into."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from horarium.cli.contexts import Context, Contexts, save_contexts
+from horarium.clock import SystemClock
+from horarium.serve.address import addressed
+from horarium.serve.admin import seed_admin_token
+from horarium.serve.checkup import Level, examine
+from horarium.serve.service import open_service
+from horarium.settings import Settings
+
+
+@pytest.fixture
+def open_umask() -> Iterator[None]:
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("open_umask")
+def test_every_file_is_private_in_a_directory_that_is_not(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    settings = Settings(data_dir=tmp_path, log_level="error")
+    with open_service(settings) as service, addressed(settings, "http://127.0.0.1:1"):
+        seed_admin_token(settings, service.database, service.clock)
+        save_contexts(tmp_path / "contexts.json", Contexts({"a": Context("http://x", token="t")}))
+        found = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir() if path.is_file()}
+    assert found.keys() >= {
+        *("horarium.db", "horarium.db-wal", "horarium.db-shm"),
+        *("admin.token", "secret.key", "server.json", "contexts.json"),
+    }
+    assert set(found.values()) == {0o600}, found
+
+
+def test_the_doctor_sees_a_database_that_others_may_read(tmp_path: Path) -> None:
+    """As an earlier version made it."""
+    settings = Settings(data_dir=tmp_path, log_level="error", port=0)
+    with open_service(settings):
+        pass
+    checks = {check.name for check in examine(settings, SystemClock())}
+    assert "database file" not in checks
+    (tmp_path / "horarium.db").chmod(0o644)
+    [check] = [check for check in examine(settings, SystemClock()) if check.name == "database file"]
+    assert (check.level, check.remedy) == (Level.WARNING, f"chmod 600 {tmp_path}/horarium.db*")
