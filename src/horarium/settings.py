@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Mapping
+from ipaddress import ip_network
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, ValidationError
+from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, ValidationError
 from pydantic_settings import (
     BaseSettings,
     EnvSettingsSource,
@@ -40,6 +41,14 @@ class Command(BaseModel):
     env: Mapping[str, str] = Field(default_factory=dict, description="Variables added to its environment.")
     timeout_seconds: float | None = Field(None, gt=0, description="Seconds; shortens the run's own deadline.")
     allow_arguments: bool = Field(False, description="Whether a schedule may add arguments of its own.")
+
+
+def _network(text: str) -> str:
+    ip_network(text)
+    return text
+
+
+NetworkText: TypeAlias = Annotated[str, AfterValidator(_network)]
 
 
 def _bare(name: str) -> AliasChoices:
@@ -166,6 +175,11 @@ class Settings(BaseSettings):
     public_url: str | None = Field(
         None, description="Where targets reach this service to report; none = the address on which it listens."
     )
+    behind_proxy: bool = Field(False, description="Whether a proxy in front of this process ends TLS.")
+    trusted_proxies: tuple[NetworkText, ...] = Field(
+        ("127.0.0.1", "::1"), max_length=100,
+        description="Addresses and networks of the proxies whose X-Forwarded-For is believed, with behind_proxy.",
+    )  # fmt: skip
     secret_key: SecretStr | None = Field(
         None, description="Key of what this installation signs, the same in all its processes; none = a file is made."
     )

@@ -163,6 +163,7 @@ class Door:
             lifespan="off",
             server_header=False,
             date_header=True,
+            proxy_headers=False,  # by itself it believes whoever connects from loopback; `api/address.py` decides
             timeout_graceful_shutdown=_CLOSE_CONNECTIONS_SECONDS,
         )
         self._server = _QuietServer(config, self.ready)
