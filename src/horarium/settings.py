@@ -187,8 +187,22 @@ class Settings(BaseSettings):
     jwt_secret: SecretStr | None = Field(None, description="Shared secret of signed JWTs (HS); 32 bytes or more.")
     jwks_file: Path | None = Field(None, description="JWK set of signed JWTs; it is read again when it changes.")
     jwt_key_file: Path | None = Field(None, description="Public key (PEM) of signed JWTs (RS, PS, ES, EdDSA).")
-    jwt_audience: str | None = Field(None, description="What a JWT must name as its audience.")
-    jwt_issuer: str | None = Field(None, description="What a JWT must name as its issuer.")
+    jwks_url: str | None = Field(
+        None, description="https:// address of the JWK set of signed JWTs; it is asked again every ten minutes."
+    )
+    jwks_ca_file: Path | None = Field(
+        None, description="Certificates (PEM) that vouch for the server of jwks_url; none = the usual ones."
+    )
+    jwt_audience: str | None = Field(
+        None, min_length=1, description="What a JWT must name as its audience; needed where JWTs are taken."
+    )
+    jwt_issuer: str | None = Field(None, min_length=1, description="What a JWT must name as its issuer; none = any.")
+    jwt_max_lifetime_seconds: int = Field(
+        86_400, ge=60, le=315_360_000, description="Seconds that a JWT may be good for, from its iat to its exp."
+    )
+    jwt_everywhere: bool = Field(
+        False, description="Whether a JWT may make its bearer an admin of the whole installation."
+    )
     body_limit_bytes: int = Field(2_097_152, ge=1_024, description="Bytes of a request body, at most.")
     rate_limit_per_second: float = Field(200, gt=0, description="Requests a second for each token, on average.")
     rate_limit_burst: int = Field(1_000, ge=1, description="Requests of one token at once, at most.")
