@@ -6,6 +6,7 @@ file over the default. `Settings(...)` alone reads nothing from outside; only `l
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import tomllib
 from collections.abc import Mapping
@@ -28,7 +29,8 @@ from horarium.errors import InvalidDefinition
 PREFIX = "HORARIUM_"
 FILE = "horarium.toml"
 
-Origin: TypeAlias = Literal["flag", "environment", "file", "default"]
+Origin: TypeAlias = Literal["flag", "environment", "file", "default", "up"]
+"""`up` has chosen it by itself: the address on which it listens is reached from one machine only."""
 
 
 class Command(BaseModel):
@@ -136,7 +138,10 @@ class Settings(BaseSettings):
         description="Bytes of what one run prints and logs that are kept, the last ones; 0 = nothing is kept.",
     )  # fmt: skip
     shutdown_seconds: float = Field(20, ge=0, description="Seconds that a stopping process waits for launches to end.")
-    allow_loopback_targets: bool = Field(False, description="Whether a schedule may call this machine itself.")
+    allow_loopback_targets: bool = Field(
+        False,
+        description="Whether a schedule may call this machine itself; `up` on a loopback address opens it unless told.",
+    )
     allow_private_targets: bool = Field(False, description="Whether a schedule may call private networks.")
     commands: Mapping[str, Command] = Field(
         default_factory=dict, description="Programs that schedules may run, by name; empty = none."
@@ -172,6 +177,9 @@ class Settings(BaseSettings):
     idempotency_hours: int = Field(24, ge=1, description="Hours that the answer to an Idempotency-Key is remembered.")
 
     # ── the doors ────────────────────────────────────────────────────────────────────────────────────
+    behind_proxy: bool = Field(
+        False, description="Whether a reverse proxy brings requests of others to the address on which the API listens."
+    )
     public_url: str | None = Field(
         None, description="Where targets reach this service to report; none = the address on which it listens."
     )
@@ -280,6 +288,27 @@ def origins(settings: Settings) -> Mapping[str, Origin]:
     if settings._origins:
         return settings._origins
     return {name: "flag" if name in settings.model_fields_set else "default" for name in Settings.model_fields}
+
+
+def as_up_takes_them(settings: Settings) -> Settings:
+    """`up` on a loopback address is one person's machine, whose ports that person reaches anyway.
+
+    No other process may conclude that from its address: a worker has none, and a proxy or another program may stand
+    in front of the rest. What the operator has said stays as it was said.
+    """
+    came_from = origins(settings)
+    if settings.behind_proxy or not is_loopback(settings.host) or came_from["allow_loopback_targets"] != "default":
+        return settings
+    opened = settings.model_copy(update={"allow_loopback_targets": True})
+    opened._origins = MappingProxyType({**came_from, "allow_loopback_targets": "up"})
+    return opened
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def variable(name: str) -> str:

@@ -61,6 +61,7 @@ def test_config_tells_values_and_origins(capsys: pytest.CaptureFixture[str], mon
     assert found["tick_ms"] == (250, "environment")
     assert found["port"] == (9000, "file")
     assert found["host"] == ("127.0.0.1", "default")
+    assert found["allow_loopback_targets"] == (True, "up")
     assert "very-secret" not in json.dumps(rows)
 
 
@@ -87,6 +88,8 @@ def test_the_doctor_makes_nothing(capsys: pytest.CaptureFixture[str], here: Path
     code, rows, _ = answer(capsys, "doctor", "--port", "0", "-o", "json")
     assert (code, list(here.iterdir())) == (0, [])
     assert levels(rows)["data directory"] == levels(rows)["database"] == "warning"
+    [targets] = [row["found"] for row in rows if row["check"] == "targets"]
+    assert targets.startswith("loopback targets are open (by `up` itself")
     assert all(row["remedy"] for row in rows if row["level"] != "ok")
 
 

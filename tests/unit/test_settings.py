@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from horarium.errors import InvalidDefinition
-from horarium.settings import Settings, load_settings, origins, variable
+from horarium.settings import Settings, as_up_takes_them, load_settings, origins, variable
 
 BARE = (
     "TICK_MS", "LOOKAHEAD_MS", "MAX_CATCHUP_PER_TICK", "DEFAULT_OVERLAP_POLICY", "DEFAULT_CATCHUP_POLICY",
@@ -156,3 +156,12 @@ def test_every_knob_that_counts_something_names_its_unit() -> None:
                 assert str(field.description).startswith(unit), name
         if name.endswith("_seconds"):
             assert str(field.description).startswith("Seconds"), name
+
+
+def test_what_up_opens_by_itself_is_told_apart_from_what_was_said() -> None:
+    chosen = as_up_takes_them(load_settings({}))
+    assert (chosen.allow_loopback_targets, origins(chosen)["allow_loopback_targets"]) == (True, "up")
+    said = as_up_takes_them(load_settings({"allow_loopback_targets": False}))
+    assert (said.allow_loopback_targets, origins(said)["allow_loopback_targets"]) == (False, "flag")
+    proxied = as_up_takes_them(load_settings({"behind_proxy": True}))
+    assert (proxied.allow_loopback_targets, origins(proxied)["allow_loopback_targets"]) == (False, "default")

@@ -33,6 +33,10 @@ Host = Annotated[
 Port = Annotated[
     int | None, typer.Option("--port", metavar="PORT", show_default="8765", help="Where the API listens; 0 = any.")
 ]
+BehindProxy = Annotated[
+    bool | None,
+    typer.Option("--behind-proxy", show_default=False, help="A reverse proxy brings requests of others here."),
+]
 App = Annotated[
     str | None,
     typer.Option("--app", metavar="MODULE:ATTR", show_default=False, help="Your tasks and schedules: a Horarium()."),
@@ -46,24 +50,33 @@ def up_command(
     port: Port = None,
     database: DatabaseUrl = None,
     app: App = None,
+    behind_proxy: BehindProxy = None,
 ) -> None:
     """The whole service in one process: API and engine. Ctrl-C stops it.
 
     Prints one line with its address when it is ready. The demonstration keeps its data in a directory of its own,
-    `demo` in the data directory.
+    `demo` in the data directory. On a loopback address schedules may call this machine itself, unless
+    `--behind-proxy` or HORARIUM_ALLOW_LOOPBACK_TARGETS=false says otherwise.
 
     Example: horarium up --demo
     """
     from horarium.serve.process import UP
+    from horarium.settings import as_up_takes_them
 
     if demo and app is not None:
         raise typer.TyperException("--demo brings an application of its own; leave out --app")
-    settings = settings_of(data_dir=data_dir, host=host, port=port, database=database, app=app)
-    _run(settings, UP, demo=demo)
+    settings = settings_of(
+        data_dir=data_dir, host=host, port=port, database=database, app=app, behind_proxy=behind_proxy
+    )
+    _run(as_up_takes_them(settings), UP, demo=demo)
 
 
 def server_command(
-    data_dir: DataDir = None, host: Host = None, port: Port = None, database: DatabaseUrl = None
+    data_dir: DataDir = None,
+    host: Host = None,
+    port: Port = None,
+    database: DatabaseUrl = None,
+    behind_proxy: BehindProxy = None,
 ) -> None:
     """The API alone. The database must have been migrated.
 
@@ -71,7 +84,8 @@ def server_command(
     """
     from horarium.serve.process import SERVER
 
-    _run(settings_of(data_dir=data_dir, host=host, port=port, database=database), SERVER)
+    settings = settings_of(data_dir=data_dir, host=host, port=port, database=database, behind_proxy=behind_proxy)
+    _run(settings, SERVER)
 
 
 def worker_command(data_dir: DataDir = None, database: DatabaseUrl = None, app: App = None) -> None:
@@ -111,11 +125,14 @@ def config_command(
 ) -> None:
     """Every setting with its effective value and where it comes from. Secrets are not shown.
 
+    The values are those of `horarium up`; where the origin is `up`, it has chosen by itself, and `server`, `worker`
+    and embedded applications go by the default.
+
     Example: horarium config -o json
     """
-    from horarium.settings import origins, variable
+    from horarium.settings import as_up_takes_them, origins, variable
 
-    settings = settings_of(data_dir=data_dir, database=database)
+    settings = as_up_takes_them(settings_of(data_dir=data_dir, database=database))
     values = settings.model_dump(mode="json")
     came_from = origins(settings)
     rows: list[Json] = [

@@ -44,8 +44,19 @@ def _networks(*texts: str) -> tuple[Network, ...]:
     return tuple(ipaddress.ip_network(text) for text in texts)
 
 
-# Metadata services outside link-local; two of them hide in ranges that `allow_private` opens, one is public.
-_METADATA = _networks("fd00:ec2::254/128", "100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32")
+# Metadata services outside link-local, from the manuals of the clouds and the data sources of cloud-init. Those in
+# unique-local and shared address space hide in what `allow_private` opens; Azure's is public.
+_METADATA = _networks(
+    "fd00:ec2::/32",  # AWS: instance metadata, credentials of pods, names and time
+    "fd20:ce::254/128",  # Google
+    "fd00:c1::a9fe:a9fe/128",  # Oracle
+    "fd00:42::42/128",  # Scaleway
+    "fd00:a9fe:a9fe::1/128",  # Akamai
+    "fd00:100::100:200/128",  # Alibaba
+    "100.100.100.200/32",  # Alibaba
+    "168.63.129.16/32",  # Azure
+    "192.0.0.192/32",  # Oracle, classic
+)
 _LOOPBACK = _networks("127.0.0.0/8", "::1/128")
 _PRIVATE = _networks("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7")
 _LINK_LOCAL = _networks("169.254.0.0/16", "fe80::/10")

@@ -9,7 +9,7 @@ import os
 import platform
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -24,7 +24,7 @@ from horarium.schedule.position import Status
 from horarium.serve.admin import token_file
 from horarium.serve.application import load_application
 from horarium.serve.process import AddressTaken, listen
-from horarium.settings import Settings
+from horarium.settings import Origin, Settings, as_up_takes_them, origins
 from horarium.store import leases, namespaces, tokens
 from horarium.store.database import Connection, Database, open_database
 from horarium.store.database.sqlite import database_path
@@ -37,6 +37,13 @@ _MOST_OFFSET = SECOND
 _ASK_SECONDS = 2.0
 _LONG_WAIT = 5 * MINUTE
 _MOST_SHOWN = 5
+_SAID_BY: Mapping[Origin, str] = {
+    "flag": "by an option",
+    "environment": "by the environment",
+    "file": "by the file",
+    "default": "by default",
+    "up": "by `up` itself, on its loopback address; not by server and worker",
+}
 
 
 class Level(StrEnum):
@@ -58,6 +65,7 @@ def examine(settings: Settings, clock: Clock) -> Iterator[Check]:
     yield Check("tzdata", Level.OK, f"version {tzdata_version()}")
     yield _data_dir(settings)
     yield _port(settings)
+    yield _targets(settings)
     if settings.app is not None:
         yield _application(settings.app)
     yield from _database(settings, clock)
@@ -89,6 +97,17 @@ def _port(settings: Settings) -> Check:
             return Check("port", Level.OK, f"a Horarium answers at {where}")
         return Check("port", Level.FAILURE, taken.message, "choose another --port, or stop what listens there")
     return Check("port", Level.OK, f"{where} is free")
+
+
+def _targets(settings: Settings) -> Check:
+    """What schedules may call besides the public Internet, and who has said so."""
+    as_up = as_up_takes_them(settings)
+    came_from = origins(as_up)
+    told = [
+        f"{name} targets are {'open' if getattr(as_up, setting) else 'closed'} ({_SAID_BY[came_from[setting]]})"
+        for name, setting in (("loopback", "allow_loopback_targets"), ("private", "allow_private_targets"))
+    ]
+    return Check("targets", Level.OK, "; ".join(told))
 
 
 def _is_ours(settings: Settings) -> bool:

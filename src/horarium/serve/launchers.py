@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
-
 from horarium.clock import Clock
 from horarium.launchers import python
 from horarium.launchers.command import CommandLauncher, CommandSpec
@@ -35,18 +33,8 @@ def make_registry(settings: Settings, clock: Clock, tasks: TaskRegistry) -> tupl
 
 
 def address_policy(settings: Settings) -> AddressPolicy:
-    """Who listens on loopback serves the people of this machine, and they can reach its ports anyway."""
-    return AddressPolicy(
-        allow_loopback=settings.allow_loopback_targets or is_loopback(settings.host),
-        allow_private=settings.allow_private_targets,
-    )
-
-
-def is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    """Of everything that is called on behalf of a tenant: launches and subscriptions alike."""
+    return AddressPolicy(settings.allow_loopback_targets, settings.allow_private_targets)
 
 
 def _secrets(settings: Settings) -> dict[str, list[str]]:

@@ -32,10 +32,10 @@ from horarium.operations.resources import Resources
 from horarium.schedule.release import fingerprint
 from horarium.serve.admin import make_data_dir
 from horarium.serve.application import Application, Bare, load_application, load_provider
-from horarium.serve.launchers import address_policy, is_loopback, make_registry
+from horarium.serve.launchers import address_policy, make_registry
 from horarium.serve.observer import TelemetryObserver
 from horarium.serve.secret_key import installation_key
-from horarium.settings import Settings
+from horarium.settings import Settings, is_loopback
 from horarium.store import namespaces
 from horarium.store.database import Database, open_database
 from horarium.store.database.shared_clock import SharedClock
