@@ -10,7 +10,6 @@ import ipaddress
 import os
 import tomllib
 from collections.abc import Mapping
-from ipaddress import ip_network
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeAlias
@@ -46,7 +45,7 @@ class Command(BaseModel):
 
 
 def _network(text: str) -> str:
-    ip_network(text)
+    ipaddress.ip_network(text)
     return text
 
 
@@ -177,13 +176,12 @@ class Settings(BaseSettings):
     idempotency_hours: int = Field(24, ge=1, description="Hours that the answer to an Idempotency-Key is remembered.")
 
     # ── the doors ────────────────────────────────────────────────────────────────────────────────────
-    behind_proxy: bool = Field(
-        False, description="Whether a reverse proxy brings requests of others to the address on which the API listens."
-    )
     public_url: str | None = Field(
         None, description="Where targets reach this service to report; none = the address on which it listens."
     )
-    behind_proxy: bool = Field(False, description="Whether a proxy in front of this process ends TLS.")
+    behind_proxy: bool = Field(
+        False, description="Whether a reverse proxy, which ends TLS, brings the requests of others to this process."
+    )
     trusted_proxies: tuple[NetworkText, ...] = Field(
         ("127.0.0.1", "::1"), max_length=100,
         description="Addresses and networks of the proxies whose X-Forwarded-For is believed, with behind_proxy.",
