@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import math
 import threading
 from collections import OrderedDict
@@ -46,3 +47,16 @@ class Buckets:
                 self._left.popitem(last=False)
         if not enough:
             raise RateLimited((1 - left) / self._per_second)
+
+
+def network_of(address: str) -> str:
+    """What counts as one client: an IPv4 address; of IPv6 a /64, since a single machine has all of it."""
+    try:
+        found = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if found.version == 4:
+        return str(found)
+    if found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
+    return str(ipaddress.ip_network((found.packed[:8] + bytes(8), 64)))
