@@ -192,6 +192,14 @@ class Settings(BaseSettings):
     body_limit_bytes: int = Field(2_097_152, ge=1_024, description="Bytes of a request body, at most.")
     rate_limit_per_second: float = Field(200, gt=0, description="Requests a second for each token, on average.")
     rate_limit_burst: int = Field(1_000, ge=1, description="Requests of one token at once, at most.")
+    failed_logins_per_minute: int = Field(
+        10, ge=1, le=1_000_000,
+        description="Tokens that are no good a minute for each client address; more of them are 429, good ones pass.",
+    )  # fmt: skip
+    streams_per_token: int = Field(20, ge=1, le=100_000, description="Open streams of one token in one process.")
+    max_streams: int = Field(
+        500, ge=2, le=100_000, description="Open streams of one process; one namespace may have half of them."
+    )
     header_timeout_seconds: float = Field(
         10, gt=0, le=600, description="Seconds in which the headers of a request must have come."
     )
