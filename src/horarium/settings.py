@@ -212,6 +212,29 @@ class Settings(BaseSettings):
     body_limit_bytes: int = Field(2_097_152, ge=1_024, description="Bytes of a request body, at most.")
     rate_limit_per_second: float = Field(200, gt=0, description="Requests a second for each token, on average.")
     rate_limit_burst: int = Field(1_000, ge=1, description="Requests of one token at once, at most.")
+    failed_logins_per_minute: int = Field(
+        10, ge=1, le=1_000_000,
+        description="Tokens that are no good a minute for each client address; more of them are 429, good ones pass.",
+    )  # fmt: skip
+    streams_per_token: int = Field(20, ge=1, le=100_000, description="Open streams of one token in one process.")
+    max_streams: int = Field(
+        500, ge=2, le=100_000, description="Open streams of one process; one namespace may have half of them."
+    )
+    header_timeout_seconds: float = Field(
+        10, gt=0, le=600, description="Seconds in which the headers of a request must have come."
+    )
+    body_timeout_seconds: float = Field(
+        30, gt=0, le=3_600, description="Seconds in which a body must have come, and in which a reader must go on."
+    )
+    max_connections: int = Field(
+        1_000, ge=1, le=100_000,
+        description="HTTP connections of one process, at most; never more than half of the files it may open. "
+        "A few beyond them may ask for probes.",
+    )  # fmt: skip
+    connections_per_address: int | None = Field(
+        None, ge=1, le=100_000,
+        description="The same for one client address (IPv6: a /64), trusted proxies excepted; none = half of them.",
+    )  # fmt: skip
 
     # ── eyes ─────────────────────────────────────────────────────────────────────────────────────────
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="The least that is logged.")
@@ -246,6 +269,10 @@ class Settings(BaseSettings):
     @property
     def namespace_in_flight(self) -> int:
         return self.in_flight_per_namespace or max(1, self.in_flight // 2)
+
+    @property
+    def address_connections(self) -> int:
+        return self.connections_per_address or max(1, self.max_connections // 2)
 
     @property
     def own_url(self) -> str:

@@ -27,6 +27,10 @@ _TOUCH_AFTER = 10 * MINUTE
 _NOT_OF_THIS_RUN = "this token is not the report_token of this run"
 
 
+class TokenMissing(Unauthorized):
+    """Nothing was tried."""
+
+
 @dataclass(frozen=True, slots=True)
 class Identity:
     """`home` is the namespace of the credential; None = at home everywhere."""
@@ -118,7 +122,7 @@ class Authenticator:
 def bearer_of(authorization: str | None) -> str:
     scheme, _, secret = (authorization or "").partition(" ")
     if scheme.lower() != "bearer" or not secret.strip():
-        raise Unauthorized("a token is needed: Authorization: Bearer …")
+        raise TokenMissing("a token is needed: Authorization: Bearer …")
     return secret.strip()
 
 

@@ -24,6 +24,7 @@ from horarium.errors import HorariumError
 from horarium.serve.address import addressed
 from horarium.serve.admin import seed_admin_token
 from horarium.serve.application import Application
+from horarium.serve.http_protocol import bounded_protocol, keep_time
 from horarium.serve.service import Service, open_service, put_templates
 from horarium.settings import Settings
 from horarium.store.database.shared_clock import LOOK_SECONDS, SharedClock
@@ -32,6 +33,9 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _BACKLOG = 2_048
 # A connection that is kept open by its client must not keep the process.
 _CLOSE_CONNECTIONS_SECONDS = 5
+
+# Between two requests on one connection.
+_IDLE_SECONDS = 5
 
 # What is still going on when everything has ended.
 _LEFT_SECONDS = 1.0
@@ -158,6 +162,9 @@ class Door:
         self.ready = asyncio.Event()
         config = uvicorn.Config(
             service.api,
+            http=bounded_protocol(service.settings),
+            ws="none",
+            timeout_keep_alive=_IDLE_SECONDS,
             log_config=None,
             access_log=False,
             lifespan="off",
@@ -192,6 +199,10 @@ class _QuietServer(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self._ready.set()
+
+    async def on_tick(self, counter: int) -> bool:
+        keep_time(self.server_state.connections)
+        return await super().on_tick(counter)
 
 
 @contextmanager
