@@ -44,6 +44,16 @@ class Command(BaseModel):
     allow_arguments: bool = Field(False, description="Whether a schedule may add arguments of its own.")
 
 
+class CertificateHolder(BaseModel):
+    """Who has the client certificate of a name."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    principal: str = Field(min_length=1, max_length=255, description="Who that is to owners and in history.")
+    role: str = Field(description="What the holder may do.")
+    namespace: str = Field(min_length=1, max_length=128, description="Where the holder is at home.")
+
+
 def _network(text: str) -> str:
     ipaddress.ip_network(text)
     return text
@@ -186,6 +196,17 @@ class Settings(BaseSettings):
         ("127.0.0.1", "::1"), max_length=100,
         description="Addresses and networks of the proxies whose X-Forwarded-For is believed, with behind_proxy.",
     )  # fmt: skip
+    tls_cert: Path | None = Field(None, description="Certificate (PEM) of this server; read again when it changes.")
+    tls_key: Path | None = Field(None, description="Its private key (PEM), unless that stands in the same file.")
+    tls_key_password: SecretStr | None = Field(None, description="What opens the private key, if it is locked.")
+    tls_client_ca: Path | None = Field(
+        None, description="Certificates (PEM) of the authority whose client certificates are asked for and needed."
+    )
+    tls_client_optional: bool = Field(False, description="Whether callers may come without a certificate all the same.")
+    tls_principals: Mapping[str, CertificateHolder] = Field(
+        default_factory=dict, max_length=10_000,
+        description="Who is known by the name in a client certificate: principal, role and namespace.",
+    )  # fmt: skip
     secret_key: SecretStr | None = Field(
         None, description="Key of what this installation signs, the same in all its processes; none = a file is made."
     )
@@ -278,7 +299,8 @@ class Settings(BaseSettings):
     def own_url(self) -> str:
         """Where targets reach this service, as far as the settings tell."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return self.public_url or f"http://{host}:{self.port}"
+        scheme = "http" if self.tls_cert is None else "https"
+        return self.public_url or f"{scheme}://{host}:{self.port}"
 
     def concurrency_of(self, kind: str, usual: int) -> int:
         """Places of a kind that works in this process; `usual` is what its launcher says."""

@@ -26,6 +26,7 @@ from horarium.api.health import PROBES
 from horarium.api.limits import network_of
 from horarium.api.problems import problem
 from horarium.serve.seats import Seat, SeatLimits, Seats, fitting
+from horarium.serve.tls import with_certificate
 from horarium.settings import Settings
 
 # A whole request line and all headers of a request.
@@ -114,6 +115,7 @@ class BoundedProtocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         super().connection_made(transport)
+        self.app_state = with_certificate(self.app_state, transport)
         self._address = self._sharing()
         self._seat = self._seats.take(self, self._address)
         if self._seat is Seat.PROBES:
