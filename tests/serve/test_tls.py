@@ -14,7 +14,9 @@ import pytest
 from certificates import DNS, EMAIL, LOOPBACK, URI, Authority, Files
 from world import serving
 
+from horarium.clock import SystemClock
 from horarium.errors import InvalidDefinition
+from horarium.serve.checkup import Level, examine
 from horarium.serve.tls import Tls, in_the_clear, open_tls
 from horarium.settings import Settings
 from horarium.testing import TestService, service
@@ -73,7 +75,7 @@ def test_tokens_come_by_tls_and_by_nothing_else(service_url: str, authority: Aut
         old.set_ciphers("DEFAULT:@SECLEVEL=0")
         with pytest.warns(DeprecationWarning, match="TLSv1"):
             old.minimum_version, old.maximum_version = ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1
-        with pytest.raises(httpx.ConnectError, match="EOF|ALERT"):
+        with pytest.raises(httpx.ConnectError, match=r"EOF|ALERT"):
             ask(url, old)
 
 
@@ -230,3 +232,28 @@ def test_what_cannot_be_used_is_told_at_the_start(
 )
 def test_an_address_that_others_reach_without_tls_is_told(knobs: dict[str, Any], clear: bool) -> None:
     assert (in_the_clear(Settings(**knobs)) is not None) is clear
+
+
+# ── doctor ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("host", "proxied", "days", "level", "told"),
+    [
+        pytest.param("127.0.0.1", False, None, Level.OK, "not needed", id="this machine alone"),
+        pytest.param("0.0.0.0", False, None, Level.WARNING, "in the clear", id="in the clear"),
+        pytest.param("0.0.0.0", True, None, Level.OK, "a proxy ends it", id="behind a proxy"),
+        pytest.param("0.0.0.0", False, 30, Level.OK, "is good until", id="good"),
+        pytest.param("0.0.0.0", False, 13, Level.WARNING, "is good until", id="good for a few days"),
+        pytest.param("0.0.0.0", False, 0, Level.FAILURE, "expired at", id="expired"),
+    ],
+)
+def test_doctor_looks_at_tls(
+    authority: Authority, tmp_path: Path, host: str, proxied: bool, days: int | None, level: Level, told: str
+) -> None:
+    files = None if days is None else authority.issue("looked-at", LOOPBACK, days=(-1, days))
+    knobs: dict[str, Any] = {} if files is None else {"tls_cert": files.cert, "tls_key": files.key}
+    settings = Settings(host=host, port=0, behind_proxy=proxied, data_dir=tmp_path / "none", **knobs)
+    [check] = [each for each in examine(settings, SystemClock()) if each.name == "tls"]
+    assert (check.level, told in check.found) == (level, True)
+    assert bool(check.remedy) is (level is not Level.OK)
