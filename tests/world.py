@@ -20,6 +20,7 @@ from horarium.instant import SECOND
 from horarium.life.outcome import Outcome
 from horarium.serve.process import Door, listen, url_of
 from horarium.serve.service import Service
+from horarium.serve.tls import Tls
 from horarium.testing import Accepted, TestService, service
 from horarium.testing import clock as testing
 
@@ -64,17 +65,17 @@ def http(horarium: TestService) -> httpx.Client:
 
 
 @contextmanager
-def serving(service: Service) -> Iterator[str]:
+def serving(service: Service, tls: Tls | None = None) -> Iterator[str]:
     """The address of a real server on loopback, while it runs in a thread."""
     listening = listen("127.0.0.1", 0)
     loop = asyncio.new_event_loop()
     stop = asyncio.Event()
-    door = Door(service, listening)
+    door = Door(service, listening, tls)
     thread = threading.Thread(target=loop.run_until_complete, args=(door.run(stop),), daemon=True)
     thread.start()
     asyncio.run_coroutine_threadsafe(door.ready.wait(), loop).result(20)
     try:
-        yield url_of(listening)
+        yield url_of(listening, tls=tls is not None)
     finally:
         loop.call_soon_threadsafe(stop.set)
         thread.join(20)

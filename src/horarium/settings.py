@@ -68,6 +68,24 @@ class WebhookSecret(BaseModel):
     )
 
 
+class CertificateHolder(BaseModel):
+    """Who has the client certificate of a name."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    principal: str = Field(min_length=1, max_length=255, description="Who that is to owners and in history.")
+    role: str = Field(description="What the holder may do.")
+    namespace: str = Field(min_length=1, max_length=128, description="Where the holder is at home.")
+
+
+def _network(text: str) -> str:
+    ipaddress.ip_network(text)
+    return text
+
+
+NetworkText: TypeAlias = Annotated[str, AfterValidator(_network)]
+
+
 def _bare(name: str) -> AliasChoices:
     """The name alone is read too: that is how these knobs are spelled in other schedulers."""
     return AliasChoices(f"{PREFIX}{name}", name)
@@ -203,12 +221,27 @@ class Settings(BaseSettings):
     idempotency_hours: int = Field(24, ge=1, description="Hours that the answer to an Idempotency-Key is remembered.")
 
     # ── the doors ────────────────────────────────────────────────────────────────────────────────────
-    behind_proxy: bool = Field(
-        False, description="Whether a reverse proxy brings requests of others to the address on which the API listens."
-    )
     public_url: str | None = Field(
         None, description="Where targets reach this service to report; none = the address on which it listens."
     )
+    behind_proxy: bool = Field(
+        False, description="Whether a reverse proxy, which ends TLS, brings the requests of others to this process."
+    )
+    trusted_proxies: tuple[NetworkText, ...] = Field(
+        ("127.0.0.1", "::1"), max_length=100,
+        description="Addresses and networks of the proxies whose X-Forwarded-For is believed, with behind_proxy.",
+    )  # fmt: skip
+    tls_cert: Path | None = Field(None, description="Certificate (PEM) of this server; read again when it changes.")
+    tls_key: Path | None = Field(None, description="Its private key (PEM), unless that stands in the same file.")
+    tls_key_password: SecretStr | None = Field(None, description="What opens the private key, if it is locked.")
+    tls_client_ca: Path | None = Field(
+        None, description="Certificates (PEM) of the authority whose client certificates are asked for and needed."
+    )
+    tls_client_optional: bool = Field(False, description="Whether callers may come without a certificate all the same.")
+    tls_principals: Mapping[str, CertificateHolder] = Field(
+        default_factory=dict, max_length=10_000,
+        description="Who is known by the name in a client certificate: principal, role and namespace.",
+    )  # fmt: skip
     secret_key: SecretStr | None = Field(
         None, description="Key of what this installation signs, the same in all its processes; none = a file is made."
     )
@@ -219,11 +252,48 @@ class Settings(BaseSettings):
     jwt_secret: SecretStr | None = Field(None, description="Shared secret of signed JWTs (HS); 32 bytes or more.")
     jwks_file: Path | None = Field(None, description="JWK set of signed JWTs; it is read again when it changes.")
     jwt_key_file: Path | None = Field(None, description="Public key (PEM) of signed JWTs (RS, PS, ES, EdDSA).")
-    jwt_audience: str | None = Field(None, description="What a JWT must name as its audience.")
-    jwt_issuer: str | None = Field(None, description="What a JWT must name as its issuer.")
+    jwks_url: str | None = Field(
+        None, description="https:// address of the JWK set of signed JWTs; it is asked again every ten minutes."
+    )
+    jwks_ca_file: Path | None = Field(
+        None, description="Certificates (PEM) that vouch for the server of jwks_url; none = the usual ones."
+    )
+    jwt_audience: str | None = Field(
+        None, min_length=1, description="What a JWT must name as its audience; needed where JWTs are taken."
+    )
+    jwt_issuer: str | None = Field(None, min_length=1, description="What a JWT must name as its issuer; none = any.")
+    jwt_max_lifetime_seconds: int = Field(
+        86_400, ge=60, le=315_360_000, description="Seconds that a JWT may be good for, from its iat to its exp."
+    )
+    jwt_everywhere: bool = Field(
+        False, description="Whether a JWT may make its bearer an admin of the whole installation."
+    )
     body_limit_bytes: int = Field(2_097_152, ge=1_024, description="Bytes of a request body, at most.")
     rate_limit_per_second: float = Field(200, gt=0, description="Requests a second for each token, on average.")
     rate_limit_burst: int = Field(1_000, ge=1, description="Requests of one token at once, at most.")
+    failed_logins_per_minute: int = Field(
+        10, ge=1, le=1_000_000,
+        description="Tokens that are no good a minute for each client address; more of them are 429, good ones pass.",
+    )  # fmt: skip
+    streams_per_token: int = Field(20, ge=1, le=100_000, description="Open streams of one token in one process.")
+    max_streams: int = Field(
+        500, ge=2, le=100_000, description="Open streams of one process; one namespace may have half of them."
+    )
+    header_timeout_seconds: float = Field(
+        10, gt=0, le=600, description="Seconds in which the headers of a request must have come."
+    )
+    body_timeout_seconds: float = Field(
+        30, gt=0, le=3_600, description="Seconds in which a body must have come, and in which a reader must go on."
+    )
+    max_connections: int = Field(
+        1_000, ge=1, le=100_000,
+        description="HTTP connections of one process, at most; never more than half of the files it may open. "
+        "A few beyond them may ask for probes.",
+    )  # fmt: skip
+    connections_per_address: int | None = Field(
+        None, ge=1, le=100_000,
+        description="The same for one client address (IPv6: a /64), trusted proxies excepted; none = half of them.",
+    )  # fmt: skip
 
     # ── eyes ─────────────────────────────────────────────────────────────────────────────────────────
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="The least that is logged.")
@@ -260,10 +330,15 @@ class Settings(BaseSettings):
         return self.in_flight_per_namespace or max(1, self.in_flight // 2)
 
     @property
+    def address_connections(self) -> int:
+        return self.connections_per_address or max(1, self.max_connections // 2)
+
+    @property
     def own_url(self) -> str:
         """Where targets reach this service, as far as the settings tell."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return self.public_url or f"http://{host}:{self.port}"
+        scheme = "http" if self.tls_cert is None else "https"
+        return self.public_url or f"{scheme}://{host}:{self.port}"
 
     def audience(self, namespaces: Namespaces | None) -> Audience:
         """Of what an operator has configured: the default namespace where nothing is said."""

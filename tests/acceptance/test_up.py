@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import socket
+import ssl
 import stat
 import subprocess
 import sys
@@ -16,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
+from certificates import LOOPBACK, Authority
 
 from horarium.client.discover import discover
 
@@ -39,16 +42,17 @@ def run(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 class Up:
-    def __init__(self, process: subprocess.Popen[str], directory: Path) -> None:
+    def __init__(self, process: subprocess.Popen[str], directory: Path, verify: ssl.SSLContext | bool) -> None:
         assert process.stdout is not None
         self.process = process
         self.line = process.stdout.readline()
-        found = re.search(r"http://\S+", self.line)
+        found = re.search(r"https?://\S+", self.line)
         assert found is not None, f"no address in {self.line!r}"
         token_file = re.search(r"admin token in (\S+)", self.line)
         assert token_file is not None, f"no token in {self.line!r}"
         token = (directory / token_file[1]).read_text().strip()
-        self.http = httpx.Client(base_url=found[0], headers={"Authorization": f"Bearer {token}"}, trust_env=False)
+        headers = {"Authorization": f"Bearer {token}"}
+        self.http = httpx.Client(base_url=found[0], headers=headers, trust_env=False, verify=verify)
 
     def runs(self, **query: Any) -> list[dict[str, Any]]:
         answer = self.http.get("/api/runs", params={"page_size": 200, **query})
@@ -69,14 +73,14 @@ class Up:
 
 
 @contextmanager
-def up(directory: Path, *arguments: str) -> Iterator[Up]:
+def up(directory: Path, *arguments: str, verify: ssl.SSLContext | bool = True) -> Iterator[Up]:
     with (directory / "log.txt").open("a") as log:
         process = subprocess.Popen(
             command("up", "--port", "0", *arguments),
             cwd=directory, env=environment(), stdout=subprocess.PIPE, stderr=log, text=True,
         )  # fmt: skip
         try:
-            running = Up(process, directory)
+            running = Up(process, directory, verify)
             with running.http:
                 yield running
         finally:
@@ -144,3 +148,21 @@ def test_a_port_that_is_taken_is_one_clear_line(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
     assert f"cannot listen on 127.0.0.1 port {port}" in done.stderr
     assert not (tmp_path / ".horarium").exists()
+
+
+@pytest.mark.parametrize("tls", [True, False], ids=["with TLS", "in the clear"])
+def test_on_an_address_that_others_reach_it_speaks_tls_or_says_loudly_that_it_does_not(
+    tmp_path: Path, tls: bool
+) -> None:
+    authority = Authority(tmp_path)
+    files = authority.issue("server", LOOPBACK)
+    flags = ["--tls-cert", str(files.cert), "--tls-key", str(files.key)] if tls else []
+    scheme = "https" if tls else "http"
+    verify = ssl.create_default_context(cafile=authority.ca)
+    with up(tmp_path, "--host", "0.0.0.0", *flags, verify=verify) as service:
+        assert service.http.base_url.scheme == scheme
+        found = discover(tmp_path / ".horarium", environ={}).base_url
+        assert found.startswith(f"{scheme}://127.0.0.1:")
+        assert service.http.get(f"{found}/api/schedules").status_code == 200
+        assert service.stop() == 0
+    assert ("in the clear" in (tmp_path / "log.txt").read_text()) is not tls

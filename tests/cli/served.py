@@ -12,6 +12,7 @@ from horarium.cli.main import main
 from horarium.testing import TestService
 from horarium.testing.service import TOKEN
 
+_TRUST = ("CA_FILE", "CLIENT_CERT", "CLIENT_KEY")
 _ID = re.compile(r"\b[0-9A-HJKMNP-TV-Z]{26}\b")
 
 
@@ -44,7 +45,7 @@ class Server:
 
 def set_environment(monkeypatch: pytest.MonkeyPatch, url: str | None = None, token: str | None = TOKEN) -> None:
     """Nothing but this, whatever the machine that runs the tests; a hundred columns without colours."""
-    for name in ("SERVER", "URL", "TOKEN", "NAMESPACE", "PORT", "DATA_DIR", "CONTEXT", "TZ"):
+    for name in ("SERVER", "URL", "TOKEN", "NAMESPACE", "PORT", "DATA_DIR", "CONTEXT", "TZ", *_TRUST):
         monkeypatch.delenv(f"HORARIUM_{name}", raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(Path.cwd() / "config"))
     monkeypatch.setenv("NO_COLOR", "1")

@@ -44,6 +44,7 @@ def test_a_server_that_can_write_nothing_works_all_the_same(tmp_path: Path) -> N
     [
         ("http://0.0.0.0:8765", "http://127.0.0.1:8765"),
         ("http://[::]:8765", "http://[::1]:8765"),
+        ("https://0.0.0.0:8765", "https://127.0.0.1:8765"),
         ("http://10.1.2.3:80", "http://10.1.2.3:80"),
         ("http://[fe80::1]:80", "http://[fe80::1]:80"),
         ("http://horarium.internal:80", "http://horarium.internal:80"),

@@ -90,6 +90,8 @@ def test_commands_come_from_tables_of_the_file(tmp_path: Path) -> None:
         ({"log_format": "xml"}, "log_format"),
         ({"no_such_knob": 1}, "no_such_knob"),
         ({"commands": {"x": {"argv": []}}}, "commands.x.argv"),
+        ({"trusted_proxies": ["10.0.0.1/8"]}, "trusted_proxies.0"),
+        ({"trusted_proxies": ["proxy.internal"]}, "trusted_proxies.0"),
     ],
     ids=lambda each: str(each) if isinstance(each, str) else "",
 )

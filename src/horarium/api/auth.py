@@ -1,4 +1,7 @@
-"""Who is asking: the bearer of the operator's own token, of this process's, of one that we gave out, or of a JWT."""
+"""Who is asking: the bearer of the operator's own token, of this process's, of one that we gave out, or of a JWT.
+
+Or the holder of a client certificate. With a token and a certificate both must be good, and the token says who asks.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 
+from horarium.api.certificates import Certificate, Holders
 from horarium.api.jwts import Jwts, looks_signed
 from horarium.api.limits import Buckets
 from horarium.errors import HorariumError, InvalidDefinition
@@ -25,6 +29,10 @@ EMBEDDED = "embedded"
 # How exactly we remember when a token was last used: a write for each request would cost more than it tells.
 _TOUCH_AFTER = 10 * MINUTE
 _NOT_OF_THIS_RUN = "this token is not the report_token of this run"
+
+
+class TokenMissing(Unauthorized):
+    """Nothing was tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +68,27 @@ class Authenticator:
             for secret, known in ((fixed, Identity("admin", Role.ADMIN, None)), (own_secret, self._own))
             if secret is not None
         ]
+        self._holders = Holders(settings, resources.clock)
         self._jwts = Jwts(settings, resources.clock, resources.telemetry.log)
         self._buckets = Buckets(
             resources.clock, per_second=settings.rate_limit_per_second, burst=settings.rate_limit_burst
         )
 
-    def admit(self, authorization: str | None) -> Identity:
+    def admit(self, authorization: str | None, certificate: Certificate | None = None) -> Identity:
         """Raises Unauthorized, and RateLimited for one who asks too often."""
-        secret = bearer_of(authorization)
-        known = self.recognise(secret)
+        known = self.know(authorization, certificate)
         if known is not self._own:  # our own program slows nobody down but itself
-            self._buckets.take(_digest(secret))
+            self._buckets.take(_digest(f"principal {known}" if authorization is None else bearer_of(authorization)))
         return known
+
+    def know(self, authorization: str | None, certificate: Certificate | None = None) -> Identity:
+        """The same, without counting."""
+        holder = None
+        if certificate is not None and self._holders:
+            holder = Identity(*self._holders.identify(certificate))
+        if holder is not None and authorization is None:
+            return holder
+        return self.recognise(bearer_of(authorization))
 
     def admit_target(self, token: str, run_id: str) -> Identity:
         """Whoever shows the token of a run may speak for that run, in its own namespace, and do nothing else."""
@@ -87,8 +104,10 @@ class Authenticator:
             raise Unauthorized(_NOT_OF_THIS_RUN)
         return Identity(run_principal(key), Role.AGENT, namespace)
 
-    def needs_nobody(self, authorization: str | None) -> bool:
+    def needs_nobody(self, authorization: str | None, certificate: Certificate | None = None) -> bool:
         """Whether who asks can be told at once, without the database."""
+        if certificate is not None and authorization is None:
+            return False
         return self._at_once(bearer_of(authorization)) is not None
 
     def recognise(self, secret: str) -> Identity:
@@ -118,7 +137,7 @@ class Authenticator:
 def bearer_of(authorization: str | None) -> str:
     scheme, _, secret = (authorization or "").partition(" ")
     if scheme.lower() != "bearer" or not secret.strip():
-        raise Unauthorized("a token is needed: Authorization: Bearer …")
+        raise TokenMissing("a token is needed: Authorization: Bearer …")
     return secret.strip()
 
 

@@ -14,12 +14,12 @@ from typing import Annotated
 
 from fastapi import Header, Query, Request
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import StreamingResponse
 
 from horarium.api import examples
 from horarium.api.answers import Reply
 from horarium.api.requests import CallerOf, ResourcesOf, caller_again, resources_of
 from horarium.api.routing import READ, Routes
+from horarium.api.streams import EventStream
 from horarium.errors import HorariumError
 from horarium.operations import feeds
 from horarium.operations.caller import Caller
@@ -78,18 +78,14 @@ async def events(
     caller: CallerOf,
     last_event_id: Annotated[str | None, Header(alias="Last-Event-ID", description="go on after this one")] = None,
     after: Annotated[str | None, Query(max_length=64, description="the same, for who cannot set a header")] = None,
-) -> StreamingResponse:
+) -> EventStream:
     """What happens from now on, or after the event that was seen last; `0-0` is the beginning."""
     resources, begun = resources_of(request), last_event_id or after
     if begun:
         cursor = START if begun == "0-0" else feeds.read_cursor(begun, "Last-Event-ID")
     else:
         cursor = await run_in_threadpool(feeds.end, resources, caller)
-    return StreamingResponse(
-        _events(request, resources, caller, cursor),
-        media_type="text/event-stream",
-        headers={"X-Accel-Buffering": "no"},  # nginx would hold events back until it has a bufferful
-    )
+    return EventStream(_events(request, resources, caller, cursor), request, caller)
 
 
 async def _events(request: Request, resources: Resources, caller: Caller, cursor: FeedCursor) -> AsyncIterator[bytes]:

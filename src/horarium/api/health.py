@@ -18,7 +18,7 @@ from fastapi import Request, Response
 from horarium.api import examples
 from horarium.api.answers import Reply
 from horarium.api.requests import ResourcesOf, caller_of
-from horarium.api.routing import OPEN, READ, Routes
+from horarium.api.routing import OPEN, OPERATIONS, READ, Routes
 from horarium.errors import HorariumError
 from horarium.operations import health as probes
 from horarium.operations.health import Readiness
@@ -101,3 +101,7 @@ def _reply(found: Readiness, *, good: bool) -> Reply:
         checks=tuple(checks),
     )
     return Reply(answer, 200 if good else 503)
+
+
+PROBES = frozenset(path for (_, path), each in OPERATIONS.items() if each.tag == "health" and each.needs is OPEN)
+"""What is asked by whoever watches the service; it is answered whatever else is going on."""

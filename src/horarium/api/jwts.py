@@ -2,7 +2,7 @@
 
 A key is used only with the algorithms of its own kind, so that nobody can sign with a public key as if it were
 a shared secret. Times are told by our clock. Claims: `sub` is the principal, `role` one of ours, `namespace` its
-home (without it: `default`).
+home, `aud` our own name, `iat` and `exp` the day, at most, for which it is good.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from typing import Any
 import jwt
 from structlog.typing import FilteringBoundLogger
 
+from horarium.api.key_sets import KINDS, Key, fitting, own_keys
+from horarium.api.remote_keys import remote_keys
 from horarium.clock import Clock
 from horarium.errors import InvalidDefinition
 from horarium.instant import SECOND
@@ -27,9 +29,11 @@ from horarium.wire.roles import Role
 
 MAX_LENGTH = 8_192
 _MAX_NAME = 255
+_MAX_FILE = 1_048_576
 _LEEWAY_SECONDS = 30
+_LAST_SECOND = 253_402_300_799  # of the year 9999; what is later, or no number at all, is no time
 _LEAST_SECRET_BYTES = 32  # what the shortest hash takes
-_KINDS = {"HS": "oct", "RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
+_CLAIMS = ("exp", "iat", "sub", "aud", "namespace")
 _ALGORITHMS = frozenset(
     {"HS256", "HS384", "HS512", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512",
      "EdDSA"}
@@ -46,18 +50,23 @@ class Jwts:
         self._log = log
         self._lock = threading.Lock()
         self._read_at: tuple[int, int] | None = None
-        self._keys: tuple[Mapping[str, Any], ...] = ()
+        self._keys: tuple[Key, ...] = ()
+        self._remote = remote_keys(settings, clock, log)
         self._secret = _secret(settings)
         self._pem = _pem(settings)
         if settings.jwks_file is not None:
             self._read_at = _stamp(settings.jwks_file)
             self._keys = _read_keys(settings.jwks_file)
+        if self.trusted and settings.jwt_audience is None:
+            # Who trusts an issuer trusts it with its own tokens, not with those that it makes for others.
+            raise InvalidDefinition({"jwt_audience": ["must be set where JWTs are taken: the name of this service"]})
 
     @property
     def trusted(self) -> bool:
         """Whether there is any key at all."""
         settings = self._settings
-        return any(each is not None for each in (settings.jwt_secret, settings.jwks_file, settings.jwt_key_file))
+        keys = (settings.jwt_secret, settings.jwks_file, settings.jwks_url, settings.jwt_key_file)
+        return any(each is not None for each in keys)
 
     def identify(self, token: str) -> tuple[str, Role, str]:
         """Principal, role and home; raises Unauthorized."""
@@ -70,9 +79,11 @@ class Jwts:
         algorithm, name = header.get("alg"), header.get("kid")
         if not isinstance(algorithm, str) or algorithm not in _ALGORITHMS:
             raise Unauthorized("this token is signed with an algorithm that we do not take")
+        if "crit" in header or "b64" in header:
+            raise Unauthorized("the header of this token asks for something that we do not know")
         claims = self._verified(token, algorithm, self._candidates(algorithm, name))
-        self._check_times(claims)
-        return _bearer(claims)
+        check_times(claims, self._clock.now() // SECOND, self._settings.jwt_max_lifetime_seconds)
+        return _bearer(claims, everywhere=self._settings.jwt_everywhere)
 
     def _verified(self, token: str, algorithm: str, keys: Iterable[Any]) -> Mapping[str, Any]:
         settings, why = self._settings, "no key of ours has signed it"
@@ -85,8 +96,7 @@ class Jwts:
                     audience=settings.jwt_audience,
                     issuer=settings.jwt_issuer,
                     options={
-                        "require": ["exp", "sub"],
-                        "verify_aud": settings.jwt_audience is not None,
+                        "require": list(_CLAIMS),
                         # By our own clock, below.
                         "verify_exp": False,
                         "verify_nbf": False,
@@ -99,21 +109,18 @@ class Jwts:
                 why = str(wrong)
         raise Unauthorized(f"this token is not good: {why}")
 
-    def _candidates(self, algorithm: str, name: object) -> Iterable[Any]:
-        kind = _KINDS[algorithm[:2]]
+    def _candidates(self, algorithm: str, name: str | None) -> Iterable[Any]:
+        """The operator's own key has no name: it is tried whatever the token calls its key."""
+        kind = KINDS[algorithm[:2]]
         if kind == "oct" and self._secret is not None and _is_long_enough(self._secret, algorithm):
             yield self._secret
         if kind != "oct" and self._pem is not None and _pem_fits(self._pem, algorithm):
             yield self._pem
-        for key in self._current_keys():
-            if key.get("kty") != kind or key.get("alg", algorithm) != algorithm or key.get("use", "sig") != "sig":
-                continue
-            if name is None or key.get("kid", name) == name:
-                found = jwt.PyJWK.from_dict(dict(key), algorithm=algorithm)
-                if kind != "oct" or _is_long_enough(found.key, algorithm):
-                    yield found
+        yield from fitting(self._current_keys(), algorithm, name)
+        if kind != "oct" and self._remote is not None:
+            yield from fitting(self._remote.current(name), algorithm, name)
 
-    def _current_keys(self) -> tuple[Mapping[str, Any], ...]:
+    def _current_keys(self) -> tuple[Key, ...]:
         """Of a file that cannot be read any more the keys that we know stay good: a bad deployment locks nobody out."""
         path = self._settings.jwks_file
         if path is None:
@@ -128,16 +135,24 @@ class Jwts:
                     self._log.error("keys not read again", error=wrong.message)
             return self._keys
 
-    def _check_times(self, claims: Mapping[str, Any]) -> None:
-        now, leeway = self._clock.now() / SECOND, _LEEWAY_SECONDS
-        for name in ("exp", "nbf"):
-            at = claims.get(name)
-            if at is not None and (not isinstance(at, int | float) or isinstance(at, bool)):
-                raise Unauthorized(f"{name} of this token is no time")
-        if now >= claims["exp"] + leeway:
-            raise Unauthorized("this token has expired")
-        if now < claims.get("nbf", now) - leeway:
-            raise Unauthorized("this token is not good yet")
+
+def check_times(claims: Mapping[str, Any], now: int, longest: int) -> None:
+    """Raises Unauthorized. Clocks may differ by half a minute; the lifetime is counted by one clock, the issuer's."""
+    for name in ("exp", "iat", "nbf"):
+        if name in claims and not _is_time(claims[name]):
+            raise Unauthorized(f"{name} of this token is no time")
+    expires, issued = claims["exp"], claims["iat"]
+    if now >= expires + _LEEWAY_SECONDS:
+        raise Unauthorized("this token has expired")
+    if now < max(issued, claims.get("nbf", issued)) - _LEEWAY_SECONDS:
+        raise Unauthorized("this token is not good yet")
+    if not 0 < expires - issued <= longest:
+        raise Unauthorized(f"this token must be good for {longest} s at most, from its iat to its exp")
+
+
+def _is_time(value: object) -> bool:
+    """NaN and Infinity, which some readers of JSON take for numbers, are later than nothing and than everything."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _LAST_SECOND
 
 
 def _is_long_enough(secret: bytes, algorithm: str) -> bool:
@@ -150,14 +165,16 @@ def looks_signed(token: str) -> bool:
     return token.count(".") == 2
 
 
-def _bearer(claims: Mapping[str, Any]) -> tuple[str, Role, str]:
-    subject, role = claims["sub"], claims.get("role")
-    namespace = claims.get("namespace", DEFAULT_NAMESPACE)
+def _bearer(claims: Mapping[str, Any], *, everywhere: bool) -> tuple[str, Role, str]:
+    subject, role, namespace = claims["sub"], claims.get("role"), claims["namespace"]
     for name, value in (("sub", subject), ("namespace", namespace)):
         if not isinstance(value, str) or not 1 <= len(value) <= _MAX_NAME or not value.isprintable():
             raise Unauthorized(f"{name} of this token is no name")
     if not isinstance(role, str) or role not in set(Role):
         raise Unauthorized(f"role of this token must be one of {', '.join(Role)}")
+    if role == Role.ADMIN and namespace == DEFAULT_NAMESPACE and not everywhere:
+        # An admin of that namespace is one of all: whoever issues tokens for tenants must not make such by a claim.
+        raise Unauthorized(f"an admin of {DEFAULT_NAMESPACE} is one of all namespaces, which jwt_everywhere allows")
     return subject, Role(role), namespace
 
 
@@ -179,30 +196,27 @@ def _pem(settings: Settings) -> bytes | None:
         raise InvalidDefinition({"jwt_key_file": [f"cannot be read: {wrong.strerror}"]}) from None
     if b"PRIVATE" in pem or not any(_pem_fits(pem, each) for each in _ALGORITHMS if each[:2] != "HS"):
         raise InvalidDefinition(
-            {"jwt_key_file": ["is no public key in PEM form, of RSA, an elliptic curve or Ed25519"]}
+            {"jwt_key_file": ["is no public key in PEM form, of RSA (2048 bits or more), an elliptic curve or Ed25519"]}
         )
     return pem
 
 
 def _pem_fits(pem: bytes, algorithm: str) -> bool:
+    known = jwt.get_algorithm_by_name(algorithm)
     try:
-        jwt.get_algorithm_by_name(algorithm).prepare_key(pem)
+        return known.check_key_length(known.prepare_key(pem)) is None
     except (jwt.PyJWTError, ValueError, TypeError, NotImplementedError):
         return False
-    return True
 
 
-def _read_keys(path: Path) -> tuple[Mapping[str, Any], ...]:
-    """Each must be usable: a key that nobody can check would be found out by the first caller."""
+def _read_keys(path: Path) -> tuple[Key, ...]:
     try:
-        keys = json.loads(path.read_text("utf-8"))["keys"]
-        for key in keys:
-            jwt.PyJWK.from_dict(key)
+        with path.open(encoding="utf-8") as file:
+            return own_keys(json.loads(file.read(_MAX_FILE)))
     except OSError as wrong:
         raise InvalidDefinition({"jwks_file": [f"cannot be read: {wrong.strerror}"]}) from None
-    except (ValueError, TypeError, KeyError, AttributeError, jwt.PyJWTError) as wrong:
+    except (ValueError, RecursionError) as wrong:
         raise InvalidDefinition({"jwks_file": [f"is no set of usable keys: {str(wrong)[:200]}"]}) from None
-    return tuple(keys)
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:

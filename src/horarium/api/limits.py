@@ -1,10 +1,12 @@
-"""How often one token may ask: a bucket that fills steadily and holds no more than a burst."""
+"""How often one token may ask, and one address fail: a bucket that fills steadily and holds no more than a burst."""
 
 from __future__ import annotations
 
+import ipaddress
 import math
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 
 from horarium.clock import Clock
 from horarium.operations.errors import OperationError
@@ -19,18 +21,35 @@ class RateLimited(OperationError):
     reason = "rate_limited"
     status = 429
 
+    says = "too many requests with this token; wait, then go on"
+
     def __init__(self, seconds: float) -> None:
-        super().__init__("too many requests with this token; wait, then go on")
+        super().__init__(self.says)
         self.seconds = max(1, math.ceil(seconds))
+
+
+class LoginsFailed(RateLimited):
+    """Only whoever fails hears it: a good token from the same address goes on."""
+
+    reason = "too_many_failed_logins"
+    says = "too many tokens from this address were no good; wait, then try another"
+
+
+class TooManyStreams(RateLimited):
+    reason = "too_many_streams"
+    says = "too many streams are open; close one, or wait"
 
 
 class Buckets:
     """Of this process: several processes give several times as much."""
 
-    def __init__(self, clock: Clock, *, per_second: float, burst: int) -> None:
+    def __init__(
+        self, clock: Clock, *, per_second: float, burst: int, refused: Callable[[float], RateLimited] = RateLimited
+    ) -> None:
         self._clock = clock
         self._per_second = per_second
         self._burst = burst
+        self._refused = refused
         self._lock = threading.Lock()
         self._left: OrderedDict[bytes, tuple[float, float]] = OrderedDict()
 
@@ -45,4 +64,28 @@ class Buckets:
             if len(self._left) > _MOST_BUCKETS:
                 self._left.popitem(last=False)
         if not enough:
-            raise RateLimited((1 - left) / self._per_second)
+            raise self._refused((1 - left) / self._per_second)
+
+
+class FailedLogins:
+    """Counts for each address what was shown and was no good."""
+
+    def __init__(self, clock: Clock, *, per_minute: int) -> None:
+        self._buckets = Buckets(clock, per_second=per_minute / 60, burst=per_minute, refused=LoginsFailed)
+
+    def count(self, address: str) -> None:
+        """Raises LoginsFailed where there were too many."""
+        self._buckets.take(network_of(address).encode())
+
+
+def network_of(address: str) -> str:
+    """What counts as one client: an IPv4 address; of IPv6 a /64, since a single machine has all of it."""
+    try:
+        found = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if found.version == 4:
+        return str(found)
+    if found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
+    return str(ipaddress.ip_network((found.packed[:8] + bytes(8), 64)))

@@ -16,9 +16,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from horarium.api import commits
-from horarium.api.limits import RateLimited
+from horarium.api.address import client_address
+from horarium.api.limits import FailedLogins, RateLimited
 from horarium.errors import ApprovalRefused, HorariumError, InvalidDefinition, InvalidSpec, InvalidTransition
-from horarium.operations.errors import OperationError, RequestInProgress, ScheduleAlreadyExists, ScheduleNotFound
+from horarium.operations.errors import (
+    OperationError,
+    RequestInProgress,
+    ScheduleAlreadyExists,
+    ScheduleNotFound,
+    Unauthorized,
+)
 from horarium.operations.list_errors import ListRefused
 from horarium.store.errors import CommitUnknown, Conflict, SchemaMissing, SchemaTooNew, StoreUnavailable
 from horarium.store.sealing import CannotUnseal, KeyReplaced
@@ -132,6 +139,17 @@ def on_refusal(request: Request, error: Exception) -> Response:
     assert isinstance(error, HorariumError)
     if status_of(error) >= 500 and commits.has_committed(request.scope["state"]):
         return problem(409, commits.REASON, commits.sentence(request.state.request_id))
+    return problem_of(error)
+
+
+def on_failed_login(request: Request, error: Exception) -> Response:
+    """What was shown and is no good counts for the address that showed it."""
+    assert isinstance(error, Unauthorized)
+    failed: FailedLogins = request.app.state.failed_logins
+    try:
+        failed.count(client_address(request.scope))
+    except RateLimited as too_often:
+        return problem_of(too_often)
     return problem_of(error)
 
 

@@ -11,6 +11,7 @@ from fastapi import Depends, Request
 from fastapi.concurrency import run_in_threadpool
 
 from horarium.api.auth import Authenticator, Identity, bearer_of
+from horarium.api.certificates import certificate_of
 from horarium.api.commits import CommitNoting
 from horarium.api.middleware import CONTROL_PLANE_VERSION
 from horarium.api.problems import BadRequest
@@ -39,7 +40,7 @@ def resources_of(request: Request) -> Resources:
 def identity_of(request: Request) -> Identity:
     """Whoever has this token, whatever namespace is asked for; 401 without one, 429 for one who asks too often."""
     authenticator: Authenticator = request.app.state.authenticator
-    return authenticator.admit(request.headers.get("authorization"))
+    return authenticator.admit(request.headers.get("authorization"), certificate_of(request.scope))
 
 
 async def resources_at_once(request: Request) -> Resources:
@@ -56,7 +57,8 @@ async def caller_at_once(request: Request) -> Caller:
     """The same; a thread is taken only where the database has to be asked."""
     authenticator: Authenticator = request.app.state.authenticator
     asked = _namespace(request) or resources_of(request).settings.default_namespace
-    if asked == DEFAULT_NAMESPACE and authenticator.needs_nobody(request.headers.get("authorization")):
+    shown = request.headers.get("authorization"), certificate_of(request.scope)
+    if asked == DEFAULT_NAMESPACE and authenticator.needs_nobody(*shown):
         return caller_of(request)
     return await run_in_threadpool(caller_of, request)
 
@@ -64,7 +66,7 @@ async def caller_at_once(request: Request) -> Caller:
 def caller_again(request: Request) -> Caller:
     """For an answer that goes on for long: whether its caller is still welcome. It is no new request."""
     authenticator: Authenticator = request.app.state.authenticator
-    return _caller(request, authenticator.recognise(bearer_of(request.headers.get("authorization"))))
+    return _caller(request, authenticator.know(request.headers.get("authorization"), certificate_of(request.scope)))
 
 
 def _caller(request: Request, known: Identity) -> Caller:

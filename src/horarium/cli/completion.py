@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -192,6 +193,7 @@ def _client(ctx: typer.Context) -> Client:
     from horarium.cli.remote import connection_of
     from horarium.client.client import Client
     from horarium.client.exchange import NEVER
+    from horarium.client.trust import Trust
 
     said: dict[str, Any] = {}
     for params in (ctx.find_root().params, ctx.params):
@@ -203,8 +205,16 @@ def _client(ctx: typer.Context) -> Client:
         said.get("namespace"),
         None if data_dir is None else Path(data_dir),
         said.get("context"),
+        Trust(said.get("ca_file"), said.get("client_cert"), said.get("client_key")),
     )
-    return Client(found.base_url, token=found.token, namespace=found.namespace, retries=NEVER, timeout=DEADLINE_SECONDS)
+    return Client(
+        found.base_url,
+        token=found.token,
+        namespace=found.namespace,
+        retries=NEVER,
+        timeout=DEADLINE_SECONDS,
+        **asdict(found.trust),
+    )
 
 
 def _fitting(words: Iterable[str], incomplete: str) -> list[str]:

@@ -60,6 +60,16 @@ def create_command(
     token_file: Annotated[
         str | None, typer.Option("--token-file", metavar="FILE", show_default=False, help="The file that will hold it.")
     ] = None,
+    ca_file: Annotated[
+        str | None,
+        typer.Option("--ca-file", metavar="FILE", show_default=False, help="Certificates that vouch for it."),
+    ] = None,
+    client_cert: Annotated[
+        str | None, typer.Option("--client-cert", metavar="FILE", show_default=False, help="Your certificate.")
+    ] = None,
+    client_key: Annotated[
+        str | None, typer.Option("--client-key", metavar="FILE", show_default=False, help="Its key.")
+    ] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Also if there is one of this name.")] = False,
 ) -> None:
     """Give a server a name. Nothing is asked of it.
@@ -75,9 +85,10 @@ def create_command(
         refuse(f"there is a context {name!r} already; --replace replaces it")
     secret = _from_stdin() if token == STDIN else token
     # Commands may be given in any directory.
-    file = None if not token_file else str(Path(token_file).expanduser().absolute())
-    context = Context(server, namespace, secret, token_env or None, file)
-    _ = Connection(server, secret, namespace).options  # what no request could carry is refused now
+    file, ca, cert, key = map(_absolute, (token_file, ca_file, client_cert, client_key))
+    context = Context(server, namespace, secret, token_env or None, file, ca, cert, key)
+    # What no request could carry is refused now.
+    _ = Connection(server, secret, namespace, trust=context.trust).options
     _save(contexts.with_context(checked_name(name), context))
     talk(f"context {name} is created; horarium context use {name}")
 
@@ -169,6 +180,10 @@ def _load() -> Contexts:
 
 def _save(contexts: Contexts) -> None:
     save_contexts(contexts_file(os.environ), contexts)
+
+
+def _absolute(file: str | None) -> str | None:
+    return str(Path(file).expanduser().absolute()) if file else None
 
 
 def _from_stdin() -> str:

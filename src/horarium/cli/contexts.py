@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from horarium.client.trust import USUAL, Trust, trust_of
 from horarium.errors import InvalidDefinition
 
 VARIABLE = "HORARIUM_CONTEXT"
@@ -39,6 +40,9 @@ class Context:
     token: str | None = field(default=None, repr=False)
     token_env: str | None = None
     token_file: str | None = None
+    ca_file: str | None = None
+    client_cert: str | None = None
+    client_key: str | None = None
 
     def __post_init__(self) -> None:
         if sum(each is not None for each in (self.token, self.token_env, self.token_file)) > 1:
@@ -52,6 +56,10 @@ class Context:
         if self.token_env is not None:
             return f"variable {self.token_env}"
         return "none" if self.token_file is None else f"file {self.token_file}"
+
+    @property
+    def trust(self) -> Trust:
+        return Trust(self.ca_file, self.client_cert, self.client_key)
 
     def document(self) -> dict[str, str]:
         return {name: value for name, value in asdict(self).items() if value is not None}
@@ -94,6 +102,7 @@ class Target:
     server: str | None = None
     token: str | None = None
     namespace: str | None = None
+    trust: Trust = USUAL
 
 
 def checked_name(name: str) -> str:
@@ -118,7 +127,8 @@ def applied(said: Target, name: str | None, *, by_flag: bool, contexts: Contexts
         token = token_of(name or "", context, environ)
     if namespace is None and (by_flag or not environ.get("HORARIUM_NAMESPACE")):
         namespace = context.namespace
-    return Target(context.server, token, namespace)
+    trust = said.trust if by_flag else said.trust.over(trust_of(environ))
+    return Target(context.server, token, namespace, trust.over(context.trust))
 
 
 def is_elsewhere(said: Target, data_dir: Path | None, environ: Mapping[str, str]) -> bool:

@@ -12,7 +12,10 @@ from typing import Any
 from horarium.cli.reading import refuse
 
 SHORT = {"-o": "--output"}
-LEADING = ("--server", "--token", "--namespace", "--data-dir", "--context", "--output")
+LEADING = (
+    "--server", "--token", "--namespace", "--data-dir", "--context", "--output", "--ca-file", "--client-cert",
+    "--client-key",
+)  # fmt: skip
 
 
 def moved(arguments: Sequence[str], root: Any) -> list[str]:

@@ -16,7 +16,7 @@ from typer.main import get_command
 
 from horarium.cli.lazy import SERVER_COMMANDS, LaterModule, make_later
 from horarium.cli.leading import moved
-from horarium.cli.remote import ContextName, DataDir, Namespace, Server, Token
+from horarium.cli.remote import CaFile, ClientCert, ClientKey, ContextName, DataDir, Namespace, Server, Token
 from horarium.cli.render import Format, talk
 from horarium.errors import HorariumError
 
@@ -100,6 +100,9 @@ def _root(
     namespace: Namespace = None,
     data_dir: DataDir = None,
     context: ContextName = None,
+    ca_file: CaFile = None,
+    client_cert: ClientCert = None,
+    client_key: ClientKey = None,
     output: Annotated[
         Format | None, typer.Option("--output", "-o", show_default=False, help="How to print the answer.")
     ] = None,

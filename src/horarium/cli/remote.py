@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
@@ -28,6 +28,7 @@ from horarium.cli.options import Command, with_options
 from horarium.cli.present import printable
 from horarium.cli.reading import refuse
 from horarium.cli.render import Format, talk
+from horarium.client.trust import Trust
 
 # The client brings httpx, which takes longer to import than an offline command to answer.
 if TYPE_CHECKING:
@@ -105,6 +106,36 @@ ContextName = Annotated[
         autocompletion=completion.contexts,
     ),
 ]
+CaFile = Annotated[
+    str | None,
+    typer.Option(
+        "--ca-file",
+        metavar="FILE",
+        show_default="HORARIUM_CA_FILE, or the usual ones",
+        help="Certificates that vouch for it.",
+        rich_help_panel=_WHERE,
+    ),
+]
+ClientCert = Annotated[
+    str | None,
+    typer.Option(
+        "--client-cert",
+        metavar="FILE",
+        show_default="HORARIUM_CLIENT_CERT",
+        help="Your certificate, if it asks for one.",
+        rich_help_panel=_WHERE,
+    ),
+]
+ClientKey = Annotated[
+    str | None,
+    typer.Option(
+        "--client-key",
+        metavar="FILE",
+        show_default="HORARIUM_CLIENT_KEY",
+        help="The key of your certificate.",
+        rich_help_panel=_WHERE,
+    ),
+]
 Output = Annotated[Format, typer.Option("--output", "-o", help="How to print the answer.")]
 
 
@@ -132,17 +163,23 @@ def remote_options(
     namespace: Namespace = None,
     data_dir: DataDir = None,
     context: ContextName = None,
+    ca_file: CaFile = None,
+    client_cert: ClientCert = None,
+    client_key: ClientKey = None,
 ) -> Iterator[Remote]:
     """Asks nobody yet. Whatever the server refuses ends the command with one line and its exit code."""
     from horarium.client.client import Client
     from horarium.client.errors import ClientError
     from horarium.client.exchange import Retries
 
-    found = connection_of(server, token, namespace, data_dir, context)
+    trust = Trust(ca_file, client_cert, client_key)
+    found = connection_of(server, token, namespace, data_dir, context, trust)
     # A person waits: a server that is not there is named within half a second.
     retries = Retries(attempts=3, base_ms=100)
     try:
-        with Client(found.base_url, token=found.token, namespace=found.namespace, retries=retries) as client:
+        with Client(
+            found.base_url, token=found.token, namespace=found.namespace, retries=retries, **asdict(found.trust)
+        ) as client:
             yield Remote(client, output)
     except ClientError as error:
         code, hint = ending(error)
@@ -151,14 +188,21 @@ def remote_options(
 
 
 def connection_of(
-    server: str | None, token: str | None, namespace: str | None, data_dir: Path | None, context: str | None
+    server: str | None,
+    token: str | None,
+    namespace: str | None,
+    data_dir: Path | None,
+    context: str | None,
+    trust: Trust,
 ) -> Connection:
     """Where a command with these flags goes. Asks nobody."""
     from horarium.client.discover import discover
 
-    said = target_of(Target(server, token, namespace), data_dir, context)
+    said = target_of(Target(server, token, namespace, trust), data_dir, context)
     environ = {} if context == LOCAL else os.environ  # a flag goes before what the environment says of another server
-    return discover(data_dir, server=said.server, token=said.token, namespace=said.namespace, environ=environ)
+    return discover(
+        data_dir, server=said.server, token=said.token, namespace=said.namespace, trust=said.trust, environ=environ
+    )
 
 
 def target_of(said: Target, data_dir: Path | None, context: str | None) -> Target:

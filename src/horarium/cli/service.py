@@ -37,6 +37,20 @@ BehindProxy = Annotated[
     bool | None,
     typer.Option("--behind-proxy", show_default=False, help="A reverse proxy brings requests of others here."),
 ]
+TlsCert = Annotated[
+    Path | None,
+    typer.Option("--tls-cert", metavar="FILE", show_default=False, help="Its certificate (PEM): the API speaks TLS."),
+]
+TlsKey = Annotated[
+    Path | None,
+    typer.Option("--tls-key", metavar="FILE", show_default=False, help="The key of the certificate (PEM)."),
+]
+TlsClientCa = Annotated[
+    Path | None,
+    typer.Option(
+        "--tls-client-ca", metavar="FILE", show_default=False, help="Whose client certificates (PEM) are asked for."
+    ),
+]
 App = Annotated[
     str | None,
     typer.Option("--app", metavar="MODULE:ATTR", show_default=False, help="Your tasks and schedules: a Horarium()."),
@@ -51,6 +65,9 @@ def up_command(
     database: DatabaseUrl = None,
     app: App = None,
     behind_proxy: BehindProxy = None,
+    tls_cert: TlsCert = None,
+    tls_key: TlsKey = None,
+    tls_client_ca: TlsClientCa = None,
 ) -> None:
     """The whole service in one process: API and engine. Ctrl-C stops it.
 
@@ -65,8 +82,9 @@ def up_command(
 
     if demo and app is not None:
         raise typer.TyperException("--demo brings an application of its own; leave out --app")
+    tls = {"tls_cert": tls_cert, "tls_key": tls_key, "tls_client_ca": tls_client_ca}
     settings = settings_of(
-        data_dir=data_dir, host=host, port=port, database=database, app=app, behind_proxy=behind_proxy
+        data_dir=data_dir, host=host, port=port, database=database, app=app, behind_proxy=behind_proxy, **tls
     )
     _run(as_up_takes_them(settings), UP, demo=demo)
 
@@ -77,6 +95,9 @@ def server_command(
     port: Port = None,
     database: DatabaseUrl = None,
     behind_proxy: BehindProxy = None,
+    tls_cert: TlsCert = None,
+    tls_key: TlsKey = None,
+    tls_client_ca: TlsClientCa = None,
 ) -> None:
     """The API alone. The database must have been migrated.
 
@@ -84,7 +105,8 @@ def server_command(
     """
     from horarium.serve.process import SERVER
 
-    settings = settings_of(data_dir=data_dir, host=host, port=port, database=database, behind_proxy=behind_proxy)
+    tls = {"tls_cert": tls_cert, "tls_key": tls_key, "tls_client_ca": tls_client_ca}
+    settings = settings_of(data_dir=data_dir, host=host, port=port, database=database, behind_proxy=behind_proxy, **tls)
     _run(settings, SERVER)
 
 

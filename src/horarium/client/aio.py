@@ -29,6 +29,7 @@ from horarium.client.secret_calls import SecretCalls
 from horarium.client.service_calls import ServiceCalls, follow_feed
 from horarium.client.stream import Listening
 from horarium.client.subscription_calls import SubscriptionCalls
+from horarium.client.trust import Trust
 from horarium.wire.runs import RunLogLine
 from horarium.wire.service import FeedEntry
 
@@ -39,6 +40,7 @@ class AsyncClient(ScheduleCalls, RunCalls, ServiceCalls, RegistrarCalls, Subscri
     """Belongs to the loop in which it is used. `transport` puts something else in place of the network.
 
     What is not said is found as the command line finds it: in the environment, or beside a local `horarium up`.
+    `ca_file` vouches for the server; `client_cert` and `client_key` are what the server asks for with mutual TLS.
     """
 
     def __init__(
@@ -50,8 +52,12 @@ class AsyncClient(ScheduleCalls, RunCalls, ServiceCalls, RegistrarCalls, Subscri
         timeout: float | None = DEFAULT_TIMEOUT_SECONDS,
         retries: Retries = DEFAULT_RETRIES,
         transport: httpx.AsyncBaseTransport | None = None,
+        ca_file: str | None = None,
+        client_cert: str | None = None,
+        client_key: str | None = None,
     ) -> None:
-        self.connection = connect(base_url, token, namespace, timeout, retries)
+        trust = Trust(ca_file, client_cert, client_key)
+        self.connection = connect(base_url, token, namespace, timeout, retries, trust)
         self.namespace = self.connection.namespace
         """The one that was asked for; else the one that the token belongs to, once the server has named it."""
         self._http = httpx.AsyncClient(**self.connection.options, transport=transport)

@@ -30,6 +30,7 @@ from horarium.client.secret_calls import SecretCalls
 from horarium.client.service_calls import ServiceCalls, follow_feed
 from horarium.client.stream import Listening
 from horarium.client.subscription_calls import SubscriptionCalls
+from horarium.client.trust import Trust
 from horarium.wire.runs import RunLogLine
 from horarium.wire.service import FeedEntry
 
@@ -40,6 +41,7 @@ class Client(ScheduleCalls, RunCalls, ServiceCalls, RegistrarCalls, Subscription
     """May be used by several threads at once. `transport` puts something else in place of the network.
 
     What is not said is found as the command line finds it: in the environment, or beside a local `horarium up`.
+    `ca_file` vouches for the server; `client_cert` and `client_key` are what the server asks for with mutual TLS.
     """
 
     def __init__(
@@ -51,8 +53,12 @@ class Client(ScheduleCalls, RunCalls, ServiceCalls, RegistrarCalls, Subscription
         timeout: float | None = DEFAULT_TIMEOUT_SECONDS,
         retries: Retries = DEFAULT_RETRIES,
         transport: httpx.BaseTransport | None = None,
+        ca_file: str | None = None,
+        client_cert: str | None = None,
+        client_key: str | None = None,
     ) -> None:
-        self.connection = connect(base_url, token, namespace, timeout, retries)
+        trust = Trust(ca_file, client_cert, client_key)
+        self.connection = connect(base_url, token, namespace, timeout, retries, trust)
         self.namespace = self.connection.namespace
         """The one that was asked for; else the one that the token belongs to, once the server has named it."""
         self._http = httpx.Client(**self.connection.options, transport=transport)

@@ -10,6 +10,7 @@ import httpx
 
 from horarium.client.exchange import NAMESPACE, Retries
 from horarium.client.stream import SILENCE_SECONDS
+from horarium.client.trust import USUAL, Trust
 from horarium.errors import InvalidDefinition
 
 DEFAULT_URL = "http://127.0.0.1:8765"
@@ -26,6 +27,7 @@ class Connection:
     namespace: str | None = None
     timeout: float | None = DEFAULT_TIMEOUT_SECONDS
     retries: Retries = DEFAULT_RETRIES
+    trust: Trust = USUAL
 
     def __post_init__(self) -> None:
         try:
@@ -38,11 +40,13 @@ class Connection:
     @property
     def options(self) -> dict[str, Any]:
         """Of an httpx client. Redirects are not followed: the token would go along to somebody else."""
+        context = self.trust.context()
         return {
             "base_url": self.base_url,
             "headers": self._headers(),
             "timeout": self.timeout,
             "follow_redirects": False,
+            "verify": True if context is None else context,
         }
 
     @property

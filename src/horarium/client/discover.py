@@ -5,6 +5,7 @@
 | the address   | `server`    | `HORARIUM_SERVER`, `HORARIUM_URL` | `url` in `server.json` | loopback          |
 | the token     | `token`     | `HORARIUM_TOKEN`                  | `admin.token`          | none              |
 | the namespace | `namespace` | `HORARIUM_NAMESPACE`              |                        | that of the token |
+| certificates  | `trust`     | `HORARIUM_CA_FILE`, …             |                        | the usual ones    |
 
 On loopback it is `HORARIUM_PORT` or 8765. The clients ask here for whatever they were not told. The token of the
 data directory belongs to the server of the data directory: it is never sent to another address. `up --demo` has a data
@@ -21,6 +22,7 @@ from pathlib import Path
 
 from horarium.client.connection import DEFAULT_URL, Connection
 from horarium.client.exchange import Retries
+from horarium.client.trust import USUAL, Trust, trust_of
 
 TOKEN_FILE = "admin.token"
 SERVER_FILE = "server.json"
@@ -35,6 +37,7 @@ def discover(
     server: str | None = None,
     token: str | None = None,
     namespace: str | None = None,
+    trust: Trust = USUAL,
     environ: Mapping[str, str] | None = None,
 ) -> Connection:
     """Reads two small files at most, and asks nobody. Files that are missing or unreadable say nothing."""
@@ -48,14 +51,16 @@ def discover(
         base_url=elsewhere or _url(directory / SERVER_FILE) or _local(said.get("HORARIUM_PORT")),
         token=known,
         namespace=namespace or said.get("HORARIUM_NAMESPACE") or None,
+        trust=trust.over(trust_of(said)),
     )
 
 
 def connect(
-    server: str | None, token: str | None, namespace: str | None, timeout: float | None, retries: Retries
+    server: str | None, token: str | None, namespace: str | None, timeout: float | None, retries: Retries, trust: Trust
 ) -> Connection:
     """The connection of a client, which is told some of it and finds the rest."""
-    return replace(discover(server=server, token=token, namespace=namespace), timeout=timeout, retries=retries)
+    found = discover(server=server, token=token, namespace=namespace, trust=trust)
+    return replace(found, timeout=timeout, retries=retries)
 
 
 def _of_a_server(directory: Path) -> Path:

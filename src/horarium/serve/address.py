@@ -56,4 +56,4 @@ def reachable(url: str) -> str:
         return url
     if not address.is_unspecified:
         return url
-    return f"http://127.0.0.1:{parts.port}" if address.version == 4 else f"http://[::1]:{parts.port}"
+    return f"{parts.scheme}://{'127.0.0.1' if address.version == 4 else '[::1]'}:{parts.port}"

@@ -18,12 +18,14 @@ import httpx
 
 from horarium.clock import Clock
 from horarium.errors import HorariumError
-from horarium.instant import MINUTE, SECOND, to_rfc3339
+from horarium.instant import DAY, MINUTE, SECOND, to_rfc3339
 from horarium.recurrence.zone import tzdata_version
 from horarium.schedule.position import Status
+from horarium.serve.address import address_file
 from horarium.serve.admin import token_file
 from horarium.serve.application import load_application
 from horarium.serve.process import AddressTaken, listen
+from horarium.serve.tls import IN_THE_CLEAR_REMEDY, expiry_of, in_the_clear, open_tls
 from horarium.settings import Origin, Settings, as_up_takes_them, origins
 from horarium.store import leases, namespaces, tokens
 from horarium.store.database import Connection, Database, open_database
@@ -37,6 +39,8 @@ _MOST_OFFSET = SECOND
 _ASK_SECONDS = 2.0
 _LONG_WAIT = 5 * MINUTE
 _MOST_SHOWN = 5
+_SOON = 14 * DAY
+_RENEW = "put a new certificate in its place; it is read without a restart"
 _SAID_BY: Mapping[Origin, str] = {
     "flag": "by an option",
     "environment": "by the environment",
@@ -66,6 +70,7 @@ def examine(settings: Settings, clock: Clock) -> Iterator[Check]:
     yield _data_dir(settings)
     yield _port(settings)
     yield _targets(settings)
+    yield _tls(settings, clock)
     if settings.app is not None:
         yield _application(settings.app)
     yield from _database(settings, clock)
@@ -110,9 +115,31 @@ def _targets(settings: Settings) -> Check:
     return Check("targets", Level.OK, "; ".join(told))
 
 
-def _is_ours(settings: Settings) -> bool:
+def _tls(settings: Settings, clock: Clock) -> Check:
+    if (problem := in_the_clear(settings)) is not None:
+        return Check("tls", Level.WARNING, problem, IN_THE_CLEAR_REMEDY)
+    if settings.tls_cert is None:
+        return Check("tls", Level.OK, "a proxy ends it" if settings.behind_proxy else "not needed on loopback")
     try:
-        answer = httpx.get(f"http://{settings.host}:{settings.port}/livez", timeout=_ASK_SECONDS, trust_env=False)
+        open_tls(settings)
+        until = expiry_of(settings.tls_cert)
+    except HorariumError as wrong:
+        return Check("tls", Level.FAILURE, wrong.message, "check the files, and that the process may read them")
+    left = until - clock.now()
+    found = f"{settings.tls_cert} is good until {to_rfc3339(until)}"
+    if left <= 0:
+        return Check("tls", Level.FAILURE, f"{settings.tls_cert} expired at {to_rfc3339(until)}", _RENEW)
+    return Check("tls", Level.WARNING if left < _SOON else Level.OK, found, _RENEW if left < _SOON else "")
+
+
+def _is_ours(settings: Settings) -> bool:
+    """Nothing secret is said, so nobody has to vouch; one who asks for a certificate lets us no further."""
+    if settings.tls_client_ca is not None and not settings.tls_client_optional:
+        return address_file(settings).exists()
+    try:
+        scheme = "http" if settings.tls_cert is None else "https"
+        url = f"{scheme}://{settings.host}:{settings.port}/livez"
+        answer = httpx.get(url, timeout=_ASK_SECONDS, trust_env=False, verify=False)
     except (httpx.HTTPError, httpx.InvalidURL):
         return False
     return answer.is_success and "x-durable-workflow-control-plane-version" in answer.headers

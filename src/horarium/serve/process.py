@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,9 @@ from horarium.errors import HorariumError
 from horarium.serve.address import addressed
 from horarium.serve.admin import seed_admin_token
 from horarium.serve.application import Application
+from horarium.serve.http_protocol import bounded_protocol, keep_time
 from horarium.serve.service import Service, open_service, put_templates
+from horarium.serve.tls import HANDSHAKE_SECONDS, IN_THE_CLEAR_REMEDY, Tls, in_the_clear, open_tls
 from horarium.settings import Settings
 from horarium.store.database.shared_clock import LOOK_SECONDS, SharedClock
 
@@ -32,6 +35,9 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _BACKLOG = 2_048
 # A connection that is kept open by its client must not keep the process.
 _CLOSE_CONNECTIONS_SECONDS = 5
+
+# Between two requests on one connection.
+_IDLE_SECONDS = 5
 
 # What is still going on when everything has ended.
 _LEFT_SECONDS = 1.0
@@ -67,20 +73,23 @@ def run(
     before: Callable[[Service, str], None] | None = None,
 ) -> None:
     """Until a signal comes. `before` is called with our URL before anything runs, `say` once when all is ready."""
+    tls = open_tls(settings) if parts.api else None
     # First of all: a second service on the same port must not touch the database of the first.
     listening = listen(settings.host, settings.port) if parts.api else None
+    url = "" if listening is None else url_of(listening, tls=tls is not None)
     try:
         if listening is not None and settings.public_url is None:
-            settings = settings.model_copy(update={"public_url": url_of(listening)})
+            settings = settings.model_copy(update={"public_url": url})
         with open_service(settings, application=application, migrates=parts is UP) as service:
             service.clock.measure()
             token = seed_admin_token(settings, service.database, service.clock) if parts.api else None
             put_templates(service)
             if before is not None:
-                before(service, "" if listening is None else url_of(listening))
+                before(service, url)
             settle_in()
-            with nullcontext() if listening is None else addressed(settings, url_of(listening)):
-                _run(_live(service, parts, listening, lambda: say(_ready_line(service, listening, token))))
+            door = None if listening is None else Door(service, listening, tls)
+            with nullcontext() if door is None else addressed(settings, url):
+                _run(_live(service, parts, door, lambda: say(_ready_line(service, url, token))))
     finally:
         if listening is not None:
             listening.close()
@@ -116,7 +125,7 @@ def listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-async def _live(service: Service, parts: Parts, listening: socket.socket | None, ready: Callable[[], None]) -> None:
+async def _live(service: Service, parts: Parts, door: Door | None, ready: Callable[[], None]) -> None:
     stop = asyncio.Event()
     with _stopped_by_signals(stop):
         tasks: list[asyncio.Task[None]] = []
@@ -124,8 +133,9 @@ async def _live(service: Service, parts: Parts, listening: socket.socket | None,
             tasks.append(asyncio.create_task(service.engine.run(stop), name="engine"))
         else:
             tasks.append(asyncio.create_task(_keep_time(service.clock, stop), name="clock"))
-        if listening is not None:
-            door = Door(service, listening)
+        if door is not None:
+            if (problem := in_the_clear(service.settings)) is not None:
+                service.telemetry.log.warning("no TLS", problem=problem, remedy=IN_THE_CLEAR_REMEDY)
             tasks.append(asyncio.create_task(door.run(stop), name="api"))
             await asyncio.wait([asyncio.create_task(door.ready.wait()), *tasks], return_when=asyncio.FIRST_COMPLETED)
         if not any(task.done() for task in tasks):
@@ -154,43 +164,73 @@ async def _until_all_end(tasks: list[asyncio.Task[None]], stop: asyncio.Event) -
 class Door:
     """The HTTP server inside our loop; signals are ours, not its."""
 
-    def __init__(self, service: Service, listening: socket.socket) -> None:
+    def __init__(self, service: Service, listening: socket.socket, tls: Tls | None = None) -> None:
         self.ready = asyncio.Event()
         config = uvicorn.Config(
             service.api,
+            http=bounded_protocol(service.settings),
+            ws="none",
+            timeout_keep_alive=_IDLE_SECONDS,
             log_config=None,
             access_log=False,
             lifespan="off",
             server_header=False,
             date_header=True,
+            proxy_headers=False,  # by itself it believes whoever connects from loopback; `api/address.py` decides
             timeout_graceful_shutdown=_CLOSE_CONNECTIONS_SECONDS,
         )
-        self._server = _QuietServer(config, self.ready)
+        self._server = _QuietServer(config, self.ready, tls)
+        self._tls = tls
+        self._log = service.telemetry.log
         self._listening = listening
         self._closing: threading.Event = service.api.state.closing
 
     async def run(self, stop: asyncio.Event) -> None:
         serving = asyncio.create_task(self._server.serve(sockets=[self._listening]))
-        stopping = asyncio.create_task(stop.wait())
-        await asyncio.wait([serving, stopping], return_when=asyncio.FIRST_COMPLETED)
-        stopping.cancel()
+        others: list[asyncio.Task[Any]] = [asyncio.create_task(stop.wait())]
+        if self._tls is not None:
+            others.append(asyncio.create_task(self._tls.keep_current(self._log)))
+        await asyncio.wait([serving, *others], return_when=asyncio.FIRST_COMPLETED)
+        for each in others:
+            each.cancel()
         self._closing.set()  # streams would go on for ever
         self._server.should_exit = True
         await serving
 
 
 class _QuietServer(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, ready: asyncio.Event) -> None:
+    def __init__(self, config: uvicorn.Config, ready: asyncio.Event, tls: Tls | None) -> None:
         super().__init__(config)
         self._ready = ready
+        self._tls = tls
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
+        if self._tls is None:
+            await super().startup(sockets)
+        else:
+            await super().startup([])
+            for each in sockets or ():
+                self.servers.append(await self._secured(each, self._tls))
         self._ready.set()
+
+    async def _secured(self, listening: socket.socket, tls: Tls) -> asyncio.Server:
+        """As uvicorn would, but for the time that it gives a handshake."""
+        make: Callable[..., asyncio.Protocol] = self.config.http_protocol_class
+        return await asyncio.get_running_loop().create_server(
+            partial(make, config=self.config, server_state=self.server_state, app_state={}),
+            sock=listening,
+            ssl=tls.context,
+            ssl_handshake_timeout=HANDSHAKE_SECONDS,
+            backlog=_BACKLOG,
+        )
+
+    async def on_tick(self, counter: int) -> bool:
+        keep_time(self.server_state.connections)
+        return await super().on_tick(counter)
 
 
 @contextmanager
@@ -211,13 +251,14 @@ def _stopped_by_signals(stop: asyncio.Event) -> Iterator[None]:
             loop.remove_signal_handler(each)
 
 
-def _ready_line(service: Service, listening: socket.socket | None, token: Path | None) -> str:
-    if listening is None:
+def _ready_line(service: Service, url: str, token: Path | None) -> str:
+    if not url:
         return f"Horarium works on {service.database.url}"
     where = "" if token is None else f" · admin token in {token}"
-    return f"Horarium is ready at {url_of(listening)}{where}"
+    return f"Horarium is ready at {url}{where}"
 
 
-def url_of(listening: socket.socket) -> str:
+def url_of(listening: socket.socket, *, tls: bool = False) -> str:
     host, port = listening.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    scheme = "https" if tls else "http"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"

@@ -1,0 +1,69 @@
+"""How many streams may be open: so many of a token, half of all of a namespace, and so many of a process."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+
+from starlette.requests import Request
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from horarium.api.limits import TooManyStreams
+from horarium.api.problems import problem_of
+from horarium.operations.caller import Caller
+
+# Streams end when their readers like, so nobody knows when there will be room.
+_TRY_AGAIN_SECONDS = 10
+
+
+class Streams:
+    """Of one process."""
+
+    def __init__(self, *, of_token: int, most: int) -> None:
+        self._of_token = of_token
+        self._most = most
+        self._lock = threading.Lock()
+        self._open: Counter[str] = Counter()
+
+    @contextmanager
+    def opened(self, token: str, namespace: str) -> Iterator[None]:
+        """Raises TooManyStreams."""
+        shares = {
+            "all": self._most,
+            f"namespace {namespace}": max(1, self._most // 2),
+            f"token {token}": self._of_token,
+        }
+        with self._lock:
+            if any(self._open[share] >= most for share, most in shares.items()):
+                raise TooManyStreams(_TRY_AGAIN_SECONDS)
+            self._open.update(shares.keys())
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._open.subtract(shares.keys())
+                self._open = +self._open  # what is no longer open is forgotten
+
+
+class EventStream(StreamingResponse):
+    """Counts as open while it is sent: a reader who left before the first line is not counted for ever."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, content: AsyncIterator[bytes], request: Request, caller: Caller) -> None:
+        super().__init__(content, headers={"X-Accel-Buffering": "no"})  # nginx would hold events back by the bufferful
+        self._streams: Streams = request.app.state.streams
+        self._namespace = caller.namespace
+        shown = request.headers.get("authorization") or f"principal {caller.principal}"
+        self._token = sha256(shown.encode("utf-8", "surrogatepass")).hexdigest()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            with self._streams.opened(self._token, self._namespace):
+                await super().__call__(scope, receive, send)
+        except TooManyStreams as refused:
+            await problem_of(refused)(scope, receive, send)

@@ -1,0 +1,259 @@
+"""What one connection may cost: time for headers and bodies, readers that read, bodies that are not crumbs.
+
+uvicorn reads a request for as long as it takes, and writes to whoever does not read. Deadlines are plain numbers,
+which the server compares with its clock ten times a second: a timer for each request would cost more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+from http import HTTPStatus
+from ipaddress import ip_address, ip_network
+from typing import Any, cast
+
+import h11
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
+
+from horarium.api.address import Network
+from horarium.api.health import PROBES
+from horarium.api.limits import network_of
+from horarium.api.problems import problem
+from horarium.serve.seats import Seat, SeatLimits, Seats, fitting
+from horarium.serve.tls import with_certificate
+from horarium.settings import Settings
+
+# A whole request line and all headers of a request.
+HEAD_BYTES = 16_384
+# Beyond the first pieces of a body, each must have so many bytes on average: reading a piece costs more than a byte.
+_FREE_PIECES = 1_000
+_BYTES_A_PIECE = 64
+# Whoever reads less than this is not reading.
+_LEAST_READ_BYTES_A_SECOND = 1_024
+
+
+class Phase(Enum):
+    """What a connection waits for."""
+
+    HEAD = "the headers of a request"
+    BODY = "the body of a request"
+    US = "our answer"
+    NEXT = "another request"
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """Seconds that a phase may last, and that a reader may take to read a little."""
+
+    head_seconds: float
+    body_seconds: float
+
+
+def phase_of(their_state: Any, *, idle: bool) -> Phase:
+    """`idle`: an answer was given, and nothing has come since."""
+    if their_state is h11.IDLE:
+        return Phase.NEXT if idle else Phase.HEAD
+    return Phase.BODY if their_state is h11.SEND_BODY else Phase.US
+
+
+def seconds_for(phase: Phase, patience: Patience) -> float | None:
+    """None = it ends by itself: our answer, or by the server's own limit of idleness."""
+    match phase:
+        case Phase.HEAD:
+            return patience.head_seconds
+        case Phase.BODY:
+            return patience.body_seconds
+        case Phase.US | Phase.NEXT:
+            return None
+
+
+def reads(before: int, now: int, seconds: float) -> bool:
+    """Whether somebody who left `before` bytes unread, and now leaves `now`, reads at all."""
+    return before - now >= min(before, _LEAST_READ_BYTES_A_SECOND * seconds)
+
+
+def is_crumbs(pieces: int, size: int) -> bool:
+    return pieces > _FREE_PIECES + size // _BYTES_A_PIECE
+
+
+class _Reader(h11.Connection):
+    """Refuses a body that comes in crumbs."""
+
+    def __init__(self) -> None:
+        super().__init__(h11.SERVER, HEAD_BYTES)
+        self._pieces = self._size = 0
+
+    def next_event(self) -> Any:
+        event = super().next_event()
+        if isinstance(event, h11.Data):
+            self._pieces, self._size = self._pieces + 1, self._size + len(event.data)
+            if is_crumbs(self._pieces, self._size):
+                raise h11.RemoteProtocolError("the body comes in too small pieces")
+        elif isinstance(event, h11.Request):
+            self._pieces = self._size = 0
+        return event
+
+
+class BoundedProtocol(H11Protocol):
+    def __init__(self, *, seats: Seats, patience: Patience, proxies: tuple[Network, ...], **given: Any) -> None:
+        super().__init__(**given)
+        self.conn = _Reader()
+        self._seats = seats
+        self._patience = patience
+        self._proxies = proxies
+        self._seat: Seat | None = None
+        self._address: str | None = None
+        self._waits_for: tuple[Any, Phase] | None = None
+        self._until: float | None = None
+        self._unread: tuple[int, float] | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        super().connection_made(transport)
+        self.app_state = with_certificate(self.app_state, transport)
+        self._address = self._sharing()
+        self._seat = self._seats.take(self, self._address)
+        if self._seat is Seat.PROBES:
+            self.app = _only_probes(self.app)
+        self._look()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if self._seat is not None:
+            self._seats.give_back(self, self._seat, self._address)
+            self._seat = None
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._look()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._look()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._expect_reading()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._unread = None
+
+    def leave(self) -> None:
+        self.transport.abort()
+
+    def keep_time(self, now: float) -> None:
+        """Asked several times a second."""
+        if self.transport.is_closing() and self._unread is None:
+            self._expect_reading()  # what is still to be written must not keep a connection that is closed
+        if self._unread is not None:
+            self._keep_reading(now)
+        if self._until is not None and now >= self._until and not self.transport.is_closing():
+            self._too_slow()
+
+    def send_400_response(self, msg: str) -> None:
+        """What cannot be read as HTTP; h11 knows when it is only too much."""
+        if getattr(sys.exc_info()[1], "error_status_hint", 400) == 431:
+            self._refuse(431, "headers_too_large", f"the head of a request may have {HEAD_BYTES} bytes at most")
+        else:
+            self._refuse(400, "malformed_request", "this is no HTTP/1.1 request that can be read")
+
+    def _look(self) -> None:
+        """The deadline begins when a phase does, and moves for nothing that happens in it."""
+        phase = phase_of(self.conn.their_state, idle=self.timeout_keep_alive_task is not None)
+        if self._waits_for is not None and self._waits_for == (self.cycle, phase):
+            return
+        self._waits_for = (self.cycle, phase)
+        seconds = seconds_for(phase, self._patience)
+        self._until = None if seconds is None else self.loop.time() + seconds
+
+    def _too_slow(self) -> None:
+        if self.flow.read_paused:  # it is us who do not read
+            self._until = self.loop.time() + self._patience.body_seconds
+            return
+        self._until = None
+        part = "body" if self._waits_for is not None and self._waits_for[1] is Phase.BODY else "headers"
+        self._refuse(408, "request_timeout", f"the {part} of the request did not come in time")
+
+    def _refuse(self, status: int, reason: str, message: str) -> None:
+        """Past h11: the connection ends with it. Whoever has begun to hear another answer hears nothing more."""
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE, h11.ERROR) and not self._has_answered():
+            self.transport.write(_as_bytes(status, reason, message))
+        self.transport.close()
+
+    def _has_answered(self) -> bool:
+        cycle: RequestResponseCycle | None = self.cycle  # None before the first request
+        return cycle is not None and cycle.response_started and not cycle.response_complete
+
+    def _expect_reading(self) -> None:
+        self._unread = (self.transport.get_write_buffer_size(), self.loop.time() + self._patience.body_seconds)
+
+    def _keep_reading(self, now: float) -> None:
+        assert self._unread is not None
+        before, until = self._unread
+        if now < until:
+            return
+        if not reads(before, self.transport.get_write_buffer_size(), self._patience.body_seconds):
+            self.transport.abort()
+            return
+        self._expect_reading()
+
+    def _sharing(self) -> str | None:
+        """Behind our own proxy there are many clients, whom it counts itself."""
+        if self.client is None:
+            return None
+        host = self.client[0]
+        try:
+            known = any(ip_address(host) in proxy for proxy in self._proxies)
+        except ValueError:
+            known = False
+        return None if known else network_of(host)
+
+
+def _only_probes(app: Any) -> Any:
+    """In the reserve: one probe, and that is all."""
+
+    async def asked(scope: Scope, receive: Receive, send: Send) -> None:
+        async def closing(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], (b"connection", b"close")]
+            await send(message)
+
+        chosen: ASGIApp = app
+        if scope["path"] not in PROBES:
+            chosen = problem(
+                503, "too_many_connections", "all connections are taken; try again", headers={"Retry-After": "1"}
+            )
+        await chosen(scope, receive, closing)
+
+    return asked
+
+
+def _as_bytes(status: int, reason: str, message: str) -> bytes:
+    said = problem(status, reason, message, headers={"Connection": "close"})
+    head = b"".join(b"%b: %b\r\n" % header for header in said.raw_headers)
+    return b"HTTP/1.1 %d %b\r\n%b\r\n%b" % (status, HTTPStatus(status).phrase.encode(), head, bytes(said.body))
+
+
+def bounded_protocol(settings: Settings) -> type[asyncio.Protocol]:
+    """What a server makes of each connection; all of them share their seats."""
+    most = fitting(settings.max_connections, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+    made = partial(
+        BoundedProtocol,
+        seats=Seats(SeatLimits(most, min(most, settings.address_connections))),
+        patience=Patience(settings.header_timeout_seconds, settings.body_timeout_seconds),
+        proxies=tuple(map(ip_network, settings.trusted_proxies)) if settings.behind_proxy else (),
+    )
+    return cast("type[asyncio.Protocol]", made)
+
+
+def keep_time(connections: Iterable[object]) -> None:
+    now = asyncio.get_running_loop().time()
+    for each in tuple(connections):
+        if isinstance(each, BoundedProtocol):
+            each.keep_time(now)

@@ -1,0 +1,172 @@
+"""What one client does to its connections costs nobody else anything: slow ones are cut off, many leave room."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from world import serving
+
+from horarium.testing import service
+from horarium.testing.service import TOKEN
+
+# A minute: what must come, comes long before, whatever else the machine does.
+_PATIENCE = 60
+_LIVEZ = b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"
+_LIST = b"GET /api/schedules HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %b\r\n\r\n" % TOKEN.encode()
+_POST = b"POST /api/schedules HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %b\r\n" % TOKEN.encode()
+
+
+class Attacker:
+    def __init__(self, line: socket.socket) -> None:
+        self._line = line
+
+    def says(self, said: bytes) -> Attacker:
+        self._line.sendall(said)
+        return self
+
+    def hears(self) -> tuple[int, Any]:
+        """The status and the document of the answer, the connection being over or not; (0, None) = nothing was said."""
+        heard = b""
+        while b"\r\n\r\n" not in heard:
+            if not (more := self._hear()):
+                return 0, None
+            heard += more
+        head, _, body = heard.partition(b"\r\n\r\n")
+        [length] = [int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
+        while len(body) < length:
+            body += self._hear()
+        return int(head.split(b" ")[1]), json.loads(body[:length])
+
+    def is_cut_off(self) -> bool:
+        while self._hear():
+            pass
+        return True
+
+    def _hear(self) -> bytes:
+        try:
+            return self._line.recv(65_536)
+        except ConnectionError:
+            return b""
+
+
+class Victim:
+    def __init__(self, url: str, stack: ExitStack) -> None:
+        parts = urlsplit(url)
+        self._address = (parts.hostname or "", parts.port or 0)
+        self._stack = stack
+
+    def attacked(self, said: bytes = b"") -> Attacker:
+        line = socket.create_connection(self._address, timeout=_PATIENCE)
+        return Attacker(self._stack.enter_context(line)).says(said)
+
+
+@contextmanager
+def victim(database: str, **settings: Any) -> Iterator[Victim]:
+    with (
+        service(database=database, settings=settings) as horarium,
+        serving(horarium.parts) as url,
+        ExitStack() as lines,
+    ):
+        yield Victim(url, lines)
+
+
+def test_headers_and_bodies_that_do_not_come_are_waited_for_so_long_and_no_longer(service_url: str) -> None:
+    with victim(service_url, header_timeout_seconds=0.3, body_timeout_seconds=0.3) as attacked:
+        silent = attacked.attacked()
+        dripping = attacked.attacked(b"GET /livez HTTP/1.1\r\nHost: loc")
+        second = attacked.attacked(_LIVEZ)
+        assert second.hears()[0] == 200
+        second.says(b"GET /li")
+        body = attacked.attacked(_POST + b'Content-Length: 100\r\n\r\n{"schedule_id"')
+        chunk = attacked.attacked(_POST + b"Transfer-Encoding: chunked\r\n\r\n5\r\n{")
+        refused = attacked.attacked(b"POST /api/schedules HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{")
+        for slow in (silent, dripping, second, body, chunk):
+            status, said = slow.hears()
+            assert (status, said["reason"]) == (408, "request_timeout")
+            assert slow.is_cut_off()
+        assert refused.hears()[0] == 401
+        assert refused.is_cut_off()
+        assert attacked.attacked(_LIVEZ).hears()[0] == 200
+
+
+def test_whoever_does_not_read_the_answers_is_cut_off(service_url: str) -> None:
+    """More answers than the buffers of a machine hold; a reader of ordinary speed sees none of this."""
+    with victim(service_url, body_timeout_seconds=0.3) as attacked:
+        deaf = attacked.attacked()
+        with pytest.raises(ConnectionError):  # noqa: PT012 - the buffers between us take some before it is felt
+            while True:
+                deaf.says(b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 20)
+        assert attacked.attacked(_LIVEZ).hears()[0] == 200
+
+
+def test_when_all_connections_are_taken_probes_are_answered(service_url: str) -> None:
+    with victim(service_url, max_connections=4, connections_per_address=4) as attacked:
+        holding = [attacked.attacked(_LIVEZ) for _ in range(4)]
+        assert [each.hears()[0] for each in holding] == [200] * 4
+        late = attacked.attacked(_LIST)
+        status, said = late.hears()
+        assert (status, said["reason"]) == (503, "too_many_connections")
+        assert late.is_cut_off()
+        # Nor can the reserve be occupied.
+        waiting = [attacked.attacked(b"GET /readyz") for _ in range(40)]
+        for path in (b"livez", b"healthz", b"readyz"):
+            probe = attacked.attacked(b"GET /%b HTTP/1.1\r\nHost: localhost\r\n\r\n" % path)
+            assert probe.hears()[1]["status"] in ("ok", "failing")
+            assert probe.is_cut_off()
+        assert waiting[0].is_cut_off()
+        assert holding[0].says(_LIST).hears()[0] == 200
+
+
+def test_one_address_takes_its_share_of_the_connections_and_no_more(service_url: str) -> None:
+    with victim(service_url, max_connections=4) as attacked:
+        for _ in range(2):
+            assert attacked.attacked(_LIST).hears()[0] == 200
+        assert attacked.attacked(_LIST).hears()[0] == 503
+
+
+@pytest.mark.parametrize(
+    ("said", "status", "reason"),
+    [
+        pytest.param(b"GET /livez HTTP/1.1\r\nX: %b" % (b"x" * 400_000), 431, "headers_too_large", id="a long header"),
+        pytest.param(b"GET /%b HTTP/1.1\r\n" % (b"x" * 400_000), 431, "headers_too_large", id="an endless path"),
+        pytest.param(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400, "malformed_request", id="TLS"),
+        pytest.param(
+            _POST + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\n1\r\n" * 20_000,
+            400,
+            "malformed_request",
+            id="crumbs",
+        ),
+    ],
+)
+def test_what_is_too_much_or_no_http_is_refused(service_url: str, said: bytes, status: int, reason: str) -> None:
+    with victim(service_url) as attacked:
+        attacker = attacked.attacked()
+        try:
+            attacker.says(said)
+        except ConnectionError:
+            return  # it was cut off while it still spoke
+        heard, document = attacker.hears()
+        assert heard in (0, status)  # a client that is still speaking may lose what was said to it
+        assert document is None or document["reason"] == reason
+        assert attacked.attacked(_LIVEZ).hears()[0] == 200
+
+
+def test_many_requests_in_one_breath_are_answered_one_after_the_other(service_url: str) -> None:
+    with victim(service_url) as attacked:
+        pipelined = attacked.attacked(_LIVEZ * 50)
+        heard = b""
+        while heard.count(b"HTTP/1.1 200") < 50:
+            heard += pipelined._line.recv(65_536)
+        assert attacked.attacked(_LIVEZ).hears()[0] == 200
+
+
+@pytest.fixture(autouse=True)
+def _in_a_directory_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
