@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from horarium.audit import Act
 from horarium.clock import Clock
+from horarium.ids import id_text
 from horarium.settings import Settings
-from horarium.store import tokens
+from horarium.store import audit, tokens
 from horarium.store.database import Connection, Database
 from horarium.store.errors import StoreUnavailable
 from horarium.store.migrate import DEFAULT_NAMESPACE
@@ -42,7 +44,10 @@ def seed_admin_token(settings: Settings, database: Database, clock: Clock) -> Pa
         return path
 
     def issue(connection: Connection) -> tokens.IssuedToken:
-        return tokens.issue(connection, namespace=DEFAULT_NAMESPACE, name="first start", role=ADMIN, now=now)
+        made = tokens.issue(connection, namespace=DEFAULT_NAMESPACE, name="first start", role=ADMIN, now=now)
+        told = audit.local_deed(Act.ADMIN_TOKEN_MADE, "service", token_id=id_text(made.token_id))
+        audit.append(connection, DEFAULT_NAMESPACE, [told], now=now)
+        return made
 
     write_privately(path, database.write(issue).secret)
     return path
