@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 from horarium.api import (
     admin,
     agenda,
+    audit,
     bulk,
     bundles,
     calendars,
@@ -41,7 +42,8 @@ from horarium.api.answers import Reply
 from horarium.api.auth import Authenticator
 from horarium.api.middleware import RequestMiddleware
 from horarium.api.openapi import Api
-from horarium.api.problems import on_bad_parameters, on_refusal, on_routing
+from horarium.api.problems import on_bad_parameters, on_routing
+from horarium.api.refusals import Refusals, on_counted_refusal
 from horarium.api.routing import Routes
 from horarium.errors import HorariumError
 from horarium.operations.resources import Resources
@@ -77,6 +79,7 @@ ROUTES: tuple[Routes, ...] = (
     subscriptions.routes,
     tokens.routes,
     namespaces.routes,
+    audit.routes,
     cluster.routes,
     health.routes,
     admin.routes,
@@ -102,10 +105,11 @@ def make_api(options: ApiOptions) -> FastAPI:
     api.state.resources = resources
     api.state.open_metrics = options.open_metrics
     api.state.authenticator = Authenticator(resources, options.own_secret)
+    api.state.refusals = Refusals(resources)
     api.state.closing = threading.Event()  # set when the service stops; streams end by it
     for routes in ROUTES:
         api.include_router(routes.router)
-    api.add_exception_handler(HorariumError, on_refusal)
+    api.add_exception_handler(HorariumError, on_counted_refusal)
     api.add_exception_handler(HTTPException, on_routing)
     api.add_exception_handler(RequestValidationError, on_bad_parameters)
     api.add_middleware(RequestMiddleware, body_limit=resources.settings.body_limit_bytes, log=resources.telemetry.log)

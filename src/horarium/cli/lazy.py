@@ -25,6 +25,7 @@ SERVER_COMMANDS = (
     "token",
     "namespace",
     "subscription",
+    "audit",
     "agenda",
     "health",
     "events",

@@ -42,6 +42,8 @@ _WHERE = "Which server"
 _OTHER_SERVER = "is `horarium up` running? --server, HORARIUM_SERVER or a context names another address"
 _OTHER_TOKEN = "--token or HORARIUM_TOKEN names another token"
 _MAX_ERROR = 2_000
+SOURCE = "cli"
+"""What history and audit say of what a command did."""
 
 
 class ExitCode(IntEnum):
@@ -142,7 +144,9 @@ def remote_options(
     # A person waits: a server that is not there is named within half a second.
     retries = Retries(attempts=3, base_ms=100)
     try:
-        with Client(found.base_url, token=found.token, namespace=found.namespace, retries=retries) as client:
+        with Client(
+            found.base_url, token=found.token, namespace=found.namespace, retries=retries, source=SOURCE
+        ) as client:
             yield Remote(client, output)
     except ClientError as error:
         code, hint = ending(error)

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from types import TracebackType
 from typing import TypeVar
 
 import httpx
 
 from horarium.client.call import Call
-from horarium.client.connection import DEFAULT_RETRIES, DEFAULT_TIMEOUT_SECONDS
+from horarium.client.connection import DEFAULT_RETRIES, DEFAULT_SOURCE, DEFAULT_TIMEOUT_SECONDS
 from horarium.client.discover import connect
 from horarium.client.exchange import NAMESPACE, Done, Exchange, Retries, Wait
 from horarium.client.page import Page
@@ -38,6 +39,7 @@ class AsyncClient(ScheduleCalls, RunCalls, ServiceCalls, RegistrarCalls, Subscri
     """Belongs to the loop in which it is used. `transport` puts something else in place of the network.
 
     What is not said is found as the command line finds it: in the environment, or beside a local `horarium up`.
+    `source` is told to those who read history and audit: `cli`, `ui` or `client`.
     """
 
     def __init__(
@@ -49,8 +51,9 @@ class AsyncClient(ScheduleCalls, RunCalls, ServiceCalls, RegistrarCalls, Subscri
         timeout: float | None = DEFAULT_TIMEOUT_SECONDS,
         retries: Retries = DEFAULT_RETRIES,
         transport: httpx.AsyncBaseTransport | None = None,
+        source: str = DEFAULT_SOURCE,
     ) -> None:
-        self.connection = connect(base_url, token, namespace, timeout, retries)
+        self.connection = replace(connect(base_url, token, namespace, timeout, retries), source=source)
         self.namespace = self.connection.namespace
         """The one that was asked for; else the one that the token belongs to, once the server has named it."""
         self._http = httpx.AsyncClient(**self.connection.options, transport=transport)
