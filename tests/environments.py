@@ -2,7 +2,8 @@
 
 `contract` has the published Durable Workflow client, which asks for a certifi that nobody has published,
 although it never imports it. `generated` has what makes clients out of /openapi.json, which wants other
-versions than we do. `supply` has what looks at what is shipped (`make lock audit sbom`). So their constraints name everything that they really need, and pip resolves nothing.
+versions than we do. `supply` has what looks at what is shipped (`make lock audit sbom`). So their constraints
+name everything that they really need, and pip resolves nothing.
 
     python tests/environments.py contract generated supply
 """

@@ -217,6 +217,11 @@ class Settings(BaseSettings):
     # ── tidying up ───────────────────────────────────────────────────────────────────────────────────
     janitor_seconds: float = Field(5, gt=0, description="Seconds between two looks for lost leases and deadlines.")
     keep_history_days: int | None = Field(None, ge=1, description="Days that history is kept; none = for ever.")
+    keep_audit_days: int | None = Field(
+        None,
+        ge=1,
+        description="Days that the audit is kept; none = for ever. A checkpoint takes the place of the rest.",
+    )
     keep_runs_days: int | None = Field(None, ge=1, description="Days that finished runs are kept; none = for ever.")
     idempotency_hours: int = Field(24, ge=1, description="Hours that the answer to an Idempotency-Key is remembered.")
 

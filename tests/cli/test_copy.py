@@ -14,13 +14,14 @@ from client.any_worker import until
 from horarium.cli.main import main
 from horarium.clock import SystemClock
 from horarium.serve.moving import opened
+from horarium.store import audit as audit_entries
 from horarium.store import leases, secrets
 from horarium.store.copying import first_filled_table
 from horarium.store.database import Connection, Database, open_database
 from horarium.store.history import feed
 from horarium.store.history.feed import FeedCursor, FeedRow
 from horarium.store.migrate import migrate
-from horarium.store.tables import feed_epochs, history, metadata
+from horarium.store.tables import audit, audit_heads, feed_epochs, history, metadata
 from horarium.testing import Accepted, RunFailed, service
 
 START = "2026-03-01T00:00:00Z"
@@ -90,14 +91,20 @@ def _open(url: str) -> Iterator[Database]:
 
 
 def _everything(url: str) -> dict[str, list[str]]:
-    """All rows of all tables, but for what each server numbers by itself."""
+    """All rows of all tables, but for what each server numbers, and for the audit, which tells of the copy."""
 
     def look(connection: Connection) -> dict[str, list[str]]:
-        kept = [table for table in metadata.sorted_tables if table is not feed_epochs]
+        kept = [table for table in metadata.sorted_tables if table not in (feed_epochs, audit, audit_heads)]
         return {table.name: sorted(map(repr, _rows(connection, table))) for table in kept}
 
     with _open(url) as database:
         return database.read(look)
+
+
+def _audit(url: str) -> list[str]:
+    with _open(url) as database:
+        found = database.read(lambda connection: audit_entries.read_page(connection, "default"))
+    return [entry.deed.act for entry in found]
 
 
 def _rows(connection: Connection, table: sa.Table) -> Iterator[tuple[Any, ...]]:
@@ -114,12 +121,12 @@ def _onward(url: str, after: FeedCursor, limit: int = 1_000) -> list[FeedRow]:
 def test_everything_goes_to_postgresql_and_comes_back(
     filled: str, empty_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    before = _everything(filled)
+    before, acts = _everything(filled), _audit(filled)
     assert min(map(len, before.values())) > 0
     seen, *rest = _onward(filled, feed.START, 3)[1:] + _onward(filled, _onward(filled, feed.START, 3)[-1].cursor)
     assert main(["copy", "--from", filled, "--to", empty_url]) == 0
     told = capsys.readouterr()
-    assert f"copied {sum(map(len, before.values()))} rows" in told.out
+    assert f"copied {sum(map(len, before.values())) + len(acts) + 1} rows" in told.out
     assert "verified" in told.out
     assert "secret.key" in told.err
     assert _everything(empty_url) == before
@@ -128,6 +135,9 @@ def test_everything_goes_to_postgresql_and_comes_back(
     back = f"sqlite:///{tmp_path / 'back.db'}"
     assert main(["copy", "--from", empty_url, "--to", back]) == 0
     assert _everything(back) == before
+    # The chain goes on in the copy, and is whole there.
+    assert [*acts, "database_copied", "database_copied"] == _audit(back)
+    assert main(["audit", "verify", "--database", back]) == 0
     with service(at="2026-03-02T00:00:00Z", database=empty_url) as horarium:
         horarium.create(HOURLY, schedule_id="new")
         horarium.advance(hours=1)

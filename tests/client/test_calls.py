@@ -141,6 +141,8 @@ TABLE: list[tuple[str, tuple[Any, ...], dict[str, Any], str, str, Any]] = [
     ("create_namespace", ("n",), {"description": "d"},
      "POST", "/api/namespaces", {"namespace": "n", "description": "d"}),
     ("get_namespace", ("n",), {}, "GET", "/api/namespaces/n", None),
+    ("list_audit", (), {"namespace": "n", "act": "a", "since": "2026-03-01T00:00:00Z", "order": "oldest"}, "GET",
+     "/api/audit?namespace=n&act=a&since=2026-03-01T00%3A00%3A00Z&order=oldest", None),
     ("get_feed", (), {"after": "1-2", "page_size": 4, "next_page_token": "p"}, "GET",
      "/api/feed?after=1-2&page_size=4&next_page_token=p", None),
     ("events", (), {"last_event_id": "7"}, "GET", "/api/events", None),

@@ -14,7 +14,16 @@ import pytest
 from docs.pages import ROOT
 
 PACKAGE = ROOT / "src" / "horarium"
-ROOMS = ("decision/*.py", "schedule/*.py", "policy/*.py", "recurrence/*.py", "condition.py", "instant.py", "errors.py")
+ROOMS = (
+    "decision/*.py",
+    "schedule/*.py",
+    "policy/*.py",
+    "recurrence/*.py",
+    "condition.py",
+    "audit.py",
+    "instant.py",
+    "errors.py",
+)
 FILES = sorted(file for room in ROOMS for file in PACKAGE.glob(room))
 
 _MODULES = {"time", "random", "secrets", "os", "logging"}

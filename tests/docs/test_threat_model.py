@@ -17,7 +17,8 @@ PROMISES = re.findall(r"^\| (?!promise|---)(.+?) \| (.+?) \|$", PAGE, re.MULTILI
 @cache
 def tests_of(file: str) -> frozenset[str]:
     tree = ast.parse((ROOT / file).read_text("utf-8"))
-    return frozenset(each.name for each in ast.walk(tree) if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef))
+    named = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    return frozenset(each.name for each in ast.walk(tree) if isinstance(each, named))
 
 
 @pytest.mark.parametrize(("file", "name"), NAMED, ids=lambda part: str(part).removeprefix("tests/"))

@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 from horarium.api import (
     admin,
     agenda,
+    audit,
     bulk,
     bundles,
     calendars,
@@ -39,15 +40,15 @@ from horarium.api import (
     triggers,
 )
 from horarium.api.answers import Reply
-from horarium.api.auth import Authenticator, TokenMissing
+from horarium.api.auth import Authenticator
 from horarium.api.limits import FailedLogins
 from horarium.api.middleware import RequestMiddleware
 from horarium.api.openapi import Api
-from horarium.api.problems import on_bad_parameters, on_failed_login, on_refusal, on_routing
+from horarium.api.problems import on_bad_parameters, on_routing
+from horarium.api.refusals import Refusals, on_counted_refusal
 from horarium.api.routing import Routes
 from horarium.api.streams import Streams
 from horarium.errors import HorariumError
-from horarium.operations.errors import Unauthorized
 from horarium.operations.resources import Resources
 
 
@@ -82,6 +83,7 @@ ROUTES: tuple[Routes, ...] = (
     secrets.routes,
     tokens.routes,
     namespaces.routes,
+    audit.routes,
     cluster.routes,
     health.routes,
     admin.routes,
@@ -109,13 +111,12 @@ def make_api(options: ApiOptions) -> FastAPI:
     api.state.authenticator = Authenticator(resources, options.own_secret)
     settings = resources.settings
     api.state.failed_logins = FailedLogins(resources.clock, per_minute=settings.failed_logins_per_minute)
+    api.state.refusals = Refusals(resources)
     api.state.streams = Streams(of_token=settings.streams_per_token, most=settings.max_streams)
     api.state.closing = threading.Event()  # set when the service stops; streams end by it
     for routes in ROUTES:
         api.include_router(routes.router)
-    api.add_exception_handler(HorariumError, on_refusal)
-    api.add_exception_handler(Unauthorized, on_failed_login)
-    api.add_exception_handler(TokenMissing, on_refusal)
+    api.add_exception_handler(HorariumError, on_counted_refusal)
     api.add_exception_handler(HTTPException, on_routing)
     api.add_exception_handler(RequestValidationError, on_bad_parameters)
     api.add_middleware(RequestMiddleware, body_limit=resources.settings.body_limit_bytes, log=resources.telemetry.log)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from horarium.api import examples
 from horarium.api.answers import Reply
+from horarium.api.audited import Audited
 from horarium.api.idempotency import IdempotencyKey
 from horarium.api.requests import CallerOf, Document, ResourcesOf, same_namespace
 from horarium.api.routing import OPERATE, Routes
@@ -25,6 +26,7 @@ routes = Routes("/api", tag="bulk")
     "POST",
     "/schedules/bulk",
     needs=OPERATE,
+    audited=Audited.IN_NAMESPACE,
     summary="Pause, resume, trigger or delete many schedules",
     body=BulkBody,
     sends={"action": "pause", "filter": {"labels": {"team": "data"}}, "reason": "the warehouse moves"},
@@ -73,6 +75,7 @@ def bulk_schedules(
     "POST",
     "/runs/bulk",
     needs=OPERATE,
+    audited=Audited.IN_NAMESPACE,
     summary="Cancel or terminate many runs",
     body=BulkRunsBody,
     sends={"action": "cancel", "filter": {"schedule_ids": ["nightly-report"]}},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from horarium.api import examples
 from horarium.api.answers import Reply
+from horarium.api.audited import Audited
 from horarium.api.requests import CallerOf, Document, ResourcesOf
 from horarium.api.routing import WRITE, Routes
 from horarium.operations.bundle_steps import Step
@@ -19,6 +20,7 @@ routes = Routes("/api/apply", tag="bundles")
     "POST",
     "",
     needs=WRITE,
+    audited=Audited.IN_NAMESPACE,
     summary="Apply a bundle",
     body=ApplyBody,
     sends=examples.BUNDLE,

@@ -12,6 +12,7 @@ from fastapi import Query
 
 from horarium.api import examples
 from horarium.api.answers import Reply
+from horarium.api.audited import Audited
 from horarium.api.etags import IfMatch, etag, version_of
 from horarium.api.requests import CallerOf, Document, ResourcesOf
 from horarium.api.routing import READ, WRITE, Routes
@@ -42,6 +43,7 @@ def list_calendars(resources: ResourcesOf, caller: CallerOf) -> Reply:
     "POST",
     "",
     needs=WRITE,
+    audited=Audited.IN_NAMESPACE,
     summary="Create a calendar",
     body=CalendarBody,
     sends=examples.CALENDAR,
@@ -57,6 +59,7 @@ def create_calendar(resources: ResourcesOf, caller: CallerOf, document: Document
     "POST",
     "/{name:path}/clone",
     needs=WRITE,
+    audited=Audited.IN_NAMESPACE,
     summary="Copy a calendar",
     body=CloneBody,
     sends={"name": "company-holidays-copy"},
@@ -85,6 +88,7 @@ def get_calendar(
     "PUT",
     "/{name:path}",
     needs=WRITE,
+    audited=Audited.IN_NAMESPACE,
     summary="Change a calendar",
     body=CalendarBody,
     sends={"dates": ["2026-12-24"]},
@@ -102,6 +106,7 @@ def update_calendar(
     "DELETE",
     "/{name:path}",
     needs=WRITE,
+    audited=Audited.IN_NAMESPACE,
     summary="Delete a calendar",
     answer=CalendarDeleted,
     example=CalendarDeleted(name="company-holidays", outcome="deleted"),

@@ -21,6 +21,7 @@ from fastapi import Query
 
 from horarium.api import examples
 from horarium.api.answers import Reply
+from horarium.api.audited import Audited
 from horarium.api.requests import CallerOf, Document, ResourcesOf
 from horarium.api.routing import OPERATE, READ, WRITE, Routes, ScheduleDocument
 from horarium.errors import InvalidDefinition
@@ -53,6 +54,7 @@ _IDENTITY = ("workflow_id", "workflowId", "cron_expr", "cronExpr", "timezone")
     "POST",
     "/upsert",
     needs=WRITE,
+    audited=Audited.NAMING_OWNER,
     summary="Deploy a trigger",
     body=ScheduleDocument,
     sends=examples.UPSERT,
@@ -160,6 +162,7 @@ def list_trigger_runs(
     "DELETE",
     "/{schedule_id}",
     needs=WRITE,
+    audited=Audited.IN_NAMESPACE,
     summary="Delete a trigger",
     answer=TriggerDeleted,
     example=TriggerDeleted(schedule_id="nightly-report", outcome=WriteOutcome.DELETED),

@@ -10,6 +10,7 @@ import orjson
 from fastapi import Depends, Request
 from fastapi.concurrency import run_in_threadpool
 
+from horarium.api.address import client_address
 from horarium.api.auth import Authenticator, Identity, bearer_of
 from horarium.api.certificates import certificate_of
 from horarium.api.commits import CommitNoting
@@ -26,6 +27,8 @@ from horarium.store.migrate import DEFAULT_NAMESPACE
 from horarium.wire.roles import Permission
 
 SOURCE = "api"
+# Programs of ours that say which they are. It is for those who read what happened; nothing is allowed by it.
+_SOURCES = frozenset({"cli", "ui", "client"})
 MAX_DEPTH = 100
 _MAX_NAMESPACE = 128
 
@@ -79,13 +82,30 @@ def _caller(request: Request, known: Identity) -> Caller:
     if namespace != DEFAULT_NAMESPACE:
         _check_namespace(resources, namespace)
     request.state.namespace = namespace
-    caller = Caller(
-        known.principal, known.role, namespace, SOURCE, request.state.request_id, everywhere=known.everywhere
-    )
+    caller = _of_request(request, known, namespace)
     needed = permission_for(request.method, request.scope["route"].path_format)
     if isinstance(needed, Permission):
         caller.require(needed)
     return caller
+
+
+def _of_request(request: Request, known: Identity, namespace: str) -> Caller:
+    """`request.state.caller` is for whoever tells of a refusal."""
+    caller = Caller(
+        known.principal,
+        known.role,
+        namespace,
+        _source(request.headers.get("x-horarium-source")),
+        request.state.request_id,
+        everywhere=known.everywhere,
+        address=client_address(request.scope),
+    )
+    request.state.caller = caller
+    return caller
+
+
+def _source(said: str | None) -> str:
+    return said if said in _SOURCES else SOURCE
 
 
 def _namespace(request: Request) -> str | None:
@@ -175,7 +195,7 @@ async def reporter_of(request: Request, body: Annotated[dict[str, Any], Depends(
     if not isinstance(shown, str) or not is_report_token(shown):
         return await caller_at_once(request)
     known = await run_in_threadpool(authenticator.admit_target, shown, request.path_params["run_id"])
-    return Caller(known.principal, known.role, known.home or DEFAULT_NAMESPACE, SOURCE, request.state.request_id)
+    return _of_request(request, known, known.home or DEFAULT_NAMESPACE)
 
 
 def shown_report_token(request: Request) -> str | None:

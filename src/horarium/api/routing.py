@@ -16,6 +16,8 @@ from typing import Any, Final
 from fastapi import APIRouter
 from starlette.responses import Response
 
+from horarium.api.audited import Audited, audited_by_rule
+from horarium.api.audited import audited as leaving_entry
 from horarium.api.idempotency import idempotent
 from horarium.wire.answer import Answer
 from horarium.wire.bodies import Body
@@ -68,6 +70,7 @@ class Operation:
     statuses: tuple[int, ...]
     media_type: str
     repeatable: bool
+    audited: Audited
 
 
 _declared: dict[tuple[str, str], Operation] = {}
@@ -100,17 +103,20 @@ class Routes:
         media_type: str = JSON,
         repeatable: bool = True,
         marks: Mapping[str, Any] | None = None,
+        audited: Audited | None = None,
         name: str | None = None,
     ) -> Callable[[Endpoint], Endpoint]:
         """`sends` is the example of a body. `many`: the answer is a list of such answers.
 
         A write that is `repeatable` happens once for each Idempotency-Key; the answer to a repetition has `marks`.
+        `audited` None = by the rule for what admins do.
         """
 
         def declare(endpoint: Endpoint) -> Endpoint:
+            described = _as_described(self._prefix + path)
             operation = Operation(
                 method=method,
-                path=_as_described(self._prefix + path),
+                path=described,
                 name=name or endpoint.__name__,
                 tag=self._tag,
                 needs=needs,
@@ -122,10 +128,11 @@ class Routes:
                 statuses=(status, *also),
                 media_type=media_type,
                 repeatable=repeatable and method != "GET",
+                audited=audited_by_rule(method, described, needs) if audited is None else audited,
             )
             if _declared.setdefault((method, operation.path), operation) is not operation:
                 raise ValueError(f"{method} {operation.path} is declared twice")
-            called = idempotent(endpoint, marks or {}) if operation.repeatable else endpoint
+            called = _wrapped(endpoint, operation, marks or {})
             self.router.add_api_route(
                 path,
                 called,
@@ -140,6 +147,13 @@ class Routes:
             return endpoint
 
         return declare
+
+
+def _wrapped(endpoint: Endpoint, operation: Operation, marks: Mapping[str, Any]) -> Endpoint:
+    """A repetition is answered before anything is told of it."""
+    if operation.audited is not Audited.NEVER:
+        endpoint = leaving_entry(endpoint, operation.name, operation.audited)
+    return idempotent(endpoint, marks) if operation.repeatable else endpoint
 
 
 def permission_for(method: str, path: str) -> Permission | Open:

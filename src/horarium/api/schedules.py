@@ -8,6 +8,7 @@ from fastapi import Query, Request
 
 from horarium.api import examples, views
 from horarium.api.answers import Reply
+from horarium.api.audited import Audited
 from horarium.api.etags import IfMatch, etag, version_of
 from horarium.api.requests import CallerOf, Document, ResourcesOf, same_namespace
 from horarium.api.routing import OPERATE, READ, WRITE, Routes, ScheduleDocument
@@ -43,6 +44,7 @@ IncludeDeleted = Annotated[bool, Query(description="show deleted ones too, with 
     "POST",
     "",
     needs=WRITE,
+    audited=Audited.NAMING_OWNER,
     summary="Create a schedule",
     body=ScheduleDocument,
     sends=examples.SCHEDULE,
@@ -59,6 +61,7 @@ def create_schedule(resources: ResourcesOf, caller: CallerOf, document: Document
     "POST",
     "/upsert",
     needs=WRITE,
+    audited=Audited.NAMING_OWNER,
     summary="Create a schedule or replace its definition",
     body=ScheduleDocument,
     sends=examples.SCHEDULE,
@@ -148,6 +151,7 @@ def describe_schedule(
     "PUT",
     "/{schedule_id}",
     needs=WRITE,
+    audited=Audited.NAMING_OWNER,
     summary="Replace parts of a schedule",
     body=ScheduleDocument,
     sends={"spec": {"cron_expressions": ["0 3 * * *"], "timezone": "Europe/Istanbul"}},
@@ -167,6 +171,7 @@ def update_schedule(
     "PATCH",
     "/{schedule_id}",
     needs=WRITE,
+    audited=Audited.NAMING_OWNER,
     summary="Merge into a schedule",
     body=ScheduleDocument,
     sends={"note": "every night at three"},
@@ -186,6 +191,7 @@ def patch_schedule(
     "DELETE",
     "/{schedule_id}",
     needs=WRITE,
+    audited=Audited.IN_NAMESPACE,
     summary="Delete a schedule",
     answer=WriteResult,
     example=examples.DELETED,

@@ -11,6 +11,7 @@ from starlette.concurrency import run_in_threadpool
 
 from horarium.api import examples
 from horarium.api.answers import Reply
+from horarium.api.audited import Audited
 from horarium.api.etags import IfMatch, etag, version_of
 from horarium.api.requests import CallerOf, Document, ResourcesOf
 from horarium.api.routing import READ, WRITE, Routes
@@ -58,6 +59,7 @@ def list_subscriptions(resources: ResourcesOf, caller: CallerOf) -> Reply:
     "POST",
     "",
     needs=WRITE,
+    audited=Audited.IN_NAMESPACE,
     summary="Subscribe to the feed",
     body=SubscriptionBody,
     sends=examples.SUBSCRIBED,
@@ -97,6 +99,7 @@ def get_subscription(resources: ResourcesOf, caller: CallerOf, subscription_id: 
     "PUT",
     "/{subscription_id}",
     needs=WRITE,
+    audited=Audited.IN_NAMESPACE,
     summary="Change a subscription",
     body=SubscriptionChange,
     sends={"kinds": ["run_finished"]},
@@ -117,6 +120,7 @@ def update_subscription(
     "DELETE",
     "/{subscription_id}",
     needs=WRITE,
+    audited=Audited.IN_NAMESPACE,
     summary="Delete a subscription",
     answer=SubscriptionDeleted,
     example=SubscriptionDeleted(subscription_id=examples.UID, name="failures", outcome=WriteOutcome.DELETED),
@@ -179,6 +183,7 @@ def list_dead_letters(
     "POST",
     "/{subscription_id}/redeliver",
     needs=WRITE,
+    audited=Audited.IN_NAMESPACE,
     summary="Send dead letters again",
     body=RedeliverBody,
     sends={},

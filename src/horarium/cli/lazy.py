@@ -26,6 +26,7 @@ SERVER_COMMANDS = (
     "namespace",
     "subscription",
     "secret",
+    "audit",
     "agenda",
     "health",
     "events",

@@ -43,6 +43,8 @@ _WHERE = "Which server"
 _OTHER_SERVER = "is `horarium up` running? --server, HORARIUM_SERVER or a context names another address"
 _OTHER_TOKEN = "--token or HORARIUM_TOKEN names another token"
 _MAX_ERROR = 2_000
+SOURCE = "cli"
+"""What history and audit say of what a command did."""
 
 
 class ExitCode(IntEnum):
@@ -178,7 +180,12 @@ def remote_options(
     retries = Retries(attempts=3, base_ms=100)
     try:
         with Client(
-            found.base_url, token=found.token, namespace=found.namespace, retries=retries, **asdict(found.trust)
+            found.base_url,
+            token=found.token,
+            namespace=found.namespace,
+            retries=retries,
+            source=SOURCE,
+            **asdict(found.trust),
         ) as client:
             yield Remote(client, output)
     except ClientError as error:

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from types import TracebackType
 from typing import TypeVar
 
 import httpx
 
 from horarium.client.call import Call
-from horarium.client.connection import DEFAULT_RETRIES, DEFAULT_TIMEOUT_SECONDS
+from horarium.client.connection import DEFAULT_RETRIES, DEFAULT_SOURCE, DEFAULT_TIMEOUT_SECONDS
 from horarium.client.discover import connect
 from horarium.client.exchange import NAMESPACE, Done, Exchange, Retries, Wait
 from horarium.client.page import Page
@@ -42,6 +43,7 @@ class Client(ScheduleCalls, RunCalls, ServiceCalls, RegistrarCalls, Subscription
 
     What is not said is found as the command line finds it: in the environment, or beside a local `horarium up`.
     `ca_file` vouches for the server; `client_cert` and `client_key` are what the server asks for with mutual TLS.
+    `source` is told to those who read history and audit: `cli`, `ui` or `client`.
     """
 
     def __init__(
@@ -56,9 +58,10 @@ class Client(ScheduleCalls, RunCalls, ServiceCalls, RegistrarCalls, Subscription
         ca_file: str | None = None,
         client_cert: str | None = None,
         client_key: str | None = None,
+        source: str = DEFAULT_SOURCE,
     ) -> None:
         trust = Trust(ca_file, client_cert, client_key)
-        self.connection = connect(base_url, token, namespace, timeout, retries, trust)
+        self.connection = replace(connect(base_url, token, namespace, timeout, retries, trust), source=source)
         self.namespace = self.connection.namespace
         """The one that was asked for; else the one that the token belongs to, once the server has named it."""
         self._http = httpx.Client(**self.connection.options, transport=transport)

@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 
-from horarium.client.exchange import NAMESPACE, Retries
+from horarium.client.exchange import NAMESPACE, SOURCE, Retries
 from horarium.client.stream import SILENCE_SECONDS
 from horarium.client.trust import USUAL, Trust
 from horarium.errors import InvalidDefinition
@@ -16,11 +16,15 @@ from horarium.errors import InvalidDefinition
 DEFAULT_URL = "http://127.0.0.1:8765"
 DEFAULT_TIMEOUT_SECONDS = 30.0
 DEFAULT_RETRIES = Retries()
+DEFAULT_SOURCE = "client"
 
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """`namespace` None = the one that the token belongs to. Printing it does not show the token."""
+    """`namespace` None = the one that the token belongs to. Printing it does not show the token.
+
+    `source` tells those who read history which program asked: `cli`, `ui` or `client`.
+    """
 
     base_url: str = DEFAULT_URL
     token: str | None = field(default=None, repr=False)
@@ -28,6 +32,7 @@ class Connection:
     timeout: float | None = DEFAULT_TIMEOUT_SECONDS
     retries: Retries = DEFAULT_RETRIES
     trust: Trust = USUAL
+    source: str = DEFAULT_SOURCE
 
     def __post_init__(self) -> None:
         try:
@@ -54,7 +59,10 @@ class Connection:
         return httpx.Timeout(self.timeout, read=SILENCE_SECONDS)
 
     def _headers(self) -> dict[str, str]:
-        headers = {"User-Agent": f"horarium-python/{version('horarium')}"}
+        headers = {
+            "User-Agent": f"horarium-python/{version('horarium')}",
+            SOURCE: _printable("source", self.source),
+        }
         if self.token is not None:
             headers["Authorization"] = f"Bearer {_printable('token', self.token)}"
         if self.namespace is not None:

@@ -23,6 +23,7 @@ T = TypeVar("T")
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
 NAMESPACE = "X-Namespace"
+SOURCE = "X-Horarium-Source"
 # Not among them: a wrong scheme, a request that breaks the protocol, an answer that cannot be unpacked: they stay so.
 _PASSING = (httpx.TimeoutException, httpx.NetworkError, httpx.RemoteProtocolError)
 

@@ -1,4 +1,4 @@
-"""Every call about calendars, tokens, namespaces, the feed and the service itself, described once."""
+"""Every call about calendars, tokens, namespaces, the feed, the audit and the service itself, described once."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from horarium.client.call import EVENTS, TEXT, Call, When, given, if_match, many
 from horarium.client.methods import Method, Pages
 from horarium.client.page import Page
 from horarium.wire.agenda import Agenda
+from horarium.wire.audit import AuditEntry
 from horarium.wire.bundles import Applied
 from horarium.wire.schedules import ScheduleHealth
 from horarium.wire.service import (
@@ -173,6 +174,24 @@ class ServiceCalls:
 
     @Method
     @staticmethod
+    def list_audit(
+        *,
+        namespace: str | None = None,
+        act: str | None = None,
+        principal: str | None = None,
+        since: When | None = None,
+        until: When | None = None,
+        order: str | None = None,
+        page_size: int | None = None,
+        next_page_token: str | None = None,
+    ) -> Call[Page[AuditEntry]]:
+        """Who did what: administrative acts and refusals, newest first, or with `order="oldest"` oldest first."""
+        query = {"namespace": namespace, "act": act, "principal": principal, "since": since, "until": until,
+                 "order": order, "page_size": page_size, "next_page_token": next_page_token}  # fmt: skip
+        return Call("GET", "/api/audit", many(AuditEntry, "entries"), query=query, cursor="next_page_token")
+
+    @Method
+    @staticmethod
     def cluster_info() -> Call[ClusterInfo]:
         """Which server this is, and what it speaks."""
         return Call("GET", "/api/cluster/info", one(ClusterInfo))
@@ -222,5 +241,6 @@ class ServiceCalls:
         """How each schedule of the namespace is doing, in one answer."""
         return Call("GET", "/admin/schedules/health", many(ScheduleHealth))
 
+    iter_audit = Pages(list_audit)
     iter_feed = Pages(get_feed)
     iter_schedule_health = Pages(list_schedule_health)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from horarium.clock import Clock
 from horarium.instant import DAY, HOUR, Instant
-from horarium.store import idempotency, leases, orphans, removal, retention
+from horarium.store import audit, idempotency, leases, orphans, removal, retention
 from horarium.store.database import Connection, Database
 from horarium.store.history import notices
 from horarium.store.retention import Found, Swept
@@ -36,6 +36,7 @@ class RetentionOptions:
     keep_history_days: int | None = None
     keep_runs_days: int | None = None
     idempotency_hours: int = 24
+    keep_audit_days: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,7 @@ class Forgotten:
     counters: int = 0
     notices: int = 0
     more: bool = False
+    audit: int = 0
 
 
 @dataclass(slots=True)
@@ -104,13 +106,14 @@ class Retention:
         if walks:  # where nothing is ever forgotten, nothing is left behind
             revisions, plannings = self._forget_orphans()
             walks += [self._revisions, self._plannings]
+        entries = self._forget_audit(now)
         is_removing = self._remove_namespace(now)
         answers, dead, counters = self._database.write(lambda connection: self._forget_small(connection, now))
-        full = max(answers, counters, told) == retention.LIMIT
+        full = max(answers, counters, told, entries) == retention.LIMIT
         more = not all(walk.is_over for walk in walks) or full or is_removing
         if not more:
             self._begin()
-        return Forgotten(runs, events, schedules, revisions, plannings, answers, dead, counters, told, more)
+        return Forgotten(runs, events, schedules, revisions, plannings, answers, dead, counters, told, more, entries)
 
     def _forget_runs(self, before: Instant) -> int:
         def look(after: bytes) -> Found:
@@ -136,6 +139,15 @@ class Retention:
     def _forget_notices(self, before: Instant) -> int:
         return self._database.write(
             lambda connection: notices.purge(connection, recorded_before=before, limit=retention.LIMIT)
+        )
+
+    def _forget_audit(self, now: Instant) -> int:
+        keep = self._options.keep_audit_days
+        if keep is None:
+            return 0
+        before = now - keep * DAY
+        return self._database.write(
+            lambda connection: audit.trim(connection, recorded_before=before, limit=retention.LIMIT)
         )
 
     def _forget_schedules(self, before: Instant) -> int:

@@ -26,7 +26,8 @@ _GRANTED: Mapping[Role, frozenset[Permission]] = MappingProxyType(
 class Caller:
     """`source` is the door: api, cli, embedded …; `reason` is why, in the words of whoever asks.
 
-    `everywhere`: an admin whose credential is good in every namespace, whichever is spoken for now.
+    `everywhere`: an admin whose credential is good in every namespace, whichever is spoken for now. `address` is where
+    the request came from.
     """
 
     principal: str | None
@@ -36,6 +37,7 @@ class Caller:
     request_id: str | None = None
     reason: str | None = None
     everywhere: bool = False
+    address: str | None = None
 
     @property
     def is_admin(self) -> bool:

@@ -10,10 +10,12 @@ import os
 from functools import partial
 from pathlib import Path
 
+from horarium.audit import Act
 from horarium.clock import Clock
+from horarium.ids import id_text
 from horarium.instant import Instant
 from horarium.settings import Settings
-from horarium.store import tokens
+from horarium.store import audit, tokens
 from horarium.store.database import Connection, Database
 from horarium.store.errors import StoreUnavailable
 from horarium.store.migrate import DEFAULT_NAMESPACE
@@ -63,7 +65,10 @@ def _opens(database: Database, secret: str | None, clock: Clock) -> bool:
 
 def _another(connection: Connection, *, now: Instant) -> tokens.IssuedToken:
     tokens.revoke_named(connection, DEFAULT_NAMESPACE, FIRST, now=now)
-    return tokens.issue(connection, namespace=DEFAULT_NAMESPACE, name=FIRST, role=ADMIN, subject=ADMIN, now=now)
+    made = tokens.issue(connection, namespace=DEFAULT_NAMESPACE, name=FIRST, role=ADMIN, subject=ADMIN, now=now)
+    told = audit.local_deed(Act.ADMIN_TOKEN_MADE, "service", token_id=id_text(made.token_id))
+    audit.append(connection, DEFAULT_NAMESPACE, [told], now=now)
+    return made
 
 
 class AdminTokenFile:

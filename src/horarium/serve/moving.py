@@ -26,9 +26,10 @@ class MoveRefused(HorariumError):
 class Move:
     """Made by `opened`; the two databases are fit to be copied from and to."""
 
-    def __init__(self, source: Database, target: Database) -> None:
+    def __init__(self, source: Database, target: Database, clock: Clock) -> None:
         self._source = source
         self._target = target
+        self._clock = clock
         self.source_url = source.url
         self.target_url = target.url
 
@@ -37,7 +38,7 @@ class Move:
 
     def copy(self, tell: Tell) -> Mapping[str, int]:
         """The rows of each table; all of them, or none if this raises."""
-        return copy_all(self._source, self._target, tell)
+        return copy_all(self._source, self._target, tell, now=self._clock.now())
 
 
 @contextmanager
@@ -60,7 +61,7 @@ def opened(source_url: str, target_url: str, clock: Clock | None = None) -> Iter
                 raise MoveRefused(
                     f"--to is not empty: its table {filled} has rows; give it a new database, not {target.url}"
                 )
-            yield Move(source, target)
+            yield Move(source, target, clock)
 
 
 @contextmanager

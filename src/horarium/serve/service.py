@@ -107,6 +107,7 @@ def open_service(
             with service.application.inside(service):
                 yield service
         finally:
+            service.api.state.refusals.close()
             service.engine.close()
             if service.resources.signals is not None:
                 service.resources.signals.close()
@@ -222,7 +223,9 @@ def engine_options(settings: Settings, registry: Registry) -> EngineOptions:
         longest_sleep_seconds=settings.tick_ms / 1_000,
         janitor_seconds=settings.janitor_seconds,
         stop_grace_seconds=settings.shutdown_seconds,
-        retention=RetentionOptions(settings.keep_history_days, settings.keep_runs_days, settings.idempotency_hours),
+        retention=RetentionOptions(
+            settings.keep_history_days, settings.keep_runs_days, settings.idempotency_hours, settings.keep_audit_days
+        ),
     )
 
 

@@ -13,7 +13,10 @@ from typing import Any, TypeAlias
 import sqlalchemy as sa
 from sqlalchemy import Connection, Table
 
+from horarium.audit import Act
 from horarium.errors import HorariumError
+from horarium.instant import Instant
+from horarium.store import audit
 from horarium.store.database import Database
 from horarium.store.database.set_wise import Insert
 from horarium.store.migrate import DEFAULT_NAMESPACE
@@ -45,9 +48,12 @@ def first_filled_table(database: Database) -> str | None:
     return database.read(_first_filled)
 
 
-def copy_all(source: Database, target: Database, tell: Tell) -> Mapping[str, int]:
-    """How many rows each table has now. The target has the tables, and nothing in them."""
-    return source.read(lambda reading: target.write(lambda writing: _copy_all(reading, writing, tell)))
+def copy_all(source: Database, target: Database, tell: Tell, *, now: Instant) -> Mapping[str, int]:
+    """How many rows of each table were copied. The target has the tables, and nothing in them.
+
+    The audit goes on in the target, with an entry that tells of the copy.
+    """
+    return source.read(lambda reading: target.write(lambda writing: _copy_all(reading, writing, tell, now)))
 
 
 def _tables() -> Sequence[Table]:
@@ -63,7 +69,7 @@ def _first_filled(connection: Connection) -> str | None:
     return namespaces.name if connection.execute(sa.select(other)).scalar_one() else None
 
 
-def _copy_all(reading: Connection, writing: Connection, tell: Tell) -> Mapping[str, int]:
+def _copy_all(reading: Connection, writing: Connection, tell: Tell, now: Instant) -> Mapping[str, int]:
     for connection in (reading, writing):
         if connection.dialect.name == "postgresql":
             connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
@@ -79,6 +85,8 @@ def _copy_all(reading: Connection, writing: Connection, tell: Tell) -> Mapping[s
             done += len(rows)
             tell(done)
     _refuse_losses(writing, copied)
+    told = audit.local_deed(Act.DATABASE_COPIED, "cli", rows=done)
+    audit.append(writing, DEFAULT_NAMESPACE, [told], now=now)
     if writing.dialect.name == "postgresql":
         _count_on(writing)
         _begin_epoch(writing, was_sqlite=reading.dialect.name == "sqlite")

@@ -17,9 +17,11 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, insert
 
+from horarium.audit import Act
 from horarium.clock import Clock, SystemClock
 from horarium.instant import Instant
 from horarium.recurrence.zone import tzdata_version
+from horarium.store import audit
 from horarium.store.database import Database
 from horarium.store.errors import SchemaMissing, SchemaTooNew
 from horarium.store.installation import set_planned_with
@@ -81,6 +83,9 @@ def _upgrade(connection: Connection, now: Instant, until: str) -> list[str]:
         environment.run_migrations()
     if "0001" in applied and until == "head":
         _seed(connection, now)
+    elif applied and until == "head":
+        told = audit.local_deed(Act.DATABASE_MIGRATED, "service", before=current, after=applied[-1])
+        audit.append(connection, DEFAULT_NAMESPACE, [told], now=now)
     return applied
 
 

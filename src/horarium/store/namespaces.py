@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.instant import Instant
+from horarium.store import audit
 from horarium.store.database.typed_rows import TypedRows
 from horarium.store.tables import namespaces
 
@@ -29,6 +30,7 @@ _COUNT = sa.select(sa.func.count()).select_from(namespaces).where(_LIVE)
 def insert(connection: Connection, namespace: str, description: str, *, now: Instant) -> None:
     """Raises Conflict(`namespaces_pkey`) if there is one of that name, or its rows are still on their way out."""
     connection.execute(sa.insert(namespaces).values(namespace=namespace, description=description, created_at=now))
+    audit.begin_anew(connection, namespace)
 
 
 def find(connection: Connection, namespace: str) -> NamespaceRow | None:

@@ -24,6 +24,8 @@ from horarium.store.runs.writer import Happened, record_events
 from horarium.store.schedules import positions
 from horarium.store.schedules.due import Plannings
 from horarium.store.tables import (
+    audit,
+    audit_heads,
     checkpoints,
     counters,
     history,
@@ -42,8 +44,10 @@ _ENDED = 100
 _GROUP = 20
 _GONE = Terminated("its namespace was deleted", "namespace_deleted")
 _OPEN = sa.text(f"state IN {sql_list(OPEN)}")
+# What was done in it stays on record, for the admins of the house.
+_KEPT = (namespaces, audit, audit_heads)
 # Those that are left when schedules and runs are gone.
-_OTHERS = [table for table in metadata.sorted_tables if "namespace" in table.c and table is not namespaces]
+_OTHERS = [table for table in metadata.sorted_tables if "namespace" in table.c and table not in _KEPT]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ and one into `history`; nothing else is on that path, so nothing else has a fore
 
 from __future__ import annotations
 
+from horarium.store.tables.audit import audit, audit_heads
 from horarium.store.tables.callers import idempotency, installation, leases, namespaces, tokens
 from horarium.store.tables.history import checkpoints, feed_epochs, history
 from horarium.store.tables.references import agents, assignments, calendars, counters, releases, teams, workflows
@@ -27,6 +28,8 @@ __all__ = [
     "agents",
     "approvals",
     "assignments",
+    "audit",
+    "audit_heads",
     "calendars",
     "checkpoints",
     "counters",

@@ -1,0 +1,89 @@
+"""The route of the audit: who did what, from where, and who was turned away."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Query
+
+from horarium.api import examples
+from horarium.api.answers import Reply
+from horarium.api.previews import moment
+from horarium.api.requests import CallerOf, ResourcesOf
+from horarium.api.routing import ADMINISTER, Routes
+from horarium.operations import audit
+from horarium.operations.audit import parse_order
+from horarium.store.audit import Wanted
+from horarium.wire.audit import Audit, AuditEntry, AuditLink, shown_entry, shown_link
+
+routes = Routes("/api", tag="audit")
+
+_HASH = "f3ccd1c0ae2a2f1e1a1d8ce8fb67cdc1f4a3b7b3f0d4d0f0f6f4e2c4a1b2c3d4"
+
+
+@routes(
+    "GET",
+    "/audit",
+    needs=ADMINISTER,
+    summary="Read the audit",
+    answer=Audit,
+    example=Audit(
+        namespace="default",
+        entries=(
+            AuditEntry(
+                namespace="default",
+                sequence=17,
+                recorded_at=examples.AT,
+                act="issue_token",
+                principal="alice",
+                address="192.0.2.1",
+                request_id=examples.UID,
+                source="cli",
+                detail={"name": "ci", "role": "operator", "token_id": examples.UID},
+                hash=_HASH,
+            ),
+        ),
+        begin=AuditLink(sequence=0, hash="0" * 64),
+        head=AuditLink(sequence=17, hash=_HASH),
+        next_page_token="17",
+    ),
+)
+def list_audit(
+    resources: ResourcesOf,
+    caller: CallerOf,
+    namespace: Annotated[
+        str | None, Query(max_length=128, description="another one, also a deleted one; for admins of the house")
+    ] = None,
+    act: Annotated[str | None, Query(max_length=256, description="such as issue_token or login_failed")] = None,
+    principal: Annotated[str | None, Query(max_length=256)] = None,
+    since: Annotated[str | None, Query(description="recorded at this moment or later")] = None,
+    until: Annotated[str | None, Query(description="recorded before this moment")] = None,
+    order: Annotated[str | None, Query(max_length=16, description="newest or oldest first; newest")] = None,
+    page_size: Annotated[int | None, Query(description="1 to 500")] = None,
+    next_page_token: Annotated[str | None, Query(max_length=32)] = None,
+) -> Reply:
+    """Administrative acts and refusals of the namespace. Each entry is tied to the one before it by its hash."""
+    wanted = Wanted(
+        act,
+        principal,
+        None if since is None else moment("since", since),
+        None if until is None else moment("until", until),
+    )
+    page = audit.read(
+        resources,
+        caller,
+        wanted,
+        namespace=namespace,
+        order=parse_order(order),
+        page_size=page_size,
+        next_page_token=next_page_token,
+    )
+    return Reply(
+        Audit(
+            namespace=page.namespace,
+            entries=tuple(map(shown_entry, page.entries)),
+            begin=shown_link(page.begin),
+            head=None if page.head is None else shown_link(page.head),
+            next_page_token=page.next_page_token,
+        )
+    )

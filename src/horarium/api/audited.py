@@ -1,0 +1,152 @@
+"""Which operations are administrative acts, and how each leaves its entry in the audit.
+
+The entry is written in the transaction of the act: in the first that it commits, where it has several. So nothing
+of an act can have happened without its entry, and what was refused or only tried out leaves none. It holds names
+and numbers, never the text of a body.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from enum import Enum
+from functools import wraps
+from typing import Any, Final, TypeVar
+from urllib.parse import urlsplit
+
+from horarium.api.answers import Reply
+from horarium.audit import Deed, DetailValue
+from horarium.ids import id_text
+from horarium.operations.caller import Caller
+from horarium.operations.resources import Resources
+from horarium.store import audit
+from horarium.store.database import Connection, Database
+from horarium.store.database.wrapper import DatabaseWrapper
+from horarium.store.migrate import DEFAULT_NAMESPACE
+from horarium.wire.roles import Permission
+
+T = TypeVar("T")
+Endpoint = Callable[..., Reply]
+
+_OF_THE_HOUSE = "/api/namespaces"
+# Members of a body whose texts are told: names and choices, none of which is ever a secret.
+_TOLD: Final = frozenset({
+    "action", "bundle", "expires_at", "filter", "kinds", "name", "namespace", "new_name", "owner", "reason", "role",
+    "rule", "schedule_id", "subject", "subscription_id", "timezone", "user_id",
+})  # fmt: skip
+_OWNERS: Final = ("owner", "user_id")
+# Ids that an act has made.
+_MADE: Final = ("token_id", "subscription_id")
+
+
+class Audited(Enum):
+    """Whether an operation is an administrative act, and in whose chain it stands."""
+
+    NEVER = "never"
+    IN_NAMESPACE = "in the chain of the namespace"
+    IN_HOUSE = "in the chain of the default namespace: it concerns all tenants"
+    NAMING_OWNER = "in the chain of the namespace, where an admin names the owner"
+
+
+def audited_by_rule(method: str, path: str, needs: object) -> Audited:
+    """For a route that says nothing: whatever only admins may do, and changes something, is an administrative act."""
+    if method == "GET" or needs is not Permission.ADMINISTER:
+        return Audited.NEVER
+    return Audited.IN_HOUSE if path.startswith(_OF_THE_HOUSE) else Audited.IN_NAMESPACE
+
+
+def chain_of(rule: Audited, caller: Caller, given: Mapping[str, Any]) -> str | None:
+    """The namespace in whose chain this request leaves an entry; None = in none."""
+    body = _body(given)
+    if rule is Audited.NEVER or given.get("dry_run") is True or body.get("dry_run") is True:
+        return None
+    if rule is Audited.NAMING_OWNER and not (caller.is_admin and any(body.get(name) for name in _OWNERS)):
+        return None
+    return DEFAULT_NAMESPACE if rule is Audited.IN_HOUSE else caller.namespace
+
+
+def detail_of(given: Mapping[str, Any]) -> dict[str, DetailValue]:
+    """What the path and the query name; of a body the numbers, and the texts of known names."""
+    named = {name: value for name, value in given.items() if name != "idempotency_key"}
+    told: dict[str, DetailValue] = {name: value for name, value in named.items() if isinstance(value, str | int)}
+    for name, value in _body(given).items():
+        known = _told(name, value)
+        if known is not None:
+            told[f"new_{name}" if name in told else name] = known
+    address = _body(given).get("url")
+    if isinstance(address, str):
+        told["host"] = _host(address)
+    return told
+
+
+def audited(endpoint: Endpoint, name: str, rule: Audited) -> Endpoint:
+    """Around an endpoint that takes `resources` and `caller` and works through them alone."""
+    if inspect.iscoroutinefunction(endpoint):
+        raise TypeError(f"{name} is a coroutine, and its transactions are not seen here")
+
+    @wraps(endpoint)
+    def acting(*, resources: Resources, caller: Caller, **given: Any) -> Reply:
+        chain = chain_of(rule, caller, given)
+        if chain is None:
+            return endpoint(resources=resources, caller=caller, **given)
+        deed = Deed(name, caller.principal, caller.address, caller.request_id, caller.source, detail_of(given))
+
+        def tell(connection: Connection, result: object) -> None:
+            made = replace(deed, detail={**deed.detail, **_made(result)})
+            audit.append(connection, chain, [made], now=resources.clock.now())
+
+        telling = replace(resources, database=_Telling(resources.database, tell))
+        return endpoint(resources=telling, caller=caller, **given)
+
+    signature = inspect.signature(endpoint, eval_str=True)
+    acting.__signature__ = signature  # type: ignore[attr-defined]  # what FastAPI reads
+    return acting
+
+
+class _Telling(DatabaseWrapper):
+    """A database that adds the entry to the first transaction that is committed."""
+
+    def __init__(self, inner: Database, tell: Callable[[Connection, object], None]) -> None:
+        super().__init__(inner)
+        self._tell = tell
+        self._told = False
+
+    def write(self, work: Callable[[Connection], T]) -> T:
+        if self._told:
+            return super().write(work)
+
+        def both(connection: Connection) -> T:
+            result = work(connection)
+            self._tell(connection, result)
+            return result
+
+        result = super().write(both)
+        self._told = True
+        return result
+
+
+def _body(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    return next((value for value in given.values() if isinstance(value, Mapping)), {})
+
+
+def _told(name: str, value: object) -> DetailValue:
+    if isinstance(value, bool | int):
+        return value if -(2**63) <= value < 2**63 else None
+    if name not in _TOLD or value is None:
+        return None
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
+
+
+def _host(url: str) -> str | None:
+    """An address may carry credentials in its other parts."""
+    try:
+        return urlsplit(url).hostname
+    except ValueError:
+        return None
+
+
+def _made(result: object) -> dict[str, DetailValue]:
+    found = {name: getattr(result, name, None) for name in _MADE}
+    return {name: id_text(value) for name, value in found.items() if isinstance(value, bytes)}

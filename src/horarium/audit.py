@@ -1,0 +1,160 @@
+"""What an entry of the audit says, how each one is tied to the one before it, and what a check of a chain finds.
+
+Each namespace has a chain of its own, numbered from 1 without gaps. The hash of an entry is the SHA-256 of the hash
+before it, as 64 hexadecimal digits, followed by the entry as canonical JSON: whoever changes, removes or inserts one
+would have to write all that come after it anew, and the head of the chain, which may be kept elsewhere.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from hashlib import sha256
+
+from horarium.errors import InvalidDefinition
+from horarium.instant import Instant, to_rfc3339
+
+DetailValue = str | int | bool | None
+Detail = Mapping[str, DetailValue]
+
+_HEAD = re.compile(r"([0-9]{1,18}):([0-9a-f]{64})")
+
+
+class Act(StrEnum):
+    """Acts that are no operation of the API; those are called what the operation is called."""
+
+    LOGIN_FAILED = "login_failed"
+    PERMISSION_REFUSED = "permission_refused"
+    ADMIN_TOKEN_MADE = "admin_token_made"
+    DATABASE_MIGRATED = "database_migrated"
+    DATABASE_COPIED = "database_copied"
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """What was done, by whom, from where, in which request and through which door."""
+
+    act: str
+    principal: str | None = None
+    address: str | None = None
+    request_id: str | None = None
+    source: str | None = None
+    detail: Detail = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A place in a chain: an entry, and the hash that all entries up to it add up to."""
+
+    sequence: int
+    hash: str
+
+    def __str__(self) -> str:
+        return f"{self.sequence}:{self.hash}"
+
+
+BEGINNING = Link(0, "0" * 64)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """`hash` is the one that was written down with it."""
+
+    namespace: str
+    sequence: int
+    recorded_at: Instant
+    deed: Deed
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """The first entry that is not as it was written, and why."""
+
+    sequence: int
+    why: str
+
+
+def make_entry(before: Link, namespace: str, deed: Deed, now: Instant) -> Entry:
+    sequence = before.sequence + 1
+    return Entry(namespace, sequence, now, deed, _hash(before.hash, namespace, sequence, now, deed))
+
+
+def parse_link(text: str) -> Link:
+    """`17:` and 64 hexadecimal digits, as a check prints it."""
+    found = _HEAD.fullmatch(text.strip())
+    if found is None:
+        raise InvalidDefinition(
+            {"head": ["must be a sequence, a colon and 64 hexadecimal digits, as verify prints it"]}
+        )
+    return Link(int(found[1]), found[2])
+
+
+def check_chain(entries: Iterable[Entry], begin: Link, kept: Link | None = None) -> Iterator[Link | Broken]:
+    """Where the chain stands after each entry, oldest first; ends with the first that is broken.
+
+    `begin` is the place that the first entry comes after; `kept` one that somebody has written down elsewhere.
+    """
+    last = begin
+    for entry in entries:
+        wrong = _check_entry(last, entry, kept)
+        yield wrong or Link(entry.sequence, entry.hash)
+        if wrong is not None:
+            return
+        last = Link(entry.sequence, entry.hash)
+
+
+def check_end(last: Link, begin: Link, head: Link | None, kept: Link | None = None) -> Broken | None:
+    """Whether the chain ends where it says that it ends; None = it does."""
+    if head is None:
+        return (
+            None if last == BEGINNING and kept is None else Broken(last.sequence + 1, "the head of the chain is gone")
+        )
+    if head.sequence > last.sequence:
+        return Broken(last.sequence + 1, f"entries {last.sequence + 1} to {head.sequence} are gone")
+    if head.sequence < last.sequence:
+        return Broken(head.sequence + 1, "it stands behind the head of the chain")
+    if head.hash != last.hash:
+        return Broken(last.sequence, "the head of the chain is another")
+    if kept is not None and kept.sequence > last.sequence:
+        return Broken(last.sequence + 1, f"entries {last.sequence + 1} to {kept.sequence} are gone")
+    if kept is not None and kept.sequence == begin.sequence and kept.hash != begin.hash:
+        return Broken(kept.sequence, "it is not the entry that was kept elsewhere")
+    return None
+
+
+def _check_entry(before: Link, entry: Entry, kept: Link | None) -> Broken | None:
+    due = before.sequence + 1
+    if entry.sequence > due:
+        gone = f"entries {due} to {entry.sequence - 1} are gone" if entry.sequence - 1 > due else "it is gone"
+        return Broken(due, gone)
+    if entry.sequence < due:
+        return Broken(entry.sequence, "it is there twice")
+    if entry.hash != _hash(before.hash, entry.namespace, entry.sequence, entry.recorded_at, entry.deed):
+        return Broken(due, "it is not what was written")
+    if kept is not None and kept.sequence == due and kept.hash != entry.hash:
+        return Broken(due, "it is not the entry that was kept elsewhere")
+    return None
+
+
+def canonical(namespace: str, sequence: int, recorded_at: Instant, deed: Deed) -> str:
+    """JSON in ASCII, names in order, without blanks; what is not known is null."""
+    whole = {
+        "namespace": namespace,
+        "sequence": sequence,
+        "recorded_at": to_rfc3339(recorded_at),
+        "act": deed.act,
+        "principal": deed.principal,
+        "address": deed.address,
+        "request_id": deed.request_id,
+        "source": deed.source,
+        "detail": dict(deed.detail),
+    }
+    return json.dumps(whole, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def _hash(before: str, namespace: str, sequence: int, recorded_at: Instant, deed: Deed) -> str:
+    return sha256((before + canonical(namespace, sequence, recorded_at, deed)).encode("ascii")).hexdigest()

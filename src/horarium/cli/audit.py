@@ -1,0 +1,195 @@
+"""`horarium audit`: who did what, who was turned away, and whether that record is whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from horarium.cli.options import with_options
+from horarium.cli.pages import All, Limit, Listing, PageToken, Paging, show_listing
+from horarium.cli.present import printable
+from horarium.cli.reading import refuse
+from horarium.cli.remote import ExitCode, Remote, remote_options, with_remote
+from horarium.cli.render import Format, Json, show, talk
+from horarium.cli.service import DatabaseUrl, failing_with_1, settings_of
+from horarium.cli.times import TIME, Times, time_options
+
+if TYPE_CHECKING:
+    from horarium.audit import Link
+    from horarium.operations.audit import Checked
+    from horarium.wire.audit import AuditEntry
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    help="The audit: who did what, who was turned away, and whether that record is whole.",
+    epilog="Example: horarium audit list --act issue_token",
+)
+
+_PAGE = 500
+
+Of = Annotated[
+    str | None,
+    typer.Option(
+        "--of", metavar="NAMESPACE", show_default="one's own", help="Another namespace, also a deleted one; for admins."
+    ),
+]
+
+
+@app.command("list")
+@with_options(times=time_options, remote=remote_options)
+def list_command(
+    remote: Remote,
+    times: Times,
+    of: Of = None,
+    act: Annotated[
+        str | None, typer.Option("--act", metavar="ACT", show_default="any", help="Such as issue_token, login_failed.")
+    ] = None,
+    principal: Annotated[
+        str | None, typer.Option("--principal", metavar="WHO", show_default="anybody", help="Who did it.")
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option("--since", metavar=TIME, show_default="the beginning", help="Not before this moment.")
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option("--until", metavar=TIME, show_default="now", help="Before this moment.")
+    ] = None,
+    oldest: Annotated[bool, typer.Option("--oldest", help="The oldest first.")] = False,
+    limit: Limit = 50,
+    everything: All = False,
+    page_token: PageToken = None,
+) -> None:
+    """What admins did and whom the server turned away, newest first.
+
+    Example: horarium audit list --act login_failed --since 7d
+    """
+    from horarium.client.service_calls import ServiceCalls
+
+    call = ServiceCalls.list_audit(
+        namespace=of,
+        act=act,
+        principal=principal,
+        since=times.past("--since", since),
+        until=times.past("--until", until),
+        order="oldest" if oldest else None,
+        next_page_token=page_token,
+    )
+    show_listing(
+        Listing(remote, call, Paging("entries", most=_PAGE), None if everything else limit),
+        ("Seq", "Recorded", "Act", "Principal", "Address", "Source", "Detail"),
+        _row,
+        empty="no entries in the audit of namespace {namespace}",
+        hint="more entries: --all, or --page-token {cursor}",
+    )
+
+
+@app.command("verify")
+@with_remote
+def verify_command(
+    remote: Remote,
+    of: Of = None,
+    head: Annotated[
+        str | None,
+        typer.Option("--head", metavar="SEQ:HASH", show_default=False, help="A head that you kept elsewhere."),
+    ] = None,
+    database: DatabaseUrl = None,
+) -> None:
+    """Recompute the chain of hashes. Exit code 0 means that it is whole, 1 names the first entry that is not.
+
+    Through the server, or with --database from the database itself, then of all namespaces unless --namespace or --of
+    names one. Keep the head that it prints where nobody can reach both: with --head it shows that nothing was cut off.
+
+    Example: horarium audit verify --database sqlite:///.horarium/horarium.db
+    """
+    from horarium.audit import parse_link
+    from horarium.errors import InvalidDefinition
+
+    chosen = of or (remote.client.namespace if database is not None else None)
+    try:
+        kept = None if head is None else parse_link(head)
+        if kept is not None and database is not None and chosen is None:
+            refuse("--head is that of one chain: name it with --namespace")
+        found = [_ask(remote, of, kept)] if database is None else _look(database, chosen, kept)
+    except InvalidDefinition as wrong:
+        refuse(f"--{wrong.message}")
+    _show(found, remote.output)
+    if any(chain.broken for chain in found):
+        raise typer.Exit(ExitCode.NO)
+
+
+def _look(database: str, namespace: str | None, kept: Link | None) -> list[Checked]:
+    from horarium.operations.audit import check
+    from horarium.store.database import open_database
+    from horarium.store.migrate import check_schema
+
+    with failing_with_1():
+        opened = open_database(settings_of(database=database).database_url)
+        try:
+            check_schema(opened)
+            return list(check(opened, namespace=namespace, kept=kept))
+        finally:
+            opened.close()
+
+
+def _ask(remote: Remote, of: str | None, kept: Link | None) -> Checked:
+    """The pages one after the other. The head is that of the last page, which was read at the same moment."""
+    from horarium.audit import BEGINNING, Broken, check_chain, check_end
+    from horarium.client.service_calls import ServiceCalls
+    from horarium.operations.audit import Checked, refuse_forgotten
+    from horarium.wire.audit import read_entry
+
+    call = ServiceCalls.list_audit(namespace=of, order="oldest", page_size=_PAGE)
+    page = remote.send(call)
+    begin = _link(page.raw.get("begin")) or BEGINNING
+    refuse_forgotten(kept, begin)
+    last, count, name = begin, 0, str(page.raw.get("namespace"))
+    while True:
+        for step in check_chain(map(read_entry, page), last, kept):
+            if isinstance(step, Broken):
+                return Checked(name, count, last, step)
+            last, count = step, count + 1
+        following = call.after(page)
+        if following is None:
+            break
+        call, page = following, remote.send(following)
+    end: Link | None = _link(page.raw.get("head"))
+    return Checked(name, count, last, check_end(last, begin, end, kept))
+
+
+def _link(shown: object) -> Link | None:
+    from horarium.audit import parse_link
+
+    return parse_link(f"{shown.get('sequence')}:{shown.get('hash')}") if isinstance(shown, dict) else None
+
+
+def _show(found: Iterable[Checked], output: Format) -> None:
+    if output is Format.TABLE:
+        for chain in found:
+            typer.echo(printable(_sentence(chain)))
+            talk(printable(f"head of {chain.namespace}: {chain.head}"))
+        return
+    rows: list[Json] = [
+        {
+            "namespace": chain.namespace,
+            "entries": chain.entries,
+            "head": str(chain.head),
+            "broken": None
+            if chain.broken is None
+            else {"sequence": chain.broken.sequence, "message": chain.broken.why},
+        }
+        for chain in found
+    ]
+    show(rows, output, columns=(), cells=())
+
+
+def _sentence(chain: Checked) -> str:
+    if chain.broken is None:
+        return f"{chain.namespace}: whole, {chain.entries} entries"
+    return f"{chain.namespace}: entry {chain.broken.sequence} is broken: {chain.broken.why}"
+
+
+def _row(entry: AuditEntry) -> Sequence[object]:
+    told = " ".join(f"{name}={value}" for name, value in entry.detail.items())
+    return entry.sequence, entry.recorded_at, entry.act, entry.principal, entry.address, entry.source, told

@@ -1,0 +1,236 @@
+"""The audit through its door: what leaves an entry, who reads it, and what an attacker can do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from api.worlds import SCHEDULE, World, world
+
+from horarium.api.audited import Audited
+from horarium.api.refusals import MOST_ALIKE
+from horarium.api.routing import OPERATIONS
+from horarium.operations import audit
+from horarium.testing import TestService
+from horarium.wire.roles import Permission
+
+# What is told elsewhere: by the history of the schedule, or by the events of the run.
+IN_HISTORY = {
+    ("POST", "/api/schedules/{schedule_id}/pause"),
+    ("POST", "/api/schedules/{schedule_id}/resume"),
+    ("POST", "/api/schedules/{schedule_id}/trigger"),
+    ("POST", "/api/schedules/{schedule_id}/backfill"),
+    ("PUT", "/api/schedules/{schedule_id}/calendars"),
+    ("DELETE", "/api/schedules/{schedule_id}/calendars"),
+    ("PUT", "/api/schedules/{schedule_id}/condition"),
+    ("DELETE", "/api/schedules/{schedule_id}/condition"),
+    ("PUT", "/api/schedules/{schedule_id}/rotation"),
+    ("DELETE", "/api/schedules/{schedule_id}/rotation"),
+    ("POST", "/schedules/pause"),
+    ("POST", "/api/runs/{run_id}/cancel"),
+    ("POST", "/api/runs/{run_id}/terminate"),
+    ("POST", "/api/runs/{run_id}/report"),
+    ("POST", "/api/runs/{run_id}/rerun"),
+    ("POST", "/api/run-launcher/start"),
+    ("POST", "/run-launcher/start"),
+}
+# Work, which happens too often and changes nothing of anybody's; and a message that says nothing about anybody.
+NO_ACT = {
+    ("POST", "/api/queues/{queue}/claim"),
+    ("POST", "/api/runs/{run_id}/heartbeat"),
+    ("POST", "/api/runs/{run_id}/logs"),
+    ("POST", "/api/subscriptions/{subscription_id}/test"),
+}
+WRITES = {route: operation for route, operation in OPERATIONS.items() if route[0] != "GET"}
+ACTS = sorted(route for route, operation in WRITES.items() if operation.audited is not Audited.NEVER)
+
+
+@pytest.fixture
+def here(database_url: str) -> Iterator[World]:
+    with world(database_url) as found:
+        yield found
+
+
+def entries(http: httpx.Client, **query: Any) -> list[dict[str, Any]]:
+    answer = http.get("/api/audit", params={"order": "oldest", "page_size": 500, **query})
+    assert answer.status_code == 200, answer.text
+    return list(answer.json()["entries"])
+
+
+def flush(horarium: TestService) -> None:
+    """What a minute later a thread does."""
+    horarium.parts.api.state.refusals.flush(all_of_it=True)
+
+
+def test_no_write_is_forgotten() -> None:
+    """Another route is an act of an admin, or its name stands above with a reason."""
+    assert {route for route, operation in WRITES.items() if operation.audited is Audited.NEVER} == IN_HISTORY | NO_ACT
+    of_admins = {route for route, operation in WRITES.items() if operation.needs is Permission.ADMINISTER}
+    assert of_admins <= set(ACTS)
+
+
+# Where the example of a route would act on what is there already, on nothing, or only try.
+INSTEAD: dict[tuple[str, str], dict[str, Any]] = {
+    ("POST", "/api/apply"): {"dry_run": False},
+    ("POST", "/api/calendars"): {"name": "another"},
+    ("POST", "/api/calendars/{name}/clone"): {"name": "a-clone"},
+    ("POST", "/api/namespaces"): {"namespace": "another"},
+    ("POST", "/api/schedules"): {"schedule_id": "another"},
+    ("POST", "/api/schedules/bulk"): {"filter": {"ids": [SCHEDULE]}},
+    ("POST", "/api/subscriptions"): {"name": "another"},
+    ("POST", "/schedules/upsert"): {"schedule_id": "upserted"},
+}
+NAMES = {("DELETE", "/schedules/{schedule_id}"): {"schedule_id": "upserted"}}
+
+
+def _last(route: tuple[str, str]) -> tuple[bool, tuple[str, str]]:
+    """What deletes comes last, or there would be nothing left to act on."""
+    return route[0] == "DELETE", route
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+def test_every_act_leaves_an_entry(here: World) -> None:
+    http = here.horarium.http()
+    silent = {}
+    for number, route in enumerate(sorted(ACTS, key=_last)):
+        operation, request_id = OPERATIONS[route], f"request-{number}"
+        owner = {"owner": "somebody"} if operation.audited is Audited.NAMING_OWNER else {}
+        body = {**(operation.example.body or {}), **INSTEAD.get(route, {}), **owner}
+        names = {**here.names, "namespace": "tenant", **NAMES.get(route, {})}
+        sent: dict[str, Any] = {"json": body} if body else {}
+        answer = http.request(route[0], route[1].format(**names), headers={"X-Request-ID": request_id}, **sent)
+        told = [each for each in entries(http) if each["request_id"] == request_id]
+        if answer.status_code >= 300 or [each["act"] for each in told] != [operation.name]:
+            silent[route] = (answer.status_code, answer.text[:200], told)
+    assert silent == {}
+    assert {(each["principal"], bool(each["address"])) for each in entries(http)} == {("admin", True)}
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+def test_an_entry_names_what_was_made_and_never_a_secret(here: World) -> None:
+    http = here.horarium.http()
+    issued = http.post("/api/tokens", json={"name": "ci", "role": "viewer"}).json()
+    told = {**(OPERATIONS["POST", "/api/subscriptions"].example.body or {}), "name": "n", "secret": "s3cret-s3cret-s3"}
+    told["url"] = "https://user:passw0rd@hooks.example.com/path?key=passw0rd"
+    http.post("/api/subscriptions", json=told)
+    *_, last = entries(http, act="issue_token")
+    assert last["detail"] == {"name": "ci", "role": "viewer", "token_id": issued["token_id"]}
+    whole = http.get("/api/audit").text
+    assert not [secret for secret in ("passw0rd", "s3cret", issued["secret"]) if secret in whole]
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+def test_what_is_refused_tried_out_or_repeated_leaves_no_second_entry(here: World) -> None:
+    http = here.horarium.http()
+    before = len(entries(http))
+    http.post("/api/namespaces", json={"namespace": "tenant"})
+    http.delete("/api/namespaces/tenant", params={"dry_run": True})
+    http.post("/api/schedules/bulk", json={"action": "pause", "all": True, "dry_run": True})
+    http.put(f"/api/schedules/{SCHEDULE}", json={"note": "no owner is named"})
+    assert len(entries(http)) == before
+    for _ in range(2):
+        answer = http.delete(f"/api/schedules/{SCHEDULE}", headers={"Idempotency-Key": "once"})
+        assert answer.status_code == 200
+    assert [each["act"] for each in entries(http)[before:]] == ["delete_schedule"]
+
+
+def test_a_tenant_reads_its_own_audit_and_nobody_else_s(here: World) -> None:
+    horarium = here.horarium
+    theirs = horarium.http(token=here.token("admin", "other"))
+    theirs.post("/api/tokens", json={"name": "mine", "role": "viewer"})
+    assert [each["detail"]["name"] for each in entries(theirs)] == ["mine"]
+    for namespace in ("default", "tenant", "ghost"):
+        assert theirs.get("/api/audit", params={"namespace": namespace}).status_code == 404
+        assert theirs.get("/api/audit", headers={"X-Namespace": namespace}).status_code == 404
+    for role in ("owner", "operator", "viewer", "agent"):
+        assert horarium.http(token=here.token(role, "other")).get("/api/audit").status_code == 403
+    house = horarium.http(token=here.token("admin"))
+    assert [each["detail"]["name"] for each in entries(house, namespace="other")] == ["mine"]
+    assert house.get("/api/audit", params={"namespace": "ghost"}).status_code == 404
+
+
+def test_who_gets_a_name_that_another_had_does_not_see_what_that_one_did(here: World) -> None:
+    house = here.horarium.http()
+    before = here.horarium.http(token=here.token("admin", "other"))
+    before.post("/api/tokens", json={"name": "theirs", "role": "viewer"})
+    assert house.delete("/api/namespaces/other", params={"force": True}).json()["outcome"] == "deleted"
+    assert [each["detail"]["name"] for each in entries(house, namespace="other")] == ["theirs"]
+    house.post("/api/namespaces", json={"namespace": "other"})
+    after = here.horarium.http(token=here.token("admin", "other"))
+    assert entries(after) == []
+    after.post("/api/tokens", json={"name": "mine", "role": "viewer"})
+    page = after.get("/api/audit").json()
+    assert [each["detail"]["name"] for each in page["entries"]] == ["mine"]
+    assert page["begin"]["sequence"] == 1
+    assert len(entries(house, namespace="other")) == 2
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+def test_a_flood_of_failed_logins_is_one_entry_with_its_count(here: World) -> None:
+    stranger = here.horarium.http(token="hor_guessed")
+    before = len(entries(here.horarium.http()))
+    codes = {
+        stranger.get("/api/schedules", headers={"X-Namespace": f"n{n}"}).status_code for n in range(3 * MOST_ALIKE)
+    }
+    assert codes <= {401, 429}
+    assert len(entries(here.horarium.http())) == before
+    flush(here.horarium)
+    (told,) = entries(here.horarium.http())[before:]
+    assert (told["act"], told["principal"], told["namespace"]) == ("login_failed", None, "default")
+    assert told["detail"]["count"] > 0
+    assert told["address"]
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+def test_a_refused_permission_is_told_to_the_admins_of_the_namespace(here: World) -> None:
+    viewer = here.horarium.http(token=here.token("viewer", "other"))
+    for _ in range(3):
+        assert viewer.post("/api/tokens", json={"name": "x", "role": "admin"}).status_code == 403
+    flush(here.horarium)
+    (told,) = entries(here.horarium.http(token=here.token("admin", "other")))
+    assert (told["act"], told["principal"]) == ("permission_refused", "viewer@other")
+    assert told["detail"] == {"count": 3, "operation": "issue_token", "reason": "forbidden"}
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+def test_the_audit_is_read_in_pages_and_by_what_was_done_by_whom_and_when(here: World) -> None:
+    horarium = here.horarium
+    ann = horarium.http(token=here.token("admin"))
+    for number in range(3):
+        horarium.advance(hours=1)
+        ann.post("/api/tokens", json={"name": f"t{number}", "role": "viewer"})
+    by_ann: dict[str, Any] = {"principal": "admin@default", "page_size": 2}
+    first = ann.get("/api/audit", params=by_ann).json()
+    rest = ann.get("/api/audit", params={**by_ann, "next_page_token": first["next_page_token"]}).json()
+    assert [each["detail"]["name"] for each in (*first["entries"], *rest["entries"])] == ["t2", "t1", "t0"]
+    assert rest["next_page_token"] is None
+    times = {"since": "2026-03-01T02:00:00Z", "until": "2026-03-01T03:00:00Z"}
+    assert [each["detail"]["name"] for each in entries(ann, **times)] == ["t1"]
+    assert entries(ann, act="nothing") == []
+    wrong: dict[str, Any] = {
+        "page_size": 501,
+        "next_page_token": "x",
+        "since": "soon",
+        "order": "random",
+        "act": "a" * 257,
+    }
+    answers = {name: ann.get("/api/audit", params={name: value}).status_code for name, value in wrong.items()}
+    assert answers == dict.fromkeys(wrong, 422)
+    assert [checked.broken for checked in audit.check(horarium.resources.database)] == [None]
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(("said", "known"), [("cli", "cli"), ("engine", "api")])
+def test_only_programs_of_ours_say_through_which_door_they_came(here: World, said: str, known: str) -> None:
+    """And it opens nothing: the role is asked as ever."""
+    headers = {"X-Horarium-Source": said}
+    http = here.horarium.http()
+    http.post(f"/api/schedules/{SCHEDULE}/pause", headers=headers)
+    http.post("/api/tokens", json={"name": "x", "role": "viewer"}, headers=headers)
+    events = http.get(f"/api/schedules/{SCHEDULE}/history").json()["events"]
+    assert events[-1]["payload"]["command_context"]["source"] == known
+    assert entries(http)[-1]["source"] == known
+    viewer = here.horarium.http(token=here.token("viewer"))
+    assert viewer.post("/api/tokens", json={"name": "x", "role": "admin"}, headers=headers).status_code == 403
