@@ -70,7 +70,9 @@ class Office:
 
     def runs(self, schedule_id: str = "nightly") -> list[RunRow]:
         """Oldest first."""
-        page = self.resources.database.read(lambda c: runs_read.page_of_namespace(c, "default", limit=1_000))
+        page = self.resources.database.read(
+            lambda c: runs_read.page_of_namespace(c, "default", limit=1_000, whole=True)
+        )
         return [run for run in reversed(page.rows) if run.schedule_id == schedule_id]
 
     def states(self, schedule_id: str = "nightly") -> list[str]:

@@ -72,7 +72,8 @@ def test_the_rotation_decides_the_inputs(office: Office) -> None:
     office.tick(60)
     office.tick(60)
     page = runs.list_runs(office.resources, VIEWER, schedule_id="nightly")
-    assert [run.inputs for run in page.runs] == [{"n": 2}, {"n": 1}]
+    found = [runs.get(office.resources, VIEWER, id_text(run.row.run_id)) for run in page.runs]
+    assert [run.inputs for run in found] == [{"n": 2}, {"n": 1}]
 
 
 @pytest.mark.parametrize("run_id", ["", "nonsense", "x" * 5_000, "01ARZ3NDEKTSV4RRFFQ69G5FAV"])

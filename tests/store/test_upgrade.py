@@ -103,7 +103,7 @@ def test_schedules_are_found_by_what_was_not_searched_before(upgraded: Database)
 
 def test_runs_keep_their_state_and_can_be_launched(upgraded: Database) -> None:
     uid = _schedule(upgraded, "Morning-Report").schedule_uid
-    waiting, ended = upgraded.read(lambda c: runs_read.page_of_schedule(c, uid, limit=9)).rows
+    waiting, ended = upgraded.read(lambda c: runs_read.page_of_schedule(c, uid, limit=9, whole=True)).rows
     assert (ended.state, ended.result, ended.cost) == (RunState.SUCCEEDED, {"sent": True}, 1_500_000)
     assert [each.sequence for each in upgraded.read(lambda c: runs_read.events(c, ended.run_id))] == [3]
     assert (waiting.state, waiting.target, waiting.priority) == (RunState.READY, "http:", 100)

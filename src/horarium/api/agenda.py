@@ -8,6 +8,7 @@ from fastapi import Query
 
 from horarium.api import examples
 from horarium.api.answers import Reply
+from horarium.api.pages import within_bytes
 from horarium.api.previews import moment
 from horarium.api.requests import CallerOf, ResourcesOf
 from horarium.api.routing import READ, Routes
@@ -54,20 +55,20 @@ def get_agenda(
     bucket_seconds: Annotated[int, Query(description="how long a bucket is")] = agendas.DEFAULT_BUCKET,
 ) -> Reply:
     """Past occurrences as they were decided, with their runs; those to come as a preview sees them. 31 days at most."""
-    found = agendas.look(
-        resources,
-        caller,
-        start=None if start is None else moment("from", start),
-        end=None if end is None else moment("to", end),
-        limit=limit,
-        bucket_seconds=bucket_seconds,
+    first, last = (None if start is None else moment("from", start)), (None if end is None else moment("to", end))
+    found, rows = within_bytes(
+        limit,
+        lambda most: agendas.look(
+            resources, caller, start=first, end=last, limit=most or limit, bucket_seconds=bucket_seconds
+        ),
+        lambda found: map(_row, found.rows),
     )
     return Reply(
         Agenda(
             namespace=caller.namespace,
             start=to_datetime(found.start),
             end=to_datetime(found.end),
-            rows=tuple(_row(each) for each in found.rows),
+            rows=rows,
             buckets=tuple(
                 AgendaBucket(at=to_datetime(each.at), starts=each.starts, skips=each.skips) for each in found.buckets
             ),

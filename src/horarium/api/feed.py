@@ -17,6 +17,7 @@ from starlette.concurrency import run_in_threadpool
 
 from horarium.api import examples
 from horarium.api.answers import Reply
+from horarium.api.pages import within_bytes
 from horarium.api.requests import CallerOf, ResourcesOf, caller_again, resources_of
 from horarium.api.routing import READ, Routes
 from horarium.api.streams import EventStream
@@ -56,13 +57,15 @@ def get_feed(
     next_page_token: Annotated[str | None, Query(max_length=64)] = None,
 ) -> Reply:
     """What happened in the namespace, newest first."""
-    if after is not None:
-        page = feeds.onward(
-            resources, caller, feeds.read_cursor(next_page_token or after, "after"), page_size=page_size
-        )
-    else:
-        page = feeds.newest(resources, caller, page_size=page_size, next_page_token=next_page_token)
-    return Reply(Feed(entries=tuple(shown(entry) for entry in page.entries), next_page_token=page.next_page_token))
+    begun = None if after is None else feeds.read_cursor(next_page_token or after, "after")
+
+    def ask(most: int | None) -> FeedPage:
+        if begun is not None:
+            return feeds.onward(resources, caller, begun, page_size=most)
+        return feeds.newest(resources, caller, page_size=most, next_page_token=next_page_token)
+
+    page, entries = within_bytes(page_size, ask, lambda page: map(shown, page.entries))
+    return Reply(Feed(entries=entries, next_page_token=page.next_page_token))
 
 
 @routes(

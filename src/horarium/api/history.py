@@ -8,6 +8,7 @@ from fastapi import Query
 
 from horarium.api import examples
 from horarium.api.answers import Reply
+from horarium.api.pages import within_bytes
 from horarium.api.requests import CallerOf, ResourcesOf
 from horarium.api.routing import READ, Routes
 from horarium.errors import InvalidDefinition
@@ -50,15 +51,18 @@ def get_schedule_history(
 ) -> Reply:
     """Oldest first, also of a deleted schedule."""
     older = None if uid is None else parse_id(uid, "uid")
-    page = history.read(
-        resources, caller, schedule_id, limit=_limit(limit), after_sequence=_sequence(after_sequence), uid=older
+    after = _sequence(after_sequence)
+    page, events = within_bytes(
+        _limit(limit),
+        lambda most: history.read(resources, caller, schedule_id, limit=most, after_sequence=after, uid=older),
+        lambda page: map(history_event, page.rows),
     )
     return Reply(
         History(
             schedule_id=page.schedule.schedule_id,
             uid=id_text(page.schedule.schedule_uid),
             namespace=page.schedule.namespace,
-            events=tuple(history_event(row) for row in page.rows),
+            events=events,
             has_more=page.next_cursor is not None,
             next_cursor=page.next_cursor,
         )

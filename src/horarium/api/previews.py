@@ -5,8 +5,10 @@ Nothing here writes.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any
 
+import msgspec
 from fastapi import Query
 
 from horarium.api import examples
@@ -14,13 +16,15 @@ from horarium.api.answers import Reply
 from horarium.api.requests import CallerOf, ResourcesOf
 from horarium.api.routing import READ, Routes
 from horarium.decision import explain
+from horarium.decision.preview import Row
 from horarium.decision.recorded import Recorded
 from horarium.errors import InvalidDefinition
 from horarium.instant import Instant, from_rfc3339, to_datetime, to_rfc3339
 from horarium.operations import previews
 from horarium.operations.previews import Previewed
 from horarium.schedule.event import EventType
-from horarium.wire.answer import time_of
+from horarium.store.database.page_bytes import MAX_PAGE_BYTES
+from horarium.wire.answer import encode, time_of
 from horarium.wire.outcomes import ExplainedOutcome, ExplainedSource
 from horarium.wire.schedules import Explanation, Finding, Preview, PreviewRow, RecordedEvent
 
@@ -53,7 +57,7 @@ def preview_schedule(
     # What is at `from` itself is wanted too.
     after = None if start is None else moment("from", start) - 1
     found = previews.preview(resources, caller, schedule_id, rows=n, after=after)
-    return Reply(Preview(schedule_id=schedule_id, rows=tuple(_row(each) for each in found)))
+    return Reply(Preview(schedule_id=schedule_id, rows=tuple(_rows(found))))
 
 
 @routes(
@@ -82,13 +86,24 @@ def moment(name: str, text: str) -> Instant:
         raise InvalidDefinition({name: ["must be a time such as 2026-03-08T07:00:00Z"]}) from None
 
 
-def _row(each: Previewed) -> PreviewRow:
-    row = each.row
+def _rows(found: Iterable[Previewed]) -> Iterator[PreviewRow]:
+    """Inputs are shown while they fit: those of a schedule may be a megabyte, at each of 200 occurrences."""
+    texts: dict[int, bytes] = {}
+    left = MAX_PAGE_BYTES
+    for each in found:
+        text = texts.setdefault(id(each.inputs), b"") or encode(each.inputs)
+        texts[id(each.inputs)] = text
+        left -= len(text)
+        yield _row(each.row, msgspec.Raw(text) if left >= 0 else None, omitted=left < 0 and each.inputs is not None)
+
+
+def _row(row: Row, inputs: Any, *, omitted: bool) -> PreviewRow:
     return PreviewRow(
         tick_at=to_datetime(row.tick_at),
         decision=row.decision,
         reason=row.reason,
-        inputs=each.inputs,
+        inputs=inputs,
+        inputs_omitted=omitted,
         due=to_datetime(row.due),
         detail=row.detail,
         rotation_index=row.rotation_index,

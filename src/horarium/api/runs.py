@@ -10,6 +10,7 @@ from fastapi import Query
 
 from horarium.api import examples
 from horarium.api.answers import Reply
+from horarium.api.pages import cut, within_bytes
 from horarium.api.requests import CallerOf, Document, ReporterOf, ReportToken, ResourcesOf
 from horarium.api.routing import OPERATE, READ, WORK, Routes
 from horarium.api.run_views import claimed, run_event, shown, skipped, summary
@@ -116,7 +117,8 @@ def get_run_events(
 ) -> Reply:
     """Oldest first."""
     found = runs.events(resources, caller, run_id, after_sequence=after_sequence, limit=limit)
-    return Reply(RunEvents(run_id=run_id.upper(), events=tuple(run_event(each) for each in found)))
+    shown, is_whole = cut(map(run_event, found))
+    return Reply(RunEvents(run_id=run_id.upper(), events=shown, has_more=not is_whole))
 
 
 @routes(
@@ -232,15 +234,22 @@ def _listed(
     token: str | None,
 ) -> Reply:
     if schedule_id is not None and _with_skips(include):
-        found = occurrences.list_occurrences(
-            resources, caller, schedule_id, wanted, page_size=page_size, next_page_token=token
+        found, rows = within_bytes(
+            page_size,
+            lambda most: occurrences.list_occurrences(
+                resources, caller, schedule_id, wanted, page_size=most, next_page_token=token
+            ),
+            lambda found: (summary(each) if isinstance(each, runs.Run) else skipped(each) for each in found.rows),
         )
-        rows = tuple(summary(each) if isinstance(each, runs.Run) else skipped(each) for each in found.rows)
         return Reply(RunList(runs=rows, next_page_token=found.next_page_token))
-    page = runs.list_runs(
-        resources, caller, wanted, schedule_id=schedule_id, page_size=page_size, next_page_token=token
+    page, rows = within_bytes(
+        page_size,
+        lambda most: runs.list_runs(
+            resources, caller, wanted, schedule_id=schedule_id, page_size=most, next_page_token=token
+        ),
+        lambda page: map(summary, page.runs),
     )
-    return Reply(RunList(runs=tuple(summary(run) for run in page.runs), next_page_token=page.next_page_token))
+    return Reply(RunList(runs=rows, next_page_token=page.next_page_token))
 
 
 def _stopped(done: Stopped) -> Reply:

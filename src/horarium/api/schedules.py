@@ -10,6 +10,7 @@ from horarium.api import examples, views
 from horarium.api.answers import Reply
 from horarium.api.audited import Audited
 from horarium.api.etags import IfMatch, etag, version_of
+from horarium.api.pages import within_bytes
 from horarium.api.requests import CallerOf, Document, ResourcesOf, same_namespace
 from horarium.api.routing import OPERATE, READ, WRITE, Routes, ScheduleDocument
 from horarium.errors import InvalidDefinition
@@ -118,12 +119,18 @@ def list_schedules(
         query=() if query is None else parse_query(query),
         include_deleted=include_deleted,
     )
-    page = listings.list_schedules(resources, caller, wanted, page_size=page_size, next_page_token=next_page_token)
+    page, shown = within_bytes(
+        page_size,
+        lambda most: listings.list_schedules(
+            resources, caller, wanted, page_size=most, next_page_token=next_page_token
+        ),
+        lambda page: map(views.listed, page.schedules),
+    )
     return Reply(
         ScheduleList(
             namespace=caller.namespace,
-            schedules=tuple(views.listed(each) for each in page.schedules),
-            schedule_count=len(page.schedules),
+            schedules=shown,
+            schedule_count=len(shown),
             next_page_token=page.next_page_token,
         )
     )

@@ -13,6 +13,7 @@ from horarium.api import examples
 from horarium.api.answers import Reply
 from horarium.api.audited import Audited
 from horarium.api.etags import IfMatch, etag, version_of
+from horarium.api.pages import within_bytes
 from horarium.api.requests import CallerOf, Document, ResourcesOf
 from horarium.api.routing import READ, WRITE, Routes
 from horarium.ids import id_text
@@ -172,11 +173,14 @@ def list_dead_letters(
     next_page_token: Annotated[str | None, Query(max_length=64)] = None,
 ) -> Reply:
     """Newest first; the newest 1000 are kept."""
-    page = subscriptions.list_dead_letters(
-        resources, caller, subscription_id, page_size=page_size, next_page_token=next_page_token
+    page, letters = within_bytes(
+        page_size,
+        lambda most: subscriptions.list_dead_letters(
+            resources, caller, subscription_id, page_size=most, next_page_token=next_page_token
+        ),
+        lambda page: map(_letter, page.letters),
     )
-    shown = tuple(_letter(each) for each in page.letters)
-    return Reply(DeadLetterList(dead_letters=shown, next_page_token=page.next_page_token))
+    return Reply(DeadLetterList(dead_letters=letters, next_page_token=page.next_page_token))
 
 
 @routes(

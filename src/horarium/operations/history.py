@@ -54,9 +54,8 @@ def read(
 
     def look(connection: Connection) -> HistoryPage:
         row = find_any(connection, caller, schedule_id, uid)
-        rows = history.read(connection, row.schedule_uid, after_sequence=after_sequence, limit=most + 1)
-        shown = tuple(rows[:most])
-        return HistoryPage(row, shown, shown[-1].sequence if len(rows) > most else None)
+        rows, more = history.read_page(connection, row.schedule_uid, after_sequence=after_sequence, limit=most)
+        return HistoryPage(row, tuple(rows), rows[-1].sequence if more and rows else None)
 
     return resources.database.read(look)
 

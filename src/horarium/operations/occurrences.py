@@ -104,7 +104,7 @@ def _merge(
     skips_shown = len(shown) - runs_shown
     turn = iter(runs), iter(skipped)
     ordered = [next(turn[0]) if isinstance(row, RunRow) else next(turn[1]) for row in shown]
-    viewed = iter(view(resources, connection, [row for row in ordered if isinstance(row, RunRow)]))
+    viewed = iter(view(resources, connection, [row for row in ordered if isinstance(row, RunRow)], whole=False))
     rows = tuple(next(viewed) if isinstance(row, RunRow) else Skipped(schedule_id, row) for row in ordered)
     if len(both) <= limit:
         return OccurrencePage(rows, None)

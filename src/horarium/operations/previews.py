@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from horarium.decision import explain as explaining
@@ -37,7 +38,7 @@ _SHOWN_RUNS = 20
 
 @dataclass(frozen=True, slots=True)
 class Previewed:
-    """`inputs` are those of the run; an occurrence without a run has none."""
+    """`inputs` are those of the run, the same value for the same ones; an occurrence without a run has none."""
 
     row: Row
     inputs: Any
@@ -59,6 +60,7 @@ def preview(
         row, revision = opened.row, schedules.find_revision(connection, opened.row.schedule_uid, opened.row.revision)
         assert revision is not None  # a schedule has the revision that it names
         definition = from_canonical(revision.document)
+        action = definition.action
         found = previewing.preview(
             opened.sound,
             row.schedule_uid,
@@ -70,11 +72,9 @@ def preview(
             shared=shared,
             paused_until=row.paused_until,
         )
-        inputs, rotation = definition.action.input, definition.inputs_rotation
+        inputs = cache(lambda index: shown_input(inputs_for(action.input, definition.inputs_rotation, index)))
         return [
-            Previewed(each, shown_input(inputs_for(inputs, rotation, each.rotation_index or 0)))
-            if each.decision is Forecast.DISPATCH
-            else Previewed(each, None)
+            Previewed(each, inputs(each.rotation_index or 0) if each.decision is Forecast.DISPATCH else None)
             for each in found
         ]
 

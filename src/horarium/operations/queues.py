@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text
@@ -16,6 +17,7 @@ from horarium.policy.names import MAX_TEXT_LENGTH
 from horarium.schedule.event import RunEventType
 from horarium.schedule.storable import is_storable
 from horarium.store.database import Connection
+from horarium.store.database.page_bytes import fitting
 from horarium.store.runs import claims, overdue
 from horarium.store.runs import read as runs_read
 from horarium.store.runs.events import add_event
@@ -57,36 +59,64 @@ def claim(
 ) -> list[Claimed]:
     """Up to `limit` runs, the highest priority first and then the oldest; an empty list means that nothing waits.
 
-    `workflow_types` are those that the worker knows: runs of others stay for a worker that does. None = any.
+    Fewer, where more would not fit in one answer. `workflow_types` are those that the worker knows: runs of
+    others stay for a worker that does. None = any.
     """
     caller.require(Permission.WORK)
     if not 1 <= limit <= MAX_CLAIM:
         raise InvalidDefinition({"limit": [f"must be between 1 and {MAX_CLAIM}"]})
     types = None if workflow_types is None else _checked_types(workflow_types)
     owner = (worker or caller.principal or "worker")[:MAX_TEXT_LENGTH]
-    seconds = resources.settings.lease_seconds
-
-    def work(connection: Connection) -> list[Claimed]:
-        now = resources.clock.now()
-        taken = claims.claim_queued(
-            connection,
-            namespace=caller.namespace,
-            queue=queue,
-            owner=owner,
-            now=now,
-            lease_seconds=seconds,
-            limit=limit,
-            types=types,
-        )
-        for each in taken:
-            add_event(connection, each.run_id, RunEventType.RUN_STARTED, now, {"worker": owner})
-        rows = runs_read.find_all(connection, [each.run_id for each in taken])
-        return [_claimed(resources, run, now, seconds) for run in view(resources, connection, rows)]
-
-    claimed = resources.database.write(work)
+    wish = _Wish(caller.namespace, queue, owner, limit, types)
+    while True:
+        try:
+            claimed = resources.database.write(partial(_claim, resources, wish))
+            break
+        except _TooLarge as beyond:  # nothing is claimed then; fewer are asked for each time
+            wish = replace(wish, limit=beyond.fit)
     for each in claimed:
         resources.telemetry.launched(fired_at=each.run.row.created_at, started_at=each.run.row.started_at or 0)
     return claimed
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    namespace: str
+    queue: str
+    owner: str
+    limit: int
+    types: list[str] | None
+
+
+class _TooLarge(Exception):
+    """What would be handed out does not fit in one answer; `fit` of it do."""
+
+    def __init__(self, fit: int) -> None:
+        super().__init__(f"{fit} fit")
+        self.fit = fit
+
+
+def _claim(resources: Resources, wish: _Wish, connection: Connection) -> list[Claimed]:
+    now, seconds = resources.clock.now(), resources.settings.lease_seconds
+    taken = claims.claim_queued(
+        connection,
+        namespace=wish.namespace,
+        queue=wish.queue,
+        owner=wish.owner,
+        now=now,
+        lease_seconds=seconds,
+        limit=wish.limit,
+        types=wish.types,
+    )
+    run_ids = [each.run_id for each in taken]
+    # An answer shows inputs and, in the action, what they were made of.
+    fit = fitting(2 * size for size in runs_read.sizes(connection, run_ids)) if len(taken) > 1 else len(taken)
+    if fit < len(taken):
+        raise _TooLarge(fit)
+    for each in taken:
+        add_event(connection, each.run_id, RunEventType.RUN_STARTED, now, {"worker": wish.owner})
+    rows = runs_read.find_all(connection, run_ids)
+    return [_claimed(resources, run, now, seconds) for run in view(resources, connection, rows)]
 
 
 def _checked_types(types: Sequence[object]) -> list[str]:

@@ -129,7 +129,7 @@ def list_runs(
         else:
             uid = find_any(connection, caller, schedule_id).schedule_uid
             page = runs_read.page_of_schedule(connection, uid, wanted, before=before, limit=limit)
-        shown = tuple(view(resources, connection, page.rows))
+        shown = tuple(view(resources, connection, page.rows, whole=False))
         return RunPage(shown, None if page.before is None else id_text(page.before))
 
     return resources.database.read(look)
@@ -144,7 +144,7 @@ def events(
         raise InvalidDefinition({"limit": ["must be between 1 and 1000, after a sequence that is not negative"]})
 
     def look(connection: Connection) -> list[RunEvent]:
-        (run,) = view(resources, connection, [find_run(connection, caller, run_id)])
+        (run,) = view(resources, connection, [find_run(connection, caller, run_id)], whole=False)
         stored = runs_read.events(connection, run.row.run_id, after_sequence=after_sequence, limit=limit)
         told = [RunEvent(each.sequence, each.event_type, each.recorded_at, each.payload) for each in stored]
         first = _first_events(run, is_held=_was_born_held(run.row, stored))
@@ -164,12 +164,15 @@ def find_run(connection: Connection, caller: Caller, run_id: str) -> RunRow:
     return row
 
 
-def view(resources: Resources, connection: Connection, rows: Sequence[RunRow]) -> list[Run]:
+def view(resources: Resources, connection: Connection, rows: Sequence[RunRow], *, whole: bool = True) -> list[Run]:
+    """Without `whole`, without their inputs: those of many at once are nobody's to decode."""
     definitions = resources.definitions.load(connection, rows)
-    return [_view(row, definitions[row.run_id]) for row in rows]
+    return [_view(row, definitions[row.run_id], whole) for row in rows]
 
 
-def _view(row: RunRow, definition: Definition | Exception) -> Run:
+def _view(row: RunRow, definition: Definition | Exception, whole: bool) -> Run:
+    if not whole:
+        return Run(row, None if isinstance(definition, Exception) else definition, None)
     if isinstance(definition, Exception):
         return Run(row, None, shown_input(row.inputs))
     inputs = row.inputs

@@ -108,7 +108,7 @@ class TestService:
         """Oldest first; those of one schedule, also a deleted one, or of all."""
 
         def look(connection: Connection) -> list[runs.Run]:
-            page = runs_read.page_of_namespace(connection, self.caller.namespace, limit=_MANY)
+            page = runs_read.page_of_namespace(connection, self.caller.namespace, limit=_MANY, whole=True)
             wanted = [row for row in reversed(page.rows) if schedule_id in (None, row.schedule_id)]
             return runs.view(self.resources, connection, wanted)
 

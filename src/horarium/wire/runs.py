@@ -165,8 +165,11 @@ class RunEvent(Answer, frozen=True, kw_only=True):
 
 
 class RunEvents(Answer, frozen=True, kw_only=True):
+    """`has_more`: these are all that fit in one answer; go on after the sequence of the last."""
+
     run_id: str
     events: tuple[RunEvent, ...]
+    has_more: bool = False
 
 
 class RunLogLine(Answer, frozen=True, kw_only=True):

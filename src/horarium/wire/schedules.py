@@ -243,7 +243,10 @@ class History(Answer, frozen=True, kw_only=True):
 
 
 class PreviewRow(Answer, frozen=True, kw_only=True):
-    """`decision` is `dispatch` or `skip`; `reason` says why it would be skipped, and then it has no `inputs`."""
+    """`decision` is `dispatch` or `skip`; `reason` says why it would be skipped, and then it has no `inputs`.
+
+    `inputs_omitted`: they do not fit in the answer any more; the schedule has them.
+    """
 
     tick_at: Time
     decision: Forecast
@@ -252,6 +255,7 @@ class PreviewRow(Answer, frozen=True, kw_only=True):
     due: Time
     detail: Any
     rotation_index: int | None
+    inputs_omitted: bool = False
 
 
 class Preview(Answer, frozen=True, kw_only=True):

@@ -18,9 +18,14 @@ class TypedRows(Generic[R]):
         names = [each.name for each in fields(cast("Any", kind))]
         columns = {column.name: column for table in tables for column in table.columns}
         self._kind = kind
+        self._names = names
         self._parsers = [(names.index(name), parse) for name, parse in parsers.items()]
         # Made once: to build a statement of many columns takes longer than to run it.
         self.select = select(*(columns[name] for name in names))
+
+    def place_of(self, name: str) -> int:
+        """Where a column stands in `select`."""
+        return self._names.index(name)
 
     def read(self, values: Sequence[Any]) -> R:
         """Of the columns of `select`, in their order."""

@@ -6,6 +6,7 @@ reader here sees them.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ from sqlalchemy import Connection
 from horarium.instant import Instant
 from horarium.schedule.event import EventType
 from horarium.store.database.json_text import from_text
+from horarium.store.database.page_bytes import Row, load_by, page, sized
 from horarium.store.database.typed_rows import TypedRows
 from horarium.store.tables import history
 
@@ -35,6 +37,7 @@ class HistoryRow:
 
 
 EVENTS = TypedRows(HistoryRow, history, event_type=EventType, payload=from_text)
+_SIZED = sized(EVENTS.select, history.c.payload)
 
 
 def read(connection: Connection, uid: bytes, *, after_sequence: int = 0, limit: int) -> list[HistoryRow]:
@@ -45,6 +48,23 @@ def read(connection: Connection, uid: bytes, *, after_sequence: int = 0, limit: 
         .limit(limit)
     )
     return EVENTS.all(connection, statement)
+
+
+def read_page(connection: Connection, uid: bytes, *, after_sequence: int, limit: int) -> tuple[list[HistoryRow], bool]:
+    """Oldest first, as many as fit in a page; and whether there are more."""
+    statement = (
+        _SIZED.where(history.c.schedule_uid == uid, history.c.sequence > after_sequence)
+        .order_by(history.c.sequence)
+        .limit(limit + 1)
+    )
+    found = connection.execute(statement).all()
+    rows, more = page(found, limit, EVENTS.place_of("payload"), load_payloads(connection, EVENTS.place_of("feed_id")))
+    return [EVENTS.read(row) for row in rows], more
+
+
+def load_payloads(connection: Connection, place: int) -> Callable[[Sequence[Row]], Mapping[Row, Any]]:
+    """Of rows that have their `feed_id` at a place."""
+    return load_by(connection, history.c.feed_id, place, history.c.payload)
 
 
 def read_newest(

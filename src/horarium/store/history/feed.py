@@ -27,7 +27,9 @@ from sqlalchemy import Connection
 from horarium.instant import Instant
 from horarium.schedule.event import EventType, NoticeType
 from horarium.store.database.json_text import from_text
+from horarium.store.database.page_bytes import page, sized
 from horarium.store.database.typed_rows import TypedRows
+from horarium.store.history.events import load_payloads
 from horarium.store.tables import feed_epochs, history, schedules
 
 _BEYOND = 10**18 - 1  # more rows than there will ever be
@@ -82,6 +84,7 @@ def _event_type(text: str) -> EventType | NoticeType:
 
 _NOTICES = frozenset(kind.value for kind in NoticeType)
 _EVENTS = TypedRows(FeedEvent, history, event_type=_event_type, payload=from_text)
+_PAYLOAD, _FEED_ID = _EVENTS.place_of("payload"), _EVENTS.place_of("feed_id")
 
 
 class FeedRow(NamedTuple):
@@ -113,8 +116,9 @@ def onward(
         statement = _of_epoch(connection, epochs, number, namespace).limit(limit - len(rows))
         if number == begin and seen is not None:
             statement = statement.where(_key(connection) > _value(connection, seen))
-        rows += _rows(connection, epochs[number], statement.order_by(*_order(connection)))
-        if len(rows) == limit:
+        found, is_cut = _rows(connection, epochs[number], statement.order_by(*_order(connection)))
+        rows += found
+        if is_cut or len(rows) == limit:
             break
     return rows, rows[-1].cursor if rows else after
 
@@ -126,16 +130,18 @@ def newest(
     epochs = _epochs(connection)
     begin, seen = (len(epochs) - 1, None) if before is None else place(epochs, before)
     rows: list[FeedRow] = []
+    is_cut = False
     for number in range(begin, -1, -1):
         statement = _of_epoch(connection, epochs, number, namespace).limit(limit + 1 - len(rows))
         if number == begin and seen is not None:
             statement = statement.where(_key(connection) < _value(connection, seen))
         backwards = [column.desc() for column in _order(connection)]
-        rows += _rows(connection, epochs[number], statement.order_by(*backwards))
-        if len(rows) > limit:
+        found, is_cut = _rows(connection, epochs[number], statement.order_by(*backwards))
+        rows += found
+        if is_cut or len(rows) > limit:
             break
     shown = rows[:limit]
-    return shown, shown[-1].cursor if len(rows) > limit else None
+    return shown, shown[-1].cursor if is_cut or len(rows) > limit else None
 
 
 def end(connection: Connection) -> FeedCursor:
@@ -210,8 +216,9 @@ def _value(connection: Connection, cursor: FeedCursor) -> sa.ColumnElement[Any]:
     return sa.tuple_(*(sa.literal(getattr(cursor, column.name)) for column in _order(connection)))
 
 
-def _rows(connection: Connection, epoch: Epoch, statement: sa.Select[Any]) -> list[FeedRow]:
-    return [
-        FeedRow(row, FeedCursor(row.transaction_id or 0, row.feed_id, epoch.name))
-        for row in _EVENTS.all(connection, statement)
-    ]
+def _rows(connection: Connection, epoch: Epoch, statement: sa.Select[Any]) -> tuple[list[FeedRow], bool]:
+    """As many as fit in a page, and whether that cut some off."""
+    found = connection.execute(sized(statement, history.c.payload)).all()
+    rows, is_cut = page(found, len(found), _PAYLOAD, load_payloads(connection, _FEED_ID))
+    events = map(_EVENTS.read, rows)
+    return [FeedRow(row, FeedCursor(row.transaction_id or 0, row.feed_id, epoch.name)) for row in events], is_cut

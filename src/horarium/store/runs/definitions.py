@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -16,6 +17,8 @@ from horarium.store.tables import run_definitions
 D = TypeVar("D")
 
 _MAX_REMEMBERED = 4_096
+# Of texts: what is read of them takes several times as much, and one may be a megabyte.
+_MAX_REMEMBERED_BYTES = 16 * 1_024 * 1_024
 _AT_ONCE = 400
 RevisionKey: TypeAlias = tuple[bytes, int]
 _OWN = 0  # the number of the only revision that a run without a schedule has
@@ -39,6 +42,9 @@ class Definitions(Generic[D]):
     def __init__(self, read: Callable[[object], D]) -> None:
         self._read = read
         self._known: OrderedDict[RevisionKey, D | Exception] = OrderedDict()
+        self._sizes: dict[RevisionKey, int] = {}
+        self._bytes = 0
+        self._lock = threading.Lock()
 
     def load(self, connection: Connection, runs: Iterable[NamesRevision]) -> Mapping[bytes, D | Exception]:
         """By run; what cannot be read is the reason why."""
@@ -50,19 +56,25 @@ class Definitions(Generic[D]):
         unknown = [key for key in set(keys.values()) if key not in found]
         for start in range(0, len(unknown), _AT_ONCE):
             texts = _texts(connection, unknown[start : start + _AT_ONCE])
-            found.update((key, self._parsed(text)) for key, text in texts.items())
-        self._remember(found)
+            read = {key: self._parsed(text) for key, text in texts.items()}
+            self._remember(read, {key: len(text) for key, text in texts.items()})
+            found |= read
         gone = LookupError("the revision that this run names is gone")
         return {run_id: found.get(key, gone) for run_id, key in keys.items()}
 
     def of(self, connection: Connection, run: NamesRevision) -> D | Exception:
         return self.load(connection, [run])[run.run_id]
 
-    def _remember(self, found: Mapping[RevisionKey, D | Exception]) -> None:
-        for key, definition in found.items():
-            self._known[key] = definition
-        while len(self._known) > _MAX_REMEMBERED:
-            self._known.popitem(last=False)
+    def _remember(self, read: Mapping[RevisionKey, D | Exception], sizes: Mapping[RevisionKey, int]) -> None:
+        """Threads share this: what one forgets meanwhile another has in hand."""
+        with self._lock:
+            for key, definition in read.items():
+                self._known[key] = definition
+                self._bytes += sizes[key] - self._sizes.get(key, 0)
+                self._sizes[key] = sizes[key]
+            while len(self._known) > _MAX_REMEMBERED or self._bytes > _MAX_REMEMBERED_BYTES:
+                key, _ = self._known.popitem(last=False)
+                self._bytes -= self._sizes.pop(key)
 
     def _parsed(self, document: str) -> D | Exception:
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +12,9 @@ from sqlalchemy import Connection
 from horarium.instant import Instant
 from horarium.schedule.run import Delivery, Origin, RunState
 from horarium.store.database.json_text import from_text
+from horarium.store.database.page_bytes import byte_size
 from horarium.store.database.typed_rows import TypedRows
-from horarium.store.tables import run_events, runs, schedules
+from horarium.store.tables import run_definitions, run_events, runs, schedule_revisions, schedules
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +119,15 @@ _ROWS = TypedRows(
 )
 _SELECT = _ROWS.select.outerjoin_from(runs, schedules, runs.c.schedule_uid == schedules.c.schedule_uid)
 
+# Of many at once nobody is shown what they were given and what they gave, which may be megabytes each.
+_LARGE = frozenset({"inputs", "result"})
+_SUMMARY = _SELECT.with_only_columns(
+    *(sa.null() if column.name in _LARGE else column for column in _SELECT.selected_columns),
+    maintain_column_froms=True,
+)
+
 _NEWEST = (
-    _SELECT.where(runs.c.schedule_uid == sa.bindparam("uid"), runs.c.parent_run_id.is_(None))
+    _SUMMARY.where(runs.c.schedule_uid == sa.bindparam("uid"), runs.c.parent_run_id.is_(None))
     .order_by(runs.c.run_id.desc())
     .limit(sa.bindparam("most"))
 )
@@ -148,25 +156,54 @@ def find_by_callers_key(connection: Connection, namespace: str, external_key: st
 
 
 def page_of_schedule(
-    connection: Connection, uid: bytes, wanted: RunFilter = EVERYTHING, *, before: bytes | None = None, limit: int
+    connection: Connection,
+    uid: bytes,
+    wanted: RunFilter = EVERYTHING,
+    *,
+    before: bytes | None = None,
+    limit: int,
+    whole: bool = False,
 ) -> RunPage:
-    """Newest first."""
-    if wanted is EVERYTHING and before is None:
+    """Newest first. `whole`: with inputs and results, which are None otherwise."""
+    if wanted is EVERYTHING and before is None and not whole:
         return _shown(connection.execute(_NEWEST, {"uid": uid, "most": limit + 1}), limit)
-    return _page(connection, runs.c.schedule_uid == uid, wanted, before, limit)
+    return _page(connection, runs.c.schedule_uid == uid, wanted, before, limit, whole)
 
 
 def page_of_namespace(
-    connection: Connection, namespace: str, wanted: RunFilter = EVERYTHING, *, before: bytes | None = None, limit: int
+    connection: Connection,
+    namespace: str,
+    wanted: RunFilter = EVERYTHING,
+    *,
+    before: bytes | None = None,
+    limit: int,
+    whole: bool = False,
 ) -> RunPage:
-    """Newest first."""
-    return _page(connection, runs.c.namespace == namespace, wanted, before, limit)
+    """Newest first. `whole`: with inputs and results, which are None otherwise."""
+    return _page(connection, runs.c.namespace == namespace, wanted, before, limit, whole)
 
 
 def reruns(connection: Connection, run_id: bytes, limit: int) -> list[bytes]:
     """The runs that do a run once more, oldest first."""
     again = sa.select(runs.c.run_id).where(sa.text("rerun_of IS NOT NULL"), runs.c.rerun_of == run_id)
     return list(connection.execute(again.order_by(runs.c.run_id).limit(limit)).scalars())
+
+
+def sizes(connection: Connection, run_ids: Sequence[bytes]) -> list[int]:
+    """Bytes of what the runs were given and of the definitions that they name, in the order of their ids."""
+    of_revision = sa.and_(
+        schedule_revisions.c.schedule_uid == runs.c.schedule_uid, schedule_revisions.c.revision == runs.c.revision
+    )
+    parts = (runs.c.inputs, schedule_revisions.c.document, run_definitions.c.document)
+    size = sum((sa.func.coalesce(byte_size(part), 0) for part in parts), sa.literal(0))
+    statement = (
+        sa.select(runs.c.run_id, size.label("size"))
+        .outerjoin_from(runs, schedule_revisions, of_revision)
+        .outerjoin(run_definitions, run_definitions.c.run_id == runs.c.run_id)
+        .where(runs.c.run_id.in_(list(run_ids)))
+    )
+    found = {row.run_id: row.size for row in connection.execute(statement)}
+    return [found.get(run_id, 0) for run_id in run_ids]
 
 
 def steps(connection: Connection, root_run_id: bytes) -> list[RunRow]:
@@ -191,9 +228,16 @@ def _one(connection: Connection, *conditions: sa.ColumnElement[bool]) -> RunRow 
 
 
 def _page(
-    connection: Connection, of: sa.ColumnElement[bool], wanted: RunFilter, before: bytes | None, limit: int
+    connection: Connection,
+    of: sa.ColumnElement[bool],
+    wanted: RunFilter,
+    before: bytes | None,
+    limit: int,
+    whole: bool,
 ) -> RunPage:
-    statement = _SELECT.where(of, *_conditions(wanted)).order_by(runs.c.run_id.desc()).limit(limit + 1)
+    statement = (
+        (_SELECT if whole else _SUMMARY).where(of, *_conditions(wanted)).order_by(runs.c.run_id.desc()).limit(limit + 1)
+    )
     if before is not None:
         statement = statement.where(runs.c.run_id < before)
     return _shown(connection.execute(statement), limit)

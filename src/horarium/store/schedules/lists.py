@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -13,9 +13,10 @@ from sqlalchemy import Connection
 
 from horarium.instant import Instant
 from horarium.schedule.position import Status
-from horarium.store.schedules.rows import SELECT_WITH_DOCUMENT, ScheduleRow, with_document
+from horarium.store.database.page_bytes import Row, page, sized
+from horarium.store.schedules.rows import ROWS, SELECT_WITH_DOCUMENT, ScheduleRow, with_document
 from horarium.store.schedules.write import Attribute
-from horarium.store.tables import positions, schedule_attributes, schedules
+from horarium.store.tables import positions, schedule_attributes, schedule_revisions, schedules
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +63,10 @@ def list_page(
     if after is not None:
         values |= {"created_at": after.created_at, "after_id": after.schedule_id}
     statement = _statement(_Shape.of(wanted, after))
-    found = [with_document(each) for each in connection.execute(statement, values).all()]
-    shown = found[:limit]
-    following = Cursor(shown[-1][0].created_at, shown[-1][0].schedule_id) if len(found) > limit else None
+    found = connection.execute(statement, values).all()
+    rows, more = page(found, limit, _DOCUMENT, _load_documents(connection))
+    shown = [with_document(each) for each in rows]
+    following = Cursor(shown[-1][0].created_at, shown[-1][0].schedule_id) if more and shown else None
     return SchedulePage(tuple(row for row, _ in shown), tuple(document for _, document in shown), following)
 
 
@@ -118,6 +120,24 @@ def _escaped(found: re.Match[str]) -> str:
     return f"/{found[0]}"
 
 
+_SIZED = sized(SELECT_WITH_DOCUMENT, schedule_revisions.c.document)
+_UID, _REVISION = ROWS.place_of("schedule_uid"), ROWS.place_of("revision")
+_DOCUMENT = len(_SIZED.selected_columns) - 2  # before its size
+
+
+def _load_documents(connection: Connection) -> Callable[[Sequence[Row]], Mapping[Row, Any]]:
+    """Of the revision that the row names, which never changes."""
+    key = sa.tuple_(schedule_revisions.c.schedule_uid, schedule_revisions.c.revision)
+
+    def load(rows: Sequence[Row]) -> Mapping[Row, Any]:
+        by_key = {(row[_UID], row[_REVISION]): row for row in rows}
+        columns = (schedule_revisions.c.schedule_uid, schedule_revisions.c.revision, schedule_revisions.c.document)
+        found = connection.execute(sa.select(*columns).where(key.in_(list(by_key))))
+        return {by_key[uid, revision]: document for uid, revision, document in found}
+
+    return load
+
+
 class _Shape(NamedTuple):
     """What makes two lists the same statement: which filters there are, whatever their values."""
 
@@ -154,7 +174,7 @@ def _values(wanted: Filter) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)  # to build a statement takes longer than to run it
 def _statement(shape: _Shape) -> sa.Select[Any]:
-    asked = SELECT_WITH_DOCUMENT.where(schedules.c.namespace == sa.bindparam("namespace"), *_conditions(shape))
+    asked = _SIZED.where(schedules.c.namespace == sa.bindparam("namespace"), *_conditions(shape))
     return asked.order_by(schedules.c.created_at.desc(), schedules.c.schedule_id).limit(sa.bindparam("most"))
 
 

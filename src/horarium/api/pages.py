@@ -1,0 +1,39 @@
+"""How a page is kept within its bytes: what does not fit is left to the next page.
+
+What a database holds of a row is bounded where it is read (`store/database/page_bytes.py`); here the answer itself is
+measured, with all that is said about each row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import msgspec
+
+from horarium.store.database.page_bytes import fitting
+from horarium.wire.answer import Answer, encode
+
+P = TypeVar("P")
+
+
+def within_bytes(
+    page_size: int | None, ask: Callable[[int | None], P], shown: Callable[[P], Iterable[Answer]]
+) -> tuple[P, tuple[Any, ...]]:
+    """A page and its rows as JSON text. One that is too large is asked for again, with as many rows as fit.
+
+    So the page itself says where the next one begins, whatever its token is made of.
+    """
+    page = ask(page_size)
+    rows, is_whole = cut(shown(page))
+    if not is_whole:
+        page = ask(len(rows))
+        rows, _ = cut(shown(page))
+    return page, rows
+
+
+def cut(shown: Iterable[Answer]) -> tuple[tuple[Any, ...], bool]:
+    """The first ones that fit in a page, and whether all do."""
+    texts = [encode(each) for each in shown]
+    count = fitting(map(len, texts))
+    return tuple(msgspec.Raw(text) for text in texts[:count]), count == len(texts)
