@@ -10,8 +10,9 @@ from hashlib import sha256
 from horarium.api.jwts import Jwts, looks_signed
 from horarium.api.limits import Buckets
 from horarium.errors import HorariumError, InvalidDefinition
-from horarium.ids import id_text, parse_id
+from horarium.ids import parse_id
 from horarium.instant import MINUTE, Instant
+from horarium.operations.caller import run_principal
 from horarium.operations.errors import Unauthorized
 from horarium.operations.resources import Resources
 from horarium.store import tokens
@@ -29,21 +30,17 @@ _NOT_OF_THIS_RUN = "this token is not the report_token of this run"
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """`home` is the namespace of the credential; None = at home everywhere."""
+    """`home` is the namespace of the credential; None = at home everywhere. `queues` None = all."""
 
     principal: str
     role: Role
     home: str | None
+    queues: frozenset[str] | None = None
 
     @property
     def everywhere(self) -> bool:
         """Only an admin of the default namespace may speak for other namespaces."""
         return self.role is Role.ADMIN and self.home in (None, DEFAULT_NAMESPACE)
-
-
-def run_principal(run_id: bytes) -> str:
-    """Who reports with the token of a run: its target, whoever that is."""
-    return f"run:{id_text(run_id)}"
 
 
 class Authenticator:
@@ -102,7 +99,7 @@ class Authenticator:
         if row is None:
             raise Unauthorized("this token is unknown, revoked or expired")
         self._touch(row, now)
-        return Identity(row.subject or row.name, Role(row.role), row.namespace)
+        return Identity(row.subject or row.name, Role(row.role), row.namespace, row.queues)
 
     def _at_once(self, secret: str) -> Identity | None:
         """Who has the operator's own token, or the one of this process."""

@@ -78,7 +78,13 @@ def _caller(request: Request, known: Identity) -> Caller:
         _check_namespace(resources, namespace)
     request.state.namespace = namespace
     caller = Caller(
-        known.principal, known.role, namespace, SOURCE, request.state.request_id, everywhere=known.everywhere
+        known.principal,
+        known.role,
+        namespace,
+        SOURCE,
+        request.state.request_id,
+        everywhere=known.everywhere,
+        queues=known.queues,
     )
     needed = permission_for(request.method, request.scope["route"].path_format)
     if isinstance(needed, Permission):

@@ -9,14 +9,14 @@ from horarium.errors import InvalidDefinition
 from horarium.ids import id_text
 from horarium.instant import SECOND, Instant
 from horarium.operations.caller import Caller
-from horarium.operations.errors import RunNotHeld
+from horarium.operations.errors import Forbidden
 from horarium.operations.resources import Resources
-from horarium.operations.runs import Run, find_run, view
+from horarium.operations.runs import Run, find_held, lease_over, view
 from horarium.policy.names import MAX_TEXT_LENGTH
 from horarium.schedule.event import RunEventType
 from horarium.schedule.storable import is_storable
 from horarium.store.database import Connection
-from horarium.store.runs import claims, overdue
+from horarium.store.runs import claims
 from horarium.store.runs import read as runs_read
 from horarium.store.runs.events import add_event
 from horarium.wire.roles import Permission
@@ -58,8 +58,11 @@ def claim(
     """Up to `limit` runs, the highest priority first and then the oldest; an empty list means that nothing waits.
 
     `workflow_types` are those that the worker knows: runs of others stay for a worker that does. None = any.
+    An agent is given what is assigned to it or to nobody. What is said of a claimed run is heard of this caller only.
     """
     caller.require(Permission.WORK)
+    if not caller.takes_from(queue):
+        raise Forbidden("this token is not good for this queue")
     if not 1 <= limit <= MAX_CLAIM:
         raise InvalidDefinition({"limit": [f"must be between 1 and {MAX_CLAIM}"]})
     types = None if workflow_types is None else _checked_types(workflow_types)
@@ -77,6 +80,8 @@ def claim(
             lease_seconds=seconds,
             limit=limit,
             types=types,
+            claimed_by=caller.principal,
+            agent=caller.agent_id,
         )
         for each in taken:
             add_event(connection, each.run_id, RunEventType.RUN_STARTED, now, {"worker": owner})
@@ -112,13 +117,11 @@ def heartbeat(resources: Resources, caller: Caller, run_id: str, lease_epoch: in
     caller.require(Permission.WORK)
 
     def work(connection: Connection) -> Beat:
-        row = find_run(connection, caller, run_id)
-        held = overdue.find_work(connection, row.run_id)
+        held = find_held(connection, caller, run_id, lease_epoch)
         until = resources.clock.now() + resources.settings.lease_seconds * SECOND
-        if held is not None and held.lease_epoch == lease_epoch:
-            renewed = claims.renew(connection, [held], until).get((row.run_id, lease_epoch))
-            if renewed is not None:
-                return Beat(until, renewed.stop_requested)
-        raise RunNotHeld(f"the lease {lease_epoch} of the run {id_text(row.run_id)} is over")
+        renewed = claims.renew(connection, [held], until).get((held.run_id, lease_epoch))
+        if renewed is None:
+            raise lease_over(lease_epoch)
+        return Beat(until, renewed.stop_requested)
 
     return resources.database.write(work)
