@@ -156,7 +156,7 @@ def terminate_run(resources: ResourcesOf, caller: CallerOf, run_id: str) -> Repl
     example=examples.REPORTED,
 )
 def report_run(resources: ResourcesOf, caller: ReporterOf, run_id: str, body: Document, token: ReportToken) -> Reply:
-    """By whoever claimed the run, with its `lease_epoch`, or by the target with the `report_token` that came with it."""
+    """By whoever claimed it, with the `lease_epoch`, or by the target with the `report_token` that came with it."""
     said = reports.parse_report(body)
     done = reports.report(resources, caller, run_id, said if token is None else replace(said, token=token))
     return Reply(RunReported(run_id=id_text(done.run_id), outcome=done.outcome, state=done.state))
