@@ -86,7 +86,8 @@ def test_an_owner_does_not_change_what_is_another_s(here: World) -> None:
 def test_an_operator_starts_what_somebody_wrote_and_nothing_else(here: World) -> None:
     http = here.horarium.http(token=here.token("operator"))
     path, runs = f"/api/schedules/{SCHEDULE}/trigger", len(here.horarium.runs())
-    for sent in ({"inputs": {"to": "thief"}}, {"input": []}):
+    others: tuple[dict[str, object], ...] = ({"inputs": {"to": "thief"}}, {"input": []})
+    for sent in others:
         refused = http.post(path, json=sent)
         assert (refused.status_code, refused.json()["reason"]) == (403, "forbidden")
     started = {"workflow_id": "anything", "idempotency_key": "k", "inputs": {"to": "thief"}}

@@ -64,7 +64,7 @@ async def caller_at_once(request: Request) -> Caller:
 def caller_again(request: Request) -> Caller:
     """For an answer that goes on for long: whether its caller is still welcome. It is no new request."""
     authenticator: Authenticator = request.app.state.authenticator
-    return _caller(request, authenticator.recognise(bearer_of(request.headers.get("authorization"))))
+    return _caller(request, authenticator.recognise_again(bearer_of(request.headers.get("authorization"))))
 
 
 def _caller(request: Request, known: Identity) -> Caller:
