@@ -45,13 +45,19 @@ def test_a_revoked_token_is_of_no_use(horarium: TestService) -> None:
 
 
 @pytest.mark.parametrize(
-    ("role", "create", "pause"),
-    [("admin", 201, 200), ("owner", 201, 200), ("operator", 403, 200), ("viewer", 403, 403), ("agent", 403, 403)],
+    ("role", "read", "create", "pause"),
+    [
+        ("admin", 200, 201, 200),
+        ("owner", 200, 201, 200),
+        ("operator", 200, 403, 200),
+        ("viewer", 200, 403, 403),
+        ("agent", 403, 403, 403),
+    ],
 )
-def test_each_role_may_do_its_part(horarium: TestService, role: str, create: int, pause: int) -> None:
+def test_each_role_may_do_its_part(horarium: TestService, role: str, read: int, create: int, pause: int) -> None:
     horarium.create(schedule_id="there", cron_expressions=["0 2 * * *"], workflow_type="report")
     http = horarium.http(token=token(horarium, role))
-    assert http.get("/api/schedules/there").status_code == 200
+    assert http.get("/api/schedules/there").status_code == read
     assert http.post("/api/schedules", json=NIGHTLY).status_code == create
     assert http.post("/api/schedules/there/pause").status_code == pause
 

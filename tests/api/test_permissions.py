@@ -88,6 +88,23 @@ def test_an_owner_does_not_change_what_is_another_s(here: World) -> None:
     assert (answer.status_code, answer.json()["reason"]) == (403, "forbidden")
 
 
+def test_an_operator_starts_what_somebody_wrote_and_nothing_else(here: World) -> None:
+    http = here.horarium.http(token=here.token("operator"))
+    path, runs = f"/api/schedules/{SCHEDULE}/trigger", len(here.horarium.runs())
+    others: tuple[dict[str, object], ...] = ({"inputs": {"to": "thief"}}, {"input": []})
+    for sent in others:
+        refused = http.post(path, json=sent)
+        assert (refused.status_code, refused.json()["reason"]) == (403, "forbidden")
+    started = {"workflow_id": "anything", "idempotency_key": "k", "inputs": {"to": "thief"}}
+    for start in ("/api/run-launcher/start", "/run-launcher/start"):
+        assert http.post(start, json=started).status_code == 403
+    assert len(here.horarium.runs()) == runs
+    assert http.post(path, json={"overlap_policy": "allow_all"}).json()["outcome"] == "triggered"
+    owner = here.horarium.http(token=here.token("owner"))
+    given = owner.post(path, json={"overlap_policy": "allow_all", "inputs": {"to": "me"}})
+    assert given.json()["outcome"] == "triggered"
+
+
 def test_what_is_another_tenant_s_is_not_there(here: World) -> None:
     """404 and not 403: whether it exists is none of his business. And nothing has happened to it."""
     before = here.horarium.http().get(f"/api/schedules/{SCHEDULE}").json()

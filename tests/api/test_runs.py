@@ -78,10 +78,11 @@ def test_a_ready_run_is_cancelled_and_a_final_one_stays(http: httpx.Client) -> N
 def test_a_report_ends_a_run_once(http: httpx.Client, horarium: TestService) -> None:
     horarium.advance(hours=1)
     run_id = horarium.runs()[0].run_id
-    report = {"state": "succeeded", "result": {"rows": 3}, "cost": 0.25, "tokens": 7}
+    shown = {"report_token": horarium.launcher.deliveries[-1].report_token}
+    report = {"state": "succeeded", "result": {"rows": 3}, "cost": 0.25, "tokens": 7, **shown}
     assert http.post(f"/api/runs/{run_id}/report", json=report).json()["outcome"] == "recorded"
     assert http.post(f"/api/runs/{run_id}/report", json=report).json()["outcome"] == "unchanged"
-    late = http.post(f"/api/runs/{run_id}/report", json={"state": "failed", "error": "no"}).json()
+    late = http.post(f"/api/runs/{run_id}/report", json={"state": "failed", "error": "no", **shown}).json()
     assert (late["outcome"], late["state"]) == ("late", "succeeded")
     run = http.get(f"/api/runs/{run_id}").json()
     assert (run["state"], run["status"], run["result"], run["cost"], run["tokens"]) == (

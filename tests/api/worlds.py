@@ -13,6 +13,7 @@ from starlette.routing import Route
 
 from horarium.api.app import ROUTES
 from horarium.api.routing import OPEN, OPERATIONS
+from horarium.ids import parse_id
 from horarium.operations import namespaces, tokens
 from horarium.operations.caller import Caller
 from horarium.testing import Accepted, TestService, service
@@ -42,7 +43,10 @@ class World:
         params = {"at": "2026-03-01T23:00:00Z"} if path.endswith("/explain") else {}
         if route == STREAM:
             headers = {"Last-Event-ID": "no cursor", **headers}
-        body: dict[str, Any] = {} if example.body is None else {"json": example.body}
+        sent = dict(example.body or {})
+        if path.endswith("/report") and "authorization" in http.headers:
+            sent["report_token"] = self.horarium.resources.tokens.make(parse_id(self.names["run_id"], "run_id"), 0)
+        body: dict[str, Any] = {} if example.body is None else {"json": sent}
         return http.request(method, path.format(**self.names), params=params, headers=headers, **body)
 
 

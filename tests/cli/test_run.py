@@ -45,6 +45,7 @@ def test_a_run_shows_what_it_used_and_what_it_gave(server: Server) -> None:
     run_id = triggered(server)
     server.service.settle()
     said = {"state": "succeeded", "result": {"rows": 42}, "cost": 0.25, "tokens": 1_200, "tool_calls": 3}
+    said["report_token"] = server.service.launcher.deliveries[-1].report_token
     server.service.http().post(f"/api/runs/{run_id}/report", json=said).raise_for_status()
     shown = server.told("run", "show", run_id)
     assert 'result     {"rows": 42}' in shown

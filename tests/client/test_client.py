@@ -105,7 +105,7 @@ def test_runs_are_seen_claimed_beaten_and_reported(nightly: Driver, horarium: Te
     assert beat.stop_requested is False
     with pytest.raises(errors.LeaseLost):
         nightly.run(lambda c: c.heartbeat_run(run.run_id, run.lease_epoch + 1))
-    with pytest.raises(errors.LeaseLost):
+    with pytest.raises(errors.ReportUnproven):
         nightly.run(lambda c: c.report_run(run.run_id, "failed"))
     said = {"result": {"rows": 3}, "cost": 0.25, "report_token": run.report_token}
     told = nightly.run(lambda c: c.report_run(run.run_id, "succeeded", **said))

@@ -190,7 +190,9 @@ def test_the_context_has_what_it_promises(door: Door, horarium: TestService, con
 
 def _fail_with_result(door: Door, horarium: TestService) -> None:
     run_id = door.runs("s")[-1]["run_id"]
-    door.post(f"/api/runs/{run_id}/report", {"state": "failed", "error": "no", "result": {"rows": 7}})
+    token = horarium.launcher.deliveries[-1].report_token
+    said = {"state": "failed", "error": "no", "result": {"rows": 7}, "report_token": token}
+    door.post(f"/api/runs/{run_id}/report", said)
     horarium.settle()
 
 

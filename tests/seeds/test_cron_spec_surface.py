@@ -345,7 +345,9 @@ def test_the_executor_reports_back(door: Door, horarium: TestService) -> None:
     hourly(door)
     horarium.advance(hours=1)
     [run] = door.runs("wf-1")
-    done = door.post(f"/api/runs/{run['run_id']}/report", {"state": "succeeded", "result": {"rows": 4}})
+    token = horarium.launcher.deliveries[-1].report_token  # what the executor was handed
+    said = {"state": "succeeded", "result": {"rows": 4}, "report_token": token}
+    done = door.post(f"/api/runs/{run['run_id']}/report", said)
     assert done["state"] == "succeeded"
     run = door.get(f"/api/runs/{run['run_id']}")
     assert (run["status"], run["result"]) == ("SUCCESS", {"rows": 4})

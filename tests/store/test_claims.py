@@ -232,11 +232,11 @@ def claim_queue(
     *,
     now: int = NOW,
     limit: int = 10,
-    types: list[str] | None = None,
+    **asked: Any,
 ) -> list[Work]:
     return database.write(
         lambda c: claims.claim_queued(
-            c, namespace="default", queue=queue, owner="worker", now=now, lease_seconds=30, limit=limit, types=types
+            c, namespace="default", queue=queue, owner="worker", now=now, lease_seconds=30, limit=limit, **asked
         )
     )
 
@@ -281,6 +281,20 @@ def test_a_worker_gets_the_types_that_it_knows_in_the_order_of_all(database: Dat
     assert claim_queue(database, types=["a", "none such"]) == []
     assert [work.run_id for work in claim_queue(database, types=["b", "'; --", '"'])] == [b2]
     assert len(claim_queue(database, limit=100)) == 10
+
+
+@pytest.mark.parametrize("types", [None, ["a"]], ids=["any type", "by type"])
+def test_an_agent_gets_what_is_assigned_to_it_or_to_nobody(database: Database, types: list[str] | None) -> None:
+    mine, theirs, anybodys = (queue_up(database, "a", assignee=each) for each in ("ada", "bob", None))
+    works = claim_queue(database, types=types, agent="ada", claimed_by="ada")
+    assert {(work.run_id, work.claimed_by) for work in works} == {(mine, "ada"), (anybodys, "ada")}
+    assert claim_queue(database, types=types, agent="") == []
+    assert [work.run_id for work in claim_queue(database, types=types)] == [theirs]
+
+
+def test_who_claimed_a_run_is_forgotten_when_it_is_handed_over_anew(database: Database) -> None:
+    add(database, claimed_by="ada")
+    assert [work.claimed_by for work in take(database)] == [None]
 
 
 @pytest.mark.parametrize("dialect", ["postgresql"])

@@ -158,7 +158,7 @@ def test_events_in_one_batch_are_judged_one_by_one(database: Database) -> None:
 
 def test_a_repeated_failed_report_does_not_end_the_next_attempt(database: Database) -> None:
     run_id = add_run(database, "running", deadline=NOW + SECOND)
-    failed = Reported(ReportedState.FAILED, attempt=0)
+    failed = Reported(ReportedState.FAILED, attempt=0, proven=True)
 
     def say() -> Change:
         return database.write(lambda c: record_event(c, Plannings(), run_id, failed, now=NOW))

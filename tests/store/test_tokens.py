@@ -24,7 +24,7 @@ def find(database: Database, secret: str, now: int = 11) -> TokenRow | None:
 def test_a_token_is_known_by_its_secret(database: Database) -> None:
     issued = issue(database, subject="ada", expires_at=20)
     row = find(database, issued.secret)
-    assert row == TokenRow(issued.token_id, "default", "ci", "operator", "ada", 10, 20, None, None, None)
+    assert row == TokenRow(issued.token_id, "default", "ci", "operator", "ada", 10, 20, None, None, None, None)
 
 
 def test_the_secret_is_kept_nowhere(database: Database) -> None:

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from horarium.api.certificates import Certificate, Holders
-from horarium.api.jwts import Jwts, looks_signed
+from horarium.api.jwts import Jwts, expiry_of, looks_signed
 from horarium.api.limits import Buckets
 from horarium.errors import HorariumError, InvalidDefinition
-from horarium.ids import id_text, parse_id
-from horarium.instant import MINUTE, Instant
+from horarium.ids import parse_id
+from horarium.instant import MINUTE, SECOND, Instant
+from horarium.operations.caller import run_principal
 from horarium.operations.errors import Unauthorized
 from horarium.operations.resources import Resources
 from horarium.store import tokens
@@ -37,21 +38,17 @@ class TokenMissing(Unauthorized):
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """`home` is the namespace of the credential; None = at home everywhere."""
+    """`home` is the namespace of the credential; None = at home everywhere. `queues` None = all."""
 
     principal: str
     role: Role
     home: str | None
+    queues: frozenset[str] | None = None
 
     @property
     def everywhere(self) -> bool:
         """Only an admin of the default namespace may speak for other namespaces."""
         return self.role is Role.ADMIN and self.home in (None, DEFAULT_NAMESPACE)
-
-
-def run_principal(run_id: bytes) -> str:
-    """Who reports with the token of a run: its target, whoever that is."""
-    return f"run:{id_text(run_id)}"
 
 
 class Authenticator:
@@ -81,14 +78,17 @@ class Authenticator:
             self._buckets.take(_digest(f"principal {known}" if authorization is None else bearer_of(authorization)))
         return known
 
-    def know(self, authorization: str | None, certificate: Certificate | None = None) -> Identity:
-        """The same, without counting."""
+    def know(
+        self, authorization: str | None, certificate: Certificate | None = None, *, again: bool = False
+    ) -> Identity:
+        """The same, without counting; `again`: in the midst of a long answer."""
         holder = None
         if certificate is not None and self._holders:
             holder = Identity(*self._holders.identify(certificate))
         if holder is not None and authorization is None:
             return holder
-        return self.recognise(bearer_of(authorization))
+        recognise = self.recognise_again if again else self.recognise
+        return recognise(bearer_of(authorization))
 
     def admit_target(self, token: str, run_id: str) -> Identity:
         """Whoever shows the token of a run may speak for that run, in its own namespace, and do nothing else."""
@@ -121,7 +121,15 @@ class Authenticator:
         if row is None:
             raise Unauthorized("this token is unknown, revoked or expired")
         self._touch(row, now)
-        return Identity(row.subject or row.name, Role(row.role), row.namespace)
+        return Identity(row.subject or row.name, Role(row.role), row.namespace, row.queues)
+
+    def recognise_again(self, secret: str) -> Identity:
+        """In the midst of a long answer: a signed token ends when it says, without the leeway of a new request."""
+        known = self.recognise(secret)
+        is_signed = self._jwts.trusted and looks_signed(secret) and self._at_once(secret) is None
+        if is_signed and self._resources.clock.now() / SECOND >= expiry_of(secret):
+            raise Unauthorized("this token has expired")
+        return known
 
     def _at_once(self, secret: str) -> Identity | None:
         """Who has the operator's own token, or the one of this process."""

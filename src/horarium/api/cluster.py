@@ -7,7 +7,7 @@ from importlib.metadata import version
 from horarium.api.answers import Reply
 from horarium.api.middleware import CONTROL_PLANE_VERSION
 from horarium.api.requests import IdentityOf
-from horarium.api.routing import READ, Routes
+from horarium.api.routing import LOOK, Routes
 from horarium.recurrence.zone import tzdata_version
 from horarium.wire.service import ClusterInfo, ControlPlane
 
@@ -23,7 +23,7 @@ _REQUEST_CONTRACT = {
 @routes(
     "GET",
     "/cluster/info",
-    needs=READ,
+    needs=LOOK,
     summary="Tell which server this is",
     answer=ClusterInfo,
     example=ClusterInfo(

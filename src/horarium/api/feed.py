@@ -35,6 +35,8 @@ from horarium.wire.service import Feed, FeedEntry
 routes = Routes("/api", tag="feed")
 
 LOOK_SECONDS = 1.0
+# How often a stream asks whether its caller is still welcome, busy or silent: who is not is gone within ten seconds.
+WELCOME_SECONDS = 5.0
 # Proxies close what is silent for a minute, and our own client what is silent for that long.
 COMMENT_SECONDS = 15.0
 _PAGE = 200
@@ -95,10 +97,12 @@ async def _events(request: Request, resources: Resources, caller: Caller, cursor
     """Ends when the service stops, and when the token is no longer good; then the reader comes again, or is refused."""
     # An id without data is no event, but a place to come back to: who is cut off before the first event has one.
     yield f"retry: {_RETRY_MS}\nid: {cursor_text(cursor)}\n\n".encode()
-    silent = 0.0
-    while not request.app.state.closing.is_set():
+    silent, welcome = 0.0, _Welcome(request)
+    while not request.app.state.closing.is_set() and await welcome.lasts():
         page = await _look(resources, caller, cursor)
         for entry in page.entries:
+            if not await welcome.lasts():  # a page takes long where its reader is slow
+                return
             yield _message(entry)
         if page.entries:
             cursor, silent = feeds.read_cursor(page.entries[-1].cursor, "cursor"), 0.0
@@ -107,8 +111,6 @@ async def _events(request: Request, resources: Resources, caller: Caller, cursor
         silent += LOOK_SECONDS
         if silent >= COMMENT_SECONDS:
             silent = 0.0
-            if not await _still_welcome(request):
-                return
             yield b": still here\n\n"
 
 
@@ -119,14 +121,26 @@ async def _look(resources: Resources, caller: Caller, cursor: FeedCursor) -> Fee
     return FeedPage((), None)
 
 
-async def _still_welcome(request: Request) -> bool:
-    try:
-        await run_in_threadpool(caller_again, request)
-    except OperationError:
-        return False
-    except HorariumError:
-        pass  # nobody can say now; ask again later
-    return True
+class _Welcome:
+    """Whether a caller who was let in would still be."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._now = asyncio.get_running_loop().time
+        self._asked_at = self._now()
+
+    async def lasts(self) -> bool:
+        """Costs nothing in between two questions."""
+        if self._now() - self._asked_at < WELCOME_SECONDS:
+            return True
+        try:
+            await run_in_threadpool(caller_again, self._request)
+        except OperationError:
+            return False
+        except HorariumError:
+            pass  # nobody can say now; ask again later
+        self._asked_at = self._now()
+        return True
 
 
 def _message(entry: Entry) -> bytes:

@@ -165,6 +165,11 @@ def looks_signed(token: str) -> bool:
     return token.count(".") == 2
 
 
+def expiry_of(token: str) -> float:
+    """In seconds since 1970, of a token that was found good before."""
+    return float(jwt.decode(token, options={"verify_signature": False})["exp"])
+
+
 def _bearer(claims: Mapping[str, Any], *, everywhere: bool) -> tuple[str, Role, str]:
     subject, role, namespace = claims["sub"], claims.get("role"), claims["namespace"]
     for name, value in (("sub", subject), ("namespace", namespace)):

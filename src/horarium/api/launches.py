@@ -7,7 +7,7 @@ from typing import Any
 from horarium.api import examples
 from horarium.api.answers import Reply
 from horarium.api.requests import CallerOf, Document, ResourcesOf
-from horarium.api.routing import OPERATE, Routes
+from horarium.api.routing import WRITE, Routes
 from horarium.ids import id_text
 from horarium.instant import from_datetime
 from horarium.operations import launches
@@ -18,7 +18,7 @@ from horarium.wire.runs import RunStarted
 routes = Routes(tag="runs")
 
 _START: dict[str, Any] = {
-    "needs": OPERATE,
+    "needs": WRITE,
     "summary": "Start a run that no schedule asked for",
     "body": StartBody,
     "sends": examples.START,

@@ -69,7 +69,8 @@ async def caller_at_once(request: Request) -> Caller:
 def caller_again(request: Request) -> Caller:
     """For an answer that goes on for long: whether its caller is still welcome. It is no new request."""
     authenticator: Authenticator = request.app.state.authenticator
-    return _caller(request, authenticator.know(request.headers.get("authorization"), certificate_of(request.scope)))
+    shown = request.headers.get("authorization"), certificate_of(request.scope)
+    return _caller(request, authenticator.know(*shown, again=True))
 
 
 def _caller(request: Request, known: Identity) -> Caller:
@@ -99,6 +100,7 @@ def _of_request(request: Request, known: Identity, namespace: str) -> Caller:
         request.state.request_id,
         everywhere=known.everywhere,
         address=client_address(request.scope),
+        queues=known.queues,
     )
     request.state.caller = caller
     return caller

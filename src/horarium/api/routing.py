@@ -33,7 +33,7 @@ class Open(Enum):
 
 
 OPEN = Open.TO_ALL
-READ, WRITE, OPERATE = Permission.READ, Permission.WRITE, Permission.OPERATE
+LOOK, READ, WRITE, OPERATE = Permission.LOOK, Permission.READ, Permission.WRITE, Permission.OPERATE
 WORK, ADMINISTER = Permission.WORK, Permission.ADMINISTER
 
 

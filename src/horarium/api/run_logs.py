@@ -9,7 +9,7 @@ from fastapi import Query
 from horarium.api import examples
 from horarium.api.answers import Reply
 from horarium.api.requests import CallerOf, Document, ResourcesOf
-from horarium.api.routing import READ, WORK, Routes
+from horarium.api.routing import LOOK, WORK, Routes
 from horarium.ids import id_text
 from horarium.instant import to_datetime
 from horarium.job.run_log import Stream
@@ -23,7 +23,7 @@ routes = Routes("/api", tag="runs")
 @routes(
     "GET",
     "/runs/{run_id}/logs",
-    needs=READ,
+    needs=LOOK,
     summary="Read what a run printed and logged",
     answer=RunLogs,
     example=RunLogs(run_id=examples.RUN_ID, lines=(examples.LOG_LINE,), next_after=1, ended=True),

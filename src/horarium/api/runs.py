@@ -12,7 +12,7 @@ from horarium.api import examples
 from horarium.api.answers import Reply
 from horarium.api.pages import cut, within_bytes
 from horarium.api.requests import CallerOf, Document, ReporterOf, ReportToken, ResourcesOf
-from horarium.api.routing import OPERATE, READ, WORK, Routes
+from horarium.api.routing import LOOK, OPERATE, READ, WORK, Routes
 from horarium.api.run_views import claimed, run_event, shown, skipped, summary
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text
@@ -95,7 +95,7 @@ def list_schedule_runs(
     return _listed(resources, caller, _wanted(state, origin), schedule_id, include, page_size, next_page_token)
 
 
-@routes("GET", "/runs/{run_id}", needs=READ, summary="Show a run", answer=Run, example=examples.RUN)
+@routes("GET", "/runs/{run_id}", needs=LOOK, summary="Show a run", answer=Run, example=examples.RUN)
 def get_run(resources: ResourcesOf, caller: CallerOf, run_id: str) -> Reply:
     return Reply(shown(runs.get(resources, caller, run_id)))
 
@@ -103,7 +103,7 @@ def get_run(resources: ResourcesOf, caller: CallerOf, run_id: str) -> Reply:
 @routes(
     "GET",
     "/runs/{run_id}/events",
-    needs=READ,
+    needs=LOOK,
     summary="Read what happened to a run",
     answer=RunEvents,
     example=RunEvents(run_id=examples.RUN_ID, events=(examples.RUN_EVENT,)),
@@ -158,7 +158,7 @@ def terminate_run(resources: ResourcesOf, caller: CallerOf, run_id: str) -> Repl
     example=examples.REPORTED,
 )
 def report_run(resources: ResourcesOf, caller: ReporterOf, run_id: str, body: Document, token: ReportToken) -> Reply:
-    """By a worker with a token of its own, or by the target with the `report_token` that came with the run."""
+    """By whoever claimed it, with the `lease_epoch`, or by the target with the `report_token` that came with it."""
     said = reports.parse_report(body)
     done = reports.report(resources, caller, run_id, said if token is None else replace(said, token=token))
     return Reply(RunReported(run_id=id_text(done.run_id), outcome=done.outcome, state=done.state))

@@ -55,6 +55,7 @@ def issue_token(resources: ResourcesOf, caller: CallerOf, body: Document) -> Rep
         role=asked.role,
         subject=asked.subject,
         expires_at=None if asked.expires_at is None else from_datetime(asked.expires_at),
+        queues=asked.queues,
     )
     row = tokens.get(resources, caller, issued.token_id)
     return Reply(IssuedToken(**_shown(row), secret=issued.secret), 201)
@@ -107,4 +108,5 @@ def _shown(row: TokenRow) -> dict[str, Any]:
         "revoked_at": time_of(row.revoked_at),
         "last_used_at": time_of(row.last_used_at),
         "previous_until": time_of(row.previous_until),
+        "queues": None if row.queues is None else tuple(sorted(row.queues)),
     }

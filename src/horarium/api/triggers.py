@@ -36,7 +36,10 @@ def trigger_schedule(
     body: Document,
     idempotency_key: IdempotencyKey = None,
 ) -> Reply:
-    """With the same idempotency key a second trigger is the first one again."""
+    """With the same idempotency key a second trigger is the first one again.
+
+    `inputs` in place of those of the schedule need the permission `write`.
+    """
     asked = read_body(TriggerBody, body)
     same_namespace(caller, asked.namespace)
     done = triggers.trigger(

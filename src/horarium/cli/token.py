@@ -41,12 +41,20 @@ def create_command(
     ],
     subject: Annotated[
         str | None,
-        typer.Option("--subject", metavar="WHO", show_default="the name", help="Who its bearer is to owners."),
+        typer.Option(
+            "--subject", metavar="WHO", show_default="the name", help="Who its bearer is; of an agent, its agent id."
+        ),
     ] = None,
     expires_at: Annotated[
         str | None,
         typer.Option(
             "--expires-at", metavar=TIME, show_default="never", help="Until when it is good; 90d is from now on."
+        ),
+    ] = None,
+    queue: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--queue", metavar="QUEUE", show_default="all", help="It may claim from this queue only; may be repeated."
         ),
     ] = None,
 ) -> None:
@@ -55,8 +63,9 @@ def create_command(
     Example: horarium token create deploys --role operator
     """
     until = times.future("--expires-at", expires_at)
-    with by_flags({"expires_at": "--expires-at", "role": "--role", "subject": "--subject"}):
-        token = remote.client.issue_token(name, role, subject=subject, expires_at=until)
+    flags = {"expires_at": "--expires-at", "role": "--role", "subject": "--subject", "queues": "--queue"}
+    with by_flags(flags):
+        token = remote.client.issue_token(name, role, subject=subject, expires_at=until, queues=queue or None)
     if remote.output is not Format.TABLE:
         show_document(token.raw, remote.output, [])
         return

@@ -3,9 +3,9 @@
 HorariumError
 └── ClientError                    any status that has no class of its own
     ├── Unauthorized               401
-    ├── Forbidden                  403
+    ├── Forbidden                  403   ReportUnproven, ApprovalRequired
     ├── NotFound                   404   ScheduleNotFound, RunNotFound, CalendarNotFound, NamespaceNotFound …
-    ├── Conflict                   409   LeaseLost, AttemptNeeded, RequestInProgress, CalendarInUse, ScheduleBroken …
+    ├── Conflict                   409   LeaseLost, RequestInProgress, CalendarInUse, ScheduleBroken …
     │   └── AlreadyExists          409   ScheduleAlreadyExists, CalendarAlreadyExists, NamespaceAlreadyExists
     ├── PreconditionFailed         412   somebody has changed it meanwhile
     ├── ValidationFailed           422   `errors` names every bad field
@@ -58,6 +58,18 @@ class Forbidden(ClientError):
     reason = "forbidden"
 
 
+class ReportUnproven(Forbidden):
+    """A report needs the lease of whoever claimed the run, or the run's own token."""
+
+    reason = "report_unproven"
+
+
+class ApprovalRequired(Forbidden):
+    """What was asked for waits for somebody's yes; that it was tried is on record."""
+
+    reason = "approval_required"
+
+
 class NotFound(ClientError):
     reason = "not_found"
 
@@ -104,12 +116,6 @@ class LeaseLost(Conflict):
     """The run was given to somebody else, or has ended: whatever is being done for it is of no use any more."""
 
     reason = "lease_lost"
-
-
-class AttemptNeeded(Conflict):
-    """A report must say which of several attempts it is about."""
-
-    reason = "attempt_needed"
 
 
 class RequestInProgress(Conflict):
@@ -241,6 +247,7 @@ PASSING = (RateLimited, ServerUnavailable, RequestInProgress)
 """What may be otherwise in a moment; `retry_after` is how long the server thinks that is."""
 
 _NAMED: Mapping[int, tuple[type[ClientError], ...]] = {
+    403: (ReportUnproven, ApprovalRequired),
     404: (
         ScheduleNotFound,
         RunNotFound,
@@ -252,7 +259,6 @@ _NAMED: Mapping[int, tuple[type[ClientError], ...]] = {
     ),
     409: (
         LeaseLost,
-        AttemptNeeded,
         RequestInProgress,
         CalendarReadOnly,
         CalendarInUse,

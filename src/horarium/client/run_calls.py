@@ -157,8 +157,8 @@ class RunCalls:
     ) -> Call[RunReported]:
         """What became of a run: `running`, `succeeded`, `failed`, `timed_out`, `cancelled`, or `blocked` at a `gate`.
 
-        `lease_epoch`, `attempt` or `report_token` came with the run and say which delivery is meant; a run that
-        somebody holds listens to its holder (`lease_epoch`) and to whoever has its `report_token`.
+        `lease_epoch` or `report_token` came with the run, and one of them must come back: a run listens to whoever
+        claimed it and names the lease, and to whoever has the token.
         """
         said = given(
             result=result,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from horarium.client.call import EVENTS, TEXT, Call, When, given, if_match, many, one
@@ -106,10 +106,19 @@ class ServiceCalls:
     @Method
     @staticmethod
     def issue_token(
-        name: str, role: str, *, subject: str | None = None, expires_at: When | None = None
+        name: str,
+        role: str,
+        *,
+        subject: str | None = None,
+        expires_at: When | None = None,
+        queues: Sequence[str] | None = None,
     ) -> Call[IssuedToken]:
-        """For the client's namespace. The secret is in the answer, and nowhere else."""
-        body = {"name": name, "role": role, **given(subject=subject, expires_at=expires_at)}
+        """For the client's namespace. The secret is in the answer, and nowhere else.
+
+        The subject of an agent is its agent id. `queues` are those that it may claim from; None = all.
+        """
+        told = given(subject=subject, expires_at=expires_at, queues=None if queues is None else list(queues))
+        body = {"name": name, "role": role, **told}
         # The answer is a secret, which a server must not keep for a repetition: it is not repeated.
         return Call("POST", TOKENS, one(IssuedToken), body=body, idempotent=False)
 

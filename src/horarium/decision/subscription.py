@@ -14,7 +14,7 @@ from horarium.schedule.run import FINAL, RunState
 
 E = TypeVar("E", bound=StrEnum)
 
-KINDS: Final[tuple[str, ...]] = tuple(sorted(FEED_KINDS.values()))
+KINDS: Final[tuple[str, ...]] = tuple(sorted({*FEED_KINDS.values()}))
 MAX_NAMED = 100
 """Schedules, or labels, that a filter may name."""
 

@@ -81,7 +81,7 @@ class Why(StrEnum):
     SAID_BEFORE = "said_before"  # the run ended just so
     TOO_LATE = "too_late"  # the run has ended otherwise, or the attempt is over
     NOT_HELD = "not_held"  # whoever says it does not hold the run
-    ATTEMPT_NEEDED = "attempt_needed"  # it may speak of an attempt that is over
+    UNPROVEN = "unproven"  # whoever says it shows no right to
     NOT_SO = "not_so"  # what was seen without a lock is no longer so
 
 

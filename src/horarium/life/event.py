@@ -37,8 +37,8 @@ class ReportedState(StrEnum):
 class Reported:
     """`cost` is in millionths of a credit; usage is that of this attempt alone.
 
-    `epoch` and `attempt` are None where the reporter does not say. `proven`: the attempt is shown by the
-    token that its target was handed.
+    `epoch` and `attempt` are None where the reporter does not say. `by` is who reports. `proven`: the attempt is
+    shown by the token that its target was handed.
     """
 
     state: ReportedState
@@ -51,6 +51,7 @@ class Reported:
     gate: str | None = None
     epoch: int | None = None
     attempt: int | None = None
+    by: str | None = None
     proven: bool = False
 
 

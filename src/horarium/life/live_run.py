@@ -12,7 +12,10 @@ from horarium.policy.retry import LaunchRetry, RetryPolicy
 
 
 class LiveRun(Protocol):
-    """What the life of a run depends on. Usage counts all attempts; `earlier` those that are over."""
+    """What the life of a run depends on. Usage counts all attempts; `earlier` those that are over.
+
+    `claimed_by` is whoever took it from a queue in this delivery, None = nobody outside.
+    """
 
     @property
     def run_id(self) -> bytes: ...
@@ -28,6 +31,8 @@ class LiveRun(Protocol):
     def busy_since(self) -> Instant | None: ...
     @property
     def lease_epoch(self) -> int: ...
+    @property
+    def claimed_by(self) -> str | None: ...
     @property
     def lease_until(self) -> Instant | None: ...
     @property

@@ -134,17 +134,20 @@ def _from(run: LiveRun, states: frozenset[RunState]) -> Nothing | None:
 
 
 def _heard(run: LiveRun, report: Reported) -> Nothing | None:
-    """A leased run listens to its holder, and to whoever shows the token of the attempt that is under way."""
+    """A run listens to its holder, who names the lease, and to whoever shows the token of an attempt.
+
+    The number of a lease can be guessed, so it is good for whoever claimed the run and for nobody else.
+    """
+    if report.epoch is None and not report.proven:
+        return Nothing(Why.UNPROVEN)
+    if not report.proven and (report.by is None or report.by != run.claimed_by):
+        return Nothing(Why.NOT_HELD)
     if run.state in FINAL:
         return Nothing(Why.SAID_BEFORE if report.state == run.state else Why.TOO_LATE)
     if report.epoch is not None and report.epoch != run.lease_epoch:
         return Nothing(Why.NOT_HELD)
     if report.attempt is not None and report.attempt != run.attempt:
         return Nothing(Why.TOO_LATE if report.attempt < run.attempt else Why.NOT_HELD)
-    if run.lease_until is not None and report.epoch is None and not report.proven:
-        return Nothing(Why.NOT_HELD)
-    if report.epoch is None and report.attempt is None and run.attempt > 0:
-        return Nothing(Why.ATTEMPT_NEEDED)
     return None
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import Protocol
 
+from horarium.ids import id_text
 from horarium.operations.errors import Forbidden
 from horarium.schedule.event import CommandContext
 from horarium.store.migrate import DEFAULT_NAMESPACE
@@ -14,12 +16,28 @@ from horarium.wire.roles import Permission, Role
 _GRANTED: Mapping[Role, frozenset[Permission]] = MappingProxyType(
     {
         Role.ADMIN: frozenset(Permission),
-        Role.OWNER: frozenset({Permission.READ, Permission.WRITE, Permission.OPERATE, Permission.WORK}),
-        Role.OPERATOR: frozenset({Permission.READ, Permission.OPERATE}),
-        Role.VIEWER: frozenset({Permission.READ}),
-        Role.AGENT: frozenset({Permission.READ, Permission.WORK}),
+        Role.OWNER: frozenset(Permission) - {Permission.ADMINISTER},
+        Role.OPERATOR: frozenset({Permission.LOOK, Permission.READ, Permission.OPERATE, Permission.APPROVE}),
+        Role.VIEWER: frozenset({Permission.LOOK, Permission.READ}),
+        Role.AGENT: frozenset({Permission.LOOK, Permission.WORK}),
     }
 )
+
+
+class Work(Protocol):
+    """What says whose work a run is."""
+
+    @property
+    def run_id(self) -> bytes: ...
+    @property
+    def claimed_by(self) -> str | None: ...
+    @property
+    def assignee(self) -> str | None: ...
+
+
+def run_principal(run_id: bytes) -> str:
+    """Who reports with the token of a run: its target, whoever that is."""
+    return f"run:{id_text(run_id)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +45,8 @@ class Caller:
     """`source` is the door: api, cli, embedded …; `reason` is why, in the words of whoever asks.
 
     `everywhere`: an admin whose credential is good in every namespace, whichever is spoken for now. `address` is where
-    the request came from.
+    the request came from. `queues`: those that its credential is good for, None = all. The principal of an agent is
+    its agent id.
     """
 
     principal: str | None
@@ -38,6 +57,7 @@ class Caller:
     reason: str | None = None
     everywhere: bool = False
     address: str | None = None
+    queues: frozenset[str] | None = None
 
     @property
     def is_admin(self) -> bool:
@@ -55,6 +75,19 @@ class Caller:
         self.require(Permission.ADMINISTER)
         if not (self.everywhere or self.namespace == DEFAULT_NAMESPACE):
             raise Forbidden("only an admin of the default namespace may do this")
+
+    @property
+    def agent_id(self) -> str | None:
+        """Whose work alone this caller sees; None = everybody's in the namespace."""
+        return None if self.may(Permission.READ) else self.principal or ""
+
+    def sees(self, run: Work) -> bool:
+        """An agent sees what it has claimed and what is assigned to it; the target of a run sees that run."""
+        own = self.agent_id
+        return own is None or (own != "" and own in (run.claimed_by, run.assignee, run_principal(run.run_id)))
+
+    def takes_from(self, queue: str) -> bool:
+        return self.queues is None or queue in self.queues
 
     def owns(self, owner: str | None) -> bool:
         return owner is None or owner == self.principal or self.is_admin

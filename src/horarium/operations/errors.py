@@ -3,7 +3,7 @@
 HorariumError
 └── OperationError             error                        400
     ├── Unauthorized           unauthorized                 401
-    ├── Forbidden              forbidden                    403
+    ├── Forbidden              forbidden                    403   ReportUnproven, ApprovalRequired
     ├── NotFound               not_found                    404   ScheduleNotFound, RunNotFound, …
     ├── AlreadyExists          already_exists               409   ScheduleAlreadyExists, …
     ├── Refused                refused                      409   ScheduleBroken, CalendarReadOnly, …
@@ -221,10 +221,16 @@ class RunNotRepeatable(Refused):
     reason = "run_not_repeatable"
 
 
-class AttemptNeeded(Refused):
-    """A report that does not say which of several attempts it is about."""
+class ReportUnproven(Forbidden):
+    """A report by somebody who shows neither the lease of a claim nor the token of the run."""
 
-    reason = "attempt_needed"
+    reason = "report_unproven"
+
+
+class ApprovalRequired(Forbidden):
+    """Something was to go on that waits for a yes; that it was tried is on record."""
+
+    reason = "approval_required"
 
 
 class RequestInProgress(Refused):

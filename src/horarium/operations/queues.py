@@ -10,15 +10,15 @@ from horarium.errors import InvalidDefinition
 from horarium.ids import id_text
 from horarium.instant import SECOND, Instant
 from horarium.operations.caller import Caller
-from horarium.operations.errors import RunNotHeld
+from horarium.operations.errors import Forbidden
 from horarium.operations.resources import Resources
-from horarium.operations.runs import Run, find_run, view
+from horarium.operations.runs import Run, find_held, lease_over, view
 from horarium.policy.names import MAX_TEXT_LENGTH
 from horarium.schedule.event import RunEventType
 from horarium.schedule.storable import is_storable
 from horarium.store.database import Connection
 from horarium.store.database.page_bytes import fitting
-from horarium.store.runs import claims, overdue
+from horarium.store.runs import claims
 from horarium.store.runs import read as runs_read
 from horarium.store.runs.events import add_event
 from horarium.wire.roles import Permission
@@ -60,14 +60,17 @@ def claim(
     """Up to `limit` runs, the highest priority first and then the oldest; an empty list means that nothing waits.
 
     Fewer, where more would not fit in one answer. `workflow_types` are those that the worker knows: runs of
-    others stay for a worker that does. None = any.
+    others stay for a worker that does. None = any. An agent is given what is assigned to it or to nobody. What is
+    said of a claimed run is heard of this caller only.
     """
     caller.require(Permission.WORK)
+    if not caller.takes_from(queue):
+        raise Forbidden("this token is not good for this queue")
     if not 1 <= limit <= MAX_CLAIM:
         raise InvalidDefinition({"limit": [f"must be between 1 and {MAX_CLAIM}"]})
     types = None if workflow_types is None else _checked_types(workflow_types)
     owner = (worker or caller.principal or "worker")[:MAX_TEXT_LENGTH]
-    wish = _Wish(caller.namespace, queue, owner, limit, types)
+    wish = _Wish(caller, queue, owner, limit, types)
     while True:
         try:
             claimed = resources.database.write(partial(_claim, resources, wish))
@@ -81,7 +84,7 @@ def claim(
 
 @dataclass(frozen=True, slots=True)
 class _Wish:
-    namespace: str
+    caller: Caller
     queue: str
     owner: str
     limit: int
@@ -100,13 +103,15 @@ def _claim(resources: Resources, wish: _Wish, connection: Connection) -> list[Cl
     now, seconds = resources.clock.now(), resources.settings.lease_seconds
     taken = claims.claim_queued(
         connection,
-        namespace=wish.namespace,
+        namespace=wish.caller.namespace,
         queue=wish.queue,
         owner=wish.owner,
         now=now,
         lease_seconds=seconds,
         limit=wish.limit,
         types=wish.types,
+        claimed_by=wish.caller.principal,
+        agent=wish.caller.agent_id,
     )
     run_ids = [each.run_id for each in taken]
     # An answer shows inputs and, in the action, what they were made of.
@@ -142,13 +147,11 @@ def heartbeat(resources: Resources, caller: Caller, run_id: str, lease_epoch: in
     caller.require(Permission.WORK)
 
     def work(connection: Connection) -> Beat:
-        row = find_run(connection, caller, run_id)
-        held = overdue.find_work(connection, row.run_id)
+        held = find_held(connection, caller, run_id, lease_epoch)
         until = resources.clock.now() + resources.settings.lease_seconds * SECOND
-        if held is not None and held.lease_epoch == lease_epoch:
-            renewed = claims.renew(connection, [held], until).get((row.run_id, lease_epoch))
-            if renewed is not None:
-                return Beat(until, renewed.stop_requested)
-        raise RunNotHeld(f"the lease {lease_epoch} of the run {id_text(row.run_id)} is over")
+        renewed = claims.renew(connection, [held], until).get((held.run_id, lease_epoch))
+        if renewed is None:
+            raise lease_over(lease_epoch)
+        return Beat(until, renewed.stop_requested)
 
     return resources.database.write(work)

@@ -11,11 +11,12 @@ from horarium.instant import Instant
 from horarium.life.change import Again, Block, Change, End, Nothing, Progress, Wait, Why
 from horarium.life.event import Reported, ReportedState
 from horarium.life.live_run import NO_RULES, Rules
+from horarium.operations.bypasses import record_bypass
 from horarium.operations.caller import Caller
 from horarium.operations.credentials import redactor
-from horarium.operations.errors import AttemptNeeded, Forbidden, RunNotHeld
+from horarium.operations.errors import ApprovalRequired, Forbidden, ReportUnproven, RunNotFound, RunNotHeld
 from horarium.operations.resources import Resources
-from horarium.operations.runs import find_run
+from horarium.operations.runs import find_in_namespace, lease_over
 from horarium.policy.limits import millionths
 from horarium.policy.names import MAX_LONG, PolicyError, parse_name, read_object, text, whole_or_none
 from horarium.schedule.definition import Definition
@@ -25,6 +26,7 @@ from horarium.schedule.redaction import Redactor
 from horarium.schedule.run import FINAL, RunState
 from horarium.store.database import Connection
 from horarium.store.database.channels import READY
+from horarium.store.runs import claims
 from horarium.store.runs.changes import MAX_ERROR
 from horarium.store.runs.events import add_event
 from horarium.store.runs.read import RunRow
@@ -86,36 +88,56 @@ def parse_report(document: object) -> Report:
 
 def report(resources: Resources, caller: Caller, run_id: str, report: Report) -> Answered:
     """Raises InvalidTransition for a run that nobody was given, RunNotHeld for a lease that is not the caller's,
-    and AttemptNeeded where it cannot be told which of several attempts is meant.
+    ReportUnproven where neither a lease nor a token is shown, and ApprovalRequired for a run that waits for a yes.
     """
     caller.require(Permission.WORK)
 
-    def work(connection: Connection) -> Answered:
-        row = find_run(connection, caller, run_id)
+    def work(connection: Connection) -> Answered | ApprovalRequired:
+        row = find_in_namespace(connection, caller, run_id)
+        known = caller.sees(row) or _proves(resources, row, report)
+        if row.state is RunState.AWAITING_APPROVAL and not (known and _repeats_its_gate(report)):
+            record_bypass(connection, caller, row, f"report {report.said.state}", resources.clock.now())
+            return ApprovalRequired("this run waits for approval; a report cannot move it")
+        if not known:
+            raise RunNotFound(run_id[:64])
         definition = resources.definitions.of(connection, row)
-        now, said = resources.clock.now(), _shown(resources, row, report)
+        now, said = resources.clock.now(), _shown(resources, caller, row, report)
         rules = NO_RULES
         if isinstance(definition, Definition):
             said = _without_secrets(said, redactor(resources, connection, row, definition))
             rules = Rules(definition.retry, definition.limits)
         change = record_event(connection, resources.known, row.run_id, said, rules, now=now)
         resources.database.notify(connection, READY)  # an end may have released another, a failure waits for its retry
-        return _answer(connection, find_run(connection, caller, run_id), said, change, now)
+        if said.proven and caller.agent_id is not None and not caller.sees(row):
+            claims.note_worker(connection, row.run_id, caller.agent_id)
+        return _answer(connection, find_in_namespace(connection, caller, run_id), said, change, now)
 
     answered = resources.database.write(work)
+    if isinstance(answered, ApprovalRequired):  # raised here: what was tried stays on record
+        raise answered
     if answered.outcome is ReportOutcome.RECORDED and answered.state in FINAL:
         resources.telemetry.ended(answered.state)
     return answered
 
 
-def _shown(resources: Resources, row: RunRow, report: Report) -> Reported:
+def _repeats_its_gate(report: Report) -> bool:
+    """Whoever reported the gate for which the run waits may say so again, by the same right."""
+    return report.said.state is ReportedState.BLOCKED and (report.token is not None or report.said.epoch is not None)
+
+
+def _proves(resources: Resources, row: RunRow, report: Report) -> bool:
+    """Whoever was handed the run has its token, also an agent who would not see it otherwise."""
+    return report.token is not None and resources.tokens.attempt_of(report.token, row.run_id) is not None
+
+
+def _shown(resources: Resources, caller: Caller, row: RunRow, report: Report) -> Reported:
     """A token speaks for its own attempt, whatever else is said."""
     if report.token is None:
-        return report.said
+        return replace(report.said, by=caller.principal)
     attempt = resources.tokens.attempt_of(report.token, row.run_id)
     if attempt is None or report.said.attempt not in (None, attempt):
         raise Forbidden("this report_token is not of this run, or not of this attempt")
-    return replace(report.said, attempt=attempt, proven=True)
+    return replace(report.said, attempt=attempt, by=caller.principal, proven=True)
 
 
 def _without_secrets(said: Reported, redactor: Redactor) -> Reported:
@@ -158,15 +180,15 @@ def _unchanged(connection: Connection, row: RunRow, said: Reported, why: Why, no
             payload = {name: value for name, value in told.items() if value is not None}
             add_event(connection, row.run_id, RunEventType.RUN_LATE_REPORT, now, payload)
             return ReportOutcome.LATE
-        case Why.ATTEMPT_NEEDED:
-            raise AttemptNeeded(
-                f"this run is in attempt {row.attempt}; say which one the report is about: "
-                "give back the attempt, the report_token or the lease_epoch that came with the run"
+        case Why.UNPROVEN:
+            raise ReportUnproven(
+                "a report needs what came with the run: the lease_epoch of whoever claimed it, or its report_token; "
+                "cancel and terminate end a run without either"
             )
         case Why.NOT_HELD | Why.NOT_SO:
             if said.epoch is not None:
-                raise RunNotHeld(f"the lease {said.epoch} of this run is over")
-            raise RunNotHeld("somebody holds this run; only its holder may report, or whoever has its report_token")
+                raise lease_over(said.epoch)
+            raise RunNotHeld("this report_token is of an attempt that has not begun")
         case _:
             assert_never(why)
 

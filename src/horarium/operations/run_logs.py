@@ -6,16 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from horarium.errors import InvalidDefinition, InvalidSpec
-from horarium.ids import id_text
 from horarium.instant import Instant, from_rfc3339
 from horarium.job.run_log import RunLog, Stream
 from horarium.operations.caller import Caller
-from horarium.operations.errors import RunNotHeld
 from horarium.operations.resources import Resources
-from horarium.operations.runs import find_run
+from horarium.operations.runs import find_held, find_run
 from horarium.schedule.run import FINAL
 from horarium.store.database import Connection
-from horarium.store.runs import logs, overdue
+from horarium.store.runs import logs
 from horarium.store.runs.logs import KeptLine, NewLines
 from horarium.wire.roles import Permission
 
@@ -44,7 +42,7 @@ class SaidLine:
 
 def read_logs(resources: Resources, caller: Caller, run_id: str, *, after: int = 0) -> Logs:
     """The lines with a number greater than `after`, in order."""
-    caller.require(Permission.READ)
+    caller.require(Permission.LOOK)
     if not 0 <= after <= _MAX_NUMBER:
         raise InvalidDefinition({"after": ["must be the number of a line, or 0"]})
 
@@ -69,11 +67,8 @@ def add_logs(
     batch = log.peek(last=True)
 
     def work(connection: Connection) -> int:
-        row = find_run(connection, caller, run_id)
-        held = overdue.find_work(connection, row.run_id)
-        if held is None or held.lease_epoch != lease_epoch or held.lease_until is None:
-            raise RunNotHeld(f"the lease {lease_epoch} of the run {id_text(row.run_id)} is over")
-        new = NewLines(row.run_id, lease_epoch, held.attempt, batch)
+        held = find_held(connection, caller, run_id, lease_epoch)
+        new = NewLines(held.run_id, lease_epoch, held.attempt, batch)
         # A run that is being changed at this moment keeps nothing: its worker comes again.
         kept = logs.append(connection, [new], most=most) if batch.lines else set()
         return len(batch.lines) if kept else 0

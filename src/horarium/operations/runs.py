@@ -13,7 +13,7 @@ from horarium.instant import Instant, to_rfc3339
 from horarium.life.change import End
 from horarium.life.event import CancelledUnstarted, Terminated
 from horarium.operations.caller import Caller
-from horarium.operations.errors import RunNotFound
+from horarium.operations.errors import RunNotFound, RunNotHeld
 from horarium.operations.history import find_any
 from horarium.operations.pages import checked_limit
 from horarium.operations.resources import Resources
@@ -32,9 +32,10 @@ from horarium.schedule.run import (
 )
 from horarium.store.database import Connection
 from horarium.store.database.channels import READY
-from horarium.store.runs import open_runs
+from horarium.store.runs import open_runs, overdue
 from horarium.store.runs import read as runs_read
 from horarium.store.runs.read import RunEventRow, RunFilter, RunRow
+from horarium.store.runs.work import Work
 from horarium.store.runs.writer import record_event
 from horarium.store.schedules import positions
 from horarium.wire.outcomes import StopOutcome
@@ -100,7 +101,7 @@ EVERYTHING = RunFilter()
 
 
 def get(resources: Resources, caller: Caller, run_id: str) -> Run:
-    caller.require(Permission.READ)
+    caller.require(Permission.LOOK)
 
     def look(connection: Connection) -> Run:
         (run,) = view(resources, connection, [find_run(connection, caller, run_id)])
@@ -139,7 +140,7 @@ def events(
     resources: Resources, caller: Caller, run_id: str, *, after_sequence: int = 0, limit: int = 500
 ) -> list[RunEvent]:
     """The first ones - why the run exists, that it does, and that it was held - are read off its row."""
-    caller.require(Permission.READ)
+    caller.require(Permission.LOOK)
     if after_sequence < 0 or not 1 <= limit <= 1_000:
         raise InvalidDefinition({"limit": ["must be between 1 and 1000, after a sequence that is not negative"]})
 
@@ -154,7 +155,15 @@ def events(
 
 
 def find_run(connection: Connection, caller: Caller, run_id: str) -> RunRow:
-    """Another tenant's run is not there; neither is one whose name is no id at all."""
+    """Another tenant's run is not there, nor another's for an agent; neither is one whose name is no id at all."""
+    row = find_in_namespace(connection, caller, run_id)
+    if not caller.sees(row):
+        raise RunNotFound(run_id[:64])
+    return row
+
+
+def find_in_namespace(connection: Connection, caller: Caller, run_id: str) -> RunRow:
+    """Whoever asks, and whether or not the run is shown."""
     try:
         row = runs_read.find(connection, caller.namespace, parse_id(run_id, "run_id"))
     except InvalidDefinition:
@@ -162,6 +171,20 @@ def find_run(connection: Connection, caller: Caller, run_id: str) -> RunRow:
     if row is None:
         raise RunNotFound(run_id[:64])
     return row
+
+
+def find_held(connection: Connection, caller: Caller, run_id: str, lease_epoch: int) -> Work:
+    """What the caller claimed and still holds. The number of a lease can be guessed: alone it opens nothing."""
+    row = find_run(connection, caller, run_id)
+    held = overdue.find_work(connection, row.run_id)
+    mine = held is not None and held.claimed_by is not None and held.claimed_by == caller.principal
+    if held is None or not mine or held.lease_epoch != lease_epoch or held.lease_until is None:
+        raise lease_over(lease_epoch)
+    return held
+
+
+def lease_over(lease_epoch: int) -> RunNotHeld:
+    return RunNotHeld(f"the lease {lease_epoch} of this run is over, or was never yours")
 
 
 def view(resources: Resources, connection: Connection, rows: Sequence[RunRow], *, whole: bool = True) -> list[Run]:

@@ -19,6 +19,8 @@ from horarium.wire.roles import Permission, Role
 DEFAULT_OVERLAP = 86_400
 """For how many seconds a rotated token's old secret stays good, unless somebody says otherwise: a day."""
 MAX_OVERLAP = 30 * 86_400
+MAX_QUEUES = 100
+"""Of one token."""
 
 
 def issue(
@@ -29,14 +31,19 @@ def issue(
     role: object,
     subject: object = None,
     expires_at: Instant | None = None,
+    queues: object = None,
 ) -> IssuedToken:
-    """For the caller's namespace. `subject` is who the bearer is to owners and histories; without it, `name`."""
+    """For the caller's namespace. `subject` is who the bearer is to owners and histories; without it, `name`.
+
+    The subject of an agent is its agent id. `queues` are those that it may claim from; None = all.
+    """
     caller.require(Permission.ADMINISTER)
     now = resources.clock.now()
     try:
         chosen = parse_name(Role, {}, role, "role")
         named = text("name", name)
         who = None if subject is None else text("subject", subject)
+        good_for = None if queues is None else _queues(queues)
     except PolicyError as wrong:
         raise InvalidDefinition({wrong.field: [wrong.text]}) from None
     if expires_at is not None and expires_at <= now:
@@ -52,6 +59,7 @@ def issue(
             now=now,
             subject=who,
             expires_at=expires_at,
+            queues=good_for,
         )
 
     return resources.database.write(work)
@@ -120,6 +128,13 @@ def revoke(resources: Resources, caller: Caller, token_id: str) -> bool:
         return tokens.revoke(connection, caller.namespace, identity, now=resources.clock.now())
 
     return resources.database.write(work)
+
+
+def _queues(given: object) -> list[str]:
+    """Raises PolicyError."""
+    if not isinstance(given, list | tuple) or not 1 <= len(given) <= MAX_QUEUES:
+        raise PolicyError("queues", f"must be a list of 1 to {MAX_QUEUES} names")
+    return [text("queues", each) for each in given]
 
 
 def _identity(token_id: str) -> bytes:

@@ -55,8 +55,13 @@ def trigger(
     key: str | None = None,
     inputs: object = None,
 ) -> Triggered:
-    """With a `key` a repeated trigger is the same trigger; without one each request counts."""
+    """With a `key` a repeated trigger is the same trigger; without one each request counts.
+
+    Whoever operates starts what somebody wrote; `inputs` in place of those of the schedule are a write.
+    """
     caller.require(Permission.OPERATE)
+    if inputs is not None:
+        caller.require(Permission.WRITE)
     check_key(key)
     if problems := check_input("inputs", inputs):
         raise InvalidDefinition(problems)

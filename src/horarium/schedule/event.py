@@ -28,7 +28,7 @@ class EventType(StrEnum):
     MISSED = "ScheduleMissed"
     BUFFERED = "ScheduleBuffered"
     BROKEN = "ScheduleBroken"
-    APPROVAL_BYPASS_ATTEMPT = "approval_bypass_attempt"
+    APPROVAL_BYPASS_ATTEMPT = "ScheduleApprovalBypassAttempted"
 
 
 class NoticeType(StrEnum):
@@ -36,6 +36,7 @@ class NoticeType(StrEnum):
 
     RUN_FINISHED = "run_finished"
     SCHEDULE_HEALTH = "schedule_health"
+    APPROVAL_BYPASS_ATTEMPT = "approval_bypass_attempt"  # on a run that no schedule asked for
 
 
 class TriggerOutcome(StrEnum):
@@ -101,6 +102,7 @@ NOTICE_KEYS: Mapping[NoticeType, frozenset[str]] = MappingProxyType(
             "state error error_class cause attempt origin occurrence_time started_at finished_at duration_seconds"
         ),
         NoticeType.SCHEDULE_HEALTH: _keys("status was sentence"),
+        NoticeType.APPROVAL_BYPASS_ATTEMPT: _keys("workflow_run_id attempted command_context"),
     }
 )
 
@@ -119,6 +121,7 @@ FEED_KINDS: Mapping[EventType | NoticeType, str] = MappingProxyType(
         EventType.APPROVAL_BYPASS_ATTEMPT: "approval_bypass_attempt",
         NoticeType.RUN_FINISHED: "run_finished",
         NoticeType.SCHEDULE_HEALTH: "schedule_health",
+        NoticeType.APPROVAL_BYPASS_ATTEMPT: "approval_bypass_attempt",
     }
 )
 """What an entry of the feed is called, by what was written."""

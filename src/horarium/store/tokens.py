@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import secrets
+from collections.abc import Collection
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -12,6 +13,7 @@ from sqlalchemy import Connection
 
 from horarium.ids import new_id
 from horarium.instant import Instant
+from horarium.store.database.json_text import from_text, to_text
 from horarium.store.database.typed_rows import TypedRows
 from horarium.store.tables import tokens
 
@@ -22,7 +24,7 @@ _SECRET_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class TokenRow:
-    """The hash stays inside this module."""
+    """The hash stays inside this module. `queues` None = it is good for all."""
 
     token_id: bytes
     namespace: str
@@ -34,6 +36,7 @@ class TokenRow:
     revoked_at: Instant | None
     last_used_at: Instant | None
     previous_until: Instant | None
+    queues: frozenset[str] | None
 
     def is_live(self, now: Instant) -> bool:
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
@@ -50,7 +53,11 @@ class IssuedToken:
         return f"IssuedToken({self.token_id!r}, secret=…)"
 
 
-_ROWS = TypedRows(TokenRow, tokens)
+def _queues(text: str | None) -> frozenset[str] | None:
+    return None if text is None else frozenset(from_text(text))
+
+
+_ROWS = TypedRows(TokenRow, tokens, queues=_queues)
 _BY_HASH = _ROWS.select.add_columns(tokens.c.sha256).where(tokens.c.sha256 == sa.bindparam("wanted"))
 _BY_PREVIOUS = _ROWS.select.add_columns(tokens.c.previous_sha256).where(
     tokens.c.previous_sha256.is_not(None),
@@ -68,6 +75,7 @@ def issue(
     now: Instant,
     subject: str | None = None,
     expires_at: Instant | None = None,
+    queues: Collection[str] | None = None,
 ) -> IssuedToken:
     """Raises DataError if there is no such namespace."""
     issued = IssuedToken(new_id(), _new_secret())
@@ -81,6 +89,7 @@ def issue(
             subject=subject,
             created_at=now,
             expires_at=expires_at,
+            queues=None if queues is None else to_text(sorted(queues)),
         )
     )
     return issued

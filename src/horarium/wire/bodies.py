@@ -143,7 +143,7 @@ class RunLogBody(Body, frozen=True, kw_only=True):
 
 
 class ReportBody(Body, frozen=True, kw_only=True):
-    """`lease_epoch`, `attempt` or `report_token` came with the run and say which delivery is meant."""
+    """`lease_epoch` or `report_token` came with the run and must come back; a lease is good for who claimed the run."""
 
     OTHER_NAMES: ClassVar = {"status": "state"}
 
@@ -197,6 +197,7 @@ class TokenBody(Body, frozen=True, kw_only=True):
     role: Role
     subject: Text | None = None
     expires_at: Time | None = None
+    queues: tuple[Text, ...] | None = None
 
 
 class RotateBody(Body, frozen=True, kw_only=True):

@@ -63,6 +63,8 @@ def _told(kind: NoticeType, payload: Mapping[str, Any]) -> dict[str, Any]:
             }
         case NoticeType.SCHEDULE_HEALTH:
             return {"status": HealthStatus(payload["status"])}
+        case NoticeType.APPROVAL_BYPASS_ATTEMPT:
+            return {}
 
 
 def cloud_event(entry: FeedEntry) -> bytes:

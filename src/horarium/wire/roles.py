@@ -14,8 +14,10 @@ class Role(StrEnum):
 
 
 class Permission(StrEnum):
+    LOOK = "look"  # which server this is, and single runs: an agent sees its own, whoever may read sees all
     READ = "read"
-    WRITE = "write"  # create, change and delete what is one's own
-    OPERATE = "operate"  # pause, resume, trigger, backfill, stop, approve
+    WRITE = "write"  # create, change and delete what is one's own; start runs; give a trigger other inputs
+    OPERATE = "operate"  # pause, resume, trigger, backfill, stop
+    APPROVE = "approve"  # decide what waits for a yes
     WORK = "work"  # take runs from a queue and report on them
     ADMINISTER = "administer"  # tokens, namespaces, what belongs to others

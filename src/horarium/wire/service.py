@@ -80,7 +80,10 @@ class Feed(Answer, frozen=True, kw_only=True):
 
 
 class Token(Answer, frozen=True, kw_only=True):
-    """`previous_until`: it was rotated, and until then its secret before that is good, too."""
+    """`previous_until`: it was rotated, and until then its secret before that is good, too.
+
+    `queues`: those that it may claim from; null = all.
+    """
 
     token_id: str
     namespace: str
@@ -92,6 +95,7 @@ class Token(Answer, frozen=True, kw_only=True):
     revoked_at: Time | None
     last_used_at: Time | None
     previous_until: Time | None = None
+    queues: tuple[str, ...] | None = None
 
 
 class IssuedToken(Token, frozen=True, kw_only=True):

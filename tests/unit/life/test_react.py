@@ -59,6 +59,7 @@ class Run:
     launches: int = 1
     busy_since: int | None = None
     lease_epoch: int = EPOCH
+    claimed_by: str | None = None
     lease_until: int | None = NOW + 30 * SECOND
     deadline: int | None = NOW + HOUR
     ends_by: int | None = None
@@ -76,8 +77,9 @@ def answered(outcome: Outcome, rules: Rules = RULES, **given: Any) -> Change:
 
 
 def reported(state: str, rules: Rules = RULES, run: dict[str, Any] | None = None, **said: Any) -> Change:
+    """By the target, with the token that it was handed, unless something else is said of who speaks."""
     whole = {"state": "running", "lease_until": None, **(run or {})}
-    return after(Reported(ReportedState(state), **said), rules, **whole)
+    return after(Reported(ReportedState(state), **{"proven": True, **said}), rules, **whole)
 
 
 # ── answers ──────────────────────────────────────────────────────────────────────────────────────────
@@ -273,27 +275,38 @@ def test_whoever_lost_the_lease_changes_nothing(event: Event) -> None:
 @pytest.mark.parametrize(
     ("said", "run", "why"),
     [
-        ({}, {}, None),
-        ({}, {"attempt": 1}, Why.ATTEMPT_NEEDED),
-        ({"attempt": 1}, {"attempt": 1}, None),
-        ({"attempt": 0}, {"attempt": 1}, Why.TOO_LATE),
-        ({"attempt": 0, "proven": True}, {"attempt": 1}, Why.TOO_LATE),
-        ({"attempt": 2}, {"attempt": 1}, Why.NOT_HELD),
-        ({"epoch": EPOCH}, {"attempt": 1}, None),
-        ({"epoch": EPOCH - 1}, {}, Why.NOT_HELD),
-        ({"epoch": EPOCH - 1, "attempt": 0, "proven": True}, {}, Why.NOT_HELD),
-        ({}, {"lease_until": NOW}, Why.NOT_HELD),
-        ({"attempt": 0}, {"lease_until": NOW}, Why.NOT_HELD),
-        ({"epoch": EPOCH}, {"lease_until": NOW}, None),
+        # Whoever shows nothing says nothing, whatever becomes of the run.
+        ({}, {}, Why.UNPROVEN),
+        ({"by": "w"}, {"claimed_by": "w"}, Why.UNPROVEN),
+        ({"attempt": 0, "by": "w"}, {}, Why.UNPROVEN),
+        ({"attempt": 0, "by": "w"}, {"lease_until": NOW, "claimed_by": "w"}, Why.UNPROVEN),
+        ({}, {"state": "succeeded"}, Why.UNPROVEN),
+        ({}, {"state": "cancelled"}, Why.UNPROVEN),
+        # A lease is good for whoever claimed the run, while it lasts.
+        ({"epoch": EPOCH, "by": "w"}, {"lease_until": NOW, "claimed_by": "w"}, None),
+        ({"epoch": EPOCH, "by": "w"}, {"attempt": 1, "claimed_by": "w"}, None),
+        ({"epoch": EPOCH, "by": "w"}, {"state": "ready", "claimed_by": "w"}, None),
+        ({"epoch": EPOCH, "by": "thief"}, {"lease_until": NOW, "claimed_by": "w"}, Why.NOT_HELD),
+        ({"epoch": EPOCH, "by": "thief"}, {"state": "succeeded", "claimed_by": "w"}, Why.NOT_HELD),
+        ({"epoch": EPOCH, "by": "thief"}, {"lease_until": NOW, "state": "launching"}, Why.NOT_HELD),
+        ({"epoch": EPOCH}, {"lease_until": NOW}, Why.NOT_HELD),
+        ({"epoch": EPOCH - 1, "by": "w"}, {"claimed_by": "w"}, Why.NOT_HELD),
+        ({"epoch": EPOCH, "by": "w"}, {"state": "succeeded", "claimed_by": "w"}, Why.SAID_BEFORE),
+        ({"epoch": EPOCH, "by": "w"}, {"state": "cancelled", "claimed_by": "w"}, Why.TOO_LATE),
+        # A token is good for its attempt, whoever shows it.
         ({"attempt": 0, "proven": True}, {"lease_until": NOW}, None),
         ({"attempt": 0, "proven": True}, {"lease_until": NOW, "state": "launching"}, None),
-        ({"attempt": 0}, {"attempt": 1, "state": "ready"}, Why.TOO_LATE),
-        ({}, {"state": "succeeded"}, Why.SAID_BEFORE),
-        ({}, {"state": "cancelled"}, Why.TOO_LATE),
+        ({"attempt": 1, "proven": True}, {"attempt": 1}, None),
+        ({"attempt": 0, "proven": True}, {"attempt": 1}, Why.TOO_LATE),
+        ({"attempt": 0, "proven": True}, {"attempt": 1, "state": "ready"}, Why.TOO_LATE),
+        ({"attempt": 2, "proven": True}, {"attempt": 1}, Why.NOT_HELD),
+        ({"epoch": EPOCH - 1, "attempt": 0, "proven": True}, {}, Why.NOT_HELD),
+        ({"attempt": 0, "proven": True}, {"state": "succeeded"}, Why.SAID_BEFORE),
+        ({"attempt": 0, "proven": True}, {"state": "cancelled"}, Why.TOO_LATE),
     ],
 )
 def test_which_reports_are_heard(said: dict[str, Any], run: dict[str, Any], why: Why | None) -> None:
-    change = reported("succeeded", run=run, **said)
+    change = reported("succeeded", run=run, **{"proven": False, **said})
     assert change == (End(RunState.SUCCEEDED, used=NOTHING_USED) if why is None else Nothing(why))
 
 

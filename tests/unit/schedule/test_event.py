@@ -49,7 +49,7 @@ def test_only_the_published_events_have_contract_keys() -> None:
         ("ScheduleBroken", "error"),
         ("ScheduleTriggerSkipped", "occurrence_time reason_alias detail"),
         ("ScheduleTriggered", "due covers rotation_index_used from_buffer"),
-        ("approval_bypass_attempt", "workflow_run_id attempted"),
+        ("ScheduleApprovalBypassAttempted", "workflow_run_id attempted"),
     ],
 )
 def test_our_additions_are_declared_apart(name: str, keys: str) -> None:

@@ -154,7 +154,7 @@ _WHOLE = f"COALESCE(ends_by, {{now}} + runtime_seconds * CAST({SECOND} AS BIGINT
 _ATTEMPT = f"{{now}} + COALESCE(attempt_ms, timeout_seconds * CAST(1000 AS BIGINT)) * {MILLISECOND}"
 _TAKE = f"""
 UPDATE runs SET state = {{state}}, lease_epoch = lease_epoch + 1, lease_owner = {{owner}}, lease_until = {{until}},
-  launches = launches + 1, started_at = COALESCE(started_at, {{now}}), ends_by = {_WHOLE},
+  claimed_by = NULL, launches = launches + 1, started_at = COALESCE(started_at, {{now}}), ends_by = {_WHOLE},
   deadline = CASE WHEN {_WHOLE} < {_ATTEMPT} THEN {_WHOLE} ELSE {_ATTEMPT} END
 WHERE state = 'ready' AND run_id {{ids}}
 RETURNING {COLUMNS}
@@ -205,23 +205,25 @@ def take(
 
 _TAKE_QUEUED = f"""
 UPDATE runs SET state = 'running', lease_epoch = lease_epoch + 1, lease_owner = :owner, lease_until = :until,
-  started_at = COALESCE(started_at, :now)
+  claimed_by = :claimed_by, started_at = COALESCE(started_at, :now)
 WHERE run_id IN (SELECT run_id FROM picked) AND state = 'queued'
 RETURNING {COLUMNS}
 """
+# What is assigned to somebody is nobody else's to take; whoever may read everything takes for all.
+_FOR_WHOM = "(CAST(:agent AS TEXT) IS NULL OR assignee IS NULL OR assignee = :agent)"
 _QUEUE_CLAIM = f"""
 WITH picked AS MATERIALIZED (
   SELECT run_id FROM runs
   WHERE namespace = :namespace AND queue = :queue AND state = 'queued' AND deadline > :now
-    AND stop_requested_at IS NULL
+    AND stop_requested_at IS NULL AND {_FOR_WHOM}
   ORDER BY priority DESC, run_id LIMIT :limit LOCK
 )
 {_TAKE_QUEUED}
 """
-_OF_ONE_TYPE = """
+_OF_ONE_TYPE = f"""
   SELECT run_id, -priority AS rank FROM runs
-  WHERE namespace = :namespace AND queue = :queue AND state = 'queued' AND workflow = {workflow} AND deadline > :now
-    AND stop_requested_at IS NULL
+  WHERE namespace = :namespace AND queue = :queue AND state = 'queued' AND workflow = {{workflow}} AND deadline > :now
+    AND stop_requested_at IS NULL AND {_FOR_WHOM}
   ORDER BY priority DESC, run_id LIMIT :limit
 """
 # Of each type as many as are wanted are locked, and the best are taken. Who claims at the same moment passes over
@@ -247,13 +249,16 @@ def claim_queued(
     lease_seconds: int,
     limit: int,
     types: Sequence[str] | None = None,
+    claimed_by: str | None = None,
+    agent: str | None = None,
 ) -> list[Work]:
     """What waits on a pull queue, for a worker outside: the highest priority first, then the oldest.
 
     `types` are the workflow types that the worker knows, None = any; what it does not know stays where it is.
+    `claimed_by` is the principal whose reports will be heard. An `agent` gets what is unassigned or its own.
     """
-    held = {"owner": owner, "until": now + lease_seconds * SECOND, "now": now}
-    where = {"namespace": namespace, "queue": queue, "limit": limit}
+    held = {"owner": owner, "claimed_by": claimed_by, "until": now + lease_seconds * SECOND, "now": now}
+    where = {"namespace": namespace, "queue": queue, "limit": limit, "agent": agent}
     if types is None:
         return run_works(connection, _QUEUE_CLAIM, {**held, **where})
     if connection.dialect.name == "postgresql":
@@ -268,6 +273,12 @@ def _best_of_types(connection: Connection, types: Sequence[str], where: Mapping[
     waiting = (row for each in types for row in connection.execute(statement, {**where, "workflow": each}))
     best = heapq.nsmallest(int(str(where["limit"])), ((row.rank, row.run_id) for row in waiting))
     return [run_id for _, run_id in best]
+
+
+def note_worker(connection: Connection, run_id: bytes, principal: str) -> None:
+    """Somebody who was handed the run by its target and works on it, unless somebody claimed it."""
+    nobody = update(runs).where(runs.c.run_id == run_id, runs.c.claimed_by.is_(None))
+    connection.execute(nobody.values(claimed_by=principal))
 
 
 # ── keeping ──────────────────────────────────────────────────────────────────────────────────────────

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
-from sqlalchemy import Connection, bindparam, update
+from sqlalchemy import Connection, bindparam, func, select, update
 
 from horarium.instant import Instant
 from horarium.schedule.event import RunEventType
@@ -37,3 +37,9 @@ def add_event(
     """One that changes nothing else of the run: it takes its number here."""
     number = connection.execute(_NUMBER, {"id": run_id}).scalar_one()
     append(connection, [(run_id, number, event_type, payload)], now=now)
+
+
+def count_events(connection: Connection, run_id: bytes, event_type: RunEventType) -> int:
+    """How often something has happened to a run."""
+    own = (run_events.c.run_id == run_id, run_events.c.event_type == event_type.value)
+    return int(connection.execute(select(func.count()).select_from(run_events).where(*own)).scalar_one())

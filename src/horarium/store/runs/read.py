@@ -82,6 +82,7 @@ class RunRow:
     earlier_tokens: int
     earlier_tool_calls: int
     rerun_of: bytes | None
+    claimed_by: str | None
     schedule_id: str | None
 
 

@@ -31,6 +31,7 @@ class Work(NamedTuple):
     launches: int
     busy_since: Instant | None
     lease_epoch: int
+    claimed_by: str | None
     lease_until: Instant | None
     deadline: Instant | None
     ends_by: Instant | None

@@ -31,6 +31,7 @@ tokens = Table(
     # The secret before the last rotation, and until when it still opens the door.
     Column("previous_sha256", Text),
     Column("previous_until", BigInteger),
+    Column("queues", Text),  # a JSON list of those that it is good for; NULL = all
     partial_index("tokens_by_previous", "previous_sha256", unique=True, where="previous_sha256 IS NOT NULL"),
 )
 

@@ -16,6 +16,7 @@ calendars = Table(
     Column("created_at", BigInteger, nullable=False),
     Column("updated_at", BigInteger, nullable=False),
     Column("bundle", Text),  # the one that brought it
+    Column("owner", Text),  # who may change it beside admins; NULL = whoever may write
     PrimaryKeyConstraint("namespace", "name"),
 )
 
