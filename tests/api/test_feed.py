@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 import time
@@ -12,8 +13,11 @@ import httpx
 import pytest
 from api.streams import Listener
 
-from horarium.api import feed
-from horarium.operations.feeds import read_cursor
+from horarium.api import feed, feed_pages
+from horarium.operations import feeds
+from horarium.operations.caller import Caller
+from horarium.operations.feeds import FeedPage, read_cursor
+from horarium.operations.resources import Resources
 from horarium.schedule.event import FEED_KINDS, EventType, NoticeType
 from horarium.store.database import Database
 from horarium.store.history.append import append
@@ -23,7 +27,8 @@ from horarium.testing import TestService
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feed, "LOOK_SECONDS", 0.02)
+    for module in (feed, feed_pages):
+        monkeypatch.setattr(module, "LOOK_SECONDS", 0.02)
     monkeypatch.setattr(feed, "COMMENT_SECONDS", 0.1)
 
 
@@ -235,7 +240,7 @@ def test_who_was_cut_off_before_the_first_event_misses_nothing(http: httpx.Clien
 
 
 def test_more_than_a_page_is_told_in_order(horarium: TestService, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feed, "_PAGE", 3)
+    monkeypatch.setattr(feed_pages, "_PAGE", 3)
     wanted = [f"s{number:02}" for number in range(10)]
     make(horarium, *wanted)
     listener = Listener(horarium.parts.api, query="after=0-0").listen(lambda me: len(me.heard) >= 10)
@@ -352,3 +357,36 @@ def test_no_connection_is_held_between_two_looks(horarium: TestService) -> None:
     for thread in threads:
         thread.join(30)
     assert [names(each) for each in listeners] == [["one"]] * many
+
+
+def test_a_page_is_read_once_for_all_streams(horarium: TestService, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever opens many streams would else have everything read and written out as often."""
+    make(horarium, *(f"s{number}" for number in range(10)))
+    looked: list[str] = []
+    onward = feeds.onward
+
+    def counted(resources: Resources, caller: Caller, after: FeedCursor, *, page_size: int | None = None) -> FeedPage:
+        looked.append(cursor_text(after))
+        return onward(resources, caller, after, page_size=page_size)
+
+    monkeypatch.setattr(feeds, "onward", counted)
+    begin = FeedCursor()
+
+    async def follow() -> list[bytes]:
+        found = await asyncio.gather(*(pages.after(horarium.resources, horarium.caller, begin) for _ in range(20)))
+        return [b"".join(page.pieces) for page in found]
+
+    pages = feed_pages.FeedPages()
+    texts = asyncio.run(follow())
+    assert looked == [cursor_text(begin)]
+    assert len(set(texts)) == 1
+    assert texts[0].count(b"data: ") == 10
+
+
+def test_pages_that_are_kept_are_bounded(horarium: TestService, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feed_pages, "_KEPT_PAGES", 3)
+    pages = feed_pages._Pages()
+    for number in range(10):
+        pages._keep(("default", str(number)), feed_pages.Page((b"x" * number,), START, 0.0))
+    assert len(pages._kept) == 3
+    assert pages._bytes == 7 + 8 + 9

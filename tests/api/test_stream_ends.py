@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import jwt
 import pytest
 from api.streams import Listener
 
-from horarium.api import feed
+from horarium.api import feed, feed_pages
+from horarium.api.feed_pages import Page
 from horarium.instant import SECOND
-from horarium.store.history.feed import START
+from horarium.operations.caller import Caller
+from horarium.operations.resources import Resources
+from horarium.store.history.feed import START, FeedCursor
 from horarium.testing import TestService, service
 
 pytestmark = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
@@ -19,7 +23,7 @@ pytestmark = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 SECRET = "a secret of at least thirty-two bytes"
 LASTS = 60
 # As it is without this file's hurry.
-ASKED_EVERY = feed.WELCOME_SECONDS + feed.LOOK_SECONDS
+ASKED_EVERY = feed.WELCOME_SECONDS + feed_pages.LOOK_SECONDS
 
 
 @pytest.fixture
@@ -32,7 +36,8 @@ def horarium(database_url: str) -> Iterator[TestService]:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feed, "LOOK_SECONDS", 0.02)
+    for module in (feed, feed_pages):
+        monkeypatch.setattr(module, "LOOK_SECONDS", 0.02)
     monkeypatch.setattr(feed, "WELCOME_SECONDS", 0.1)
 
 
@@ -40,8 +45,12 @@ def keep_busy(horarium: TestService, monkeypatch: pytest.MonkeyPatch) -> None:
     """Never silent: there is always one more entry to tell."""
     body = {"schedule_id": "s", "cron_expressions": ["0 * * * *"], "workflow_type": "x"}
     assert horarium.http(namespace="tenant").post("/api/schedules", json=body).status_code == 201
-    look, begin = feed._look, START
-    monkeypatch.setattr(feed, "_look", lambda resources, caller, _cursor: look(resources, caller, begin))
+    read = feed_pages._read
+
+    def again(resources: Resources, caller: Caller, _cursor: FeedCursor, now: float) -> Page:
+        return replace(read(resources, caller, START, now), cursor=START)
+
+    monkeypatch.setattr(feed_pages, "_read", again)
 
 
 def issued(horarium: TestService, **more: Any) -> dict[str, Any]:
@@ -68,8 +77,9 @@ def expired(horarium: TestService) -> tuple[str, Callable[[], object]]:
 
 def expired_jwt(horarium: TestService) -> tuple[str, Callable[[], object]]:
     """At the moment that it names: the leeway is for clocks that differ when somebody comes in."""
-    ends = horarium.now // SECOND + LASTS
-    said = {"sub": "ci", "role": "viewer", "namespace": "tenant", "aud": "horarium", "exp": ends}
+    begins = horarium.now // SECOND
+    times = {"iat": begins, "exp": begins + LASTS}
+    said = {"sub": "ci", "role": "viewer", "namespace": "tenant", "aud": "horarium", **times}
     return jwt.encode(said, SECRET, "HS256"), lambda: horarium.clock.advance(LASTS)
 
 

@@ -41,6 +41,7 @@ from horarium.api import (
 )
 from horarium.api.answers import Reply
 from horarium.api.auth import Authenticator
+from horarium.api.feed_pages import FeedPages
 from horarium.api.limits import FailedLogins
 from horarium.api.middleware import RequestMiddleware
 from horarium.api.openapi import Api
@@ -113,6 +114,7 @@ def make_api(options: ApiOptions) -> FastAPI:
     api.state.failed_logins = FailedLogins(resources.clock, per_minute=settings.failed_logins_per_minute)
     api.state.refusals = Refusals(resources)
     api.state.streams = Streams(of_token=settings.streams_per_token, most=settings.max_streams)
+    api.state.feed_pages = FeedPages()
     api.state.closing = threading.Event()  # set when the service stops; streams end by it
     for routes in ROUTES:
         api.include_router(routes.router)

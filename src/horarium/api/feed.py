@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from typing import Annotated
 
 from fastapi import Header, Query, Request
@@ -17,6 +16,7 @@ from starlette.concurrency import run_in_threadpool
 
 from horarium.api import examples
 from horarium.api.answers import Reply
+from horarium.api.feed_pages import LOOK_SECONDS, FeedPages
 from horarium.api.pages import within_bytes
 from horarium.api.requests import CallerOf, ResourcesOf, caller_again, resources_of
 from horarium.api.routing import READ, Routes
@@ -28,18 +28,15 @@ from horarium.operations.errors import OperationError
 from horarium.operations.feeds import Entry, FeedPage
 from horarium.operations.resources import Resources
 from horarium.store.history.feed import START, FeedCursor, cursor_text
-from horarium.wire.answer import encode
 from horarium.wire.feed import entry_of
 from horarium.wire.service import Feed, FeedEntry
 
 routes = Routes("/api", tag="feed")
 
-LOOK_SECONDS = 1.0
 # How often a stream asks whether its caller is still welcome, busy or silent: who is not is gone within ten seconds.
 WELCOME_SECONDS = 5.0
 # Proxies close what is silent for a minute, and our own client what is silent for that long.
 COMMENT_SECONDS = 15.0
-_PAGE = 200
 _RETRY_MS = 2_000
 
 
@@ -98,27 +95,21 @@ async def _events(request: Request, resources: Resources, caller: Caller, cursor
     # An id without data is no event, but a place to come back to: who is cut off before the first event has one.
     yield f"retry: {_RETRY_MS}\nid: {cursor_text(cursor)}\n\n".encode()
     silent, welcome = 0.0, _Welcome(request)
+    pages: FeedPages = request.app.state.feed_pages
     while not request.app.state.closing.is_set() and await welcome.lasts():
-        page = await _look(resources, caller, cursor)
-        for entry in page.entries:
+        page = await pages.after(resources, caller, cursor)
+        for piece in page.pieces:
             if not await welcome.lasts():  # a page takes long where its reader is slow
                 return
-            yield _message(entry)
-        if page.entries:
-            cursor, silent = feeds.read_cursor(page.entries[-1].cursor, "cursor"), 0.0
+            yield piece
+        if page.pieces:
+            cursor, silent = page.cursor, 0.0
             continue
         await asyncio.sleep(LOOK_SECONDS)
         silent += LOOK_SECONDS
         if silent >= COMMENT_SECONDS:
             silent = 0.0
             yield b": still here\n\n"
-
-
-async def _look(resources: Resources, caller: Caller, cursor: FeedCursor) -> FeedPage:
-    """A database that is away for a while ends no stream: what happens meanwhile is told later."""
-    with suppress(HorariumError):
-        return await run_in_threadpool(feeds.onward, resources, caller, cursor, page_size=_PAGE)
-    return FeedPage((), None)
 
 
 class _Welcome:
@@ -141,11 +132,6 @@ class _Welcome:
             pass  # nobody can say now; ask again later
         self._asked_at = self._now()
         return True
-
-
-def _message(entry: Entry) -> bytes:
-    """JSON has no line end inside, so an event is one line of data."""
-    return b"id: %b\nevent: %b\ndata: %b\n\n" % (entry.cursor.encode(), entry.kind.encode(), encode(shown(entry)))
 
 
 def shown(entry: Entry) -> FeedEntry:
