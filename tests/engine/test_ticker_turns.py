@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from engine.builders import World, insert_all, new_schedule, reasons
 from world import FakeClock
 
+from horarium.engine import ticker
 from horarium.engine.batch import Tick
 from horarium.engine.ticker import Ticker, TickerOptions
 from horarium.store.database import Database
@@ -37,6 +38,21 @@ def test_a_herd_of_one_tenant_keeps_nobody_waiting(database: Database) -> None:
     assert namespaces(second) == {"crowd", "small"}
     assert sum(tick.claimed for tick in world.tick()) == 20
     assert world.states() == ["ready"] * 32
+    world.account()
+
+
+def test_where_a_herd_returns_the_quiet_are_first(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ticker, "_FIRST_OF_A_CROWD", 4)
+    world = World(database, ticker=TickerOptions(batch=20))
+    add_many(world, 30, namespace="crowd", overlap_policy="allow_all")
+    add_many(world, 1, namespace="quiet", overlap_policy="allow_all")
+    world.clock.move(60)
+    world.tick()
+    world.clock.move(60)
+    first = world.ticker.step()
+    assert namespaces(first) == {"crowd", "quiet"}
+    assert (first.claimed, first.more) == (4, True)
+    assert [tick.claimed for tick in world.tick()][:2] == [20, 7]
     world.account()
 
 
@@ -125,7 +141,7 @@ def test_when_the_crowd_is_gone_one_statement_is_enough(database: Database) -> N
     add_many(world, 12)
     world.clock.move(60)
     world.tick()
-    world.clock.move(60)
+    world.clock.move(62)  # a crowd that comes each minute would be back by now
     world.ticker.next_due()
     statements = _count(world, world.ticker.step)
     assert statements == 1

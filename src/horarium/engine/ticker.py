@@ -35,6 +35,9 @@ LEASE = "ticker"
 BEAT_SECONDS = 5
 # A ticker that was away for longer than this was down: what came due meanwhile was missed.
 GAP_SECONDS = 30
+# Most crowds come each second, or each minute.
+_CROWDS_RETURN = 61 * SECOND
+_FIRST_OF_A_CROWD = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,7 @@ class Ticker:
         self._beat_at: Instant | None = None
         # The last claim, while more is due than one batch holds; threads may share it.
         self._crowd: Turn | None = None
+        self._crowded_until: Instant = 0
 
     def step(self) -> Tick:
         """Claim and decide one batch; `more` asks for another step at once."""
@@ -86,6 +90,8 @@ class Ticker:
                 raise
             return self._halve([claim.schedule_uid for claim in turn.claims], now, wrong)
         self._crowd = turn._replace(claims=[]) if turn.more else None
+        if turn.more:
+            self._crowded_until = now + _CROWDS_RETURN
         return replace(done, more=done.more or turn.more or is_rest)
 
     def patient_step(self) -> Tick:
@@ -107,10 +113,17 @@ class Ticker:
         self._pause_end = earliest.pause_end
 
     def _claim(self, connection: Connection, now: Instant) -> Turn:
-        """The most overdue; but where the last batch did not hold all, everybody in turn."""
+        """The most overdue; but where the last batch did not hold all, everybody in turn.
+
+        Who was crowded lately begins with a small batch, in turn as well: what few a quiet tenant has due is
+        decided, and handed out, before the crowd has its way.
+        """
         batch, crowd = self._options.batch + self._open_signals, self._crowd
         if crowd is not None:
             return turns.claim_in_turn(connection, self._known, now, batch, crowd)
+        if now < self._crowded_until:
+            few = min(batch, _FIRST_OF_A_CROWD + self._open_signals)
+            return turns.claim_in_turn(connection, self._known, now, few, Turn([], more=True))
         claims = due.claim(connection, self._known, now, batch)
         return Turn(claims, more=len(claims) == batch)
 

@@ -10,6 +10,7 @@ import asyncio
 import os
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, nullcontext, suppress
@@ -64,6 +65,11 @@ SERVER = Parts(api=True, engine=False)
 WORKER = Parts(api=False, engine=True)
 
 
+# Python hands its lock on after 5 ms: so long a busy thread keeps each of the others waiting, each time that one has
+# something to do. A request passes through several hands, and a fire too.
+_SWITCH_SECONDS = 0.001
+
+
 def run(
     settings: Settings,
     parts: Parts,
@@ -87,6 +93,7 @@ def run(
             if before is not None:
                 before(service, url)
             settle_in()
+            sys.setswitchinterval(_SWITCH_SECONDS)
             door = None if listening is None else Door(service, listening, tls)
             with nullcontext() if door is None else addressed(settings, url):
                 _run(_live(service, parts, door, lambda: say(_ready_line(service, url, token))))
