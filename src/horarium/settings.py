@@ -248,7 +248,8 @@ class Settings(BaseSettings):
         description="Who is known by the name in a client certificate: principal, role and namespace.",
     )  # fmt: skip
     secret_key: SecretStr | None = Field(
-        None, description="Key of what this installation signs, the same in all its processes; none = a file is made."
+        None,
+        description="Key of what this installation signs and seals, one for all its processes; none = a file is made.",
     )
     secret_key_previous: SecretStr | None = Field(
         None, description="The key before the last rekey: what it signed is recognised, and nothing is made with it."

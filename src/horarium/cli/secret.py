@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from horarium.cli import completion
 from horarium.cli.naming import by_flags
 from horarium.cli.pages import All, Limit, Listing, PageToken, Paging, show_listing
 from horarium.cli.present import printable, show_document
@@ -27,7 +28,10 @@ app = typer.Typer(
 _MORE = "more secrets: --all, or --page-token {cursor}"
 _FLAGS = {"name": "NAME", "value": "the value", "hosts": "--host"}
 
-Name = Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="Its name.")]
+Name = Annotated[
+    str,
+    typer.Argument(metavar="NAME", show_default=False, help="Its name.", autocompletion=completion.secret_names),
+]
 
 
 @app.command("set")
