@@ -12,8 +12,10 @@ from launchers.far_ends import HttpFarEnd, Received, answer
 from world import FakeClock
 
 from horarium.launchers.http import HttpLauncher
+from horarium.launchers.recording import RecordingLauncher
 from horarium.launchers.registry import Registry
 from horarium.launchers.ssrf import AddressPolicy, Guard
+from horarium.life.outcome import Accepted, Finished
 from horarium.operations import runs, schedules, secrets, triggers
 from horarium.operations.caller import Caller
 from horarium.serve.service import Service, open_service
@@ -93,3 +95,23 @@ def test_a_host_that_may_not_have_it_is_not_called(fetch: Callable[..., Fetched]
     received, run = fetch("/ok", ["api.example.com"])
     assert received == []
     assert "may be sent to api.example.com only, not to 127.0.0.1" in run.error
+
+
+def test_what_a_poll_brings_back_is_masked(tmp_path: Path, service_url: str) -> None:
+    clock = FakeClock()
+    told = Finished({"echo": f"key {TOKEN}"})
+    launcher = RecordingLauncher(clock, kind="http", otherwise=Accepted("ref"), polls=[told])
+    settings = Settings(data_dir=tmp_path, database=service_url, log_level="error")
+
+    async def talk(service: Service) -> Any:
+        _make(service, "https://api.example.com/", None)
+        await service.engine.dispatcher.step()
+        clock.move(10)
+        await service.engine.follower.step()
+        [run] = runs.list_runs(service.resources, ADMIN).runs
+        return run.row
+
+    with open_service(settings, clock=clock, registry=Registry([launcher]), durable=False) as service:
+        service.engine.stay_in_one_thread()
+        run = asyncio.run(talk(service))
+    assert (run.state, run.result) == ("succeeded", {"echo": "key ***"})
