@@ -134,3 +134,24 @@ def test_what_a_file_says_is_named_by_its_field(empty_server: Server, tmp_path: 
 def test_how_fields_become_flags(errors: Any, told: str) -> None:
     flags = {"spec.at": "--at", "spec.intervals": "--every", "start_time": "--from", "from": "--since"}
     assert renamed(errors, flags) == told
+
+
+def test_a_header_may_name_a_secret_and_a_plain_credential_is_not_shown_again(server: Server) -> None:
+    told = server.ask(
+        *("schedule", "create", "calls", "--every", "PT1H", "--url", "https://example.org/hook"),
+        *("--header", 'X-Key={"$secret": "mine"}', "--header", "Cookie=id=canary-0001", "--header", "X-Team={red}"),
+    )
+    assert told.code == 0
+    assert "the secret 'mine' is not set" in told.err
+    exported = server.told("export", "-o", "json")
+    assert json.loads(exported)["schedules"][0]["action"]["headers"] == {
+        "X-Key": {"$secret": "mine"},
+        "Cookie": {"$secret": "schedule.calls.cookie"},
+        "X-Team": "{red}",
+    }
+    assert "canary" not in exported + told.out + told.err
+    Path("bundle.json").write_text(exported)
+    server.told("namespace", "create", "elsewhere")
+    again = server.ask("apply", "-f", "bundle.json", "--namespace", "elsewhere")
+    assert again.code == 0, again.err
+    assert "the secret 'schedule.calls.cookie' is not set" in again.err

@@ -45,6 +45,17 @@ def _number(name: str, value: float) -> int | float:
     return int(value) if value.is_integer() else value
 
 
+def _headers(name: str, texts: list[str]) -> dict[str, Any]:
+    """A value may name a secret, as it does in a document: `Authorization={"$secret": "erp-token"}`."""
+    from horarium.schedule.secret import KEY
+
+    def read(value: str) -> Any:
+        is_reference = value.lstrip("{ ").startswith(f'"{KEY}"')
+        return json_value(name, value) if is_reference else value
+
+    return {key: read(value) for key, value in pairs(name, texts).items()}
+
+
 def _intervals(_name: str, values: list[str]) -> list[dict[str, str]]:
     """`PT1H`, or `PT1H+PT5M` where the grid begins five minutes late."""
     found = []
@@ -145,7 +156,7 @@ FLAGS = (
     Flag("--prompt", "action.prompt", _WHAT, "TEXT"),
     Flag("--url", "action.url", _WHAT, "URL"),
     Flag("--method", "action.method", _WHAT, "METHOD"),
-    Flag("--header", "action.headers", _WHAT, "NAME=VALUE", pairs),
+    Flag("--header", "action.headers", _WHAT, "NAME=VALUE", _headers),
     Flag("--task", "action.task", _WHAT, "NAME"),
     Flag("--command", "action.command", _WHAT, "NAME"),
     Flag("--kind", "action.kind", _WHAT, "KIND"),

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from horarium.clock import Clock
-from horarium.engine.requests import build_request, secrets_of
+from horarium.engine.requests import build_request, named_secrets
 from horarium.engine.room import Limits, Room, Seat, choose, places_for
 from horarium.engine.secrets import Found, fetch, open_secrets
 from horarium.errors import HorariumError
@@ -213,7 +213,9 @@ class Claimer:
         self, connection: Connection, works: Sequence[Work]
     ) -> tuple[Mapping[bytes, RunDefinition | Exception], Found]:
         definitions = self._definitions.load(connection, works)
-        return definitions, fetch(connection, ((each.namespace, _named(each, definitions)) for each in works))
+        return definitions, fetch(
+            connection, ((each.namespace, named_secrets(each, definitions[each.run_id])) for each in works)
+        )
 
     def _in_flight(
         self, work: Work, definition: RunDefinition | Exception, found: Mapping[str, SecretRow] = NO_ROWS
@@ -233,7 +235,7 @@ class Claimer:
     def _request(
         self, work: Work, definition: RunDefinition, cancelled: asyncio.Event, found: Mapping[str, SecretRow]
     ) -> LaunchRequest | Outcome:
-        opened = open_secrets(self._sealer, definition.action, secrets_of(work, definition), found)
+        opened = open_secrets(self._sealer, definition.action, named_secrets(work, definition), found)
         if isinstance(opened, Refused):
             return opened
         return build_request(work, definition, self._tokens, cancelled, self._log(), opened)
@@ -274,14 +276,3 @@ class Claimer:
             self._alone = self._database.glance(namespaces.count) <= 1
             self._counted_at = now
         return self._alone
-
-
-def _named(work: Work, definitions: Mapping[bytes, RunDefinition | Exception]) -> frozenset[str]:
-    """The secrets that its launch needs; of what cannot be read there is no launch."""
-    definition = definitions[work.run_id]
-    if isinstance(definition, Exception):
-        return frozenset()
-    try:
-        return secrets_of(work, definition)
-    except (ValueError, RecursionError):  # its own inputs are no JSON, which the request will say
-        return frozenset()

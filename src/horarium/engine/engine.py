@@ -116,7 +116,7 @@ class Engine:
             sealer=sealer,
         )
         self.janitor = Janitor(database, self.clock, delivery.launch_retry, log)
-        self.follower = Follower(database, self.clock, registry, delivery.launch_retry, self._threads)
+        self.follower = Follower(database, self.clock, registry, delivery.launch_retry, self._threads, sealer)
         self.retention = Retention(database, self.clock, self.options.retention)
         self.tzdata = TzdataUpgrade(database, self.clock, log)
         self.repair = Repair(database, self.clock, log)

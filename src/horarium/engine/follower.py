@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import structlog
 
 from horarium.clock import Clock
-from horarium.engine.requests import build_request
+from horarium.engine.requests import build_request, named_secrets
+from horarium.engine.secrets import fetch
 from horarium.engine.threads import Threads
 from horarium.ids import id_text
 from horarium.instant import SECOND
@@ -16,9 +17,11 @@ from horarium.launchers.registry import Registry
 from horarium.life.event import Answered, CancelledOutside, Unstorable
 from horarium.life.live_run import NO_RULES, Rules
 from horarium.life.outcome import Outcome, StillRunning
+from horarium.life.redact import without_secrets
 from horarium.policy.retry import LaunchRetry
 from horarium.schedule.definition import RunDefinition
 from horarium.schedule.document import run_part_of
+from horarium.schedule.redaction import Redactor
 from horarium.store.database import Connection, Database
 from horarium.store.database.channels import READY
 from horarium.store.errors import is_fault_of_a_row
@@ -27,6 +30,8 @@ from horarium.store.runs.definitions import Definitions
 from horarium.store.runs.work import Work
 from horarium.store.runs.writer import Happened, record_events
 from horarium.store.schedules.due import Plannings
+from horarium.store.sealing import Sealer
+from horarium.store.secrets import openable
 
 _BATCH = 50
 _FIRST_PAUSE_SECONDS = 2
@@ -45,12 +50,14 @@ class Follower:
         registry: Registry,
         launch_retry: LaunchRetry | None = None,
         threads: Threads | None = None,
+        sealer: Sealer | None = None,
     ) -> None:
         self._database = database
         self._clock = clock
         self._registry = registry
         self._launch_retry = launch_retry or LaunchRetry()
         self._threads = threads or Threads()
+        self._sealer = sealer
         self._definitions = Definitions(run_part_of)
         self._known = Plannings()
 
@@ -71,8 +78,18 @@ class Follower:
         answers = await asyncio.gather(*(self._poll(*each) for each in followed))
         for (work, definition), answer in zip(followed, answers, strict=True):
             if not isinstance(answer, StillRunning):
-                await self._settle(work, definition, answer)
+                await self._settle(work, definition, await self._without_secrets(work, definition, answer))
         return len(followed)
+
+    async def _without_secrets(self, work: Work, definition: RunDefinition | Exception, answer: Outcome) -> Outcome:
+        """A target may repeat what it was sent at the launch."""
+        names = named_secrets(work, definition)
+        if not names:
+            return answer
+        found = await self._threads.run(
+            lambda: self._database.glance(lambda connection: fetch(connection, [(work.namespace, names)]))
+        )
+        return without_secrets(answer, Redactor(openable(self._sealer, found[work.namespace].values())))
 
     def _defined(self, connection: Connection, works: Sequence[Work]) -> list[Followed]:
         definitions = self._definitions.load(connection, works)

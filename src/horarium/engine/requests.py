@@ -40,10 +40,14 @@ def inputs_of(work: Work, definition: RunDefinition) -> Json:
     return inputs_for(definition.action.input, definition.inputs_rotation, work.rotation_index or 0)
 
 
-def secrets_of(work: Work, definition: RunDefinition) -> frozenset[str]:
-    """The names of the secrets that its launch needs."""
-    action = definition.action
-    return names_in(action, inputs_of(work, definition)) if action.kind in KINDS else frozenset()
+def named_secrets(work: Work, definition: RunDefinition | Exception) -> frozenset[str]:
+    """The names of the secrets that its launch needs; of what cannot be read there is no launch."""
+    if isinstance(definition, Exception) or definition.action.kind not in KINDS:
+        return frozenset()
+    try:
+        return names_in(definition.action, inputs_of(work, definition))
+    except (ValueError, RecursionError):  # its own inputs are no JSON, which the request will say
+        return frozenset()
 
 
 def _with_headers(target: Mapping[str, Json], secrets: Mapping[str, str]) -> Mapping[str, Json]:

@@ -6,8 +6,6 @@ to no other, so that nobody who may name it can have it sent elsewhere.
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 from horarium.operations.caller import Caller
 from horarium.operations.errors import Refused
 from horarium.operations.resources import Resources
@@ -60,8 +58,5 @@ def redactor(resources: Resources, connection: Connection, run: RunRow, definiti
     names = secret_names(definition) | names_in(definition.action, run.inputs)
     if not names or resources.sealer is None:
         return Redactor(())
-    values = []
-    for row in secrets.find_all(connection, run.namespace, names).values():
-        with suppress(CannotUnseal):  # then it was not sent
-            values.append(row.unseal(resources.sealer))
-    return Redactor(values)
+    found = secrets.find_all(connection, run.namespace, names)
+    return Redactor(secrets.openable(resources.sealer, found.values()))

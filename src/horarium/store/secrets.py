@@ -5,7 +5,8 @@ A value is bound to its namespace and name: a row that somebody copies to anothe
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from horarium.instant import Instant
 from horarium.store.database.json_text import from_text, to_text
 from horarium.store.database.typed_rows import TypedRows
-from horarium.store.sealing import Sealer, seal_in
+from horarium.store.sealing import CannotUnseal, Sealer, seal_in
 from horarium.store.tables import secrets
 
 
@@ -128,6 +129,17 @@ def count(connection: Connection, namespace: str) -> int:
 def delete(connection: Connection, namespace: str, name: str) -> bool:
     """Whether there was one."""
     return connection.execute(sa.delete(secrets).where(*_named(namespace, name))).rowcount == 1
+
+
+def openable(sealer: Sealer | None, rows: Iterable[SecretRow]) -> list[str]:
+    """The values of those that can be opened: no other was sent anywhere."""
+    values: list[str] = []
+    if sealer is None:
+        return values
+    for row in rows:
+        with suppress(CannotUnseal):
+            values.append(row.unseal(sealer))
+    return values
 
 
 def opened(sealer: Sealer, rows: Mapping[str, SecretRow]) -> dict[str, str]:

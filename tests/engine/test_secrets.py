@@ -1,0 +1,117 @@
+"""Secrets on their way to a real HTTP target: sent to the host that may have them, masked in what comes back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from launchers.far_ends import HttpFarEnd, Received, answer
+from world import FakeClock
+
+from horarium.launchers.http import HttpLauncher
+from horarium.launchers.recording import RecordingLauncher
+from horarium.launchers.registry import Registry
+from horarium.launchers.ssrf import AddressPolicy, Guard
+from horarium.life.outcome import Accepted, Finished
+from horarium.operations import runs, schedules, secrets, triggers
+from horarium.operations.caller import Caller
+from horarium.serve.service import Service, open_service
+from horarium.settings import Settings
+from horarium.wire.roles import Role
+
+ADMIN = Caller("test", Role.ADMIN)
+TOKEN = "canary-token-0001"
+Fetched = tuple[list[Received], Any]
+
+
+async def _repeats(received: Received, _writer: asyncio.StreamWriter) -> bytes:
+    return answer("401 Unauthorized", f"no such token: {received.headers['authorization']}")
+
+
+async def _redirects(_received: Received, _writer: asyncio.StreamWriter) -> bytes:
+    return answer("302 Found", location="/elsewhere")
+
+
+@pytest.fixture
+def fetch(tmp_path: Path, service_url: str) -> Callable[..., Fetched]:
+    """Calls a path of a far end with the secret in its header; what it received, and the run."""
+
+    def act(path: str, hosts: list[str] | None) -> Fetched:
+        clock = FakeClock()
+        launcher = HttpLauncher(clock, guard=Guard(AddressPolicy(allow_loopback=True)))
+        settings = Settings(data_dir=tmp_path, database=service_url, log_level="error")
+
+        async def talk(service: Service) -> Fetched:
+            async with HttpFarEnd() as far_end:
+                far_end.routes |= {"/repeats": _repeats, "/redirects": _redirects, "/ok": _ok}
+                _make(service, f"http://127.0.0.1:{far_end.port}{path}", hosts)
+                await service.engine.dispatcher.step()
+                [run] = runs.list_runs(service.resources, ADMIN).runs
+                return far_end.received, run.row
+
+        with open_service(settings, clock=clock, registry=Registry([launcher]), durable=False) as service:
+            service.engine.stay_in_one_thread()
+            return asyncio.run(talk(service))
+
+    return act
+
+
+async def _ok(received: Received, _writer: asyncio.StreamWriter) -> bytes:
+    return answer("200 OK", {"echo": received.headers["authorization"], "data": received.event["data"]["inputs"]})
+
+
+def _make(service: Service, url: str, hosts: list[str] | None) -> None:
+    secrets.put(service.resources, ADMIN, "mine", TOKEN, hosts)
+    named = {"$secret": "mine"}
+    action = {"url": url, "headers": {"Authorization": named}, "input": {"key": named}}
+    schedules.create(
+        service.resources, ADMIN, {"schedule_id": "a", "cron_expressions": ["0 0 1 1 *"], "action": action}
+    )
+    triggers.trigger(service.resources, ADMIN, "a")
+
+
+def test_the_target_is_sent_the_value_and_the_run_keeps_a_mask(fetch: Callable[..., Fetched]) -> None:
+    [received], run = fetch("/ok", ["127.0.0.1"])
+    assert received.headers["authorization"] == TOKEN
+    assert received.event["data"]["inputs"] == {"key": TOKEN}
+    assert (run.state, run.result) == ("succeeded", {"echo": "***", "data": {"key": "***"}})
+
+
+def test_an_error_that_repeats_the_header_is_masked(fetch: Callable[..., Fetched]) -> None:
+    [_], run = fetch("/repeats", None)
+    assert (run.state, run.error) == ("launch_failed", "HTTP 401: no such token: ***")
+
+
+def test_a_redirect_takes_the_secret_nowhere(fetch: Callable[..., Fetched]) -> None:
+    received, run = fetch("/redirects", ["127.0.0.1"])
+    assert [each.path for each in received] == ["/redirects"]
+    assert run.state == "launch_failed"
+
+
+def test_a_host_that_may_not_have_it_is_not_called(fetch: Callable[..., Fetched]) -> None:
+    received, run = fetch("/ok", ["api.example.com"])
+    assert received == []
+    assert "may be sent to api.example.com only, not to 127.0.0.1" in run.error
+
+
+def test_what_a_poll_brings_back_is_masked(tmp_path: Path, service_url: str) -> None:
+    clock = FakeClock()
+    told = Finished({"echo": f"key {TOKEN}"})
+    launcher = RecordingLauncher(clock, kind="http", otherwise=Accepted("ref"), polls=[told])
+    settings = Settings(data_dir=tmp_path, database=service_url, log_level="error")
+
+    async def talk(service: Service) -> Any:
+        _make(service, "https://api.example.com/", None)
+        await service.engine.dispatcher.step()
+        clock.move(10)
+        await service.engine.follower.step()
+        [run] = runs.list_runs(service.resources, ADMIN).runs
+        return run.row
+
+    with open_service(settings, clock=clock, registry=Registry([launcher]), durable=False) as service:
+        service.engine.stay_in_one_thread()
+        run = asyncio.run(talk(service))
+    assert (run.state, run.result) == ("succeeded", {"echo": "key ***"})
