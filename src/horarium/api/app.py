@@ -49,13 +49,9 @@ from horarium.operations.resources import Resources
 
 @dataclass(frozen=True, slots=True)
 class ApiOptions:
-    """`open_metrics`: whether metrics are shown to callers without a token.
-
-    `own_secret` is the token of code in this very process, which nobody else can know.
-    """
+    """`own_secret` is the token of code in this very process, which nobody else can know."""
 
     resources: Resources
-    open_metrics: bool = False
     own_secret: str | None = None
 
 
@@ -100,7 +96,6 @@ def make_api(options: ApiOptions) -> FastAPI:
         redoc_url=None,
     )
     api.state.resources = resources
-    api.state.open_metrics = options.open_metrics
     api.state.authenticator = Authenticator(resources, options.own_secret)
     api.state.closing = threading.Event()  # set when the service stops; streams end by it
     for routes in ROUTES:

@@ -68,8 +68,10 @@ def problem(
 
 
 def problem_of(error: HorariumError) -> Response:
+    # What a driver says names machines, ports and processes.
+    message = error.shown if isinstance(error, StoreUnavailable | CommitUnknown) else error.message
     return problem(
-        status_of(error), error.reason, error.message, errors=_errors(error), headers=_headers(error), **_members(error)
+        status_of(error), error.reason, message, errors=_errors(error), headers=_headers(error), **_members(error)
     )
 
 
