@@ -14,7 +14,7 @@ from horarium.api.problems import status_of
 from horarium.errors import HorariumError, InvalidSpec
 from horarium.operations import listings
 from horarium.store.errors import CommitUnknown, Conflict, DataError, SchemaMissing, StoreUnavailable, Transient
-from horarium.testing import service
+from horarium.testing import TestService, service
 from horarium.wire.answer import encode
 
 pytestmark = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
@@ -111,6 +111,21 @@ def test_what_a_driver_says_of_machines_and_processes_is_not_passed_on(
     assert "10.1.2.3" not in answer.text
     assert "4711" not in answer.text
     assert DRIVER in error.message
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+def test_a_probe_does_not_tell_where_the_database_is(
+    path: str, horarium: TestService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_args: Any, **_named: Any) -> None:
+        raise StoreUnavailable("the database does not answer", driver=DRIVER)
+
+    for way in ("read", "glance"):
+        monkeypatch.setattr(type(horarium.resources.database), way, fail)
+    answer = horarium.http(token=None).get(path)
+    assert answer.status_code == 503
+    assert "10.1.2.3" not in answer.text
+    assert "4711" not in answer.text
 
 
 @pytest.mark.parametrize(

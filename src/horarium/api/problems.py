@@ -20,7 +20,7 @@ from horarium.api.limits import RateLimited
 from horarium.errors import ApprovalRefused, HorariumError, InvalidDefinition, InvalidSpec, InvalidTransition
 from horarium.operations.errors import OperationError, RequestInProgress, ScheduleAlreadyExists, ScheduleNotFound
 from horarium.operations.list_errors import ListRefused
-from horarium.store.errors import CommitUnknown, Conflict, SchemaMissing, SchemaTooNew, StoreUnavailable
+from horarium.store.errors import CommitUnknown, Conflict, SchemaMissing, SchemaTooNew, StoreUnavailable, shown
 from horarium.wire.answer import encode
 
 MEDIA_TYPE = "application/problem+json"
@@ -68,10 +68,8 @@ def problem(
 
 
 def problem_of(error: HorariumError) -> Response:
-    # What a driver says names machines, ports and processes.
-    message = error.shown if isinstance(error, StoreUnavailable | CommitUnknown) else error.message
     return problem(
-        status_of(error), error.reason, message, errors=_errors(error), headers=_headers(error), **_members(error)
+        status_of(error), error.reason, shown(error), errors=_errors(error), headers=_headers(error), **_members(error)
     )
 
 

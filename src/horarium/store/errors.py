@@ -70,6 +70,11 @@ class SchemaTooNew(HorariumError):
     reason = "schema_too_new"
 
 
+def shown(error: HorariumError) -> str:
+    """What callers are told: the message without what a driver says, which names machines, ports and processes."""
+    return error.shown if isinstance(error, StoreUnavailable | CommitUnknown) else error.message
+
+
 # What Python raises for a value that cannot be read, planned or encoded.
 _OF_A_VALUE = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, AssertionError, RecursionError)
 
