@@ -149,7 +149,8 @@ def metrics_page() -> str:
     return page(
         "Metrics",
         "`GET /metrics` in the text format of Prometheus. No label names a schedule, a run or a tenant, so the number "
-        "of series does not grow with them. Series whose labels are known beforehand exist from the start, at zero.",
+        "of series does not grow with them. Series whose labels are known beforehand exist from the start, at zero. "
+        "Whoever asks needs a token of the default namespace, unless the setting `metrics_open` shows them to all.",
         table(("metric", "type", "labels", "meaning"), rows),
         "## Labels",
         table(

@@ -302,6 +302,9 @@ class Settings(BaseSettings):
     )  # fmt: skip
 
     # ── eyes ─────────────────────────────────────────────────────────────────────────────────────────
+    metrics_open: bool = Field(
+        False, description="Whether /metrics is shown without a token; else it needs one of the default namespace."
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="The least that is logged.")
     log_format: Literal["console", "json"] = Field("console", description="console for people, json for programs.")
     log_decisions_per_second: int = Field(

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any
 
 import httpx
 import pytest
 
+from horarium.api.routing import OPERATIONS
 from horarium.instant import SECOND
 from horarium.schedule.position import Status
 from horarium.store import leases
 from horarium.store.schedules import positions
 from horarium.store.schedules import rows as schedules
-from horarium.testing import TestService
+from horarium.testing import Accepted, TestService, service
 
 
 def beat(horarium: TestService, process: str = "p1", /, **seconds_ago: float) -> None:
@@ -70,6 +72,38 @@ def test_any_ticker_will_do_and_the_stuck_one_is_shown(http: httpx.Client, horar
     assert (status, {each["name"]: each["healthy"] for each in body["processes"]}) == (
         200, {"good": True, "stuck": False},
     )  # fmt: skip
+
+
+OWNER = "machine-7:47114:k3x9qz"
+
+
+def test_only_admins_of_the_installation_learn_of_machines_and_processes(
+    service_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("horarium.serve.service._owner", lambda: OWNER)
+    with service(database=service_url, answer=Accepted()) as horarium:
+        house = horarium.http()
+        house.post("/api/namespaces", json={"namespace": "b"})
+        secret = horarium.http(namespace="b").post("/api/tokens", json={"name": "mallory", "role": "admin"}).json()
+        tenant = horarium.http(token=secret["secret"])
+        document = {
+            "schedule_id": "s",
+            "cron_expressions": ["0 * * * *"],
+            "action": {"kind": "http", "url": "http://x"},
+        }
+        assert tenant.post("/api/schedules", json=document).status_code == 201
+        run_id = tenant.post("/api/schedules/s/trigger").json()["run_id"]
+        horarium.settle()  # our process holds the run now
+        beat(horarium, OWNER, ticker=1)
+        names = {"schedule_id": "s", "run_id": run_id, "namespace": "b", "token_id": secret["token_id"]}
+        known = defaultdict(lambda: "unknown", names)
+        asked = [path.format_map(known) for method, path in OPERATIONS if method == "GET" and path != "/api/events"]
+        told = {path: tenant.get(path) for path in asked}
+        assert [path for path, answer in told.items() if "machine-7" in answer.text or "47114" in answer.text] == []
+        assert told[f"/api/runs/{run_id}"].status_code == told[f"/api/runs/{run_id}/events"].status_code == 200
+        assert told["/admin/liveness"].json()["subsystems"]["ticker"]["healthy"]
+        assert told["/admin/liveness"].json()["processes"] == []
+        assert [each["name"] for each in liveness(house)[1]["processes"]] == [OWNER]
 
 
 def test_a_process_that_died_counts_for_nothing(http: httpx.Client, horarium: TestService) -> None:

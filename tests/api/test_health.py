@@ -18,13 +18,26 @@ def test_a_service_whose_ticker_has_not_ticked_is_healthy_and_not_ready(horarium
     assert ticking["remedy"]
 
 
-def test_metrics_are_open_on_loopback_only(database_url: str) -> None:
-    for host, status in (("127.0.0.1", 200), ("0.0.0.0", 401)):
-        with service(database=database_url, settings={"host": host}) as horarium:
-            assert horarium.http(token=None).get("/metrics").status_code == status
-            shown = horarium.http().get("/metrics")
-            assert shown.headers["content-type"].startswith("text/plain")
-            assert "horarium_runs_emitted_total" in shown.text
+@pytest.mark.parametrize("opened", [False, True])
+def test_metrics_are_for_tokens_of_the_default_namespace_unless_they_are_open(service_url: str, opened: bool) -> None:
+    """They tell of all tenants, whatever address the service listens on."""
+    with service(database=service_url, settings={"metrics_open": opened, "host": "127.0.0.1"}) as horarium:
+        house = horarium.http()
+        house.post("/api/namespaces", json={"namespace": "b"})
+
+        def status(token: str | None, **where: str) -> int:
+            return horarium.http(token=token, **where).get("/metrics").status_code
+
+        def issued(role: str, namespace: str) -> str:
+            asked = horarium.http(namespace=namespace).post("/api/tokens", json={"name": "t", "role": role})
+            return str(asked.json()["secret"])
+
+        assert status(issued("viewer", "default")) == 200
+        closed = {None: 401, "hor_nonsense": 401, issued("admin", "b"): 403, issued("viewer", "b"): 403}
+        assert {token: status(token) for token in closed} == (dict.fromkeys(closed, 200) if opened else closed)
+        shown = house.get("/metrics")
+        assert shown.headers["content-type"].startswith("text/plain")
+        assert "horarium_runs_emitted_total" in shown.text
 
 
 def test_metrics_count_what_was_decided(http: httpx.Client, horarium: TestService) -> None:

@@ -13,9 +13,9 @@ import pytest
 from horarium.api.problems import status_of
 from horarium.errors import HorariumError, InvalidSpec
 from horarium.operations import listings
-from horarium.store.errors import CommitUnknown, Conflict, DataError, SchemaMissing, StoreUnavailable
+from horarium.store.errors import CommitUnknown, Conflict, DataError, SchemaMissing, StoreUnavailable, Transient
 from horarium.store.sealing import CannotUnseal, KeyReplaced
-from horarium.testing import service
+from horarium.testing import TestService, service
 from horarium.wire.answer import encode
 
 pytestmark = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
@@ -85,6 +85,48 @@ def test_an_unexpected_error_shows_nothing_of_our_insides(monkeypatch: pytest.Mo
     assert "secret" not in answer.text
     assert "r-42" in answer.json()["message"]
     assert "secret insides" in log.getvalue()
+
+
+DRIVER = 'connection to server at "10.1.2.3", port 5432 failed; process 4711 waits'
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        StoreUnavailable("the database is away", driver=DRIVER),
+        Transient("try again", driver=DRIVER),
+        CommitUnknown(DRIVER),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_what_a_driver_says_of_machines_and_processes_is_not_passed_on(
+    error: HorariumError, http: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_args: Any, **_named: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(listings, "describe", fail)
+    answer = http.get("/api/schedules/x")
+    assert answer.status_code == status_of(error)
+    assert answer.json()["reason"] == error.reason
+    assert "10.1.2.3" not in answer.text
+    assert "4711" not in answer.text
+    assert DRIVER in error.message
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+def test_a_probe_does_not_tell_where_the_database_is(
+    path: str, horarium: TestService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_args: Any, **_named: Any) -> None:
+        raise StoreUnavailable("the database does not answer", driver=DRIVER)
+
+    for way in ("read", "glance"):
+        monkeypatch.setattr(type(horarium.resources.database), way, fail)
+    answer = horarium.http(token=None).get(path)
+    assert answer.status_code == 503
+    assert "10.1.2.3" not in answer.text
+    assert "4711" not in answer.text
 
 
 @pytest.mark.parametrize(

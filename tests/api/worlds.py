@@ -21,9 +21,7 @@ from horarium.wire.roles import Role
 
 SCHEDULE = "nightly-report"
 CALENDAR = "company-holidays"
-GUARDED = sorted(
-    route for route, operation in OPERATIONS.items() if operation.needs is not OPEN and route != ("GET", "/metrics")
-)
+GUARDED = sorted(route for route, operation in OPERATIONS.items() if operation.needs is not OPEN)
 # It answers for as long as its reader stays; asked for something wrong it ends at once.
 STREAM = ("GET", "/api/events")
 

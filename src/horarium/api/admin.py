@@ -36,7 +36,10 @@ _WITH_ERROR = frozenset({HealthStatus.BROKEN, HealthStatus.FAILING})
     example=Liveness(healthy=True, subsystems={"ticker": examples.LOOP}, processes=()),
 )
 def engine_liveness(resources: ResourcesOf, caller: CallerOf) -> Reply:
-    """By completed steps, never by mere beats. 503 when no ticker completes its steps."""
+    """By completed steps, never by mere beats. 503 when no ticker completes its steps.
+
+    `processes` are named for admins of the default namespace; to those of a tenant there are none.
+    """
     found = liveness.liveness(resources, caller)
     subsystems = {loop.name: _loop(loop) for loop in found.loops}
     if liveness.TICKER in subsystems:

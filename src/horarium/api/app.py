@@ -55,13 +55,9 @@ from horarium.operations.resources import Resources
 
 @dataclass(frozen=True, slots=True)
 class ApiOptions:
-    """`open_metrics`: whether metrics are shown to callers without a token.
-
-    `own_secret` is the token of code in this very process, which nobody else can know.
-    """
+    """`own_secret` is the token of code in this very process, which nobody else can know."""
 
     resources: Resources
-    open_metrics: bool = False
     own_secret: str | None = None
 
 
@@ -108,7 +104,6 @@ def make_api(options: ApiOptions) -> FastAPI:
         redoc_url=None,
     )
     api.state.resources = resources
-    api.state.open_metrics = options.open_metrics
     api.state.authenticator = Authenticator(resources, options.own_secret)
     settings = resources.settings
     api.state.failed_logins = FailedLogins(resources.clock, per_minute=settings.failed_logins_per_minute)

@@ -81,9 +81,12 @@ def readiness(resources: ResourcesOf) -> Reply:
     example="horarium_ticks_total 812.0",
 )
 def metrics(request: Request, resources: ResourcesOf) -> Response:
-    """In the text format of Prometheus. Open to everybody only where the service listens on this machine alone."""
-    if not request.app.state.open_metrics:
-        caller_of(request)
+    """In the text format of Prometheus. They tell of all tenants, so they are for tokens of the default namespace.
+
+    The setting `metrics_open` shows them to everybody.
+    """
+    if not resources.settings.metrics_open:
+        caller_of(request).require_house(READ)
     with suppress(HorariumError):  # without the database there is still what this process has counted
         probes.observe(resources)
     return Response(resources.telemetry.metrics.render(), media_type=CONTENT_TYPE)

@@ -27,7 +27,7 @@ from horarium.operations.errors import (
     Unauthorized,
 )
 from horarium.operations.list_errors import ListRefused
-from horarium.store.errors import CommitUnknown, Conflict, SchemaMissing, SchemaTooNew, StoreUnavailable
+from horarium.store.errors import CommitUnknown, Conflict, SchemaMissing, SchemaTooNew, StoreUnavailable, shown
 from horarium.store.sealing import CannotUnseal, KeyReplaced
 from horarium.wire.answer import encode
 
@@ -77,7 +77,7 @@ def problem(
 
 def problem_of(error: HorariumError) -> Response:
     return problem(
-        status_of(error), error.reason, error.message, errors=_errors(error), headers=_headers(error), **_members(error)
+        status_of(error), error.reason, shown(error), errors=_errors(error), headers=_headers(error), **_members(error)
     )
 
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import socket
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -31,6 +29,7 @@ from horarium.client.handling import Handler, call_handler, is_async
 from horarium.client.job import NO_HANDLER, HeldRun
 from horarium.client.run_calls import RunCalls
 from horarium.errors import HorariumError, InvalidDefinition
+from horarium.ids import id_text, new_id
 from horarium.job import capture
 from horarium.job.run_log import KEPT_BYTES
 from horarium.policy.retry import RetryCause
@@ -84,7 +83,8 @@ class AsyncWorker:
             raise InvalidDefinition({"queues": ["must name one queue or more"]})
         if concurrency < 1:
             raise InvalidDefinition({"concurrency": ["must be 1 or more"]})
-        self.name = name or f"{socket.gethostname()}:{os.getpid()}"
+        # Whoever may read a run reads this: no machine and no process is told that nobody chose to tell.
+        self.name = name or f"worker-{id_text(new_id())[-8:].lower()}"
         self.handlers: dict[str, Handler] = dict(handlers or {})
         self.concurrency = concurrency
         self._client = client

@@ -70,11 +70,16 @@ class Caller:
         if not self.may(permission):
             raise Forbidden(f"the role {self.role} may not {permission}")
 
-    def require_house(self) -> None:
-        """What concerns all tenants is for admins of the default namespace: an admin of a tenant has that one only."""
-        self.require(Permission.ADMINISTER)
-        if not (self.everywhere or self.namespace == DEFAULT_NAMESPACE):
-            raise Forbidden("only an admin of the default namespace may do this")
+    @property
+    def of_the_house(self) -> bool:
+        """What concerns all tenants is for the default namespace: an admin of a tenant has that one only."""
+        return self.everywhere or self.namespace == DEFAULT_NAMESPACE
+
+    def require_house(self, permission: Permission = Permission.ADMINISTER) -> None:
+        self.require(permission)
+        if not self.of_the_house:
+            who = "an admin" if permission is Permission.ADMINISTER else "somebody"
+            raise Forbidden(f"only {who} of the default namespace may do this")
 
     @property
     def agent_id(self) -> str | None:

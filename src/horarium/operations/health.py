@@ -13,6 +13,7 @@ from horarium.operations.serving import PROCESS
 from horarium.recurrence.zone import tzdata_version
 from horarium.store import leases
 from horarium.store.database import Connection
+from horarium.store.errors import shown
 from horarium.store.history import audit
 from horarium.store.migrate import check_schema
 from horarium.store.runs import open_runs
@@ -55,7 +56,7 @@ def ready(resources: Resources) -> Readiness:
                 ]
             )
         except HorariumError as wrong:
-            checks.append(Check("database", False, wrong.message, "look at the database"))
+            checks.append(Check("database", False, shown(wrong), "look at the database"))
     return Readiness(tuple(checks), tzdata_version())
 
 
@@ -75,7 +76,7 @@ def _schema(resources: Resources) -> Check:
     try:
         check_schema(resources.database)
     except HorariumError as wrong:
-        return Check("migrated", False, wrong.message, "run horarium migrate")
+        return Check("migrated", False, shown(wrong), "run horarium migrate")
     return Check("migrated", True, "the tables are those of this program")
 
 

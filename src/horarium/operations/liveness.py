@@ -54,7 +54,10 @@ class ProcessLife:
 
 @dataclass(frozen=True, slots=True)
 class Liveness:
-    """`loops` holds, of each loop, the freshest of all processes: any ticker will do."""
+    """`loops` holds, of each loop, the freshest of all processes: any ticker will do.
+
+    `processes` are named by machine and number, and are only for those to whom the machines belong.
+    """
 
     processes: tuple[ProcessLife, ...]
     loops: tuple[LoopLife, ...]
@@ -76,7 +79,8 @@ def liveness(resources: Resources, caller: Caller) -> Liveness:
         for loop in (loop for process in processes if process.alive for loop in process.loops):
             if loop.name not in freshest or loop.last_completed_at > freshest[loop.name].last_completed_at:
                 freshest[loop.name] = loop
-        return Liveness(processes, tuple(freshest[name] for name in sorted(freshest)))
+        shown = processes if caller.of_the_house else ()
+        return Liveness(shown, tuple(freshest[name] for name in sorted(freshest)))
 
     return resources.database.read(look)
 

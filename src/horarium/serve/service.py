@@ -36,7 +36,7 @@ from horarium.serve.launchers import address_policy, make_registry
 from horarium.serve.observer import TelemetryObserver
 from horarium.serve.plain_credentials import move_at_start
 from horarium.serve.secret_key import InstallationKey, installation_key
-from horarium.settings import Settings, is_loopback
+from horarium.settings import Settings
 from horarium.store import namespaces
 from horarium.store.database import Database, open_database
 from horarium.store.database.shared_clock import SharedClock
@@ -191,7 +191,7 @@ def _compose(
         resources,
         registry,
         engine,
-        make_api(ApiOptions(resources, open_metrics=is_loopback(settings.host), own_secret=secret)),
+        make_api(ApiOptions(resources, own_secret=secret)),
         secret,
     )
 

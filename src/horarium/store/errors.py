@@ -20,12 +20,17 @@ from horarium.errors import HorariumError, InvalidTransition
 
 
 class StoreUnavailable(HorariumError):
-    """`outcome_known`: whether a commit that failed like this has certainly not happened."""
+    """`outcome_known`: whether a commit that failed like this has certainly not happened.
+
+    `driver` is what the driver or the server said, which names machines, ports and processes: it is part of the
+    message, for the log and for whoever runs the service, and not of `shown`, which callers are told.
+    """
 
     reason = "store_unavailable"
 
-    def __init__(self, message: str, *, outcome_known: bool = True) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *, driver: str = "", outcome_known: bool = True) -> None:
+        super().__init__(f"{message}: {driver}" if driver else message)
+        self.shown = message
         self.outcome_known = outcome_known
 
 
@@ -34,7 +39,13 @@ class Transient(StoreUnavailable):
 
 
 class CommitUnknown(HorariumError):
+    """`shown` is what callers are told."""
+
     reason = "commit_unknown"
+    shown = "nobody knows whether the transaction was committed"
+
+    def __init__(self, failed: str) -> None:
+        super().__init__(f"{self.shown}: {failed}")
 
 
 class DataError(HorariumError, ValueError):
@@ -57,6 +68,11 @@ class SchemaMissing(HorariumError):
 
 class SchemaTooNew(HorariumError):
     reason = "schema_too_new"
+
+
+def shown(error: HorariumError) -> str:
+    """What callers are told: the message without what a driver says, which names machines, ports and processes."""
+    return error.shown if isinstance(error, StoreUnavailable | CommitUnknown) else error.message
 
 
 # What Python raises for a value that cannot be read, planned or encoded.

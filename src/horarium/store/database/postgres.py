@@ -62,6 +62,7 @@ _UNAVAILABLE = {
     "57014": "the statement took longer than the database allows",
 }
 _ELSE = "the database is in trouble"
+_LOST = "the connection to the database was lost"
 # libpq says so of a statement with more than 65,535 of them, in the class of a server that does not answer.
 _TOO_MANY_PARAMETERS = "number of parameters must be between"
 
@@ -247,7 +248,7 @@ def judge(error: BaseException, *, is_disconnect: bool) -> HorariumError | None:
     if error.sqlstate is not None:
         return _judge_state(error, error.sqlstate, text, is_disconnect=is_disconnect)
     if is_disconnect:
-        return Transient(f"the connection to the database was lost: {text}", outcome_known=False)
+        return Transient(_LOST, driver=text, outcome_known=False)
     return _judge_driver(error, text)
 
 
@@ -258,14 +259,14 @@ def _judge_state(error: psycopg.Error, state: str, text: str, *, is_disconnect: 
     if state == "42P01":
         return SchemaMissing(f"{text}; the database has not been migrated")
     if state in _TRY_AGAIN:
-        return Transient(text)
+        return Transient("the database wants it tried again", driver=text)
     if state in _UNAVAILABLE:
-        return StoreUnavailable(f"{_UNAVAILABLE[state]}: {text}")
+        return StoreUnavailable(_UNAVAILABLE[state], driver=text)
     if is_disconnect or state in _GONE or state.startswith("08"):
-        return Transient(f"the connection to the database was lost: {text}", outcome_known=False)
+        return Transient(_LOST, driver=text, outcome_known=False)
     if state[:2] in _DATA_CLASSES:
         return DataError(f"the database refuses a value: {text}")
-    return None if state[:2] in _OUR_CLASSES else StoreUnavailable(f"{_ELSE}: {text} (SQLSTATE {state})")
+    return None if state[:2] in _OUR_CLASSES else StoreUnavailable(_ELSE, driver=f"{text} (SQLSTATE {state})")
 
 
 def _judge_driver(error: psycopg.Error, text: str) -> HorariumError | None:
@@ -275,7 +276,7 @@ def _judge_driver(error: psycopg.Error, text: str) -> HorariumError | None:
     if _TOO_MANY_PARAMETERS in text:
         return None
     if isinstance(error, psycopg.OperationalError):
-        return Transient(f"the database does not answer: {text}", outcome_known=False)
+        return Transient("the database does not answer", driver=text, outcome_known=False)
     if isinstance(error, (psycopg.ProgrammingError, psycopg.NotSupportedError, psycopg.InterfaceError)):
         return None
-    return StoreUnavailable(f"{_ELSE}: {text}", outcome_known=False)
+    return StoreUnavailable(_ELSE, driver=text, outcome_known=False)

@@ -194,11 +194,11 @@ def judge(error: BaseException) -> HorariumError | None:
         return None
     primary, text = _primary(error), str(error)
     if primary in _TRY_AGAIN:
-        return Transient(f"another process is writing to the database: {text}")
+        return Transient("another process is writing to the database", driver=text)
     if primary == sqlite3.SQLITE_IOERR:
-        return StoreUnavailable(f"the disk does not answer: {text}", outcome_known=False)
+        return StoreUnavailable("the disk does not answer", driver=text, outcome_known=False)
     if primary in _UNAVAILABLE:
-        return StoreUnavailable(f"{_UNAVAILABLE[primary]}: {text}")
+        return StoreUnavailable(_UNAVAILABLE[primary], driver=text)
     if getattr(error, "sqlite_errorcode", None) in _UNIQUE_CODES:
         return Conflict(_constraint(text.rpartition(": ")[2]))
     if primary in _DATA or "binding parameter" in text or isinstance(error, sqlite3.DataError):
@@ -206,7 +206,7 @@ def judge(error: BaseException) -> HorariumError | None:
     if text.startswith("no such table"):
         return SchemaMissing(f"{text}; the database has not been migrated")
     # Without a code it was found by the driver before SQLite was asked.
-    return None if primary is None or primary in _OURS else StoreUnavailable(f"the database is in trouble: {text}")
+    return None if primary is None or primary in _OURS else StoreUnavailable("the database is in trouble", driver=text)
 
 
 def _primary(error: sqlite3.Error) -> int | None:

@@ -179,7 +179,7 @@ def _commit(transaction: RootTransaction) -> None:
     except StoreUnavailable as failed:
         if failed.outcome_known:
             raise
-        raise CommitUnknown(f"nobody knows whether the transaction was committed: {failed.message}") from failed
+        raise CommitUnknown(failed.message) from failed
 
 
 def _patiently(attempt: Callable[[], T]) -> T:
