@@ -146,3 +146,39 @@ def test_a_calendar_in_use_is_not_deleted(http: httpx.Client, ours: httpx.Respon
     http.delete("/api/schedules/s/calendars")
     assert http.delete("/api/calendars/ours").json() == {"name": "ours", "outcome": "deleted"}
     assert http.get("/api/calendars/ours").status_code == 404
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+def test_a_calendar_is_changed_by_its_owner_or_an_admin(horarium: TestService, http: httpx.Client) -> None:
+    """Whoever empties the calendar of another lets the schedules of others run, or stops them."""
+
+    def door(name: str) -> httpx.Client:
+        return horarium.http(token=http.post("/api/tokens", json={"name": name, "role": "owner"}).json()["secret"])
+
+    ada, mallory = door("ada"), door("mallory")
+    assert ada.post("/api/calendars", json=OURS).json()["owner"] == "ada"
+    brought = {"bundle": "b", "calendars": [{**OURS, "name": "brought"}]}
+    assert ada.post("/api/apply", json=brought).status_code == 200
+    emptied = {"bundle": "b", "calendars": [{**OURS, "name": "brought", "dates": ["2026-01-01"]}]}
+    refused = [
+        mallory.put("/api/calendars/ours", json={"dates": []}),
+        mallory.delete("/api/calendars/ours"),
+        mallory.put("/api/calendars/brought", json={"dates": []}),
+        mallory.post("/api/apply", json=emptied),
+        mallory.post("/api/apply", json={"bundle": "b", "prune": True}),
+        mallory.post("/api/apply", json={"bundle": "mine", "adopt": True, "calendars": [OURS]}),
+    ]
+    assert {(each.status_code, each.json()["reason"]) for each in refused} == {(403, "forbidden")}
+    assert http.get("/api/calendars/ours").json()["dates"] == OURS["dates"]
+    assert mallory.post("/api/calendars/ours/clone", json={"name": "copy"}).json()["owner"] == "mallory"
+    assert ada.put("/api/calendars/ours", json={"dates": ["2026-01-01"]}).json()["owner"] == "ada"
+    assert http.delete("/api/calendars/ours").status_code == 200
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+def test_a_calendar_from_before_owners_is_open_to_all_who_may_write(horarium: TestService, http: httpx.Client) -> None:
+    http.post("/api/calendars", json=OURS)
+    horarium.parts.database.write(lambda c: c.exec_driver_sql("UPDATE calendars SET owner = NULL"))
+    bob = http.post("/api/tokens", json={"name": "bob", "role": "owner"}).json()["secret"]
+    assert horarium.http(token=bob).put("/api/calendars/ours", json={"dates": []}).status_code in (200, 422)
+    assert horarium.http(token=bob).delete("/api/calendars/ours").status_code == 200

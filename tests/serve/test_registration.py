@@ -112,3 +112,56 @@ def test_a_name_is_an_id() -> None:
         Horarium(name="two words")
     with pytest.raises(InvalidDefinition, match=r"release: .* is not an id"):
         Horarium(release="two words")
+
+
+def thief(running: TestService) -> httpx.Client:
+    issued = running.http().post("/api/tokens", json={"name": "mallory", "role": "owner"}).json()
+    return running.http(token=issued["secret"])
+
+
+@pytest.mark.parametrize(
+    ("name", "owner"), [("billing", "app:billing"), (None, "app")], ids=["named", "without a name"]
+)
+def test_what_is_declared_in_code_is_changed_by_its_application_or_an_admin(
+    running: TestService, name: str | None, owner: str
+) -> None:
+    start(running, app("a", name=name))
+    http, other = running.http(), thief(running)
+    assert http.get("/api/schedules/a").json()["owner"] == owner
+    command = {"action": {"kind": "http", "url": "https://thief.example"}, "cron_expressions": ["* * * * *"]}
+    upserted = {"schedule_id": "a", **command}
+    bundle = {"bundle": "stolen", "adopt": True, "schedules": [upserted]}
+    bulk = {"action": "delete", "filter": {"ids": ["a"]}}
+    assert {
+        other.patch("/api/schedules/a", json=command).status_code,
+        other.put("/api/schedules/a", json=command).status_code,
+        other.post("/api/schedules/upsert", json=upserted).status_code,
+        other.put("/api/schedules/a/condition", json={"condition": {"/x": {"eq": 1}}}).status_code,
+        other.post("/api/apply", json=bundle).status_code,
+        other.delete("/api/schedules/a").status_code,
+    } == {403}
+    assert other.post("/api/schedules/bulk", json=bulk).json()["outcomes"][0]["outcome"] != "deleted"
+    found = http.get("/api/schedules/a").json()
+    assert (found["status"], found["action"]["kind"]) == ("active", "python")
+    # Who operates still does.
+    assert [other.post(f"/api/schedules/a/{verb}").status_code for verb in ("pause", "resume", "trigger")] == [200] * 3
+    assert http.patch("/api/schedules/a", json={"note": "by an admin"}).status_code == 200
+
+
+def test_an_application_takes_what_it_declared_before_it_was_its_own(running: TestService) -> None:
+    start(running, app("a", "b"))
+
+    def before(connection: Any) -> None:
+        connection.exec_driver_sql("UPDATE schedules SET owner = NULL")
+        connection.exec_driver_sql("""UPDATE schedule_revisions SET document = json_remove(document, '$.owner')""")
+
+    running.parts.database.write(before)
+    assert running.http().get("/api/schedules/a").json()["owner"] is None
+    for _ in range(2):
+        start(running, app("a", "b"))
+    events = running.http().get("/api/schedules/a/history").json()["events"]
+    assert [(each["event_type"], each["payload"].get("changed_fields")) for each in events] == [
+        ("ScheduleCreated", None),
+        ("ScheduleUpdated", ["owner"]),
+    ]
+    assert running.http().get("/api/schedules/a").json()["owner"] == "app:billing"

@@ -136,6 +136,7 @@ def _shown(kept: Kept, days: tuple[CalendarDay, ...] | None = None) -> Calendar:
         updated_at=time_of(kept.updated_at),
         warning=kept.warning,
         bundle=kept.bundle,
+        owner=kept.owner,
         days=days,
     )
 

@@ -38,13 +38,16 @@ def _apply(applying: Applying, calendar: Calendar, row: CalendarRow | None) -> S
     connection, namespace, bundle = applying.connection, applying.caller.namespace, applying.bundle.name
     name, document = calendar.name, to_document(calendar)
     if row is None:
-        calendars.insert(connection, namespace, name, document, now=applying.now, bundle=bundle)
+        owner = applying.caller.principal
+        calendars.insert(connection, namespace, name, document, now=applying.now, bundle=bundle, owner=owner)
         return Step(Change.CREATE, _KIND, name)
     by_hand = row.bundle is None and bundle is not None
     standing = applying.standing(_KIND, name, row.bundle, by_hand=by_hand)
     if standing is Standing.KEPT:
         return Step(Change.KEEP, _KIND, name)
     diff = differences(to_document(parse_calendar(row.document)), document)
+    if diff or row.bundle != bundle:
+        applying.caller.require_owner(row.owner, f"the calendar {name!r}")
     if standing is Standing.TAKEN and row.bundle != bundle:
         calendars.set_bundle(connection, namespace, name, bundle)
         diff += (Difference("bundle", row.bundle, bundle),)
@@ -60,10 +63,10 @@ def prune_calendars(applying: Applying, refusals: Refusals, most: int) -> list[S
     if bundle.name is None:
         return []
     steps = []
-    for name in calendars.names_of_bundle(connection, namespace, bundle.name, most):
-        if name in bundle.calendars:
-            continue
+    gone = [n for n in calendars.names_of_bundle(connection, namespace, bundle.name, most) if n not in bundle.calendars]
+    for name, row in sorted(calendars.find_many(connection, namespace, gone).items() if gone else ()):
         with refusals.about(_KIND, name, len(bundle.calendars)):
+            applying.caller.require_owner(row.owner, f"the calendar {name!r}")
             users = references.schedules_with_calendar(connection, namespace, [name])
             if users:
                 raise CalendarInUse(name, tuple(schedule_id for schedule_id, _ in users))

@@ -1,4 +1,7 @@
-"""How calendars are kept: one's own may be made, changed, cloned and deleted; the built-in ones only read."""
+"""How calendars are kept: one's own may be made, changed, cloned and deleted; the built-in ones only read.
+
+A calendar belongs to whoever made it, as a schedule does: it decides whether the schedules of others run.
+"""
 
 from __future__ import annotations
 
@@ -39,13 +42,14 @@ _ALL = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """`version` is None for a built-in calendar. `warning` says that its data ends soon."""
+    """`version` is None for a built-in calendar. `warning` says that its data ends soon. `owner` None = nobody's."""
 
     calendar: Calendar
     version: int | None = None
     updated_at: Instant | None = None
     warning: str | None = None
     bundle: str | None = None
+    owner: str | None = None
 
 
 def list_calendars(resources: Resources, caller: Caller) -> list[Kept]:
@@ -88,7 +92,8 @@ def update(
         version = calendars.update(
             connection, caller.namespace, name, to_document(calendar), expected_version=row.version, now=now
         )
-        return Kept(calendar, version, now, coverage_warning(calendar, _today(resources)), row.bundle)
+        warning = coverage_warning(calendar, _today(resources))
+        return Kept(calendar, version, now, warning, row.bundle, row.owner)
 
     return _written_once(resources, work)
 
@@ -118,13 +123,14 @@ def _insert(resources: Resources, caller: Caller, calendar: Calendar) -> Kept:
 
     def work(connection: Connection) -> None:
         hold_namespace(connection, caller.namespace)
-        calendars.insert(connection, caller.namespace, calendar.name, to_document(calendar), now=now)
+        document = to_document(calendar)
+        calendars.insert(connection, caller.namespace, calendar.name, document, now=now, owner=caller.principal)
 
     try:
         resources.database.write(work)
     except Conflict:
         raise CalendarAlreadyExists(calendar.name) from None
-    return Kept(calendar, 1, now, coverage_warning(calendar, _today(resources)))
+    return Kept(calendar, 1, now, coverage_warning(calendar, _today(resources)), owner=caller.principal)
 
 
 def _written_once(resources: Resources, work: Callable[[Connection], Kept]) -> Kept:
@@ -149,16 +155,18 @@ def _get(connection: Connection, caller: Caller, name: str, today: date) -> Kept
 
 
 def _own(connection: Connection, caller: Caller, name: str) -> CalendarRow:
+    """One that the caller may change."""
     row = calendars.find(connection, caller.namespace, name)
     if row is None:
         _get(connection, caller, name, date.min)  # raises CalendarNotFound
         raise CalendarReadOnly(f"the calendar {name!r} is built in; clone it to change it")
+    caller.require_owner(row.owner, f"the calendar {name!r}")
     return row
 
 
 def _kept(row: CalendarRow, today: date) -> Kept:
     calendar = parse_calendar(row.document)
-    return Kept(calendar, row.version, row.updated_at, coverage_warning(calendar, today), row.bundle)
+    return Kept(calendar, row.version, row.updated_at, coverage_warning(calendar, today), row.bundle, row.owner)
 
 
 def _shared(calendar: Calendar, today: date) -> Kept:

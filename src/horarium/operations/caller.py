@@ -100,7 +100,7 @@ class Caller:
     def require_owner(self, owner: str | None, what: str) -> None:
         """Only the owner or an admin; what nobody owns is open to all who may write."""
         if not self.owns(owner):
-            raise Forbidden(f"only its owner or an admin may schedule or change {what}")
+            raise Forbidden(f"only its owner or an admin may change or schedule {what}")
 
     def because(self, reason: str | None) -> Caller:
         return self if reason is None else replace(self, reason=reason)

@@ -93,7 +93,7 @@ def same_exhausted(
         parsed = wanted(resources, caller, base, document, Update.WHOLE, resources.clock.now())
     except InvalidDefinition:  # it is refused, or made, as a new one
         return None
-    if not set(changed_fields(base, parsed.definition)) <= {"note"}:
+    if not set(changed_fields(base, parsed.definition)) <= {"note", "owner"}:
         return None
     return ScheduleChange(
         row.schedule_uid,

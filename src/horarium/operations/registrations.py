@@ -24,6 +24,7 @@ from horarium.wire.bundles import Change
 Templates = Mapping[str, Mapping[str, Any]]
 """Documents by id."""
 
+APPLICATION = "app"
 # More than anybody declares in one program.
 _MOST = 10_000
 
@@ -39,10 +40,12 @@ class Registered:
 
 
 def register(resources: Resources, caller: Caller, app: str | None, release: str, templates: Templates) -> Registered:
-    """In the caller's namespace, in one transaction. An application without a name owns nothing and pauses nothing.
+    """In the caller's namespace, in one transaction. An application without a name has no bundle and pauses nothing.
 
-    Raises InvalidDefinition where the name is that of a bundle that somebody applies.
+    What is declared in code belongs to the application, unless it names another owner there. Raises
+    InvalidDefinition where the name is that of a bundle that somebody applies.
     """
+    owned = {name: {"owner": owner_of(app), **document} for name, document in templates.items()}
 
     def work(connection: Connection) -> Registered:
         if not namespaces.lock(connection, caller.namespace):
@@ -51,7 +54,7 @@ def register(resources: Resources, caller: Caller, app: str | None, release: str
         turn = None if app is None else _turn(connection, caller.namespace, app, release)
         there = rows.lock_live(connection, caller.namespace, templates)
         foreign = tuple(name for name, (row, _) in there.items() if row.bundle not in (None, app))
-        ours = {name: document for name, document in templates.items() if name not in foreign}
+        ours = {name: document for name, document in owned.items() if name not in foreign}
         steps = apply_bundle(inside, caller, Bundle(app, {}, ours), of_app=True)
         kept = tuple(step.name for step in steps if step.change is Change.KEEP)
         if app is None or turn is None:
@@ -61,6 +64,11 @@ def register(resources: Resources, caller: Caller, app: str | None, release: str
         return Registered(kept, foreign, paused, resumed)
 
     return resources.database.write(work)
+
+
+def owner_of(app: str | None) -> str:
+    """To whom the templates of an application belong."""
+    return APPLICATION if app is None else f"{APPLICATION}:{app}"
 
 
 def _turn(connection: Connection, namespace: str, app: str, release: str) -> Turn:

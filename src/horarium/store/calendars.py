@@ -25,6 +25,7 @@ class CalendarRow:
     created_at: Instant
     updated_at: Instant
     bundle: str | None = None
+    owner: str | None = None
 
 
 _ROWS = TypedRows(CalendarRow, calendars, document=from_text)
@@ -38,6 +39,7 @@ def insert(
     *,
     now: Instant,
     bundle: str | None = None,
+    owner: str | None = None,
 ) -> None:
     """Raises Conflict(`calendars_pkey`) if the name is taken."""
     connection.execute(
@@ -49,6 +51,7 @@ def insert(
             created_at=now,
             updated_at=now,
             bundle=bundle,
+            owner=owner,
         )
     )
 

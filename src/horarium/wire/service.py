@@ -20,7 +20,7 @@ class CalendarDay(Answer, frozen=True, kw_only=True):
 
 
 class Calendar(Answer, frozen=True, kw_only=True):
-    """`warning` says that its data ends soon; `bundle` is the one that brought it.
+    """`warning` says that its data ends soon; `bundle` is the one that brought it, `owner` who made it.
 
     `days` are those of the year that was asked for, with their names. `timezone` null = that of whichever schedule
     obeys it.
@@ -37,6 +37,7 @@ class Calendar(Answer, frozen=True, kw_only=True):
     updated_at: Time | None
     warning: str | None
     bundle: str | None = None
+    owner: str | None = None
     days: tuple[CalendarDay, ...] | None = None
 
 
