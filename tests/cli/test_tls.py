@@ -73,6 +73,7 @@ def test_the_command_line_shows_its_certificate_and_checks_the_server_s(
     made = ask(capsys, "context", "create", "prod", *where, *mine)
     assert made.code == 0, made.err
     assert ask(capsys, "schedule", "list", "--context", "prod").code == 0
+    assert str(own.cert) in ask(capsys, "context", "show", "prod").out.replace("\n", "")
     for name, value in (("CA_FILE", authority.ca), ("CLIENT_CERT", own.cert), ("CLIENT_KEY", own.key)):
         monkeypatch.setenv(f"HORARIUM_{name}", str(value))
     assert ask(capsys, "schedule", "list", "--server", url).code == 0
