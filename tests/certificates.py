@@ -42,6 +42,7 @@ class Authority:
         self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         own = self._builder(self._name, self._key.public_key(), days=(-1, 30))
         own = own.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        own = own.add_extension(_usage(ca=True), critical=True)
         self.ca = folder / f"{name}.pem"
         self.ca.write_bytes(own.sign(self._key, hashes.SHA256()).public_bytes(Encoding.PEM))
 
@@ -56,6 +57,8 @@ class Authority:
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common)])
         made = self._builder(subject, key.public_key(), days=days)
+        made = made.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        made = made.add_extension(_usage(ca=False), critical=True)
         if names:
             made = made.add_extension(x509.SubjectAlternativeName(names), critical=False)
         files = Files(self._folder / f"{file}.pem", self._folder / f"{file}.key")
@@ -78,4 +81,14 @@ class Authority:
             .serial_number(x509.random_serial_number())
             .not_valid_before(now + timedelta(days=days[0]))
             .not_valid_after(now + timedelta(days=days[1]))
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
+            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False)
         )
+
+
+def _usage(*, ca: bool) -> x509.KeyUsage:
+    """Newer versions of Python ask for it, as RFC 5280 does."""
+    return x509.KeyUsage(
+        digital_signature=True, key_cert_sign=ca, crl_sign=ca, content_commitment=False, key_encipherment=False,
+        data_encipherment=False, key_agreement=False, encipher_only=False, decipher_only=False,
+    )  # fmt: skip

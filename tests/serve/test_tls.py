@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -171,11 +171,47 @@ def shown(port: int, authority: Authority) -> str:
 def test_whoever_connects_and_says_nothing_is_let_go(
     service_url: str, authority: Authority, server: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("horarium.serve.process.HANDSHAKE_SECONDS", 0.2)
+    monkeypatch.setattr("horarium.serve.handshakes.HANDSHAKE_SECONDS", 0.2)
     with secured(service_url, server) as (url, _, _):
         with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])), 60) as silent:
             assert silent.recv(1) == b""
         assert ask(url, trust(authority)).status_code == 200
+
+
+def test_whoever_opens_many_connections_and_says_nothing_pushes_out_its_own(
+    service_url: str, authority: Authority, server: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their files would be missing to the database, and nobody behind TLS counts them."""
+    monkeypatch.setattr("horarium.serve.handshakes.MOST_ARRIVING_OF_ADDRESS", 4)
+    with secured(service_url, server) as (url, _, _), ExitStack() as stack:
+        where = ("127.0.0.1", int(url.rpartition(":")[2]))
+        silent = [stack.enter_context(socket.create_connection(where, 60)) for _ in range(20)]
+        assert ask(url, trust(authority)).status_code == 200
+        for each in silent[:16]:
+            with suppress(ConnectionResetError):
+                assert each.recv(1) == b""
+
+
+def test_a_request_that_comes_with_the_last_of_the_handshake_is_heard(
+    service_url: str, authority: Authority, server: Files
+) -> None:
+    with secured(service_url, server) as (url, _, _):
+        where = ("127.0.0.1", int(url.rpartition(":")[2]))
+        coming, going = ssl.MemoryBIO(), ssl.MemoryBIO()
+        client = trust(authority).wrap_bio(coming, going, server_hostname="127.0.0.1")
+        with socket.create_connection(where, 60) as connection:
+
+            def until_done(step: Callable[[], Any]) -> Any:
+                while True:
+                    try:
+                        return step()
+                    except ssl.SSLWantReadError:
+                        connection.sendall(going.read())
+                        coming.write(connection.recv(65_536))
+
+            until_done(client.do_handshake)
+            client.write(b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+            assert until_done(lambda: client.read(65_536)).startswith(b"HTTP/1.1 200 OK")
 
 
 # ── what is set ──────────────────────────────────────────────────────────────────────────────────────

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -147,7 +148,8 @@ def show_command(
     """
     contexts = _load()
     wanted = name or in_use(None, os.environ, contexts) or LOCAL
-    document = {"name": wanted, **_shown(contexts.named(wanted)), "file": str(contexts_file(os.environ))}
+    context = contexts.named(wanted)
+    document = {"name": wanted, **_shown(context), **_files(context), "file": str(contexts_file(os.environ))}
     show_document(document, output, _lines(document))
 
 
@@ -168,6 +170,12 @@ def _shown(context: Context | None) -> dict[str, Json]:
     if context is None:
         return {"server": None, "namespace": None, "token": None}
     return {"server": context.server, "namespace": context.namespace, "token": context.token_from}
+
+
+def _files(context: Context | None) -> dict[str, Json]:
+    """Its certificates, where it has any."""
+    said = {} if context is None else asdict(context.trust)
+    return {name: value for name, value in said.items() if value is not None}
 
 
 def _lines(document: dict[str, Json]) -> Iterator[tuple[str, str]]:

@@ -41,6 +41,7 @@ T = TypeVar("T")
 
 _WHERE = "Which server"
 _OTHER_SERVER = "is `horarium up` running? --server, HORARIUM_SERVER or a context names another address"
+_CERTIFICATES = "--ca-file says who vouches for the server, --client-cert and --client-key say who you are"
 _OTHER_TOKEN = "--token or HORARIUM_TOKEN names another token"
 _MAX_ERROR = 2_000
 SOURCE = "cli"
@@ -232,6 +233,8 @@ def ending(error: ClientError) -> tuple[ExitCode, str]:
     from horarium.client import errors
 
     match error:
+        case errors.ServerUnavailable() if "[SSL:" in error.message:
+            return ExitCode.UNREACHABLE, _CERTIFICATES
         case errors.ServerUnavailable() | errors.UnexpectedAnswer():
             return ExitCode.UNREACHABLE, _OTHER_SERVER
         case errors.Unauthorized():

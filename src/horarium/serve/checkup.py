@@ -136,9 +136,11 @@ def _is_ours(settings: Settings) -> bool:
     """Nothing secret is said, so nobody has to vouch; one who asks for a certificate lets us no further."""
     if settings.tls_client_ca is not None and not settings.tls_client_optional:
         return address_file(settings).exists()
+    return any(_answers(f"{scheme}://{settings.host}:{settings.port}/livez") for scheme in ("http", "https"))
+
+
+def _answers(url: str) -> bool:
     try:
-        scheme = "http" if settings.tls_cert is None else "https"
-        url = f"{scheme}://{settings.host}:{settings.port}/livez"
         answer = httpx.get(url, timeout=_ASK_SECONDS, trust_env=False, verify=False)
     except (httpx.HTTPError, httpx.InvalidURL):
         return False

@@ -26,9 +26,10 @@ from horarium.errors import HorariumError
 from horarium.serve.address import addressed
 from horarium.serve.admin import seed_admin_token
 from horarium.serve.application import Application
+from horarium.serve.handshakes import Arriving, arrivals
 from horarium.serve.http_protocol import bounded_protocol, keep_time
 from horarium.serve.service import Service, open_service, put_templates
-from horarium.serve.tls import HANDSHAKE_SECONDS, IN_THE_CLEAR_REMEDY, Tls, in_the_clear, open_tls
+from horarium.serve.tls import IN_THE_CLEAR_REMEDY, Tls, in_the_clear, open_tls
 from horarium.settings import Settings
 from horarium.store.database.shared_clock import LOOK_SECONDS, SharedClock
 
@@ -225,14 +226,11 @@ class _QuietServer(uvicorn.Server):
         self._ready.set()
 
     async def _secured(self, listening: socket.socket, tls: Tls) -> asyncio.Server:
-        """As uvicorn would, but for the time that it gives a handshake."""
+        """As uvicorn would, but that handshakes are bounded."""
         make: Callable[..., asyncio.Protocol] = self.config.http_protocol_class
+        made = partial(make, config=self.config, server_state=self.server_state, app_state={})
         return await asyncio.get_running_loop().create_server(
-            partial(make, config=self.config, server_state=self.server_state, app_state={}),
-            sock=listening,
-            ssl=tls.context,
-            ssl_handshake_timeout=HANDSHAKE_SECONDS,
-            backlog=_BACKLOG,
+            partial(Arriving, made, tls, arrivals()), sock=listening, backlog=_BACKLOG
         )
 
     async def on_tick(self, counter: int) -> bool:

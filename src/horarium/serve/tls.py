@@ -20,8 +20,6 @@ from horarium.errors import InvalidDefinition
 from horarium.instant import Instant, from_datetime
 from horarium.settings import Settings, is_loopback
 
-# The library would give somebody who says nothing a minute.
-HANDSHAKE_SECONDS = 10.0
 _LOOK_SECONDS = 5.0
 _NEEDS = {"tls_key": "tls_cert", "tls_key_password": "tls_cert", "tls_client_ca": "tls_cert",
           "tls_client_optional": "tls_client_ca", "tls_principals": "tls_client_ca"}  # fmt: skip
