@@ -136,6 +136,8 @@ TABLE: list[tuple[str, tuple[Any, ...], dict[str, Any], str, str, Any]] = [
     ("list_namespaces", (), {}, "GET", "/api/namespaces", None),
     ("create_namespace", ("n",), {"description": "d"},
      "POST", "/api/namespaces", {"namespace": "n", "description": "d"}),
+    ("change_namespace", ("n",), {"quotas": {"open_runs": None}},
+     "PATCH", "/api/namespaces/n", {"quotas": {"open_runs": None}}),
     ("get_namespace", ("n",), {}, "GET", "/api/namespaces/n", None),
     ("get_feed", (), {"after": "1-2", "page_size": 4, "next_page_token": "p"}, "GET",
      "/api/feed?after=1-2&page_size=4&next_page_token=p", None),

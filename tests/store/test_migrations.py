@@ -30,10 +30,11 @@ from horarium.store.migrations.versions import (
     r0010_bundles,
     r0011_fleet,
     r0012_workers,
+    r0014_quotas,
 )
 from horarium.store.tables import metadata
 
-REVISIONS = [f"{number:04}" for number in range(1, 13)]
+REVISIONS = [f"{number:04}" for number in (*range(1, 13), 14)]
 
 
 def test_an_empty_database_is_missing_its_schema_until_it_is_migrated(empty_url: str) -> None:
@@ -197,7 +198,7 @@ def test_what_is_said_of_the_installation_survives_the_way_back(database: Databa
 
 
 def test_the_way_back_is_open_to_a_database_with_views(database: Database) -> None:
-    steps = [r0012_workers, r0011_fleet, r0010_bundles, r0009_health, r0008_note]
+    steps = [r0014_quotas, r0012_workers, r0011_fleet, r0010_bundles, r0009_health, r0008_note]
 
     def back_and_forth(connection: Connection) -> dict[str, str]:
         with Operations.context(MigrationContext.configure(connection)):

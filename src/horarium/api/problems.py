@@ -18,7 +18,13 @@ from starlette.responses import Response
 from horarium.api import commits
 from horarium.api.limits import RateLimited
 from horarium.errors import ApprovalRefused, HorariumError, InvalidDefinition, InvalidSpec, InvalidTransition
-from horarium.operations.errors import OperationError, RequestInProgress, ScheduleAlreadyExists, ScheduleNotFound
+from horarium.operations.errors import (
+    OperationError,
+    QuotaExceeded,
+    RequestInProgress,
+    ScheduleAlreadyExists,
+    ScheduleNotFound,
+)
 from horarium.operations.list_errors import ListRefused
 from horarium.store.errors import CommitUnknown, Conflict, SchemaMissing, SchemaTooNew, StoreUnavailable
 from horarium.wire.answer import encode
@@ -29,6 +35,7 @@ MEDIA_TYPE = "application/problem+json"
 _CONFLICTS = (InvalidTransition, ApprovalRefused, Conflict, CommitUnknown)
 _UNAVAILABLE = (StoreUnavailable, SchemaMissing, SchemaTooNew)
 _REASONS = {404: "not_found", 405: "method_not_allowed"}
+_NAMED = ("name", "schedules", "count", "limit", "schedule_id")
 # A sentence for a person; all that is wrong with a document is in `errors`.
 _LONGEST_MESSAGE = 1_000
 
@@ -101,7 +108,7 @@ def _errors(error: HorariumError) -> Mapping[str, list[str]] | None:
 
 
 def _headers(error: HorariumError) -> Mapping[str, str] | None:
-    if isinstance(error, RateLimited):
+    if isinstance(error, RateLimited) or (isinstance(error, QuotaExceeded) and error.seconds is not None):
         return {"Retry-After": str(error.seconds)}
     if isinstance(error, RequestInProgress):
         return {"Retry-After": "1"}
@@ -116,7 +123,7 @@ def _headers(error: HorariumError) -> Mapping[str, str] | None:
 
 def _members(error: HorariumError) -> dict[str, Any]:
     """What the class of error knows beyond its sentence, such as the schedule that was not found."""
-    known = {"current": "version"} | {name: name for name in ("name", "schedules", "count", "limit", "schedule_id")}
+    known = {"current": "version"} | {name: name for name in (*_NAMED, "quota", "used")}
     members = {member: getattr(error, name) for name, member in known.items() if hasattr(error, name)}
     match error:
         case ScheduleNotFound() | ScheduleAlreadyExists():

@@ -25,6 +25,7 @@ from horarium.schedule.reason import Reason
 from horarium.settings import Settings
 from horarium.store.database import Connection, Database
 from horarium.store.database.channels import DUE
+from horarium.store.quotas import QuotaBook
 from horarium.store.runs.definitions import Definitions
 from horarium.store.schedules import rows as schedules
 from horarium.store.schedules.due import Plannings
@@ -57,6 +58,7 @@ class Resources:
     elsewhere: LiveServices = field(default_factory=LiveServices)
     signals: Signals | None = None
     """Who says what signals are; None = every signal is null."""
+    quotas: QuotaBook = field(default_factory=QuotaBook)
 
     @property
     def kinds(self) -> Kinds:

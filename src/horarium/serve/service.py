@@ -29,6 +29,7 @@ from horarium.life.report_token import ReportTokens
 from horarium.operations.caller import internal
 from horarium.operations.registrations import Registered, register
 from horarium.operations.resources import Resources
+from horarium.policy.quotas import Quota, Quotas
 from horarium.schedule.release import fingerprint
 from horarium.serve.admin import make_data_dir
 from horarium.serve.application import Application, Bare, load_application, load_provider
@@ -41,6 +42,7 @@ from horarium.store.database import Database, open_database
 from horarium.store.database.shared_clock import SharedClock
 from horarium.store.errors import Conflict
 from horarium.store.migrate import DEFAULT_NAMESPACE, check_schema, migrate
+from horarium.store.quotas import QuotaBook
 from horarium.store.schedules.rows import namespaces_of_bundle
 from horarium.store.sealing import Sealer
 from horarium.telemetry.log import make_logger
@@ -144,8 +146,18 @@ def _compose(
     sender = WebhookSender(
         shared, Guard(address_policy(settings)), timeout_seconds=settings.subscription_timeout_seconds
     )
+    quotas = QuotaBook(default_quotas(settings))
     resources = Resources(
-        database, shared, settings, telemetry, tokens, sealer=sealer, sender=sender, registry=registry, signals=signals
+        database,
+        shared,
+        settings,
+        telemetry,
+        tokens,
+        sealer=sealer,
+        sender=sender,
+        registry=registry,
+        signals=signals,
+        quotas=quotas,
     )
     engine = Engine(
         database,
@@ -157,6 +169,7 @@ def _compose(
         log=telemetry.log,
         tokens=tokens,
         signals=signals,
+        quotas=quotas,
         deliverer=Deliverer(
             database,
             shared,
@@ -190,6 +203,11 @@ def _signals(settings: Settings, application: Application) -> Signals | None:
     return Signals(
         provider, timeout_seconds=settings.signal_timeout_seconds, cache_seconds=settings.signal_cache_seconds
     )
+
+
+def default_quotas(settings: Settings) -> Quotas:
+    """The settings have a knob for each, of the same name."""
+    return Quotas(**{quota.value: getattr(settings, f"quota_{quota.value}") for quota in Quota})
 
 
 def engine_options(settings: Settings, registry: Registry) -> EngineOptions:
