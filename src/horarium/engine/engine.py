@@ -113,7 +113,7 @@ class Engine:
         self.janitor = Janitor(database, self.clock, delivery.launch_retry, log)
         self.follower = Follower(database, self.clock, registry, delivery.launch_retry, self._threads)
         self.usage = UsageCount(database, self.clock)
-        self.retention = Retention(database, self.clock, self.options.retention)
+        self.retention = Retention(database, self.clock, self.options.retention, log)
         self.tzdata = TzdataUpgrade(database, self.clock, log)
         self.repair = Repair(database, self.clock, log)
         self.health = HealthWatch(database, self.clock)

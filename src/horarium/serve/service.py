@@ -36,7 +36,7 @@ from horarium.serve.application import Application, Bare, load_application, load
 from horarium.serve.launchers import address_policy, is_loopback, make_registry
 from horarium.serve.observer import TelemetryObserver
 from horarium.serve.secret_key import installation_key
-from horarium.settings import Settings
+from horarium.settings import Settings, origins
 from horarium.store import namespaces
 from horarium.store.database import Database, open_database
 from horarium.store.database.shared_clock import SharedClock
@@ -226,7 +226,12 @@ def engine_options(settings: Settings, registry: Registry) -> EngineOptions:
         longest_sleep_seconds=settings.tick_ms / 1_000,
         janitor_seconds=settings.janitor_seconds,
         stop_grace_seconds=settings.shutdown_seconds,
-        retention=RetentionOptions(settings.keep_history_days, settings.keep_runs_days, settings.idempotency_hours),
+        retention=RetentionOptions(
+            settings.keep_history_days,
+            settings.keep_runs_days,
+            settings.idempotency_hours,
+            runs_by_default=origins(settings)["keep_runs_days"] == "default",
+        ),
     )
 
 
