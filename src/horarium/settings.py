@@ -29,6 +29,7 @@ from horarium.errors import InvalidDefinition
 PREFIX = "HORARIUM_"
 FILE = "horarium.toml"
 DATABASE_FILE = "horarium.db"
+_MOST = 10**15
 
 Origin: TypeAlias = Literal["flag", "environment", "file", "default", "up"]
 """`up` has chosen it by itself: the address on which it listens is reached from one machine only."""
@@ -214,6 +215,22 @@ class Settings(BaseSettings):
     # ── keeping secrets ──────────────────────────────────────────────────────────────────────────────
     secrets_per_namespace: int = Field(1_000, ge=0, le=100_000, description="Secrets of a namespace, at most.")
 
+    # ── what one namespace may have, unless it has limits of its own ─────────────────────────────────
+    quota_schedules: int = Field(250_000, ge=0, le=_MOST, description="Live schedules of a namespace, at most.")
+    quota_runs_per_minute: int = Field(
+        200_000, ge=0, le=_MOST, description="Runs of a namespace that are born in one minute of the clock, at most."
+    )
+    quota_open_runs: int = Field(
+        200_000, ge=0, le=_MOST, description="Runs of a namespace that have not ended, at most."
+    )
+    quota_bytes_stored: int = Field(
+        50_000_000_000, ge=0, le=_MOST,
+        description="Bytes of definitions, inputs, results and history of a namespace, at most; an estimate.",
+    )  # fmt: skip
+    quota_shortest_gap_seconds: int = Field(
+        1, ge=1, le=_MOST, description="Seconds between two occurrences of one schedule, at least."
+    )
+
     # ── tidying up ───────────────────────────────────────────────────────────────────────────────────
     janitor_seconds: float = Field(5, gt=0, description="Seconds between two looks for lost leases and deadlines.")
     keep_history_days: int | None = Field(None, ge=1, description="Days that history is kept; none = for ever.")
@@ -222,7 +239,9 @@ class Settings(BaseSettings):
         ge=1,
         description="Days that the audit is kept; none = for ever. A checkpoint takes the place of the rest.",
     )
-    keep_runs_days: int | None = Field(None, ge=1, description="Days that finished runs are kept; none = for ever.")
+    keep_runs_days: int | None = Field(
+        90, ge=0, description="Days that finished runs are kept with their events; 0 = for ever."
+    )
     idempotency_hours: int = Field(24, ge=1, description="Hours that the answer to an Idempotency-Key is remembered.")
 
     # ── the doors ────────────────────────────────────────────────────────────────────────────────────

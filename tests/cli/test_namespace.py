@@ -38,3 +38,20 @@ def test_a_namespace_is_deleted_only_if_it_is_meant(server: Server) -> None:
     assert server.told("namespace", "delete", "staging", "--force", "--yes") == "staging: deleted\n"
     assert server.ask("schedule", "list", "--namespace", "staging").code == 5
     assert server.ask("namespace", "delete", "default", "--force", "--yes").code == 1
+
+
+def test_a_namespace_is_limited_and_shows_what_it_has(server: Server) -> None:
+    server.told("namespace", "create", "staging")
+    create = ("schedule", "create", "--every", "PT1H", "--workflow-type", "w", "--namespace", "staging")
+    server.told(*create, "a")
+    told = server.told("namespace", "quota", "staging", "--schedules", "1", "--keep-runs", "30")
+    assert ["schedules", "1", "1", "own"] in [line.split() for line in told.splitlines()]
+    assert ["keep_runs_days", "-", "30", "-"] in [line.split() for line in told.splitlines()]
+    full = server.ask(*create, "b")
+    assert (full.code, full.out) == (2, "")
+    assert "has 1 of 1" in full.err
+    document = json.loads(server.told("namespace", "quota", "staging", "--schedules", "none", "-o", "json"))
+    assert document["quotas"]["schedules"] == {"limit": None, "used": 1, "own": True}
+    server.told(*create, "b")
+    assert server.ask("namespace", "quota", "staging", "--open-runs", "many").code == 2
+    assert "shortest_gap_seconds" in server.told("namespace", "quota"), "one's own, where none is named"

@@ -140,6 +140,8 @@ TABLE: list[tuple[str, tuple[Any, ...], dict[str, Any], str, str, Any]] = [
     ("list_namespaces", (), {}, "GET", "/api/namespaces", None),
     ("create_namespace", ("n",), {"description": "d"},
      "POST", "/api/namespaces", {"namespace": "n", "description": "d"}),
+    ("change_namespace", ("n",), {"quotas": {"open_runs": None}},
+     "PATCH", "/api/namespaces/n", {"quotas": {"open_runs": None}}),
     ("get_namespace", ("n",), {}, "GET", "/api/namespaces/n", None),
     ("list_audit", (), {"namespace": "n", "act": "a", "since": "2026-03-01T00:00:00Z", "order": "oldest"}, "GET",
      "/api/audit?namespace=n&act=a&since=2026-03-01T00%3A00%3A00Z&order=oldest", None),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
+import structlog
 from operations.desks import ADMIN, Office
 from sqlalchemy import Connection
 from world import FakeClock
@@ -20,8 +22,9 @@ from horarium.engine.janitor import Tidied
 from horarium.engine.retention import Forgotten, Retention, RetentionOptions
 from horarium.instant import DAY, HOUR, Instant
 from horarium.launchers.registry import Registry
-from horarium.operations import backfills, lifecycles, schedules, triggers
+from horarium.operations import backfills, lifecycles, namespaces, schedules, triggers
 from horarium.operations.launches import start_run
+from horarium.operations.previews import explain
 from horarium.operations.verify import verify
 from horarium.recurrence.zone import tzdata_version
 from horarium.schedule.run import RunState
@@ -130,6 +133,58 @@ def test_history_may_be_forgotten_without_the_runs(office: Office) -> None:
     whole_pass(retention(office, RetentionOptions(keep_history_days=1)))
     assert (count(office, runs), count(office, history)) == (5, 1)
     assert list(verify(office.resources, ADMIN)) == []
+
+
+class _Heard(list[dict[str, Any]]):
+    """A log that keeps what it is told."""
+
+    def __call__(self, _logger: Any, _name: str, event: MutableMapping[str, Any]) -> Any:
+        self.append(event)
+        raise structlog.DropEvent
+
+
+def test_days_that_nobody_has_chosen_are_announced_a_week_before_they_count(office: Office) -> None:
+    busy(office)
+    lifecycles.pause(office.resources, ADMIN, "nightly")
+    office.clock.move(100 * 86_400)
+    said = _Heard()
+    log = structlog.wrap_logger(None, processors=[said])
+    database, options = office.resources.database, RetentionOptions(keep_runs_days=90, runs_by_default=True)
+    whole_pass(Retention(database, office.clock, options, log))
+    assert count(office, runs) == 5
+    assert [(each["runs"], each["older_than_days"]) for each in said] == [(5, 90)]
+    office.clock.move(6 * 86_400)
+    whole_pass(Retention(database, office.clock, options, log))
+    assert (count(office, runs), len(said)) == (5, 2), "each process that starts says it"
+    office.clock.move(2 * 86_400)
+    whole_pass(Retention(database, office.clock, options, log))
+    assert (count(office, runs), len(said)) == (1, 2), "the newest that ended stays"
+    assert list(verify(office.resources, ADMIN)) == []
+    born = office.events()[1].nominal
+    assert born is not None
+    told = explain(office.resources, ADMIN, "nightly", born)
+    assert (told.fires, told.recorded is not None) == (True, True), "history tells what the run cannot any more"
+
+
+def test_a_namespace_has_days_of_its_own(office: Office) -> None:
+    busy(office)
+    change = partial(namespaces.change, office.resources, ADMIN, "default")
+    office.clock.move(10 * 86_400)
+    keep = RetentionOptions(keep_runs_days=30)
+    whole_pass(retention(office, keep))
+    assert count(office, runs) == 5
+    change(retention={"keep_runs_days": 9, "keep_history_days": 9})
+    whole_pass(retention(office, keep))
+    assert (count(office, runs), count(office, history)) == (1, 1)
+    change(retention={"keep_runs_days": None, "keep_history_days": "default"})
+    lifecycles.pause(office.resources, ADMIN, "nightly")
+    busy(office, schedule_id="other")
+    office.clock.move(100 * 86_400)
+    whole_pass(retention(office, keep))
+    assert count(office, runs) == 6, "for ever, whatever the settings say"
+    change(retention={"keep_runs_days": "default"})
+    whole_pass(retention(office, keep))
+    assert count(office, runs) == 2
 
 
 def test_a_decision_lost_after_the_checkpoint_is_still_found(office: Office) -> None:

@@ -31,12 +31,13 @@ from horarium.store.migrations.versions import (
     r0011_fleet,
     r0012_workers,
     r0013_secrets,
+    r0014_quotas,
     r0015_audit,
     r0016_callers,
 )
 from horarium.store.tables import metadata
 
-REVISIONS = [*(f"{number:04}" for number in range(1, 14)), "0015", "0016"]
+REVISIONS = [f"{number:04}" for number in range(1, 17)]
 
 
 def test_an_empty_database_is_missing_its_schema_until_it_is_migrated(empty_url: str) -> None:
@@ -203,7 +204,8 @@ def test_what_is_said_of_the_installation_survives_the_way_back(database: Databa
 
 def test_the_way_back_is_open_to_a_database_with_views(database: Database) -> None:
     steps = [
-        r0016_callers, r0015_audit, r0013_secrets, r0012_workers, r0011_fleet, r0010_bundles, r0009_health, r0008_note
+        r0016_callers, r0015_audit, r0014_quotas, r0013_secrets, r0012_workers, r0011_fleet, r0010_bundles,
+        r0009_health, r0008_note,
     ]  # fmt: skip
 
     def back_and_forth(connection: Connection) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import Query
+from msgspec import structs
 
 from horarium.api import examples
 from horarium.api.answers import Reply
@@ -12,12 +13,36 @@ from horarium.api.requests import CallerOf, Document, ResourcesOf
 from horarium.api.routing import ADMINISTER, READ, Routes
 from horarium.instant import to_datetime
 from horarium.operations import namespaces
+from horarium.operations.caller import Caller
+from horarium.operations.resources import Resources
+from horarium.policy.quotas import Quota
+from horarium.policy.retention import Retention
 from horarium.store.namespaces import NamespaceRow
-from horarium.wire.bodies import NamespaceBody, read_body
+from horarium.wire.bodies import NamespaceBody, NamespaceChange, read_body
 from horarium.wire.outcomes import RemovalOutcome
-from horarium.wire.service import Namespace, NamespaceDeleted, NamespaceList
+from horarium.wire.service import (
+    Namespace,
+    NamespaceDeleted,
+    NamespaceList,
+    NamespaceQuotas,
+    NamespaceRetention,
+    QuotaUse,
+)
 
 routes = Routes("/api/namespaces", tag="namespaces")
+_LIMITED = Namespace(
+    namespace="tenant",
+    description="a tenant",
+    created_at=examples.AT,
+    quotas=NamespaceQuotas(
+        schedules=QuotaUse(limit=250_000, used=12),
+        runs_per_minute=QuotaUse(limit=200_000, used=3),
+        open_runs=QuotaUse(limit=1_000, used=7, own=True),
+        bytes_stored=QuotaUse(limit=50_000_000_000, used=48_213),
+        shortest_gap_seconds=QuotaUse(limit=1),
+    ),
+    retention=NamespaceRetention(keep_runs_days=30, keep_history_days=None),
+)
 
 
 @routes(
@@ -54,11 +79,35 @@ def create_namespace(resources: ResourcesOf, caller: CallerOf, body: Document) -
     needs=READ,
     summary="Show a namespace",
     answer=Namespace,
-    example=examples.NAMESPACE,
+    example=_LIMITED,
 )
 def get_namespace(resources: ResourcesOf, caller: CallerOf, namespace: str) -> Reply:
-    """One's own; an admin of the default namespace may look at any."""
-    return Reply(_shown(namespaces.get(resources, caller, namespace)))
+    """One's own, with its limits and what it has of them; an admin of the default namespace may look at any."""
+    return Reply(_whole(resources, caller, namespace))
+
+
+@routes(
+    "PATCH",
+    "/{namespace}",
+    needs=ADMINISTER,
+    summary="Limit a namespace",
+    body=NamespaceChange,
+    sends={"quotas": {"open_runs": 1_000, "schedules": "default"}, "retention": {"keep_runs_days": 30}},
+    answer=Namespace,
+    example=_LIMITED,
+)
+def change_namespace(resources: ResourcesOf, caller: CallerOf, namespace: str, body: Document) -> Reply:
+    """What is given changes; null = no limit, or for ever, and `default` = as the settings say."""
+    asked = read_body(NamespaceChange, body)
+    namespaces.change(
+        resources,
+        caller,
+        namespace,
+        description=asked.description,
+        quotas=asked.quotas,
+        retention=asked.retention,
+    )
+    return Reply(_whole(resources, caller, namespace))
 
 
 @routes(
@@ -86,6 +135,25 @@ def delete_namespace(
             schedules=done.usage.schedules,
             open_runs=done.usage.open_runs,
         )
+    )
+
+
+def _whole(resources: Resources, caller: Caller, name: str) -> Namespace:
+    row, standing = namespaces.standing(resources, caller, name)
+    uses = {
+        quota.value: QuotaUse(
+            limit=standing.limits.limit(quota), used=standing.usage.of(quota), own=quota.value in row.quotas
+        )
+        for quota in Quota
+    }
+    settings = Retention(resources.settings.keep_runs_days, resources.settings.keep_history_days)
+    kept = Retention(row.keep_runs_days, row.keep_history_days).in_force(settings)
+    return structs.replace(
+        _shown(row),
+        quotas=NamespaceQuotas(**uses),
+        retention=NamespaceRetention(
+            keep_runs_days=kept.keep_runs_days or None, keep_history_days=kept.keep_history_days or None
+        ),
     )
 
 

@@ -21,6 +21,7 @@ from horarium.api.limits import FailedLogins, RateLimited
 from horarium.errors import ApprovalRefused, HorariumError, InvalidDefinition, InvalidSpec, InvalidTransition
 from horarium.operations.errors import (
     OperationError,
+    QuotaExceeded,
     RequestInProgress,
     ScheduleAlreadyExists,
     ScheduleNotFound,
@@ -37,6 +38,7 @@ MEDIA_TYPE = "application/problem+json"
 _CONFLICTS = (InvalidTransition, ApprovalRefused, Conflict, CommitUnknown, CannotUnseal)
 _UNAVAILABLE = (StoreUnavailable, SchemaMissing, SchemaTooNew, KeyReplaced)
 _REASONS = {404: "not_found", 405: "method_not_allowed"}
+_NAMED = ("name", "schedules", "count", "limit", "schedule_id")
 # A sentence for a person; all that is wrong with a document is in `errors`.
 _LONGEST_MESSAGE = 1_000
 
@@ -109,7 +111,7 @@ def _errors(error: HorariumError) -> Mapping[str, list[str]] | None:
 
 
 def _headers(error: HorariumError) -> Mapping[str, str] | None:
-    if isinstance(error, RateLimited):
+    if isinstance(error, RateLimited) or (isinstance(error, QuotaExceeded) and error.seconds is not None):
         return {"Retry-After": str(error.seconds)}
     if isinstance(error, RequestInProgress):
         return {"Retry-After": "1"}
@@ -124,7 +126,7 @@ def _headers(error: HorariumError) -> Mapping[str, str] | None:
 
 def _members(error: HorariumError) -> dict[str, Any]:
     """What the class of error knows beyond its sentence, such as the schedule that was not found."""
-    known = {"current": "version"} | {name: name for name in ("name", "schedules", "count", "limit", "schedule_id")}
+    known = {"current": "version"} | {name: name for name in (*_NAMED, "quota", "used")}
     members = {member: getattr(error, name) for name, member in known.items() if hasattr(error, name)}
     match error:
         case ScheduleNotFound() | ScheduleAlreadyExists():

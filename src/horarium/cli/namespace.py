@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import typer
 
 from horarium.cli.bulk import agree
 from horarium.cli.lists import show_list
-from horarium.cli.present import printable, show_document
+from horarium.cli.present import printable, show_columns, show_document
 from horarium.cli.reading import refuse
 from horarium.cli.remote import Remote, with_remote
 from horarium.cli.render import Format
@@ -64,6 +65,88 @@ def delete_command(
         typer.echo(printable(f"{done.namespace}: {done.outcome}{rest}"))
     else:
         show_document(done.raw, remote.output, [])
+
+
+_LIMIT = "NUMBER|none|default"
+_DAYS = "DAYS|none|default"
+
+
+def _limit(name: str, what: str) -> Any:
+    return typer.Option(f"--{name}", metavar=_LIMIT, show_default=False, help=what)
+
+
+def _days(name: str, what: str) -> Any:
+    return typer.Option(f"--{name}", metavar=_DAYS, show_default=False, help=what)
+
+
+@app.command("quota")
+@with_remote
+def quota_command(
+    remote: Remote,
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", show_default=False, help="Which one; else mine.")
+    ] = None,
+    schedules: Annotated[str | None, _limit("schedules", "Live schedules, at most.")] = None,
+    runs_per_minute: Annotated[str | None, _limit("runs-per-minute", "Runs born in a minute, at most.")] = None,
+    open_runs: Annotated[str | None, _limit("open-runs", "Runs that have not ended, at most.")] = None,
+    bytes_stored: Annotated[str | None, _limit("bytes-stored", "Bytes of all that it keeps, at most.")] = None,
+    shortest_gap: Annotated[
+        str | None, _limit("shortest-gap", "Seconds between two occurrences of a schedule, at least.")
+    ] = None,
+    keep_runs: Annotated[str | None, _days("keep-runs", "Days that ended runs are kept.")] = None,
+    keep_history: Annotated[str | None, _days("keep-history", "Days that decisions are kept.")] = None,
+) -> None:
+    """Show what a namespace may have and has, or limit it; none = no limit, default = as the settings say.
+
+    Example: horarium namespace quota staging --open-runs 1000 --keep-runs 30
+    """
+    which = name or remote.namespace
+    asked = {
+        "schedules": schedules,
+        "runs_per_minute": runs_per_minute,
+        "open_runs": open_runs,
+        "bytes_stored": bytes_stored,
+        "shortest_gap_seconds": shortest_gap,
+    }
+    quotas = _numbers(asked)
+    retention = _numbers({"keep_runs_days": keep_runs, "keep_history_days": keep_history})
+    if quotas or retention:
+        found = remote.client.change_namespace(which, quotas=quotas or None, retention=retention or None)
+    else:
+        found = remote.client.get_namespace(which)
+    if remote.output is not Format.TABLE:
+        show_document(found.raw, remote.output, [])
+        return
+    rows = [
+        (quota, use.get("used"), "none" if use.get("limit") is None else use["limit"], "own" if use.get("own") else "")
+        for quota, use in _members(found.raw, "quotas").items()
+    ]
+    kept = _members(found.raw, "retention").items()
+    rows += [(days, None, "none" if number is None else number, "") for days, number in kept]
+    show_columns(("Quota", "Used", "Limit", "Of"), rows)
+
+
+def _numbers(given: Mapping[str, str | None]) -> dict[str, int | str | None]:
+    """Only what was said; whether it will do the server tells."""
+    found: dict[str, int | str | None] = {}
+    for name, text in given.items():
+        if text is None:
+            continue
+        if text.lower() in ("none", "default"):
+            found[name] = None if text.lower() == "none" else "default"
+        elif text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS:
+            found[name] = int(text)
+        else:
+            refuse(f"{name}: must be a whole number, none or default, not {text[:40]!r}")
+    return found
+
+
+_MOST_DIGITS = 18
+
+
+def _members(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = document.get(name)
+    return found if isinstance(found, Mapping) else {}
 
 
 @app.command("list")

@@ -10,6 +10,7 @@ HorariumError
     ├── PreconditionFailed         412   somebody has changed it meanwhile
     ├── ValidationFailed           422   `errors` names every bad field
     ├── KeyReused                  422   the idempotency key was used for something else
+    ├── QuotaExceeded              422, or 429 for what passes by itself; `quota`, `limit`, `used`
     ├── RateLimited                429   `retry_after` in seconds, where the server said it
     ├── ServerError                5xx   the server's own defect; what was asked for may have happened
     ├── ServerUnavailable          502, 503, 504, or no answer at all (`status` is None)
@@ -225,6 +226,30 @@ class KeyReused(ClientError):
     reason = "idempotency_key_reused"
 
 
+class QuotaExceeded(ClientError):
+    """The namespace has what it may have. It is not asked again by itself: that would only add to it."""
+
+    reason = "quota_exceeded"
+
+    @property
+    def quota(self) -> str | None:
+        """Its name."""
+        name = self.body.get("quota")
+        return name if isinstance(name, str) else None
+
+    @property
+    def limit(self) -> int | None:
+        return self._number("limit")
+
+    @property
+    def used(self) -> int | None:
+        return self._number("used")
+
+    def _number(self, name: str) -> int | None:
+        value = self.body.get(name)
+        return value if isinstance(value, int) else None
+
+
 class RateLimited(ClientError):
     reason = "rate_limited"
     retry_after: float | None = None
@@ -277,7 +302,8 @@ _NAMED: Mapping[int, tuple[type[ClientError], ...]] = {
         NamespaceAlreadyExists,
         SubscriptionAlreadyExists,
     ),
-    422: (KeyReused,),
+    422: (KeyReused, QuotaExceeded),
+    429: (QuotaExceeded,),
 }
 _BY_REASON: Mapping[tuple[int, str], type[ClientError]] = {
     (status, kind.reason): kind for status, kinds in _NAMED.items() for kind in kinds

@@ -161,6 +161,19 @@ class ServiceCalls:
 
     @Method
     @staticmethod
+    def change_namespace(
+        namespace: str,
+        *,
+        description: str | None = None,
+        quotas: Mapping[str, int | str | None] | None = None,
+        retention: Mapping[str, int | str | None] | None = None,
+    ) -> Call[Namespace]:
+        """What is given changes; None = no limit, or for ever, and `"default"` = as the settings say."""
+        body = given(description=description, quotas=quotas, retention=retention)
+        return Call("PATCH", NAMESPACE, one(Namespace), {"namespace": namespace}, body=body)
+
+    @Method
+    @staticmethod
     def get_agenda(
         *,
         start: When | None = None,

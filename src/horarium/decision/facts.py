@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from horarium.policy.limits import Budget
+from horarium.policy.quotas import ROOM_WITHOUT_END, Room
 from horarium.schedule.calendar import Calendar
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Position, Status
@@ -25,6 +26,7 @@ class Fact(StrEnum):
     DAILY_RUNS = "daily_runs"
     GRAPH = "graph"
     KEYS = "keys"
+    QUOTA = "quota"
 
 
 class Signal(NamedTuple):
@@ -65,20 +67,32 @@ NO_FACTS = Facts()
 
 @dataclass(slots=True)
 class Shared:
-    """What several schedules of one batch share; each decision leaves it as the next one must see it."""
+    """What several schedules of one batch share; each decision leaves it as the next one must see it.
+
+    `room` is what the quotas of the namespace left when the batch began, and `births` how many of it were used since.
+    """
 
     active_by_key: dict[str, int] = field(default_factory=dict)
     spent_by_assignee: dict[str, Decimal] = field(default_factory=dict)
     runs_by_assignee: dict[str, int] = field(default_factory=dict)
+    room: Room = ROOM_WITHOUT_END
+    births: int = 0
 
     def copy(self) -> Shared:
-        return Shared(dict(self.active_by_key), dict(self.spent_by_assignee), dict(self.runs_by_assignee))
+        return Shared(
+            dict(self.active_by_key),
+            dict(self.spent_by_assignee),
+            dict(self.runs_by_assignee),
+            self.room,
+            self.births,
+        )
 
     def restore(self, before: Shared) -> None:
         """As if what came after `before` had not happened."""
         self.active_by_key = before.active_by_key
         self.spent_by_assignee = before.spent_by_assignee
         self.runs_by_assignee = before.runs_by_assignee
+        self.births = before.births
 
 
 class Tally:
@@ -119,6 +133,7 @@ class Tally:
             if planning.concurrency_key is not None:
                 key = planning.concurrency_key
                 shared.active_by_key[key] = max(0, shared.active_by_key.get(key, 0) - ended) + 1
+        shared.births += 1
         self.runs_born += 1
         self.runs_today += 1
         self.spent += planning.reserve

@@ -1,6 +1,6 @@
-"""Whether an occurrence may have a run: eight questions in a fixed order; the first "no" is the reason.
+"""Whether an occurrence may have a run: nine questions in a fixed order; the first "no" is the reason.
 
-The ninth, overlap, chooses among more than two outcomes and is asked last, in `decide.py`. A guard
+The tenth, overlap, chooses among more than two outcomes and is asked last, in `decide.py`. A guard
 says for whom it is asked, whether a schedule needs it at all, which facts it reads, and how long its
 answer stays the same: a year of missed seconds is not asked about one by one.
 """
@@ -78,7 +78,7 @@ def refusal_until(guards: tuple[Guard, ...], reason: Reason, question: Question,
 
 @lru_cache(maxsize=65_536)
 def guards_for(planning: Planning, origin: Origin) -> tuple[Guard, ...]:
-    """The guards in force, in order; most schedules have two."""
+    """The guards in force, in order; most schedules have three."""
     return tuple(guard for guard in GUARDS if origin in guard.asked_of and guard.applies(planning))
 
 
@@ -208,6 +208,14 @@ def _cycle(question: Question) -> Answer:
     return {"nodes": list(question.facts.cycle)} if question.facts.cycle else None
 
 
+def _quota(question: Question) -> Answer:
+    shared = question.tally.shared
+    if shared.births < shared.room.births:
+        return None
+    found = shared.room.exceeded(shared.births)
+    return {"quota": found.quota.value, "limit": found.limit, "used": found.used}
+
+
 def _always(planning: Planning) -> bool:
     return True
 
@@ -263,4 +271,5 @@ GUARDS: tuple[Guard, ...] = (
         _cycle,
         Fact.GRAPH,
     ),
+    Guard(Reason.QUOTA_EXCEEDED, _CLOCK | _HAND | _BACKFILL, _always, _quota, Fact.QUOTA),
 )

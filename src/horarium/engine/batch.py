@@ -18,7 +18,9 @@ from horarium.decision.tick import Parked, PlanTime, plan_batch
 from horarium.instant import Instant
 from horarium.schedule.planning import Planning
 from horarium.schedule.run import Origin
+from horarium.store import usage
 from horarium.store.database import Connection
+from horarium.store.quotas import QuotaBook
 from horarium.store.runs.side_effects import new_ids, settle_side_effects
 from horarium.store.schedules import facts
 from horarium.store.schedules.broken import park
@@ -68,10 +70,11 @@ def decide_claims(
     claims: Sequence[Claim],
     moment: PlanTime,
     signals: Mapping[bytes, Signal] | None = None,
+    quotas: QuotaBook | None = None,
 ) -> Tick:
     """The caller holds the locks on the claimed positions."""
     broken = [(claim, claim.planning) for claim in claims if isinstance(claim.planning, Exception)]
-    planned, unplanned = _plan(connection, claims, moment, signals or {})
+    planned, unplanned = _plan(connection, claims, moment, signals or {}, quotas)
     records = [
         ScheduleRecord(decided.schedule_uid, decided.namespace, claim.revision, planning, decided.entry)
         for claim, planning, decided in planned
@@ -84,6 +87,8 @@ def decide_claims(
     parked += [(claim, why.error_class, why.error) for claim, why in unplanned]
     for claim, error_class, error in parked:
         park(connection, claim.schedule_uid, error=error, error_class=error_class, now=moment.now)
+    born = ((decided.namespace, len(decided.entry.runs)) for _, _, decided in planned)
+    usage.add_births(connection, born, moment.now)
     return Tick(
         claimed=len(claims),
         decided=tuple(decided for _, _, decided in planned),
@@ -98,11 +103,15 @@ def _is_left(decided: Decided, now: Instant) -> bool:
 
 
 def _plan(
-    connection: Connection, claims: Sequence[Claim], moment: PlanTime, signals: Mapping[bytes, Signal]
+    connection: Connection,
+    claims: Sequence[Claim],
+    moment: PlanTime,
+    signals: Mapping[bytes, Signal],
+    quotas: QuotaBook | None,
 ) -> tuple[list[tuple[Claim, Planning, Decided]], list[tuple[Claim, Parked]]]:
     sound = {claim.schedule_uid: claim for claim in claims if not isinstance(claim.planning, Exception)}
     subjects = [_subject(claim) for claim in sound.values()]
-    gathered, shared = facts.gather(connection, subjects, moment.now, signals=signals)
+    gathered, shared = facts.gather(connection, subjects, moment.now, signals=signals, quotas=quotas)
     by_namespace: dict[str, list[Claim]] = defaultdict(list)
     for claim in sound.values():
         by_namespace[claim.namespace].append(claim)

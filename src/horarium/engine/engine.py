@@ -32,6 +32,8 @@ from horarium.engine.retention import Retention, RetentionOptions
 from horarium.engine.threads import Threads
 from horarium.engine.ticker import Ticker, TickerOptions
 from horarium.engine.tzdata import REST_SECONDS, TzdataUpgrade
+from horarium.engine.usage_count import PASS_SECONDS as USAGE_SECONDS
+from horarium.engine.usage_count import UsageCount
 from horarium.errors import HorariumError
 from horarium.instant import SECOND, Instant
 from horarium.launchers.registry import Registry
@@ -42,6 +44,7 @@ from horarium.store.database import Database
 from horarium.store.database.channels import DUE, READY
 from horarium.store.database.shared_clock import LOOK_SECONDS, SharedClock
 from horarium.store.leases import SERVES
+from horarium.store.quotas import QuotaBook
 from horarium.store.runs.writer import Recorded
 from horarium.store.sealing import Sealer
 
@@ -51,6 +54,8 @@ _FIRST_BEAT_SECONDS = 0.1
 _CHORE_PAUSE_SECONDS = 0.05
 # Between two looks for what should never be wrong: in a hurry they took 6 % of a core, and there is none.
 _LOOK_PAUSE_SECONDS = 2.0
+# Between two pieces of the count of bytes: of a large database it takes a twentieth of a core.
+_COUNT_PAUSE_SECONDS = 0.5
 
 
 class EngineObserver(Protocol):
@@ -89,6 +94,7 @@ class Engine:
         signals: Signals | None = None,
         deliverer: Deliverer | None = None,
         sealer: Sealer | None = None,
+        quotas: QuotaBook | None = None,
     ) -> None:
         log = log or structlog.get_logger()
         self.options = options or EngineOptions()
@@ -101,7 +107,7 @@ class Engine:
         self._threads = Threads()
         self._draining = False
         delivery = self.options.dispatcher
-        self.ticker = Ticker(database, self.clock, owner, self.options.ticker, signals)
+        self.ticker = Ticker(database, self.clock, owner, self.options.ticker, signals, quotas)
         self._ticking = ParallelTicker(self.ticker, TICK_THREADS[database.dialect], self._threads)
         self.dispatcher = Dispatcher(
             database,
@@ -117,7 +123,8 @@ class Engine:
         )
         self.janitor = Janitor(database, self.clock, delivery.launch_retry, log)
         self.follower = Follower(database, self.clock, registry, delivery.launch_retry, self._threads, sealer)
-        self.retention = Retention(database, self.clock, self.options.retention)
+        self.usage = UsageCount(database, self.clock)
+        self.retention = Retention(database, self.clock, self.options.retention, log)
         self.tzdata = TzdataUpgrade(database, self.clock, log)
         self.repair = Repair(database, self.clock, log)
         self.health = HealthWatch(database, self.clock)
@@ -168,6 +175,7 @@ class Engine:
             loops += [(Loop("ticker", self._tick_step), due), (Loop("janitor", self._janitor_step), never)]
             loops += [(Loop("tzdata", self._tzdata_step), never), (Loop("repair", self._repair_step), never)]
             loops += [(Loop("retention", self._retention_step), never), (Loop("health", self._health_step), never)]
+            loops.append((Loop("usage", self._usage_step), never))
         if self.options.dispatches:
             loops.append((Loop("follower", self._follower_step), never))
             if self.deliverer is not None:
@@ -232,6 +240,10 @@ class Engine:
     async def _retention_step(self) -> float:
         forgotten = await self._threads.run(self.retention.step)
         return _CHORE_PAUSE_SECONDS if forgotten.more else RETENTION_SECONDS
+
+    async def _usage_step(self) -> float:
+        more = await self._threads.run(self.usage.step)
+        return _COUNT_PAUSE_SECONDS if more else USAGE_SECONDS
 
     async def _health_step(self) -> float:
         """The first time it only waits: what came due while nobody ticked is decided first, and needs nobody then."""

@@ -9,9 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import structlog
+from structlog.typing import FilteringBoundLogger
+
 from horarium.clock import Clock
-from horarium.instant import DAY, HOUR, Instant
-from horarium.store import audit, idempotency, leases, orphans, removal, retention
+from horarium.instant import DAY, HOUR, Instant, to_rfc3339
+from horarium.policy.retention import Kept
+from horarium.store import audit, cutoffs, idempotency, installation, leases, orphans, removal, retention
+from horarium.store.cutoffs import Before, Cutoffs
 from horarium.store.database import Connection, Database
 from horarium.store.history import notices
 from horarium.store.retention import Found, Swept
@@ -20,6 +25,11 @@ from horarium.store.schedules.due import Plannings
 PASS_SECONDS = 600.0
 """How long to rest after a whole pass."""
 
+NOTICE_DAYS = 7
+"""From when days that nobody has chosen are announced until they count."""
+
+# What is told beforehand is told roughly.
+_MOST_TOLD = 100_000
 # Rows looked at in one step, and schedules locked in one transaction: a ticker passes over those meanwhile.
 _LOOKS = 200
 _GROUP = 20
@@ -31,12 +41,13 @@ _COUNTED_DAYS = 7
 
 @dataclass(frozen=True, slots=True)
 class RetentionOptions:
-    """None = for ever."""
+    """None or 0 = for ever. `runs_by_default`: nobody has chosen the days of runs, so their end is announced first."""
 
     keep_history_days: int | None = None
     keep_runs_days: int | None = None
     idempotency_hours: int = 24
     keep_audit_days: int | None = None
+    runs_by_default: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +89,15 @@ class _Walk:
 
 
 class Retention:
-    def __init__(self, database: Database, clock: Clock, options: RetentionOptions | None = None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        options: RetentionOptions | None = None,
+        log: FilteringBoundLogger | None = None,
+    ) -> None:
+        self._log = log or structlog.get_logger()
+        self._forgets_from: Instant | None = None
         self._database = database
         self._clock = clock
         self._options = options or RetentionOptions()
@@ -92,16 +111,16 @@ class Retention:
     def step(self) -> Forgotten:
         """One group of each kind of thing; with the last step of a pass the next one begins anew."""
         now = self._clock.now()
-        keep_history, keep_runs = self._options.keep_history_days, self._options.keep_runs_days
+        keep_history, keep_runs = self._cutoffs(now)
         runs = events = told = schedules = revisions = plannings = 0
         walks: list[_Walk] = []
         if keep_runs is not None:
-            runs = self._forget_runs(now - keep_runs * DAY)
+            runs = self._forget_runs(keep_runs)
             walks.append(self._runs)
         if keep_history is not None:
-            told = self._forget_notices(now - keep_history * DAY)
-            events = self._forget_history(now - keep_history * DAY, now)
-            schedules = self._forget_schedules(now - keep_history * DAY)
+            told = self._forget_notices(keep_history)
+            events = self._forget_history(keep_history, now)
+            schedules = self._forget_schedules(keep_history)
             walks += [self._history, self._schedules]
         if walks:  # where nothing is ever forgotten, nothing is left behind
             revisions, plannings = self._forget_orphans()
@@ -115,7 +134,48 @@ class Retention:
             self._begin()
         return Forgotten(runs, events, schedules, revisions, plannings, answers, dead, counters, told, more, entries)
 
-    def _forget_runs(self, before: Instant) -> int:
+    def _cutoffs(self, now: Instant) -> tuple[Cutoffs | None, Cutoffs | None]:
+        """Of history and of runs; None = nothing is forgotten."""
+        days = self._options.keep_runs_days if self._may_forget_runs(now) else None
+
+        def look(connection: Connection) -> tuple[Cutoffs | None, Cutoffs | None]:
+            return (
+                cutoffs.look(connection, Kept.HISTORY, self._options.keep_history_days, now),
+                cutoffs.look(connection, Kept.RUNS, days, now),
+            )
+
+        return self._database.read(look)
+
+    def _may_forget_runs(self, now: Instant) -> bool:
+        """Days that nobody has chosen begin to count a week after they were announced, once for all processes."""
+        if not self._options.runs_by_default or not self._options.keep_runs_days:
+            return True
+        if self._forgets_from is None:
+            self._forgets_from = self._announce(now)
+        return now >= self._forgets_from
+
+    def _announce(self, now: Instant) -> Instant:
+        days = self._options.keep_runs_days or 0
+
+        def work(connection: Connection) -> tuple[Instant, int]:
+            installation.announce_forgetting(connection, now + NOTICE_DAYS * DAY)
+            since = installation.forgets_from(connection)
+            assert since is not None  # announced just now, or before
+            before = since - days * DAY
+            return since, retention.count_old_runs(connection, finished_before=before, most=_MOST_TOLD)
+
+        since, old = self._database.write(work)
+        if old and now < since:
+            self._log.warning(
+                "old runs will be deleted",
+                runs=f"{old} or more" if old == _MOST_TOLD else old,
+                older_than_days=days,
+                since=to_rfc3339(since),
+                remedy="set keep_runs_days (0 = for ever) before then",
+            )
+        return since
+
+    def _forget_runs(self, before: Before) -> int:
         def look(after: bytes) -> Found:
             return self._database.read(
                 lambda connection: retention.old_runs(connection, finished_before=before, after=after, looks=_LOOKS)
@@ -123,7 +183,7 @@ class Retention:
 
         return self._sweep(self._runs, look, retention.delete_runs)
 
-    def _forget_history(self, before: Instant, now: Instant) -> int:
+    def _forget_history(self, before: Before, now: Instant) -> int:
         def look(after: bytes) -> Found:
             return self._database.read(
                 lambda connection: retention.schedules_with_old_history(
@@ -136,7 +196,7 @@ class Retention:
 
         return self._sweep(self._history, look, trim)
 
-    def _forget_notices(self, before: Instant) -> int:
+    def _forget_notices(self, before: Before) -> int:
         return self._database.write(
             lambda connection: notices.purge(connection, recorded_before=before, limit=retention.LIMIT)
         )
@@ -150,7 +210,7 @@ class Retention:
             lambda connection: audit.trim(connection, recorded_before=before, limit=retention.LIMIT)
         )
 
-    def _forget_schedules(self, before: Instant) -> int:
+    def _forget_schedules(self, before: Before) -> int:
         def look(after: bytes) -> Found:
             return self._database.read(
                 lambda connection: retention.deleted_schedules(

@@ -25,6 +25,7 @@ from horarium.store import leases
 from horarium.store.database import Connection, Database
 from horarium.store.database.channels import READY
 from horarium.store.errors import is_fault_of_a_row
+from horarium.store.quotas import QuotaBook
 from horarium.store.schedules import due, pauses, turns
 from horarium.store.schedules.broken import park
 from horarium.store.schedules.due import Plannings
@@ -55,12 +56,14 @@ class Ticker:
         owner: str,
         options: TickerOptions | None = None,
         signals: Signals | None = None,
+        quotas: QuotaBook | None = None,
     ) -> None:
         self._database = database
         self._clock = clock
         self._owner = owner
         self._options = options or TickerOptions()
         self._signals = signals
+        self._quotas = quotas or QuotaBook()
         self._known = Plannings()
         self._pauses = PauseEnds(database, self._known)
         # When the next pause ends by itself; before the first look at what comes next nobody knows.
@@ -141,7 +144,7 @@ class Ticker:
         if not ready:
             return Tick(waiting=len(claims))
         moment = PlanTime(now, self._alive_since, options.max_catchup_per_tick, options.max_decisions_per_batch)
-        tick = decide_claims(connection, self._known, ready, moment, signals)
+        tick = decide_claims(connection, self._known, ready, moment, signals, self._quotas)
         if any(decided.entry.runs for decided in tick.decided):
             self._database.notify(connection, READY)
         return replace(tick, more=tick.more or len(ready) < len(known), waiting=len(claims) - len(known))

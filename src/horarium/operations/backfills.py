@@ -10,7 +10,7 @@ from horarium.decision.plan import Birth, Detail, Fire, Hold, Skip
 from horarium.ids import id_text
 from horarium.instant import Instant
 from horarium.operations.caller import Caller
-from horarium.operations.decisions import gather_facts, write_decisions
+from horarium.operations.decisions import gather_facts, refuse_beyond_quota, write_decisions
 from horarium.operations.errors import ScheduleNotFound
 from horarium.operations.resources import Opened, Resources, open_schedule
 from horarium.policy.overlap import OverlapPolicy
@@ -174,8 +174,8 @@ class _Wish:
     def _plan(
         self, connection: Connection, opened: Opened, occurrences: list[Instant], past: PastRuns, *, lock: bool
     ) -> BackfillPlan:
-        gathered, shared = gather_facts(connection, opened, Origin.BACKFILL, lock=lock)
-        return plan_backfill(
+        gathered, shared = gather_facts(connection, opened, Origin.BACKFILL, lock=lock, quotas=self.resources.quotas)
+        plan = plan_backfill(
             opened.sound,
             opened.row.position(),
             gathered,
@@ -186,6 +186,8 @@ class _Wish:
             overlap_policy=self.overlap_policy,
             reverse=self.reverse,
         )
+        refuse_beyond_quota(self.caller.namespace, plan.decisions, opened.now)
+        return plan
 
 
 def _past(connection: Connection, opened: Opened, occurrences: list[Instant], since_sequence: int = 1) -> PastRuns:

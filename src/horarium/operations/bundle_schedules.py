@@ -11,6 +11,7 @@ from horarium.operations.bundle_steps import Applying, Refusals, Step
 from horarium.operations.credentials import SECRETS, keep_credentials
 from horarium.operations.definitions import current, same_exhausted, wanted
 from horarium.operations.lifecycles import delete_opened
+from horarium.operations.quotas import check_definitions, check_gap
 from horarium.operations.resources import Opened
 from horarium.operations.schedules import change_opened, parse_new
 from horarium.recurrence.spec import Spec
@@ -48,12 +49,22 @@ def apply_schedules(applying: Applying, refusals: Refusals, stored: Stored) -> l
             else:
                 steps.append(_begin(applying, schedule_id, document, begun, was_there=schedule_id in gone))
     refusals.raise_any()
+    _check_quotas(applying, begun)
     insert_schedules(applying.connection, [each.new for each in begun], now=applying.now)
     streams = [each.journal.stream(each.new.schedule_uid, each.new.namespace) for each in begun]
     append(applying.connection, streams, now=applying.now)
     for each in begun:
         each.wake(applying.resources, applying.connection)
     return steps
+
+
+def _check_quotas(applying: Applying, begun: list[Begun]) -> None:
+    """Of all that are new together; how often each may fire was asked before."""
+    new = sum(each.new.deleted_at is None for each in begun)
+    revisions = [each.new.revision for each in begun]
+    check_definitions(
+        applying.resources, applying.connection, applying.caller.namespace, revisions, new=new, now=applying.now
+    )
 
 
 def _begin(applying: Applying, schedule_id: str, document: Document, begun: list[Begun], *, was_there: bool) -> Step:
@@ -77,6 +88,7 @@ def _begin(applying: Applying, schedule_id: str, document: Document, begun: list
         exhausted=state.exhausted,
         paused_until=state.paused_until,
     )
+    check_gap(applying.caller.namespace, applying.limits, new.planning.spec, applying.now)
     begun.append(new)
     fires = new.new.position.status is Status.ACTIVE
     moved = (None, _spec(new.definition)) if fires else None

@@ -13,6 +13,7 @@ from horarium.operations.caller import Caller
 from horarium.operations.drafts import Lookups
 from horarium.operations.errors import BundleRefused, InvalidBundle, OperationError, OwnedByAnotherBundle
 from horarium.operations.resources import Resources
+from horarium.policy.quotas import Quotas
 from horarium.recurrence.spec import Spec
 from horarium.schedule.bundle import Bundle, Difference, Standing, standing
 from horarium.store.database import Connection
@@ -56,6 +57,7 @@ class Applying:
     adopt: bool
     now: Instant
     lookups: Lookups
+    limits: Quotas
 
     def standing(self, kind: BundleKind, name: str, owner: str | None, *, by_hand: bool) -> Standing:
         """Raises OwnedByAnotherBundle."""

@@ -80,8 +80,10 @@ def _apply(
     if prune and bundle.name is not None:
         ids |= _to_prune(connection, caller, bundle, bundle.name)
     stored = rows.lock_live(connection, caller.namespace, ids)
-    lookups = Lookups(connection, caller.namespace)
-    applying = Applying(resources, connection, caller, bundle, adopt, resources.clock.now(), lookups)
+    lookups, now = Lookups(connection, caller.namespace), resources.clock.now()
+    standing = resources.quotas.standing(connection, caller.namespace, now)
+    limits = resources.quotas.defaults if standing is None else standing.limits
+    applying = Applying(resources, connection, caller, bundle, adopt, now, lookups, limits)
     refusals = Refusals()
     steps = apply_calendars(applying, refusals)
     steps += apply_schedules(applying, refusals, stored)

@@ -2,37 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from horarium.decision import lifecycle
 from horarium.decision.facts import NO_FACTS, NO_SIGNAL, Facts, Shared, Signal
-from horarium.decision.plan import Decision, Missed
+from horarium.decision.plan import Decision, Missed, Skip
 from horarium.decision.record import Entry, Named, record_decisions
 from horarium.ids import id_text
+from horarium.instant import MINUTE, SECOND, Instant
 from horarium.operations.caller import Caller
+from horarium.operations.errors import QuotaExceeded
 from horarium.operations.resources import Opened, Resources
 from horarium.policy.overlap import OverlapPolicy
+from horarium.policy.quotas import Exceeded, Quota
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Position, Status
 from horarium.schedule.reason import Reason
 from horarium.schedule.run import Origin, RunState
+from horarium.store import usage
 from horarium.store.database import Connection
 from horarium.store.database.channels import READY
+from horarium.store.database.json_text import to_text
+from horarium.store.quotas import QuotaBook
 from horarium.store.runs import open_runs
 from horarium.store.runs.side_effects import new_ids, settle_side_effects
 from horarium.store.schedules import facts
 from horarium.store.schedules.decisions import ScheduleRecord, write_records
 
+# Seconds until somebody whose runs are all open may ask again.
+_SOON = 10
+
 
 def gather_facts(
-    connection: Connection, opened: Opened, origin: Origin, *, lock: bool = True, signal: Signal = NO_SIGNAL
+    connection: Connection,
+    opened: Opened,
+    origin: Origin,
+    *,
+    lock: bool = True,
+    signal: Signal = NO_SIGNAL,
+    quotas: QuotaBook | None = None,
 ) -> tuple[Facts, Shared]:
-    """The facts that this schedule's guards ask for; `signal` was asked for before, outside of any transaction."""
+    """The facts that this schedule's guards ask for; `signal` was asked for before, outside of any transaction.
+
+    `quotas` are for whoever wants to know about now.
+    """
     row = opened.row
     subject = facts.Subject(row.schedule_uid, row.namespace, opened.sound, row.active, row.held)
     found, shared = facts.gather(
-        connection, [subject], opened.now, origin, lock=lock, signals={row.schedule_uid: signal}
+        connection, [subject], opened.now, origin, lock=lock, signals={row.schedule_uid: signal}, quotas=quotas
     )
     return found.get(row.schedule_uid, NO_FACTS), shared[row.namespace]
 
@@ -68,7 +86,27 @@ def write_decisions(
     settle_side_effects(connection, resources.known, row.namespace, row.schedule_uid, planning, entry, now)
     if any(run.state is RunState.READY for run in entry.runs):
         resources.database.notify(connection, READY)
+    size = len(entry.runs) * (0 if inputs is None else len(to_text(inputs)))
+    usage.add(connection, {row.namespace: usage.Growth(births=len(entry.runs), bytes=size)}, now)
     return entry
+
+
+def refuse_beyond_quota(namespace: str, decisions: Iterable[Decision], now: Instant) -> None:
+    """Raises QuotaExceeded: to a caller it is told, where the clock could only skip; then nothing was done."""
+    for decision in decisions:
+        if isinstance(decision, Skip) and decision.reason is Reason.QUOTA_EXCEEDED:
+            seen = decision.detail or {}
+            raise births_exceed(namespace, Exceeded(Quota(seen["quota"]), seen["limit"], seen["used"]), now)
+
+
+def births_exceed(namespace: str, found: Exceeded, now: Instant) -> QuotaExceeded:
+    match found.quota:
+        case Quota.RUNS_PER_MINUTE:
+            return QuotaExceeded(namespace, found, seconds=MINUTE // SECOND - now % MINUTE // SECOND)
+        case Quota.OPEN_RUNS:
+            return QuotaExceeded(namespace, found, seconds=_SOON)
+        case _:
+            return QuotaExceeded(namespace, found)
 
 
 def _under(planning: Planning, overlap_policy: OverlapPolicy | None) -> Planning:

@@ -8,7 +8,8 @@ HorariumError
     ├── AlreadyExists          already_exists               409   ScheduleAlreadyExists, …
     ├── Refused                refused                      409   ScheduleBroken, CalendarReadOnly, …
     ├── PreconditionFailed     precondition_failed          412
-    ├── BundleRefused          that of one document         409 or 422
+    ├── BundleRefused          that of one document         409, 422 or 429
+    ├── QuotaExceeded          quota_exceeded               422, or 429 for what passes
     └── KeyReused              idempotency_key_reused       422
 """
 
@@ -18,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from horarium.errors import HorariumError, InvalidDefinition
+from horarium.policy.quotas import Exceeded, Quota
 
 # Whoever asks for a name of ten thousand characters knows which one it was.
 _MAX_NAME = 128
@@ -248,6 +250,32 @@ class PreconditionFailed(OperationError):
     def __init__(self, expected: int, current: int) -> None:
         super().__init__(f"the version is {current}, not {expected}: somebody has changed it meanwhile")
         self.current = current
+
+
+class QuotaExceeded(OperationError):
+    """The namespace has what it may have. `used` is what there is, `count` what was asked for on top.
+
+    What passes by itself, a minute or the end of other runs, is 429; `seconds` is when to ask again.
+    """
+
+    reason = "quota_exceeded"
+    status = 422
+
+    def __init__(self, namespace: str, found: Exceeded, *, seconds: int | None = None) -> None:
+        super().__init__(_quota_sentence(namespace, found))
+        self.quota, self.limit = found.quota.value, found.limit
+        self.used, self.count = found.used, found.asked
+        self.seconds = seconds
+        if seconds is not None:
+            self.status = 429  # type: ignore[misc]  # the class knows the usual one, this one its own
+
+
+def _quota_sentence(namespace: str, found: Exceeded) -> str:
+    if found.quota is Quota.SHORTEST_GAP_SECONDS:
+        least = f"must be {found.limit} seconds apart at least"
+        return f"the quota shortest_gap_seconds: occurrences {least}, and some are {found.used} apart"
+    has = f"{_short(namespace)!r} has {found.used} of {found.limit}"
+    return f"the quota {found.quota}: the namespace {has}, and {found.asked} more do not fit"
 
 
 class KeyReused(OperationError):

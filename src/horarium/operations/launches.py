@@ -9,16 +9,20 @@ from horarium.ids import id_text, new_id
 from horarium.instant import DAY, SECOND, Instant, to_rfc3339
 from horarium.operations.caller import Caller
 from horarium.operations.credentials import keep_credentials
+from horarium.operations.decisions import births_exceed
 from horarium.operations.drafts import Draft, check_draft, signed
 from horarium.operations.errors import KeyReused
 from horarium.operations.resources import Resources
 from horarium.operations.triggers import check_key
+from horarium.policy.quotas import ROOM_WITHOUT_END
 from horarium.schedule.credentials import of_run
 from horarium.schedule.definition import SpecText
 from horarium.schedule.document import parse_definition
 from horarium.schedule.run import Origin, RunState
+from horarium.store import usage
 from horarium.store.database import Connection
 from horarium.store.database.channels import READY
+from horarium.store.database.json_text import to_text
 from horarium.store.errors import Conflict
 from horarium.store.runs import approvals, open_runs
 from horarium.store.runs import read as runs_read
@@ -77,6 +81,7 @@ def start_run(
             return _again(earlier, definition.action.workflow)
         keep_credentials(resources, connection, caller, parsed)
         draft = check_draft(resources, connection, caller, definition)
+        _check_room(resources, connection, caller.namespace)
         return _start(resources, connection, draft, run_id, key, nominal)
 
     try:
@@ -94,6 +99,13 @@ def _again(run: RunRow, workflow: str | None) -> Started:
     if run.workflow != workflow or run.origin is not Origin.API:
         raise KeyReused("this key has started a run of something else")
     return Started(run.run_id, StartOutcome.ALREADY_STARTED, run.state)
+
+
+def _check_room(resources: Resources, connection: Connection, namespace: str) -> None:
+    now = resources.clock.now()
+    room = resources.quotas.rooms(connection, [namespace], now).get(namespace, ROOM_WITHOUT_END)
+    if not room.births:
+        raise births_exceed(namespace, room.exceeded(0), now)
 
 
 def _start(
@@ -125,10 +137,12 @@ def _start(
         "external_key": key,
         "created_at": now,
     }
-    open_runs.insert_unscheduled(connection, values, draft.revision(1).document)
+    document = draft.revision(1).document
+    open_runs.insert_unscheduled(connection, values, document)
     if planning.needs_approval:
         approvals.request(connection, [run_id], now)
     resources.database.notify(connection, READY)
+    usage.add(connection, {draft.definition.namespace: usage.Growth(births=1, bytes=len(to_text(document)))}, now)
     return Started(run_id, StartOutcome.STARTED, state)
 
 

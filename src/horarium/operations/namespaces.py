@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from horarium.errors import InvalidDefinition
 from horarium.operations.caller import Caller
@@ -17,12 +17,15 @@ from horarium.operations.errors import (
 )
 from horarium.operations.resources import Resources
 from horarium.policy.names import PolicyError
+from horarium.policy.quotas import changed_quotas
+from horarium.policy.retention import Retention, changed_retention
 from horarium.schedule.naming import checked_id
 from horarium.store import namespaces, removal
 from horarium.store.database import Connection
 from horarium.store.errors import CommitUnknown, Conflict, StoreUnavailable
 from horarium.store.migrate import DEFAULT_NAMESPACE
 from horarium.store.namespaces import NamespaceRow
+from horarium.store.quotas import Standing
 from horarium.store.removal import Usage
 from horarium.wire.outcomes import RemovalOutcome
 from horarium.wire.roles import Permission
@@ -47,8 +50,7 @@ def create(resources: Resources, caller: Caller, name: object, description: str 
         namespace = checked_id("namespace", name)
     except PolicyError as wrong:
         raise InvalidDefinition({wrong.field: [wrong.text]}) from None
-    if len(description) > MAX_DESCRIPTION:
-        raise InvalidDefinition({"description": [f"must not be longer than {MAX_DESCRIPTION} characters"]})
+    _check_description(description)
     now = resources.clock.now()
     try:
         resources.database.write(lambda connection: namespaces.insert(connection, namespace, description, now=now))
@@ -72,6 +74,58 @@ def get(resources: Resources, caller: Caller, name: str) -> NamespaceRow:
         return found
 
     return resources.database.read(look)
+
+
+def standing(resources: Resources, caller: Caller, name: str) -> tuple[NamespaceRow, Standing]:
+    """As `get`, with its limits and what it has of each, counted now."""
+    row = get(resources, caller, name)
+    now = resources.clock.now()
+    found = resources.database.read(lambda connection: resources.quotas.standing(connection, name, now, exact=True))
+    if found is None:
+        raise NamespaceNotFound(name)
+    return row, found
+
+
+def change(
+    resources: Resources,
+    caller: Caller,
+    name: str,
+    *,
+    description: str | None = None,
+    quotas: object = None,
+    retention: object = None,
+) -> None:
+    """What is given: limits of its own, and days of its own to keep things. Only for admins of the installation."""
+    caller.require(Permission.ADMINISTER)
+    _require_house(caller, name)
+    if description is not None:
+        _check_description(description)
+
+    def work(connection: Connection) -> None:
+        if len(name) > _MAX_NAME or not namespaces.lock(connection, name):
+            raise NamespaceNotFound(name)
+        row = namespaces.find(connection, name)
+        assert row is not None  # it is locked
+        own = Retention(row.keep_runs_days, row.keep_history_days)
+        kept = own if retention is None else changed_retention(own, retention)
+        changed = replace(
+            row,
+            description=row.description if description is None else description,
+            quotas=row.quotas if quotas is None else changed_quotas(row.quotas, quotas),
+            keep_runs_days=kept.keep_runs_days,
+            keep_history_days=kept.keep_history_days,
+        )
+        namespaces.update(connection, changed)
+
+    try:
+        resources.database.write(work)
+    except PolicyError as wrong:
+        raise InvalidDefinition({wrong.field: [wrong.text]}) from None
+
+
+def _check_description(description: str) -> None:
+    if len(description) > MAX_DESCRIPTION:
+        raise InvalidDefinition({"description": [f"must not be longer than {MAX_DESCRIPTION} characters"]})
 
 
 def list_namespaces(resources: Resources, caller: Caller) -> list[NamespaceRow]:

@@ -95,7 +95,9 @@ def explain(resources: Resources, caller: Caller, schedule_id: str, at: Instant)
             return explaining.explain(
                 then, row.schedule_uid, row.position(), NO_FACTS, at=at, now=opened.now, recorded=recorded
             )
-        facts, shared = gather_facts(connection, opened, Origin.SCHEDULED, lock=False, signal=signal)
+        facts, shared = gather_facts(
+            connection, opened, Origin.SCHEDULED, lock=False, signal=signal, quotas=resources.quotas
+        )
         running = open_runs.open_run_ids(connection, row.schedule_uid, _SHOWN_RUNS)
         return explaining.explain(
             opened.sound,

@@ -14,7 +14,7 @@ from horarium.decision.trigger import Ended, decide_rerun, rerun_planning
 from horarium.ids import id_text
 from horarium.instant import Instant
 from horarium.operations.caller import Caller
-from horarium.operations.decisions import gather_facts, write_decisions
+from horarium.operations.decisions import gather_facts, refuse_beyond_quota, write_decisions
 from horarium.operations.errors import RunNotEnded, RunNotRepeatable, ScheduleBroken
 from horarium.operations.resources import Opened, Resources
 from horarium.operations.runs import find_run
@@ -58,7 +58,7 @@ def rerun(
 
     def work(connection: Connection) -> tuple[Rerun, Birth | Skip, Instant]:
         run, opened = _open(resources, connection, caller, run_id)
-        gathered, shared = gather_facts(connection, opened, Origin.MANUAL)
+        gathered, shared = gather_facts(connection, opened, Origin.MANUAL, quotas=resources.quotas)
         decision = decide_rerun(
             opened.sound,
             opened.row.position(),
@@ -69,6 +69,7 @@ def rerun(
             overlap_policy=overlap_policy,
             even_if_paused=even_if_paused,
         )
+        refuse_beyond_quota(caller.namespace, [decision], opened.now)
         return _write(resources, connection, caller, run, opened, decision, overlap_policy), decision, opened.now
 
     answer, decision, now = resources.database.write(work)

@@ -26,6 +26,7 @@ from horarium.schedule.reason import Reason
 from horarium.settings import Settings
 from horarium.store.database import Connection, Database
 from horarium.store.database.channels import DUE
+from horarium.store.quotas import QuotaBook
 from horarium.store.runs.definitions import Definitions
 from horarium.store.schedules import rows as schedules
 from horarium.store.schedules.due import Plannings
@@ -68,6 +69,7 @@ class Resources:
     """Who says what signals are; None = every signal is null."""
     admin_file: KeptSecret | None = None
     """Where the first admin token lies; None = the operator has fixed another."""
+    quotas: QuotaBook = field(default_factory=QuotaBook)
 
     @property
     def kinds(self) -> Kinds:

@@ -23,6 +23,7 @@ from horarium.operations.definitions import current_definition, same_exhausted, 
 from horarium.operations.drafts import Draft, check_draft, note_attribute
 from horarium.operations.errors import ScheduleAlreadyExists, ScheduleNotFound
 from horarium.operations.lifecycles import pause_opened, resume_opened
+from horarium.operations.quotas import check_definitions
 from horarium.operations.resources import Opened, Resources, open_schedule, wake_tickers
 from horarium.operations.upcoming import Planned, next_runs
 from horarium.schedule.canonical import to_document
@@ -181,6 +182,8 @@ def _own_name(definition: Definition) -> str:
 def _create(resources: Resources, connection: Connection, caller: Caller, parsed: Parsed) -> ScheduleChange:
     now = resources.clock.now()
     begun = begin_schedule(resources, connection, caller, parsed)
+    specs = [begun.planning.spec]
+    check_definitions(resources, connection, caller.namespace, [begun.new.revision], new=1, specs=specs, now=now)
     insert_schedule(connection, begun.new, now=now)
     begun.journal.write(connection, begun.new.schedule_uid, begun.new.namespace)
     begun.wake(resources, connection)
@@ -247,8 +250,10 @@ def _revise(
     before = None if isinstance(opened.planning, Exception) else opened.planning
     draft = check_draft(resources, connection, caller, definition, before)
     change = _planned(opened, draft, spec_changed=not spec_equal(base, definition))
-    position = change.position
-    number = add_revision(connection, row, draft.revision(position.generation), now=now, owner=definition.owner)
+    position, revision = change.position, draft.revision(change.position.generation)
+    specs = [] if spec_equal(base, definition) else [draft.planning.spec]
+    check_definitions(resources, connection, row.namespace, [revision], new=0, specs=specs, now=now)
+    number = add_revision(connection, row, revision, now=now, owner=definition.owner)
     journal = Journal(row.next_sequence, now, caller.context())
     journal.missed(change.superseded)
     journal.add(EventType.UPDATED, changed_fields=list(changed), **told(definition, number, position))

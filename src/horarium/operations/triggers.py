@@ -10,7 +10,7 @@ from horarium.errors import InvalidDefinition
 from horarium.ids import id_text
 from horarium.instant import Instant
 from horarium.operations.caller import Caller
-from horarium.operations.decisions import gather_facts, write_decisions
+from horarium.operations.decisions import gather_facts, refuse_beyond_quota, write_decisions
 from horarium.operations.drafts import check_input
 from horarium.operations.errors import KeyReused
 from horarium.operations.resources import Opened, Resources, open_schedule
@@ -74,7 +74,7 @@ def trigger(
         earlier = None if key is None else runs_read.find_by_callers_key(connection, caller.namespace, key)
         if earlier is not None:
             return _again(opened, earlier)
-        gathered, shared = gather_facts(connection, opened, Origin.MANUAL)
+        gathered, shared = gather_facts(connection, opened, Origin.MANUAL, quotas=resources.quotas)
         decision = decide_trigger(
             opened.sound,
             opened.row.position(),
@@ -84,6 +84,7 @@ def trigger(
             overlap_policy=overlap_policy,
             even_if_paused=even_if_paused,
         )
+        refuse_beyond_quota(caller.namespace, [decision], opened.now)
         entry = write_decisions(
             resources,
             connection,

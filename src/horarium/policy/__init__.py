@@ -7,6 +7,8 @@ retry      whether and when a failure is tried again
 approval   who must say yes before a run or a step may start
 failure    what a failed step does to the rest of its workflow
 limits     what may be spent in a day, and what one run may use
+quotas     what one namespace may have and start
+retention  for how long a namespace keeps its runs and its history
 queue      the `queue_policy` object, read as the fields above
 names      how names and numbers are read, and the error that says which field is wrong
 """

@@ -29,6 +29,7 @@ from horarium.life.report_token import ReportTokens
 from horarium.operations.caller import internal
 from horarium.operations.registrations import Registered, register
 from horarium.operations.resources import Resources
+from horarium.policy.quotas import Quota, Quotas
 from horarium.schedule.release import fingerprint
 from horarium.serve.admin import AdminTokenFile, make_data_dir
 from horarium.serve.application import Application, Bare, load_application, load_provider
@@ -36,12 +37,13 @@ from horarium.serve.launchers import address_policy, make_registry
 from horarium.serve.observer import TelemetryObserver
 from horarium.serve.plain_credentials import move_at_start
 from horarium.serve.secret_key import InstallationKey, installation_key
-from horarium.settings import Settings
+from horarium.settings import Settings, origins
 from horarium.store import namespaces
 from horarium.store.database import Database, open_database
 from horarium.store.database.shared_clock import SharedClock
 from horarium.store.errors import Conflict
 from horarium.store.migrate import DEFAULT_NAMESPACE, check_schema, migrate
+from horarium.store.quotas import QuotaBook
 from horarium.store.schedules.rows import namespaces_of_bundle
 from horarium.store.sealing import Sealer
 from horarium.telemetry.log import make_logger
@@ -149,6 +151,7 @@ def _compose(
     sender = WebhookSender(
         shared, Guard(address_policy(settings)), timeout_seconds=settings.subscription_timeout_seconds
     )
+    quotas = QuotaBook(default_quotas(settings))
     resources = Resources(
         database,
         shared,
@@ -160,6 +163,7 @@ def _compose(
         registry=registry,
         signals=signals,
         admin_file=AdminTokenFile(settings) if settings.token is None else None,
+        quotas=quotas,
     )
     engine = Engine(
         database,
@@ -172,6 +176,7 @@ def _compose(
         tokens=tokens,
         signals=signals,
         sealer=sealer,
+        quotas=quotas,
         deliverer=Deliverer(
             database,
             shared,
@@ -207,6 +212,11 @@ def _signals(settings: Settings, application: Application) -> Signals | None:
     )
 
 
+def default_quotas(settings: Settings) -> Quotas:
+    """The settings have a knob for each, of the same name."""
+    return Quotas(**{quota.value: getattr(settings, f"quota_{quota.value}") for quota in Quota})
+
+
 def engine_options(settings: Settings, registry: Registry) -> EngineOptions:
     return EngineOptions(
         ticker=TickerOptions(settings.tick_batch, settings.max_catchup_per_tick),
@@ -224,7 +234,11 @@ def engine_options(settings: Settings, registry: Registry) -> EngineOptions:
         janitor_seconds=settings.janitor_seconds,
         stop_grace_seconds=settings.shutdown_seconds,
         retention=RetentionOptions(
-            settings.keep_history_days, settings.keep_runs_days, settings.idempotency_hours, settings.keep_audit_days
+            settings.keep_history_days,
+            settings.keep_runs_days,
+            settings.idempotency_hours,
+            settings.keep_audit_days,
+            runs_by_default=origins(settings)["keep_runs_days"] == "default",
         ),
     )
 

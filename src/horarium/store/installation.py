@@ -1,4 +1,4 @@
-"""What holds for all processes on one database, by name: who signs, and by which zone rules was planned."""
+"""What holds for all processes on one database, by name: who signs, which zone rules planned, when was counted."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 from sqlalchemy.dialects import postgresql, sqlite
 
+from horarium.instant import Instant
 from horarium.store.tables import installation
 
 _KEY = "secret_key"
 _TZDATA = "tzdata"
+_COUNTED = "bytes_counted_at"
+_FORGETS_FROM = "forgets_runs_by_default_from"
 
 
 def key_fingerprint(connection: Connection) -> str | None:
@@ -42,6 +45,27 @@ def planned_with(connection: Connection) -> str | None:
 def set_planned_with(connection: Connection, version: str) -> None:
     row = _insert(connection, _TZDATA, version)
     connection.execute(row.on_conflict_do_update(index_elements=["name"], set_={"value": version}))
+
+
+def bytes_counted_at(connection: Connection) -> Instant:
+    """When somebody last began to count what namespaces store; 0 = never."""
+    return int(_find(connection, _COUNTED) or 0)
+
+
+def set_bytes_counted_at(connection: Connection, now: Instant) -> None:
+    row = _insert(connection, _COUNTED, str(now))
+    connection.execute(row.on_conflict_do_update(index_elements=["name"], set_={"value": str(now)}))
+
+
+def forgets_from(connection: Connection) -> Instant | None:
+    """From when on runs are forgotten though nobody has said for how long; None = nobody has announced it yet."""
+    found = _find(connection, _FORGETS_FROM)
+    return None if found is None else int(found)
+
+
+def announce_forgetting(connection: Connection, since: Instant) -> None:
+    """Unless somebody has already."""
+    connection.execute(_insert(connection, _FORGETS_FROM, str(since)).on_conflict_do_nothing())
 
 
 def _find(connection: Connection, name: str) -> str | None:

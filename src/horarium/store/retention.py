@@ -24,6 +24,7 @@ from horarium.schedule.position import Status
 from horarium.schedule.run import Origin
 from horarium.schedule.source import Source
 from horarium.store.counters import schedule_owner
+from horarium.store.cutoffs import Before, cutoff, latest
 from horarium.store.generated_secrets import forget_of_runs, forget_of_schedules
 from horarium.store.runs.states import FINAL_NAMES
 from horarium.store.tables import (
@@ -78,7 +79,7 @@ class Swept:
 # ── runs ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def old_runs(connection: Connection, *, finished_before: Instant, after: bytes, looks: int) -> Found:
+def old_runs(connection: Connection, *, finished_before: Before, after: bytes, looks: int) -> Found:
     """Of the next `looks` root runs in the order of their birth, those that may go.
 
     The newest finished run of a schedule or of a workflow stays, however old: conditions ask for its
@@ -99,12 +100,13 @@ def old_runs(connection: Connection, *, finished_before: Instant, after: bytes, 
         sa.or_(runs.c.workflow.is_(None), _newer(of_workflow, same_workflow)),
     )
     outlived = sa.and_(runs.c.schedule_uid.is_not(None), gone)
-    may_go = sa.and_(runs.c.state.in_(FINAL_NAMES), runs.c.finished_at < finished_before, sa.or_(outlived, overtaken))
+    is_old = runs.c.finished_at < cutoff(finished_before, runs.c.namespace)
+    may_go = sa.and_(runs.c.state.in_(FINAL_NAMES), is_old, sa.or_(outlived, overtaken))
     rows = connection.execute(
         sa.select(runs.c.run_id, sa.func.coalesce(may_go, sa.false()).label("may_go"))
         .outerjoin_from(runs, positions, positions.c.schedule_uid == runs.c.schedule_uid)
         # Ids are in order of birth, and nothing ends before it is born.
-        .where(runs.c.run_id > after, runs.c.run_id < id_at(finished_before), runs.c.parent_run_id.is_(None))
+        .where(runs.c.run_id > after, runs.c.run_id < id_at(latest(finished_before)), runs.c.parent_run_id.is_(None))
         .order_by(runs.c.run_id)
         .limit(looks)
     ).all()
@@ -149,10 +151,26 @@ def delete_some(connection: Connection, table: sa.Table, match: sa.ColumnElement
     return connection.execute(sa.delete(table).where(which)).rowcount
 
 
+def count_old_runs(connection: Connection, *, finished_before: Before, most: int) -> int:
+    """How many ended before, to tell somebody beforehand; not more than `most` are counted."""
+    old = (
+        sa.select(runs.c.run_id)
+        .where(
+            runs.c.run_id < id_at(latest(finished_before)),
+            runs.c.parent_run_id.is_(None),
+            runs.c.state.in_(FINAL_NAMES),
+            runs.c.finished_at < cutoff(finished_before, runs.c.namespace),
+        )
+        .limit(most)
+    )
+    number: int = connection.execute(sa.select(sa.func.count()).select_from(old.subquery())).scalar_one()
+    return number
+
+
 # ── history ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def schedules_with_old_history(connection: Connection, *, recorded_before: Instant, after: bytes, looks: int) -> Found:
+def schedules_with_old_history(connection: Connection, *, recorded_before: Before, after: bytes, looks: int) -> Found:
     """Of the next `looks` schedules, those whose oldest decision is older."""
     oldest = (
         sa.select(history.c.recorded_at)
@@ -162,14 +180,15 @@ def schedules_with_old_history(connection: Connection, *, recorded_before: Insta
         .scalar_subquery()
     )
     uid = positions.c.schedule_uid
-    statement = sa.select(uid, oldest.label("oldest")).where(uid > after).order_by(uid).limit(looks)
+    before = cutoff(recorded_before, positions.c.namespace).label("before")
+    statement = sa.select(uid, oldest.label("oldest"), before).where(uid > after).order_by(uid).limit(looks)
     rows = connection.execute(statement).all()
-    ids = tuple(row.schedule_uid for row in rows if row.oldest is not None and row.oldest < recorded_before)
+    ids = tuple(row.schedule_uid for row in rows if row.oldest is not None and row.oldest < row.before)
     return Found(ids, rows[-1].schedule_uid if len(rows) == looks else None)
 
 
 def trim_history(
-    connection: Connection, uids: Sequence[bytes], *, recorded_before: Instant, now: Instant, limit: int = LIMIT
+    connection: Connection, uids: Sequence[bytes], *, recorded_before: Before, now: Instant, limit: int = LIMIT
 ) -> Swept:
     """Deletes the oldest decisions of each schedule, and says so in its checkpoint."""
     deleted = 0
@@ -180,11 +199,13 @@ def trim_history(
     return Swept(deleted, whole=deleted < limit)
 
 
-def _trim(connection: Connection, uid: bytes, recorded_before: Instant, now: Instant, limit: int) -> int:
-    lock = sa.select(positions.c.decided_until).where(positions.c.schedule_uid == uid)
-    decided_until = connection.execute(lock.with_for_update(skip_locked=True)).scalar_one_or_none()
-    if decided_until is None:
+def _trim(connection: Connection, uid: bytes, recorded_before: Before, now: Instant, limit: int) -> int:
+    old = cutoff(recorded_before, positions.c.namespace).label("before")
+    lock = sa.select(positions.c.decided_until, old).where(positions.c.schedule_uid == uid)
+    found = connection.execute(lock.with_for_update(skip_locked=True, of=positions)).one_or_none()
+    if found is None:
         return 0  # a ticker holds it, or it is gone; another pass will come by
+    decided_until, before = found
     mine = sa.and_(history.c.schedule_uid == uid, history.c.event_type.in_(_FORGOTTEN))
     oldest = connection.execute(
         sa.select(history.c.sequence, history.c.recorded_at, history.c.nominal_last)
@@ -194,7 +215,7 @@ def _trim(connection: Connection, uid: bytes, recorded_before: Instant, now: Ins
     ).all()
 
     def may_go(row: Any) -> bool:
-        return bool(row.recorded_at < recorded_before) and (row.nominal_last or 0) <= decided_until
+        return bool(row.recorded_at < before) and (row.nominal_last or 0) <= decided_until
 
     # From the front and without a hole: an audit must be able to begin right after what is gone.
     forgotten = list(takewhile(may_go, oldest))
@@ -227,7 +248,7 @@ def set_checkpoint(connection: Connection, uid: bytes, *, sequence: int, decided
 # ── whole schedules, and what nobody asks about any more ─────────────────────────────────────────────
 
 
-def deleted_schedules(connection: Connection, *, deleted_before: Instant, after: bytes, looks: int) -> Found:
+def deleted_schedules(connection: Connection, *, deleted_before: Before, after: bytes, looks: int) -> Found:
     """Of the next `looks` schedules, those that were deleted before, and of which no run or decision is left."""
     uid = schedules.c.schedule_uid
     may_go = sa.func.coalesce(_may_be_purged(deleted_before), sa.false()).label("may_go")
@@ -236,7 +257,7 @@ def deleted_schedules(connection: Connection, *, deleted_before: Instant, after:
     return Found(ids, rows[-1].schedule_uid if len(rows) == looks else None)
 
 
-def purge_schedules(connection: Connection, uids: Sequence[bytes], *, deleted_before: Instant) -> int:
+def purge_schedules(connection: Connection, uids: Sequence[bytes], *, deleted_before: Before) -> int:
     """How many are gone. A schedule goes whole or not at all: no reader may see half of one."""
     uid = positions.c.schedule_uid
     locked = sa.select(uid).where(uid.in_(list(uids))).order_by(uid).with_for_update(skip_locked=True)
@@ -253,11 +274,12 @@ def purge_schedules(connection: Connection, uids: Sequence[bytes], *, deleted_be
     return len(gone)
 
 
-def _may_be_purged(deleted_before: Instant) -> sa.ColumnElement[bool]:
+def _may_be_purged(deleted_before: Before) -> sa.ColumnElement[bool]:
     uid = schedules.c.schedule_uid
     decision = sa.exists().where(history.c.schedule_uid == uid, history.c.event_type.in_(_FORGOTTEN))
     forgotten = sa.and_(~sa.exists().where(runs.c.schedule_uid == uid), ~decision)
-    return sa.and_(schedules.c.deleted_at < deleted_before, forgotten, ~_is_declared_again())
+    is_old = schedules.c.deleted_at < cutoff(deleted_before, schedules.c.namespace)
+    return sa.and_(is_old, forgotten, ~_is_declared_again())
 
 
 def _is_declared_again() -> sa.ColumnElement[bool]:

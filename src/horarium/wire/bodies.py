@@ -213,6 +213,14 @@ class NamespaceBody(Body, frozen=True, kw_only=True):
     description: Note = ""
 
 
+class NamespaceChange(Body, frozen=True, kw_only=True):
+    """Of `quotas` and `retention` what is given: a number, null for no limit and for ever, or `default`."""
+
+    description: Note | None = None
+    quotas: Object | None = None
+    retention: Object | None = None
+
+
 class PauseBody(Body, frozen=True, kw_only=True):
     """Of the registrar: `paused` false resumes; a pause may end by itself, at `until`."""
 

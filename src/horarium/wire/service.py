@@ -116,10 +116,39 @@ class TokenRevoked(Answer, frozen=True, kw_only=True):
     outcome: RevokeOutcome
 
 
+class QuotaUse(Answer, frozen=True, kw_only=True):
+    """`limit` null = none. `used` is missing for what each schedule is asked alone; `own`: it is not the settings'."""
+
+    limit: int | None
+    used: int | None = None
+    own: bool = False
+
+
+class NamespaceQuotas(Answer, frozen=True, kw_only=True):
+    """What it may have, and has: live schedules, runs born in this minute, runs that have not ended, bytes."""
+
+    schedules: QuotaUse
+    runs_per_minute: QuotaUse
+    open_runs: QuotaUse
+    bytes_stored: QuotaUse
+    shortest_gap_seconds: QuotaUse
+
+
+class NamespaceRetention(Answer, frozen=True, kw_only=True):
+    """Days that ended runs and decisions are kept; null = for ever."""
+
+    keep_runs_days: int | None
+    keep_history_days: int | None
+
+
 class Namespace(Answer, frozen=True, kw_only=True):
+    """A list of many tells neither quotas nor retention."""
+
     namespace: str
     description: str
     created_at: Time
+    quotas: NamespaceQuotas | None = None
+    retention: NamespaceRetention | None = None
 
 
 class NamespaceDeleted(Answer, frozen=True, kw_only=True):

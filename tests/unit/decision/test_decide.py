@@ -30,6 +30,7 @@ from horarium.instant import MINUTE
 from horarium.policy.catchup import Catchup, CatchupPolicy
 from horarium.policy.limits import Budget
 from horarium.policy.overlap import Overlap, OverlapPolicy
+from horarium.policy.quotas import Room
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
 from horarium.schedule.reason import Reason
@@ -218,6 +219,12 @@ def _paused() -> Reason:
     return skipped.reason
 
 
+def _no_room() -> Reason:
+    skipped = decide_trigger(make_planning(), make_position(), NO_FACTS, Shared(room=Room(0)), now=NOON)
+    assert isinstance(skipped, Skip)
+    return skipped.reason
+
+
 def _outside() -> Reason:
     planning = make_planning(spec=make_spec("* * * * *", end_at=NOON - MINUTE))
     plan = plan_backfill(planning, make_position(NOON), NO_FACTS, Shared(), [NOON], taken=[])
@@ -236,6 +243,7 @@ REACHED: dict[Reason, Callable[[], Reason]] = {
     Reason.BUDGET_EXCEEDED: lambda: _reason_of(make_planning(budget=Budget(0))),
     Reason.DAILY_LIMIT_REACHED: lambda: _reason_of(make_planning(budget=Budget(None, 0))),
     Reason.CYCLE_DETECTED: lambda: _reason_of(make_planning(workflow="w"), Facts(cycle=("a",))),
+    Reason.QUOTA_EXCEEDED: _no_room,
     Reason.OVERLAP_POLICY_SKIP: lambda: _reason_of(make_planning(), Facts(active=1)),
     Reason.BUFFER_FULL: lambda: _reason_of(make_planning(overlap=P.BUFFER_ONE), Facts(active=1, held=1)),
     Reason.MAX_CONCURRENT_REACHED: lambda: _reason_of(

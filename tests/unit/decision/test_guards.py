@@ -16,6 +16,7 @@ from horarium.decision.guards import GUARDS, context_needed, facts_needed, first
 from horarium.instant import DAY, SECOND
 from horarium.policy.limits import Budget
 from horarium.policy.overlap import Overlap, OverlapPolicy
+from horarium.policy.quotas import Quota, Room
 from horarium.schedule.calendar import Calendar, CalendarKind
 from horarium.schedule.context import ContextMember
 from horarium.schedule.planning import Planning
@@ -210,6 +211,15 @@ CASES = [
         Facts(assignee_budget=Budget(max_daily_runs=2)),
         Shared(runs_by_assignee={"ada": 2}),
     ),
+    Case("room without end", R.QUOTA_EXCEEDED, make_planning(), None),
+    Case("the last place", R.QUOTA_EXCEEDED, make_planning(), None, shared=Shared(room=Room(3), births=2)),
+    Case(
+        "no place left",
+        R.QUOTA_EXCEEDED,
+        make_planning(),
+        {"quota": "open_runs", "limit": 10, "used": 10},
+        shared=Shared(room=Room(3, Quota.OPEN_RUNS, 10, 7), births=3),
+    ),
     Case("a workflow without a cycle", R.CYCLE_DETECTED, make_planning(workflow="w"), None),
     Case(
         "a workflow with a cycle",
@@ -241,7 +251,7 @@ def test_every_guard_has_a_row_for_yes_and_one_for_no() -> None:
 
 def test_the_order_of_the_guards_is_that_of_the_contract() -> None:
     assert [guard.reason for guard in GUARDS] == list(Reason)[: len(GUARDS)]
-    assert len(GUARDS) == 8
+    assert len(GUARDS) == 9
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.detail is not None], ids=lambda case: case.name)
@@ -258,7 +268,7 @@ def test_the_first_no_is_the_reason() -> None:
         budget=Budget(0, 0),
         workflow="w",
     )
-    question = make_question(planning, Facts(cycle=("a",)), status=Status.PAUSED)
+    question = make_question(planning, Facts(cycle=("a",)), shared=Shared(room=Room(0)), status=Status.PAUSED)
     guards = guards_for(planning, Origin.SCHEDULED)
     assert len(guards) == len(GUARDS)
     refused = []
@@ -290,6 +300,7 @@ ASKED = {
         R.BUDGET_EXCEEDED,
         R.DAILY_LIMIT_REACHED,
         R.CYCLE_DETECTED,
+        R.QUOTA_EXCEEDED,
     },
 }
 
@@ -321,15 +332,21 @@ NEEDED: list[tuple[str, Planning, set[Fact]]] = [
 
 @pytest.mark.parametrize(("planning", "needed"), [row[1:] for row in NEEDED], ids=[row[0] for row in NEEDED])
 def test_only_the_facts_that_a_schedule_needs_are_gathered(planning: Planning, needed: set[Fact]) -> None:
-    assert facts_needed(planning, Origin.SCHEDULED) == needed
+    assert facts_needed(planning, Origin.SCHEDULED) == needed | {Fact.QUOTA}
 
 
 def test_every_fact_is_needed_by_some_schedule() -> None:
-    assert set().union(*(needed for _, _, needed in NEEDED)) == set(Fact)
+    assert set().union({Fact.QUOTA}, *(needed for _, _, needed in NEEDED)) == set(Fact)
 
 
 def test_a_trigger_by_hand_gathers_no_calendar_and_no_context() -> None:
-    assert facts_needed(FULL, Origin.MANUAL) == {Fact.RUNS, Fact.SPENDING, Fact.DAILY_RUNS, Fact.GRAPH}
+    assert facts_needed(FULL, Origin.MANUAL) == {
+        Fact.RUNS,
+        Fact.SPENDING,
+        Fact.DAILY_RUNS,
+        Fact.GRAPH,
+        Fact.QUOTA,
+    }
 
 
 WHOLE = frozenset(ContextMember)

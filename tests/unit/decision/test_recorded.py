@@ -27,7 +27,7 @@ ALL = make_planning(
 )
 BUSY = {"active": 1, "held": 0}
 YES = "status_not_triggerable outside_window remaining_actions_exhausted calendar condition_failed budget_exceeded"
-EVERYTHING = f"{YES} daily_limit_reached cycle_detected"
+EVERYTHING = f"{YES} daily_limit_reached cycle_detected quota_exceeded"
 UNCONDITIONAL = EVERYTHING.replace("condition_failed ", "")
 
 
@@ -50,9 +50,9 @@ DECISIONS = [
     ),
     (
         "by the last",
-        event("ScheduleTriggerSkipped", reason="cycle_detected"),
-        f"{YES} daily_limit_reached",
-        "cycle_detected",
+        event("ScheduleTriggerSkipped", reason="quota_exceeded"),
+        f"{YES} daily_limit_reached cycle_detected",
+        "quota_exceeded",
     ),
     (
         "a range",
@@ -94,7 +94,11 @@ def test_overlap_says_what_it_saw() -> None:
 
 def test_a_guard_that_the_schedule_did_not_have_was_not_asked() -> None:
     findings = findings_then(make_planning(), event("ScheduleTriggered"))
-    assert [each.question for each in findings if each.holds] == ["status_not_triggerable", "overlap"]
+    assert [each.question for each in findings if each.holds] == [
+        "status_not_triggerable",
+        "quota_exceeded",
+        "overlap",
+    ]
 
 
 def test_a_range_is_about_the_occurrences_in_it_and_about_nothing_between_them() -> None:

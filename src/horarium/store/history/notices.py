@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 
 from horarium.instant import Instant
 from horarium.schedule.event import NoticeType, notice_payload
+from horarium.store.cutoffs import Before, cutoff, latest
 from horarium.store.database.json_text import event_text
 from horarium.store.database.set_wise import Insert
 from horarium.store.tables import history
@@ -43,11 +44,15 @@ def append(connection: Connection, notices: Iterable[Notice], *, now: Instant) -
     )
 
 
-def purge(connection: Connection, *, recorded_before: Instant, limit: int) -> int:
+def purge(connection: Connection, *, recorded_before: Before, limit: int) -> int:
     """The oldest, along their own index; how many are gone."""
     some = (
         sa.select(history.c.feed_id)
-        .where(history.c.sequence.is_(None), history.c.recorded_at < recorded_before)
+        .where(
+            history.c.sequence.is_(None),
+            history.c.recorded_at < latest(recorded_before),
+            history.c.recorded_at < cutoff(recorded_before, history.c.namespace),
+        )
         .order_by(history.c.recorded_at)
         .limit(limit)
     )

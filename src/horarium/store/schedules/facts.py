@@ -35,6 +35,7 @@ from horarium.store.counters import (
 )
 from horarium.store.database.found import rows_with
 from horarium.store.database.json_text import from_text
+from horarium.store.quotas import QuotaBook
 from horarium.store.runs.states import FINAL_NAMES
 from horarium.store.tables import agents, calendars, runs, workflows
 
@@ -61,16 +62,20 @@ def gather(
     lock: bool = True,
     kinds: frozenset[Fact] = frozenset(Fact),
     signals: Mapping[bytes, Signal] = _NO_SIGNALS,
+    quotas: QuotaBook | None = None,
 ) -> tuple[dict[bytes, Facts], dict[str, Shared]]:
     """Facts by schedule, and what schedules share by namespace: names of keys mean nothing outside one.
 
     Without `lock` counters are only read, for whoever looks and decides nothing; `kinds` are those it asks about.
     `signals` were asked for before, since nobody outside is called while rows are locked; a schedule that has none
-    sees null.
+    sees null. Without `quotas` there is room without end, for whoever looks ahead: they are about this minute.
     """
     cycles = _cycles(connection, subjects) if Fact.GRAPH in kinds else {}
     curious = [each for each in subjects if _asks_us(each.planning, origin) or _workflow_of(each) in cycles]
     shared = {namespace: Shared() for namespace in {subject.namespace for subject in subjects}}
+    if quotas is not None:
+        for namespace, room in quotas.rooms(connection, shared, now).items():
+            shared[namespace].room = room
     known = {
         subject.schedule_uid: Facts(active=subject.active, held=subject.held)
         for subject in subjects
@@ -97,8 +102,10 @@ def _backfilled(connection: Connection, uids: Sequence[bytes]) -> Iterable[tuple
 
 @lru_cache(maxsize=65_536)
 def _asks_us(planning: Planning, origin: Origin) -> bool:
-    """Whether it needs more than the counts of runs, which come with the claim, and cycles, which are rare."""
-    return not facts_needed(planning, origin) <= {Fact.RUNS, Fact.GRAPH}
+    """Whether it needs more than counts of runs, which come with the claim, cycles, which are rare, and quotas,
+    which are those of all.
+    """
+    return not facts_needed(planning, origin) <= {Fact.RUNS, Fact.GRAPH, Fact.QUOTA}
 
 
 def _look_up(

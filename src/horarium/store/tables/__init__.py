@@ -23,6 +23,7 @@ from horarium.store.tables.schedules import (
 from horarium.store.tables.schema import metadata
 from horarium.store.tables.secrets import secrets
 from horarium.store.tables.subscriptions import dead_letters, subscriptions
+from horarium.store.tables.usage import namespace_usage
 
 __all__ = [
     "agents",
@@ -40,6 +41,7 @@ __all__ = [
     "installation",
     "leases",
     "metadata",
+    "namespace_usage",
     "namespaces",
     "plannings",
     "positions",

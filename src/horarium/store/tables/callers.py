@@ -13,6 +13,12 @@ namespaces = Table(
     Column("description", Text, nullable=False),
     Column("created_at", BigInteger, nullable=False),
     Column("deleted_at", BigInteger),  # nobody gets in any more; its rows are on their way out
+    Column("quotas", Text),  # limits of its own, by name; NULL = those of the settings
+    Column("keep_runs_days", Integer),  # NULL = as the settings say, 0 = for ever
+    Column("keep_history_days", Integer),  # the same
+    # What was found at the last count, and what the rows of `namespace_usage` had added when that count began.
+    Column("bytes_stored", BigInteger, nullable=False, server_default="0"),
+    Column("bytes_base", BigInteger, nullable=False, server_default="0"),
 )
 
 tokens = Table(

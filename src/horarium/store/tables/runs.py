@@ -116,6 +116,8 @@ runs = Table(
     # The same of one schedule, however many of its runs are held or active.
     partial_index("runs_to_stop_by_schedule", "schedule_uid", "run_id", where=TO_STOP),
     partial_index("runs_open", "schedule_uid", where=OPEN_ROOT),
+    # How many a tenant has, for its quota.
+    partial_index("runs_open_by_namespace", "namespace", where=OPEN_ROOT),
     partial_index("runs_reruns", "rerun_of", where="rerun_of IS NOT NULL"),
     partial_index("runs_steps", "root_run_id", where="root_run_id IS NOT NULL"),
     Index("runs_by_schedule", "schedule_uid", "run_id"),

@@ -1,0 +1,93 @@
+"""How much room a namespace has, on both databases: what others add is seen, and not everything is counted anew."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import sqlalchemy as sa
+from engine.builders import START, World, new_schedule
+from sqlalchemy import Connection
+
+from horarium.instant import MINUTE, SECOND
+from horarium.policy.quotas import Quota, Quotas, Usage
+from horarium.store import bytes_stored, usage
+from horarium.store.bytes_stored import BEGIN, Place
+from horarium.store.database import Database
+from horarium.store.quotas import QuotaBook
+from horarium.store.schedules.write import insert_schedule
+from horarium.store.tables import namespaces
+
+
+def add(database: Database, **growth: Any) -> None:
+    database.write(lambda c: usage.add(c, {"default": usage.Growth(**growth)}, START))
+
+
+def test_what_two_processes_bear_is_one_sum(database: Database) -> None:
+    here, there = QuotaBook(Quotas(runs_per_minute=10)), QuotaBook(Quotas(runs_per_minute=10))
+
+    def left(book: QuotaBook, now: int = START) -> int:
+        return database.read(lambda c: book.rooms(c, ["default"], now))["default"].births
+
+    add(database, births=4)
+    assert (left(here), left(there)) == (6, 6)
+    add(database, births=7)
+    room = database.read(lambda c: here.rooms(c, ["default"], START))["default"]
+    assert (room.births, room.quota, room.used) == (0, Quota.RUNS_PER_MINUTE, 11)
+    assert left(there, START + MINUTE) == 10, "a new minute"
+    assert left(there, START - MINUTE) == 10, "a clock that was set back"
+
+
+def test_open_runs_are_counted_once_and_then_only_near_the_limit(database: Database) -> None:
+    world = World(database)
+    for number in range(3):
+        world.add(f"s{number}")
+    book = QuotaBook(Quotas(open_runs=200_000, runs_per_minute=None))
+
+    def left(now: int = START) -> int:
+        return database.read(lambda c: book.rooms(c, ["default"], now))["default"].births
+
+    assert left() == 200_000
+    world.clock.move(60)
+    world.tick()
+    assert left() == 200_000 - 3
+    add(database, births=100)
+    assert left() == 200_000 - 103, "from above: what was added may have ended, and nobody has counted"
+    add(database, births=199_400)
+    assert left() == 497
+    assert left(START + 2 * SECOND) == 200_000 - 3, "near the limit it is counted anew"
+
+
+def test_the_standing_of_a_namespace_has_its_own_limits(database: Database) -> None:
+    database.write(lambda c: insert_schedule(c, new_schedule("a", now=START), now=START))
+    database.write(lambda c: c.execute(sa.update(namespaces).values(quotas='{"schedules": 5, "open_runs": null}')))
+    found = database.read(lambda c: QuotaBook().standing(c, "default", START, exact=True))
+    assert found is not None
+    assert found.limits == Quotas(schedules=5, open_runs=None)
+    assert found.usage == Usage(schedules=1)
+    assert database.read(lambda c: QuotaBook().standing(c, "nobody", START)) is None
+
+
+def test_bytes_are_counted_in_pieces_and_what_comes_meanwhile_is_added(database: Database) -> None:
+    world = World(database)
+    for number in range(3):
+        world.add(f"s{number}", memo={"text": "x" * 1_000})
+    world.clock.move(60)
+    world.tick()
+    base = database.read(bytes_stored.sums)
+    found = 0
+    place: Place | None = BEGIN
+    while place is not None:
+        piece = database.read(partial(bytes_stored.count_some, place=place))
+        assert set(piece.bytes) <= {"default"}
+        found, place = found + piece.bytes.get("default", 0), piece.after
+    assert 6_000 < found < 20_000
+    add(database, bytes=7)
+    database.write(lambda c: bytes_stored.save(c, {"default": found}, base))
+
+    def stored(connection: Connection) -> int:
+        standing = QuotaBook().standing(connection, "default", START)
+        assert standing is not None
+        return standing.usage.bytes_stored
+
+    assert database.read(stored) == found + 7
