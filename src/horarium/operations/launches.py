@@ -68,7 +68,9 @@ def start_run(
         if earlier is not None:
             return _again(earlier, definition.action.workflow)
         draft = check_draft(resources, connection, caller, definition)
-        return _start(resources, connection, draft, key, nominal)
+        started = _start(resources, connection, draft, key, nominal)
+        open_runs.set_requested_by(connection, [started.run_id], caller.context())
+        return started
 
     try:
         started = resources.database.write(work)

@@ -92,10 +92,16 @@ def report(resources: Resources, caller: Caller, run_id: str, report: Report) ->
         row = find_run(connection, caller, run_id)
         now, said = resources.clock.now(), _shown(resources, row, report)
         change = record_event(
-            connection, resources.known, row.run_id, said, _rules(resources, connection, row), now=now
+            connection,
+            resources.known,
+            row.run_id,
+            said,
+            _rules(resources, connection, row),
+            now=now,
+            by=caller.context(),
         )
         resources.database.notify(connection, READY)  # an end may have released another, a failure waits for its retry
-        return _answer(connection, find_run(connection, caller, run_id), said, change, now)
+        return _answer(connection, caller, find_run(connection, caller, run_id), said, change, now)
 
     answered = resources.database.write(work)
     if answered.outcome is ReportOutcome.RECORDED and answered.state in FINAL:
@@ -118,7 +124,9 @@ def _rules(resources: Resources, connection: Connection, row: RunRow) -> Rules:
     return Rules(definition.retry, definition.limits) if isinstance(definition, Definition) else NO_RULES
 
 
-def _answer(connection: Connection, row: RunRow, said: Reported, change: Change, now: Instant) -> Answered:
+def _answer(
+    connection: Connection, caller: Caller, row: RunRow, said: Reported, change: Change, now: Instant
+) -> Answered:
     """`row` is the run as it is now."""
     match change:
         case End() | Progress():
@@ -128,7 +136,7 @@ def _answer(connection: Connection, row: RunRow, said: Reported, change: Change,
         case Block():
             outcome = ReportOutcome.BLOCKED
         case Nothing(why):
-            outcome = _unchanged(connection, row, said, why, now)
+            outcome = _unchanged(connection, caller, row, said, why, now)
         case Wait():
             raise AssertionError("a report never hands a run over")
         case _:
@@ -136,7 +144,9 @@ def _answer(connection: Connection, row: RunRow, said: Reported, change: Change,
     return Answered(row.run_id, outcome, row.state)
 
 
-def _unchanged(connection: Connection, row: RunRow, said: Reported, why: Why, now: Instant) -> ReportOutcome:
+def _unchanged(
+    connection: Connection, caller: Caller, row: RunRow, said: Reported, why: Why, now: Instant
+) -> ReportOutcome:
     match why:
         case Why.SAID_BEFORE:
             return ReportOutcome.UNCHANGED
@@ -147,6 +157,7 @@ def _unchanged(connection: Connection, row: RunRow, said: Reported, why: Why, no
                 "error": said.error,
                 "cost": said.cost,
                 "tokens": said.tokens,
+                **caller.context().to_payload(),
             }
             payload = {name: value for name, value in told.items() if value is not None}
             add_event(connection, row.run_id, RunEventType.RUN_LATE_REPORT, now, payload)
