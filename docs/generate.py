@@ -118,7 +118,10 @@ def events_page() -> str:
         table(("event", "keys of the contract", "our keys"), rows),
         "## The stream of a run",
         f"A run that a schedule started begins with `ScheduleTriggered`, which says why it exists, with the keys "
-        f"{codes(sorted(LINEAGE_KEYS))}. `node.*` tell of the steps of a workflow, on the stream of its root.",
+        f"{codes(sorted(LINEAGE_KEYS))}. `node.*` tell of the steps of a workflow, on the stream of its root. What "
+        "somebody asked for - a run that was triggered, cancelled, terminated or reported on - names `principal`, "
+        "`request_id`, `source` and `reason` beside the rest; a target that reports with the token of its run is "
+        "`run:` and the id of the run.",
         table(("what happened", "to a run", "to a step"), _run_events()),
     )
 

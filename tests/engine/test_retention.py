@@ -139,7 +139,7 @@ class _Heard(list[dict[str, Any]]):
     """A log that keeps what it is told."""
 
     def __call__(self, _logger: Any, _name: str, event: MutableMapping[str, Any]) -> Any:
-        self.append(event)
+        self.append(dict(event))
         raise structlog.DropEvent
 
 

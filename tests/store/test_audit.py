@@ -147,6 +147,16 @@ def test_a_clock_that_was_set_back_opens_no_gap(database: Database) -> None:
     assert (verdict(database).entries, verdict(database).broken) == (2, None)
 
 
+def test_nothing_is_trimmed_behind_an_entry_that_was_changed(database: Database) -> None:
+    write(database, 4)
+    force(database, "UPDATE audit SET principal = 'mallory' WHERE sequence = 2")
+    while database.write(lambda connection: audit.trim(connection, recorded_before=DAY, limit=10)):
+        pass
+    found = verdict(database)
+    assert found.broken is not None
+    assert found.broken.sequence == 2
+
+
 def test_a_namespace_that_is_deleted_leaves_its_audit_and_its_name_begins_anew(database: Database) -> None:
     database.write(lambda connection: namespaces.insert(connection, "tenant", "", now=0))
     write(database, 2, "tenant")

@@ -1,8 +1,8 @@
 """Which operations are administrative acts, and how each leaves its entry in the audit.
 
 The entry is written in the transaction of the act: in the first that it commits, where it has several. So nothing
-of an act can have happened without its entry, and what was refused or only tried out leaves none. It holds names
-and numbers, never the text of a body.
+of an act can have happened without its entry, and what was refused or only tried out leaves none. Of a body it
+holds members on a list alone, so that no secret can get into it.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ T = TypeVar("T")
 Endpoint = Callable[..., Reply]
 
 _OF_THE_HOUSE = "/api/namespaces"
-# Members of a body whose texts are told: names and choices, none of which is ever a secret.
+# Members of a body that are told: names and choices, none of which is ever a secret.
 _TOLD: Final = frozenset({
-    "action", "bundle", "expires_at", "filter", "kinds", "name", "namespace", "new_name", "owner", "reason", "role",
-    "rule", "schedule_id", "subject", "subscription_id", "timezone", "user_id",
+    "action", "adopt", "all", "bundle", "expires_at", "filter", "hosts", "kinds", "limit", "name", "namespace",
+    "new_name", "overlap_seconds", "owner", "prune", "quotas", "reason", "retention", "role", "rule", "schedule_id",
+    "subject", "subscription_id", "timezone", "user_id",
 })  # fmt: skip
 _OWNERS: Final = ("owner", "user_id")
 # Ids that an act has made.
@@ -68,7 +69,7 @@ def chain_of(rule: Audited, caller: Caller, given: Mapping[str, Any]) -> str | N
 
 
 def detail_of(given: Mapping[str, Any]) -> dict[str, DetailValue]:
-    """What the path and the query name; of a body the numbers, and the texts of known names."""
+    """What the path and the query name, and of a body what is on the list."""
     named = {name: value for name, value in given.items() if name != "idempotency_key"}
     told: dict[str, DetailValue] = {name: value for name, value in named.items() if isinstance(value, str | int)}
     for name, value in _body(given).items():
@@ -132,10 +133,10 @@ def _body(given: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _told(name: str, value: object) -> DetailValue:
-    if isinstance(value, bool | int):
-        return value if -(2**63) <= value < 2**63 else None
     if name not in _TOLD or value is None:
         return None
+    if isinstance(value, bool | int):
+        return value if -(2**63) <= value < 2**63 else None
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
 
 

@@ -83,6 +83,7 @@ def write_decisions(
     write_records(connection, [record], now=now, origin=origin)
     for run in entry.runs:
         open_runs.set_callers_part(connection, run.run_id, external_key=external_key, inputs=inputs, rerun_of=rerun_of)
+    open_runs.set_requested_by(connection, [run.run_id for run in entry.runs], caller.context())
     settle_side_effects(connection, resources.known, row.namespace, row.schedule_uid, planning, entry, now)
     if any(run.state is RunState.READY for run in entry.runs):
         resources.database.notify(connection, READY)

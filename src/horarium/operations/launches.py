@@ -82,7 +82,9 @@ def start_run(
         keep_credentials(resources, connection, caller, parsed)
         draft = check_draft(resources, connection, caller, definition)
         _check_room(resources, connection, caller.namespace)
-        return _start(resources, connection, draft, run_id, key, nominal)
+        started = _start(resources, connection, draft, run_id, key, nominal)
+        open_runs.set_requested_by(connection, [started.run_id], caller.context())
+        return started
 
     try:
         started = resources.database.write(work)

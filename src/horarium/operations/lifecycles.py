@@ -88,7 +88,7 @@ def delete(
     written, is_rest = resources.database.write(work)
     # Inside a larger transaction it would only make that one longer.
     if is_rest and not isinstance(resources.database, JoinedTransaction):
-        _cancel_more(resources, written.schedule_uid)
+        _cancel_more(resources, caller, written.schedule_uid)
     return written
 
 
@@ -180,27 +180,28 @@ def delete_opened(
     )
     if len(open_runs.not_started(connection, row.schedule_uid, _AT_ONCE + 1)) > _AT_ONCE:
         open_runs.ask_not_started_to_stop(connection, row.schedule_uid, now)
-    is_rest = _cancel_some(resources, connection, row.schedule_uid, now)
+    is_rest = _cancel_some(resources, connection, caller, row.schedule_uid, now)
     # What still runs may be tried again; then its credentials go with the rows of the schedule.
     if not open_runs.open_run_ids(connection, row.schedule_uid, 1):
         forget_of_schedule(connection, row.schedule_uid, row.namespace, row.schedule_id)
     return moved(connection, opened, WriteOutcome.DELETED, row.version + 1, deleted), is_rest
 
 
-def _cancel_some(resources: Resources, connection: Connection, uid: bytes, now: Instant) -> bool:
+def _cancel_some(resources: Resources, connection: Connection, caller: Caller, uid: bytes, now: Instant) -> bool:
     """As many as one transaction should end; whether there are more."""
     waiting = open_runs.not_started(connection, uid, _AT_ONCE + 1)
     gone = CancelledUnstarted("its schedule was deleted before it started", "schedule_deleted")
-    record_events(connection, resources.known, [Happened(run_id, gone) for run_id in waiting[:_AT_ONCE]], now=now)
+    ended = [Happened(run_id, gone, by=caller.context()) for run_id in waiting[:_AT_ONCE]]
+    record_events(connection, resources.known, ended, now=now)
     return len(waiting) > _AT_ONCE
 
 
-def _cancel_more(resources: Resources, uid: bytes) -> None:
+def _cancel_more(resources: Resources, caller: Caller, uid: bytes) -> None:
     """The schedule is deleted, whatever happens here: what is left, or cannot be written now, the janitor ends."""
     with suppress(StoreUnavailable, CommitUnknown):
         for _ in range(_MOST_STEPS):
             if not resources.database.write(
-                lambda connection: _cancel_some(resources, connection, uid, resources.clock.now())
+                lambda connection: _cancel_some(resources, connection, caller, uid, resources.clock.now())
             ):
                 return
 

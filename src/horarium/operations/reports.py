@@ -106,11 +106,11 @@ def report(resources: Resources, caller: Caller, run_id: str, report: Report) ->
         if isinstance(definition, Definition):
             said = _without_secrets(said, redactor(resources, connection, row, definition))
             rules = Rules(definition.retry, definition.limits)
-        change = record_event(connection, resources.known, row.run_id, said, rules, now=now)
+        change = record_event(connection, resources.known, row.run_id, said, rules, now=now, by=caller.context())
         resources.database.notify(connection, READY)  # an end may have released another, a failure waits for its retry
         if said.proven and caller.agent_id is not None and not caller.sees(row):
             claims.note_worker(connection, row.run_id, caller.agent_id)
-        return _answer(connection, find_in_namespace(connection, caller, run_id), said, change, now)
+        return _answer(connection, caller, find_in_namespace(connection, caller, run_id), said, change, now)
 
     answered = resources.database.write(work)
     if isinstance(answered, ApprovalRequired):  # raised here: what was tried stays on record
@@ -147,7 +147,9 @@ def _without_secrets(said: Reported, redactor: Redactor) -> Reported:
     return replace(said, result=redactor.json(said.result), error=error, error_class=error_class)
 
 
-def _answer(connection: Connection, row: RunRow, said: Reported, change: Change, now: Instant) -> Answered:
+def _answer(
+    connection: Connection, caller: Caller, row: RunRow, said: Reported, change: Change, now: Instant
+) -> Answered:
     """`row` is the run as it is now."""
     match change:
         case End() | Progress():
@@ -157,7 +159,7 @@ def _answer(connection: Connection, row: RunRow, said: Reported, change: Change,
         case Block():
             outcome = ReportOutcome.BLOCKED
         case Nothing(why):
-            outcome = _unchanged(connection, row, said, why, now)
+            outcome = _unchanged(connection, caller, row, said, why, now)
         case Wait():
             raise AssertionError("a report never hands a run over")
         case _:
@@ -165,7 +167,9 @@ def _answer(connection: Connection, row: RunRow, said: Reported, change: Change,
     return Answered(row.run_id, outcome, row.state)
 
 
-def _unchanged(connection: Connection, row: RunRow, said: Reported, why: Why, now: Instant) -> ReportOutcome:
+def _unchanged(
+    connection: Connection, caller: Caller, row: RunRow, said: Reported, why: Why, now: Instant
+) -> ReportOutcome:
     match why:
         case Why.SAID_BEFORE:
             return ReportOutcome.UNCHANGED
@@ -176,6 +180,7 @@ def _unchanged(connection: Connection, row: RunRow, said: Reported, why: Why, no
                 "error": said.error,
                 "cost": said.cost,
                 "tokens": said.tokens,
+                **caller.context().to_payload(),
             }
             payload = {name: value for name, value in told.items() if value is not None}
             add_event(connection, row.run_id, RunEventType.RUN_LATE_REPORT, now, payload)

@@ -34,6 +34,7 @@ from horarium.store.database import Connection
 from horarium.store.database.channels import READY
 from horarium.store.runs import open_runs, overdue
 from horarium.store.runs import read as runs_read
+from horarium.store.runs.events import add_event
 from horarium.store.runs.read import RunEventRow, RunFilter, RunRow
 from horarium.store.runs.work import Work
 from horarium.store.runs.writer import record_event
@@ -213,6 +214,7 @@ def _was_born_held(row: RunRow, stored: Sequence[RunEventRow]) -> bool:
 def _first_events(run: Run, *, is_held: bool) -> list[RunEvent]:
     row, definition = run.row, run.definition
     created = {"origin": row.origin.value, "nominal": to_rfc3339(row.nominal), "revision": row.revision}
+    created |= row.requested_by or {}
     if row.origin not in _OF_A_SCHEDULE or row.schedule_uid is None:
         return [RunEvent(1, RunEventType.RUN_CREATED.value, row.created_at, created)]
     lineage = make_lineage_payload(
@@ -244,8 +246,12 @@ def cancel(resources: Resources, caller: Caller, run_id: str) -> Stopped:
         if row.state in FINAL:
             return Stopped(row.run_id, StopOutcome.UNCHANGED, row.state)
         if row.state in NOT_STARTED:
-            return _end(resources, connection, row, CancelledUnstarted("cancelled before it started", "requested"))
-        open_runs.ask_to_stop(connection, [row.run_id], resources.clock.now())
+            gone = CancelledUnstarted("cancelled before it started", "requested")
+            return _end(resources, connection, caller, row, gone)
+        if row.stop_requested_at is None:  # the first wish stays on record
+            now, said = resources.clock.now(), caller.context().to_payload()
+            open_runs.ask_to_stop(connection, [row.run_id], now)
+            add_event(connection, row.run_id, RunEventType.RUN_STOP_REQUESTED, now, said)
         resources.database.notify(connection, READY)
         return Stopped(row.run_id, StopOutcome.REQUESTED, row.state)
 
@@ -260,7 +266,7 @@ def terminate(resources: Resources, caller: Caller, run_id: str) -> Stopped:
         row = locked(connection, caller, run_id)
         if row.state in FINAL:
             return Stopped(row.run_id, StopOutcome.UNCHANGED, row.state)
-        return _end(resources, connection, row, Terminated("terminated on request", "requested"))
+        return _end(resources, connection, caller, row, Terminated("terminated on request", "requested"))
 
     return _told(resources, resources.database.write(work))
 
@@ -274,8 +280,11 @@ def locked(connection: Connection, caller: Caller, run_id: str) -> RunRow:
     return find_run(connection, caller, run_id)
 
 
-def _end(resources: Resources, connection: Connection, row: RunRow, event: CancelledUnstarted | Terminated) -> Stopped:
-    change = record_event(connection, resources.known, row.run_id, event, now=resources.clock.now())
+def _end(
+    resources: Resources, connection: Connection, caller: Caller, row: RunRow, event: CancelledUnstarted | Terminated
+) -> Stopped:
+    now, by = resources.clock.now(), caller.context()
+    change = record_event(connection, resources.known, row.run_id, event, now=now, by=by)
     assert isinstance(change, End)  # it is locked, and was open just now
     resources.database.notify(connection, READY)  # its end may have released another
     return Stopped(row.run_id, StopOutcome(change.state.value), change.state)

@@ -193,6 +193,7 @@ class RunEventType(StrEnum):
     RUN_APPROVAL_REQUESTED = "run.approval_requested"
     RUN_APPROVED = "run.approved"
     RUN_STARTED = "run.started"
+    RUN_STOP_REQUESTED = "run.stop_requested"
     RUN_RETRIED = "run.retried"
     RUN_REDELIVERED = "run.redelivered"
     RUN_BLOCKED = "run.blocked"

@@ -9,13 +9,14 @@ from __future__ import annotations
 import getpass
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
 from sqlalchemy.dialects import postgresql, sqlite
 
-from horarium.audit import BEGINNING, Act, Deed, DetailValue, Entry, Link, make_entry
+from horarium.audit import BEGINNING, Act, Deed, DetailValue, Entry, Link, check_chain, make_entry
 from horarium.instant import Instant
 from horarium.store.database.json_text import from_text, kept_text, to_text
 from horarium.store.tables import audit, audit_heads
@@ -23,6 +24,7 @@ from horarium.store.tables import audit, audit_heads
 _MAX_TEXT = 256
 _MAX_MEMBERS = 20
 _PAGE = 500
+_CHAINS_TRIED = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,29 +88,29 @@ def trim(connection: Connection, *, recorded_before: Instant, limit: int) -> int
     """Leaves out up to `limit` of the oldest entries of one chain, and a checkpoint in their place; how many."""
     oldest = sa.select(audit.c.namespace).where(audit.c.sequence == audit_heads.c.trimmed_sequence + 1)
     oldest = oldest.where(audit.c.namespace == audit_heads.c.namespace, audit.c.recorded_at < recorded_before)
-    candidate = sa.select(audit_heads.c.namespace).where(sa.exists(oldest)).order_by(audit_heads.c.namespace).limit(1)
-    namespace = connection.execute(candidate).scalar_one_or_none()
-    if namespace is None:
-        return 0
-    _locked_end(connection, namespace)
-    rows = _next_rows(connection, namespace, _head(connection, namespace).trimmed.sequence, limit)
-    # In their order: a clock that was set back must not open a gap.
-    first_kept = next((place for place, row in enumerate(rows) if row.recorded_at >= recorded_before), len(rows))
-    gone = rows[:first_kept]
-    if not gone:
-        return 0
-    until, mine = gone[-1], audit_heads.c.namespace == namespace
-    connection.execute(
-        sa.update(audit_heads).where(mine).values(trimmed_sequence=until.sequence, trimmed_hash=until.hash)
-    )
-    old = sa.delete(audit).where(audit.c.namespace == namespace, audit.c.sequence <= until.sequence)
-    return connection.execute(old).rowcount
+    begun = sa.select(audit_heads.c.namespace).where(sa.exists(oldest)).order_by(audit_heads.c.namespace)
+    # A chain that cannot be trimmed is in nobody's way.
+    for namespace in connection.execute(begun.limit(_CHAINS_TRIED)).scalars().all():
+        _locked_end(connection, namespace)
+        until = _end_of_old(connection, namespace, recorded_before, limit)
+        if until is not None:
+            mine = sa.update(audit_heads).where(audit_heads.c.namespace == namespace)
+            connection.execute(mine.values(trimmed_sequence=until.sequence, trimmed_hash=until.hash))
+            old = sa.delete(audit).where(audit.c.namespace == namespace, audit.c.sequence <= until.sequence)
+            return connection.execute(old).rowcount
+    return 0
 
 
-def _next_rows(connection: Connection, namespace: str, after: int, limit: int) -> list[Any]:
-    columns = sa.select(audit.c.sequence, audit.c.recorded_at, audit.c.hash)
-    mine = columns.where(audit.c.namespace == namespace, audit.c.sequence > after)
-    return list(connection.execute(mine.order_by(audit.c.sequence).limit(limit)).all())
+def _end_of_old(connection: Connection, namespace: str, recorded_before: Instant, limit: int) -> Link | None:
+    """In their order, so that a clock that was set back opens no gap; and no further than the chain is whole.
+
+    A checkpoint behind an entry that somebody has changed would hide it for ever.
+    """
+    begin = _head(connection, namespace).trimmed
+    page = read_page(connection, namespace, after=begin.sequence, limit=limit)
+    old = takewhile(lambda entry: entry.recorded_at < recorded_before, page)
+    whole = [step for step in check_chain(old, begin) if isinstance(step, Link)]
+    return whole[-1] if whole else None
 
 
 def _locked_end(connection: Connection, namespace: str) -> Link:

@@ -6,14 +6,15 @@ Whoever calls holds the lock on the rows. What a change means for the schedule i
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from sqlalchemy import Connection
 
 from horarium.instant import DAY, SECOND, Instant, rfc3339_or_none, to_rfc3339
 from horarium.life.change import Again, Block, Change, End, Nothing, Progress, Wait
-from horarium.schedule.event import NoticeType, RunEventType, final_event
+from horarium.schedule.event import CommandContext, NoticeType, RunEventType, final_event
 from horarium.schedule.run import RunState
 from horarium.store import counters
 from horarium.store.database.json_text import event_text, kept_text
@@ -29,6 +30,7 @@ from horarium.store.tables import runs
 MAX_ERROR = 4_000
 _MAX_TOLD_ERROR = 1_000
 
+BY_ITSELF: Mapping[bytes, CommandContext] = MappingProxyType({})
 _LEASE = "lease_epoch lease_owner lease_until"
 _USED = "cost tokens tool_calls"
 _EARLIER = "earlier_cost earlier_tokens earlier_tool_calls"
@@ -55,8 +57,13 @@ def kept_error(error: str | None) -> str | None:
     return None if error is None else kept_text(error, MAX_ERROR)
 
 
-def write_changes(connection: Connection, changed: Sequence[tuple[Work, Change]], now: Instant) -> None:
-    """Each with its run as it was."""
+def write_changes(
+    connection: Connection,
+    changed: Sequence[tuple[Work, Change]],
+    now: Instant,
+    by: Mapping[bytes, CommandContext] = BY_ITSELF,
+) -> None:
+    """Each with its run as it was. `by` are those who asked for it, by run; what happens by itself has nobody."""
     by_kind: defaultdict[type[Change], list[tuple[Any, ...]]] = defaultdict(list)
     told: list[NewRunEvent] = []
     finished: list[Notice] = []
@@ -68,13 +75,15 @@ def write_changes(connection: Connection, changed: Sequence[tuple[Work, Change]]
         named = {**values, "run_id": run.run_id, "next_event": next_event}
         by_kind[type(change)].append(tuple(named[name] for name in _UPDATES[type(change)].columns))
         if event is not None:
-            told.append((run.run_id, run.next_event, *event))
+            kind, said = event
+            context = by.get(run.run_id)
+            told.append((run.run_id, run.next_event, kind, said if context is None else said | context.to_payload()))
         if isinstance(change, End):
             freed.update(_freed(run, change))
             if run.parent_run_id is None:
                 finished.append(_finished(run, change, now))
-    for kind, rows in by_kind.items():
-        _UPDATES[kind].run(connection, rows)
+    for change_kind, rows in by_kind.items():
+        _UPDATES[change_kind].run(connection, rows)
     events.append(connection, told, now=now)
     notices.append(connection, finished, now=now)
     counters.add_to_counters(connection, freed)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.instant import Instant
+from horarium.schedule.event import CommandContext
 from horarium.schedule.run import Origin
 from horarium.store.database.json_text import to_text
 from horarium.store.runs.definitions import insert_own
@@ -16,6 +17,8 @@ from horarium.store.runs.states import ACTIVE_NAMES, FINAL_NAMES, NOT_STARTED_NA
 from horarium.store.schedules.decisions import ZEROS
 from horarium.store.tables import runs
 
+# Of variables in one statement older SQLites take 999.
+_IDS_AT_ONCE = 900
 _OCCURRENCES = (Origin.SCHEDULED.value, Origin.BACKFILL.value)
 # With the condition of the index `runs_open`, as text, so that both databases see that it is the one to use.
 _IS_NOT_STARTED = sa.and_(sa.text(OPEN_ROOT), runs.c.state.in_(NOT_STARTED_NAMES))
@@ -67,6 +70,16 @@ def set_callers_part(
         values["rerun_of"] = rerun_of
     if values:
         connection.execute(sa.update(runs).where(runs.c.run_id == run_id).values(**values))
+
+
+def set_requested_by(connection: Connection, run_ids: Sequence[bytes], context: CommandContext) -> None:
+    """Of all of them: one request has started them."""
+    said = context.to_payload()
+    if not said:
+        return
+    mine = sa.update(runs).values(requested_by=to_text(said))
+    for first in range(0, len(run_ids), _IDS_AT_ONCE):
+        connection.execute(mine.where(runs.c.run_id.in_(run_ids[first : first + _IDS_AT_ONCE])))
 
 
 def insert_unscheduled(connection: Connection, values: dict[str, Any], document: Mapping[str, Any]) -> None:

@@ -83,6 +83,7 @@ class RunRow:
     earlier_tool_calls: int
     rerun_of: bytes | None
     claimed_by: str | None
+    requested_by: Any
     schedule_id: str | None
 
 
@@ -116,7 +117,15 @@ class RunPage:
 
 EVERYTHING = RunFilter()
 _ROWS = TypedRows(
-    RunRow, schedules, runs, origin=Origin, state=RunState, delivery=Delivery, inputs=from_text, result=from_text
+    RunRow,
+    schedules,
+    runs,
+    origin=Origin,
+    state=RunState,
+    delivery=Delivery,
+    inputs=from_text,
+    result=from_text,
+    requested_by=from_text,
 )
 _SELECT = _ROWS.select.outerjoin_from(runs, schedules, runs.c.schedule_uid == schedules.c.schedule_uid)
 

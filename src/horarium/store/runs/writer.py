@@ -8,7 +8,7 @@ the two never wait for each other. What waits for a place or a key is then let g
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple, TypeAlias
 
@@ -21,6 +21,7 @@ from horarium.life.event import Answered, Event
 from horarium.life.live_run import Rules
 from horarium.life.outcome import Accepted
 from horarium.life.react import react
+from horarium.schedule.event import CommandContext
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
 from horarium.schedule.reason import Obstacle, dispatch_status
@@ -28,7 +29,7 @@ from horarium.schedule.run import RunState, check_transition
 from horarium.store.database.set_wise import select_by_ids
 from horarium.store.runs import approvals
 from horarium.store.runs.after_end import pause_after_failures
-from horarium.store.runs.changes import kept_error, write_changes
+from horarium.store.runs.changes import BY_ITSELF, kept_error, write_changes
 from horarium.store.runs.release import pass_on, release
 from horarium.store.runs.work import Work, lock_works
 from horarium.store.schedules import positions
@@ -41,11 +42,12 @@ Places: TypeAlias = dict[bytes, LockedPosition]
 
 
 class Happened(NamedTuple):
-    """What happened to a run, and what its definition says about that."""
+    """What happened to a run, and what its definition says about that; `by` is whoever asked for it, if anybody."""
 
     run_id: bytes
     event: Event
     rules: Rules = _DEFAULT_RULES
+    by: CommandContext | None = None
 
 
 class Recorded(NamedTuple):
@@ -67,8 +69,9 @@ def record_event(
     rules: Rules = _DEFAULT_RULES,
     *,
     now: Instant,
+    by: CommandContext | None = None,
 ) -> Change:
-    recorded = record_events(connection, known, [Happened(run_id, event, rules)], now=now)
+    recorded = record_events(connection, known, [Happened(run_id, event, rules, by)], now=now)
     return recorded[0].change if recorded else Nothing(Why.NOT_SO)
 
 
@@ -86,7 +89,8 @@ def record_events(
     """
     judged = [(each.run_id, partial(_judge, each, now)) for each in happened]
     may_end = any(_may_end(each.event) for each in happened)
-    return change_runs(connection, known, judged, now=now, may_end=may_end, schedules=schedules)
+    by = {each.run_id: each.by for each in happened if each.by is not None}
+    return change_runs(connection, known, judged, now=now, may_end=may_end, schedules=schedules, by=by)
 
 
 def _judge(happened: Happened, now: Instant, run: Work) -> Change:
@@ -101,6 +105,7 @@ def change_runs(
     now: Instant,
     may_end: bool = True,
     schedules: Collection[bytes] | None = None,
+    by: Mapping[bytes, CommandContext] = BY_ITSELF,
 ) -> list[Recorded]:
     """Each run is locked, judged as it is then, and changed. Without `may_end` no judgement may be an end."""
     if not judged:
@@ -121,7 +126,9 @@ def change_runs(
             _check(run, change)
             changed.add(run_id)
         recorded.append(Recorded(run, change))
-    _write(connection, known, places, [each for each in recorded if each.counted], now)
+    counted = [each for each in recorded if each.counted]
+    write_changes(connection, counted, now, by)
+    _follow_up(connection, known, places, counted, now)
     return recorded
 
 
@@ -153,8 +160,10 @@ def _state_after(change: Change) -> RunState:
             raise AssertionError("nothing has changed")
 
 
-def _write(connection: Connection, known: Plannings, places: Places, changed: Sequence[Recorded], now: Instant) -> None:
-    write_changes(connection, changed, now)
+def _follow_up(
+    connection: Connection, known: Plannings, places: Places, changed: Sequence[Recorded], now: Instant
+) -> None:
+    """What changes of runs mean for those who wait for a yes, for a place or for a key."""
     approvals.request(connection, [run.run_id for run, change in changed if isinstance(change, Block)], now)
     ended = [(run, change) for run, change in changed if isinstance(change, End)]
     if not ended:

@@ -1,4 +1,4 @@
-"""The audit: a chain of entries for each namespace, which the database itself refuses to change.
+"""The audit: a chain of entries for each namespace, which the database itself refuses to change; runs name who asked.
 
 An entry may be deleted only where the checkpoint in its head covers it. A head moves forward and is never deleted.
 """
@@ -73,12 +73,14 @@ def upgrade() -> None:
         sa.Column("trimmed_hash", sa.Text(), nullable=False),
         sa.Column("own_after", sa.BigInteger(), nullable=False),
     )
+    op.add_column("runs", sa.Column("requested_by", sa.Text()))
     for statement in _POSTGRES if op.get_bind().dialect.name == "postgresql" else _SQLITE:
         op.execute(statement)
 
 
 def downgrade() -> None:
     """What was done is no longer on record."""
+    op.drop_column("runs", "requested_by")
     op.drop_table("audit")
     op.drop_table("audit_heads")
     if op.get_bind().dialect.name == "postgresql":
