@@ -84,8 +84,8 @@ runs = Table(
     Column("earlier_tokens", BigInteger, nullable=False, server_default="0"),
     Column("earlier_tool_calls", BigInteger, nullable=False, server_default="0"),
     Column("rerun_of", LargeBinary(16)),  # the run that it does once more
-    Column("claimed_by", Text),  # the principal that took it from a queue; NULL = nobody since it was last handed over
     Column("requested_by", Text),  # who asked for it, where somebody did: the context of the command
+    Column("claimed_by", Text),  # the principal that took it from a queue; NULL = nobody since it was last handed over
     # No code path may launch what nobody approved, whatever the code says.
     CheckConstraint(
         f"NOT needs_approval OR approval_id IS NOT NULL OR state IN {_UNAPPROVED}", name="runs_wait_for_approval"
