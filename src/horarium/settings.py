@@ -170,7 +170,8 @@ class Settings(BaseSettings):
         None, description="Where targets reach this service to report; none = the address on which it listens."
     )
     secret_key: SecretStr | None = Field(
-        None, description="Key of what this installation signs, the same in all its processes; none = a file is made."
+        None,
+        description="Key of what this installation signs and seals, one for all its processes; none = a file is made.",
     )
     secret_key_previous: SecretStr | None = Field(
         None, description="The key before the last rekey: what it signed is recognised, and nothing is made with it."

@@ -56,19 +56,17 @@ def test_a_secret_is_set_replaced_listed_and_deleted_without_being_shown(
     assert "sesame" not in everything(horarium)
 
 
-def test_hosts_stay_unless_others_are_named(http: httpx.Client) -> None:
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+def test_hosts_stay_and_nobody_changes_them_without_the_value(http: httpx.Client) -> None:
     assert put(http).json()["hosts"] is None
     assert put(http, hosts=["a.example"]).json()["hosts"] == ["a.example"]
     assert put(http).json()["hosts"] == ["a.example"]
+    refused = http.put("/api/secrets/erp", json={"hosts": ["evil.example"]})
+    assert (refused.status_code, refused.json()["errors"]) == (422, {"value": ["is required"]})
     assert put(http, hosts=["*"]).json()["hosts"] is None
 
 
-def test_nobody_widens_the_hosts_of_a_secret_without_its_value(http: httpx.Client) -> None:
-    put(http, hosts=["a.example"])
-    refused = http.put("/api/secrets/erp", json={"hosts": ["evil.example"]})
-    assert (refused.status_code, refused.json()["errors"]) == (422, {"value": ["is required"]})
-
-
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 def test_a_repeated_request_is_one_and_leaves_no_trace_to_try_values_on(
     horarium: TestService, http: httpx.Client
 ) -> None:
@@ -103,6 +101,7 @@ def test_who_may_set_and_who_may_list(horarium: TestService, http: httpx.Client)
     }
 
 
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 def test_another_tenant_neither_sees_nor_touches_it(horarium: TestService, http: httpx.Client) -> None:
     put(http)
     namespaces.create(horarium.resources, horarium.caller, "other")
@@ -115,6 +114,25 @@ def test_another_tenant_neither_sees_nor_touches_it(horarium: TestService, http:
     assert (mine["name"], mine["version"]) == ("erp", 1)
 
 
+def test_a_secret_that_schedules_name_is_not_deleted_by_mistake(horarium: TestService, http: httpx.Client) -> None:
+    for name in ("erp", "erp_2", "erpx2"):
+        put(http, name)
+    headers = {"uses": {"$secret": "erp_2"}, "quotes": '{"$secret":"erp_2"}', "other": {"$secret": "erpx2"}}
+    for schedule_id, value in headers.items():
+        said = {"headers": {"X-Key": value}, "input": {"note": '"$secret":"erp_2"'}}
+        call = {"schedule_id": schedule_id, "cron_expressions": ["0 * * * *"]}
+        made = http.post("/api/schedules", json={**call, "action": {"url": "https://a.example/", **said}})
+        assert made.status_code == 201, made.text
+    refused = http.delete("/api/secrets/erp_2")
+    assert (refused.status_code, refused.json()["reason"]) == (409, "secret_in_use")
+    assert refused.json()["schedules"] == ["uses"]
+    assert http.delete("/api/secrets/erp").status_code == 200
+    assert http.delete("/api/secrets/erp_2", params={"force": True}).status_code == 200
+    http.delete("/api/schedules/other")
+    assert http.delete("/api/secrets/erpx2").status_code == 200
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 def test_a_namespace_takes_its_secrets_along(horarium: TestService, http: httpx.Client) -> None:
     namespaces.create(horarium.resources, horarium.caller, "going")
     put(caller(horarium, "admin", "going"))
@@ -152,7 +170,7 @@ def test_what_cannot_be_kept_is_refused_without_repeating_it(http: httpx.Client)
 
 
 @pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
-def test_a_list_has_pages_and_a_namespace_a_bound(horarium: TestService, http: httpx.Client) -> None:
+def test_a_list_has_pages_and_a_full_namespace_takes_no_more(horarium: TestService, http: httpx.Client) -> None:
     for name in "cab":
         put(http, name)
     first = http.get("/api/secrets", params={"page_size": 2}).json()
@@ -162,13 +180,9 @@ def test_a_list_has_pages_and_a_namespace_a_bound(horarium: TestService, http: h
     assert http.get("/api/secrets", params={"next_page_token": "' OR 1=1"}).status_code == 422
     client = horarium.client()
     assert [each.name for each in client.iter_secrets(page_size=1)] == ["a", "b", "c"]
-
-
-@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
-def test_a_full_namespace_takes_no_more_but_replaces(horarium: TestService, http: httpx.Client) -> None:
     most = horarium.resources.settings.secrets_per_namespace
     row = {"generated": False, "version": 1, "created_at": 0, "updated_at": 0, "sealed": "x", "namespace": "default"}
-    rows = [{**row, "name": f"s{number}"} for number in range(most)]
+    rows = [{**row, "name": f"s{number}"} for number in range(most - 3)]
     horarium.resources.database.write(lambda c: c.execute(sa.insert(metadata.tables["secrets"]), rows))
     refused = put(http)
     assert (refused.status_code, f"{most} secrets" in refused.json()["message"]) == (409, True)

@@ -58,11 +58,13 @@ def test_names_are_asked_of_the_server(server: Server, complete: Complete, monke
     for name in ("nightly", "nightly-report", "hourly"):
         server.told("schedule", "create", name, "--every", "PT1H", "--workflow-type", "w", "--queue", "q")
     server.told("calendar", "create", "company-days")
+    server.service.client().put_secret("erp-token", "v")
     server.told("namespace", "create", "staging")
     run_id = server.told("schedule", "trigger", "hourly", "-o", "json").split('"run_id": "')[1][:26]
     assert complete("horarium schedule describe night") == ["nightly", "nightly-report"]
     assert complete(f"horarium run show {run_id[:6]}") == [run_id]
     assert complete("horarium schedule calendar attach nightly comp") == ["company-days"]
+    assert complete("horarium secret delete e") == ["erp-token"]
     assert complete("horarium schedule list --namespace sta") == ["staging"]
     assert complete("horarium --namespace staging schedule describe night") == []
     set_environment(monkeypatch, token=None)

@@ -129,7 +129,7 @@ TABLE: list[tuple[str, tuple[Any, ...], dict[str, Any], str, str, Any]] = [
     ("list_secrets", (), {"page_size": 2}, "GET", "/api/secrets?page_size=2", None),
     ("put_secret", ("n", "v"), {"hosts": ["a.example"]}, "PUT", "/api/secrets/n",
      {"value": "v", "hosts": ["a.example"]}),
-    ("delete_secret", ("n",), {}, "DELETE", "/api/secrets/n", None),
+    ("delete_secret", ("n",), {"force": True}, "DELETE", "/api/secrets/n?force=true", None),
     ("redeliver_dead_letters", ("n", ["d"]), {}, "POST", "/api/subscriptions/n/redeliver", {"ids": ["d"]}),
     ("list_tokens", (), {}, "GET", "/api/tokens", None),
     ("issue_token", ("n", "viewer"), {"subject": "s", "expires_at": NOON}, "POST", "/api/tokens",

@@ -14,18 +14,20 @@ import pytest
 
 from horarium.clock import SystemClock
 from horarium.ids import new_id
+from horarium.life.report_token import ReportTokens
 from horarium.operations import secrets, subscriptions
 from horarium.operations.caller import internal
+from horarium.operations.resources import Resources
 from horarium.serve import rekey as rekeying
 from horarium.serve.rekey import RekeyRefused, rekey
-from horarium.serve.secret_key import WrongSecretKey
-from horarium.serve.service import Service, open_service
+from horarium.serve.secret_key import WrongSecretKey, installation_key
 from horarium.settings import Settings
 from horarium.store import leases, resealing
 from horarium.store import secrets as rows
-from horarium.store.database import Database
+from horarium.store.database import Database, open_database
 from horarium.store.sealing import CannotUnseal, KeyReplaced, Sealer
 from horarium.store.tables import metadata
+from horarium.telemetry.telemetry import Telemetry
 
 CALLER = internal("testing")
 RUN = new_id()
@@ -37,9 +39,15 @@ class Crash(BaseException):
 
 
 @contextmanager
-def started(settings: Settings) -> Iterator[Service]:
-    with open_service(settings, migrates=False) as service:
-        yield service
+def started(settings: Settings) -> Iterator[Resources]:
+    """A process that has come up as far as to its key."""
+    database, clock = open_database(settings.database_url), SystemClock()
+    try:
+        key = installation_key(settings, database)
+        tokens, sealer = ReportTokens(key.signing, None, key.previous), Sealer(key.signing, key.fingerprint)
+        yield Resources(database, clock, settings, Telemetry(clock), tokens, sealer=sealer)
+    finally:
+        database.close()
 
 
 @pytest.fixture
@@ -47,18 +55,17 @@ def settings(database_url: str, tmp_path: Path) -> Settings:
     """Of an installation with two secrets and a subscription."""
     made = Settings(database=database_url, data_dir=tmp_path / "data")
     made.data_dir.mkdir()
-    with started(made) as service:
+    with started(made) as process:
         for name in ("one", "two"):
-            secrets.put(service.resources, CALLER, name, f"the value of {name}")
+            secrets.put(process, CALLER, name, f"the value of {name}")
         subscriptions.create(
-            service.resources, CALLER, kinds=["run_finished"], url="https://a.example/", secret=SIGNS, name="told"
+            process, CALLER, kinds=["run_finished"], url="https://a.example/", secret=SIGNS, name="told"
         )
     return made
 
 
-def opened(service: Service) -> list[str]:
+def opened(resources: Resources) -> list[str]:
     """What all sealed rows hold."""
-    resources = service.resources
     assert resources.sealer is not None
     found = resources.database.read(lambda c: rows.find_all(c, "default", ["one", "two"]))
     _, message = subscriptions.test_message(resources, CALLER, "told")
@@ -74,17 +81,17 @@ def files(settings: Settings) -> dict[str, str]:
 
 def test_everything_opens_with_the_new_key_and_nothing_with_the_old_one(settings: Settings) -> None:
     old = files(settings)["secret.key"]
-    with started(settings) as service:
-        sealed_before, token = service.resources.sealer, service.resources.tokens.make(RUN, 1)
+    with started(settings) as process:
+        sealed_before, token = process.sealer, process.tokens.make(RUN, 1)
     assert rekey(settings).resealed == resealing.Resealed(3, ())
     assert files(settings).keys() == {"secret.key", "secret.key.previous"}
     assert files(settings)["secret.key.previous"] == old != files(settings)["secret.key"]
     assert {stat.S_IMODE(path.stat().st_mode) for path in settings.data_dir.glob("secret.key*")} == {0o600}
-    with started(settings) as service:
-        assert opened(service) == ALL
-        assert service.resources.tokens.attempt_of(token, RUN) is None
+    with started(settings) as process:
+        assert opened(process) == ALL
+        assert process.tokens.attempt_of(token, RUN) is None
         assert sealed_before is not None
-        found = service.database.read(lambda c: rows.find_all(c, "default", ["one"]))
+        found = process.database.read(lambda c: rows.find_all(c, "default", ["one"]))
         with pytest.raises(CannotUnseal):
             rows.opened(sealed_before, found)
     with pytest.raises(WrongSecretKey), started(settings.model_copy(update={"secret_key": _secret(old)})):
@@ -95,16 +102,17 @@ def _secret(text: str) -> Any:
     return Settings(secret_key=text).secret_key
 
 
+@pytest.mark.parametrize("dialect", ["sqlite"])
 def test_what_the_old_key_signed_is_recognised_where_the_operator_says_so(settings: Settings) -> None:
-    with started(settings) as service:
-        token = service.resources.tokens.make(RUN, 1)
+    with started(settings) as process:
+        token = process.tokens.make(RUN, 1)
     rekey(settings)
     previous = _secret(files(settings)["secret.key.previous"])
-    with started(settings.model_copy(update={"secret_key_previous": previous})) as service:
-        tokens = service.resources.tokens
+    with started(settings.model_copy(update={"secret_key_previous": previous})) as process:
+        tokens = process.tokens
         assert (tokens.attempt_of(token, RUN), tokens.attempt_of(tokens.make(RUN, 2), RUN)) == (1, 2)
         assert tokens.make(RUN, 1) != token
-        assert opened(service) == ALL
+        assert opened(process) == ALL
 
 
 def test_a_crash_in_the_middle_leaves_everything_as_it_was(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,15 +129,16 @@ def test_a_crash_in_the_middle_leaves_everything_as_it_was(settings: Settings, m
         with pytest.raises(Crash):
             rekey(settings)
     assert files(settings)["secret.key"] == old
-    with started(settings) as service:
-        assert opened(service) == ALL
+    with started(settings) as process:
+        assert opened(process) == ALL
     following = files(settings)["secret.key.new"]
     rekey(settings)
     assert files(settings) == {"secret.key": following, "secret.key.previous": old}
-    with started(settings) as service:
-        assert opened(service) == ALL
+    with started(settings) as process:
+        assert opened(process) == ALL
 
 
+@pytest.mark.parametrize("dialect", ["sqlite"])
 def test_a_crash_between_database_and_files_is_mended_by_the_next_start(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,24 +154,25 @@ def test_a_crash_between_database_and_files_is_mended_by_the_next_start(
     following = files(settings)["secret.key.new"]
     assert files(settings)["secret.key"] == old != following
     for _ in range(2):
-        with started(settings) as service:
-            assert opened(service) == ALL
+        with started(settings) as process:
+            assert opened(process) == ALL
         assert files(settings) == {"secret.key": following, "secret.key.previous": old}
 
 
+@pytest.mark.parametrize("dialect", ["sqlite"])
 def test_a_process_with_the_old_key_writes_nothing_that_nobody_could_open(settings: Settings) -> None:
-    with started(settings) as service:
+    with started(settings) as process:
         rekey(settings)
         for write in (
-            lambda: secrets.put(service.resources, CALLER, "three", "v"),
-            lambda: subscriptions.update(service.resources, CALLER, "told", {"secret": SIGNS}),
+            lambda: secrets.put(process, CALLER, "three", "v"),
+            lambda: subscriptions.update(process, CALLER, "told", {"secret": SIGNS}),
         ):
             with pytest.raises(KeyReplaced):
                 write()
-        subscriptions.update(service.resources, CALLER, "told", {"url": "https://b.example/"})
-    with started(settings) as service:
-        assert opened(service) == ALL
-        assert [each.name for each in secrets.list_secrets(service.resources, CALLER).secrets] == ["one", "two"]
+        subscriptions.update(process, CALLER, "told", {"url": "https://b.example/"})
+    with started(settings) as process:
+        assert opened(process) == ALL
+        assert [each.name for each in secrets.list_secrets(process, CALLER).secrets] == ["one", "two"]
 
 
 @pytest.mark.parametrize("dialect", ["postgresql"])
@@ -172,8 +182,8 @@ def test_what_is_being_sealed_when_the_key_changes_is_sealed_anew(
     """The writer has looked at the key and not committed yet; without a lock its row would be lost for ever."""
     waits = "SELECT count(*) FROM pg_locks WHERE NOT granted"
     other, done = open_another(), []
-    with started(settings) as service:
-        sealer = service.resources.sealer
+    with started(settings) as process:
+        sealer = process.sealer
         assert isinstance(sealer, Sealer)
         changing = threading.Thread(target=lambda: done.append(rekey(settings)))
 
@@ -183,19 +193,19 @@ def test_what_is_being_sealed_when_the_key_changes_is_sealed_anew(
             while changing.is_alive() and not other.read(lambda c: c.exec_driver_sql(waits).scalar_one()):
                 time.sleep(0.01)
 
-        service.database.write(slowly)
+        process.database.write(slowly)
         changing.join(60)
     assert [each.resealed.count for each in done] == [4]
-    with started(settings) as service:
-        assert service.resources.sealer is not None
-        found = service.database.read(lambda c: rows.find_all(c, "default", ["late"]))
-        assert rows.opened(service.resources.sealer, found) == {"late": "the value of late"}
+    with started(settings) as process:
+        assert process.sealer is not None
+        found = process.database.read(lambda c: rows.find_all(c, "default", ["late"]))
+        assert rows.opened(process.sealer, found) == {"late": "the value of late"}
 
 
 @pytest.mark.parametrize("dialect", ["sqlite"])
 def test_a_row_that_did_not_open_before_is_named_and_left_alone(settings: Settings) -> None:
-    with started(settings) as service:
-        service.database.write(lambda c: c.exec_driver_sql("UPDATE secrets SET sealed = 'x' WHERE name = 'two'"))
+    with started(settings) as process:
+        process.database.write(lambda c: c.exec_driver_sql("UPDATE secrets SET sealed = 'x' WHERE name = 'two'"))
     done = rekey(settings).resealed
     assert (done.count, done.unreadable) == (2, (resealing.Unreadable("secrets", "default", "two"),))
 
@@ -211,8 +221,8 @@ def test_a_key_from_the_settings_needs_a_file_for_the_next_one(settings: Setting
     assert (done.new_key, done.old_key, files(settings)) == (tmp_path / "next", None, {})
     assert stat.S_IMODE(done.new_key.stat().st_mode) == 0o600
     following = settings.model_copy(update={"secret_key": _secret(done.new_key.read_text().strip())})
-    with started(following) as service:
-        assert opened(service) == ALL
+    with started(following) as process:
+        assert opened(process) == ALL
 
 
 @pytest.mark.parametrize("dialect", ["sqlite"])

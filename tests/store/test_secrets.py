@@ -64,6 +64,7 @@ def test_the_value_stands_in_no_file_of_the_database(database: Database, tmp_pat
     assert not any(b"sesame" in path.read_bytes() for path in files)
 
 
+@pytest.mark.parametrize("dialect", ["sqlite"])
 def test_a_dump_of_all_tables_does_not_show_the_value(database: Database) -> None:
     row = put(database, "erp")
     dump = database.read(lambda c: repr(c.execute(sa.select(table)).all()))

@@ -76,8 +76,14 @@ def put_secret(resources: ResourcesOf, caller: CallerOf, secret_name: str, docum
     answer=SecretDeleted,
     example=SecretDeleted(name="erp-token", outcome=WriteOutcome.DELETED),
 )
-def delete_secret(resources: ResourcesOf, caller: CallerOf, secret_name: str) -> Reply:
-    secrets.delete(resources, caller, secret_name)
+def delete_secret(
+    resources: ResourcesOf,
+    caller: CallerOf,
+    secret_name: str,
+    force: Annotated[bool, Query(description="also while schedules name it")] = False,
+) -> Reply:
+    """Refused while a schedule names it."""
+    secrets.delete(resources, caller, secret_name, force=force)
     return Reply(SecretDeleted(name=secret_name, outcome=WriteOutcome.DELETED))
 
 

@@ -161,11 +161,16 @@ def _token_ids(client: Client, incomplete: str) -> Iterable[str]:
     return [each.token_id for each in client.list_tokens()]
 
 
+def _secret_names(client: Client, incomplete: str) -> Iterable[str]:
+    return [each.name for each in client.list_secrets(page_size=MOST)]
+
+
 schedule_ids = of_names(_schedule_ids)
 run_ids = of_names(_run_ids)
 calendar_names = of_names(_calendar_names)
 namespace_names = of_names(_namespace_names)
 token_ids = of_names(_token_ids)
+secret_names = of_names(_secret_names)
 
 _BY_PLACE: Mapping[str, Completer] = {"spec.timezone": zones, "calendars": calendar_names}
 

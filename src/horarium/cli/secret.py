@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from horarium.cli import completion
 from horarium.cli.naming import by_flags
 from horarium.cli.pages import All, Limit, Listing, PageToken, Paging, show_listing
 from horarium.cli.present import printable, show_document
@@ -27,7 +28,10 @@ app = typer.Typer(
 _MORE = "more secrets: --all, or --page-token {cursor}"
 _FLAGS = {"name": "NAME", "value": "the value", "hosts": "--host"}
 
-Name = Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="Its name.")]
+Name = Annotated[
+    str,
+    typer.Argument(metavar="NAME", show_default=False, help="Its name.", autocompletion=completion.secret_names),
+]
 
 
 @app.command("set")
@@ -89,12 +93,16 @@ def list_command(remote: Remote, limit: Limit = 50, page_token: PageToken = None
 
 @app.command("delete")
 @with_remote
-def delete_command(remote: Remote, name: Name) -> None:
-    """Forget a secret.
+def delete_command(
+    remote: Remote,
+    name: Name,
+    force: Annotated[bool, typer.Option("--force", help="Also while schedules name it.")] = False,
+) -> None:
+    """Forget a secret. Refused while a schedule names it: none of its runs could be launched any more.
 
     Example: horarium secret delete erp-token
     """
-    gone = remote.client.delete_secret(name)
+    gone = remote.client.delete_secret(name, force=force or None)
     talk(printable(f"secret {gone.name} is deleted"))
 
 

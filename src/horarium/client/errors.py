@@ -127,6 +127,12 @@ class CalendarInUse(Conflict):
     reason = "calendar_in_use"
 
 
+class SecretInUse(Conflict):
+    """`body` names schedules that need it; force deletes it nevertheless."""
+
+    reason = "secret_in_use"
+
+
 class ScheduleBroken(Conflict):
     reason = "schedule_broken"
 
@@ -250,6 +256,7 @@ _NAMED: Mapping[int, tuple[type[ClientError], ...]] = {
         RequestInProgress,
         CalendarReadOnly,
         CalendarInUse,
+        SecretInUse,
         ScheduleBroken,
         OwnedByAnotherBundle,
         RunNotEnded,

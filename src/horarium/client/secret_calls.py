@@ -31,7 +31,8 @@ class SecretCalls:
 
     @Method
     @staticmethod
-    def delete_secret(name: str) -> Call[SecretDeleted]:
-        return Call("DELETE", SECRET, one(SecretDeleted), {"secret_name": name})
+    def delete_secret(name: str, *, force: bool | None = None) -> Call[SecretDeleted]:
+        """Raises SecretInUse while a schedule names it, unless by `force`."""
+        return Call("DELETE", SECRET, one(SecretDeleted), {"secret_name": name}, query={"force": force})
 
     iter_secrets = Pages(list_secrets)

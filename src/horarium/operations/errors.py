@@ -140,6 +140,17 @@ class CalendarInUse(Refused):
         self.schedules = schedules
 
 
+class SecretInUse(Refused):
+    """`schedules` are the ids of those that name it, the first of them if they are many."""
+
+    reason = "secret_in_use"
+
+    def __init__(self, name: str, schedules: tuple[str, ...]) -> None:
+        shown = ", ".join(schedules[:5]) + (", …" if len(schedules) > 5 else "")
+        super().__init__(f"the secret {name!r} is used by {shown}; force deletes it nevertheless")
+        self.schedules = schedules
+
+
 class OwnedByAnotherBundle(Refused):
     """What a bundle wants to change or delete was brought by another one."""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from horarium.errors import InvalidDefinition
 from horarium.operations.caller import Caller
 from horarium.operations.drafts import hold_namespace, require_namespace
-from horarium.operations.errors import Forbidden, Refused, SecretNotFound
+from horarium.operations.errors import Forbidden, Refused, SecretInUse, SecretNotFound
 from horarium.operations.pages import checked_limit
 from horarium.operations.resources import Resources
 from horarium.policy.names import PolicyError
@@ -16,8 +16,11 @@ from horarium.schedule.naming import checked_id
 from horarium.schedule.secret_value import checked_hosts, checked_value
 from horarium.store import secrets
 from horarium.store.database import Connection
+from horarium.store.schedules.references import schedules_with_secret
 from horarium.store.secrets import SecretName
 from horarium.wire.roles import Permission, Role
+
+_USERS_NAMED = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +94,17 @@ def list_secrets(
     return resources.database.read(look)
 
 
-def delete(resources: Resources, caller: Caller, name: str) -> None:
+def delete(resources: Resources, caller: Caller, name: str, *, force: bool = False) -> None:
+    """Refused while a schedule names it, unless by `force`: without its secret no run of it could be launched."""
     caller.require(Permission.WRITE)
 
     def work(connection: Connection) -> None:
-        if not secrets.delete(connection, caller.namespace, name):
+        if secrets.find(connection, caller.namespace, name) is None:
             raise SecretNotFound(name)
+        users = [] if force else schedules_with_secret(connection, caller.namespace, name, most=_USERS_NAMED)
+        if users:
+            raise SecretInUse(name, tuple(users))
+        secrets.delete(connection, caller.namespace, name)
 
     resources.database.write(work)
 

@@ -69,7 +69,7 @@ def rekey(settings: Settings, new_key_file: Path | None = None, clock: Clock | N
     if settings.secret_key is not None:
         return Rekeyed(resealed, place, None)
     put_in_place(settings, text)
-    return Rekeyed(resealed, key_file(settings), previous_key_file(settings))
+    return Rekeyed(resealed, place if place.exists() else key_file(settings), previous_key_file(settings))
 
 
 def _old_key(settings: Settings, database: Database, clock: Clock) -> InstallationKey:

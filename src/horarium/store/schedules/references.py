@@ -9,7 +9,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from horarium.store.database.json_text import from_text
+from horarium.schedule.secret import KEY
+from horarium.store.database.json_text import from_text, to_text
 from horarium.store.tables import agents, assignments, schedule_revisions, schedules, workflows
 
 
@@ -77,3 +78,25 @@ def schedules_with_calendar(connection: Connection, namespace: str, names: Colle
         for name in from_text(document).get("calendars", ())
         if name in wanted
     ]
+
+
+def schedules_with_secret(connection: Connection, namespace: str, name: str, *, most: int) -> list[str]:
+    """Live schedules that name the secret, by id; the first of them."""
+    newest = sa.and_(
+        schedule_revisions.c.schedule_uid == schedules.c.schedule_uid,
+        schedule_revisions.c.revision == schedules.c.revision,
+    )
+    # Documents are kept as `to_text` spells them, and quotes inside of a text have a backslash: this is a reference.
+    spelled = f"{to_text(KEY)}:{to_text(name)}"
+    statement = (
+        sa.select(schedules.c.schedule_id)
+        .join_from(schedules, schedule_revisions, newest)
+        .where(
+            schedules.c.namespace == namespace,
+            schedules.c.deleted_at.is_(None),
+            schedule_revisions.c.document.contains(spelled, autoescape=True),
+        )
+        .order_by(schedules.c.schedule_id)
+        .limit(most)
+    )
+    return list(connection.execute(statement).scalars())
