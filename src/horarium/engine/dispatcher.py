@@ -158,8 +158,10 @@ class Dispatcher:
             return each.request
         each.begun = True
         outcome = await self._registry.launch(each.request)
-        secrets = each.request.secrets
-        return without_secrets(outcome, Redactor(secrets)) if secrets else outcome
+        if not each.request.secrets:
+            return outcome
+        # Of a large answer it takes a moment, which the other launches must not wait for.
+        return await asyncio.to_thread(without_secrets, outcome, Redactor(each.request.secrets))
 
     def _leave(self, each: InFlight) -> None:
         """Its place is free as soon as it has its answer: the next one begins while that is being written down."""

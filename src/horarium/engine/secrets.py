@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from horarium.launchers.outgoing import BadAction, place_of
@@ -15,17 +15,29 @@ from horarium.store.database import Connection
 from horarium.store.sealing import CannotUnseal, Sealer
 from horarium.store.secrets import SecretRow
 
+# A statement takes only so many values.
+_AT_ONCE = 1_000
+MAX_CHARACTERS = 262_144
+"""Of the secrets of one launch together: as many launches as a process has in flight hold theirs at once."""
+
 Found: TypeAlias = Mapping[str, Mapping[str, SecretRow]]
 """Sealed, by namespace and name."""
 
 
 def fetch(connection: Connection, wanted: Iterable[tuple[str, frozenset[str]]]) -> Found:
-    """Of each namespace those that are named in it, by one query; one that is not there is not in the answer."""
+    """Of each namespace those that are named in it, by one query or a few; what is not set is left out."""
     names: defaultdict[str, set[str]] = defaultdict(set)
     for namespace, named in wanted:
         if named:
             names[namespace] |= named
-    return {namespace: secrets.find_all(connection, namespace, named) for namespace, named in names.items()}
+    return {namespace: _find(connection, namespace, sorted(named)) for namespace, named in names.items()}
+
+
+def _find(connection: Connection, namespace: str, names: Sequence[str]) -> dict[str, SecretRow]:
+    found: dict[str, SecretRow] = {}
+    for first in range(0, len(names), _AT_ONCE):
+        found |= secrets.find_all(connection, namespace, names[first : first + _AT_ONCE])
+    return found
 
 
 def open_secrets(
@@ -48,6 +60,8 @@ def open_secrets(
             values[name] = row.unseal(sealer)
         except CannotUnseal:
             return Refused(f"the secret {name!r} cannot be opened with this installation's key; set it again")
+    if sum(map(len, values.values())) > MAX_CHARACTERS:
+        return Refused(f"the secrets of this run have more than {MAX_CHARACTERS} characters together")
     return values
 
 

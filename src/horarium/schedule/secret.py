@@ -28,7 +28,9 @@ SCHEMA: Final[Mapping[str, Any]] = {
     "additionalProperties": False,
 }
 MAX_REFERENCES: Final = 100
-"""In one action or input; each is opened at every launch."""
+"""In one input."""
+MAX_NAMES: Final = 20
+"""Of different secrets in one input; each is opened at every launch."""
 
 _NOT_HERE = "names a secret, which may stand in the value of a header and in the input of {kinds} actions only"
 _INPUTS = ("action.input", "inputs_rotation")
@@ -90,17 +92,21 @@ def check_places(places: Places, kind: str, problems: Problems) -> None:
 
 
 def check_value(value: Json, path: str, problems: Problems, *, allowed: bool) -> None:
+    names: set[str] = set()
     for number, (where, found) in enumerate(found_in(value, path), start=1):
         if not allowed:
             problems.add(where, _NOT_HERE.format(kinds=", ".join(sorted(KINDS))))
-        elif number > MAX_REFERENCES:
-            problems.add(where, f"is one reference too many: an input names at most {MAX_REFERENCES} secrets")
         else:
             try:
-                checked_name("", found)
+                names.add(checked_name("", found))
             except PolicyError as wrong:
                 problems.add(where, wrong.text)
-        if problems.full or number > MAX_REFERENCES:
+        if number > MAX_REFERENCES or len(names) > MAX_NAMES:
+            problems.add(
+                where, f"is too much: an input names {MAX_NAMES} secrets, {MAX_REFERENCES} times in all, at most"
+            )
+            return
+        if problems.full:
             return
 
 

@@ -10,6 +10,8 @@ from horarium.schedule.redaction import Redactor
 
 TOKEN = "s3cr3t-token-42"
 
+LONG = "x " * 200
+
 TEXTS = {
     "alone": ([TOKEN], TOKEN, "***"),
     "inside": ([TOKEN], f"HTTP 401: {TOKEN} is wrong", "HTTP 401: *** is wrong"),
@@ -17,8 +19,10 @@ TEXTS = {
     "without its scheme": ([f"Bearer {TOKEN}"], f"bad token {TOKEN}!", "bad token ***!"),
     "a cookie": ([f"id={TOKEN}; theme=dark"], f"cookies: {{'id': '{TOKEN}'}}", "cookies: {'id': '***'}"),
     "spelled in JSON": (['quo"ted\\value'], r'{"a": "quo\"ted\\value"}', '{"a": "***"}'),
-    "half of it, cut": ([TOKEN], f"you sent {TOKEN[:10]}…", "you sent ***…"),
-    "half of it at the end": ([TOKEN], f"you sent {TOKEN[:10]}", "you sent ***"),
+    "half of it, cut": ([TOKEN], f"{LONG}{TOKEN[:10]}…", f"{LONG}***…"),
+    "half of it at the end": ([TOKEN], f"{LONG}{TOKEN[:10]}", f"{LONG}***"),
+    "half of it in a text that nobody cut": ([TOKEN], f"you sent {TOKEN[:10]}", f"you sent {TOKEN[:10]}"),
+    "a thousand words": ([f"{TOKEN} " * 1_000], f"{TOKEN} " * 1_000, "***"),
     "a part of another": ([TOKEN, f"{TOKEN}-long"], f"{TOKEN}-long", "***"),
     "too short": (["red"], "red is red", "red is red"),
     "nothing sent": ([], TOKEN, TOKEN),

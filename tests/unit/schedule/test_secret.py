@@ -10,7 +10,7 @@ from horarium.errors import InvalidDefinition
 from horarium.instant import from_rfc3339
 from horarium.schedule.document import Update, parse_definition
 from horarium.schedule.kinds import SHIPPED
-from horarium.schedule.secret import KINDS, MAX_REFERENCES, resolved, secret_names
+from horarium.schedule.secret import KINDS, MAX_NAMES, MAX_REFERENCES, resolved, secret_names
 
 NOW = from_rfc3339("2026-03-01T00:00:00Z")
 NAMED = {"$secret": "mine"}
@@ -86,8 +86,9 @@ def test_what_is_no_reference_is_refused(place: str, malformed: dict[str, Any]) 
 
 def test_an_input_names_a_bounded_number_of_secrets() -> None:
     assert definition({**HTTP, "input": [NAMED] * MAX_REFERENCES})
-    found = problems_of({**HTTP, "input": [NAMED] * 5_000})
-    assert len(found) == 1
+    assert list(problems_of({**HTTP, "input": [NAMED] * 5_000})) == [f"action.input.{MAX_REFERENCES}"]
+    many = [{"$secret": f"s{number}"} for number in range(5_000)]
+    assert list(problems_of({**HTTP, "input": many})) == [f"action.input.{MAX_NAMES}"]
 
 
 def test_an_encoded_input_is_data() -> None:
