@@ -21,7 +21,7 @@ from standardwebhooks import Webhook
 from horarium.engine.deliverer import Deliverer, DelivererOptions
 from horarium.launchers.ssrf import AddressPolicy, Guard
 from horarium.launchers.webhook import WebhookSender
-from horarium.testing import TestService
+from horarium.testing import TestService, service
 
 SECRET = f"whsec_{base64.b64encode(b'0123456789abcdef01234567').decode()}"
 
@@ -334,13 +334,24 @@ def test_no_answer_and_no_row_shows_the_secret(http: httpx.Client, horarium: Tes
     assert SECRET.removeprefix("whsec_") not in horarium.resources.database.read(stored)
 
 
-def test_a_test_message_says_what_the_receiver_answered(http: httpx.Client, receiver: Receiver) -> None:
-    subscribe(http, receiver.url)
-    receiver.answers = [204, 410]
-    assert http.post("/api/subscriptions/hook/test").json()["delivered"] is True
-    refused = http.post("/api/subscriptions/hook/test").json()
+def test_a_test_message_says_what_the_receiver_answered(service_url: str, receiver: Receiver) -> None:
+    with service(database=service_url, settings={"allow_loopback_targets": True}) as opened:
+        http = opened.http()
+        subscribe(http, receiver.url)
+        receiver.answers = [204, 410]
+        assert http.post("/api/subscriptions/hook/test").json()["delivered"] is True
+        refused = http.post("/api/subscriptions/hook/test").json()
     assert (refused["delivered"], refused["status"], refused["error"]) == (False, 410, "HTTP 410")
     assert receiver.kinds() == [("test", None), ("test", None)]
+
+
+def test_a_subscription_does_not_reach_this_machine_unless_the_operator_opens_it(
+    http: httpx.Client, receiver: Receiver
+) -> None:
+    subscribe(http, receiver.url)
+    told = http.post("/api/subscriptions/hook/test").json()
+    assert (told["delivered"], told["status"], receiver.heard) == (False, None, [])
+    assert "a loopback address" in told["error"]
 
 
 BAD: dict[str, tuple[dict[str, Any], set[str]]] = {
