@@ -105,9 +105,16 @@ def check_draft(
     zones = _check_calendars(known, definition)
     stored = _check_workflow(known, caller, definition)
     approval = _needs_approval(known, definition)
-    text = planning_text(definition, needs_approval=approval, kinds=resources.kinds, before=before)
+    text = planning_text(
+        definition,
+        needs_approval=approval,
+        kinds=resources.kinds,
+        before=before,
+        workflow_owner=None if stored is None else stored.owner,
+    )
     planning = compile_planning(text)
-    warnings = (*_unserved(resources, connection, definition, stored=stored), *_unsignalled(resources, planning))
+    unserved = _unserved(resources, connection, definition, stored=stored is not None)
+    warnings = (*unserved, *_unsignalled(resources, planning))
     told = [zone_warning(name, zone, planning.spec.zone.key) for name, zone in zones.items()]
     return Draft(definition, text, planning, warnings, tuple(f"calendars: {each}" for each in told if each))
 
@@ -190,18 +197,18 @@ def _check_calendars(known: Lookups, definition: Definition) -> dict[str, str | 
     return zones
 
 
-def _check_workflow(known: Lookups, caller: Caller, definition: Definition) -> bool:
-    """Whether it is stored. A name that no stored workflow has is no error: a task or a worker may know it."""
+def _check_workflow(known: Lookups, caller: Caller, definition: Definition) -> references.WorkflowReference | None:
+    """As it is stored. A name that no stored workflow has is no error: a task or a worker may know it."""
     name = definition.action.workflow
     if definition.action.kind != WORKFLOW.name or name is None:
-        return False
+        return None
     workflow = known.workflow(name)
     if workflow is None:
-        return False
+        return None
     if workflow.cycle:
         raise CycleDetected(workflow.cycle)
     caller.require_owner(workflow.owner, f"the workflow {name!r}")
-    return True
+    return workflow
 
 
 def _needs_approval(known: Lookups, definition: Definition) -> bool:

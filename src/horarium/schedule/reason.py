@@ -21,6 +21,7 @@ class Reason(StrEnum):
     BUDGET_EXCEEDED = "budget_exceeded"
     DAILY_LIMIT_REACHED = "daily_limit_reached"
     CYCLE_DETECTED = "cycle_detected"
+    NOT_THE_OWNER = "not_the_owner"  # the workflow is somebody else's by now
     OVERLAP_POLICY_SKIP = "overlap_policy_skip"
     BUFFER_FULL = "buffer_full"
     MAX_CONCURRENT_REACHED = "max_concurrent_reached"

@@ -27,7 +27,7 @@ ALL = make_planning(
 )
 BUSY = {"active": 1, "held": 0}
 YES = "status_not_triggerable outside_window remaining_actions_exhausted calendar condition_failed budget_exceeded"
-EVERYTHING = f"{YES} daily_limit_reached cycle_detected"
+EVERYTHING = f"{YES} daily_limit_reached cycle_detected not_the_owner"
 UNCONDITIONAL = EVERYTHING.replace("condition_failed ", "")
 
 
@@ -50,9 +50,9 @@ DECISIONS = [
     ),
     (
         "by the last",
-        event("ScheduleTriggerSkipped", reason="cycle_detected"),
-        f"{YES} daily_limit_reached",
-        "cycle_detected",
+        event("ScheduleTriggerSkipped", reason="not_the_owner"),
+        f"{YES} daily_limit_reached cycle_detected",
+        "not_the_owner",
     ),
     (
         "a range",
