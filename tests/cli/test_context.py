@@ -49,8 +49,11 @@ KNOWN = Contexts({"prod": PROD, "bare": Context("http://bare")}, "prod")
         # None leaves the variable to speak, which goes before a context that no flag named.
         (Target(), None, {"HORARIUM_TOKEN": "x", "HORARIUM_NAMESPACE": "y"}, Target("http://prod")),
         (Target(), "prod", {"HORARIUM_TOKEN": "x", "HORARIUM_NAMESPACE": "y"}, Target("http://prod", "kept", "team")),
-        # The token of a context is never sent to another address.
-        (Target("http://else"), None, {}, Target("http://else")),
+        # The token of a context is never sent to another address; to its own by any name.
+        (Target("http://else", "t"), None, {}, Target("http://else", "t")),
+        (Target("http://else"), None, {"HORARIUM_TOKEN": "x"}, Target("http://else")),
+        (Target("http://else"), None, {"HORARIUM_CONTEXT": "bare"}, Target("http://else")),
+        (Target("http://prod:80/"), None, {}, Target("http://prod", "kept", "team")),
     ],
 )
 def test_flags_go_before_the_environment_and_that_before_the_context(
@@ -58,6 +61,16 @@ def test_flags_go_before_the_environment_and_that_before_the_context(
 ) -> None:
     name = in_use(flag, environ, KNOWN)
     assert applied(said, name, by_flag=flag is not None, contexts=KNOWN, environ=environ) == found
+
+
+@pytest.mark.parametrize(
+    "context",
+    [PROD, Context("http://prod", token_env="PROD_TOKEN"), Context("http://prod", token_file="/no/such")],
+    ids=["kept", "variable", "file"],
+)
+def test_another_server_does_not_get_the_token_of_a_context(context: Context) -> None:
+    with pytest.raises(InvalidDefinition, match="the token of the context prod is for http://prod"):
+        applied(Target("http://else"), "prod", by_flag=False, contexts=Contexts({"prod": context}, "prod"), environ={})
 
 
 @pytest.mark.parametrize(

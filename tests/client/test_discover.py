@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from horarium.client.aio import AsyncClient
+from horarium.client.binding import on_this_machine, same_server
 from horarium.client.client import Client
 from horarium.client.discover import discover
+from horarium.errors import InvalidDefinition
 
 
 @pytest.fixture
@@ -106,3 +108,79 @@ def test_a_file_that_says_nothing_useful_is_passed_over(home: Path, content: str
 @pytest.mark.parametrize("port", ["", "many", "-1"])
 def test_a_port_that_is_none_is_passed_over(tmp_path: Path, port: str) -> None:
     assert discover(tmp_path, environ={"HORARIUM_PORT": port}).base_url == "http://127.0.0.1:8765"
+
+
+# ── a token and its server ───────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("http://a", "http://a/", True),
+        ("http://a", "HTTP://A:80", True),
+        ("https://a", "https://a:443/", True),
+        ("https://a/b/", "https://a/b", True),
+        ("https://a", "http://a", False),
+        ("https://a", "https://a:8443", False),
+        ("https://a", "https://a.evil", False),
+        ("https://a", "https://a@evil", False),
+        ("https://a", "https://evil/a", False),
+        ("https://a/b", "https://a/c", False),
+        ("http://[::1]:80", "http://[::1]", True),
+        ("nonsense", "nonsense", False),
+        ("http://a:port", "http://a:port", False),
+        ("http://[", "http://[", False),
+    ],
+)
+def test_which_addresses_are_one_server(one: str, other: str, same: bool) -> None:
+    assert same_server(one, other) is same_server(other, one) is same
+
+
+@pytest.mark.parametrize(
+    ("url", "here"),
+    [
+        ("http://127.0.0.1:8765", True),
+        ("http://127.9.9.9", True),
+        ("http://[::1]:1", True),
+        ("http://localhost", True),
+        ("http://0.0.0.0:8765", True),
+        ("http://10.0.0.1", False),
+        ("http://localhost.evil", False),
+        ("http://127.0.0.1.evil", False),
+        ("http://127.0.0.1@evil", False),
+        ("nonsense", False),
+    ],
+)
+def test_which_addresses_are_on_this_machine(url: str, here: bool) -> None:
+    assert on_this_machine(url) is here
+
+
+ENVIRON = {"HORARIUM_SERVER": "https://prod", "HORARIUM_TOKEN": "hor_prod"}
+
+
+def test_a_variable_s_token_goes_to_the_variable_s_server(tmp_path: Path) -> None:
+    assert discover(tmp_path, environ=ENVIRON).token == "hor_prod"
+    assert discover(tmp_path, server="https://prod:443/", environ=ENVIRON).token == "hor_prod"
+    assert discover(tmp_path, server="https://evil", token="hor_evil", environ=ENVIRON).token == "hor_evil"
+    with pytest.raises(InvalidDefinition, match="HORARIUM_TOKEN is for https://prod, and is not sent to https://evil"):
+        discover(tmp_path, server="https://evil", environ=ENVIRON)
+
+
+def test_the_token_of_the_directory_goes_to_its_server_by_whatever_name_it_is_asked(home: Path) -> None:
+    assert discover(home, server="http://127.0.0.1:9000/", environ={}).token == "hor_file"
+
+
+def test_a_directory_that_somebody_else_wrote_gets_no_token_of_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever works in a folder that came from elsewhere has not said which server is meant."""
+    trap = tmp_path / ".horarium"
+    trap.mkdir()
+    (trap / "server.json").write_text(json.dumps({"url": "https://evil.example"}))
+    monkeypatch.chdir(tmp_path)
+    for said in ({"environ": {"HORARIUM_TOKEN": "hor_mine"}}, {"token": "hor_mine", "environ": {}}):
+        with pytest.raises(InvalidDefinition, match=r"names https://evil.example, which may be anybody's"):
+            discover(**said)
+    assert discover(environ={}).token is None
+    named = {"HORARIUM_TOKEN": "hor_mine", "HORARIUM_DATA_DIR": str(trap)}
+    assert discover(environ=named).token == "hor_mine"

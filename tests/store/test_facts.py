@@ -24,7 +24,7 @@ from horarium.store.counters import add_to_counters, assignee_owner, key_owner, 
 from horarium.store.database import Database
 from horarium.store.schedules import facts
 from horarium.store.schedules.facts import Subject
-from horarium.store.tables import agents, calendars, counters, runs, workflows
+from horarium.store.tables import agents, calendars, counters, runs, schedules, workflows
 
 TODAY = START // DAY
 KEYED: dict[str, Any] = {"concurrency_key": "agent-1", "overlap_policy": "allow_all"}
@@ -221,6 +221,25 @@ def test_a_cycle_of_the_newest_bad_version_is_shown(database: Database) -> None:
     insert(database, workflows, namespace="default", workflow_id="loop", version=1, cycle=json.dumps(["a", "b"]))
     insert(database, workflows, namespace="other", workflow_id="loop", version=1, cycle=json.dumps(["z"]))
     assert one(database, who).cycle == ("a", "b")
+
+
+def test_the_owner_of_a_workflow_is_told_where_it_is_not_that_of_the_schedule(database: Database) -> None:
+    mine, theirs, free = (subject(action={"kind": "workflow", "workflow_type": each}) for each in ("w", "v", "free"))
+    owned = {"namespace": "default", "schedule_id": "s", "revision": 1, "version": 1}
+    for who, owner in ((mine, "ada"), (theirs, None), (free, "ada")):
+        named = {"schedule_uid": who.schedule_uid, "deleted_at": 1, "owner": owner}
+        insert(database, schedules, **owned, **named)
+    for workflow_id, version, owner in (
+        ("w", 1, "eve"),
+        ("w", 2, "ada"),
+        ("v", 1, "ada"),
+        ("v", 2, "eve"),
+        ("free", 1, None),
+    ):
+        insert(database, workflows, namespace="default", workflow_id=workflow_id, version=version, owner=owner)
+    insert(database, workflows, namespace="other", workflow_id="w", version=9, owner="mallory")
+    found, _ = gather(database, mine, theirs, free)
+    assert [found.get(who.schedule_uid, NO_FACTS).workflow_owner for who in (mine, theirs, free)] == [None, "eve", None]
 
 
 ASSIGNED: dict[str, Any] = {

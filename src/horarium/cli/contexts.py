@@ -5,7 +5,8 @@ They are kept in one file, `horarium/contexts.json` in the user's configuration 
 of a file.
 
 A context speaks where neither a flag nor the environment says which server is meant, and goes before the data
-directory of a local `up`. `--token` and `--namespace`, or their variables, replace its own.
+directory of a local `up`. `--token` and `--namespace`, or their variables, replace its own. The token of a context goes
+to the server of the context and to no other.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from horarium.client.binding import same_server
 from horarium.client.trust import USUAL, Trust, trust_of
 from horarium.errors import InvalidDefinition
 
@@ -47,6 +49,10 @@ class Context:
     def __post_init__(self) -> None:
         if sum(each is not None for each in (self.token, self.token_env, self.token_file)) > 1:
             raise InvalidDefinition({"token": ["is said in more than one way"]})
+
+    @property
+    def has_token(self) -> bool:
+        return any(each is not None for each in (self.token, self.token_env, self.token_file))
 
     @property
     def token_from(self) -> str:
@@ -118,9 +124,17 @@ def in_use(named: str | None, environ: Mapping[str, str], contexts: Contexts) ->
 
 
 def applied(said: Target, name: str | None, *, by_flag: bool, contexts: Contexts, environ: Mapping[str, str]) -> Target:
-    """What is said, with what the context adds. One that was named by a flag goes before the environment."""
+    """What is said, with what the context adds. One that was named by a flag goes before the environment.
+
+    Raises InvalidDefinition where the only token is that of the context, and the server is another.
+    """
     context = None if name is None else contexts.named(name)
-    if context is None or said.server is not None:
+    if context is None:
+        return said
+    if said.server is not None and not same_server(said.server, context.server):
+        if context.has_token and said.token is None and not environ.get("HORARIUM_TOKEN"):
+            why = f"the token of the context {name} is for {context.server}, and is not sent to {said.server}"
+            raise InvalidDefinition({"--server": [f"{why}; --token says another"]})
         return said
     token, namespace = said.token, said.namespace
     if token is None and (by_flag or not environ.get("HORARIUM_TOKEN")):

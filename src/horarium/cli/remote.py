@@ -217,7 +217,8 @@ def target_of(said: Target, data_dir: Path | None, context: str | None) -> Targe
     """Flags, then the environment, then the context in use; the data directory of a local `up` is what is left."""
     if context is not None and (said.server is not None or data_dir is not None):
         refuse("--context names a server; leave out --server and --data-dir")
-    if context is None and is_elsewhere(said, data_dir, os.environ):
+    by_itself = said.server is not None and said.token is None and data_dir is None
+    if context is None and not by_itself and is_elsewhere(said, data_dir, os.environ):
         return said
     contexts = load_contexts(contexts_file(os.environ))
     name = in_use(context, os.environ, contexts)

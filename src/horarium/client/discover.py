@@ -7,9 +7,12 @@
 | the namespace | `namespace` | `HORARIUM_NAMESPACE`              |                        | that of the token |
 | certificates  | `trust`     | `HORARIUM_CA_FILE`, …             |                        | the usual ones    |
 
-On loopback it is `HORARIUM_PORT` or 8765. The clients ask here for whatever they were not told. The token of the
-data directory belongs to the server of the data directory: it is never sent to another address. `up --demo` has a data
+On loopback it is `HORARIUM_PORT` or 8765. The clients ask here for whatever they were not told. `up --demo` has a data
 directory of its own, `demo` in the usual one; of two servers the one that started last is found.
+
+A token goes to its own server only. That of the data directory belongs to the server of the data directory, and
+`HORARIUM_TOKEN` to `HORARIUM_SERVER`, where both are set. And since anybody may have written the directory in which
+somebody happens to work, a token from elsewhere goes to the address in it only if that is on this machine.
 """
 
 from __future__ import annotations
@@ -20,9 +23,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from horarium.client.binding import on_this_machine, same_server
 from horarium.client.connection import DEFAULT_URL, Connection
 from horarium.client.exchange import Retries
 from horarium.client.trust import USUAL, Trust, trust_of
+from horarium.errors import InvalidDefinition
 
 TOKEN_FILE = "admin.token"
 SERVER_FILE = "server.json"
@@ -40,19 +45,33 @@ def discover(
     trust: Trust = USUAL,
     environ: Mapping[str, str] | None = None,
 ) -> Connection:
-    """Reads two small files at most, and asks nobody. Files that are missing or unreadable say nothing."""
+    """Reads two small files at most, and asks nobody. Files that are missing or unreadable say nothing.
+
+    Raises InvalidDefinition where the only token that is known is another server's.
+    """
     said = os.environ if environ is None else environ
-    directory = _of_a_server(Path(data_dir or said.get("HORARIUM_DATA_DIR") or DEFAULT_DATA_DIR))
-    elsewhere = server or said.get("HORARIUM_SERVER") or said.get("HORARIUM_URL") or None
-    known = token or said.get("HORARIUM_TOKEN") or None
-    if elsewhere is None and known is None:
-        known = _text(directory / TOKEN_FILE)
+    named = data_dir or said.get("HORARIUM_DATA_DIR") or None
+    directory = _of_a_server(Path(named or DEFAULT_DATA_DIR))
+    usual = said.get("HORARIUM_SERVER") or said.get("HORARIUM_URL") or None
+    found = _url(directory / SERVER_FILE)
+    base_url = server or usual or found or _local(said.get("HORARIUM_PORT"))
+    token = token or None
+    if token is None:
+        token = said.get("HORARIUM_TOKEN") or None
+        if token is not None and server and usual and not same_server(server, usual):
+            raise _misdirected(f"HORARIUM_TOKEN is for {usual}, and is not sent to {server}")
+    if token is None:
+        is_found = found is not None and same_server(base_url, found)
+        token = _text(directory / TOKEN_FILE) if is_found or not (server or usual) else None
+    elif not (server or usual or named) and found is not None and not on_this_machine(found):
+        raise _misdirected(f"{directory / SERVER_FILE} names {found}, which may be anybody's")
     return Connection(
-        base_url=elsewhere or _url(directory / SERVER_FILE) or _local(said.get("HORARIUM_PORT")),
-        token=known,
-        namespace=namespace or said.get("HORARIUM_NAMESPACE") or None,
-        trust=trust.over(trust_of(said)),
+        base_url, token, namespace or said.get("HORARIUM_NAMESPACE") or None, trust=trust.over(trust_of(said))
     )
+
+
+def _misdirected(why: str) -> InvalidDefinition:
+    return InvalidDefinition({"token": [f"{why}; say both the server and its token"]})
 
 
 def connect(

@@ -46,7 +46,7 @@ class Facts(NamedTuple):
     `active` are root runs that are neither final nor held, and `backfilled` those of the held ones that a backfill
     asked for. `calendars` lacks a name that nobody has. `context` holds the members that the condition reads;
     `signal_error` says why the signal in it is null, where it should not be. `cycle` are the nodes of a cycle in the
-    schedule's workflow.
+    schedule's workflow, and `workflow_owner` is who owns that, where it is not the schedule's own owner.
     """
 
     active: int = 0
@@ -60,6 +60,7 @@ class Facts(NamedTuple):
     cycle: tuple[str, ...] = ()
     signal_error: str | None = None
     backfilled: int = 0
+    workflow_owner: str | None = None
 
 
 NO_FACTS = Facts()

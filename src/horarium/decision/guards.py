@@ -208,6 +208,12 @@ def _cycle(question: Question) -> Answer:
     return {"nodes": list(question.facts.cycle)} if question.facts.cycle else None
 
 
+def _owner(question: Question) -> Answer:
+    """Whoever wrote the schedule was entitled to its workflow then; the workflow may have changed hands since."""
+    owner, entitled_by = question.facts.workflow_owner, question.planning.workflow_owner
+    return None if owner in (None, entitled_by) else {"workflow": question.planning.workflow, "owner": owner}
+
+
 def _quota(question: Question) -> Answer:
     shared = question.tally.shared
     if shared.births < shared.room.births:
@@ -269,6 +275,13 @@ GUARDS: tuple[Guard, ...] = (
         _CLOCK | _HAND | _BACKFILL,
         lambda planning: planning.workflow is not None,
         _cycle,
+        Fact.GRAPH,
+    ),
+    Guard(
+        Reason.NOT_THE_OWNER,
+        _CLOCK | _HAND | _BACKFILL,
+        lambda planning: planning.workflow is not None,
+        _owner,
         Fact.GRAPH,
     ),
     Guard(Reason.QUOTA_EXCEEDED, _CLOCK | _HAND | _BACKFILL, _always, _quota, Fact.QUOTA),

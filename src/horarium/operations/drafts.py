@@ -114,11 +114,15 @@ def check_draft(
     stored = _check_workflow(known, caller, definition)
     approval = _needs_approval(known, definition)
     text = planning_text(
-        definition, needs_approval=approval, kinds=resources.kinds_for(caller.namespace), before=before
+        definition,
+        needs_approval=approval,
+        kinds=resources.kinds_for(caller.namespace),
+        before=before,
+        workflow_owner=None if stored is None else stored.owner,
     )
     planning = compile_planning(text)
     warnings = (
-        *_unserved(resources, connection, definition, stored=stored),
+        *_unserved(resources, connection, definition, stored=stored is not None),
         *_unsignalled(resources, planning),
         *_unset(known, definition),
     )
@@ -222,18 +226,18 @@ def _check_calendars(known: Lookups, definition: Definition) -> dict[str, str | 
     return zones
 
 
-def _check_workflow(known: Lookups, caller: Caller, definition: Definition) -> bool:
-    """Whether it is stored. A name that no stored workflow has is no error: a task or a worker may know it."""
+def _check_workflow(known: Lookups, caller: Caller, definition: Definition) -> references.WorkflowReference | None:
+    """As it is stored. A name that no stored workflow has is no error: a task or a worker may know it."""
     name = definition.action.workflow
     if definition.action.kind != WORKFLOW.name or name is None:
-        return False
+        return None
     workflow = known.workflow(name)
     if workflow is None:
-        return False
+        return None
     if workflow.cycle:
         raise CycleDetected(workflow.cycle)
     caller.require_owner(workflow.owner, f"the workflow {name!r}")
-    return True
+    return workflow
 
 
 def _needs_approval(known: Lookups, definition: Definition) -> bool:

@@ -118,6 +118,8 @@ class Planning:
     runtime_seconds: Annotated[
         int | None, Kept(lambda of: of.definition.limits.runtime_seconds, missing=lambda _: None)
     ] = None
+    # Who owned a stored workflow when its scheduler was found to be entitled to it; most texts say nothing of it.
+    workflow_owner: Annotated[str | None, Kept(None, missing=lambda _: None)] = None
 
 
 _FIELDS: Final = tuple(
@@ -129,7 +131,12 @@ _SAID: Final = tuple((kept.key, kept.said) for _, kept in _FIELDS if kept.said i
 
 
 def planning_text(
-    definition: Definition, *, needs_approval: bool, kinds: Kinds = SHIPPED, before: Planning | None = None
+    definition: Definition,
+    *,
+    needs_approval: bool,
+    kinds: Kinds = SHIPPED,
+    before: Planning | None = None,
+    workflow_owner: str | None = None,
 ) -> str:
     """`before` is the planning that this one replaces: it knows the target and the time of a kind that is gone."""
     if before is not None and before.kind == definition.action.kind:
@@ -137,6 +144,8 @@ def planning_text(
     of = _Source(definition, kinds, needs_approval)
     document = {key: said(of) for key, said in _SAID}
     document["spec"] = _spec_document(definition.spec, definition.schedule_id)
+    if workflow_owner is not None:
+        document["workflow_owner"] = workflow_owner
     return canonical_json(document)
 
 

@@ -21,6 +21,7 @@ class Reason(StrEnum):
     BUDGET_EXCEEDED = "budget_exceeded"
     DAILY_LIMIT_REACHED = "daily_limit_reached"
     CYCLE_DETECTED = "cycle_detected"
+    NOT_THE_OWNER = "not_the_owner"  # the workflow is somebody else's by now
     QUOTA_EXCEEDED = "quota_exceeded"  # the namespace has what it may have
     OVERLAP_POLICY_SKIP = "overlap_policy_skip"
     BUFFER_FULL = "buffer_full"

@@ -243,6 +243,7 @@ REACHED: dict[Reason, Callable[[], Reason]] = {
     Reason.BUDGET_EXCEEDED: lambda: _reason_of(make_planning(budget=Budget(0))),
     Reason.DAILY_LIMIT_REACHED: lambda: _reason_of(make_planning(budget=Budget(None, 0))),
     Reason.CYCLE_DETECTED: lambda: _reason_of(make_planning(workflow="w"), Facts(cycle=("a",))),
+    Reason.NOT_THE_OWNER: lambda: _reason_of(make_planning(workflow="w"), Facts(workflow_owner="eve")),
     Reason.QUOTA_EXCEEDED: _no_room,
     Reason.OVERLAP_POLICY_SKIP: lambda: _reason_of(make_planning(), Facts(active=1)),
     Reason.BUFFER_FULL: lambda: _reason_of(make_planning(overlap=P.BUFFER_ONE), Facts(active=1, held=1)),

@@ -228,6 +228,28 @@ CASES = [
         {"nodes": ["a", "b"]},
         Facts(cycle=("a", "b")),
     ),
+    Case("a workflow of nobody, or of the schedule's owner", R.NOT_THE_OWNER, make_planning(workflow="w"), None),
+    Case(
+        "a workflow whose owner was asked when the schedule was written",
+        R.NOT_THE_OWNER,
+        make_planning(workflow="w", workflow_owner="ada"),
+        None,
+        Facts(workflow_owner="ada"),
+    ),
+    Case(
+        "a workflow that has changed hands",
+        R.NOT_THE_OWNER,
+        make_planning(workflow="w", workflow_owner="ada"),
+        {"workflow": "w", "owner": "eve"},
+        Facts(workflow_owner="eve"),
+    ),
+    Case(
+        "a workflow that somebody else stored after the schedule was written",
+        R.NOT_THE_OWNER,
+        make_planning(workflow="w"),
+        {"workflow": "w", "owner": "eve"},
+        Facts(workflow_owner="eve"),
+    ),
 ]
 
 
@@ -251,7 +273,7 @@ def test_every_guard_has_a_row_for_yes_and_one_for_no() -> None:
 
 def test_the_order_of_the_guards_is_that_of_the_contract() -> None:
     assert [guard.reason for guard in GUARDS] == list(Reason)[: len(GUARDS)]
-    assert len(GUARDS) == 9
+    assert len(GUARDS) == 10
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.detail is not None], ids=lambda case: case.name)
@@ -268,7 +290,8 @@ def test_the_first_no_is_the_reason() -> None:
         budget=Budget(0, 0),
         workflow="w",
     )
-    question = make_question(planning, Facts(cycle=("a",)), shared=Shared(room=Room(0)), status=Status.PAUSED)
+    facts = Facts(cycle=("a",), workflow_owner="eve")
+    question = make_question(planning, facts, shared=Shared(room=Room(0)), status=Status.PAUSED)
     guards = guards_for(planning, Origin.SCHEDULED)
     assert len(guards) == len(GUARDS)
     refused = []
@@ -300,6 +323,7 @@ ASKED = {
         R.BUDGET_EXCEEDED,
         R.DAILY_LIMIT_REACHED,
         R.CYCLE_DETECTED,
+        R.NOT_THE_OWNER,
         R.QUOTA_EXCEEDED,
     },
 }

@@ -27,7 +27,7 @@ ALL = make_planning(
 )
 BUSY = {"active": 1, "held": 0}
 YES = "status_not_triggerable outside_window remaining_actions_exhausted calendar condition_failed budget_exceeded"
-EVERYTHING = f"{YES} daily_limit_reached cycle_detected quota_exceeded"
+EVERYTHING = f"{YES} daily_limit_reached cycle_detected not_the_owner quota_exceeded"
 UNCONDITIONAL = EVERYTHING.replace("condition_failed ", "")
 
 
@@ -51,7 +51,7 @@ DECISIONS = [
     (
         "by the last",
         event("ScheduleTriggerSkipped", reason="quota_exceeded"),
-        f"{YES} daily_limit_reached cycle_detected",
+        f"{YES} daily_limit_reached cycle_detected not_the_owner",
         "quota_exceeded",
     ),
     (

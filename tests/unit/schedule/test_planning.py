@@ -98,6 +98,7 @@ KEPT: dict[str, Any] = {
     "target": "workflow:report",
     "attempt_ms": 5_000,
     "runtime_seconds": 600,
+    "workflow_owner": None,
 }
 
 
@@ -114,6 +115,10 @@ def test_the_spec_survives_the_text() -> None:
     cron = spec.parts[0]
     assert isinstance(cron, CronSchedule)
     assert (cron.dst_gap, cron.dst_fold) == (DstGap.SKIP, DstFold.BOTH)
+
+
+def test_the_owner_of_a_stored_workflow_survives_the_text() -> None:
+    assert compile_planning(planning_text(RICH, needs_approval=False, workflow_owner="ada")).workflow_owner == "ada"
 
 
 def test_every_field_of_a_planning_is_looked_at() -> None:
@@ -251,7 +256,7 @@ def _with(key: str, value: Any) -> Callable[[dict[str, Any]], object]:
 
 
 # What a text of an older program lacks.
-ADDED = {"target": "http:", "attempt_ms": None, "runtime_seconds": None}
+ADDED = {"target": "http:", "attempt_ms": None, "runtime_seconds": None, "workflow_owner": None}
 DAMAGE: dict[str, Callable[[dict[str, Any]], object]] = {
     **{
         f"no {key}": _without(key)

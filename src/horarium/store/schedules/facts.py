@@ -12,7 +12,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple, assert_never
 
-from sqlalchemy import ColumnElement, Connection, and_, func, select, text
+from sqlalchemy import ColumnElement, Connection, and_, exists, func, or_, select, text
 
 from horarium.decision.facts import NO_FACTS, Fact, Facts, Shared, Signal
 from horarium.decision.guards import context_needed, facts_needed
@@ -37,7 +37,7 @@ from horarium.store.database.found import rows_with
 from horarium.store.database.json_text import from_text
 from horarium.store.quotas import QuotaBook
 from horarium.store.runs.states import FINAL_NAMES
-from horarium.store.tables import agents, calendars, runs, workflows
+from horarium.store.tables import agents, calendars, runs, schedules, workflows
 
 _NO_SIGNALS: Mapping[bytes, Signal] = MappingProxyType({})
 _FAILED = frozenset({RunState.FAILED, RunState.TIMED_OUT, RunState.LAUNCH_FAILED})
@@ -70,8 +70,8 @@ def gather(
     `signals` were asked for before, since nobody outside is called while rows are locked; a schedule that has none
     sees null. Without `quotas` there is room without end, for whoever looks ahead: they are about this minute.
     """
-    cycles = _cycles(connection, subjects) if Fact.GRAPH in kinds else {}
-    curious = [each for each in subjects if _asks_us(each.planning, origin) or _workflow_of(each) in cycles]
+    graphs = _graphs(connection, subjects) if Fact.GRAPH in kinds else {}
+    curious = [each for each in subjects if _asks_us(each.planning, origin) or each.schedule_uid in graphs]
     shared = {namespace: Shared() for namespace in {subject.namespace for subject in subjects}}
     if quotas is not None:
         for namespace, room in quotas.rooms(connection, shared, now).items():
@@ -82,7 +82,7 @@ def gather(
         if subject.active or subject.held
     }
     if curious:
-        known |= _look_up(connection, curious, cycles, shared, now, origin, kinds, lock=lock)
+        known |= _look_up(connection, curious, graphs, shared, now, origin, kinds, lock=lock)
     for uid, signal in signals.items():
         known[uid] = _with_signal(known.get(uid, NO_FACTS), signal)
     for uid, count in _backfilled(connection, [each.schedule_uid for each in subjects if each.held]):
@@ -102,7 +102,7 @@ def _backfilled(connection: Connection, uids: Sequence[bytes]) -> Iterable[tuple
 
 @lru_cache(maxsize=65_536)
 def _asks_us(planning: Planning, origin: Origin) -> bool:
-    """Whether it needs more than counts of runs, which come with the claim, cycles, which are rare, and quotas,
+    """Whether it needs more than counts of runs, which come with the claim, workflows, which are rare, and quotas,
     which are those of all.
     """
     return not facts_needed(planning, origin) <= {Fact.RUNS, Fact.GRAPH, Fact.QUOTA}
@@ -111,7 +111,7 @@ def _asks_us(planning: Planning, origin: Origin) -> bool:
 def _look_up(
     connection: Connection,
     subjects: Sequence[Subject],
-    cycles: Mapping[Workflow, tuple[str, ...]],
+    graphs: Mapping[bytes, Graph],
     shared: dict[str, Shared],
     now: Instant,
     origin: Origin,
@@ -139,7 +139,8 @@ def _look_up(
             spent_today=to_credits(_counted(counted, "spent", subject, day)),
             runs_today=_counted(counted, "runs", subject, day),
             assignee_budget=budgets.get((subject.namespace, subject.planning.assignee or ""), _NO_BUDGET),
-            cycle=cycles.get(_workflow_of(subject), ()),
+            cycle=graphs.get(subject.schedule_uid, _NO_GRAPH).cycle,
+            workflow_owner=graphs.get(subject.schedule_uid, _NO_GRAPH).stranger,
         )
         for subject in subjects
     }
@@ -262,17 +263,53 @@ def _workflow_of(subject: Subject) -> Workflow:
     return subject.namespace, subject.planning.workflow
 
 
-_CYCLES = (
-    select(workflows.c.namespace, workflows.c.workflow_id, workflows.c.cycle)
-    .where(workflows.c.cycle.is_not(None))
+class Graph(NamedTuple):
+    """What is to be said against the workflow of a schedule: the nodes of a cycle, an owner that is another's."""
+
+    cycle: tuple[str, ...] = ()
+    stranger: str | None = None
+
+
+_NO_GRAPH = Graph()
+_newer = workflows.alias("newer")
+_IS_NEWEST = ~exists().where(
+    _newer.c.namespace == workflows.c.namespace,
+    _newer.c.workflow_id == workflows.c.workflow_id,
+    _newer.c.version > workflows.c.version,
+)
+# Of a workflow of a thousand versions two rows at most are looked at, if the cycles of old ones are mended.
+_TELLING = (
+    select(workflows.c.namespace, workflows.c.workflow_id, workflows.c.cycle, workflows.c.owner)
+    .where(or_(workflows.c.cycle.is_not(None), and_(workflows.c.owner.is_not(None), _IS_NEWEST)))
     .order_by(workflows.c.version)
 )
 
 
-def _cycles(connection: Connection, subjects: Sequence[Subject]) -> dict[Workflow, tuple[str, ...]]:
+def _graphs(connection: Connection, subjects: Sequence[Subject]) -> dict[bytes, Graph]:
+    """Of those schedules of whose workflow there is something to say."""
     names = {_workflow_of(subject) for subject in subjects if subject.planning.workflow is not None}
-    rows = rows_with(connection, _CYCLES, (workflows.c.namespace, workflows.c.workflow_id), names)
-    return {(namespace, name): tuple(from_text(cycle)) for namespace, name, cycle in rows}
+    cycles: dict[Workflow, tuple[str, ...]] = {}
+    owners: dict[Workflow, str | None] = {}
+    columns = (workflows.c.namespace, workflows.c.workflow_id)
+    for namespace, name, cycle, owner in rows_with(connection, _TELLING, columns, names):
+        owners[namespace, name] = owner
+        if cycle is not None:
+            cycles[namespace, name] = tuple(from_text(cycle))
+    if not owners:
+        return {}
+    told = [subject for subject in subjects if _workflow_of(subject) in owners]
+    own = _owners(connection, [subject.schedule_uid for subject in told if owners[_workflow_of(subject)] is not None])
+    found: dict[bytes, Graph] = {}
+    for uid, workflow in ((subject.schedule_uid, _workflow_of(subject)) for subject in told):
+        owner = owners[workflow]
+        found[uid] = Graph(cycles.get(workflow, ()), None if owner == own.get(uid) else owner)
+    return found
+
+
+def _owners(connection: Connection, uids: Sequence[bytes]) -> dict[bytes, str | None]:
+    statement = select(schedules.c.schedule_uid, schedules.c.owner)
+    rows = rows_with(connection, statement, (schedules.c.schedule_uid,), [(uid,) for uid in uids])
+    return dict(iter(rows))
 
 
 def _budgets(connection: Connection, subjects: Sequence[Subject]) -> dict[tuple[str, str], Budget]:
