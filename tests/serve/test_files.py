@@ -16,6 +16,7 @@ from horarium.serve.admin import seed_admin_token
 from horarium.serve.checkup import Level, examine
 from horarium.serve.service import open_service
 from horarium.settings import Settings
+from horarium.store.database.sqlite import database_path
 
 
 @pytest.fixture
@@ -40,13 +41,11 @@ def test_every_file_is_private_in_a_directory_that_is_not(tmp_path: Path) -> Non
     assert set(found.values()) == {0o600}, found
 
 
-def test_the_doctor_sees_a_database_that_others_may_read(tmp_path: Path) -> None:
-    """As an earlier version made it."""
-    settings = Settings(data_dir=tmp_path, log_level="error", port=0)
-    with open_service(settings):
-        pass
-    checks = {check.name for check in examine(settings, SystemClock())}
-    assert "database file" not in checks
-    (tmp_path / "horarium.db").chmod(0o644)
-    [check] = [check for check in examine(settings, SystemClock()) if check.name == "database file"]
-    assert (check.level, check.remedy) == (Level.WARNING, f"chmod 600 {tmp_path}/horarium.db*")
+@pytest.mark.parametrize(("mode", "told"), [(0o600, []), (0o644, [Level.WARNING])], ids=["ours", "as before"])
+def test_the_doctor_sees_a_database_that_others_may_read(service_url: str, mode: int, told: list[Level]) -> None:
+    path = database_path(service_url)
+    path.chmod(mode)
+    found = examine(Settings(data_dir=path.parent, database=service_url, port=0), SystemClock())
+    checks = [check for check in found if check.name == "database file"]
+    assert [check.level for check in checks] == told
+    assert all(check.remedy == f"chmod 600 {path}*" for check in checks)

@@ -47,21 +47,23 @@ def test_listening_on_loopback_does_not_open_loopback_to_launches_and_subscripti
 
 
 def test_a_tenants_url_to_a_port_of_this_machine_is_refused_by_a_pass_of_the_engine(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, service_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HORARIUM_DATABASE", service_url)
+    settings = Settings(log_level="error", database=service_url)
     monkeypatch.setenv("HORARIUM_HOST", "127.0.0.1")
     with socket.create_server(("127.0.0.1", 0)) as private:
         private.setblocking(False)
         action = {"kind": "http", "url": f"http://127.0.0.1:{private.getsockname()[1]}/shutdown"}
         document = {"schedule_id": "probe", "cron_expressions": ["@every PT1H"], "action": action}
         early = FakeClock(SystemClock().now() - 2 * HOUR)
-        with open_service(Settings(log_level="error"), clock=early) as service:
+        with open_service(settings, clock=early) as service:
             schedules.create(service.resources, internal("test"), document)
         assert main(["tick"]) == 0
         with pytest.raises(BlockingIOError):  # nobody has called
             private.accept()
-    with open_service(Settings(log_level="error")) as service:
+    with open_service(settings) as service:
         [run] = _runs(service)
     assert (run["state"], "loopback" in run["error"]) == ("launch_failed", True)
 
