@@ -192,6 +192,10 @@ class Settings(BaseSettings):
     body_limit_bytes: int = Field(2_097_152, ge=1_024, description="Bytes of a request body, at most.")
     rate_limit_per_second: float = Field(200, gt=0, description="Requests a second for each token, on average.")
     rate_limit_burst: int = Field(1_000, ge=1, description="Requests of one token at once, at most.")
+    requests_per_token: int | None = Field(
+        None, ge=1, le=1_000,
+        description="Requests of one token at work at once in one process, others wait; none = half of pool_size.",
+    )  # fmt: skip
     failed_logins_per_minute: int = Field(
         10, ge=1, le=1_000_000,
         description="Tokens that are no good a minute for each client address; more of them are 429, good ones pass.",

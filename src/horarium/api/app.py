@@ -45,6 +45,7 @@ from horarium.api.openapi import Api
 from horarium.api.problems import on_bad_parameters, on_failed_login, on_refusal, on_routing
 from horarium.api.routing import Routes
 from horarium.api.streams import Streams
+from horarium.api.turns import Turns, turn_limits
 from horarium.errors import HorariumError
 from horarium.operations.errors import Unauthorized
 from horarium.operations.resources import Resources
@@ -108,6 +109,7 @@ def make_api(options: ApiOptions) -> FastAPI:
     settings = resources.settings
     api.state.failed_logins = FailedLogins(resources.clock, per_minute=settings.failed_logins_per_minute)
     api.state.streams = Streams(of_token=settings.streams_per_token, most=settings.max_streams)
+    api.state.turns = Turns(turn_limits(settings.pool_size, settings.requests_per_token))
     api.state.closing = threading.Event()  # set when the service stops; streams end by it
     for routes in ROUTES:
         api.include_router(routes.router)

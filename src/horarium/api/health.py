@@ -38,7 +38,8 @@ _DATABASE_CHECKS = frozenset({"migrated", "database"})
     answer=Health,
     example=Health(status="ok"),
 )
-def liveness() -> Reply:
+async def liveness() -> Reply:
+    """In no thread: all may be taken."""
     return Reply(Health(status="ok"))
 
 
@@ -48,6 +49,7 @@ _HEALTH: dict[str, Any] = {
     "answer": Health,
     "also": (503,),
     "example": examples.PROBE,
+    "in_turn": False,
 }
 
 
@@ -66,6 +68,7 @@ def health(resources: ResourcesOf) -> Reply:
     answer=Health,
     also=(503,),
     example=examples.PROBE,
+    in_turn=False,
 )
 def readiness(resources: ResourcesOf) -> Reply:
     found = probes.ready(resources)

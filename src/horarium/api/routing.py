@@ -10,12 +10,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from http import HTTPStatus
+from inspect import iscoroutinefunction
 from types import MappingProxyType
 from typing import Any, Final
 
 from fastapi import APIRouter
 from starlette.responses import Response
 
+from horarium.api.handlers import in_turn as run_in_turn
 from horarium.api.idempotency import idempotent
 from horarium.wire.answer import Answer
 from horarium.wire.bodies import Body
@@ -99,11 +101,13 @@ class Routes:
         also: tuple[int, ...] = (),
         media_type: str = JSON,
         repeatable: bool = True,
+        in_turn: bool = True,
         marks: Mapping[str, Any] | None = None,
         name: str | None = None,
     ) -> Callable[[Endpoint], Endpoint]:
         """`sends` is the example of a body. `many`: the answer is a list of such answers.
 
+        `in_turn`: it waits for its caller's turn; probes do not.
         A write that is `repeatable` happens once for each Idempotency-Key; the answer to a repetition has `marks`.
         """
 
@@ -126,6 +130,8 @@ class Routes:
             if _declared.setdefault((method, operation.path), operation) is not operation:
                 raise ValueError(f"{method} {operation.path} is declared twice")
             called = idempotent(endpoint, marks or {}) if operation.repeatable else endpoint
+            if in_turn and not iscoroutinefunction(called):
+                called = run_in_turn(called)
             self.router.add_api_route(
                 path,
                 called,
