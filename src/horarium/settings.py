@@ -189,6 +189,10 @@ class Settings(BaseSettings):
     jwt_key_file: Path | None = Field(None, description="Public key (PEM) of signed JWTs (RS, PS, ES, EdDSA).")
     jwt_audience: str | None = Field(None, description="What a JWT must name as its audience.")
     jwt_issuer: str | None = Field(None, description="What a JWT must name as its issuer.")
+    allowed_hosts: tuple[str, ...] = Field(
+        (), max_length=100,
+        description="Names in the Host header beside those of host and public_url; .example.com = all below, * = any.",
+    )  # fmt: skip
     body_limit_bytes: int = Field(2_097_152, ge=1_024, description="Bytes of a request body, at most.")
     rate_limit_per_second: float = Field(200, gt=0, description="Requests a second for each token, on average.")
     rate_limit_burst: int = Field(1_000, ge=1, description="Requests of one token at once, at most.")

@@ -42,6 +42,7 @@ from horarium.api.auth import Authenticator, TokenMissing
 from horarium.api.limits import FailedLogins
 from horarium.api.middleware import RequestMiddleware
 from horarium.api.openapi import Api
+from horarium.api.probe_cache import ProbeCache
 from horarium.api.problems import on_bad_parameters, on_failed_login, on_refusal, on_routing
 from horarium.api.routing import Routes
 from horarium.api.streams import Streams
@@ -110,6 +111,7 @@ def make_api(options: ApiOptions) -> FastAPI:
     api.state.failed_logins = FailedLogins(resources.clock, per_minute=settings.failed_logins_per_minute)
     api.state.streams = Streams(of_token=settings.streams_per_token, most=settings.max_streams)
     api.state.turns = Turns(turn_limits(settings.pool_size, settings.requests_per_token))
+    api.state.probes = ProbeCache(resources)
     api.state.closing = threading.Event()  # set when the service stops; streams end by it
     for routes in ROUTES:
         api.include_router(routes.router)

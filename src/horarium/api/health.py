@@ -17,6 +17,7 @@ from fastapi import Request, Response
 
 from horarium.api import examples
 from horarium.api.answers import Reply
+from horarium.api.probe_cache import ProbeCache
 from horarium.api.requests import ResourcesOf, caller_of
 from horarium.api.routing import OPEN, OPERATIONS, READ, Routes
 from horarium.errors import HorariumError
@@ -49,14 +50,13 @@ _HEALTH: dict[str, Any] = {
     "answer": Health,
     "also": (503,),
     "example": examples.PROBE,
-    "in_turn": False,
 }
 
 
 @routes("GET", "/healthz", **_HEALTH)
 @routes("GET", "/api/health", name="health_under_prefix", **_HEALTH)
-def health(resources: ResourcesOf) -> Reply:
-    found = probes.ready(resources)
+async def health(request: Request) -> Reply:
+    found = await _found(request)
     return _reply(found, good=all(check.passed for check in found.checks if check.name in _DATABASE_CHECKS))
 
 
@@ -68,10 +68,9 @@ def health(resources: ResourcesOf) -> Reply:
     answer=Health,
     also=(503,),
     example=examples.PROBE,
-    in_turn=False,
 )
-def readiness(resources: ResourcesOf) -> Reply:
-    found = probes.ready(resources)
+async def readiness(request: Request) -> Reply:
+    found = await _found(request)
     return _reply(found, good=found.ready)
 
 
@@ -90,6 +89,11 @@ def metrics(request: Request, resources: ResourcesOf) -> Response:
     with suppress(HorariumError):  # without the database there is still what this process has counted
         probes.observe(resources)
     return Response(resources.telemetry.metrics.render(), media_type=CONTENT_TYPE)
+
+
+async def _found(request: Request) -> Readiness:
+    cache: ProbeCache = request.app.state.probes
+    return await cache.readiness()
 
 
 def _reply(found: Readiness, *, good: bool) -> Reply:

@@ -17,7 +17,7 @@ from typing import Any, Final
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from horarium.api.handlers import in_turn as run_in_turn
+from horarium.api.handlers import in_turn
 from horarium.api.idempotency import idempotent
 from horarium.wire.answer import Answer
 from horarium.wire.bodies import Body
@@ -101,13 +101,11 @@ class Routes:
         also: tuple[int, ...] = (),
         media_type: str = JSON,
         repeatable: bool = True,
-        in_turn: bool = True,
         marks: Mapping[str, Any] | None = None,
         name: str | None = None,
     ) -> Callable[[Endpoint], Endpoint]:
         """`sends` is the example of a body. `many`: the answer is a list of such answers.
 
-        `in_turn`: it waits for its caller's turn; probes do not.
         A write that is `repeatable` happens once for each Idempotency-Key; the answer to a repetition has `marks`.
         """
 
@@ -130,8 +128,8 @@ class Routes:
             if _declared.setdefault((method, operation.path), operation) is not operation:
                 raise ValueError(f"{method} {operation.path} is declared twice")
             called = idempotent(endpoint, marks or {}) if operation.repeatable else endpoint
-            if in_turn and not iscoroutinefunction(called):
-                called = run_in_turn(called)
+            if not iscoroutinefunction(called):
+                called = in_turn(called)
             self.router.add_api_route(
                 path,
                 called,
