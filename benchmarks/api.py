@@ -76,7 +76,7 @@ class Ask:
     def message(self, number: int) -> bytes:
         chosen = number if self.below is None else number % self.below
         head = (
-            f"{self.method} {self.target.replace('{n}', str(chosen))} HTTP/1.1\r\nHost: bench\r\n"
+            f"{self.method} {self.target.replace('{n}', str(chosen))} HTTP/1.1\r\nHost: localhost\r\n"
             f"Authorization: Bearer {self.token}\r\nContent-Type: application/json\r\n"
             f"Content-Length: {len(self.body)}\r\n\r\n"
         )

@@ -293,9 +293,17 @@ class Settings(BaseSettings):
     jwt_everywhere: bool = Field(
         False, description="Whether a JWT may make its bearer an admin of the whole installation."
     )
+    allowed_hosts: tuple[str, ...] = Field(
+        (), max_length=100,
+        description="Names in the Host header beside those of host and public_url; .example.com = all below, * = any.",
+    )  # fmt: skip
     body_limit_bytes: int = Field(2_097_152, ge=1_024, description="Bytes of a request body, at most.")
     rate_limit_per_second: float = Field(200, gt=0, description="Requests a second for each token, on average.")
     rate_limit_burst: int = Field(1_000, ge=1, description="Requests of one token at once, at most.")
+    requests_per_token: int | None = Field(
+        None, ge=1, le=1_000,
+        description="Requests of one token at work at once in one process, others wait; none = half of pool_size.",
+    )  # fmt: skip
     failed_logins_per_minute: int = Field(
         10, ge=1, le=1_000_000,
         description="Tokens that are no good a minute for each client address; more of them are 429, good ones pass.",

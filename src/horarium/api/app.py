@@ -45,10 +45,12 @@ from horarium.api.feed_pages import FeedPages
 from horarium.api.limits import FailedLogins
 from horarium.api.middleware import RequestMiddleware
 from horarium.api.openapi import Api
+from horarium.api.probe_cache import ProbeCache
 from horarium.api.problems import on_bad_parameters, on_routing
 from horarium.api.refusals import Refusals, on_counted_refusal
 from horarium.api.routing import Routes
 from horarium.api.streams import Streams
+from horarium.api.turns import Turns, turn_limits
 from horarium.errors import HorariumError
 from horarium.operations.resources import Resources
 
@@ -110,6 +112,8 @@ def make_api(options: ApiOptions) -> FastAPI:
     api.state.refusals = Refusals(resources)
     api.state.streams = Streams(of_token=settings.streams_per_token, most=settings.max_streams)
     api.state.feed_pages = FeedPages()
+    api.state.turns = Turns(turn_limits(settings.pool_size, settings.requests_per_token))
+    api.state.probes = ProbeCache(resources)
     api.state.closing = threading.Event()  # set when the service stops; streams end by it
     for routes in ROUTES:
         api.include_router(routes.router)

@@ -11,14 +11,17 @@ from starlette.responses import HTMLResponse
 from horarium.api.answers import Reply
 from horarium.api.docs_page import POLICY, page
 from horarium.api.routing import OPEN, Routes
+from horarium.api.security_headers import policy
 from horarium.wire.service import Home
 
 routes = Routes(tag="docs")
 
 _SUMMARY = "A durable scheduler: when could it happen, whether it does, and why."
-_NO_SCRIPT = (
-    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+_STYLE = (
+    ":root { color-scheme: light dark; } "
+    "body { font: 16px/1.5 system-ui, sans-serif; max-width: 40rem; margin: 2rem auto; padding: 0 1rem; }"
 )
+_NO_SCRIPT = policy(style=_STYLE)
 
 
 def home_of(base: str) -> Home:
@@ -68,8 +71,7 @@ def _home_page(home: Home) -> str:
     items = "".join(f'<li><a href="{escape(path)}">{escape(path)}</a>: {escape(says)}</li>' for path, says in places)
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(home.name)}</title>'
-        '<meta name="viewport" content="width=device-width"><style>:root { color-scheme: light dark; } '
-        "body { font: 16px/1.5 system-ui, sans-serif; max-width: 40rem; margin: 2rem auto; padding: 0 1rem; }</style>"
+        f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style>'
         f"</head><body><h1>{escape(home.name)} {escape(home.version)}</h1><p>{escape(home.summary)}</p><ul>{items}</ul>"
         "<p>On the command line: <code>horarium schedule list</code>, <code>horarium --help</code>.</p></body></html>"
     )

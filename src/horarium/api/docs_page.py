@@ -7,11 +7,11 @@ page; it is kept nowhere and sent to no other place.
 from __future__ import annotations
 
 import json
-from base64 import b64encode
 from collections.abc import Iterator, Mapping
-from hashlib import sha256
 from html import escape
 from typing import Any, NamedTuple
+
+from horarium.api.security_headers import policy
 
 # An object inside an object inside a document; what lies deeper is told as JSON.
 _DEPTH = 3
@@ -84,10 +84,7 @@ document.addEventListener("submit", (event) => {
 });
 """
 
-POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
-    f"frame-ancestors 'none'; script-src 'sha256-{b64encode(sha256(_SCRIPT.encode()).digest()).decode()}'"
-)
+POLICY = policy(style=_STYLE, script=_SCRIPT, connects=True)
 """The Content-Security-Policy of the page: it runs its own script, and asks nobody but us."""
 
 

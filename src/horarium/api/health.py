@@ -17,6 +17,7 @@ from fastapi import Request, Response
 
 from horarium.api import examples
 from horarium.api.answers import Reply
+from horarium.api.probe_cache import ProbeCache
 from horarium.api.requests import ResourcesOf, caller_of
 from horarium.api.routing import OPEN, OPERATIONS, READ, Routes
 from horarium.errors import HorariumError
@@ -38,7 +39,8 @@ _DATABASE_CHECKS = frozenset({"migrated", "database"})
     answer=Health,
     example=Health(status="ok"),
 )
-def liveness() -> Reply:
+async def liveness() -> Reply:
+    """In no thread: all may be taken."""
     return Reply(Health(status="ok"))
 
 
@@ -53,8 +55,8 @@ _HEALTH: dict[str, Any] = {
 
 @routes("GET", "/healthz", **_HEALTH)
 @routes("GET", "/api/health", name="health_under_prefix", **_HEALTH)
-def health(resources: ResourcesOf) -> Reply:
-    found = probes.ready(resources)
+async def health(request: Request) -> Reply:
+    found = await _found(request)
     return _reply(found, good=all(check.passed for check in found.checks if check.name in _DATABASE_CHECKS))
 
 
@@ -67,8 +69,8 @@ def health(resources: ResourcesOf) -> Reply:
     also=(503,),
     example=examples.PROBE,
 )
-def readiness(resources: ResourcesOf) -> Reply:
-    found = probes.ready(resources)
+async def readiness(request: Request) -> Reply:
+    found = await _found(request)
     return _reply(found, good=found.ready)
 
 
@@ -90,6 +92,11 @@ def metrics(request: Request, resources: ResourcesOf) -> Response:
     with suppress(HorariumError):  # without the database there is still what this process has counted
         probes.observe(resources)
     return Response(resources.telemetry.metrics.render(), media_type=CONTENT_TYPE)
+
+
+async def _found(request: Request) -> Readiness:
+    cache: ProbeCache = request.app.state.probes
+    return await cache.readiness()
 
 
 def _reply(found: Readiness, *, good: bool) -> Reply:

@@ -13,7 +13,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.typing import FilteringBoundLogger
 
 from horarium.api import commits
+from horarium.api.heads import too_much
 from horarium.api.problems import problem
+from horarium.api.routing import OPEN, OPERATIONS
+from horarium.api.security_headers import with_security
 from horarium.ids import id_text, new_id
 
 CONTROL_PLANE_VERSION = "2"
@@ -46,7 +49,7 @@ class RequestMiddleware:
             if message["type"] == "http.response.start":
                 started = True
                 message["headers"] = [
-                    *message["headers"],
+                    *with_security(message["headers"]),
                     (b"x-request-id", request_id.encode()),
                     (b"x-durable-workflow-control-plane-version", CONTROL_PLANE_VERSION.encode()),
                     (b"cache-control", b"no-store"),
@@ -54,11 +57,16 @@ class RequestMiddleware:
                 # Whoever named no namespace learns which one the token speaks for.
                 if (namespace := scope["state"].get("namespace")) is not None:
                     message["headers"].append((b"x-namespace", namespace.encode()))
+            if scope["method"] == "HEAD" and message["type"] == "http.response.body":
+                message = {**message, "body": b""}
             await send(message)
 
         try:
+            if (beyond := too_much(scope)) is not None:
+                await problem(*beyond)(scope, receive, answer)
+                return
             self._check_length(headers.get(b"content-length"))
-            await self._app(scope, self._counted(receive), answer)
+            await self._app(_as_get(scope), self._counted(receive), answer)
         except BodyTooLarge:
             said = problem(413, "payload_too_large", f"a request may have {self._limit} bytes at most")
             await said(scope, receive, answer)
@@ -87,6 +95,14 @@ class RequestMiddleware:
             return message
 
         return counted
+
+
+def _as_get(scope: Scope) -> Scope:
+    """HEAD is answered as GET is, without the body (RFC 9110, section 9.3.2): what is open to all, and short."""
+    if scope["method"] != "HEAD":
+        return scope
+    operation = OPERATIONS.get(("GET", scope["path"].removeprefix(scope.get("root_path", ""))))
+    return {**scope, "method": "GET"} if operation is not None and operation.needs is OPEN else scope
 
 
 def _excuse(scope: Scope, request_id: str) -> Response:

@@ -24,16 +24,20 @@ _REASONS: Final = {
     401: "There is no token, or it is unknown, revoked or expired.",
     403: "The role of the caller may not do this.",
     404: "There is no such thing in this namespace, or no such namespace.",
+    408: "The request did not come in time.",
     409: "Something stands in the way: it exists already, is in use, or is being written at this moment.",
     412: "The version in If-Match is not the present one.",
     413: "The body is too large.",
+    414: "Path and query are too long.",
     415: "The body is not JSON.",
+    421: "The service is not known by the name in the Host header.",
     422: "A field or a parameter is wrong; `errors` says which, and why.",
     429: "Too many requests with this token; Retry-After says when to go on.",
+    431: "There are too many headers, or they are too long.",
     500: "A defect of ours; the request id is in the message.",
     503: "The database does not answer now; Retry-After says when to ask again.",
 }
-_ALWAYS = (401, 403, 404, 422, 429, 500, 503)
+_ALWAYS = (401, 403, 404, 408, 414, 421, 422, 429, 431, 500, 503)
 _WRITES = (400, 409, 413, 415)
 
 _NAMESPACE_PARAMETER: Final = {

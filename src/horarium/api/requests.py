@@ -31,6 +31,8 @@ SOURCE = "api"
 _SOURCES = frozenset({"cli", "ui", "client"})
 MAX_DEPTH = 100
 _MAX_NAMESPACE = 128
+# A larger body is read in a thread: two megabytes would keep everybody else waiting for their answers.
+_PARSED_AT_ONCE_BYTES = 16_384
 
 
 def resources_of(request: Request) -> Resources:
@@ -141,6 +143,12 @@ async def json_body(request: Request) -> Any:
     raw = await request.body()
     if not raw:
         return {}
+    if len(raw) > _PARSED_AT_ONCE_BYTES:
+        return await run_in_threadpool(_parsed, request, kind, raw)
+    return _parsed(request, kind, raw)
+
+
+def _parsed(request: Request, kind: str, raw: bytes) -> Any:
     if kind and kind != "application/json" and not kind.endswith("+json"):
         raise BadRequest(415, "unsupported_media_type", "the body must be application/json")
     if request.headers.get("content-encoding", "identity").strip().lower() != "identity":

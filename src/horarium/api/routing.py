@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from http import HTTPStatus
+from inspect import iscoroutinefunction
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ from starlette.responses import Response
 
 from horarium.api.audited import Audited, audited_by_rule
 from horarium.api.audited import audited as leaving_entry
+from horarium.api.handlers import in_turn
 from horarium.api.idempotency import idempotent
 from horarium.wire.answer import Answer
 from horarium.wire.bodies import Body
@@ -133,6 +135,8 @@ class Routes:
             if _declared.setdefault((method, operation.path), operation) is not operation:
                 raise ValueError(f"{method} {operation.path} is declared twice")
             called = _wrapped(endpoint, operation, marks or {})
+            if not iscoroutinefunction(called):
+                called = in_turn(called)
             self.router.add_api_route(
                 path,
                 called,

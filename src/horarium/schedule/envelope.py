@@ -19,6 +19,7 @@ import binascii
 import math
 import struct
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Final
 
 from horarium.policy.names import PolicyError
@@ -41,8 +42,11 @@ def decode_input(value: Json) -> Json:
     """The input itself; what is in no envelope of ours is returned as it is. Raises PolicyError for a bad blob."""
     if not is_envelope(value) or value["codec"] != CODEC:
         return value
+    blob = value["blob"]
     try:
-        return _Datum(_payload(value["blob"])).whole()
+        if not isinstance(blob, str):
+            raise ValueError("it must be base64 text")
+        return _large(blob) if len(blob) > _LARGE else _small(blob)
     except ValueError as wrong:
         raise PolicyError("blob", f"is not an encoded value: {wrong}") from None
 
@@ -55,9 +59,17 @@ def shown_input(value: Json) -> Json:
         return value
 
 
-def _payload(blob: object) -> bytes:
-    if not isinstance(blob, str):
-        raise ValueError("it must be base64 text")
+def _decoded(blob: str) -> Json:
+    return _Datum(_payload(blob)).whole()
+
+
+# A revision never changes, and is launched, claimed and shown many times. What is remembered is bounded in bytes too.
+_LARGE = 8_192
+_small = lru_cache(maxsize=1_024)(_decoded)
+_large = lru_cache(maxsize=16)(_decoded)
+
+
+def _payload(blob: str) -> bytes:
     try:
         raw = base64.b64decode(blob.encode("ascii"), validate=True)
     except (binascii.Error, UnicodeEncodeError):

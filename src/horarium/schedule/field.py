@@ -19,6 +19,7 @@ Check: TypeAlias = Callable[[str, object], Any]
 Schema: TypeAlias = Mapping[str, Any]
 
 ANYTHING: Schema = {}
+MAX_TIMEOUT_SECONDS = 366 * 86_400
 TEXT: Schema = {"type": "string"}
 
 
@@ -87,6 +88,16 @@ def text_field(says: str, check: Check = text, *, most: int | None = None, **mor
 def whole_field(says: str, *, least: int = 0, most: int = MAX_WHOLE, **more: Any) -> Field:
     schema = {"type": "integer", "minimum": least, "maximum": most}
     return Field(says, schema, partial(whole_number, least=least, most=most), **more)
+
+
+def timeout_field(says: str, **more: Any) -> Field:
+    """Whole seconds, a year at most: what hangs for longer holds its place. What was kept before may be more."""
+    schema = {"type": "integer", "minimum": 1, "maximum": MAX_TIMEOUT_SECONDS}
+
+    def compiled(field: str, value: object, _key: str) -> int:
+        return whole_number(field, value, least=1, most=MAX_TIMEOUT_SECONDS)
+
+    return Field(says, schema, partial(whole_number, least=1), compiles=compiled, **more)
 
 
 def flag_field(says: str, **more: Any) -> Field:

@@ -25,6 +25,7 @@ from horarium.schedule.field import (
     map_field,
     seconds,
     text_field,
+    timeout_field,
     whole_field,
     whole_seconds,
     word_field,
@@ -181,18 +182,15 @@ class ActionFields(TypedDict, total=False):
     # The other names are those that the Durable Workflow server had before it counted in seconds by name.
     execution_timeout_seconds: Annotated[
         Whole,
-        whole_field(
-            "As `timeout_seconds`, for all attempts of a workflow.", least=1, also=("workflow_execution_timeout",)
-        ),
+        timeout_field("As `timeout_seconds`, for all attempts of a workflow.", also=("workflow_execution_timeout",)),
     ]
     run_timeout_seconds: Annotated[
-        Whole, whole_field("As `timeout_seconds`, for one run of a workflow.", least=1, also=("workflow_run_timeout",))
+        Whole, timeout_field("As `timeout_seconds`, for one run of a workflow.", also=("workflow_run_timeout",))
     ]
     timeout_seconds: Annotated[
         Whole,
-        whole_field(
-            f"How long a run may take, {OTHER_TIMEOUT_SECONDS} without one, {PROMPT_TIMEOUT_SECONDS} for a prompt.",
-            least=1,
+        timeout_field(
+            f"How long a run may take, {OTHER_TIMEOUT_SECONDS} without one, {PROMPT_TIMEOUT_SECONDS} for a prompt."
         ),
     ]
     delivery: Annotated[Text, word_field(Delivery, "Whether a launch of which nothing was heard is repeated.")]

@@ -28,9 +28,10 @@ def read_action(reader: Reader, kinds: Kinds | None, stored: Action | None = Non
     """
     places = reader.places
     values: dict[str, Any] = {}
+    key = None if kinds is None else ""  # what somebody sends is bounded more strictly than what was kept
     for place in _CHECKED:
         given = places.get(place.path)
-        if given is not None and (value := reader.value(place, given, None)) is not FAILED:
+        if given is not None and (value := reader.value(place, given, key)) is not FAILED:
             values[place.attribute] = value
     name = places.get("action.kind")
     if kinds is None and name is not None and isinstance(name.value, str) and name.value not in SHIPPED:

@@ -27,6 +27,7 @@ from horarium.serve.address import addressed
 from horarium.serve.admin import seed_admin_token
 from horarium.serve.application import Application
 from horarium.serve.handshakes import Arriving, arrivals
+from horarium.serve.hosts import HostCheck, hosts_of
 from horarium.serve.http_protocol import bounded_protocol, keep_time
 from horarium.serve.service import Service, open_service, put_templates
 from horarium.serve.tls import IN_THE_CLEAR_REMEDY, Tls, in_the_clear, open_tls
@@ -175,7 +176,7 @@ class Door:
     def __init__(self, service: Service, listening: socket.socket, tls: Tls | None = None) -> None:
         self.ready = asyncio.Event()
         config = uvicorn.Config(
-            service.api,
+            HostCheck(service.api, hosts_of(service.settings)),
             http=bounded_protocol(service.settings),
             ws="none",
             timeout_keep_alive=_IDLE_SECONDS,

@@ -179,3 +179,11 @@ def crc64_avro(data: bytes) -> bytes:
 
 def test_the_fingerprint_is_that_of_the_schema() -> None:
     assert crc64_avro(canonical_schema().encode()) == FINGERPRINT
+
+
+@pytest.mark.parametrize("count", [1, 19_000], ids=["small", "large"])
+def test_an_input_is_decoded_once_however_often_it_is_asked_for(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    envelope = sealed(b"\x0c" + zigzag(count) + b"\x04\x0e" * count + b"\x00")
+    first = decode_input(envelope)
+    monkeypatch.setattr("horarium.schedule.envelope._Datum", None)
+    assert decode_input({**envelope}) is first

@@ -1,0 +1,36 @@
+"""The page of limits names the settings and the numbers that there are."""
+
+from __future__ import annotations
+
+import re
+
+from docs.pages import ROOT
+
+from horarium.api import heads, requests, turns
+from horarium.api.health import PROBES
+from horarium.serve import http_protocol, seats
+from horarium.settings import Settings
+from horarium.store.database.page_bytes import MAX_PAGE_BYTES
+
+TEXT = (ROOT / "docs" / "reference" / "limits.md").read_text("utf-8")
+# Names in the page that are no settings: fields of answers.
+FIELDS = {"next_page_token", "next_cursor", "inputs_omitted"}
+
+
+def test_every_setting_on_the_page_is_one() -> None:
+    named = {word for word in re.findall(r"`([a-z_]+)`", TEXT) if "_" in word} - FIELDS
+    assert named <= set(Settings.model_fields)
+    assert {"max_connections", "requests_per_token", "allowed_hosts"} <= named
+
+
+def test_the_numbers_on_the_page_are_those_of_the_code() -> None:
+    numbers = (
+        f"{heads.MAX_TARGET_BYTES:,} bytes",
+        f"{heads.MAX_HEADERS}, and {heads.MAX_HEADER_BYTES:,} bytes together; {http_protocol.HEAD_BYTES:,}",
+        f"{requests.MAX_DEPTH} levels",
+        f"a reserve of {seats.RESERVE}, of which one address has {seats.RESERVE_OF_ADDRESS}",
+        f"{turns.WAIT_SECONDS:g} seconds at most",
+    )
+    assert [number for number in numbers if number not in TEXT] == []
+    assert MAX_PAGE_BYTES == 2 * 1024 * 1024
+    assert all(f"`{path}`" in TEXT for path in PROBES)
