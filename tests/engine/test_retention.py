@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -135,10 +135,10 @@ def test_history_may_be_forgotten_without_the_runs(office: Office) -> None:
     assert list(verify(office.resources, ADMIN)) == []
 
 
-class _Heard(list[dict[str, Any]]):
+class _Heard(list[MutableMapping[str, Any]]):
     """A log that keeps what it is told."""
 
-    def __call__(self, _logger: Any, _name: str, event: dict[str, Any]) -> Any:
+    def __call__(self, _logger: Any, _name: str, event: MutableMapping[str, Any]) -> Any:
         self.append(event)
         raise structlog.DropEvent
 

@@ -26,7 +26,8 @@ _GRANTED: Mapping[Role, frozenset[Permission]] = MappingProxyType(
 class Caller:
     """`source` is the door: api, cli, embedded …; `reason` is why, in the words of whoever asks.
 
-    `everywhere`: an admin whose credential is good in every namespace, whichever is spoken for now.
+    `everywhere`: an admin whose credential is good in every namespace, whichever is spoken for now. `confirmed`: what
+    is asked for is meant, also where it starts very many runs at once.
     """
 
     principal: str | None
@@ -36,6 +37,7 @@ class Caller:
     request_id: str | None = None
     reason: str | None = None
     everywhere: bool = False
+    confirmed: bool = False
 
     @property
     def is_admin(self) -> bool:
@@ -65,10 +67,13 @@ class Caller:
     def because(self, reason: str | None) -> Caller:
         return self if reason is None else replace(self, reason=reason)
 
+    def confirming(self, confirmed: bool) -> Caller:
+        return replace(self, confirmed=True) if confirmed else self
+
     def context(self) -> CommandContext:
         return CommandContext(self.principal, self.request_id, self.source, self.reason)
 
 
 def internal(source: str, namespace: str = DEFAULT_NAMESPACE) -> Caller:
     """The service itself, for what it does on its own behalf."""
-    return Caller(None, Role.ADMIN, namespace, source, everywhere=True)
+    return Caller(None, Role.ADMIN, namespace, source, everywhere=True, confirmed=True)
