@@ -53,6 +53,12 @@ def test_each_loop_is_told_with_the_age_of_its_last_completed_step(http: httpx.C
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("dialect", ["sqlite"])
+def test_a_loop_that_rests_for_a_minute_is_not_stuck(http: httpx.Client, horarium: TestService) -> None:
+    beat(horarium, ticker=1, usage=70, clock=70, retention=700)
+    assert [each["healthy"] for each in liveness(http)[1]["processes"]] == [True]
+
+
 def test_a_beat_does_not_hide_a_ticker_that_hangs(http: httpx.Client, horarium: TestService) -> None:
     """The process beats on; the age of the ticker's last step is what counts."""
     beat(horarium, ticker=0)

@@ -7,6 +7,9 @@ import sys
 
 import pytest
 from cli.served import Server
+from engine.builders import multiply
+
+from horarium.ids import parse_id
 
 
 @pytest.fixture
@@ -63,3 +66,17 @@ def test_what_names_nobody_or_two_things_is_refused(team: Server, words: list[st
     answer = team.ask(*words)
     assert (answer.code, answer.out) == (2, "")
     assert set(statuses(team).values()) == {"active"}
+
+
+def test_a_storm_is_told_with_its_number_and_wants_a_word(server: Server) -> None:
+    create = ("schedule", "create", "s", "--every", "PT1H", "--workflow-type", "w", "--overlap-policy", "buffer_all")
+    server.told(*create)
+    http = server.service.http()
+    held = [http.post("/api/schedules/s/trigger").json() for _ in range(2)][1]
+    multiply(server.service.resources.database, parse_id(held["run_id"], "run_id"), 1_000)
+    server.told("schedule", "pause", "s")
+    server.told("schedule", "update", "s", "--overlap-policy", "allow_all")
+    for words in (["s"], ["--all", "--yes"]):
+        refused = server.ask("schedule", "resume", *words)
+        assert (refused.code, "start 1001 runs at once?" in refused.err) == (2, True), refused.err
+    assert "resumed" in server.told("schedule", "resume", "s", "--confirm")

@@ -135,11 +135,11 @@ def test_history_may_be_forgotten_without_the_runs(office: Office) -> None:
     assert list(verify(office.resources, ADMIN)) == []
 
 
-class _Heard(list[dict[str, Any]]):
+class _Heard(list[MutableMapping[str, Any]]):
     """A log that keeps what it is told."""
 
     def __call__(self, _logger: Any, _name: str, event: MutableMapping[str, Any]) -> Any:
-        self.append(dict(event))
+        self.append(event)
         raise structlog.DropEvent
 
 

@@ -10,11 +10,15 @@ from engine.builders import START, World, new_schedule
 from sqlalchemy import Connection
 
 from horarium.instant import MINUTE, SECOND
+from horarium.life.change import End
 from horarium.policy.quotas import Quota, Quotas, Usage
+from horarium.schedule.run import RunState
 from horarium.store import bytes_stored, usage
 from horarium.store.bytes_stored import BEGIN, Place
 from horarium.store.database import Database
 from horarium.store.quotas import QuotaBook
+from horarium.store.runs.writer import change_runs
+from horarium.store.schedules.due import Plannings
 from horarium.store.schedules.write import insert_schedule
 from horarium.store.tables import namespaces
 
@@ -66,6 +70,18 @@ def test_the_standing_of_a_namespace_has_its_own_limits(database: Database) -> N
     assert found.limits == Quotas(schedules=5, open_runs=None)
     assert found.usage == Usage(schedules=1)
     assert database.read(lambda c: QuotaBook().standing(c, "nobody", START)) is None
+
+
+def test_a_large_result_is_added_when_it_comes(database: Database) -> None:
+    world = World(database)
+    world.add()
+    world.clock.move(60)
+    world.tick()
+    [run_id] = [run.run_id for run in world.runs()]
+    before = database.read(bytes_stored.sums)["default"]
+    end = End(RunState.CANCELLED, result="x" * 50_000)
+    database.write(lambda c: change_runs(c, Plannings(), [(run_id, lambda _run: end)], now=world.clock.now()))
+    assert database.read(bytes_stored.sums)["default"] - before > 50_000
 
 
 def test_bytes_are_counted_in_pieces_and_what_comes_meanwhile_is_added(database: Database) -> None:

@@ -6,7 +6,7 @@ from horarium.api import examples
 from horarium.api.answers import Reply
 from horarium.api.audited import Audited
 from horarium.api.idempotency import IdempotencyKey
-from horarium.api.requests import CallerOf, Document, ResourcesOf, same_namespace
+from horarium.api.requests import CallerOf, Confirm, Document, ResourcesOf, same_namespace
 from horarium.api.routing import OPERATE, Routes
 from horarium.ids import id_text
 from horarium.operations import bulk
@@ -41,12 +41,18 @@ routes = Routes("/api", tag="bulk")
     repeatable=False,  # one transaction each, so that none undoes another; what is done is left alone the second time
 )
 def bulk_schedules(
-    resources: ResourcesOf, caller: CallerOf, body: Document, idempotency_key: IdempotencyKey = None
+    resources: ResourcesOf,
+    caller: CallerOf,
+    body: Document,
+    confirm: Confirm = False,
+    idempotency_key: IdempotencyKey = None,
 ) -> Reply:
     """All that fit `filter`, at most 100 a request, each in a transaction of its own; an empty filter needs `all`.
 
-    `delete` needs the permission write. A trigger with the same idempotency key is the same trigger.
+    `delete` needs the permission write. A trigger with the same idempotency key is the same trigger. Where all that fit
+    would start more than 1,000 runs, `confirm` is needed.
     """
+    caller = caller.confirming(confirm)
     asked = read_body(BulkBody, body)
     same_namespace(caller, asked.namespace)
     check_key(idempotency_key)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from horarium.api import examples
 from horarium.api.answers import Reply
 from horarium.api.audited import Audited
-from horarium.api.requests import CallerOf, Document, ResourcesOf
+from horarium.api.requests import CallerOf, Confirm, Document, ResourcesOf
 from horarium.api.routing import WRITE, Routes
 from horarium.operations.bundle_steps import Step
 from horarium.operations.bundles import apply_bundle
@@ -27,17 +27,26 @@ routes = Routes("/api/apply", tag="bundles")
     answer=Applied,
     example=examples.APPLIED,
 )
-def apply(resources: ResourcesOf, caller: CallerOf, document: Document) -> Reply:
+def apply(resources: ResourcesOf, caller: CallerOf, document: Document, confirm: Confirm = False) -> Reply:
     """All of it or, where one document is refused, nothing; a dry run is refused where the real one would be.
 
     What belongs to another bundle is refused and what was made by hand is kept, unless `adopt` takes it over. `prune`
-    deletes what the bundle of this name has brought before and does not have any more.
+    deletes what the bundle of this name has brought before and does not have any more. Where more than 1,000 schedules
+    would fire within a minute, `confirm` is needed.
     """
+    caller = caller.confirming(confirm)
     asked = read_body(ApplyBody, document)
     bundle = read_bundle(asked.bundle, asked.calendars, asked.schedules, asked.workflows, prune=asked.prune)
     steps = apply_bundle(resources, caller, bundle, dry_run=asked.dry_run, prune=asked.prune, adopt=asked.adopt)
     shown = tuple(_shown(step) for step in steps)
-    return Reply(Applied(dry_run=asked.dry_run, bundle=bundle.name, changes=shown))
+    return Reply(
+        Applied(
+            dry_run=asked.dry_run,
+            bundle=bundle.name,
+            changes=shown,
+            starts_soon=sum(step.starts_soon for step in steps),
+        )
+    )
 
 
 def _shown(step: Step) -> BundleChange:

@@ -22,7 +22,7 @@ from fastapi import Query
 from horarium.api import examples
 from horarium.api.answers import Reply
 from horarium.api.audited import Audited
-from horarium.api.requests import CallerOf, Document, ResourcesOf
+from horarium.api.requests import CallerOf, Confirm, Document, ResourcesOf
 from horarium.api.routing import OPERATE, READ, WRITE, Routes, ScheduleDocument
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text
@@ -64,10 +64,10 @@ _IDENTITY = ("workflow_id", "workflowId", "cron_expr", "cronExpr", "timezone")
         schedule_id="nightly-report", next_run_at=examples.AT, outcome=WriteOutcome.CREATED, warnings=()
     ),
 )
-def upsert_trigger(resources: ResourcesOf, caller: CallerOf, document: Document) -> Reply:
+def upsert_trigger(resources: ResourcesOf, caller: CallerOf, document: Document, confirm: Confirm = False) -> Reply:
     """An equal definition changes nothing, and a pause is never undone by it."""
     named = {"schedule_id": _derived_id(document), **_without_nulls(document)}
-    done = schedules.upsert(_with_defaults(resources), caller, named)
+    done = schedules.upsert(_with_defaults(resources), caller.confirming(confirm), named)
     answer = TriggerUpserted(
         schedule_id=done.schedule_id,
         next_run_at=time_of(done.next_due),
@@ -90,7 +90,7 @@ def upsert_trigger(resources: ResourcesOf, caller: CallerOf, document: Document)
         schedule_id="nightly-report", paused=True, next_run_at=examples.AT, outcome=WriteOutcome.PAUSED
     ),
 )
-def pause_trigger(resources: ResourcesOf, caller: CallerOf, body: Document) -> Reply:
+def pause_trigger(resources: ResourcesOf, caller: CallerOf, body: Document, confirm: Confirm = False) -> Reply:
     """`paused: false` resumes; a pause with `until` ends by itself."""
     asked = read_body(PauseBody, body)
     if asked.paused:
@@ -99,7 +99,8 @@ def pause_trigger(resources: ResourcesOf, caller: CallerOf, body: Document) -> R
     elif asked.until is not None:
         raise InvalidDefinition({"until": ["is the end of a pause, and this resumes"]})
     else:
-        done = lifecycles.resume(resources, caller, asked.schedule_id, reason=asked.reason)
+        meant = caller.confirming(confirm)
+        done = lifecycles.resume(resources, meant, asked.schedule_id, reason=asked.reason)
     return Reply(
         TriggerPaused(
             schedule_id=asked.schedule_id,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 import orjson
-from fastapi import Depends, Request
+from fastapi import Depends, Query, Request
 from fastapi.concurrency import run_in_threadpool
 
 from horarium.api.address import client_address
@@ -218,5 +218,6 @@ ResourcesOf = Annotated[Resources, Depends(resources_at_once)]
 ReporterOf = Annotated[Caller, Depends(reporter_of)]
 ReportToken = Annotated[str | None, Depends(shown_report_token)]
 CallerOf = Annotated[Caller, Depends(caller_at_once)]
+Confirm = Annotated[bool, Query(description="it is meant, also where it starts more than 1,000 runs at once")]
 IdentityOf = Annotated[Identity, Depends(identity_of)]
 Document = Annotated[dict[str, Any], Depends(json_object)]

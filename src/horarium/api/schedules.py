@@ -11,7 +11,7 @@ from horarium.api.answers import Reply
 from horarium.api.audited import Audited
 from horarium.api.etags import IfMatch, etag, version_of
 from horarium.api.pages import within_bytes
-from horarium.api.requests import CallerOf, Document, ResourcesOf, same_namespace
+from horarium.api.requests import CallerOf, Confirm, Document, ResourcesOf, same_namespace
 from horarium.api.routing import OPERATE, READ, WRITE, Routes, ScheduleDocument
 from horarium.errors import InvalidDefinition
 from horarium.operations import lifecycles, listings, schedules
@@ -70,9 +70,9 @@ def create_schedule(resources: ResourcesOf, caller: CallerOf, document: Document
     also=(201,),
     example=examples.UPDATED,
 )
-def upsert_schedule(resources: ResourcesOf, caller: CallerOf, document: Document) -> Reply:
+def upsert_schedule(resources: ResourcesOf, caller: CallerOf, document: Document, confirm: Confirm = False) -> Reply:
     """By `schedule_id`; an equal definition changes nothing. Without an id an equal document is the same schedule."""
-    done = schedules.upsert(resources, caller, document)
+    done = schedules.upsert(resources, caller.confirming(confirm), document)
     return reply_written(done, status_code=201 if done.outcome is WriteOutcome.CREATED else 200)
 
 
@@ -166,11 +166,16 @@ def describe_schedule(
     example=examples.UPDATED,
 )
 def update_schedule(
-    resources: ResourcesOf, caller: CallerOf, schedule_id: str, document: Document, if_match: IfMatch = None
+    resources: ResourcesOf,
+    caller: CallerOf,
+    schedule_id: str,
+    document: Document,
+    confirm: Confirm = False,
+    if_match: IfMatch = None,
 ) -> Reply:
     """The parts that are given replace the old ones, the others stay; an action is merged key by key."""
-    version = version_of(if_match)
-    done = schedules.update(resources, caller, schedule_id, document, how=Update.PARTS, if_version=version)
+    meant, version = caller.confirming(confirm), version_of(if_match)
+    done = schedules.update(resources, meant, schedule_id, document, how=Update.PARTS, if_version=version)
     return reply_written(done)
 
 
@@ -186,11 +191,16 @@ def update_schedule(
     example=examples.UPDATED,
 )
 def patch_schedule(
-    resources: ResourcesOf, caller: CallerOf, schedule_id: str, document: Document, if_match: IfMatch = None
+    resources: ResourcesOf,
+    caller: CallerOf,
+    schedule_id: str,
+    document: Document,
+    confirm: Confirm = False,
+    if_match: IfMatch = None,
 ) -> Reply:
     """As RFC 7396 says: objects are merged, null clears a field."""
-    version = version_of(if_match)
-    done = schedules.update(resources, caller, schedule_id, document, how=Update.MERGE, if_version=version)
+    meant, version = caller.confirming(confirm), version_of(if_match)
+    done = schedules.update(resources, meant, schedule_id, document, how=Update.MERGE, if_version=version)
     return reply_written(done)
 
 
@@ -240,12 +250,18 @@ def pause_schedule(
     example=examples.RESUMED,
 )
 def resume_schedule(
-    resources: ResourcesOf, caller: CallerOf, schedule_id: str, body: Document, if_match: IfMatch = None
+    resources: ResourcesOf,
+    caller: CallerOf,
+    schedule_id: str,
+    body: Document,
+    confirm: Confirm = False,
+    if_match: IfMatch = None,
 ) -> Reply:
-    """It goes on from now: what fell into the pause is not made up for."""
+    """It goes on from now: what fell into the pause is not made up for. Runs that it holds are let go."""
     asked, version = read_body(NoteBody, body), version_of(if_match)
     same_namespace(caller, asked.namespace)
-    return reply_written(lifecycles.resume(resources, caller, schedule_id, reason=asked.note, if_version=version))
+    meant = caller.confirming(confirm)
+    return reply_written(lifecycles.resume(resources, meant, schedule_id, reason=asked.note, if_version=version))
 
 
 def reply_written(done: ScheduleChange, status_code: int = 200) -> Reply:

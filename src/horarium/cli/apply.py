@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from horarium.cli.confirming import Confirm, if_meant
 from horarium.cli.present import cell, compact, printable, show_columns, show_document, show_lines
 from horarium.cli.remote import ExitCode, Remote, ending, with_remote
 from horarium.cli.render import Format, show_json, talk
@@ -53,6 +54,7 @@ def apply_command(
         bool, typer.Option("--detailed-exitcode", help="End with 2 where something changes, 1 on any refusal.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before something is deleted.")] = False,
+    confirm: Confirm = False,
 ) -> None:
     """Make calendars and schedules what a bundle says, all of them or none. Done twice it changes nothing more.
 
@@ -67,7 +69,10 @@ def apply_command(
         document = read_bundle(files, bundle)
         if prune and not (dry_run or yes) and sys.stdin.isatty():
             _ask(remote.client.apply(document, dry_run=True, prune=True, adopt=adopt))
-        done = remote.client.apply(document, dry_run=dry_run, prune=prune, adopt=adopt)
+        done = if_meant(
+            lambda meant: remote.client.apply(document, dry_run=dry_run, prune=prune, adopt=adopt, confirm=meant),
+            confirm,
+        )
     _show(remote, done)
     changes = sum(each.change in _CHANGING for each in done.changes)
     talk(f"{changes} of {len(done.changes)} {'would change' if dry_run else 'changed'}")

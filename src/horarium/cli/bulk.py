@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from horarium.cli.confirming import ask_whether_meant, if_meant
 from horarium.cli.present import show_columns, show_document
 from horarium.cli.progress import counting
 from horarium.cli.reading import pairs, refuse
@@ -59,13 +60,24 @@ def selection(one: str | None, labels: list[str] | None, everything: bool, yes: 
     return Selection(pairs("--label", labels) if labels else None, everything)
 
 
-def change_schedules(remote: Remote, action: str, chosen: Selection, yes: bool, **fields: Any) -> None:
-    """Exactly those that were counted: what is made meanwhile is not touched."""
+def change_schedules(
+    remote: Remote, action: str, chosen: Selection, yes: bool, confirm: bool = False, **fields: Any
+) -> None:
+    """Exactly those that were counted: what is made meanwhile is not touched. --yes does not mean thousands of runs."""
+    from horarium.decision.storm import MOST_AT_ONCE
+
     client = remote.client
     pages = _pages(lambda token: client.bulk_schedules(action, **chosen.fields(), dry_run=True, next_page_token=token))
     ids = [each.schedule_id for page in pages for each in page.outcomes]
     if _is_agreed(len(ids), action, "schedule", yes):
-        done = _in_parts(ids, lambda part: client.bulk_schedules(action, ids=part, **fields))
+        if action == "trigger" and len(ids) > MOST_AT_ONCE and not confirm:
+            ask_whether_meant(len(ids))
+            confirm = True
+
+        def act(part: Sequence[str]) -> BulkChanges:
+            return if_meant(lambda meant: client.bulk_schedules(action, ids=part, confirm=meant, **fields), confirm)
+
+        done = _in_parts(ids, act)
         _show(remote, action, [each for page in done for each in page.outcomes], "schedule_id", "Schedule ID")
 
 

@@ -9,6 +9,7 @@ import typer
 
 from horarium.cli import completion
 from horarium.cli.bulk import Everything, Labels, Selection, Yes, change_schedules, selection
+from horarium.cli.confirming import Confirm
 from horarium.cli.naming import by_flags
 from horarium.cli.options import with_options
 from horarium.cli.present import cell, printable, show_columns, show_document, show_lines
@@ -58,6 +59,7 @@ def trigger_command(
     label: Labels = None,
     everything: Everything = False,
     yes: Yes = False,
+    confirm: Confirm = False,
 ) -> None:
     """Fire once, now. Its next fire stays what it is.
 
@@ -71,7 +73,7 @@ def trigger_command(
     chosen = selection(schedule_id, label, everything, yes)
     if isinstance(chosen, Selection):
         _refuse_for_many(overlap_policy, even_if_paused or None, inputs, key, wait or None)
-        return change_schedules(remote, "trigger", chosen, yes, reason=reason)
+        return change_schedules(remote, "trigger", chosen, yes, confirm, reason=reason)
     done = remote.client.trigger_schedule(
         chosen,
         overlap_policy=overlap_policy,

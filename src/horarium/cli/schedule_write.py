@@ -8,6 +8,7 @@ import typer
 
 from horarium.cli import completion
 from horarium.cli.bulk import Everything, Labels, Selection, Yes, change_schedules, selection
+from horarium.cli.confirming import Confirm, if_meant
 from horarium.cli.definition import Document, definition, put, without_nothing
 from horarium.cli.naming import by_flags
 from horarium.cli.options import with_options
@@ -75,13 +76,16 @@ def create_command(
 
 
 @with_options(document=definition, remote=remote_options)
-def upsert_command(remote: Remote, document: Document, schedule_id: OptionalId = None) -> None:
+def upsert_command(
+    remote: Remote, document: Document, schedule_id: OptionalId = None, confirm: Confirm = False
+) -> None:
     """Create a schedule, or make the one with this id say the same. Equal definitions change nothing.
 
     Example: horarium schedule upsert nightly --file nightly.json
     """
     with by_flags(document.flags):
-        done = remote.client.upsert_schedule(_named(without_nothing(document), schedule_id))
+        named = _named(without_nothing(document), schedule_id)
+        done = if_meant(lambda meant: remote.client.upsert_schedule(named, confirm=meant), confirm)
     show_written(remote, done)
 
 
@@ -95,6 +99,7 @@ def update_command(
         typer.Option("--clear", metavar="FIELD", show_default=False, help="Such as note or spec.end_at."),
     ] = None,
     if_version: IfVersion = None,
+    confirm: Confirm = False,
 ) -> None:
     """Change what is said, leave the rest. A list such as --cron is replaced as a whole.
 
@@ -106,7 +111,10 @@ def update_command(
         put(document, place, None)
     changes = without_nothing(document)
     with by_flags(document.flags):
-        done = remote.client.patch_schedule(schedule_id, changes, if_version=if_version)
+        done = if_meant(
+            lambda meant: remote.client.patch_schedule(schedule_id, changes, if_version=if_version, confirm=meant),
+            confirm,
+        )
     show_written(remote, done)
 
 
@@ -147,6 +155,7 @@ def resume_command(
     label: Labels = None,
     everything: Everything = False,
     yes: Yes = False,
+    confirm: Confirm = False,
 ) -> None:
     """Go on from now: what fell into the pause is not made up for.
 
@@ -154,10 +163,13 @@ def resume_command(
     """
     chosen = selection(schedule_id, label, everything, yes)
     if isinstance(chosen, Selection):
-        _change_many(remote, "resume", chosen, if_version, yes, reason=note)
+        _change_many(remote, "resume", chosen, if_version, yes, confirm, reason=note)
         return
     with by_flags({"note": "--note"}):
-        done = remote.client.resume_schedule(chosen, note=note, if_version=if_version)
+        done = if_meant(
+            lambda meant: remote.client.resume_schedule(chosen, note=note, if_version=if_version, confirm=meant),
+            confirm,
+        )
     show_written(remote, done)
 
 
@@ -182,12 +194,18 @@ def delete_command(
 
 
 def _change_many(
-    remote: Remote, action: str, many: Selection, if_version: int | None, yes: bool, **fields: Any
+    remote: Remote,
+    action: str,
+    many: Selection,
+    if_version: int | None,
+    yes: bool,
+    confirm: bool = False,
+    **fields: Any,
 ) -> None:
     if if_version is not None:
         refuse("--if-version is the version of one schedule")
     with by_flags({"until": "--until", "reason": "--reason"}):
-        change_schedules(remote, action, many, yes, **fields)
+        change_schedules(remote, action, many, yes, confirm, **fields)
 
 
 def show_written(remote: Remote, done: WriteResult) -> None:

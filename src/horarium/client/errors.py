@@ -180,6 +180,18 @@ class NamespaceGoing(Conflict):
     reason = "namespace_being_deleted"
 
 
+class ConfirmNeeded(Conflict):
+    """It would start very many runs at once; `confirm=True` says that this is meant."""
+
+    reason = "confirm_needed"
+
+    @property
+    def count(self) -> int | None:
+        """How many runs."""
+        count = self.body.get("count")
+        return count if isinstance(count, int) else None
+
+
 class AlreadyExists(Conflict):
     reason = "already_exists"
 
@@ -296,6 +308,7 @@ _NAMED: Mapping[int, tuple[type[ClientError], ...]] = {
         NamespaceProtected,
         NamespaceInUse,
         NamespaceGoing,
+        ConfirmNeeded,
         AlreadyExists,
         ScheduleAlreadyExists,
         CalendarAlreadyExists,

@@ -24,16 +24,21 @@ TRIGGER = "/schedules/{schedule_id}"
 class RegistrarCalls:
     @Method
     @staticmethod
-    def upsert_trigger(document: Document | None = None, /, **fields: Unpack[ScheduleFields]) -> Call[TriggerUpserted]:
+    def upsert_trigger(
+        document: Document | None = None, /, *, confirm: bool | None = None, **fields: Unpack[ScheduleFields]
+    ) -> Call[TriggerUpserted]:
         """Deploy a trigger: `workflow_id`, `version`, `user_id`, `cron_expr`, `timezone` and more; safe to repeat."""
-        return Call("POST", "/schedules/upsert", one(TriggerUpserted), body={**(document or {}), **fields})
+        body, query = {**(document or {}), **fields}, {"confirm": confirm}
+        return Call("POST", "/schedules/upsert", one(TriggerUpserted), query=query, body=body)
 
     @Method
     @staticmethod
-    def pause_trigger(schedule_id: str, paused: bool, *, reason: str | None = None) -> Call[TriggerPaused]:
+    def pause_trigger(
+        schedule_id: str, paused: bool, *, reason: str | None = None, confirm: bool | None = None
+    ) -> Call[TriggerPaused]:
         """`paused` false resumes."""
         body = {"schedule_id": schedule_id, "paused": paused, **given(reason=reason)}
-        return Call("POST", "/schedules/pause", one(TriggerPaused), body=body)
+        return Call("POST", "/schedules/pause", one(TriggerPaused), query={"confirm": confirm}, body=body)
 
     @Method
     @staticmethod

@@ -6,6 +6,7 @@ A function here makes a Call and does nothing else. Fields of documents are thos
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
 from horarium.client.call import Call, When, given, if_match, many, one, rfc3339
@@ -36,8 +37,11 @@ SCHEDULE = "/api/schedules/{schedule_id}"
 _written = one(WriteResult)
 
 
-def _change(method: str, schedule_id: str, body: Document, version: int | None) -> Call[WriteResult]:
-    return Call(method, SCHEDULE, _written, {"schedule_id": schedule_id}, body=body, headers=if_match(version))
+def _change(
+    method: str, schedule_id: str, body: Document, version: int | None, confirm: bool | None
+) -> Call[WriteResult]:
+    names, query = {"schedule_id": schedule_id}, {"confirm": confirm}
+    return Call(method, SCHEDULE, _written, names, query, body=body, headers=if_match(version))
 
 
 def _tell(verb: str, schedule_id: str, body: Document, version: int | None) -> Call[WriteResult]:
@@ -65,9 +69,12 @@ class ScheduleCalls:
 
     @Method
     @staticmethod
-    def upsert_schedule(document: Document | None = None, /, **fields: Unpack[ScheduleFields]) -> Call[WriteResult]:
+    def upsert_schedule(
+        document: Document | None = None, /, *, confirm: bool | None = None, **fields: Unpack[ScheduleFields]
+    ) -> Call[WriteResult]:
         """Create or replace by `schedule_id`, without one by all that is said; an equal definition changes nothing."""
-        return Call("POST", f"{SCHEDULES}/upsert", _written, body={**(document or {}), **fields})
+        body = {**(document or {}), **fields}
+        return Call("POST", f"{SCHEDULES}/upsert", _written, query={"confirm": confirm}, body=body)
 
     @Method
     @staticmethod
@@ -121,10 +128,11 @@ class ScheduleCalls:
         /,
         *,
         if_version: int | None = None,
+        confirm: bool | None = None,
         **fields: Unpack[ScheduleFields],
     ) -> Call[WriteResult]:
         """Replace the parts that are given, and leave the others; an action is merged key by key."""
-        return _change("PUT", schedule_id, {**(changes or {}), **fields}, if_version)
+        return _change("PUT", schedule_id, {**(changes or {}), **fields}, if_version, confirm)
 
     @Method
     @staticmethod
@@ -134,10 +142,11 @@ class ScheduleCalls:
         /,
         *,
         if_version: int | None = None,
+        confirm: bool | None = None,
         **fields: Unpack[ScheduleFields],
     ) -> Call[WriteResult]:
         """Merge into the document (RFC 7396): None clears a field."""
-        return _change("PATCH", schedule_id, {**(changes or {}), **fields}, if_version)
+        return _change("PATCH", schedule_id, {**(changes or {}), **fields}, if_version, confirm)
 
     @Method
     @staticmethod
@@ -156,10 +165,10 @@ class ScheduleCalls:
     @Method
     @staticmethod
     def resume_schedule(
-        schedule_id: str, *, note: str | None = None, if_version: int | None = None
+        schedule_id: str, *, note: str | None = None, if_version: int | None = None, confirm: bool | None = None
     ) -> Call[WriteResult]:
-        """Goes on from now: what fell into the pause is not made up for."""
-        return _tell("resume", schedule_id, given(note=note), if_version)
+        """Goes on from now: what fell into the pause is not made up for. More than 1,000 held runs need `confirm`."""
+        return replace(_tell("resume", schedule_id, given(note=note), if_version), query={"confirm": confirm})
 
     @Method
     @staticmethod
@@ -214,9 +223,13 @@ class ScheduleCalls:
         dry_run: bool | None = None,
         limit: int | None = None,
         next_page_token: str | None = None,
+        confirm: bool | None = None,
         idempotency_key: str | None = None,
     ) -> Call[BulkChanges]:
-        """Pause, resume, trigger or delete all that fit: at most 100 a request, with one outcome each."""
+        """Pause, resume, trigger or delete all that fit: at most 100 a request, with one outcome each.
+
+        What would start more than 1,000 runs needs `confirm`.
+        """
         chosen = given(
             ids=None if ids is None else list(ids), labels=labels, name_contains=name_contains, status=status
         )
@@ -225,7 +238,8 @@ class ScheduleCalls:
             **given(filter=chosen or None, all=everything, until=until, reason=reason, dry_run=dry_run),
             **given(limit=limit, next_page_token=next_page_token),
         }
-        return Call("POST", f"{SCHEDULES}/bulk", one(BulkChanges), body=body, key=idempotency_key)
+        query = {"confirm": confirm}
+        return Call("POST", f"{SCHEDULES}/bulk", one(BulkChanges), query=query, body=body, key=idempotency_key)
 
     @Method
     @staticmethod

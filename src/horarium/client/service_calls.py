@@ -88,14 +88,16 @@ class ServiceCalls:
         dry_run: bool | None = None,
         prune: bool | None = None,
         adopt: bool | None = None,
+        confirm: bool | None = None,
         idempotency_key: str | None = None,
     ) -> Call[Applied]:
         """Make calendars and schedules what a bundle says, all of them or none; `dry_run` only tells what it would do.
 
-        `prune` deletes what the bundle has brought before and has no more; `adopt` takes over what others made.
+        `prune` deletes what the bundle has brought before and has no more; `adopt` takes over what others made. Where
+        more than 1,000 schedules would fire within a minute, `confirm` is needed.
         """
         body = {**document, **given(bundle=bundle, dry_run=dry_run, prune=prune, adopt=adopt)}
-        return Call("POST", "/api/apply", one(Applied), body=body, key=idempotency_key)
+        return Call("POST", "/api/apply", one(Applied), query={"confirm": confirm}, body=body, key=idempotency_key)
 
     @Method
     @staticmethod

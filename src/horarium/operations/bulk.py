@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TypeVar, assert_never
 
+from horarium.decision.storm import released_at_once
 from horarium.errors import HorariumError, InvalidDefinition
 from horarium.instant import Instant, to_rfc3339
 from horarium.operations import lifecycles, triggers
@@ -20,6 +21,7 @@ from horarium.operations.errors import OperationError, ScheduleNotFound
 from horarium.operations.filters import LISTED, ScheduleFilter
 from horarium.operations.list_tokens import make_list_token, read_list_token
 from horarium.operations.resources import Resources
+from horarium.operations.storms import require_confirmed
 from horarium.schedule.position import Status
 from horarium.schedule.run import RunState
 from horarium.store.database import Connection
@@ -77,10 +79,36 @@ def change_many(
     caller.require(Permission.WRITE if asked.action is BulkAction.DELETE else Permission.OPERATE)
     _check(asked, resources.clock.now())
     wanted = filter_of(choice, everything=everything)
+    if next_page_token is None and not asked.dry_run:
+        require_confirmed(caller, _started(resources, caller, asked.action, wanted))
     chosen = _choose(resources, caller, wanted, checked_limit(limit), next_page_token)
     done = [_outcome(resources, caller, asked, schedule_id, status) for schedule_id, status in chosen.schedules]
     gone = [_failed(schedule_id, ScheduleNotFound(schedule_id)) for schedule_id in chosen.missing]
     return [*done, *gone], chosen.next_page_token
+
+
+def _started(resources: Resources, caller: Caller, action: BulkAction, wanted: ScheduleFilter) -> int:
+    """How many runs would start with all pages together; of very many schedules, at least so many."""
+    asked = wanted.filter()
+    if caller.confirmed or asked is None or action not in (BulkAction.TRIGGER, BulkAction.RESUME):
+        return 0
+    held_only = action is BulkAction.RESUME
+
+    def look(connection: Connection) -> int:
+        found = lists.holding(connection, caller.namespace, asked, held_only=held_only, limit=_MOST_COUNTED)
+        if action is BulkAction.TRIGGER:
+            return len(found)
+        known = resources.known.load(connection, {each.planning for each in found})
+        return sum(
+            released_at_once(planning, active=each.active, held=each.held)
+            for each in found
+            if not isinstance(planning := known[each.planning], Exception) and each.status is Status.PAUSED
+        )
+
+    return resources.database.read(look)
+
+
+_MOST_COUNTED = 10_000
 
 
 def filter_of(choice: ScheduleChoice, *, everything: bool) -> ScheduleFilter:

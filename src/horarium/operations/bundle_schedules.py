@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from horarium.decision.storm import due_within_a_minute
 from horarium.errors import InvalidDefinition, InvalidSpec
 from horarium.operations.beginnings import Begun, begin_schedule
 from horarium.operations.bundle_steps import Applying, Refusals, Step
@@ -92,7 +93,15 @@ def _begin(applying: Applying, schedule_id: str, document: Document, begun: list
     begun.append(new)
     fires = new.new.position.status is Status.ACTIVE
     moved = (None, _spec(new.definition)) if fires else None
-    return Step(Change.CREATE, _KIND, schedule_id, moved=moved, warnings=new.warnings, exhausted=state.exhausted)
+    return Step(
+        Change.CREATE,
+        _KIND,
+        schedule_id,
+        moved=moved,
+        warnings=new.warnings,
+        exhausted=state.exhausted,
+        starts_soon=due_within_a_minute([new.new.position], applying.now) > 0,
+    )
 
 
 def _change(applying: Applying, document: Document, row: ScheduleRow, stored: Any) -> Step:
@@ -126,7 +135,10 @@ def _change(applying: Applying, document: Document, row: ScheduleRow, stored: An
     if moves or by_hand:
         set_bundle(applying.connection, row.schedule_uid, bundle, Source.TEMPLATE.value)
     moved = None if row.status is Status.PAUSED else (_spec(base), _spec(parsed.definition))
-    return Step(Change.UPDATE, _KIND, name, diff, moved=moved, warnings=(*parsed.warnings, *done.warnings))
+    after = row.position()._replace(status=done.status, next_due=done.next_due)
+    soon = done.next_due != row.next_due and due_within_a_minute([after], applying.now) > 0
+    warnings = (*parsed.warnings, *done.warnings)
+    return Step(Change.UPDATE, _KIND, name, diff, moved=moved, warnings=warnings, starts_soon=soon)
 
 
 def prune_schedules(applying: Applying, refusals: Refusals, stored: Stored) -> list[Step]:

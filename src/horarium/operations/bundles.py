@@ -12,6 +12,7 @@ from horarium.operations.caller import Caller
 from horarium.operations.drafts import Lookups
 from horarium.operations.errors import NamespaceNotFound, OwnedByAnotherBundle
 from horarium.operations.resources import Resources
+from horarium.operations.storms import require_confirmed
 from horarium.schedule.bundle import Bundle
 from horarium.store import namespaces, releases
 from horarium.store.database import Connection
@@ -56,6 +57,7 @@ def apply_bundle(
         steps = _apply(resources, connection, caller, bundle, prune=prune, adopt=adopt)
         if dry_run:
             raise _TakenBack(steps)
+        require_confirmed(caller, sum(step.starts_soon for step in steps))
         return steps
 
     try:

@@ -46,7 +46,7 @@ class Caller:
 
     `everywhere`: an admin whose credential is good in every namespace, whichever is spoken for now. `address` is where
     the request came from. `queues`: those that its credential is good for, None = all. The principal of an agent is
-    its agent id.
+    its agent id. `confirmed`: what is asked for is meant, also where it starts very many runs at once.
     """
 
     principal: str | None
@@ -58,6 +58,7 @@ class Caller:
     everywhere: bool = False
     address: str | None = None
     queues: frozenset[str] | None = None
+    confirmed: bool = False
 
     @property
     def is_admin(self) -> bool:
@@ -105,10 +106,13 @@ class Caller:
     def because(self, reason: str | None) -> Caller:
         return self if reason is None else replace(self, reason=reason)
 
+    def confirming(self, confirmed: bool) -> Caller:
+        return replace(self, confirmed=True) if confirmed else self
+
     def context(self) -> CommandContext:
         return CommandContext(self.principal, self.request_id, self.source, self.reason)
 
 
 def internal(source: str, namespace: str = DEFAULT_NAMESPACE) -> Caller:
     """The service itself, for what it does on its own behalf."""
-    return Caller(None, Role.ADMIN, namespace, source, everywhere=True)
+    return Caller(None, Role.ADMIN, namespace, source, everywhere=True, confirmed=True)

@@ -87,8 +87,9 @@ def write_decisions(
     settle_side_effects(connection, resources.known, row.namespace, row.schedule_uid, planning, entry, now)
     if any(run.state is RunState.READY for run in entry.runs):
         resources.database.notify(connection, READY)
-    size = len(entry.runs) * (0 if inputs is None else len(to_text(inputs)))
-    usage.add(connection, {row.namespace: usage.Growth(births=len(entry.runs), bytes=size)}, now)
+    if entry.runs:
+        size = 0 if inputs is None else len(entry.runs) * len(to_text(inputs))
+        usage.add(connection, {row.namespace: usage.Growth(births=len(entry.runs), bytes=size)}, now)
     return entry
 
 

@@ -241,6 +241,17 @@ class RequestInProgress(Refused):
     reason = "request_in_progress"
 
 
+class ConfirmNeeded(Refused):
+    """It would start `count` runs at once, more than `limit`; confirm says that this is meant."""
+
+    reason = "confirm_needed"
+
+    def __init__(self, count: int, limit: int) -> None:
+        super().__init__(f"this would start {count} runs at once, more than {limit}; confirm=true says it is meant")
+        self.count = count
+        self.limit = limit
+
+
 class PreconditionFailed(OperationError):
     """`current` is the version that the schedule has now."""
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from horarium.decision import lifecycle
 from horarium.decision.plan import Missed
+from horarium.decision.storm import released_at_once
 from horarium.errors import InvalidDefinition
 from horarium.instant import Instant, rfc3339_or_none, to_rfc3339
 from horarium.life.event import CancelledUnstarted
@@ -14,6 +15,7 @@ from horarium.operations.caller import Caller
 from horarium.operations.changes import ScheduleChange, moved, unchanged
 from horarium.operations.drafts import note_attribute
 from horarium.operations.resources import Opened, Resources, open_schedule, wake_tickers
+from horarium.operations.storms import require_confirmed
 from horarium.operations.upcoming import next_due, next_runs, planned_row
 from horarium.schedule.event import EventType
 from horarium.schedule.planning import Planning
@@ -144,6 +146,7 @@ def resume_opened(resources: Resources, connection: Connection, caller: Caller, 
     row, now = opened.row, opened.now
     if row.status not in (Status.PAUSED, Status.BROKEN):
         return unchanged(connection, opened)
+    require_confirmed(caller, released_at_once(opened.sound, active=row.active, held=row.held))
     position = lifecycle.resume(opened.sound, row.schedule_uid, row.position(), now=now).position
     journal = Journal(row.next_sequence, now, caller.context())
     journal.missed(_overtaken(opened))

@@ -21,7 +21,14 @@ from horarium.wire.roles import Permission
 
 TICKER = "ticker"
 # Loops that rest long between two steps; all others step every few seconds.
-_REST_SECONDS: Mapping[str, float] = {"clock": 60, "health": 10, "repair": 600, "retention": 600, "tzdata": 86_400}
+_REST_SECONDS: Mapping[str, float] = {
+    "clock": 60,
+    "health": 10,
+    "repair": 600,
+    "retention": 600,
+    "tzdata": 86_400,
+    "usage": 60,
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ import orjson
 from horarium.decision import lifecycle
 from horarium.decision.facts import Fact
 from horarium.decision.guards import facts_needed
+from horarium.decision.storm import released_by_edit
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text, new_id
 from horarium.operations.beginnings import begin_schedule, told
@@ -25,6 +26,7 @@ from horarium.operations.errors import ScheduleAlreadyExists, ScheduleNotFound
 from horarium.operations.lifecycles import pause_opened, resume_opened
 from horarium.operations.quotas import check_definitions
 from horarium.operations.resources import Opened, Resources, open_schedule, wake_tickers
+from horarium.operations.storms import require_confirmed
 from horarium.operations.upcoming import Planned, next_runs
 from horarium.schedule.canonical import to_document
 from horarium.schedule.definition import Definition
@@ -250,6 +252,8 @@ def _revise(
     before = None if isinstance(opened.planning, Exception) else opened.planning
     draft = check_draft(resources, connection, caller, definition, before)
     change = _planned(opened, draft, spec_changed=not spec_equal(base, definition))
+    started = released_by_edit(before, draft.planning, change.position.status, active=row.active, held=row.held)
+    require_confirmed(caller, started)
     position, revision = change.position, draft.revision(change.position.generation)
     specs = [] if spec_equal(base, definition) else [draft.planning.spec]
     check_definitions(resources, connection, row.namespace, [revision], new=0, specs=specs, now=now)

@@ -59,8 +59,9 @@ class BundleChange(Answer, frozen=True, kw_only=True):
 
 
 class Applied(Answer, frozen=True, kw_only=True):
-    """`dry_run`: this is what would be done, and nothing was."""
+    """`dry_run`: this is what would be done, and nothing was. `starts_soon` of them fire within a minute."""
 
     dry_run: bool
     bundle: str | None
     changes: tuple[BundleChange, ...]
+    starts_soon: int = 0

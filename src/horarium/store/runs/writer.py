@@ -8,6 +8,7 @@ the two never wait for each other. What waits for a place or a key is then let g
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple, TypeAlias
@@ -26,6 +27,8 @@ from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
 from horarium.schedule.reason import Obstacle, dispatch_status
 from horarium.schedule.run import RunState, check_transition
+from horarium.store import usage
+from horarium.store.database.json_text import event_text
 from horarium.store.database.set_wise import select_by_ids
 from horarium.store.runs import approvals
 from horarium.store.runs.after_end import pause_after_failures
@@ -37,6 +40,8 @@ from horarium.store.schedules.due import Plannings
 from horarium.store.schedules.rows import LockedPosition
 
 _DEFAULT_RULES = Rules()
+# Bytes of results that are worth a statement of their own.
+_LARGE = 4_096
 Places: TypeAlias = dict[bytes, LockedPosition]
 """The positions of schedules under lock, by uid."""
 
@@ -129,7 +134,17 @@ def change_runs(
     counted = [each for each in recorded if each.counted]
     write_changes(connection, counted, now, by)
     _follow_up(connection, known, places, counted, now)
+    usage.add(connection, _large_results(recorded), now)
     return recorded
+
+
+def _large_results(recorded: Sequence[Recorded]) -> dict[str, usage.Growth]:
+    """What namespaces are told to store more at once; small results are found by the count of bytes."""
+    sizes: Counter[str] = Counter()
+    for run, change in recorded:
+        if isinstance(change, End) and change.result is not None:
+            sizes[run.namespace] += len(event_text(change.result))
+    return {namespace: usage.Growth(bytes=size) for namespace, size in sizes.items() if size >= _LARGE}
 
 
 def _may_end(event: Event) -> bool:

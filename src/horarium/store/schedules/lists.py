@@ -70,6 +70,26 @@ def list_page(
     return SchedulePage(tuple(row for row, _ in shown), tuple(document for _, document in shown), following)
 
 
+class Holding(NamedTuple):
+    """What one schedule has under way and holds back."""
+
+    planning: bytes
+    status: Status
+    active: int
+    held: int
+
+
+def holding(connection: Connection, namespace: str, wanted: Filter, *, held_only: bool, limit: int) -> list[Holding]:
+    """Of all that fit, at most `limit`, in no order."""
+    columns = (positions.c.planning, positions.c.status, positions.c.active, positions.c.held)
+    mine = [schedules.c.namespace == sa.bindparam("namespace"), *_conditions(_Shape.of(wanted, None))]
+    if held_only:
+        mine.append(positions.c.held > 0)
+    of_all = sa.select(*columns).join_from(schedules, positions, positions.c.schedule_uid == schedules.c.schedule_uid)
+    rows = connection.execute(of_all.where(*mine).limit(limit), {"namespace": namespace, **_values(wanted)})
+    return [Holding(row.planning, Status(row.status), row.active, row.held) for row in rows]
+
+
 def is_there(connection: Connection, namespace: str, cursor: Cursor, *, include_deleted: bool = False) -> bool:
     """Whether the row of a cursor is still listed; an id that was used again is another row."""
     listed = sa.true() if include_deleted else schedules.c.deleted_at.is_(None)

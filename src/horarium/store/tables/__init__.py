@@ -2,7 +2,8 @@
 
 Instants are BIGINT microseconds, ids are the 16 bytes of a UUIDv7, amounts are BIGINT millionths of a
 credit, documents are JSON text. A fire updates one row of `positions` and inserts one row into `runs`
-and one into `history`; nothing else is on that path, so nothing else has a foreign key to it.
+and one into `history`, and a batch of them adds to a row of `namespace_usage` for each namespace; nothing else is on
+that path, so nothing else has a foreign key to it.
 """
 
 from __future__ import annotations

@@ -1,0 +1,42 @@
+"""How many runs an act of a caller would let loose at once; beyond a thousand it must be meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from horarium.instant import MINUTE, Instant
+from horarium.schedule.planning import Planning
+from horarium.schedule.position import Position, Status
+
+MOST_AT_ONCE = 1_000
+"""As many as a backfill may ask for, too."""
+
+
+def released_at_once(planning: Planning, *, active: int, held: int) -> int:
+    """Of the held runs of a schedule that is active, those that find room: the others wait for their turn."""
+    limits = [held]
+    if planning.overlap.capacity is not None:
+        limits.append(planning.overlap.capacity - active)
+    if planning.concurrency_key is not None:
+        limits.append(planning.concurrency_limit)
+    return max(0, min(limits))
+
+
+def released_by_edit(before: Planning | None, after: Planning, status: Status, *, active: int, held: int) -> int:
+    """What the old definition would have let go as well is nobody's edit; None = it could not be read."""
+    if status is not Status.ACTIVE and status is not Status.FINISHED:
+        return 0
+    old = 0 if before is None else released_at_once(before, active=active, held=held)
+    return max(0, released_at_once(after, active=active, held=held) - old)
+
+
+def due_within_a_minute(positions: Iterable[Position], now: Instant) -> int:
+    """Schedules whose next occurrence is about to fire."""
+    return sum(
+        position.status is Status.ACTIVE and position.next_due is not None and position.next_due <= now + MINUTE
+        for position in positions
+    )
+
+
+def must_be_confirmed(runs: int) -> bool:
+    return runs > MOST_AT_ONCE
