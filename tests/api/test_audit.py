@@ -96,7 +96,7 @@ def test_every_act_leaves_an_entry(here: World) -> None:
     silent = {}
     for number, route in enumerate(sorted(ACTS, key=_last)):
         operation, request_id = OPERATIONS[route], f"request-{number}"
-        owner = {"owner": "somebody"} if operation.audited is Audited.NAMING_OWNER else {}
+        owner = {"owner": f"somebody-{number}"} if operation.audited is Audited.NAMING_OWNER else {}
         body = {**(operation.example.body or {}), **INSTEAD.get(route, {}), **owner}
         names = {**here.names, "namespace": "tenant", **NAMES.get(route, {})}
         sent: dict[str, Any] = {"json": body} if body else {}
@@ -129,11 +129,32 @@ def test_what_is_refused_tried_out_or_repeated_leaves_no_second_entry(here: Worl
     http.delete("/api/namespaces/tenant", params={"dry_run": True})
     http.post("/api/schedules/bulk", json={"action": "pause", "all": True, "dry_run": True})
     http.put(f"/api/schedules/{SCHEDULE}", json={"note": "no owner is named"})
+    # Whoever writes into a body that it is only tried out does not get a token unseen.
+    answer = http.post("/api/tokens", params={"dry_run": True}, json={"name": "x", "role": "admin", "dry_run": True})
+    assert answer.status_code == 422
+    http.request("DELETE", "/api/tokens/unknown", params={"dry_run": True}, json={"dry_run": True})
     assert len(entries(http)) == before
     for _ in range(2):
         answer = http.delete(f"/api/schedules/{SCHEDULE}", headers={"Idempotency-Key": "once"})
         assert answer.status_code == 200
     assert [each["act"] for each in entries(http)[before:]] == ["delete_schedule"]
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+def test_a_schedule_is_not_given_away_unseen_and_what_it_sends_is_not_told(here: World) -> None:
+    """However the field is spelled: what counts is who owns it then."""
+    http = here.horarium.http()
+    action = {"kind": "http", "url": "https://example.com/", "headers": {"Authorization": "Bearer s3cret"}}
+    for name, owner in (("one", {"Owner": "bob"}), ("two", {"userId": "bob"}), ("three", {})):
+        body = {"schedule_id": name, "spec": {"cron_expressions": ["0 2 * * *"]}, "action": action, **owner}
+        assert http.post("/api/schedules", json=body).status_code == 201
+    assert http.patch("/api/schedules/three", json={"userId": "bob"}).status_code == 200
+    assert http.patch("/api/schedules/three", json={"Owner": "bob", "note": "x"}).status_code == 200
+    assert http.patch("/api/schedules/three", json={"owner": "bob", "note": "y"}).status_code == 200
+    told = [each for each in entries(http) if each["act"] in ("create_schedule", "patch_schedule")]
+    assert [each["detail"]["schedule_id"] for each in told] == ["one", "three", "three"]
+    assert [each["detail"]["owner"] for each in told] == ["bob", "admin", "bob"]
+    assert "s3cret" not in http.get("/api/audit").text
 
 
 def test_a_tenant_reads_its_own_audit_and_nobody_else_s(here: World) -> None:
