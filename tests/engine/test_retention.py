@@ -15,6 +15,7 @@ from operations.desks import ADMIN, Office
 from sqlalchemy import Connection
 from world import FakeClock
 
+from horarium.audit import Deed
 from horarium.clock import SystemClock
 from horarium.engine.batch import Tick
 from horarium.engine.engine import Engine, EngineOptions
@@ -23,12 +24,13 @@ from horarium.engine.retention import Forgotten, Retention, RetentionOptions
 from horarium.instant import DAY, HOUR, Instant
 from horarium.launchers.registry import Registry
 from horarium.operations import backfills, lifecycles, namespaces, schedules, triggers
+from horarium.operations.audit import check
 from horarium.operations.launches import start_run
 from horarium.operations.previews import explain
 from horarium.operations.verify import verify
 from horarium.recurrence.zone import tzdata_version
 from horarium.schedule.run import RunState
-from horarium.store import idempotency, installation, leases
+from horarium.store import audit, idempotency, installation, leases
 from horarium.store.database import Database
 from horarium.store.database.shared_clock import SharedClock
 from horarium.store.runs import read as runs_read
@@ -396,3 +398,14 @@ def do_something(office: Office, schedule_id: str, chance: random.Random) -> Non
     for run in office.runs(schedule_id):
         if run.state is RunState.READY and chance.random() < 0.5:
             office.end(run, chance.choice([RunState.SUCCEEDED, RunState.FAILED]))
+
+
+def test_the_audit_goes_by_its_own_setting_and_leaves_a_checkpoint(office: Office) -> None:
+    database = office.resources.database
+    database.write(lambda connection: audit.append(connection, "default", [Deed("x")] * 3, now=office.clock.now()))
+    office.clock.move(2 * 86_400)
+    whole_pass(retention(office))
+    (before,) = check(database)
+    assert [step.audit for step in whole_pass(retention(office, RetentionOptions(keep_audit_days=1)))] == [3]
+    (after,) = check(database, namespace="default", kept=before.head)
+    assert (before.entries, after.entries, after.head, after.broken) == (3, 0, before.head, None)

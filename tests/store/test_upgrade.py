@@ -14,19 +14,21 @@ from pathlib import Path
 import psycopg
 import pytest
 import sqlalchemy as sa
+from alembic.script import ScriptDirectory
 from store.feeds import read_feed
 from store.schema import definitions
 
 from horarium.decision.tick import PlanTime
 from horarium.engine.batch import decide_claims
 from horarium.instant import MINUTE, from_rfc3339
+from horarium.operations.audit import check
 from horarium.schedule.document import from_canonical
 from horarium.schedule.position import Status
 from horarium.schedule.run import Origin, RunState
-from horarium.store import installation, namespaces, tokens
+from horarium.store import audit, installation, namespaces, tokens
 from horarium.store.database import Connection, Database, open_database
 from horarium.store.history import events as history
-from horarium.store.migrate import check_schema, migrate
+from horarium.store.migrate import DIRECTORY, check_schema, migrate
 from horarium.store.runs import claims
 from horarium.store.runs import read as runs_read
 from horarium.store.runs.definitions import Definitions
@@ -36,6 +38,7 @@ from horarium.store.schedules.due import Plannings
 from horarium.store.schedules.rows import ScheduleRow
 
 _DUMPS = Path(__file__).parent
+HEAD = ScriptDirectory(DIRECTORY).get_current_head()
 _BEGAN = from_rfc3339("2026-03-02T08:00:00Z")
 _PROGRAMS_RUN = bytes.fromhex("0195557eb00070008000000000000005")
 
@@ -67,6 +70,12 @@ def _schedule(database: Database, schedule_id: str) -> ScheduleRow:
     row = database.read(lambda c: schedules.find(c, "default", schedule_id))
     assert row is not None
     return row
+
+
+def test_the_upgrade_itself_is_on_record(upgraded: Database) -> None:
+    (entry,) = upgraded.read(lambda connection: audit.read_page(connection, "default"))
+    assert (entry.deed.act, entry.deed.source, entry.deed.detail["after"]) == ("database_migrated", "service", HEAD)
+    assert [checked.broken for checked in check(upgraded)] == [None]
 
 
 def test_the_schema_is_that_of_a_new_database(upgraded: Database, database: Database) -> None:

@@ -59,7 +59,7 @@ def list_audit(
     since: Annotated[str | None, Query(description="recorded at this moment or later")] = None,
     until: Annotated[str | None, Query(description="recorded before this moment")] = None,
     order: Annotated[str | None, Query(max_length=16, description="newest or oldest first; newest")] = None,
-    page_size: Annotated[int | None, Query(description="1 to 500")] = None,
+    page_size: Annotated[int | None, Query(description="1 to 200")] = None,
     next_page_token: Annotated[str | None, Query(max_length=32)] = None,
 ) -> Reply:
     """Administrative acts and refusals of the namespace. Each entry is tied to the one before it by its hash."""

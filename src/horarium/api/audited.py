@@ -20,24 +20,28 @@ from horarium.api.answers import Reply
 from horarium.audit import Deed, DetailValue
 from horarium.ids import id_text
 from horarium.operations.caller import Caller
+from horarium.operations.changes import ScheduleChange
 from horarium.operations.resources import Resources
 from horarium.store import audit
 from horarium.store.database import Connection, Database
 from horarium.store.database.wrapper import DatabaseWrapper
 from horarium.store.migrate import DEFAULT_NAMESPACE
+from horarium.store.schedules import rows as schedules
+from horarium.wire.outcomes import WriteOutcome
 from horarium.wire.roles import Permission
 
 T = TypeVar("T")
 Endpoint = Callable[..., Reply]
 
 _OF_THE_HOUSE = "/api/namespaces"
-# Members of a body that are told: names and choices, none of which is ever a secret.
-_TOLD: Final = frozenset({
-    "action", "adopt", "all", "bundle", "expires_at", "filter", "hosts", "kinds", "limit", "name", "namespace",
-    "new_name", "overlap_seconds", "owner", "prune", "quotas", "reason", "retention", "role", "rule", "schedule_id",
-    "subject", "subscription_id", "timezone", "user_id",
+# Members of a body that are told: names and choices, none of which is ever a secret. Of the second list objects are
+# told as well; elsewhere an object may hold anything, as the `action` of a schedule does.
+_PLAIN: Final = frozenset({
+    "action", "adopt", "all", "bundle", "expires_at", "limit", "name", "namespace", "new_name", "overlap_seconds",
+    "owner", "prune", "reason", "role", "rule", "schedule_id", "subject", "subscription_id", "timezone", "user_id",
 })  # fmt: skip
-_OWNERS: Final = ("owner", "user_id")
+_WHOLE: Final = frozenset({"filter", "hosts", "kinds", "quotas", "retention"})
+_OWNERS: Final = frozenset({"owner", "user_id"})
 # Ids that an act has made.
 _MADE: Final = ("token_id", "subscription_id")
 
@@ -48,7 +52,7 @@ class Audited(Enum):
     NEVER = "never"
     IN_NAMESPACE = "in the chain of the namespace"
     IN_HOUSE = "in the chain of the default namespace: it concerns all tenants"
-    NAMING_OWNER = "in the chain of the namespace, where an admin names the owner"
+    NAMING_OWNER = "in the chain of the namespace, where an admin gives it to somebody else"
 
 
 def audited_by_rule(method: str, path: str, needs: object) -> Audited:
@@ -60,10 +64,11 @@ def audited_by_rule(method: str, path: str, needs: object) -> Audited:
 
 def chain_of(rule: Audited, caller: Caller, given: Mapping[str, Any]) -> str | None:
     """The namespace in whose chain this request leaves an entry; None = in none."""
-    body = _body(given)
-    if rule is Audited.NEVER or given.get("dry_run") is True or body.get("dry_run") is True:
+    # In the query, where only a route that knows it has it. In a body anybody may write it; what only tries out by
+    # that commits nothing, and so leaves no entry.
+    if rule is Audited.NEVER or given.get("dry_run") is True:
         return None
-    if rule is Audited.NAMING_OWNER and not (caller.is_admin and any(body.get(name) for name in _OWNERS)):
+    if rule is Audited.NAMING_OWNER and not caller.is_admin:
         return None
     return DEFAULT_NAMESPACE if rule is Audited.IN_HOUSE else caller.namespace
 
@@ -95,8 +100,10 @@ def audited(endpoint: Endpoint, name: str, rule: Audited) -> Endpoint:
         deed = Deed(name, caller.principal, caller.address, caller.request_id, caller.source, detail_of(given))
 
         def tell(connection: Connection, result: object) -> None:
-            made = replace(deed, detail={**deed.detail, **_made(result)})
-            audit.append(connection, chain, [made], now=resources.clock.now())
+            made = _made(result) if rule is not Audited.NAMING_OWNER else _given_away(connection, caller, result)
+            if made is not None:
+                told = replace(deed, detail={**deed.detail, **made})
+                audit.append(connection, chain, [told], now=resources.clock.now())
 
         telling = replace(resources, database=_Telling(resources.database, tell))
         return endpoint(resources=telling, caller=caller, **given)
@@ -133,11 +140,13 @@ def _body(given: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _told(name: str, value: object) -> DetailValue:
-    if name not in _TOLD or value is None:
+    if name in _WHOLE and isinstance(value, list | dict):
+        return json.dumps(value, sort_keys=True)
+    if name not in _PLAIN | _WHOLE:
         return None
     if isinstance(value, bool | int):
         return value if -(2**63) <= value < 2**63 else None
-    return value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
+    return value if isinstance(value, str) else None
 
 
 def _host(url: str) -> str | None:
@@ -151,3 +160,14 @@ def _host(url: str) -> str | None:
 def _made(result: object) -> dict[str, DetailValue]:
     found = {name: getattr(result, name, None) for name in _MADE}
     return {name: id_text(value) for name, value in found.items() if isinstance(value, bytes)}
+
+
+def _given_away(connection: Connection, caller: Caller, result: object) -> dict[str, DetailValue] | None:
+    """By what was written, however it was spelled: who owns the schedule now; None = whoever would have anyway."""
+    if not isinstance(result, ScheduleChange):
+        return None
+    row = schedules.find(connection, result.namespace, result.schedule_id)
+    is_other = result.outcome is WriteOutcome.CREATED and row is not None and row.owner != caller.principal
+    if row is None or not (is_other or _OWNERS.intersection(result.changed)):
+        return None
+    return {"schedule_id": result.schedule_id, "owner": row.owner}

@@ -24,7 +24,7 @@ from horarium.instant import MINUTE, Instant
 from horarium.operations.caller import Caller
 from horarium.operations.errors import Unauthorized
 from horarium.operations.resources import Resources
-from horarium.store import audit
+from horarium.store import audit, namespaces
 from horarium.store.database import Connection
 from horarium.store.migrate import DEFAULT_NAMESPACE
 
@@ -81,14 +81,14 @@ class Tally:
         else:
             self.found[key] = replace(before, count=before.count + 1)
 
-    def take(self, before: Instant | None) -> dict[str, list[Deed]]:
-        """What is over, by namespace; None = all of it."""
+    def take(self, before: Instant | None) -> dict[tuple[int, str], list[Deed]]:
+        """What is over, by minute and namespace; None = all of it."""
         until = None if before is None else before // MINUTE
         taken = [key for key in self.found if until is None or key[0] < until]
-        deeds: dict[str, list[Deed]] = {}
+        deeds: dict[tuple[int, str], list[Deed]] = {}
         for key in sorted(taken, key=lambda each: each[0]):
             minute, refusal = key
-            deeds.setdefault(refusal.namespace, []).append(_deed(refusal, self.found.pop(key)))
+            deeds.setdefault((minute, refusal.namespace), []).append(_deed(refusal, self.found.pop(key)))
             del self._kinds[minute, refusal.namespace]
         return deeds
 
@@ -115,8 +115,8 @@ class Refusals:
         """Writes what is over. What cannot be written now is lost, and the log says how much."""
         with self._lock:
             taken = self._tally.take(None if all_of_it else self._resources.clock.now())
-        for namespace, deeds in taken.items():
-            self._write(namespace, deeds)
+        for (minute, namespace), deeds in taken.items():
+            self._write(minute * MINUTE, namespace, deeds)
 
     def close(self) -> None:
         with self._lock:
@@ -125,9 +125,12 @@ class Refusals:
                 self._timer.cancel()
         self.flush(all_of_it=True)
 
-    def _write(self, namespace: str, deeds: list[Deed]) -> None:
+    def _write(self, since: Instant, namespace: str, deeds: list[Deed]) -> None:
         def work(connection: Connection) -> None:
-            audit.append(connection, namespace, deeds, now=self._resources.clock.now())
+            # One that was made since then may be another tenant's, of the same name.
+            found = namespaces.find(connection, namespace)
+            chain = namespace if found is None or found.created_at <= since else DEFAULT_NAMESPACE
+            audit.append(connection, chain, deeds, now=self._resources.clock.now())
 
         try:
             self._resources.database.write(work)

@@ -28,7 +28,7 @@ app = typer.Typer(
     epilog="Example: horarium audit list --act issue_token",
 )
 
-_PAGE = 500
+_PAGE = 200
 
 Of = Annotated[
     str | None,
@@ -77,7 +77,7 @@ def list_command(
         next_page_token=page_token,
     )
     show_listing(
-        Listing(remote, call, Paging("entries", most=_PAGE), None if everything else limit),
+        Listing(remote, call, Paging("entries"), None if everything else limit),
         ("Seq", "Recorded", "Act", "Principal", "Address", "Source", "Detail"),
         _row,
         empty="no entries in the audit of namespace {namespace}",

@@ -18,7 +18,6 @@ from horarium.store.audit import EVERYTHING, Head, Wanted
 from horarium.store.database import Connection, Database
 from horarium.wire.roles import Permission
 
-DEFAULT_PAGE, MAX_PAGE = 100, 500
 _MAX_NAME = 128
 _MAX_DIGITS = 18
 
@@ -71,7 +70,7 @@ def read(
     chosen = caller.namespace if namespace is None else namespace
     if chosen != caller.namespace and not caller.everywhere:
         raise NamespaceNotFound(chosen[:_MAX_NAME])
-    limit = checked_limit(page_size, default=DEFAULT_PAGE, most=MAX_PAGE)
+    limit = checked_limit(page_size)
     cursor = None if next_page_token is None else _sequence(next_page_token)
     is_newest_first = order is Order.NEWEST
 

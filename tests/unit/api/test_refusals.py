@@ -23,16 +23,16 @@ def tally_of(*refusals: Refusal, at: int = 0) -> Tally:
 def test_a_flood_from_one_address_is_one_entry_a_minute() -> None:
     tally = tally_of(*[Refusal("default", FAILED, "192.0.2.1")] * 1_000)
     tally.add(Refusal("default", FAILED, "192.0.2.1"), MINUTE, "later", "api")
-    (deed,) = tally.take(MINUTE)["default"]
+    (deed,) = tally.take(MINUTE)[0, "default"]
     assert (deed.act, deed.address, deed.request_id, deed.detail) == (FAILED, "192.0.2.1", "r0", {"count": 1_000})
-    assert [each.detail["count"] for each in tally.take(2 * MINUTE)["default"]] == [1]
+    assert [each.detail["count"] for each in tally.take(2 * MINUTE)[1, "default"]] == [1]
     assert tally.take(None) == {}
 
 
 def test_a_flood_from_everywhere_leaves_few_entries_and_all_are_counted() -> None:
     tally = tally_of(*(Refusal("default", FAILED, f"2001:db8::{number:x}") for number in range(10_000)))
     assert len(tally.found) <= MOST_ALIKE + 1
-    deeds = tally.take(None)["default"]
+    deeds = tally.take(None)[0, "default"]
     assert sum(int(deed.detail["count"] or 0) for deed in deeds) == 10_000
     assert len([deed for deed in deeds if deed.address is None]) == 1
 
@@ -40,8 +40,8 @@ def test_a_flood_from_everywhere_leaves_few_entries_and_all_are_counted() -> Non
 def test_one_tenant_s_flood_hides_nobody_else_s() -> None:
     loud = [Refusal("loud", REFUSED, "192.0.2.1", f"p{number}", "x", "forbidden") for number in range(500)]
     deeds = tally_of(*loud, Refusal("quiet", REFUSED, "192.0.2.2", "q", "x", "forbidden")).take(None)
-    assert [(deed.principal, deed.detail["count"]) for deed in deeds["quiet"]] == [("q", 1)]
-    assert len(deeds["loud"]) <= MOST_ALIKE + 2
+    assert [(deed.principal, deed.detail["count"]) for deed in deeds[0, "quiet"]] == [("q", 1)]
+    assert len(deeds[0, "loud"]) <= MOST_ALIKE + 2
 
 
 def test_all_namespaces_together_are_bounded_too() -> None:
