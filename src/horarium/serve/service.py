@@ -143,10 +143,7 @@ def _compose(
     telemetry = Telemetry(clock, logger=logger, decisions_per_second=settings.log_decisions_per_second)
     shared = SharedClock(clock, database)
     tokens = ReportTokens(key.signing, settings.own_url, key.previous)
-    if registry is None:
-        registry, problems = make_registry(settings, shared, application.tasks)
-        for problem in problems:
-            logger.warning("launcher not loaded", problem=problem)
+    registry = registry or _registry(settings, shared, application, telemetry)
     signals, sealer = _signals(settings, application), Sealer(key.signing, key.fingerprint)
     sender = WebhookSender(
         shared, Guard(address_policy(settings)), timeout_seconds=settings.subscription_timeout_seconds
@@ -165,6 +162,7 @@ def _compose(
         admin_file=AdminTokenFile(settings) if settings.token is None else None,
         quotas=quotas,
     )
+    pauses = DelivererOptions(pauses=settings.subscription_retry_seconds)
     engine = Engine(
         database,
         shared,
@@ -177,14 +175,7 @@ def _compose(
         signals=signals,
         sealer=sealer,
         quotas=quotas,
-        deliverer=Deliverer(
-            database,
-            shared,
-            sender,
-            sealer,
-            DelivererOptions(pauses=settings.subscription_retry_seconds),
-            telemetry.log,
-        ),
+        deliverer=Deliverer(database, shared, sender, sealer, pauses, telemetry.log),
     )
     secret = secrets.token_urlsafe(_SECRET_BYTES)
     return Service(
@@ -199,6 +190,13 @@ def _compose(
         make_api(ApiOptions(resources, own_secret=secret)),
         secret,
     )
+
+
+def _registry(settings: Settings, clock: Clock, application: Application, telemetry: Telemetry) -> Registry:
+    registry, problems = make_registry(settings, clock, application.tasks)
+    for problem in problems:
+        telemetry.log.warning("launcher not loaded", problem=problem)
+    return registry
 
 
 def _signals(settings: Settings, application: Application) -> Signals | None:
