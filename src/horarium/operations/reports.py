@@ -144,7 +144,8 @@ def _without_secrets(said: Reported, redactor: Redactor) -> Reported:
     """A target may repeat what it was sent."""
     error = None if said.error is None else redactor.text(said.error)
     error_class = None if said.error_class is None else redactor.text(said.error_class)
-    return replace(said, result=redactor.json(said.result), error=error, error_class=error_class)
+    gate = None if said.gate is None else redactor.text(said.gate)
+    return replace(said, result=redactor.json(said.result), error=error, error_class=error_class, gate=gate)
 
 
 def _answer(
