@@ -11,6 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
 from horarium.api.address import client_address
+from horarium.api.auth import credential_of
 from horarium.api.limits import network_of
 from horarium.api.turns import Turns, Who
 from horarium.operations.caller import Caller
@@ -44,4 +45,4 @@ def _who(request: Request, caller: Caller | None) -> Who:
     if caller is None:
         network = network_of(client_address(request.scope))
         return Who(f"address {network}", f"address {network}")
-    return Who(request.headers.get("authorization") or f"principal {caller.principal}", caller.namespace)
+    return Who(credential_of(request.headers.get("authorization"), caller.principal), caller.namespace)
