@@ -150,7 +150,7 @@ def bearer_of(authorization: str | None) -> str:
 
 
 def credential_of(authorization: str | None, principal: str | None) -> str:
-    """What a share is counted by, of somebody who was let in: the token itself, since `bearer` can be spelled at will."""
+    """By what the share of somebody who was let in is counted: the token, since `bearer` can be spelled at will."""
     return _digest(f"principal {principal}" if authorization is None else bearer_of(authorization)).hex()
 
 
