@@ -16,9 +16,11 @@ from horarium.api.address import client_address
 from horarium.api.auth import Authenticator, Identity, bearer_of
 from horarium.api.certificates import certificate_of
 from horarium.api.commits import CommitNoting
+from horarium.api.handlers import who_asks
 from horarium.api.middleware import CONTROL_PLANE_VERSION
 from horarium.api.problems import BadRequest
 from horarium.api.routing import permission_for
+from horarium.api.turns import Turns
 from horarium.errors import InvalidDefinition
 from horarium.life.report_token import is_report_token
 from horarium.operations.caller import Caller
@@ -33,7 +35,7 @@ SOURCE = "api"
 _SOURCES = frozenset({"cli", "ui", "client"})
 MAX_DEPTH = 100
 _MAX_NAMESPACE = 128
-# A larger body is read in a thread: two megabytes would keep everybody else waiting for their answers.
+# A larger body is read in a thread, and in turn: two megabytes would keep everybody else waiting for their answers.
 _PARSED_AT_ONCE_BYTES = 16_384
 _NESTING = frozenset({dict, list})
 # As a body shows it; each of them is checked, so a few must do.
@@ -150,7 +152,9 @@ async def json_body(request: Request) -> Any:
     if not raw:
         return {}
     if len(raw) > _PARSED_AT_ONCE_BYTES:
-        return await run_in_threadpool(_parsed, request, kind, raw)
+        turns: Turns = request.app.state.turns
+        async with turns.turn(who_asks(request, getattr(request.state, "caller", None))):
+            return await run_in_threadpool(_parsed, request, kind, raw)
     return _parsed(request, kind, raw)
 
 
