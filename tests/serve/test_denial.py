@@ -144,7 +144,9 @@ def test_one_address_takes_its_share_of_the_connections_and_no_more(service_url:
         ),
     ],
 )
-def test_what_is_too_much_or_no_http_is_refused(service_url: str, said: bytes, status: int, reason: str) -> None:
+def test_what_is_too_much_or_no_http_is_refused(
+    service_url: str, said: bytes, status: int, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
     with victim(service_url) as attacked:
         attacker = attacked.attacked()
         try:
@@ -155,6 +157,7 @@ def test_what_is_too_much_or_no_http_is_refused(service_url: str, said: bytes, s
         assert heard in (0, status)  # a client that is still speaking may lose what was said to it
         assert document is None or document["reason"] == reason
         assert attacked.attacked(_LIVEZ).hears()[0] == 200
+    assert not [record for record in caplog.records if record.name.startswith("uvicorn")]  # no stranger fills the log
 
 
 def test_many_requests_in_one_breath_are_answered_one_after_the_other(service_url: str) -> None:
