@@ -27,6 +27,7 @@ from horarium.launchers.ssrf import Guard
 from horarium.launchers.webhook import WebhookSender
 from horarium.life.report_token import ReportTokens
 from horarium.operations.caller import internal
+from horarium.operations.errors import OperationError, QuotaExceeded
 from horarium.operations.registrations import Registered, register
 from horarium.operations.resources import Resources
 from horarium.policy.quotas import Quota, Quotas
@@ -265,7 +266,13 @@ def put_templates(service: Service) -> None:
     for namespace, templates in by_namespace.items():
         caller = internal("application", namespace)
         known_as = release or fingerprint(templates.values())
-        _tell(service, register(service.resources, caller, app, known_as, templates))
+        try:
+            _tell(service, register(service.resources, caller, app, known_as, templates))
+        except OperationError as refused:
+            if refused.reason != QuotaExceeded.reason:
+                raise
+            # A tenant that has used up what it may have must not keep the process from starting for the others.
+            service.telemetry.log.error("not declared", namespace=namespace, why=refused.message)
 
 
 def _tell(service: Service, done: Registered) -> None:
