@@ -1,11 +1,11 @@
-"""Who may call what: every route, every role, and everybody's own namespace."""
+"""Who may call what: every route, every role, and everybody's own namespace; of others `test_tenants.py` tells."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import pytest
-from api.worlds import CALENDAR, GUARDED, SCHEDULE, World, own_routes, routes, world
+from api.worlds import GUARDED, SCHEDULE, World, own_routes, routes, world
 
 from horarium.api.routing import OPEN, OPERATIONS, permission_for
 from horarium.operations.caller import Caller
@@ -28,8 +28,6 @@ NOT_ONCE = {
 }
 # To be of a role that may read is not enough.
 NOT_FOR = {("GET", "/api/secrets"): Role.AGENT}
-# In another tenant this makes a thing of the same name, and touches nobody else's.
-MAKES = {("PUT", "/api/secrets/{secret_name}")}
 # Whoever asks about the contract is not asked for a namespace.
 NAMELESS = {("GET", "/api/cluster/info")}
 
@@ -103,39 +101,6 @@ def test_an_operator_starts_what_somebody_wrote_and_nothing_else(here: World) ->
     owner = here.horarium.http(token=here.token("owner"))
     given = owner.post(path, json={"overlap_policy": "allow_all", "inputs": {"to": "me"}})
     assert given.json()["outcome"] == "triggered"
-
-
-def test_what_is_another_tenant_s_is_not_there(here: World) -> None:
-    """404 and not 403: whether it exists is none of his business. And nothing has happened to it."""
-    before = here.horarium.http().get(f"/api/schedules/{SCHEDULE}").json()
-    http = here.horarium.http(token=here.token("admin", "other"))
-    by_name = [route for route in GUARDED if "{" in route[1] and "{queue}" not in route[1] and route not in MAKES]
-    by_name.append(("POST", "/schedules/pause"))
-    assert {route: here.ask(http, route).status_code for route in by_name} == dict.fromkeys(by_name, 404)
-    assert here.horarium.http().get(f"/api/schedules/{SCHEDULE}").json() == before
-    assert here.horarium.http().get(f"/api/calendars/{CALENDAR}").status_code == 200
-
-
-def test_lists_show_only_one_s_own(here: World) -> None:
-    http = here.horarium.http(token=here.token("admin", "other"))
-    assert http.get("/api/schedules").json()["schedules"] == []
-    assert http.get("/api/runs").json()["runs"] == []
-    assert http.get("/api/feed").json()["entries"] == []
-    assert http.get("/admin/schedules/health").json() == []
-    assert [token["namespace"] for token in http.get("/api/tokens").json()["tokens"]] == ["other"]
-    assert CALENDAR not in [calendar["name"] for calendar in http.get("/api/calendars").json()["calendars"]]
-    assert http.get("/api/secrets").json()["secrets"] == []
-    assert http.post("/api/queues/reports/claim").json()["runs"] == []
-
-
-@pytest.mark.parametrize("role", ["admin", "viewer"])
-def test_a_tenant_cannot_speak_for_another_namespace(here: World, role: str) -> None:
-    http = here.horarium.http(token=here.token(role, "other"))
-    asked = [route for route in GUARDED if route not in NAMELESS]
-    for namespace in ("default", "ghost"):
-        answers = {route: here.ask(http, route, **{"X-Namespace": namespace}) for route in asked}
-        reasons = {(answer.status_code, answer.json()["reason"]) for answer in answers.values()}
-        assert reasons == {(404, "namespace_not_found")}
 
 
 def test_a_namespace_that_does_not_exist_is_not_found_on_any_route(here: World) -> None:
