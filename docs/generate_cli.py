@@ -38,7 +38,8 @@ def _commands(command: Any, path: tuple[str, ...]) -> Iterable[tuple[tuple[str, 
     if not children:
         yield path, command
     for name, child in children.items():
-        yield from _commands(child, (*path, name))
+        if not child.hidden:  # another name of a command
+            yield from _commands(child, (*path, name))
 
 
 def _shared(command: Any) -> list[Any]:

@@ -23,8 +23,10 @@ WINTER = ["--after", "2026-12-01T00:00:00Z"]
 
 
 def commands(group: object, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    """Another name of a command is hidden, and has no page of its own."""
     nested: Mapping[str, object] = getattr(group, "commands", {})
-    return [path, *(found for name, child in nested.items() for found in commands(child, (*path, name)))]
+    shown = {name: child for name, child in nested.items() if not getattr(child, "hidden", False)}
+    return [path, *(found for name, child in shown.items() for found in commands(child, (*path, name)))]
 
 
 COMMANDS = commands(typer.main.get_command(app))
