@@ -144,7 +144,9 @@ def settle_in(horarium: TestService, namespace: str, mark: str) -> Tenant:
     make("PUT", f"/api/secrets/{plain.secret_name}-2", value=f"{mark}-value")
     make("POST", "/api/calendars", name=plain.name, kind="skip_dates", timezone="UTC", dates=["2026-12-24"])
     make("POST", "/api/schedules", **schedule(plain, calendars=[plain.name]))
-    gated = schedule(plain, f"{mark}-gated", approval_policy={"requires_approval": True})
+    # Not at the same minute as the other: of two runs that are born at one instant, either may come first in a list.
+    quarter, waits = {"cron_expressions": ["15 * * * *"]}, {"requires_approval": True}
+    gated = schedule(plain, f"{mark}-gated", spec=quarter, approval_policy=waits)
     make("POST", "/api/apply", bundle=plain.bundle, schedules=[gated, schedule(plain, plain.gone_id)])
     http.delete(f"/api/schedules/{plain.gone_id}").raise_for_status()
     # Nobody listens at the discard port of this machine, and nobody far away is called.
@@ -166,9 +168,16 @@ def settle_in(horarium: TestService, namespace: str, mark: str) -> Tenant:
 
 
 @contextmanager
-def two_tenants(database: str | None = None, *, marks: tuple[str, str] = (VICTIM, RIVAL)) -> Iterator[Tenants]:
+def house(database: str | None = None) -> Iterator[TestService]:
+    """Where the tenants live; whoever waits in a queue is claimed from there."""
     queued = Accepted(reference="queued", queued=True)
     with service(at=START, answer=queued, database=database, settings=SETTINGS) as horarium:
+        yield horarium
+
+
+@contextmanager
+def two_tenants(database: str | None = None, *, marks: tuple[str, str] = (VICTIM, RIVAL)) -> Iterator[Tenants]:
+    with house(database) as horarium:
         victim, rival = (
             settle_in(horarium, namespace, mark) for namespace, mark in zip((VICTIM, RIVAL), marks, strict=True)
         )
