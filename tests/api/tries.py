@@ -96,7 +96,7 @@ TRIES = [
         lambda of: {"schedule_ids": [of.schedule_id]},
         lambda of: {"labels": {"team": of.team}},
     ),
-    tried("POST", _REDELIVER, "ids", lambda of: {"ids": [of.uid]}, 200),
+    tried("POST", _REDELIVER, "ids", lambda of: {"ids": [of.letter_id]}, 200),
     tried("POST", "/api/queues/{queue}/claim", "worker workflow_types limit", _claimed, 200),
     # A name is everybody's: it makes a thing of one's own.
     tried("PUT", "/api/secrets/{secret_name}", "value", lambda of: {"value": of.team}, 201),
