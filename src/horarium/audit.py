@@ -31,6 +31,7 @@ class Act(StrEnum):
     ADMIN_TOKEN_MADE = "admin_token_made"
     DATABASE_MIGRATED = "database_migrated"
     DATABASE_COPIED = "database_copied"
+    SECRET_KEY_REPLACED = "secret_key_replaced"
 
 
 @dataclass(frozen=True, slots=True)

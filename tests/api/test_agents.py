@@ -166,6 +166,17 @@ def test_nobody_reports_a_run_past_its_approval(horarium: TestService, who: str)
     assert horarium.verify() == []
 
 
+def test_an_idempotency_key_hides_no_attempt_to_get_past_an_approval(horarium: TestService) -> None:
+    run_id = make_run(horarium, "gated", "ada", approval_policy={"requires_approval": True})
+    thief = door(horarium, "ada")
+    for _ in range(2):  # the key is free again after a refusal
+        told = thief.post(f"/api/runs/{run_id}/report", json={"state": "succeeded"}, headers={"Idempotency-Key": "k"})
+        assert (told.status_code, told.json()["reason"]) == (403, "approval_required")
+    events = horarium.http().get(f"/api/runs/{run_id}/events").json()["events"]
+    assert [event["event_type"] for event in events].count("approval_bypass_attempt") == 2
+    assert horarium.verify() == []
+
+
 def test_a_run_that_came_to_a_gate_is_not_reported_past_it_by_its_own_worker(horarium: TestService) -> None:
     http, started = horarium.http(), {"idempotency_key": "k", "workflow_id": "sweep"}
     run_id = http.post("/api/run-launcher/start", json=started).json()["run_id"]

@@ -10,7 +10,7 @@ import pytest
 from api.worlds import World, world
 
 from horarium.api.requests import MAX_DEPTH
-from horarium.api.routing import OPERATIONS
+from horarium.api.routing import JSON, OPERATIONS
 
 pytestmark = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 
@@ -55,6 +55,16 @@ def test_a_hostile_body_is_refused_and_quickly(here: World, kind: str, dialect: 
             answer = send(http, method, path.format(**here.names), content, {"Content-Type": media, **headers})
             assert 400 <= answer.status_code < 500, (method, path, answer.status_code, answer.text[:300])
             assert time.process_time() - begun < 5, (method, path)
+
+
+def test_nobody_s_body_is_read_as_json(here: World, dialect: str) -> None:
+    """Parsing is work, which strangers could make as they like: they are refused before."""
+    http = here.horarium.http(token=None)
+    for method, path in WITH_BODY:
+        for headers in ({}, {"Authorization": "Bearer guessed"}, {"Authorization": "Bearer hrt_0.guessed"}):
+            content = b'{"report_token": "hrt_0.guessed", '
+            answer = send(http, method, path.format(**here.names), content, {"Content-Type": JSON, **headers})
+            assert answer.status_code in (401, 429), (method, path, headers, answer.text[:300])
 
 
 def send(http: httpx.Client, method: str, path: str, content: bytes, headers: dict[str, str]) -> httpx.Response:

@@ -156,11 +156,12 @@ def test_a_secret_goes_only_to_the_hosts_that_it_names(http: httpx.Client, horar
     assert "only, not to api.example.com" in str(first.error)
 
 
+@pytest.mark.parametrize("url", ["https://api.example.com/x", "https://api+x.example.com/x"])
 def test_a_generated_secret_cannot_be_sent_elsewhere_by_somebody_who_names_it(
-    http: httpx.Client, horarium: TestService
+    http: httpx.Client, horarium: TestService, url: str
 ) -> None:
     """Whoever may write in a namespace sees the name; the value must not come with it."""
-    http.post("/api/schedules", json=calls())
+    http.post("/api/schedules", json=calls(url=url))
     thief = Caller("thief", Role.OWNER, "default")
     issued = tokens.issue(horarium.resources, horarium.caller, name="t", role="owner", subject=thief.principal)
     document = {
@@ -215,11 +216,18 @@ def test_what_a_target_echoes_is_masked(http: httpx.Client, horarium: TestServic
 
 
 @pytest.mark.parametrize("answer", [Accepted()])
-def test_what_a_target_reports_is_masked(http: httpx.Client, horarium: TestService) -> None:
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"state": "failed", "error": f"bad token {PLAIN.split()[1]}", "result": {"echo": PLAIN}},
+        {"state": "failed", "error": "no", "error_class": PLAIN},
+        {"state": "blocked", "gate": PLAIN},
+    ],
+)
+def test_what_a_target_reports_is_masked(http: httpx.Client, horarium: TestService, said: dict[str, Any]) -> None:
     http.post("/api/schedules", json=calls())
     horarium.advance(hours=1)
     [run] = horarium.runs("calls")
-    said = {"state": "failed", "error": f"bad token {PLAIN.split()[1]}", "result": {"echo": PLAIN}}
     token = horarium.launcher.deliveries[0].report_token
     assert http.post(f"/api/runs/{run.run_id}/report", json={**said, "report_token": token}).status_code == 200
     assert "canary" not in http.get(f"/api/runs/{run.run_id}").text

@@ -75,7 +75,7 @@ class Wire:
 
     def send(self, method: str, target: str, headers: Headers | None = None, body: bytes = b"") -> Heard:
         usual: Headers = {
-            "Host": "horarium.test",
+            "Host": "localhost",
             "Authorization": f"Bearer {TOKEN}",
             "Content-Type": "application/json",
             "Content-Length": str(len(body)),
@@ -229,7 +229,8 @@ def test_a_body_that_lies_about_its_length_hurts_nobody(wire: Wire, framing: Map
     begun = time.process_time()
     with socket.create_connection(wire.address, timeout=10) as slow:
         lines = [
-            f"{name}: {value}" for name, value in {"Host": "h", "Authorization": f"Bearer {TOKEN}", **framing}.items()
+            f"{name}: {value}"
+            for name, value in {"Host": "localhost", "Authorization": f"Bearer {TOKEN}", **framing}.items()
         ]
         slow.sendall(("POST /api/schedules HTTP/1.1\r\n" + "\r\n".join(lines) + "\r\n\r\n{}").encode())
         assert wire.send("GET", f"/api/schedules/{SCHEDULE}").status == 200

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from datetime import date, timedelta
 from typing import Any
 
 import httpx
@@ -51,7 +52,8 @@ def pages(
 
 
 def by_token(page: Any) -> dict[str, Any] | None:
-    return None if page["next_page_token"] is None else {"next_page_token": page["next_page_token"]}
+    token = page.get("next_page_token")
+    return None if token is None else {"next_page_token": token}
 
 
 def test_pages_of_large_schedules_are_cut_and_hold_each_once(crowded: TestService) -> None:
@@ -81,6 +83,19 @@ def all_told(http: httpx.Client, many: int) -> list[str]:
             break
         time.sleep(0.1)
     return told
+
+
+def test_a_list_of_large_calendars_is_cut_and_the_built_in_ones_come_last(horarium: TestService, dialect: str) -> None:
+    http = horarium.http()
+    first = date(2000, 1, 1)
+    dates = [(first + timedelta(days=day)).isoformat() for day in range(10_000)]
+    names = [f"calendar-{number:02}" for number in range(20)]
+    for name in names:
+        document = {"name": name, "kind": "skip_dates", "dates": dates}
+        assert http.post("/api/calendars", json=document).status_code == 201
+    listed = [each["name"] for each in pages(http, "/api/calendars", "calendars", by_token)]
+    assert (listed[:20], "weekends-only" in listed[20:]) == (names, True)
+    assert [each.name for each in horarium.client().iter_calendars()] == listed
 
 
 def after(cursor: int | None) -> dict[str, Any] | None:

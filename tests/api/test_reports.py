@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from horarium.ids import id_text, new_id, parse_id
+from horarium.operations.reports import MAX_LATE
 from horarium.testing import TestService
 
 
@@ -55,13 +56,14 @@ def test_it_says_nothing_in_a_namespace_that_its_bearer_asks_for(horarium: TestS
     assert answered.status_code == 200  # whose the run is, the run says
 
 
-@pytest.mark.parametrize("wrong", ["another run", "signature", "attempt", "no number", "large", "long"])
+@pytest.mark.parametrize("wrong", ["another run", "signature", "attempt", "zeros", "no number", "large", "long"])
 def test_a_token_that_is_not_of_this_run_is_refused(horarium: TestService, handed: dict[str, Any], wrong: str) -> None:
     token, run_id = handed["token"], handed["run_id"]
     forged = {
         "another run": horarium.resources.tokens.make(new_id(), 0),
         "signature": token[:-2] + ("AA" if token[-2:] != "AA" else "BB"),
         "attempt": token.replace("hrt_0.", "hrt_1."),
+        "zeros": token.replace("hrt_0.", "hrt_00."),
         "no number": token.replace("hrt_0.", "hrt_x."),
         "large": "hrt_18446744073709551616.x",
         "long": token.replace("hrt_0.", f"hrt_{'9' * 500}."),
@@ -128,3 +130,14 @@ def test_a_token_is_never_shown(horarium: TestService, handed: dict[str, Any]) -
     assert handed["token"] not in shown
     assert handed["token"] not in repr(horarium.launcher.deliveries[-1])
     assert "key=" not in repr(horarium.resources.tokens)
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+def test_whoever_goes_on_reporting_after_the_end_fills_nothing(horarium: TestService, handed: dict[str, Any]) -> None:
+    run_id, token = handed["run_id"], handed["token"]
+    assert report(horarium, run_id, bearer=token).json()["outcome"] == "recorded"
+    for _ in range(MAX_LATE + 2):
+        late = report(horarium, run_id, bearer=token, state="failed", error="e" * 1_000)
+        assert (late.status_code, late.json()["outcome"]) == (200, "late")
+    events = horarium.http().get(f"/api/runs/{run_id}/events").json()["events"]
+    assert [event["event_type"] for event in events].count("run.late_report") == MAX_LATE

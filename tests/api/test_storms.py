@@ -19,13 +19,18 @@ MINUTELY = {"cron_expressions": ["* * * * *"]}
 MANY = 1_001
 
 
+def crowd(http: httpx.Client, horarium: TestService, name: str, held: int) -> dict[str, Any]:
+    """Of the schedule of that name one run is active, and so many wait behind it."""
+    document = {"schedule_id": name, "spec": NIGHTLY, "action": {"workflow_type": "w"}, "overlap_policy": "buffer_all"}
+    assert http.post("/api/schedules", json=document).status_code == 201
+    runs = [http.post(f"/api/schedules/{name}/trigger").json() for _ in range(2)]
+    multiply(horarium.resources.database, parse_id(runs[1]["run_id"], "run_id"), held - 1)
+    return document
+
+
 @pytest.fixture
 def crowded(http: httpx.Client, horarium: TestService) -> httpx.Client:
-    """One run is active, and a thousand and one wait behind it."""
-    document = {"schedule_id": "s", "spec": NIGHTLY, "action": {"workflow_type": "w"}, "overlap_policy": "buffer_all"}
-    assert http.post("/api/schedules", json=document).status_code == 201
-    runs = [http.post("/api/schedules/s/trigger").json() for _ in range(2)]
-    multiply(horarium.resources.database, parse_id(runs[1]["run_id"], "run_id"), MANY - 1)
+    crowd(http, horarium, "s", MANY)
     return http
 
 
@@ -67,6 +72,16 @@ def test_a_resume_that_lets_go_a_thousand_runs_must_be_meant(crowded: httpx.Clie
     assert client.resume_schedule("s", confirm=True).outcome == "resumed"
 
 
+def test_a_bundle_counts_what_all_its_edits_let_go_together(http: httpx.Client, horarium: TestService) -> None:
+    edited = [{**crowd(http, horarium, name, 501), "overlap_policy": "allow_all"} for name in ("a", "b")]
+    asked = {"schedules": edited, "adopt": True}
+    refused(http.post("/api/apply", json=asked), 2 * 501)
+    planned = http.post("/api/apply", json={**asked, "dry_run": True})
+    assert (planned.status_code, planned.json()["starts_soon"]) == (200, 2 * 501)
+    assert http.get("/api/schedules/a").json()["version"] == 1
+    assert http.post("/api/apply", params={"confirm": "true"}, json=asked).status_code == 200
+
+
 def test_a_bundle_and_a_bulk_trigger_of_a_thousand_must_be_meant(http: httpx.Client, horarium: TestService) -> None:
     def bundle(spec: dict[str, Any]) -> dict[str, Any]:
         action = {"workflow_type": "w"}
@@ -79,6 +94,8 @@ def test_a_bundle_and_a_bulk_trigger_of_a_thousand_must_be_meant(http: httpx.Cli
     assert http.post("/api/apply", json=bundle(NIGHTLY)).status_code == 200, "at two o'clock is not at once"
     every: dict[str, Any] = {"action": "trigger", "all": True, "limit": 1}
     refused(http.post("/api/schedules/bulk", json=every))
+    planned = http.post("/api/schedules/bulk", json={**every, "dry_run": True}).json()
+    refused(http.post("/api/schedules/bulk", json={**every, "next_page_token": planned["next_page_token"]}))
     assert horarium.runs() == []
     meant = http.post("/api/schedules/bulk", params={"confirm": "true"}, json=every)
     assert [each["outcome"] for each in meant.json()["outcomes"]] == ["triggered"]

@@ -66,3 +66,26 @@ def test_a_large_body_is_read_off_the_loop(database_url: str, monkeypatch: pytes
         for size in (10, 1_500_000):
             assert http.post("/api/schedules", json={"note": "x" * size}).status_code == 422
     assert loops == [True, False]
+
+
+def test_large_bodies_of_one_token_are_read_in_turn(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from horarium.api import requests
+
+    go, begun, parsed = threading.Event(), threading.Semaphore(0), requests._parsed
+
+    def slow(request: Any, kind: str, raw: bytes) -> Any:
+        begun.release()
+        assert go.wait(60)
+        return parsed(request, kind, raw)
+
+    monkeypatch.setattr(requests, "_parsed", slow)
+    with service(at=START, database=database_url, settings={"pool_size": 4}) as horarium:
+        secret = tokens.issue(horarium.resources, horarium.caller, name="hostile", role="owner").secret
+        said = {"headers": {"Authorization": f"Bearer {secret}"}, "json": {"note": "x" * 20_000}, "timeout": 60}
+        with serving(horarium.parts) as url, ThreadPoolExecutor(5) as crowd:
+            asked = [crowd.submit(httpx.post, f"{url}/api/schedules", **said) for _ in range(5)]
+            assert begun.acquire(timeout=60)  # all that a token may have of four connections
+            assert horarium.http().get("/api/schedules").status_code == 200
+            assert not begun.acquire(timeout=0.2)
+            go.set()
+            assert {each.result(60).status_code for each in asked} == {422}

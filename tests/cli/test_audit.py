@@ -46,6 +46,12 @@ def test_what_an_attacker_did_to_the_record_is_named(server: Server) -> None:
     head = whole.err.split()[-1]
     assert (whole.code, whole.out, head[:2]) == (0, "default: whole, 3 entries\n", "3:")
     assert server.ask("audit", "verify", *file, "--namespace", "default", "--head", head).code == 0
+    checkpoint = "trimmed_hash = (SELECT hash FROM audit WHERE sequence = 1), trimmed_sequence = 1"
+    force(server, f"UPDATE audit_heads SET {checkpoint}")
+    for where in ((), file):
+        cut = server.ask("audit", "verify", *where)
+        assert (cut.code, cut.out) == (0, "default: whole, 2 entries from 2 on\n"), "nobody takes it for the whole"
+    force(server, f"UPDATE audit_heads SET trimmed_sequence = 0, trimmed_hash = '{'0' * 64}'")
     force(server, "UPDATE audit SET principal = 'mallory' WHERE sequence = 2")
     for where in ((), file):
         broken = server.ask("audit", "verify", *where)

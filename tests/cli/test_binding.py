@@ -99,6 +99,25 @@ def test_a_folder_that_came_from_elsewhere_gets_no_token(
     assert "evil.invalid" in err
 
 
+def test_a_link_in_such_a_folder_leads_to_no_token(
+    thief: Thief, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Whoever writes a repository can put a link into it: to the token of another server, or of another service."""
+    (tmp_path / "elsewhere").write_text(SECRET)
+    folder = tmp_path / ".horarium"
+    folder.mkdir()
+    (folder / "server.json").write_text(json.dumps({"url": thief.url}))
+    (folder / "admin.token").symlink_to(tmp_path / "elsewhere")
+    run(capsys, "schedule", "list")
+    assert set(thief.heard) == {None}
+    # Inside the folder, as it is where a secret is mounted, it is the folder's own.
+    (tmp_path / "elsewhere").rename(folder / "inside")
+    (folder / "admin.token").unlink()
+    (folder / "admin.token").symlink_to("inside")
+    run(capsys, "schedule", "list")
+    assert set(thief.heard) == {None, f"Bearer {SECRET}"}
+
+
 def test_a_redirect_carries_no_token(thief: Thief, capsys: pytest.CaptureFixture[str]) -> None:
     with open_door(Thief(location=f"{thief.url}/api/schedules")) as sends_on:
         run(capsys, "context", "create", "prod", "--server", sends_on.url, "--token", SECRET)

@@ -16,7 +16,8 @@ PAIRS = [(client.Client, aio.AsyncClient), (client.ScheduleHandle, aio.AsyncSche
 PAGED = {"iter_schedules": "list_schedules", "iter_schedule_history": "get_schedule_history",
          "iter_schedule_runs": "list_schedule_runs", "iter_runs": "list_runs", "iter_run_events": "get_run_events",
          "iter_run_logs": "get_run_logs", "iter_feed": "get_feed", "iter_schedule_health": "list_schedule_health",
-         "iter_dead_letters": "list_dead_letters", "iter_audit": "list_audit"}  # fmt: skip
+         "iter_dead_letters": "list_dead_letters", "iter_audit": "list_audit",
+         "iter_calendars": "list_calendars", "iter_secrets": "list_secrets"}  # fmt: skip
 
 
 def methods(kind: type) -> dict[str, Any]:

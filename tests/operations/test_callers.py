@@ -46,7 +46,9 @@ def test_each_role_has_its_permissions(role: Role) -> None:
         (None, Run(), False),
         ("", Run(claimed_by="", assignee=""), False),
     ],
-)
+    ids=["nobody's", "claimed", "assigned", "assigned and claimed by another", "claimed by another", "other names",
+         "its own run", "another run", "no principal", "no name"],
+)  # fmt: skip
 def test_an_agent_sees_its_own_work(principal: str | None, run: Run, sees: bool) -> None:
     assert Caller(principal, Role.AGENT).sees(run) is sees
     assert Caller(principal, Role.VIEWER).sees(run)

@@ -235,7 +235,7 @@ def test_the_user_reaches_the_executor(door: Door, horarium: TestService) -> Non
 
 def test_only_an_admin_names_another_user(horarium: TestService) -> None:
     with horarium.http() as admin:
-        token = admin.post("/api/tokens", json={"role": "operator", "name": "robot"}).json()["secret"]
+        token = admin.post("/api/tokens", json={"role": "owner", "name": "robot"}).json()["secret"]
     body = {"workflow_id": "workflow-1", "user_id": "somebody-else", "idempotency_key": "k1"}
     with horarium.http(token=token) as http:
         assert http.post("/run-launcher/start", json=body).status_code == 201

@@ -65,6 +65,21 @@ def test_what_a_release_declares_no_more_is_paused_and_never_by_an_older_one(on_
     assert (len(running.runs("gone")), running.verify()) == (2, [])
 
 
+def test_a_quota_that_is_used_up_does_not_keep_the_others_from_starting(running: TestService) -> None:
+    http = running.http()
+    http.post("/api/namespaces", json={"namespace": "shop"})
+    http.patch("/api/namespaces/shop", json={"quotas": {"schedules": 0}})
+    both = app("theirs", namespace="shop")
+    both.schedule("0 * * * *", schedule_id="ours")(lambda: None)
+    assert start(running, both) == {"ours": ACTIVE}
+    http.patch("/api/namespaces/shop", json={"quotas": {"schedules": "default", "shortest_gap_seconds": 7_200}})
+    start(running, both)
+    assert http.get("/api/schedules/theirs", headers={"X-Namespace": "shop"}).status_code == 404
+    http.patch("/api/namespaces/shop", json={"quotas": {"shortest_gap_seconds": "default"}})
+    start(running, both)
+    assert http.get("/api/schedules/theirs", headers={"X-Namespace": "shop"}).status_code == 200
+
+
 def test_releases_with_names_of_their_own_may_declare_the_same(running: TestService) -> None:
     start(running, app("a", "b", release="1"))
     assert start(running, app("a", release="2"))["b"] == PAUSED

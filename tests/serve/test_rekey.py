@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from horarium.clock import SystemClock
 from horarium.ids import new_id
@@ -26,7 +27,7 @@ from horarium.store import leases, resealing
 from horarium.store import secrets as rows
 from horarium.store.database import Database, open_database
 from horarium.store.sealing import CannotUnseal, KeyReplaced, Sealer
-from horarium.store.tables import metadata
+from horarium.store.tables import audit, metadata
 from horarium.telemetry.telemetry import Telemetry
 
 CALLER = internal("testing")
@@ -89,6 +90,7 @@ def test_everything_opens_with_the_new_key_and_nothing_with_the_old_one(settings
     assert {stat.S_IMODE(path.stat().st_mode) for path in settings.data_dir.glob("secret.key*")} == {0o600}
     with started(settings) as process:
         assert opened(process) == ALL
+        assert "secret_key_replaced" in process.database.read(lambda c: set(c.scalars(sa.select(audit.c.act))))
         assert process.tokens.attempt_of(token, RUN) is None
         assert sealed_before is not None
         found = process.database.read(lambda c: rows.find_all(c, "default", ["one"]))

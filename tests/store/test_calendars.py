@@ -52,9 +52,9 @@ def test_calendars_are_listed_by_name_and_found_together(database: Database) -> 
     for name in ("c", "a", "b"):
         add(database, name)
     add(database, "z", namespace="other")
-    page = database.read(lambda c: calendars.list_page(c, "default", limit=2))
-    assert [row.name for row in page] == ["a", "b"]
-    rest = database.read(lambda c: calendars.list_page(c, "default", after_name="b", limit=2))
-    assert [row.name for row in rest] == ["c"]
+    page, more = database.read(lambda c: calendars.list_page(c, "default", limit=2))
+    assert ([row.name for row in page], more) == (["a", "b"], True)
+    rest, more = database.read(lambda c: calendars.list_page(c, "default", after_name="b", limit=2))
+    assert ([row.name for row in rest], more) == (["c"], False)
     assert set(database.read(lambda c: calendars.find_many(c, "default", ["a", "c", "z"]))) == {"a", "c"}
     assert database.read(lambda c: calendars.find_many(c, "default", [])) == {}

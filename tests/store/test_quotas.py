@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import pytest
 import sqlalchemy as sa
 from engine.builders import START, World, new_schedule
 from sqlalchemy import Connection
@@ -60,6 +61,25 @@ def test_open_runs_are_counted_once_and_then_only_near_the_limit(database: Datab
     add(database, births=199_400)
     assert left() == 497
     assert left(START + 2 * SECOND) == 200_000 - 3, "near the limit it is counted anew"
+
+
+def test_what_lies_far_beyond_a_limit_is_not_counted_each_time(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("horarium.store.quotas._COUNTED_A_SECOND", 1)
+    world, book = World(database), QuotaBook(Quotas(open_runs=1, runs_per_minute=None))
+    for number in range(3):
+        world.add(f"s{number}")
+    world.clock.move(60)
+    world.tick()
+
+    def used(now: int) -> int:
+        return database.read(lambda c: book.rooms(c, ["default"], now))["default"].used
+
+    assert used(START) == 3
+    add(database, births=5)
+    assert used(START + 2 * SECOND) == 8, "from above: three take three seconds to count"
+    assert used(START + 3 * SECOND) == 3
 
 
 def test_the_standing_of_a_namespace_has_its_own_limits(database: Database) -> None:

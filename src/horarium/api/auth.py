@@ -149,6 +149,11 @@ def bearer_of(authorization: str | None) -> str:
     return secret.strip()
 
 
+def credential_of(authorization: str | None, principal: str | None) -> str:
+    """By what the share of somebody who was let in is counted: the token, since `bearer` can be spelled at will."""
+    return _digest(f"principal {principal}" if authorization is None else bearer_of(authorization)).hex()
+
+
 def _digest(secret: str) -> bytes:
     """Of equal length whatever the secrets are, so that comparing them tells nothing."""
     return sha256(secret.encode("utf-8", "surrogatepass")).digest()

@@ -14,6 +14,7 @@ from horarium.api import examples
 from horarium.api.answers import Reply
 from horarium.api.audited import Audited
 from horarium.api.etags import IfMatch, etag, version_of
+from horarium.api.pages import within_bytes
 from horarium.api.requests import CallerOf, Document, ResourcesOf
 from horarium.api.routing import READ, WRITE, Routes
 from horarium.operations import calendars
@@ -34,9 +35,19 @@ routes = Routes("/api/calendars", tag="calendars")
     answer=CalendarList,
     example=CalendarList(calendars=(examples.KEPT,)),
 )
-def list_calendars(resources: ResourcesOf, caller: CallerOf) -> Reply:
+def list_calendars(
+    resources: ResourcesOf,
+    caller: CallerOf,
+    page_size: Annotated[int | None, Query(description="1 to 200")] = None,
+    next_page_token: Annotated[str | None, Query(max_length=256)] = None,
+) -> Reply:
     """One's own by name, then the built-in ones."""
-    return Reply(CalendarList(calendars=tuple(_shown(kept) for kept in calendars.list_calendars(resources, caller))))
+    page, shown = within_bytes(
+        page_size,
+        lambda most: calendars.list_calendars(resources, caller, page_size=most, next_page_token=next_page_token),
+        lambda page: map(_shown, page.calendars),
+    )
+    return Reply(CalendarList(calendars=shown, next_page_token=page.next_page_token))
 
 
 @routes(

@@ -11,6 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
 from horarium.api.address import client_address
+from horarium.api.auth import credential_of
 from horarium.api.limits import network_of
 from horarium.api.turns import Turns, Who
 from horarium.operations.caller import Caller
@@ -26,7 +27,7 @@ def in_turn(endpoint: Callable[..., Any]) -> Callable[..., Any]:
         turns: Turns = request.app.state.turns
         if wants_request:
             given["request"] = request
-        async with turns.turn(_who(request, given.get("caller"))):
+        async with turns.turn(who_asks(request, given.get("caller"))):
             return await run_in_threadpool(partial(endpoint, **given))
 
     turned.__signature__ = signature if wants_request else _with_request(signature)  # type: ignore[attr-defined]  # what FastAPI reads
@@ -39,9 +40,9 @@ def _with_request(signature: inspect.Signature) -> inspect.Signature:
     return signature.replace(parameters=[*own, inspect.Parameter("request", kind, annotation=Request)])
 
 
-def _who(request: Request, caller: Caller | None) -> Who:
+def who_asks(request: Request, caller: Caller | None) -> Who:
     """A token that nobody has looked at is worth no more than the address that shows it."""
     if caller is None:
         network = network_of(client_address(request.scope))
         return Who(f"address {network}", f"address {network}")
-    return Who(request.headers.get("authorization") or f"principal {caller.principal}", caller.namespace)
+    return Who(credential_of(request.headers.get("authorization"), caller.principal), caller.namespace)

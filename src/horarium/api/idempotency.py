@@ -2,7 +2,8 @@
 
 The whole request - the key, what it does, the answer - is one transaction. So there is no moment in which a
 crash could leave an effect without its answer, or a key that nobody can use again. A request that was refused
-leaves nothing behind and may be tried again with the same key. Keys belong to their principal: nobody reads an
+leaves nothing behind, but for the record of what was tried past an approval, and may be tried again with the same
+key. Keys belong to their principal: nobody reads an
 answer that was meant for another.
 """
 
@@ -21,7 +22,7 @@ from fastapi import Header, Request
 
 from horarium.api.answers import Reply
 from horarium.operations.caller import Caller
-from horarium.operations.errors import KeyReused, RequestInProgress
+from horarium.operations.errors import ApprovalRequired, KeyReused, RequestInProgress
 from horarium.operations.resources import Resources
 from horarium.operations.triggers import check_key
 from horarium.store import idempotency
@@ -92,16 +93,18 @@ def _answer_once(
 ) -> Reply:
     telemetry = Deferred(resources.telemetry)
 
-    def work(connection: Connection) -> Reply:
+    def work(connection: Connection) -> Reply | ApprovalRequired:
         telemetry.forget()
         if not idempotency.claim(connection, caller.namespace, asked.key):
             raise RequestInProgress("the same request is being answered at this moment; ask again soon")
         earlier = idempotency.recall(connection, caller.namespace, asked.key)
         if earlier is not None:
             return _again(earlier, asked, marks)
-        answer = act(
-            replace(resources, database=JoinedTransaction(resources.database, connection), telemetry=telemetry)
-        )
+        joined = JoinedTransaction(resources.database, connection)
+        try:
+            answer = act(replace(resources, database=joined, telemetry=telemetry))
+        except ApprovalRequired as refused:
+            return refused  # what it has written must be committed: a key would hide the attempt
         idempotency.remember(
             connection,
             caller.namespace,
@@ -119,6 +122,8 @@ def _answer_once(
         if taken.constraint != "idempotency_pkey":
             raise
         raise RequestInProgress("the same request was answered at this moment; ask again") from None
+    if isinstance(answer, ApprovalRequired):
+        raise answer
     telemetry.tell()
     return answer
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
+from itertools import islice
 from typing import Annotated, Any
 
 import orjson
@@ -14,13 +16,15 @@ from horarium.api.address import client_address
 from horarium.api.auth import Authenticator, Identity, bearer_of
 from horarium.api.certificates import certificate_of
 from horarium.api.commits import CommitNoting
+from horarium.api.handlers import who_asks
 from horarium.api.middleware import CONTROL_PLANE_VERSION
 from horarium.api.problems import BadRequest
 from horarium.api.routing import permission_for
+from horarium.api.turns import Turns
 from horarium.errors import InvalidDefinition
 from horarium.life.report_token import is_report_token
 from horarium.operations.caller import Caller
-from horarium.operations.errors import NamespaceNotFound
+from horarium.operations.errors import NamespaceNotFound, Unauthorized
 from horarium.operations.resources import Resources
 from horarium.store import namespaces
 from horarium.store.migrate import DEFAULT_NAMESPACE
@@ -31,8 +35,12 @@ SOURCE = "api"
 _SOURCES = frozenset({"cli", "ui", "client"})
 MAX_DEPTH = 100
 _MAX_NAMESPACE = 128
-# A larger body is read in a thread: two megabytes would keep everybody else waiting for their answers.
+# A larger body is read in a thread, and in turn: two megabytes would keep everybody else waiting for their answers.
 _PARSED_AT_ONCE_BYTES = 16_384
+_NESTING = frozenset({dict, list})
+# As a body shows it; each of them is checked, so a few must do.
+_REPORT_TOKEN = re.compile(rb'"report_token"\s*:\s*"(hrt_[!#-\[\]-~]{1,128})"')
+_MOST_SHOWN = 4
 
 
 def resources_of(request: Request) -> Resources:
@@ -144,7 +152,9 @@ async def json_body(request: Request) -> Any:
     if not raw:
         return {}
     if len(raw) > _PARSED_AT_ONCE_BYTES:
-        return await run_in_threadpool(_parsed, request, kind, raw)
+        turns: Turns = request.app.state.turns
+        async with turns.turn(who_asks(request, getattr(request.state, "caller", None))):
+            return await run_in_threadpool(_parsed, request, kind, raw)
     return _parsed(request, kind, raw)
 
 
@@ -180,8 +190,8 @@ def _check_depth(body: Any) -> None:
     """Level by level: whatever comes after may recurse without fear."""
     level = [body]
     for _ in range(MAX_DEPTH):
-        inside = [each.values() if isinstance(each, dict) else each for each in level]
-        level = [each for several in inside for each in several if isinstance(each, dict | list)]
+        inside = (each.values() if type(each) is dict else each for each in level)
+        level = [each for several in inside for each in several if type(each) in _NESTING]
         if not level:
             return
     raise InvalidDefinition({"body": [f"is nested deeper than {MAX_DEPTH} levels"]})
@@ -197,15 +207,34 @@ async def json_object(request: Request) -> dict[str, Any]:
     return body
 
 
-async def reporter_of(request: Request, body: Annotated[dict[str, Any], Depends(json_object)]) -> Caller:
-    """Who reports on a run: a caller with a token of its own, or the target with the one that came with the run."""
+async def reporter_of(request: Request) -> Caller:
+    """Who reports on a run: a caller with a token of its own, or the target with the one that came with the run.
+
+    Nobody's body is parsed before: two megabytes can be a second of work, and anybody could send them.
+    """
     authenticator: Authenticator = request.app.state.authenticator
     authorization = request.headers.get("authorization")
-    shown = body.get("report_token") if authorization is None else bearer_of(authorization)
-    if not isinstance(shown, str) or not is_report_token(shown):
-        return await caller_at_once(request)
-    known = await run_in_threadpool(authenticator.admit_target, shown, request.path_params["run_id"])
-    return _of_request(request, known, known.home or DEFAULT_NAMESPACE)
+    if authorization is not None:
+        shown = [bearer_of(authorization)]
+    else:
+        shown = tokens_shown(await request.body())
+    run_id, refused = request.path_params["run_id"], None
+    for token in filter(is_report_token, shown):
+        try:
+            known = await run_in_threadpool(authenticator.admit_target, token, run_id)
+        except Unauthorized as wrong:
+            refused = wrong
+        else:
+            return _of_request(request, known, known.home or DEFAULT_NAMESPACE)
+    if refused is not None:
+        raise refused
+    return await caller_at_once(request)
+
+
+def tokens_shown(raw: bytes) -> list[str]:
+    """The report tokens that a body may hold, found without reading it as JSON; a text inside it may show one too."""
+    found = islice(_REPORT_TOKEN.finditer(raw), _MOST_SHOWN)
+    return [each[1].decode("ascii") for each in found]
 
 
 def shown_report_token(request: Request) -> str | None:

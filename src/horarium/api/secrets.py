@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import Query
 
 from horarium.api.answers import Reply
+from horarium.api.audited import Audited
 from horarium.api.examples import AT
 from horarium.api.requests import CallerOf, Document, ResourcesOf
 from horarium.api.routing import READ, WRITE, Routes
@@ -54,6 +55,7 @@ def list_secrets(
     "PUT",
     "/{secret_name}",
     needs=WRITE,
+    audited=Audited.IN_NAMESPACE,
     summary="Set a secret",
     body=SecretBody,
     sends={"value": "Bearer 3f9a2c", "hosts": ["erp.example.com"]},
@@ -72,6 +74,7 @@ def put_secret(resources: ResourcesOf, caller: CallerOf, secret_name: str, docum
     "DELETE",
     "/{secret_name}",
     needs=WRITE,
+    audited=Audited.IN_NAMESPACE,
     summary="Delete a secret",
     answer=SecretDeleted,
     example=SecretDeleted(name="erp-token", outcome=WriteOutcome.DELETED),

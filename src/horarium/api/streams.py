@@ -6,12 +6,12 @@ import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
-from hashlib import sha256
 
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from horarium.api.auth import credential_of
 from horarium.api.limits import TooManyStreams
 from horarium.api.problems import problem_of
 from horarium.operations.caller import Caller
@@ -58,8 +58,7 @@ class EventStream(StreamingResponse):
         super().__init__(content, headers={"X-Accel-Buffering": "no"})  # nginx would hold events back by the bufferful
         self._streams: Streams = request.app.state.streams
         self._namespace = caller.namespace
-        shown = request.headers.get("authorization") or f"principal {caller.principal}"
-        self._token = sha256(shown.encode("utf-8", "surrogatepass")).hexdigest()
+        self._token = credential_of(request.headers.get("authorization"), caller.principal)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:

@@ -148,14 +148,14 @@ def _ask(remote: Remote, of: str | None, kept: Link | None) -> Checked:
     while True:
         for step in check_chain(map(read_entry, page), last, kept):
             if isinstance(step, Broken):
-                return Checked(name, count, last, step)
+                return Checked(name, count, last, step, begin)
             last, count = step, count + 1
         following = call.after(page)
         if following is None:
             break
         call, page = following, remote.send(following)
     end: Link | None = _link(page.raw.get("head"))
-    return Checked(name, count, last, check_end(last, begin, end, kept))
+    return Checked(name, count, last, check_end(last, begin, end, kept), begin)
 
 
 def _link(shown: object) -> Link | None:
@@ -174,6 +174,7 @@ def _show(found: Iterable[Checked], output: Format) -> None:
         {
             "namespace": chain.namespace,
             "entries": chain.entries,
+            "begin": str(chain.begin),
             "head": str(chain.head),
             "broken": None
             if chain.broken is None
@@ -186,7 +187,8 @@ def _show(found: Iterable[Checked], output: Format) -> None:
 
 def _sentence(chain: Checked) -> str:
     if chain.broken is None:
-        return f"{chain.namespace}: whole, {chain.entries} entries"
+        first = f" from {chain.begin.sequence + 1} on" if chain.begin.sequence else ""
+        return f"{chain.namespace}: whole, {chain.entries} entries{first}"
     return f"{chain.namespace}: entry {chain.broken.sequence} is broken: {chain.broken.why}"
 
 

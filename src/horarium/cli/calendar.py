@@ -99,7 +99,7 @@ def list_command(remote: Remote) -> None:
     show_list(
         remote,
         "calendars",
-        remote.client.list_calendars(),
+        list(remote.client.iter_calendars()),
         ("Name", "Kind", "Timezone", "Dates", "Rule", "Read Only", "Warning"),
         lambda c: (c.name, c.kind, c.timezone, len(c.dates), c.rule, c.read_only, c.warning),
     )

@@ -37,7 +37,7 @@ def export_command(
 
     calendars = [
         written_calendar(each.raw)
-        for each in remote.client.list_calendars()
+        for each in remote.client.iter_calendars()
         if not each.read_only and bundle in (None, each.bundle)
     ]
     schedules = _schedules(remote, source, bundle)

@@ -17,7 +17,7 @@ A = TypeVar("A", bound="Answer")
 
 
 def show_list(
-    remote: Remote, member: str, page: Page[A], columns: Sequence[str], row: Callable[[A], Sequence[Any]]
+    remote: Remote, member: str, page: Page[A] | Sequence[A], columns: Sequence[str], row: Callable[[A], Sequence[Any]]
 ) -> None:
     match remote.output:
         case Format.TABLE if len(page):

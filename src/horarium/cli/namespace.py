@@ -114,14 +114,18 @@ def quota_command(
         found = remote.client.change_namespace(which, quotas=quotas or None, retention=retention or None)
     else:
         found = remote.client.get_namespace(which)
+    _show_quotas(remote, found.raw)
+
+
+def _show_quotas(remote: Remote, namespace: Mapping[str, Any]) -> None:
     if remote.output is not Format.TABLE:
-        show_document(found.raw, remote.output, [])
+        show_document(namespace, remote.output, [])
         return
     rows = [
         (quota, use.get("used"), "none" if use.get("limit") is None else use["limit"], "own" if use.get("own") else "")
-        for quota, use in _members(found.raw, "quotas").items()
+        for quota, use in _members(namespace, "quotas").items()
     ]
-    kept = _members(found.raw, "retention").items()
+    kept = _members(namespace, "retention").items()
     rows += [(days, None, "none" if number is None else number, "") for days, number in kept]
     show_columns(("Quota", "Used", "Limit", "Of"), rows)
 

@@ -12,7 +12,8 @@ directory of its own, `demo` in the usual one; of two servers the one that start
 
 A token goes to its own server only. That of the data directory belongs to the server of the data directory, and
 `HORARIUM_TOKEN` to `HORARIUM_SERVER`, where both are set. And since anybody may have written the directory in which
-somebody happens to work, a token from elsewhere goes to the address in it only if that is on this machine.
+somebody happens to work, a token from elsewhere goes to the address in it only if that is on this machine; a link
+that leads out of such a directory is a token from elsewhere, too, and not read.
 """
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ def discover(
             raise _misdirected(f"HORARIUM_TOKEN is for {usual}, and is not sent to {server}")
     if token is None:
         is_found = found is not None and same_server(base_url, found)
-        token = _text(directory / TOKEN_FILE) if is_found or not (server or usual) else None
+        if (is_found or not (server or usual)) and (named or _lies_inside(directory / TOKEN_FILE)):
+            token = _text(directory / TOKEN_FILE)
     elif not (server or usual or named) and found is not None and not on_this_machine(found):
         raise _misdirected(f"{directory / SERVER_FILE} names {found}, which may be anybody's")
     return Connection(
@@ -105,6 +107,15 @@ def _url(path: Path) -> str | None:
         return None
     url = written.get("url") if isinstance(written, dict) else None
     return url if isinstance(url, str) and url else None
+
+
+def _lies_inside(path: Path) -> bool:
+    """Whether it is a file of its own directory, and no link to one that somebody keeps for another purpose."""
+    try:
+        real = path.resolve()
+        return real.is_file() and real.is_relative_to(path.parent.resolve())
+    except (OSError, ValueError, RuntimeError):  # RuntimeError: links in a circle
+        return False
 
 
 def _text(path: Path) -> str | None:

@@ -42,9 +42,10 @@ def follow_feed(*, last_event_id: str | None = None) -> Call[FeedEntry]:
 class ServiceCalls:
     @Method
     @staticmethod
-    def list_calendars() -> Call[Page[Calendar]]:
+    def list_calendars(*, page_size: int | None = None, next_page_token: str | None = None) -> Call[Page[Calendar]]:
         """One's own, then the built-in ones."""
-        return Call("GET", CALENDARS, many(Calendar, "calendars"))
+        query = {"page_size": page_size, "next_page_token": next_page_token}
+        return Call("GET", CALENDARS, many(Calendar, "calendars"), query=query, cursor="next_page_token")
 
     @Method
     @staticmethod
@@ -266,5 +267,6 @@ class ServiceCalls:
         return Call("GET", "/admin/schedules/health", many(ScheduleHealth))
 
     iter_audit = Pages(list_audit)
+    iter_calendars = Pages(list_calendars)
     iter_feed = Pages(get_feed)
     iter_schedule_health = Pages(list_schedule_health)

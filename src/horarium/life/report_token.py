@@ -42,6 +42,8 @@ class ReportTokens:
         number, dot, signature = token.removeprefix(PREFIX).partition(".")
         if not dot or not 0 < len(number) <= _MAX_DIGITS or not (number.isascii() and number.isdigit()):
             return None
+        if number != str(int(number)):  # one spelling for each: what a token may do is counted by its text
+            return None
         given = signature.encode("utf-8", "replace")
         wanted = (_signature(key, run_id, int(number)).encode() for key in self.keys)
         return int(number) if any(hmac.compare_digest(given, each) for each in wanted) else None

@@ -47,12 +47,16 @@ class AuditPage:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One chain: how many entries were looked at, where it ends, and the first that is broken."""
+    """One chain: how many entries were looked at, where it ends, and the first that is broken.
+
+    `begin` is the place before the first that was looked at.
+    """
 
     namespace: str
     entries: int
     head: Link
     broken: Broken | None
+    begin: Link = BEGINNING
 
 
 def read(
@@ -117,9 +121,10 @@ def _check(connection: Connection, namespace: str, kept: Link | None) -> Checked
     last, count = begin, 0
     for step in check_chain(audit.walk(connection, namespace, begin.sequence), begin, kept):
         if isinstance(step, Broken):
-            return Checked(namespace, count, last, step)
+            return Checked(namespace, count, last, step, begin)
         last, count = step, count + 1
-    return Checked(namespace, count, last, check_end(last, begin, None if head is None else head.end, kept))
+    end = None if head is None else head.end
+    return Checked(namespace, count, last, check_end(last, begin, end, kept), begin)
 
 
 def _begin(connection: Connection, namespace: str, head: Head | None, *, whole: bool) -> Link:

@@ -79,7 +79,7 @@ def change_many(
     caller.require(Permission.WRITE if asked.action is BulkAction.DELETE else Permission.OPERATE)
     _check(asked, resources.clock.now())
     wanted = filter_of(choice, everything=everything)
-    if next_page_token is None and not asked.dry_run:
+    if not asked.dry_run:  # on every page: a token for the second one can be had without the first
         require_confirmed(caller, _started(resources, caller, asked.action, wanted))
     chosen = _choose(resources, caller, wanted, checked_limit(limit), next_page_token)
     done = [_outcome(resources, caller, asked, schedule_id, status) for schedule_id, status in chosen.schedules]

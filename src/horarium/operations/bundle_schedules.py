@@ -100,7 +100,7 @@ def _begin(applying: Applying, schedule_id: str, document: Document, begun: list
         moved=moved,
         warnings=new.warnings,
         exhausted=state.exhausted,
-        starts_soon=due_within_a_minute([new.new.position], applying.now) > 0,
+        starts_soon=due_within_a_minute([new.new.position], applying.now),
     )
 
 
@@ -136,7 +136,7 @@ def _change(applying: Applying, document: Document, row: ScheduleRow, stored: An
         set_bundle(applying.connection, row.schedule_uid, bundle, Source.TEMPLATE.value)
     moved = None if row.status is Status.PAUSED else (_spec(base), _spec(parsed.definition))
     after = row.position()._replace(status=done.status, next_due=done.next_due)
-    soon = done.next_due != row.next_due and due_within_a_minute([after], applying.now) > 0
+    soon = done.released + (due_within_a_minute([after], applying.now) if done.next_due != row.next_due else 0)
     warnings = (*parsed.warnings, *done.warnings)
     return Step(Change.UPDATE, _KIND, name, diff, moved=moved, warnings=warnings, starts_soon=soon)
 

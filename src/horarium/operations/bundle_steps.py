@@ -11,7 +11,7 @@ from horarium.errors import HorariumError, InvalidCalendar, InvalidDefinition, I
 from horarium.instant import Instant
 from horarium.operations.caller import Caller
 from horarium.operations.drafts import Lookups
-from horarium.operations.errors import BundleRefused, ConfirmNeeded, InvalidBundle, OperationError, OwnedByAnotherBundle
+from horarium.operations.errors import BundleRefused, InvalidBundle, OperationError, OwnedByAnotherBundle
 from horarium.operations.resources import Resources
 from horarium.policy.quotas import Quotas
 from horarium.recurrence.spec import Spec
@@ -36,8 +36,8 @@ class Step:
     exhausted: bool = False
     moved: tuple[Spec | None, Spec | None] | None = None
     """What fired before and what fires now; None = nothing does."""
-    starts_soon: bool = False
-    """It is new, or its next occurrence is, and that is due within a minute."""
+    starts_soon: int = 0
+    """Runs: one if it is new, or its next occurrence is, and that is due within a minute; and held ones it lets go."""
 
 
 def counted(step: Step, now: Instant) -> Step:
@@ -92,8 +92,6 @@ class Refusals:
             self._errors |= {f"{place}.{path}" if path else place: texts for path, texts in wrong.errors.items()}
             if len(self._sentences) == _MAX_INVALID:
                 self.raise_any()
-        except ConfirmNeeded:  # about the whole, whichever brings it
-            raise
         except (OperationError, InvalidCalendar, InvalidSpec, InvalidWorkflow) as wrong:
             raise BundleRefused(
                 sentence + wrong.message, reason=wrong.reason, status=_status(wrong), schedule_id=schedule_id

@@ -54,7 +54,8 @@ def apply_bundle(
             raise NamespaceNotFound(caller.namespace)
         if not of_app and bundle.name is not None and releases.numbers(connection, caller.namespace, bundle.name):
             raise OwnedByAnotherBundle(f"the bundle {bundle.name!r} is that of an application; choose another name")
-        steps = _apply(resources, connection, caller, bundle, prune=prune, adopt=adopt)
+        # How many runs start is asked of all together, and a dry run only tells it.
+        steps = _apply(resources, connection, caller.confirming(True), bundle, prune=prune, adopt=adopt)
         if dry_run:
             raise _TakenBack(steps)
         require_confirmed(caller, sum(step.starts_soon for step in steps))

@@ -20,6 +20,7 @@ from horarium.operations.errors import (
     CalendarReadOnly,
     PreconditionFailed,
 )
+from horarium.operations.pages import MAX_LIMIT, checked_limit
 from horarium.operations.resources import Resources
 from horarium.schedule.calendar import (
     LISTED,
@@ -37,8 +38,6 @@ from horarium.store.errors import Conflict
 from horarium.store.schedules import references
 from horarium.wire.roles import Permission
 
-_ALL = 10_000
-
 
 @dataclass(frozen=True, slots=True)
 class Kept:
@@ -52,15 +51,32 @@ class Kept:
     owner: str | None = None
 
 
-def list_calendars(resources: Resources, caller: Caller) -> list[Kept]:
-    """One's own by name, then the built-in ones and the rules; of these, `holidays:US` and the like are too many."""
+@dataclass(frozen=True, slots=True)
+class CalendarPage:
+    """`next_page_token` None = this is the last, with the built-in ones at its end."""
+
+    calendars: tuple[Kept, ...]
+    next_page_token: str | None
+
+
+def list_calendars(
+    resources: Resources, caller: Caller, *, page_size: int | None = None, next_page_token: str | None = None
+) -> CalendarPage:
+    """One's own by name, then the built-in ones and the rules; of these, `holidays:US` and the like are too many.
+
+    The token of a page is the name of its last calendar.
+    """
     caller.require(Permission.READ)
+    limit = checked_limit(page_size, default=MAX_LIMIT)
     today = _today(resources)
 
-    def look(connection: Connection) -> list[Kept]:
+    def look(connection: Connection) -> CalendarPage:
         require_namespace(connection, caller.namespace)
-        rows = calendars.list_page(connection, caller.namespace, limit=_ALL)
-        return [_kept(row, today) for row in rows] + [_shared(calendar, today) for calendar in LISTED]
+        rows, more = calendars.list_page(connection, caller.namespace, after_name=next_page_token, limit=limit)
+        own = tuple(_kept(row, today) for row in rows)
+        if more and rows:
+            return CalendarPage(own, rows[-1].name)
+        return CalendarPage((*own, *(_shared(calendar, today) for calendar in LISTED)), None)
 
     return resources.database.read(look)
 

@@ -19,6 +19,7 @@ class ScheduleChange:
     """`changed` are the top-level names of the document that differ; `version` is the ETag from now on.
 
     `exhausted`: it is deleted, because its runs are used up, and what was asked for says no more than it did.
+    `released`: so many held runs it lets go at once.
     """
 
     schedule_uid: bytes
@@ -32,6 +33,7 @@ class ScheduleChange:
     warnings: tuple[str, ...] = ()
     next_run: NextRun = NOT_TRIGGERABLE
     exhausted: bool = False
+    released: int = 0
 
 
 def unchanged(connection: Connection, opened: Opened) -> ScheduleChange:

@@ -17,7 +17,7 @@ from horarium.operations.triggers import check_key
 from horarium.policy.quotas import ROOM_WITHOUT_END
 from horarium.schedule.credentials import of_run
 from horarium.schedule.definition import SpecText
-from horarium.schedule.document import parse_definition
+from horarium.schedule.document import Parsed, parse_definition
 from horarium.schedule.run import Origin, RunState
 from horarium.store import usage
 from horarium.store.database import Connection
@@ -54,22 +54,8 @@ def start_run(
     """
     caller.require(Permission.WRITE)  # what it does is the caller's own words, as in a schedule
     check_key(key)
-    now = resources.clock.now()
-    document: dict[str, Any] = {
-        "schedule_id": "start",
-        "spec": {"at": [to_rfc3339((now // DAY + 2) * DAY)]},
-        "action": action,
-        "user_id": user_id,
-    }
-    run_id = new_id()
-    parsed = parse_definition(
-        document,
-        now=now,
-        namespace=caller.namespace,
-        defaults=resources.defaults(),
-        kinds=resources.kinds_for(caller.namespace),
-        secrets_of=of_run(id_text(run_id)),
-    )
+    now, run_id = resources.clock.now(), new_id()
+    parsed = _parsed(resources, caller, action, run_id, user_id, now)
     nominal = now if scheduled_for is None else scheduled_for
     # The moment it is for may be past or a fraction of a second, which a schedule could not say.
     whole = to_rfc3339(nominal // SECOND * SECOND)
@@ -95,6 +81,26 @@ def start_run(
     if started.outcome is StartOutcome.STARTED:
         resources.telemetry.born(Origin.API)
     return started
+
+
+def _parsed(
+    resources: Resources, caller: Caller, action: object, run_id: bytes, user_id: str | None, now: Instant
+) -> Parsed:
+    """As a schedule that says nothing but this action."""
+    document: dict[str, Any] = {
+        "schedule_id": "start",
+        "spec": {"at": [to_rfc3339((now // DAY + 2) * DAY)]},
+        "action": action,
+        "user_id": user_id,
+    }
+    return parse_definition(
+        document,
+        now=now,
+        namespace=caller.namespace,
+        defaults=resources.defaults(),
+        kinds=resources.kinds_for(caller.namespace),
+        secrets_of=of_run(id_text(run_id)),
+    )
 
 
 def _again(run: RunRow, workflow: str | None) -> Started:

@@ -28,7 +28,7 @@ from horarium.store.database import Connection
 from horarium.store.database.channels import READY
 from horarium.store.runs import claims
 from horarium.store.runs.changes import MAX_ERROR
-from horarium.store.runs.events import add_event
+from horarium.store.runs.events import add_event, count_events
 from horarium.store.runs.read import RunRow
 from horarium.store.runs.writer import record_event
 from horarium.wire.bodies import ReportBody, names_of
@@ -43,6 +43,8 @@ STATE_ALIASES: Mapping[str, ReportedState] = {
     "error": ReportedState.FAILED,
     "canceled": ReportedState.CANCELLED,
 }
+MAX_LATE = 20
+"""Late reports on record for one run: its token is good for ever, and whoever goes on reporting fills nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +146,8 @@ def _without_secrets(said: Reported, redactor: Redactor) -> Reported:
     """A target may repeat what it was sent."""
     error = None if said.error is None else redactor.text(said.error)
     error_class = None if said.error_class is None else redactor.text(said.error_class)
-    return replace(said, result=redactor.json(said.result), error=error, error_class=error_class)
+    gate = None if said.gate is None else redactor.text(said.gate)
+    return replace(said, result=redactor.json(said.result), error=error, error_class=error_class, gate=gate)
 
 
 def _answer(
@@ -183,7 +186,8 @@ def _unchanged(
                 **caller.context().to_payload(),
             }
             payload = {name: value for name, value in told.items() if value is not None}
-            add_event(connection, row.run_id, RunEventType.RUN_LATE_REPORT, now, payload)
+            if count_events(connection, row.run_id, RunEventType.RUN_LATE_REPORT) < MAX_LATE:
+                add_event(connection, row.run_id, RunEventType.RUN_LATE_REPORT, now, payload)
             return ReportOutcome.LATE
         case Why.UNPROVEN:
             raise ReportUnproven(

@@ -276,7 +276,7 @@ def _revise(
         resources.database.notify(connection, READY)
     if position.next_due != row.next_due:
         wake_tickers(resources, connection, position.next_due)
-    return moved(
+    written = moved(
         connection,
         opened,
         WriteOutcome.UPDATED,
@@ -290,6 +290,7 @@ def _revise(
             *(draft.zone_warnings if {"calendars", "spec"}.intersection(changed) else ()),
         ),
     )
+    return replace(written, released=started)
 
 
 def _beside(

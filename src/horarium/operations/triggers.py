@@ -65,51 +65,65 @@ def trigger(
     check_key(key)
     if problems := check_input("inputs", inputs):
         raise InvalidDefinition(problems)
-    told: list[tuple[Birth | Skip, Instant]] = []
+    wish = _Wish(resources, caller, schedule_id, overlap_policy, even_if_paused, key, inputs)
+    try:
+        answer, decided = resources.database.write(wish.fire)
+    except Conflict as taken:
+        if taken.constraint == "runs_by_callers_key":
+            raise KeyReused("this key has started a run of something else") from None
+        raise
+    if decided is not None:
+        resources.telemetry.decided(caller.namespace, schedule_id, [decided[0]], decided[1], Origin.MANUAL)
+    return answer
 
-    def work(connection: Connection) -> Triggered:
-        told.clear()
-        opened = open_schedule(resources, connection, caller, schedule_id)
-        _check_secrets(inputs, opened)
-        earlier = None if key is None else runs_read.find_by_callers_key(connection, caller.namespace, key)
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    resources: Resources
+    caller: Caller
+    schedule_id: str
+    overlap_policy: OverlapPolicy | None
+    even_if_paused: bool
+    key: str | None
+    inputs: object
+
+    def fire(self, connection: Connection) -> tuple[Triggered, tuple[Birth | Skip, Instant] | None]:
+        """The answer, and what was decided when; nothing was where the key has been used before."""
+        opened = open_schedule(self.resources, connection, self.caller, self.schedule_id)
+        _check_secrets(self.inputs, opened)
+        namespace = self.caller.namespace
+        earlier = None if self.key is None else runs_read.find_by_callers_key(connection, namespace, self.key)
         if earlier is not None:
-            return _again(opened, earlier)
-        gathered, shared = gather_facts(connection, opened, Origin.MANUAL, quotas=resources.quotas)
-        decision = decide_trigger(
+            return _again(opened, earlier), None
+        decision = self._decide(connection, opened)
+        refuse_beyond_quota(namespace, [decision], opened.now)
+        entry = write_decisions(
+            self.resources,
+            connection,
+            self.caller,
+            opened,
+            [decision],
+            position_after(opened, decision, takes_turn=True),
+            Origin.MANUAL,
+            overlap_policy=self.overlap_policy,
+            external_key=self.key,
+            inputs=self.inputs,
+        )
+        run = entry.runs[0] if entry.runs else None
+        answer = _answer(opened, decision, None if run is None else (run.run_id, run.state), entry.counts.held)
+        return answer, (decision, opened.now)
+
+    def _decide(self, connection: Connection, opened: Opened) -> Birth | Skip:
+        gathered, shared = gather_facts(connection, opened, Origin.MANUAL, quotas=self.resources.quotas)
+        return decide_trigger(
             opened.sound,
             opened.row.position(),
             gathered,
             shared,
             now=opened.now,
-            overlap_policy=overlap_policy,
-            even_if_paused=even_if_paused,
+            overlap_policy=self.overlap_policy,
+            even_if_paused=self.even_if_paused,
         )
-        refuse_beyond_quota(caller.namespace, [decision], opened.now)
-        entry = write_decisions(
-            resources,
-            connection,
-            caller,
-            opened,
-            [decision],
-            position_after(opened, decision, takes_turn=True),
-            Origin.MANUAL,
-            overlap_policy=overlap_policy,
-            external_key=key,
-            inputs=inputs,
-        )
-        told.append((decision, opened.now))
-        run = entry.runs[0] if entry.runs else None
-        return _answer(opened, decision, None if run is None else (run.run_id, run.state), entry.counts.held)
-
-    try:
-        answer = resources.database.write(work)
-    except Conflict as taken:
-        if taken.constraint == "runs_by_callers_key":
-            raise KeyReused("this key has started a run of something else") from None
-        raise
-    for decision, now in told:
-        resources.telemetry.decided(caller.namespace, schedule_id, [decision], now, Origin.MANUAL)
-    return answer
 
 
 def _check_secrets(inputs: object, opened: Opened) -> None:

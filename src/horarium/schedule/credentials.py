@@ -25,13 +25,17 @@ _WORDS: Final = frozenset(
     {
         "auth",
         "authentication",
+        "authkey",
         "authorization",
         "bearer",
         "cookie",
         "cookie2",
         "csrf",
         "jwt",
+        "pass",
         "pat",
+        "pw",
+        "pwd",
         "session",
         "sessionid",
         "sid",
@@ -44,10 +48,13 @@ _PARTS: Final = (
     "access-key",
     "apikey",
     "api-key",
+    "app-key",
+    "application-key",
     "authorization",
     "credential",
     "csrftoken",
     "functions-key",
+    "master-key",
     "passphrase",
     "passwd",
     "password",
@@ -56,6 +63,8 @@ _PARTS: Final = (
     "subscription-key",
     "token",
 )
+# … or if it is one of these.
+_NAMES: Final = frozenset({"key", "x-key"})
 _OWNER_CHARACTERS = 80
 _HEADER_CHARACTERS = 40
 _DIGEST_CHARACTERS = 16
@@ -67,7 +76,7 @@ assert _OWNER_CHARACTERS + 1 + _HEADER_CHARACTERS <= MAX_ID
 
 def carries_credentials(header: str) -> bool:
     name = header.lower().replace("_", "-")
-    return not _WORDS.isdisjoint(name.split("-")) or any(part in name for part in _PARTS)
+    return name in _NAMES or not _WORDS.isdisjoint(name.split("-")) or any(part in name for part in _PARTS)
 
 
 def of_schedule(schedule_id: str) -> str:
@@ -115,12 +124,16 @@ def moved(action: Action, owner: str) -> tuple[Action, dict[str, str]]:
     return replace(action, target={**action.target, "headers": kept}), {names[each]: plain[each] for each in plain}
 
 
-def hosts_of(action: Action) -> tuple[str, ...] | None:
-    """The hosts that its credentials may go to: the one that it calls. None where it names none that has a name."""
+def hosts_of(action: Action) -> tuple[str, ...]:
+    """The hosts that its credentials may go to: the one that it calls, and none where nothing can be called.
+
+    An odd name stays as it is written, so that it is compared with what will be dialled; never is it any host.
+    """
+    host = host_of(action)
     try:
-        return checked_hosts([host_of(action)])
+        return checked_hosts([host]) or ()
     except PolicyError:
-        return None
+        return (host,) if host else ()
 
 
 def _digest(text: str) -> str:

@@ -1,16 +1,21 @@
 """How values that were sent are kept out of what comes back: each that is found in a text is masked.
 
 A target may echo what it was sent, in an error or in a result, and both are stored and shown. What is masked is the
-value itself, its spelling inside a JSON text, what follows a scheme such as `Bearer`, and the values of cookies. Half a
-value at the cut end of a text is masked as well. Short values are left: they would be found everywhere.
+value itself, what follows a scheme such as `Bearer`, the values of cookies, what `Basic` holds, and each of these as
+JSON, addresses and HTML spell it, in capitals or small letters, in base64 and in hexadecimal digits, and a number of
+the same digits. Half a value at the cut end of a text is masked as well. Short values are left: they would be found
+everywhere.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from base64 import b64decode, b64encode, urlsafe_b64encode
 from collections.abc import Iterable, Iterator, Mapping
+from html import escape
 from typing import Final
+from urllib.parse import quote, quote_plus
 
 from horarium.schedule.json_limits import Json
 
@@ -23,6 +28,10 @@ _ELLIPSIS = "…"
 _CUT = 256
 # Of one value: `Bearer x` has two, and a cookie a few. A secret of a thousand words is looked for as a whole.
 _MOST_PARTS = 8
+# Of one value, empty ones included, that are looked for in other spellings: `Basic x` has six, a cookie has more.
+_MOST_ENCODED = 7
+# Places where half a value may begin. A value that repeats itself has thousands, and each is a comparison.
+_MOST_BEGINNINGS = 32
 
 
 class Redactor:
@@ -51,26 +60,67 @@ class Redactor:
             return {self.text(key) if isinstance(key, str) else key: self.json(item) for key, item in value.items()}
         if isinstance(value, list | tuple):
             return [self.json(item) for item in value]
+        if isinstance(value, int) and not isinstance(value, bool):
+            return MASK if str(value) in self._values else value
         return value
 
     def _without_a_half(self, text: str) -> str:
         body = text.removesuffix(_ELLIPSIS)
         for value in self._values:
-            start = body.find(value[:LEAST], max(0, len(body) - len(value) + 1))
-            while start >= 0:
-                if value.startswith(body[start:]):
-                    return body[:start] + MASK + text[len(body) :]
-                start = body.find(value[:LEAST], start + 1)
+            start = _beginning(body, value)
+            if start >= 0:
+                return body[:start] + MASK + text[len(body) :]
         return text
 
 
+def _beginning(body: str, value: str) -> int:
+    """Where the half of a value begins with which a text ends; -1 = there is none.
+
+    Of a value that repeats itself it may be too early: then more is masked than had to be.
+    """
+    first = start = body.find(value[:LEAST], max(0, len(body) - len(value) + 1))
+    for _ in range(_MOST_BEGINNINGS):
+        if start < 0 or value.startswith(body[start:]):
+            return start
+        start = body.find(value[:LEAST], start + 1)
+    return first
+
+
 def _spellings(value: str) -> Iterator[str]:
+    parts = _parts(value)
+    for part in parts:
+        yield part
+        for ascii_only in (True, False):
+            yield json.dumps(part, ensure_ascii=ascii_only)[1:-1]
+        if len(part) >= LEAST and len(parts) <= _MOST_ENCODED:
+            yield from _encoded(part)
+
+
+def _parts(value: str) -> set[str]:
     """The value, and the parts by which a target may know it: `Bearer x` is `x` to it."""
     words = re.split(r"[;\s]+", value, maxsplit=_MOST_PARTS)
     parts = {value}
     if len(words) <= _MOST_PARTS:
         parts |= {*words, *(each.partition("=")[2] for each in words)}
-    for part in parts:
-        yield part
-        for ascii_only in (True, False):
-            yield json.dumps(part, ensure_ascii=ascii_only)[1:-1]
+    if len(words) == 2 and words[0].lower() == "basic":
+        parts |= _of_basic(words[1])
+    return parts
+
+
+def _of_basic(text: str) -> set[str]:
+    """RFC 7617: `user:password` in base64, which every target takes apart."""
+    try:
+        plain = b64decode(text + "=" * (-len(text) % 4), validate=True).decode()
+    except ValueError:
+        return set()
+    return {plain, plain.partition(":")[2]}
+
+
+def _encoded(part: str) -> Iterator[str]:
+    raw = part.encode("utf-8", "replace")
+    yield from (part.upper(), part.lower())
+    yield from (quote(part, safe="", errors="replace"), quote(part, errors="replace"))
+    yield quote_plus(part, errors="replace")
+    yield from (escape(part), escape(part, quote=False))
+    yield from (each.decode().rstrip("=") for each in (b64encode(raw), urlsafe_b64encode(raw)))
+    yield from (raw.hex(), raw.hex().upper())

@@ -53,7 +53,9 @@ def may_go_to(hosts: Collection[str] | None, host: str) -> bool:
 def not_allowed(name: str, hosts: Collection[str] | None, host: str) -> str:
     """What is said of a secret that may not be sent to `host`."""
     where = host or "a target that has no host"
-    return f"the secret {name!r} may be sent to {', '.join(hosts or ())} only, not to {where}"
+    if not hosts:
+        return f"the secret {name!r} may be sent nowhere, and so not to {where}"
+    return f"the secret {name!r} may be sent to {', '.join(hosts)} only, not to {where}"
 
 
 def _checked_host(index: int, host: object) -> str:

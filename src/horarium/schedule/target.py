@@ -72,11 +72,12 @@ def work(action: Action, _assignee: Assignee | None) -> str:
 
 
 def host_of(action: Action) -> str | None:
-    """The host in its address, as it is written there."""
+    """The host in its address, as it is written there, but in ASCII."""
     url = action.target.get("url")
     try:
-        return urlsplit(url).hostname if isinstance(url, str) else None
-    except ValueError:
+        host = urlsplit(url).hostname if isinstance(url, str) else None
+        return host if host is None or host.isascii() else _host(host)
+    except ValueError:  # also what no name can be made of, a UnicodeError
         return None
 
 

@@ -181,6 +181,7 @@ class Door:
             ws="none",
             timeout_keep_alive=_IDLE_SECONDS,
             log_config=None,
+            log_level="error",  # a line for each request that is no HTTP: strangers would write our log
             access_log=False,
             lifespan="off",
             server_header=False,

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from horarium.audit import Act
 from horarium.clock import Clock, SystemClock
 from horarium.errors import HorariumError
+from horarium.instant import Instant
 from horarium.serve.admin import write_privately
 from horarium.serve.moving import company_on
 from horarium.serve.secret_key import (
@@ -26,9 +29,9 @@ from horarium.serve.secret_key import (
     write_once,
 )
 from horarium.settings import Settings
-from horarium.store import installation
-from horarium.store.database import Database, open_database
-from horarium.store.migrate import check_schema
+from horarium.store import audit, installation
+from horarium.store.database import Connection, Database, open_database
+from horarium.store.migrate import DEFAULT_NAMESPACE, check_schema
 from horarium.store.resealing import Resealed, reseal_all
 from horarium.store.sealing import Sealer
 
@@ -63,13 +66,18 @@ def rekey(settings: Settings, new_key_file: Path | None = None, clock: Clock | N
             raise RekeyRefused(f"{new_key_file} holds the key that is in use")
         text, place = _placed(settings, wanted, new_key_file)
         new = key_of(text)
-        resealed = database.write(lambda connection: reseal_all(connection, _sealer(old), _sealer(new)))
+        resealed = database.write(partial(_replace, old=old, new=new, now=(clock or SystemClock()).now()))
     finally:
         database.close()
     if settings.secret_key is not None:
         return Rekeyed(resealed, place, None)
     put_in_place(settings, text)
     return Rekeyed(resealed, place if place.exists() else key_file(settings), previous_key_file(settings))
+
+
+def _replace(connection: Connection, *, old: InstallationKey, new: InstallationKey, now: Instant) -> Resealed:
+    audit.append(connection, DEFAULT_NAMESPACE, [audit.local_deed(Act.SECRET_KEY_REPLACED, "cli")], now=now)
+    return reseal_all(connection, _sealer(old), _sealer(new))
 
 
 def _old_key(settings: Settings, database: Database, clock: Clock) -> InstallationKey:

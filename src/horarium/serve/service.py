@@ -27,6 +27,7 @@ from horarium.launchers.ssrf import Guard
 from horarium.launchers.webhook import WebhookSender
 from horarium.life.report_token import ReportTokens
 from horarium.operations.caller import internal
+from horarium.operations.errors import OperationError, QuotaExceeded
 from horarium.operations.registrations import Registered, register
 from horarium.operations.resources import Resources
 from horarium.policy.quotas import Quota, Quotas
@@ -143,10 +144,7 @@ def _compose(
     telemetry = Telemetry(clock, logger=logger, decisions_per_second=settings.log_decisions_per_second)
     shared = SharedClock(clock, database)
     tokens = ReportTokens(key.signing, settings.own_url, key.previous)
-    if registry is None:
-        registry, problems = make_registry(settings, shared, application.tasks)
-        for problem in problems:
-            logger.warning("launcher not loaded", problem=problem)
+    registry = registry or _registry(settings, shared, application, telemetry)
     signals, sealer = _signals(settings, application), Sealer(key.signing, key.fingerprint)
     sender = WebhookSender(
         shared, Guard(address_policy(settings)), timeout_seconds=settings.subscription_timeout_seconds
@@ -165,6 +163,7 @@ def _compose(
         admin_file=AdminTokenFile(settings) if settings.token is None else None,
         quotas=quotas,
     )
+    pauses = DelivererOptions(pauses=settings.subscription_retry_seconds)
     engine = Engine(
         database,
         shared,
@@ -177,14 +176,7 @@ def _compose(
         signals=signals,
         sealer=sealer,
         quotas=quotas,
-        deliverer=Deliverer(
-            database,
-            shared,
-            sender,
-            sealer,
-            DelivererOptions(pauses=settings.subscription_retry_seconds),
-            telemetry.log,
-        ),
+        deliverer=Deliverer(database, shared, sender, sealer, pauses, telemetry.log),
     )
     secret = secrets.token_urlsafe(_SECRET_BYTES)
     return Service(
@@ -199,6 +191,13 @@ def _compose(
         make_api(ApiOptions(resources, own_secret=secret)),
         secret,
     )
+
+
+def _registry(settings: Settings, clock: Clock, application: Application, telemetry: Telemetry) -> Registry:
+    registry, problems = make_registry(settings, clock, application.tasks)
+    for problem in problems:
+        telemetry.log.warning("launcher not loaded", problem=problem)
+    return registry
 
 
 def _signals(settings: Settings, application: Application) -> Signals | None:
@@ -267,7 +266,13 @@ def put_templates(service: Service) -> None:
     for namespace, templates in by_namespace.items():
         caller = internal("application", namespace)
         known_as = release or fingerprint(templates.values())
-        _tell(service, register(service.resources, caller, app, known_as, templates))
+        try:
+            _tell(service, register(service.resources, caller, app, known_as, templates))
+        except OperationError as refused:
+            if refused.reason != QuotaExceeded.reason:
+                raise
+            # A tenant that has used up what it may have must not keep the process from starting for the others.
+            service.telemetry.log.error("not declared", namespace=namespace, why=refused.message)
 
 
 def _tell(service: Service, done: Registered) -> None:

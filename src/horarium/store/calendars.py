@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 
 from horarium.instant import Instant
 from horarium.store.database.json_text import from_text, to_text
+from horarium.store.database.page_bytes import Row, page, sized
 from horarium.store.database.typed_rows import TypedRows
 from horarium.store.errors import Conflict
 from horarium.store.tables import calendars
@@ -29,6 +30,8 @@ class CalendarRow:
 
 
 _ROWS = TypedRows(CalendarRow, calendars, document=from_text)
+_SIZED = sized(_ROWS.select, calendars.c.document)
+_NAME = _ROWS.place_of("name")
 
 
 def insert(
@@ -104,12 +107,21 @@ def find_many(connection: Connection, namespace: str, names: Collection[str]) ->
 
 def list_page(
     connection: Connection, namespace: str, *, after_name: str | None = None, limit: int
-) -> list[CalendarRow]:
-    """By name."""
-    statement = _ROWS.select.where(calendars.c.namespace == namespace).order_by(calendars.c.name).limit(limit)
+) -> tuple[list[CalendarRow], bool]:
+    """By name, as many as fit in a page; and whether there are more."""
+    statement = _SIZED.where(calendars.c.namespace == namespace).order_by(calendars.c.name).limit(limit + 1)
     if after_name is not None:
         statement = statement.where(calendars.c.name > after_name)
-    return _ROWS.all(connection, statement)
+    found = connection.execute(statement).all()
+
+    def load(rows: Sequence[Row]) -> Mapping[Row, Any]:
+        by_name = {row[_NAME]: row for row in rows}
+        own = (calendars.c.namespace == namespace, calendars.c.name.in_(list(by_name)))
+        documents = connection.execute(sa.select(calendars.c.name, calendars.c.document).where(*own))
+        return {by_name[name]: document for name, document in documents}
+
+    rows, more = page(found, limit, _ROWS.place_of("document"), load)
+    return [_ROWS.read(row) for row in rows], more
 
 
 def _named(namespace: str, name: str) -> tuple[sa.ColumnElement[bool], ...]:

@@ -88,7 +88,8 @@ class _Gauge:
             return True
         if limit - (known.number + added - known.sum) >= near:
             return False
-        return now - known.at >= limit // _COUNTED_A_SECOND * SECOND
+        # What there is may be far more than the limit: there were no limits once, and they can be lowered.
+        return now - known.at >= max(limit, known.number) // _COUNTED_A_SECOND * SECOND
 
     def _count(
         self, connection: Connection, names: list[str], wanted: Mapping[str, tuple[int | None, int]], now: Instant

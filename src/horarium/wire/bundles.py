@@ -59,7 +59,7 @@ class BundleChange(Answer, frozen=True, kw_only=True):
 
 
 class Applied(Answer, frozen=True, kw_only=True):
-    """`dry_run`: this is what would be done, and nothing was. `starts_soon` of them fire within a minute."""
+    """`dry_run`: this is what would be done, and nothing was. `starts_soon` runs start within a minute."""
 
     dry_run: bool
     bundle: str | None

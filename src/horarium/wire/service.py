@@ -43,6 +43,7 @@ class Calendar(Answer, frozen=True, kw_only=True):
 
 class CalendarList(Answer, frozen=True, kw_only=True):
     calendars: tuple[Calendar, ...]
+    next_page_token: str | None = None
 
 
 class CalendarDeleted(Answer, frozen=True, kw_only=True):

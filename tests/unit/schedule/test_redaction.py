@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
+from html import escape
 from typing import Any
+from urllib.parse import quote, quote_plus
 
 import pytest
 
-from horarium.schedule.redaction import Redactor
+from horarium.schedule.redaction import Redactor, _beginning
 
 TOKEN = "s3cr3t-token-42"
 
 LONG = "x " * 200
+ODD = 'Bearer a/b+c&"d"=='
+BASIC = f"Basic {b64encode(b'svc:hunter2hunter2').decode()}"
 
 TEXTS = {
     "alone": ([TOKEN], TOKEN, "***"),
@@ -24,6 +29,18 @@ TEXTS = {
     "half of it in a text that nobody cut": ([TOKEN], f"you sent {TOKEN[:10]}", f"you sent {TOKEN[:10]}"),
     "a thousand words": ([f"{TOKEN} " * 1_000], f"{TOKEN} " * 1_000, "***"),
     "a part of another": ([TOKEN, f"{TOKEN}-long"], f"{TOKEN}-long", "***"),
+    "in an address": ([ODD], f"?t={quote(ODD, safe='')}", "?t=***"),
+    "its path": ([ODD], quote('a/b+c&"d"=='), "***"),
+    "in a form": ([ODD], f"t={quote_plus(ODD)}&u=1", "t=***&u=1"),
+    "in HTML": ([ODD], f"<p>{escape(ODD)}</p>", "<p>***</p>"),
+    "in capitals": ([f"Bearer {TOKEN}"], f"no {TOKEN.upper()}", "no ***"),
+    "in small letters": (["ABCD-EFGH-42"], "abcd-efgh-42", "***"),
+    "in base64": ([f"Bearer {TOKEN}"], b64encode(TOKEN.encode()).decode(), "***"),
+    "in base64 with its scheme": ([f"Bearer {TOKEN}"], b64encode(f"Bearer {TOKEN}".encode()).decode(), "***=="),
+    "in hexadecimal digits": ([TOKEN], f"0x{TOKEN.encode().hex()}", "0x***"),
+    "what Basic holds": ([BASIC], "login svc:hunter2hunter2", "login ***"),
+    "the password of Basic": ([BASIC], "wrong: hunter2hunter2", "wrong: ***"),
+    "Basic that is none": (["Basic %%%%%%%%%"], "%%%%%%%%%", "***"),
     "too short": (["red"], "red is red", "red is red"),
     "nothing sent": ([], TOKEN, TOKEN),
 }
@@ -39,3 +56,21 @@ def test_json_is_masked_in_keys_and_values() -> None:
     given: Any = {"a": [TOKEN, 1, None, True], TOKEN: {"b": f"x {TOKEN}"}}
     assert Redactor([TOKEN]).json(given) == {"a": ["***", 1, None, True], "***": {"b": "x ***"}}
     assert Redactor(()).json(given) is given
+
+
+def test_a_number_of_the_same_digits_is_masked() -> None:
+    assert Redactor(["Bearer 1234567890"]).json([1234567890, 123456789, 1.5, True]) == ["***", 123456789, 1.5, True]
+
+
+def test_a_value_that_repeats_itself_costs_a_few_comparisons() -> None:
+    class Counting(str):
+        compared = 0
+
+        def find(self, *wanted: Any) -> int:
+            Counting.compared += 1
+            return super().find(*wanted)
+
+    text = Counting("a" * 5_000 + "b")
+    assert _beginning(text, "a" * 6_000) == 0
+    assert Counting.compared < 100
+    assert Redactor(["a" * 6_000]).text(text) == "***"

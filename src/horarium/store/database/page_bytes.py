@@ -65,17 +65,20 @@ def page(
 
     `place` is where the column stands; `load` reads it for rows where it is large.
     """
-    shown = rows[: min(limit, fitting(size_of(row) for row in rows))]
+    shown = rows[: min(limit, fitting(map(size_of, rows)))]
     large = [row for row in shown if row[-1] > INLINE_BYTES]
-    loaded = load(large) if large else {}
+    more = len(rows) > len(shown)
+    if not large:
+        return [row[:-1] for row in shown], more
+    loaded = load(large)
     # What was removed since is left out.
     there = [row for row in shown if row[-1] <= INLINE_BYTES or row in loaded]
-    whole: list[Row] = [(*row[:place], loaded.get(row, row[place]), *row[place + 1 : -1]) for row in there]
-    return whole, len(rows) > len(shown)
+    return [(*row[:place], loaded.get(row, row[place]), *row[place + 1 : -1]) for row in there], more
 
 
 def size_of(row: Row) -> int:
-    return int(row[-1]) + _ROW_BYTES
+    size: int = row[-1]
+    return size + _ROW_BYTES
 
 
 def load_by(

@@ -1,90 +1,23 @@
-"""What an operator may choose: one frozen `Settings`, every knob with its unit and its default.
-
-A value given as a flag wins over the environment, the environment over the file `horarium.toml`, the
-file over the default. `Settings(...)` alone reads nothing from outside; only `load_settings` does.
-"""
+"""Every knob with its unit and its default: one frozen `Settings`, which reads nothing from outside by itself."""
 
 from __future__ import annotations
 
-import ipaddress
-import os
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, ValidationError
-from pydantic_settings import (
-    BaseSettings,
-    EnvSettingsSource,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-    SettingsError,
-)
+from pydantic import AliasChoices, Field, PrivateAttr, SecretStr
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from horarium.audience import NAMESPACE, Audience, parse_audience
-from horarium.errors import InvalidDefinition
+from horarium.settings.parts import CertificateHolder, Command, Namespaces, NetworkText, WebhookSecret
 
 PREFIX = "HORARIUM_"
-FILE = "horarium.toml"
 DATABASE_FILE = "horarium.db"
 _MOST = 10**15
 
 Origin: TypeAlias = Literal["flag", "environment", "file", "default", "up"]
 """`up` has chosen it by itself: the address on which it listens is reached from one machine only."""
-
-
-def _checked_namespaces(names: tuple[str, ...]) -> tuple[str, ...]:
-    parse_audience(names)
-    return names
-
-
-Namespaces: TypeAlias = Annotated[tuple[str, ...], AfterValidator(_checked_namespaces)]
-
-
-class Command(BaseModel):
-    """A program that schedules may run, by its name."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    argv: tuple[str, ...] = Field(min_length=1, description="The program and its arguments; there is no shell.")
-    cwd: str | None = Field(None, description="The directory in which it runs.")
-    env: Mapping[str, str] = Field(default_factory=dict, description="Variables added to its environment.")
-    timeout_seconds: float | None = Field(None, gt=0, description="Seconds; shortens the run's own deadline.")
-    allow_arguments: bool = Field(False, description="Whether a schedule may add arguments of its own.")
-    namespaces: Namespaces | None = Field(
-        None, description='Namespaces that may use it, ["*"] = all; without it the default namespace only.'
-    )
-
-
-class WebhookSecret(BaseModel):
-    """A secret that signs requests, and for whom."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    secret: SecretStr = Field(description="Standard Webhooks secrets (whsec_…); several are split by blanks.")
-    namespaces: Namespaces | None = Field(
-        None, description='Namespaces that may use it, ["*"] = all; without it the default namespace only.'
-    )
-
-
-class CertificateHolder(BaseModel):
-    """Who has the client certificate of a name."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    principal: str = Field(min_length=1, max_length=255, description="Who that is to owners and in history.")
-    role: str = Field(description="What the holder may do.")
-    namespace: str = Field(min_length=1, max_length=128, description="Where the holder is at home.")
-
-
-def _network(text: str) -> str:
-    ipaddress.ip_network(text)
-    return text
-
-
-NetworkText: TypeAlias = Annotated[str, AfterValidator(_network)]
 
 
 def _bare(name: str) -> AliasChoices:
@@ -383,89 +316,3 @@ class Settings(BaseSettings):
     def concurrency_of(self, kind: str, usual: int) -> int:
         """Places of a kind that works in this process; `usual` is what its launcher says."""
         return self.launch_concurrency_by_kind.get(kind, self.launch_concurrency or usual)
-
-
-def load_settings(flags: Mapping[str, Any] | None = None, *, file: Path | None = None) -> Settings:
-    """Raises InvalidDefinition with one message for each bad knob. A flag that is None was not given.
-
-    Without `file`, `horarium.toml` of the working directory is read if it is there.
-    """
-    given = {name: value for name, value in (flags or {}).items() if value is not None}
-    environment = _from_environment()
-    written = _from_file(file)
-    try:
-        settings = Settings(**{**written, **environment, **given})
-    except ValidationError as wrong:
-        raise InvalidDefinition(_problems(wrong)) from None
-    layers: tuple[tuple[Origin, Mapping[str, Any]], ...] = (
-        ("flag", given),
-        ("environment", environment),
-        ("file", written),
-    )
-    settings._origins = MappingProxyType(
-        {name: next((origin for origin, layer in layers if name in layer), "default") for name in Settings.model_fields}
-    )
-    return settings
-
-
-def origins(settings: Settings) -> Mapping[str, Origin]:
-    """Where each value comes from; settings made by hand know only what was said and what was not."""
-    if settings._origins:
-        return settings._origins
-    return {name: "flag" if name in settings.model_fields_set else "default" for name in Settings.model_fields}
-
-
-def as_up_takes_them(settings: Settings) -> Settings:
-    """`up` on a loopback address is one person's machine, whose ports that person reaches anyway.
-
-    No other process may conclude that from its address: a worker has none, and a proxy or another program may stand
-    in front of the rest. What the operator has said stays as it was said.
-    """
-    came_from = origins(settings)
-    if settings.behind_proxy or not is_loopback(settings.host) or came_from["allow_loopback_targets"] != "default":
-        return settings
-    opened = settings.model_copy(update={"allow_loopback_targets": True})
-    opened._origins = MappingProxyType({**came_from, "allow_loopback_targets": "up"})
-    return opened
-
-
-def is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def variable(name: str) -> str:
-    """The environment variable of a knob."""
-    return PREFIX + name.upper()
-
-
-def _from_environment() -> dict[str, Any]:
-    try:
-        found = EnvSettingsSource(Settings)()
-    except SettingsError as wrong:  # a map or a list that is no JSON
-        raise InvalidDefinition({"environment": [str(wrong)]}) from None
-    names = {name.lower(): name for name in Settings.model_fields}
-    return {names[key.lower().removeprefix(PREFIX.lower())]: value for key, value in found.items()}
-
-
-def _from_file(file: Path | None) -> dict[str, Any]:
-    path = file or Path(os.environ.get(f"{PREFIX}CONFIG") or FILE)
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        if file is None:
-            return {}
-        raise InvalidDefinition({"file": [f"{path} does not exist"]}) from None
-    except (OSError, ValueError) as wrong:
-        raise InvalidDefinition({"file": [f"{path} cannot be read: {wrong}"]}) from None
-
-
-def _problems(wrong: ValidationError) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for error in wrong.errors(include_input=False, include_url=False):
-        path = ".".join(str(part) for part in error["loc"]).lower().removeprefix(PREFIX.lower()) or "settings"
-        text = "unknown setting" if error["type"] == "extra_forbidden" else error["msg"]
-        found.setdefault(path, []).append(text)
-    return found

@@ -1,0 +1,63 @@
+"""What a knob may hold that is more than a number or a text: commands, signing secrets, holders of certificates."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from typing import Annotated, TypeAlias
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
+
+from horarium.audience import parse_audience
+
+
+def _checked_namespaces(names: tuple[str, ...]) -> tuple[str, ...]:
+    parse_audience(names)
+    return names
+
+
+Namespaces: TypeAlias = Annotated[tuple[str, ...], AfterValidator(_checked_namespaces)]
+
+
+class Command(BaseModel):
+    """A program that schedules may run, by its name."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    argv: tuple[str, ...] = Field(min_length=1, description="The program and its arguments; there is no shell.")
+    cwd: str | None = Field(None, description="The directory in which it runs.")
+    env: Mapping[str, str] = Field(default_factory=dict, description="Variables added to its environment.")
+    timeout_seconds: float | None = Field(None, gt=0, description="Seconds; shortens the run's own deadline.")
+    allow_arguments: bool = Field(False, description="Whether a schedule may add arguments of its own.")
+    namespaces: Namespaces | None = Field(
+        None, description='Namespaces that may use it, ["*"] = all; without it the default namespace only.'
+    )
+
+
+class WebhookSecret(BaseModel):
+    """A secret that signs requests, and for whom."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    secret: SecretStr = Field(description="Standard Webhooks secrets (whsec_…); several are split by blanks.")
+    namespaces: Namespaces | None = Field(
+        None, description='Namespaces that may use it, ["*"] = all; without it the default namespace only.'
+    )
+
+
+class CertificateHolder(BaseModel):
+    """Who has the client certificate of a name."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    principal: str = Field(min_length=1, max_length=255, description="Who that is to owners and in history.")
+    role: str = Field(description="What the holder may do.")
+    namespace: str = Field(min_length=1, max_length=128, description="Where the holder is at home.")
+
+
+def _network(text: str) -> str:
+    ipaddress.ip_network(text)
+    return text
+
+
+NetworkText: TypeAlias = Annotated[str, AfterValidator(_network)]
