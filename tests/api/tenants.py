@@ -16,8 +16,11 @@ from fastapi.routing import APIRoute
 from horarium.api.app import ROUTES
 from horarium.api.routing import OPERATIONS
 from horarium.audit import Act
+from horarium.ids import id_text, new_id, parse_id
 from horarium.operations import namespaces, tokens
 from horarium.operations.caller import Caller
+from horarium.store.subscriptions import dead_letters
+from horarium.store.subscriptions.dead_letters import DeadLetter
 from horarium.testing import Accepted, TestService, service
 from horarium.wire.roles import Role
 
@@ -54,6 +57,7 @@ class Things:
     gated_run_id: str
     token_id: str
     subscription_uid: str
+    letter_id: str
     uid: str
 
     def unnamed(self, text: str) -> str:
@@ -88,7 +92,8 @@ GHOST = named(
     gated_run_id="01KJF0Z7C8E2V9Q4M6T1N3B5X2",
     token_id="01KJF0Z7C8E2V9Q4M6T1N3B5X3",
     subscription_uid="01KJF0Z7C8E2V9Q4M6T1N3B5X4",
-    uid="01KJF0Z7C8E2V9Q4M6T1N3B5X5",
+    letter_id="01KJF0Z7C8E2V9Q4M6T1N3B5X5",
+    uid="01KJF0Z7C8E2V9Q4M6T1N3B5X6",
 )
 """Of the same shape as the things of a tenant, and nowhere."""
 
@@ -121,54 +126,73 @@ def schedule(things: Things, schedule_id: str | None = None, **parts: Any) -> di
     }
 
 
+IDS = ("run_id", "gated_run_id", "token_id", "subscription_uid", "letter_id", "uid")
+
+
 def settle_in(horarium: TestService, namespace: str, mark: str) -> Tenant:
     """One of everything, made through the door."""
     namespaces.create(horarium.resources, horarium.caller, namespace)
-    plain = named(
-        namespace, mark, **dict.fromkeys(("run_id", "gated_run_id", "token_id", "subscription_uid", "uid"), "")
-    )
-    root = Caller("root", Role.ADMIN, namespace)
-    secrets = {
-        role: tokens.issue(horarium.resources, root, name=f"{mark}-{role}", role=role, subject=f"{mark}-{who}").secret
-        for role in ROLES
-        for who in ["chief" if role is Role.ADMIN else role.value]
-    }
-    http = horarium.http(token=secrets[Role.ADMIN])
+    secrets = _issued(horarium, Caller("root", Role.ADMIN, namespace), mark)
+    plain, http = named(namespace, mark, **dict.fromkeys(IDS, "")), horarium.http(token=secrets[Role.ADMIN])
 
     def make(method: str, path: str, **body: Any) -> Any:
         answer = http.request(method, path, json=body, headers={"Idempotency-Key": f"{plain.key} {method} {path}"})
         assert answer.is_success, answer.text
         return answer.json()
 
-    make("PUT", f"/api/secrets/{plain.secret_name}", value=f"{mark}-value")
-    make("PUT", f"/api/secrets/{plain.secret_name}-2", value=f"{mark}-value")
+    for secret in (plain.secret_name, f"{plain.secret_name}-2"):
+        make("PUT", f"/api/secrets/{secret}", value=f"{mark}-value")
     make("POST", "/api/calendars", name=plain.name, kind="skip_dates", timezone="UTC", dates=["2026-12-24"])
     make("POST", "/api/schedules", **schedule(plain, calendars=[plain.name]))
-    gated = schedule(plain, f"{mark}-gated", approval_policy={"requires_approval": True})
+    # Not at the same minute as the other: of two runs that are born at one instant, either may come first in a list.
+    quarter, waits = {"cron_expressions": ["15 * * * *"]}, {"requires_approval": True}
+    gated = schedule(plain, f"{mark}-gated", spec=quarter, approval_policy=waits)
     make("POST", "/api/apply", bundle=plain.bundle, schedules=[gated, schedule(plain, plain.gone_id)])
     http.delete(f"/api/schedules/{plain.gone_id}").raise_for_status()
     # Nobody listens at the discard port of this machine, and nobody far away is called.
     told = {"kinds": ["run_finished"], "url": "http://127.0.0.1:9/", "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}
-    subscription = make("POST", "/api/subscriptions", name=plain.subscription_id, **told)
-    token = http.post("/api/tokens", json={"name": f"{mark}-ci", "role": "viewer"}).json()
+    subscription = make("POST", "/api/subscriptions", name=plain.subscription_id, **told)["subscription_id"]
+    token = http.post("/api/tokens", json={"name": f"{mark}-ci", "role": "viewer"}).json()["token_id"]
     runs = [make("POST", f"/api/schedules/{each}/trigger") for each in (plain.schedule_id, f"{mark}-gated")]
     horarium.settle()
-    ids = {
-        "run_id": runs[0]["run_id"],
-        "gated_run_id": runs[1]["run_id"],
-        "token_id": token["token_id"],
-        "subscription_uid": subscription["subscription_id"],
-        "uid": http.get(f"/api/schedules/{plain.schedule_id}").json()["uid"],
-    }
-    for secret in secrets.values():  # from here on it is no news that they are used
-        horarium.http(token=secret).get("/api/cluster/info").raise_for_status()
-    return Tenant(named(namespace, mark, **ids), secrets)
+    uid = http.get(f"/api/schedules/{plain.schedule_id}").json()["uid"]
+    letter = _undelivered(horarium, namespace, subscription)
+    ids = (runs[0]["run_id"], runs[1]["run_id"], token, subscription, letter, uid)
+    return Tenant(named(namespace, mark, **dict(zip(IDS, ids, strict=True))), secrets)
+
+
+def _issued(horarium: TestService, root: Caller, mark: str) -> dict[Role, str]:
+    """A token for each role, each used once: from then on it is no news that it is."""
+    secrets = {}
+    for role in ROLES:
+        subject = f"{mark}-chief" if role is Role.ADMIN else f"{mark}-{role}"
+        issued = tokens.issue(horarium.resources, root, name=f"{mark}-{role}", role=role, subject=subject)
+        horarium.http(token=issued.secret).get("/api/cluster/info").raise_for_status()
+        secrets[role] = issued.secret
+    return secrets
+
+
+def _undelivered(horarium: TestService, namespace: str, subscription: str) -> str:
+    """The id of one of two dead letters."""
+    ids, now = [new_id(), new_id()], horarium.now
+    for each in ids:
+        whose = each, namespace, parse_id(subscription, "subscription_id")
+        letter = DeadLetter(*whose, "0-1", "run_finished", "{}", 1, 500, "it was down", now, None)
+        horarium.resources.database.write(lambda connection, letter=letter: dead_letters.insert(connection, letter))
+    return id_text(ids[0])
+
+
+@contextmanager
+def house(database: str | None = None) -> Iterator[TestService]:
+    """Where the tenants live; whoever waits in a queue is claimed from there."""
+    queued = Accepted(reference="queued", queued=True)
+    with service(at=START, answer=queued, database=database, settings=SETTINGS) as horarium:
+        yield horarium
 
 
 @contextmanager
 def two_tenants(database: str | None = None, *, marks: tuple[str, str] = (VICTIM, RIVAL)) -> Iterator[Tenants]:
-    queued = Accepted(reference="queued", queued=True)
-    with service(at=START, answer=queued, database=database, settings=SETTINGS) as horarium:
+    with house(database) as horarium:
         victim, rival = (
             settle_in(horarium, namespace, mark) for namespace, mark in zip((VICTIM, RIVAL), marks, strict=True)
         )

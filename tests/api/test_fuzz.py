@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 import pytest
 import sqlalchemy as sa
+from api.hostile import VALUES, replaced
 from api.worlds import CALENDAR, SCHEDULE, World, world
 from world import serving
 
@@ -234,34 +235,6 @@ def test_a_body_that_lies_about_its_length_hurts_nobody(wire: Wire, framing: Map
         slow.sendall(("POST /api/schedules HTTP/1.1\r\n" + "\r\n".join(lines) + "\r\n\r\n{}").encode())
         assert wire.send("GET", f"/api/schedules/{SCHEDULE}").status == 200
     assert time.process_time() - begun < LONGEST_SECONDS
-
-
-# Values that do not belong where they are put. Some of them are good in some places.
-VALUES: dict[str, Any] = {
-    "zero": "a\0b",
-    "long": "x" * 10_000,
-    "wide": "\U0001f552" * 300,
-    "backwards": "\u202e",
-    "large": 10**400,
-    "long integer": 2**63,
-    "negative": -1,
-    "tiny": 5e-324,
-    "deep": json.loads("[" * 100 + "]" * 100),
-    "wide list": [0] * 5_000,
-    "object": {"a\0b": {"": None}},
-    "true": True,
-    "null": None,
-}
-
-
-def replaced(body: Any, value: Any) -> Iterator[tuple[str, Any]]:
-    """The body with one of its values replaced, at every place in turn."""
-    inside = body.items() if isinstance(body, dict) else enumerate(body) if isinstance(body, list) else ()
-    for key, inner in list(inside):
-        for place, changed in [("", value), *replaced(inner, value)]:
-            copy = dict(body) if isinstance(body, dict) else list(body)
-            copy[key] = changed
-            yield f"/{key}{place}", copy
 
 
 @pytest.mark.parametrize("dialect", ["postgresql", pytest.param("sqlite", marks=pytest.mark.long)], indirect=True)
