@@ -10,6 +10,10 @@ from api.bundling import apply
 
 from horarium.operations import registrations, secrets, tokens
 from horarium.operations.caller import Caller, internal
+from horarium.store import installation
+from horarium.store.database import Connection
+from horarium.store.resealing import reseal_all
+from horarium.store.sealing import Sealer
 from horarium.testing import Accepted, Finished, RunFailed, TestService
 from horarium.wire.roles import Role
 
@@ -232,6 +236,29 @@ def test_what_a_target_reports_is_masked(http: httpx.Client, horarium: TestServi
     assert http.post(f"/api/runs/{run.run_id}/report", json={**said, "report_token": token}).status_code == 200
     assert "canary" not in http.get(f"/api/runs/{run.run_id}").text
     assert "canary" not in http.get(f"/api/runs/{run.run_id}/events").text
+
+
+@pytest.mark.parametrize("answer", [Accepted()])
+def test_a_process_with_the_key_from_before_keeps_no_report_that_it_could_not_mask(
+    http: httpx.Client, horarium: TestService
+) -> None:
+    """A `server` alone is not seen by `rekey`, and may go on with the old key."""
+    http.post("/api/schedules", json=calls())
+    horarium.advance(hours=1)
+    [run] = horarium.runs("calls")
+    old = horarium.resources.sealer
+    assert old is not None
+    old.fingerprint = "old"
+
+    def rekey(connection: Connection) -> None:
+        installation.set_key_fingerprint(connection, "old")
+        reseal_all(connection, old, Sealer(b"new", "new"))
+
+    horarium.resources.database.write(rekey)
+    said = {"state": "failed", "error": PLAIN, "report_token": horarium.launcher.deliveries[0].report_token}
+    answered = http.post(f"/api/runs/{run.run_id}/report", json=said)
+    assert (answered.status_code, answered.json()["reason"]) == (503, "secret_key_replaced")
+    assert horarium.runs("calls")[0].state == "running"
 
 
 def test_a_secret_sealed_with_another_key_fails_the_launch_clearly(http: httpx.Client, horarium: TestService) -> None:

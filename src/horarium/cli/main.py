@@ -7,6 +7,7 @@ is a defect of ours.
 from __future__ import annotations
 
 import errno
+import io
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -112,6 +113,8 @@ def _root(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The program: arguments in, exit code out."""
+    if sys.stdin is None:  # whoever started us has closed it; to a command it is as good as empty
+        sys.stdin = io.TextIOWrapper(io.BytesIO())
     try:
         typed = sys.argv[1:] if arguments is None else arguments
         # Only who begins with an option needs to know which command follows.

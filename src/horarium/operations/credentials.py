@@ -17,7 +17,7 @@ from horarium.schedule.secret import names_in, secret_names
 from horarium.store import secrets
 from horarium.store.database import Connection
 from horarium.store.runs.read import RunRow
-from horarium.store.sealing import CannotUnseal, Sealer
+from horarium.store.sealing import CannotUnseal, Sealer, require_key
 from horarium.store.secrets import SecretRow
 
 SECRETS = "secrets"
@@ -54,9 +54,12 @@ def _is(row: SecretRow | None, sealer: Sealer, value: str, hosts: tuple[str, ...
 
 
 def redactor(resources: Resources, connection: Connection, run: RunRow, definition: Definition) -> Redactor:
-    """Of all that the run may have been sent."""
+    """Of all that the run may have been sent. Raises KeyReplaced: with an older key it would mask nothing."""
     names = secret_names(definition) | names_in(definition.action, run.inputs)
     if not names or resources.sealer is None:
         return Redactor(())
     found = secrets.find_all(connection, run.namespace, names)
-    return Redactor(secrets.openable(resources.sealer, found.values()))
+    values = secrets.openable(resources.sealer, found.values())
+    if len(values) < len(found):
+        require_key(connection, resources.sealer)
+    return Redactor(values)

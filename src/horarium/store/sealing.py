@@ -57,7 +57,12 @@ class Sealer:
 
 def seal_in(connection: Connection, sealer: Sealer, secret: str, owner: bytes) -> str:
     """Sealed for a row that this transaction writes; raises KeyReplaced."""
+    require_key(connection, sealer)
+    return sealer.seal(secret, owner)
+
+
+def require_key(connection: Connection, sealer: Sealer) -> None:
+    """Raises KeyReplaced if the key is not that of the installation, and keeps it from being replaced meanwhile."""
     known = hold_key_fingerprint(connection)
     if sealer.fingerprint is not None and known is not None and known != sealer.fingerprint:
         raise KeyReplaced("the secret key was replaced while this process was running; restart it with the new key")
-    return sealer.seal(secret, owner)
