@@ -81,7 +81,11 @@ def test_large_bodies_of_one_token_are_read_in_turn(database_url: str, monkeypat
     monkeypatch.setattr(requests, "_parsed", slow)
     with service(at=START, database=database_url, settings={"pool_size": 4}) as horarium:
         secret = tokens.issue(horarium.resources, horarium.caller, name="hostile", role="owner").secret
-        said = {"headers": {"Authorization": f"Bearer {secret}"}, "json": {"note": "x" * 20_000}, "timeout": 60}
+        said: dict[str, Any] = {
+            "headers": {"Authorization": f"Bearer {secret}"},
+            "json": {"note": "x" * 20_000},
+            "timeout": 60,
+        }
         with serving(horarium.parts) as url, ThreadPoolExecutor(5) as crowd:
             asked = [crowd.submit(httpx.post, f"{url}/api/schedules", **said) for _ in range(5)]
             assert begun.acquire(timeout=60)  # all that a token may have of four connections

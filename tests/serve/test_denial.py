@@ -59,11 +59,11 @@ class Attacker:
 class Victim:
     def __init__(self, url: str, stack: ExitStack) -> None:
         parts = urlsplit(url)
-        self._address = (parts.hostname or "", parts.port or 0)
+        self.address = (parts.hostname or "", parts.port or 0)
         self._stack = stack
 
     def attacked(self, said: bytes = b"") -> Attacker:
-        line = socket.create_connection(self._address, timeout=_PATIENCE)
+        line = socket.create_connection(self.address, timeout=_PATIENCE)
         return Attacker(self._stack.enter_context(line)).says(said)
 
 
@@ -172,3 +172,16 @@ def test_many_requests_in_one_breath_are_answered_one_after_the_other(service_ur
 @pytest.fixture(autouse=True)
 def _in_a_directory_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+
+
+def test_whoever_is_in_the_midst_of_a_request_stops_no_stop(
+    service_url: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("horarium.serve.process._CLOSE_CONNECTIONS_SECONDS", 3)
+    with ExitStack() as lines:
+        with victim(service_url) as attacked:
+            line = socket.create_connection(attacked.address, timeout=_PATIENCE)
+            holding = Attacker(lines.enter_context(line)).says(_POST + b"Content-Length: 9\r\n\r\n{")
+            assert attacked.attacked(_LIST).hears()[0] == 200
+        assert holding.is_cut_off()
+    assert not [record for record in caplog.records if record.name.startswith("uvicorn")]
