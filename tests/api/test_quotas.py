@@ -174,6 +174,19 @@ def test_bytes_are_counted_as_they_come_and_again_by_the_engine(
     refused(greedy.post("/api/schedules", json=document("b", memo={"text": "z" * 1_000})), 422, **told)
     refused(greedy.post("/api/schedules/a/trigger"), 422, **told)
     add(quiet, "b", memo={"text": "z" * 1_000})
+    days = [f"2027-{month:02}-{day:02}" for month in range(1, 13) for day in range(1, 29)]
+    calendar = {"name": "c", "kind": "skip_dates", "dates": days}
+    refused(greedy.post("/api/calendars", json=calendar), 422, **told)
+    applied = greedy.post("/api/apply", json={"calendars": [calendar]})
+    assert (applied.status_code, applied.json()["reason"]) == (422, "quota_exceeded")
+    limit(greedy, bytes_stored=None)
+    assert greedy.post("/api/calendars", json=calendar).status_code == 201
+    added = limit(greedy)["bytes_stored"]["used"]
+    assert added > counted + 3_000
+    horarium.clock.advance(120)
+    while horarium.parts.engine.usage.step():
+        pass
+    assert limit(greedy)["bytes_stored"]["used"] >= added, "it is found by the count as well"
 
 
 @ON_ONE

@@ -40,7 +40,27 @@ def test_what_two_processes_bear_is_one_sum(database: Database) -> None:
     room = database.read(lambda c: here.rooms(c, ["default"], START))["default"]
     assert (room.births, room.quota, room.used) == (0, Quota.RUNS_PER_MINUTE, 11)
     assert left(there, START + MINUTE) == 10, "a new minute"
-    assert left(there, START - MINUTE) == 10, "a clock that was set back"
+    assert left(there, START - MINUTE) == 0, "a clock that is behind"
+    assert left(there, START - 2 * MINUTE) == 10, "a clock that was set back"
+
+
+def test_clocks_of_which_one_is_behind_do_not_wipe_out_each_others_births(database: Database) -> None:
+    def add_at(now: int) -> None:
+        database.write(lambda c: usage.add(c, {"default": usage.Growth(births=4)}, now))
+
+    def left(now: int) -> int:
+        book = QuotaBook(Quotas(runs_per_minute=10))
+        return database.read(lambda c: book.rooms(c, ["default"], now))["default"].births
+
+    ahead, behind = START + MINUTE, START + MINUTE - SECOND
+    for now in (ahead, behind, ahead):
+        add_at(now)
+    assert (left(ahead), left(behind)) == (0, 0)
+    assert left(ahead + MINUTE) == 10
+    add_at(START - MINUTE)
+    assert left(START - MINUTE) == 6, (
+        "set back by more than a minute: it begins anew, and nobody waits for the old time"
+    )
 
 
 def test_open_runs_are_counted_once_and_then_only_near_the_limit(database: Database) -> None:

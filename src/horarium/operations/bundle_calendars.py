@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from horarium.operations.bundle_steps import Applying, Refusals, Step
 from horarium.operations.errors import CalendarInUse
+from horarium.operations.quotas import check_bytes
 from horarium.schedule.bundle import Difference, Standing, differences
 from horarium.schedule.calendar import BUILT_IN, Calendar, parse_calendar, shared_calendar, to_document
 from horarium.schedule.holidays import is_rule_name
@@ -39,6 +40,7 @@ def _apply(applying: Applying, calendar: Calendar, row: CalendarRow | None) -> S
     name, document = calendar.name, to_document(calendar)
     if row is None:
         owner = applying.caller.principal
+        check_bytes(applying.resources, connection, namespace, document, applying.now)
         calendars.insert(connection, namespace, name, document, now=applying.now, bundle=bundle, owner=owner)
         return Step(Change.CREATE, _KIND, name)
     by_hand = row.bundle is None and bundle is not None
@@ -53,6 +55,7 @@ def _apply(applying: Applying, calendar: Calendar, row: CalendarRow | None) -> S
         diff += (Difference("bundle", row.bundle, bundle),)
     if not diff:
         return Step(Change.UNCHANGED, _KIND, name)
+    check_bytes(applying.resources, connection, namespace, document, applying.now, before=row.document)
     calendars.update(connection, namespace, name, document, expected_version=row.version, now=applying.now)
     return Step(Change.UPDATE, _KIND, name, diff)
 

@@ -21,6 +21,7 @@ from horarium.operations.errors import (
     PreconditionFailed,
 )
 from horarium.operations.pages import MAX_LIMIT, checked_limit
+from horarium.operations.quotas import check_bytes
 from horarium.operations.resources import Resources
 from horarium.schedule.calendar import (
     LISTED,
@@ -105,9 +106,9 @@ def update(
             raise InvalidCalendar("name: cannot be changed; clone it under the new name")
         calendar = parse_calendar({**row.document, **document})
         now = resources.clock.now()
-        version = calendars.update(
-            connection, caller.namespace, name, to_document(calendar), expected_version=row.version, now=now
-        )
+        changed = to_document(calendar)
+        version = calendars.update(connection, caller.namespace, name, changed, expected_version=row.version, now=now)
+        check_bytes(resources, connection, caller.namespace, changed, now, before=row.document)
         warning = coverage_warning(calendar, _today(resources))
         return Kept(calendar, version, now, warning, row.bundle, row.owner)
 
@@ -141,6 +142,7 @@ def _insert(resources: Resources, caller: Caller, calendar: Calendar) -> Kept:
         hold_namespace(connection, caller.namespace)
         document = to_document(calendar)
         calendars.insert(connection, caller.namespace, calendar.name, document, now=now, owner=caller.principal)
+        check_bytes(resources, connection, caller.namespace, document, now)
 
     try:
         resources.database.write(work)

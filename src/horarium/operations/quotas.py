@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from horarium.instant import Instant
 from horarium.operations.errors import QuotaExceeded
@@ -35,16 +36,40 @@ def check_definitions(
     """
     if not revisions:
         return
-    standing = resources.quotas.standing(connection, namespace, now, new=new)
-    if standing is None:
-        return  # whoever writes into a namespace that is gone is told so elsewhere
     size = sum(len(to_text(each.document)) for each in revisions)
-    found = definitions_exceed(standing.limits, standing.usage, schedules=new, size=size)
+    limits = _check(resources, connection, namespace, usage.Growth(schedules=new, bytes=size), now)
+    if limits is not None:
+        for spec in specs:
+            check_gap(namespace, limits, spec, now)
+
+
+def check_bytes(
+    resources: Resources,
+    connection: Connection,
+    namespace: str,
+    document: Mapping[str, Any],
+    now: Instant,
+    *,
+    before: Mapping[str, Any] | None = None,
+) -> None:
+    """Raises QuotaExceeded, and writes down what is added: a document that takes the place of `before`."""
+    size = len(to_text(document)) - (0 if before is None else len(to_text(before)))
+    if size > 0:
+        _check(resources, connection, namespace, usage.Growth(bytes=size), now)
+
+
+def _check(
+    resources: Resources, connection: Connection, namespace: str, growth: usage.Growth, now: Instant
+) -> Quotas | None:
+    """The limits; None = whoever writes into a namespace that is gone is told so elsewhere."""
+    standing = resources.quotas.standing(connection, namespace, now, new=growth.schedules)
+    if standing is None:
+        return None
+    found = definitions_exceed(standing.limits, standing.usage, schedules=growth.schedules, size=growth.bytes)
     if found is not None:
         raise QuotaExceeded(namespace, found)
-    for spec in specs:
-        check_gap(namespace, standing.limits, spec, now)
-    usage.add(connection, {namespace: usage.Growth(schedules=new, bytes=size)}, now)
+    usage.add(connection, {namespace: growth}, now)
+    return standing.limits
 
 
 def check_gap(namespace: str, limits: Quotas, spec: Spec, now: Instant) -> None:

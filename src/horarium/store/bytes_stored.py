@@ -6,7 +6,7 @@ It is counted in pieces in the order of the keys, since a whole table may take l
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy import ColumnElement, Connection
 
 from horarium.store.tables import (
+    calendars,
     history,
     namespace_usage,
     namespaces,
@@ -37,6 +38,7 @@ class Part(Enum):
     RUNS = "runs"
     HISTORY = "history"
     DEFINITIONS = "definitions"
+    CALENDARS = "calendars"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +46,10 @@ class Place:
     """Where to go on: after this key of this part."""
 
     part: Part
-    after: Any
+    after: tuple[Any, ...]
 
 
-BEGIN = Place(Part.RUNS, b"")
+BEGIN = Place(Part.RUNS, (b"",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +83,25 @@ _SAVE = (
 
 def count_some(connection: Connection, place: Place) -> Piece:
     key, count = _PARTS[place.part]
-    keys = sa.select(key).where(key > place.after).order_by(key).offset(_PIECE - 1).limit(1)
-    last = connection.execute(keys).scalar_one_or_none()
-    within = key > place.after if last is None else sa.and_(key > place.after, key <= last)
+    within = _whole(key) > _values(place.after)
+    keys = sa.select(*key).where(within).order_by(*key).offset(_PIECE - 1).limit(1)
+    last = connection.execute(keys).one_or_none()
+    if last is not None:
+        within = sa.and_(within, _whole(key) <= _values(tuple(last)))
     counted = count(connection, within)
     if last is not None:
-        return Piece(counted, Place(place.part, last))
+        return Piece(counted, Place(place.part, tuple(last)))
     order = list(Part)
     following = order[order.index(place.part) + 1 :]
     return Piece(counted, Place(following[0], _FIRST[following[0]]) if following else None)
+
+
+def _whole(key: Sequence[ColumnElement[Any]]) -> ColumnElement[Any]:
+    return key[0] if len(key) == 1 else sa.tuple_(*key)
+
+
+def _values(key: Sequence[Any]) -> Any:
+    return key[0] if len(key) == 1 else sa.tuple_(*map(sa.literal, key))
 
 
 def _size(connection: Connection, *columns: ColumnElement[Any]) -> ColumnElement[int]:
@@ -150,10 +162,23 @@ def _definitions(connection: Connection, within: ColumnElement[bool]) -> Counter
     return counted
 
 
+def _calendars(connection: Connection, within: ColumnElement[bool]) -> Counter[str]:
+    counted: Counter[str] = Counter()
+    size = sa.func.sum(_size(connection, calendars.c.document) + _OF_A_REVISION)
+    _add(connection, counted, sa.select(calendars.c.namespace, size).where(within).group_by(calendars.c.namespace))
+    return counted
+
+
 _Count = Callable[[Connection, ColumnElement[bool]], Counter[str]]
-_PARTS: Mapping[Part, tuple[ColumnElement[Any], _Count]] = {
-    Part.RUNS: (runs.c.run_id, _runs),
-    Part.HISTORY: (history.c.feed_id, _history),
-    Part.DEFINITIONS: (schedules.c.schedule_uid, _definitions),
+_PARTS: Mapping[Part, tuple[tuple[ColumnElement[Any], ...], _Count]] = {
+    Part.RUNS: ((runs.c.run_id,), _runs),
+    Part.HISTORY: ((history.c.feed_id,), _history),
+    Part.DEFINITIONS: ((schedules.c.schedule_uid,), _definitions),
+    Part.CALENDARS: ((calendars.c.namespace, calendars.c.name), _calendars),
 }
-_FIRST: Mapping[Part, Any] = {Part.RUNS: b"", Part.HISTORY: 0, Part.DEFINITIONS: b""}
+_FIRST: Mapping[Part, tuple[Any, ...]] = {
+    Part.RUNS: (b"",),
+    Part.HISTORY: (0,),
+    Part.DEFINITIONS: (b"",),
+    Part.CALENDARS: ("", ""),
+}

@@ -158,7 +158,9 @@ def _sum(column: sa.ColumnElement[int]) -> sa.ColumnElement[int]:
     return sa.func.coalesce(sa.func.sum(column), 0).label(column.key)
 
 
-_BORN = sa.case((namespace_usage.c.minute == sa.bindparam("minute"), namespace_usage.c.born), else_=0)
+_MINUTE = sa.bindparam("minute", type_=sa.BigInteger)
+# Also those of the next one: whose clock is behind sees what others bear in it.
+_BORN = sa.case((namespace_usage.c.minute.between(_MINUTE, _MINUTE + 1), namespace_usage.c.born), else_=0)
 _KEPT = (namespaces.c.namespace, namespaces.c.quotas, namespaces.c.bytes_stored, namespaces.c.bytes_base)
 _SUMS = (
     sa.select(

@@ -75,12 +75,14 @@ def add(connection: Connection, growth: Mapping[str, Growth], now: Instant) -> N
 
 def _upsert(insert: sqlite.Insert | postgresql.Insert) -> sa.Executable:
     old, new = namespace_usage.c, insert.excluded
-    same = old.minute == new.minute
+    # A clock that is some seconds behind must not wipe out what the others have counted in the next minute already.
+    behind = old.minute == new.minute + 1
+    same = sa.or_(old.minute == new.minute, behind)
     return insert.on_conflict_do_update(
         index_elements=["namespace", "shard"],
         set_={
             "born": sa.case((same, old.born + new.born), else_=new.born),
-            "minute": new.minute,
+            "minute": sa.case((behind, old.minute), else_=new.minute),
             **{name: old[name] + new[name] for name in ("births", "schedules", "bytes")},
         },
     )
