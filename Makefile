@@ -10,6 +10,8 @@ APART := .venv-contract/installed.txt .venv-generated/installed.txt
 BENCH_INSTALLED := $(VENV)/.bench-installed
 # How many times more examples the property tests draw in the full run.
 EFFORT ?= 10
+# A third of the time tests wait, for deadlines and for other processes: one worker more than there are processors.
+WORKERS ?= $(shell expr $$($(PY) -c 'import os; print(len(os.sched_getaffinity(0)))') + 1)
 # Rooms of the shell with their floors in percent, a little below what is measured in the tests' own process; the
 # pure rooms have theirs in pyproject.toml.
 FLOORS := store:92 operations:94 api:95
@@ -49,11 +51,11 @@ for floor in $(FLOORS); do room=$${floor%:*}; \
 endef
 
 test: check ## everything that must hold before a commit
-	$(BIN)/pytest -n auto --dist worksteal -m 'not long' --cov
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m 'not long' --cov
 	@$(above-floors)
 
 test-full: check ## the same with the long suites, and with many more examples drawn anew
-	HORARIUM_TEST_EFFORT=$(EFFORT) $(BIN)/pytest -n auto --dist worksteal --cov
+	HORARIUM_TEST_EFFORT=$(EFFORT) $(BIN)/pytest -n $(WORKERS) --dist worksteal --cov
 	@$(above-floors)
 
 # One after the other, since they would measure each other. A file without a main is a helper of the others.

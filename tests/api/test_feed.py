@@ -362,6 +362,7 @@ def test_no_connection_is_held_between_two_looks(horarium: TestService) -> None:
 def test_a_page_is_read_once_for_all_streams(horarium: TestService, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever opens many streams would else have everything read and written out as often."""
     make(horarium, *(f"s{number}" for number in range(10)))
+    settled(horarium.http(), 10)
     looked: list[str] = []
     onward = feeds.onward
 

@@ -70,7 +70,7 @@ def test_it_ends_after_a_month(http: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize(
-    "params", [{"n": 0}, {"n": 201}, {"n": "many"}, {"from": "soon"}, {"from": "x" * 9_000}], ids=str
+    "params", [{"n": 0}, {"n": 201}, {"n": "many"}, {"from": "soon"}, {"from": "x" * 4_000}], ids=str
 )
 @pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 def test_bad_numbers_and_times_are_refused(http: httpx.Client, params: dict[str, Any]) -> None:

@@ -16,7 +16,7 @@ from horarium.policy.catchup import CatchupPolicy
 from horarium.policy.overlap import OverlapPolicy
 from horarium.policy.retry import RetryCause
 from horarium.schedule.document import changed_fields, from_canonical, merge_patch, parse_definition, to_document
-from horarium.schedule.field import amount, seconds
+from horarium.schedule.field import MAX_TIMEOUT_SECONDS, amount, seconds
 
 NOW = from_rfc3339("2026-01-01T00:00:00Z")
 
@@ -25,6 +25,7 @@ words = st.text(st.characters(codec="ascii", categories=("L", "N")), min_size=1,
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=30)
 counts = st.integers(0, 2**31 - 1)
 positive = st.integers(1, 2**31 - 1)
+patience = st.integers(1, MAX_TIMEOUT_SECONDS)
 amounts = st.one_of(st.integers(0, 10**12), st.decimals(0, 10**12, places=6).map(amount))
 keys = texts.filter(lambda key: 1 <= len(key) <= 128)
 scalars = st.one_of(
@@ -69,9 +70,9 @@ common = {
     "connection": words,
     "queue": words,
     "global_model_id": words,
-    "execution_timeout_seconds": positive,
-    "run_timeout_seconds": positive,
-    "timeout_seconds": positive,
+    "execution_timeout_seconds": patience,
+    "run_timeout_seconds": patience,
+    "timeout_seconds": patience,
     "delivery": st.sampled_from(["at_least_once", "at_most_once"]),
 }
 actions = st.one_of(
