@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64decode, b64encode, urlsafe_b64encode
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Final
 from urllib.parse import quote, quote_plus
@@ -24,6 +24,10 @@ LEAST: Final = 8
 """Characters; what is shorter is not masked."""
 
 _ELLIPSIS = "…"
+# Of a number that JSON can carry.
+_MOST_DIGITS = 20
+# No secret holds it, so none is found across it.
+_BETWEEN = "\x00"
 # No text that was cut is shorter.
 _CUT = 256
 # Of one value: `Bearer x` has two, and a cookie a few. A secret of a thousand words is looked for as a whole.
@@ -41,6 +45,8 @@ class Redactor:
         found = {each for value in values for each in _spellings(value) if len(each) >= LEAST}
         # The longest first: a value that is part of another must not leave the rest of it.
         self._values = sorted(found, key=len, reverse=True)
+        digits = (each for each in found if each.isascii() and each.isdigit() and len(each) <= _MOST_DIGITS)
+        self._numbers = frozenset(map(int, digits))
 
     def text(self, text: str) -> str:
         if len(text) < LEAST:
@@ -48,29 +54,61 @@ class Redactor:
         for value in self._values:
             if value in text:
                 text = text.replace(value, MASK)
-        return self._without_a_half(text) if len(text) >= _CUT else text
+        return _without_a_half(text, self._values)
 
     def json(self, value: Json) -> Json:
-        """Keys too."""
+        """Keys too. All texts of it are looked through at once: one by one a hundred thousand would take seconds."""
         if not self._values:
             return value
+        texts = list(_texts(value))
+        joined = _BETWEEN.join(texts)
+        for each in self._values:
+            if each in joined:
+                joined = joined.replace(each, MASK)
+        masked = joined.split(_BETWEEN)
+        if len(masked) != len(texts):  # a text holds what stands between them, which JSON of ours never does
+            masked = [self.text(each) for each in texts]
+        begun = [each for each in self._values if each[:LEAST] in joined]
+        return self._with_texts(value, (_without_a_half(each, begun) for each in masked))
+
+    def _with_texts(self, value: Json, texts: Iterator[str]) -> Json:
+        """The same with other texts, in the order of `_texts`."""
         if isinstance(value, str):
-            return self.text(value)
+            return next(texts)
         if isinstance(value, Mapping):
-            return {self.text(key) if isinstance(key, str) else key: self.json(item) for key, item in value.items()}
+            return {
+                next(texts) if isinstance(key, str) else key: self._with_texts(item, texts)
+                for key, item in value.items()
+            }
         if isinstance(value, list | tuple):
-            return [self.json(item) for item in value]
+            return [self._with_texts(item, texts) for item in value]
         if isinstance(value, int) and not isinstance(value, bool):
-            return MASK if str(value) in self._values else value
+            return MASK if value in self._numbers else value
         return value
 
-    def _without_a_half(self, text: str) -> str:
-        body = text.removesuffix(_ELLIPSIS)
-        for value in self._values:
-            start = _beginning(body, value)
-            if start >= 0:
-                return body[:start] + MASK + text[len(body) :]
+
+def _without_a_half(text: str, values: Sequence[str]) -> str:
+    if len(text) < _CUT:
         return text
+    body = text.removesuffix(_ELLIPSIS)
+    for value in values:
+        start = _beginning(body, value)
+        if start >= 0:
+            return body[:start] + MASK + text[len(body) :]
+    return text
+
+
+def _texts(value: Json) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            if isinstance(key, str):
+                yield key
+            yield from _texts(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _texts(item)
 
 
 def _beginning(body: str, value: str) -> int:

@@ -58,8 +58,28 @@ def test_json_is_masked_in_keys_and_values() -> None:
     assert Redactor(()).json(given) is given
 
 
+@pytest.mark.parametrize("given", ["", [], {}, None, [""], ["a\x00b", TOKEN], {"": ["", f"{LONG}{TOKEN[:9]}", TOKEN]}])
+def test_json_is_masked_as_its_texts_are(given: Any) -> None:
+    redactor = Redactor([TOKEN])
+
+    def one_by_one(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {redactor.text(key): one_by_one(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [one_by_one(item) for item in value]
+        return redactor.text(value) if isinstance(value, str) else value
+
+    assert redactor.json(given) == one_by_one(given)
+
+
+def test_no_value_is_found_across_two_texts() -> None:
+    assert Redactor([TOKEN]).json([TOKEN[:7], TOKEN[7:]]) == [TOKEN[:7], TOKEN[7:]]
+
+
 def test_a_number_of_the_same_digits_is_masked() -> None:
-    assert Redactor(["Bearer 1234567890"]).json([1234567890, 123456789, 1.5, True]) == ["***", 123456789, 1.5, True]
+    given = [1234567890, 123456789, 1.5, True, 10**5_000]
+    assert Redactor(["Bearer 1234567890"]).json(given) == ["***", *given[1:]]
+    assert Redactor(["0012345678"]).json(12345678) == "***"
 
 
 def test_a_value_that_repeats_itself_costs_a_few_comparisons() -> None:
