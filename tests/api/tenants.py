@@ -143,6 +143,7 @@ def settle_in(horarium: TestService, namespace: str, mark: str) -> Tenant:
     for secret in (plain.secret_name, f"{plain.secret_name}-2"):
         make("PUT", f"/api/secrets/{secret}", value=f"{mark}-value")
     make("POST", "/api/calendars", name=plain.name, kind="skip_dates", timezone="UTC", dates=["2026-12-24"])
+    make("POST", f"/api/calendars/{plain.name}/clone", name=f"{plain.name}-2")
     make("POST", "/api/schedules", **schedule(plain, calendars=[plain.name]))
     # Not at the same minute as the other: of two runs that are born at one instant, either may come first in a list.
     quarter, waits = {"cron_expressions": ["15 * * * *"]}, {"requires_approval": True}

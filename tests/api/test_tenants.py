@@ -6,6 +6,7 @@ exist, so that not even a guess is confirmed.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
@@ -19,6 +20,7 @@ from api.tenants import (
     VISIBLE,
     Answered,
     Route,
+    Tenant,
     Tenants,
     Things,
     ask,
@@ -29,9 +31,11 @@ from api.tenants import (
 )
 from api.worlds import GUARDED
 
+from horarium.api.feed_pages import FeedPages
 from horarium.api.routing import OPERATIONS
 from horarium.ids import parse_id
 from horarium.operations.caller import Caller
+from horarium.store.history.feed import START
 from horarium.wire.roles import Permission, Role
 
 # Whoever asks about the contract is not asked for a namespace.
@@ -194,12 +198,37 @@ def test_the_cursor_of_another_tenant_leads_to_nothing_of_it(shared: Tenants) ->
     tried = set()
     for route in paged:
         page = ask(chief, route, asdict(shared.victim.things), params={"page_size": 1})
-        if (token := page.json()["next_page_token"]) is None:
+        if (token := page.json().get("next_page_token")) is None:
             continue
         for name in PARAMETERS[route][0] & CURSORS:
             answer = ask(rival, route, asdict(shared.rival.things), params={name: token})
             assert answer.status_code in (200, 400, 403), (route, answer.text)
             assert traces(answer.text, shared.victim.things) == [], route
             tried.add((route[1], name))
-    assert {path for path, _ in tried} >= {"/api/schedules", "/api/runs", "/api/feed", "/api/secrets", "/api/audit"}
+    assert {path for path, _ in tried} >= {
+        "/api/schedules",
+        "/api/runs",
+        "/api/feed",
+        "/api/secrets",
+        "/api/audit",
+        "/api/calendars",
+    }
     assert {("/api/feed", "after"), ("/api/subscriptions/{subscription_id}/dead-letters", "next_page_token")} <= tried
+
+
+def test_streams_at_one_place_of_the_feed_share_no_page_across_tenants(shared: Tenants) -> None:
+    """Pages are kept for whoever comes to the same cursor; another tenant does not come to it."""
+
+    async def read(pages: FeedPages, tenant: Tenant) -> str:
+        caller = Caller(tenant.things.principal, Role.VIEWER, tenant.things.namespace)
+        page = await pages.after(shared.horarium.resources, caller, START)
+        return b"".join(page.pieces).decode()
+
+    async def both() -> tuple[str, str]:
+        pages = FeedPages()
+        return await read(pages, shared.victim), await read(pages, shared.rival)
+
+    first, second = asyncio.run(both())
+    assert "schedule_id" in traces(first, shared.victim.things)
+    assert traces(second, shared.victim.things) == []
+    assert "schedule_id" in traces(second, shared.rival.things)
