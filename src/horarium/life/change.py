@@ -75,6 +75,16 @@ class Block:
     gate: str
 
 
+@dataclass(frozen=True, slots=True)
+class Admit:
+    """It may start, or go on, with these inputs; None = with those it has. `modified`: they were changed on the way."""
+
+    approval_id: bytes
+    ready_at: Instant
+    inputs: Any = None
+    modified: bool = False
+
+
 class Why(StrEnum):
     """Why an event changes nothing."""
 
@@ -90,4 +100,4 @@ class Nothing:
     why: Why
 
 
-Change: TypeAlias = End | Wait | Again | Progress | Block | Nothing
+Change: TypeAlias = End | Wait | Again | Progress | Block | Admit | Nothing

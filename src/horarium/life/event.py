@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from horarium.life.outcome import Outcome
 from horarium.schedule.json_limits import Json
+from horarium.schedule.run import RunState
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,36 @@ class Terminated:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalExpired:
-    """Nobody said yes in time."""
+    """Nobody said yes in time, or a newer occurrence asks in its place (`cause` superseded)."""
+
+    cause: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalGiven:
+    """As many as were needed said yes, to these inputs; None = as they are. `modified`: not to those first shown."""
+
+    approval_id: bytes
+    inputs: Json = None
+    modified: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalRefused:
+    """Somebody said no."""
+
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowEnded:
+    """All its nodes are over, or nothing more is to be waited for; its state is a final one."""
+
+    state: RunState
+    result: Json = None
+    error: str | None = None
+    error_class: str | None = None
+    cause: str | None = None
 
 
 Event: TypeAlias = (
@@ -122,4 +152,7 @@ Event: TypeAlias = (
     | CancelledOutside
     | Terminated
     | ApprovalExpired
+    | ApprovalGiven
+    | ApprovalRefused
+    | WorkflowEnded
 )

@@ -23,10 +23,12 @@ from typing import assert_never
 
 from horarium.errors import InvalidTransition
 from horarium.instant import SECOND, Instant
-from horarium.life.change import Again, Block, Change, End, Nothing, Progress, Used, Wait, Why
+from horarium.life.change import Admit, Again, Block, Change, End, Nothing, Progress, Used, Wait, Why
 from horarium.life.event import (
     Answered,
     ApprovalExpired,
+    ApprovalGiven,
+    ApprovalRefused,
     CancelledOutside,
     CancelledUnstarted,
     DeadlineReached,
@@ -37,6 +39,7 @@ from horarium.life.event import (
     ReportedState,
     Terminated,
     Unstorable,
+    WorkflowEnded,
 )
 from horarium.life.live_run import LiveRun, Rules
 from horarium.life.outcome import (
@@ -100,10 +103,27 @@ def react(run: LiveRun, event: Event, rules: Rules, now: Instant) -> Change:
         case Terminated(error, cause):
             ended = Nothing(Why.SAID_BEFORE) if run.state in FINAL else None
             return ended or End(state_after_termination(RunState(run.state)), error=error, cause=cause)
-        case ApprovalExpired():
-            return _from(run, _AWAITING) or End(RunState.EXPIRED, error="nobody approved it in time")
+        case ApprovalExpired(cause):
+            return _from(run, _AWAITING) or End(RunState.EXPIRED, error=_unanswered(cause), cause=cause)
+        case ApprovalGiven(approval_id, inputs, modified):
+            return _from(run, _AWAITING) or Admit(approval_id, now, inputs, modified)
+        case ApprovalRefused(reason):
+            return _from(run, _AWAITING) or End(RunState.REJECTED, error=reason or "rejected")
+        case WorkflowEnded():
+            return _from(run, HANDED_OUT) or _workflow_ended(run, event, rules, now)
         case _:
             assert_never(event)
+
+
+def _unanswered(cause: str | None) -> str:
+    return "nobody approved it in time" if cause is None else f"nobody approved it before it was {cause}"
+
+
+def _workflow_ended(run: LiveRun, event: WorkflowEnded, rules: Rules, now: Instant) -> Change:
+    """Its steps were retried one by one; the whole is not."""
+    attempt = run.attempt if event.state is RunState.SUCCEEDED else run.attempt + 1
+    end = End(event.state, event.result, event.error, event.error_class, event.cause, attempt=attempt)
+    return _done(run, end, rules, now) if event.state is RunState.SUCCEEDED else end
 
 
 _SILENT = "the process that held this run was not heard of again"

@@ -35,6 +35,9 @@ class NoticeType(StrEnum):
     """What the feed tells beyond the audit streams of schedules: a notice has no number in any of them."""
 
     RUN_FINISHED = "run_finished"
+    APPROVAL_REQUESTED = "approval_requested"
+    APPROVAL_DECIDED = "approval_decided"
+    APPROVAL_EXPIRED = "approval_expired"
     SCHEDULE_HEALTH = "schedule_health"
     APPROVAL_BYPASS_ATTEMPT = "approval_bypass_attempt"  # on a run that no schedule asked for
 
@@ -96,12 +99,17 @@ PAYLOAD_KEYS: Mapping[EventType, frozenset[str]] = MappingProxyType(
     {kind: CONTRACT_KEYS.get(kind, frozenset()) | ADDED_KEYS[kind] for kind in EventType}
 )
 
+_APPROVAL_KEYS = _keys("approval_id gates workflow node_id origin occurrence_time expires_at command_context")
+
 NOTICE_KEYS: Mapping[NoticeType, frozenset[str]] = MappingProxyType(
     {
         NoticeType.RUN_FINISHED: _keys(
             "state error error_class cause attempt origin occurrence_time started_at finished_at duration_seconds"
         ),
         NoticeType.SCHEDULE_HEALTH: _keys("status was sentence"),
+        NoticeType.APPROVAL_REQUESTED: _APPROVAL_KEYS,
+        NoticeType.APPROVAL_DECIDED: _APPROVAL_KEYS | _keys("decision decided_by reason standing_id"),
+        NoticeType.APPROVAL_EXPIRED: _APPROVAL_KEYS | _keys("reason"),
         NoticeType.APPROVAL_BYPASS_ATTEMPT: _keys("workflow_run_id attempted command_context"),
     }
 )
@@ -121,6 +129,9 @@ FEED_KINDS: Mapping[EventType | NoticeType, str] = MappingProxyType(
         EventType.APPROVAL_BYPASS_ATTEMPT: "approval_bypass_attempt",
         NoticeType.RUN_FINISHED: "run_finished",
         NoticeType.SCHEDULE_HEALTH: "schedule_health",
+        NoticeType.APPROVAL_REQUESTED: "approval_requested",
+        NoticeType.APPROVAL_DECIDED: "approval_decided",
+        NoticeType.APPROVAL_EXPIRED: "approval_expired",
         NoticeType.APPROVAL_BYPASS_ATTEMPT: "approval_bypass_attempt",
     }
 )
@@ -192,6 +203,7 @@ class RunEventType(StrEnum):
     RUN_RELEASED = "run.released"
     RUN_APPROVAL_REQUESTED = "run.approval_requested"
     RUN_APPROVED = "run.approved"
+    RUN_MODIFIED = "run.modified"
     RUN_STARTED = "run.started"
     RUN_STOP_REQUESTED = "run.stop_requested"
     RUN_RETRIED = "run.retried"

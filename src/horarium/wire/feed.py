@@ -63,7 +63,12 @@ def _told(kind: NoticeType, payload: Mapping[str, Any]) -> dict[str, Any]:
             }
         case NoticeType.SCHEDULE_HEALTH:
             return {"status": HealthStatus(payload["status"])}
-        case NoticeType.APPROVAL_BYPASS_ATTEMPT:
+        case (
+            NoticeType.APPROVAL_BYPASS_ATTEMPT
+            | NoticeType.APPROVAL_REQUESTED
+            | NoticeType.APPROVAL_DECIDED
+            | NoticeType.APPROVAL_EXPIRED
+        ):
             return {}
 
 

@@ -10,10 +10,12 @@ import pytest
 
 from horarium.errors import InvalidTransition
 from horarium.instant import HOUR, SECOND
-from horarium.life.change import Again, Block, Change, End, Nothing, Progress, Used, Wait, Why
+from horarium.life.change import Admit, Again, Block, Change, End, Nothing, Progress, Used, Wait, Why
 from horarium.life.event import (
     Answered,
     ApprovalExpired,
+    ApprovalGiven,
+    ApprovalRefused,
     CancelledOutside,
     CancelledUnstarted,
     DeadlineReached,
@@ -24,6 +26,7 @@ from horarium.life.event import (
     ReportedState,
     Terminated,
     Unstorable,
+    WorkflowEnded,
 )
 from horarium.life.live_run import Rules
 from horarium.life.outcome import (
@@ -498,6 +501,35 @@ def test_each_way_to_stop_acts_where_it_may(state: RunState) -> None:
     assert isinstance(expired, End) == (state is RunState.AWAITING_APPROVAL)
     if isinstance(terminated, End):
         assert (terminated.state is RunState.TERMINATED) == (state in HANDED_OUT)
+
+
+def test_a_yes_lets_only_what_waits_for_it_go() -> None:
+    waiting = Run(state=RunState.AWAITING_APPROVAL)
+    assert react(waiting, ApprovalGiven(b"a", {"n": 2}, modified=True), Rules(), NOW) == Admit(
+        b"a", NOW, {"n": 2}, modified=True
+    )
+    assert react(Run(state=RunState.RUNNING), ApprovalGiven(b"a"), Rules(), NOW) == Nothing(Why.NOT_SO)
+
+
+def test_a_no_ends_it_with_the_reason() -> None:
+    waiting = Run(state=RunState.AWAITING_APPROVAL)
+    assert react(waiting, ApprovalRefused("too early"), Rules(), NOW) == End(RunState.REJECTED, error="too early")
+    superseded = react(waiting, ApprovalExpired("superseded"), Rules(), NOW)
+    assert isinstance(superseded, End)
+    assert (superseded.state, superseded.cause) == (RunState.EXPIRED, "superseded")
+
+
+def test_a_workflow_ends_as_it_is_told_unless_a_cap_was_passed() -> None:
+    going = Run(state=RunState.RUNNING, used=Used(2_000_000, 0, 0))
+    failed = react(going, WorkflowEnded(RunState.FAILED, {}, "a step failed", cause="step_failed"), Rules(), NOW)
+    assert isinstance(failed, End)
+    assert (failed.state, failed.cause, failed.attempt) == ("failed", "step_failed", 1)
+    done = react(going, WorkflowEnded(RunState.SUCCEEDED, {"a": 1}), Rules(), NOW)
+    assert isinstance(done, End)
+    assert (done.state, done.result) == (RunState.SUCCEEDED, {"a": 1})
+    capped = react(going, WorkflowEnded(RunState.SUCCEEDED, {"a": 1}), Rules(limits=RunLimits(cost=1)), NOW)
+    assert isinstance(capped, End)
+    assert (capped.state, capped.cause) == (RunState.FAILED, "cost_cap")
 
 
 @pytest.mark.parametrize("outcome", [Finished(None, float("nan")), Finished(None, -1.0)])

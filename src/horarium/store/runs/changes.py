@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from horarium.instant import DAY, SECOND, Instant, rfc3339_or_none, to_rfc3339
-from horarium.life.change import Again, Block, Change, End, Nothing, Progress, Wait
+from horarium.life.change import Admit, Again, Block, Change, End, Nothing, Progress, Wait
 from horarium.schedule.event import CommandContext, NoticeType, RunEventType, final_event
 from horarium.schedule.run import RunState
 from horarium.store import counters
@@ -50,6 +50,7 @@ _UPDATES: dict[type[Change], Update] = {
     ),
     Progress: _update(f"started_at {_USED}"),
     Block: _update(f"{_LEASE} deadline needs_approval approval_id"),
+    Admit: _update("ready_at approval_id inputs gates_passed launches busy_since"),
 }
 
 
@@ -114,8 +115,24 @@ def _after(run: Work, change: Change, now: Instant) -> dict[str, Any]:
                 "needs_approval": True,
                 "approval_id": None,
             }
+        case Admit():
+            return _admitted(run, change)
         case Nothing():
             raise AssertionError("nothing has changed")
+
+
+def _admitted(run: Work, admit: Admit) -> dict[str, Any]:
+    begun = run.started_at is not None or run.launches > 0
+    return {
+        "state": RunState.READY.value,
+        "ready_at": max(admit.ready_at, run.due) if not begun else admit.ready_at,
+        "approval_id": admit.approval_id,
+        "inputs": run.inputs if admit.inputs is None else event_text(admit.inputs),
+        # What comes after a gate is another delivery than what came before it, and has a key of its own.
+        "gates_passed": run.gates_passed + begun,
+        "launches": 0,
+        "busy_since": None,
+    }
 
 
 def _released(epoch: int) -> dict[str, Any]:
@@ -178,6 +195,8 @@ def _event(run: Work, change: Change) -> tuple[RunEventType, dict[str, Any]] | N
             return RunEventType.RUN_REDELIVERED, _said({"launches": change.launches, **_went_wrong(change)})
         case Block(gate):
             return RunEventType.RUN_BLOCKED, {"gate": gate}
+        case Admit(modified=modified):
+            return RunEventType.RUN_MODIFIED if modified else RunEventType.RUN_APPROVED, {}
         case Progress(begins=True) | Wait(queued=False):
             return RunEventType.RUN_STARTED, {}
         case _:

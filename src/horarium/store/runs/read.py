@@ -83,6 +83,16 @@ class RunRow:
     earlier_tool_calls: int
     rerun_of: bytes | None
     claimed_by: str | None
+    workflow_version: int | None
+    of_workflow: str | None
+    of_version: int | None
+    node_path: str | None
+    fallback: bool
+    assignee_type: str | None
+    member: str | None
+    effective: str | None
+    progress: str | None
+    gates_passed: int
     requested_by: Any
     schedule_id: str | None
 

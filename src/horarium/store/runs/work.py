@@ -59,6 +59,17 @@ class Work(NamedTuple):
     earlier_tokens: int
     earlier_tool_calls: int
     next_event: int
+    needs_approval: bool
+    approval_id: bytes | None
+    workflow_version: int | None
+    of_workflow: str | None
+    of_version: int | None
+    node_path: str | None
+    fallback: bool
+    assignee_type: str | None
+    member: str | None
+    effective: str | None
+    gates_passed: int
 
     @property
     def used(self) -> Used:

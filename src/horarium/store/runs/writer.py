@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 
 from horarium.decision.ending import plan_ending
 from horarium.instant import Instant
-from horarium.life.change import Again, Block, Change, End, Nothing, Progress, Wait, Why
+from horarium.life.change import Admit, Again, Block, Change, End, Nothing, Progress, Wait, Why
 from horarium.life.event import Answered, Event
 from horarium.life.live_run import Rules
 from horarium.life.outcome import Accepted
@@ -163,7 +163,7 @@ def _state_after(change: Change) -> RunState:
     match change:
         case End(state):
             return state
-        case Again():
+        case Again() | Admit():
             return RunState.READY
         case Wait(_, queued):
             return RunState.QUEUED if queued else RunState.RUNNING

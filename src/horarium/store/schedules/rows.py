@@ -66,6 +66,8 @@ class ScheduleRow:
     paused_by: str | None
     note: str | None
     bundle: str | None = None
+    created_by: str | None = None
+    edited_by: str | None = None
 
     def position(self) -> Position:
         return Position(*(getattr(self, name) for name in Position._fields))

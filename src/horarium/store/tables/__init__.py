@@ -12,7 +12,16 @@ from horarium.store.tables.audit import audit, audit_heads
 from horarium.store.tables.callers import idempotency, installation, leases, namespaces, tokens
 from horarium.store.tables.history import checkpoints, feed_epochs, history
 from horarium.store.tables.references import agents, assignments, calendars, counters, releases, teams, workflows
-from horarium.store.tables.runs import approvals, run_definitions, run_events, run_logs, runs
+from horarium.store.tables.runs import (
+    approval_votes,
+    approvals,
+    run_definitions,
+    run_events,
+    run_logs,
+    runs,
+    standing_approvals,
+    step_changes,
+)
 from horarium.store.tables.schedules import (
     plannings,
     positions,
@@ -28,6 +37,7 @@ from horarium.store.tables.usage import namespace_usage
 
 __all__ = [
     "agents",
+    "approval_votes",
     "approvals",
     "assignments",
     "audit",
@@ -55,6 +65,8 @@ __all__ = [
     "schedule_revisions",
     "schedules",
     "secrets",
+    "standing_approvals",
+    "step_changes",
     "subscriptions",
     "teams",
     "tokens",

@@ -41,6 +41,8 @@ workflows = Table(
     Column("owner", Text),
     Column("cycle", Text),
     Column("created_at", BigInteger, nullable=False),
+    Column("bundle", Text),
+    Column("created_by", Text),
     PrimaryKeyConstraint("namespace", "workflow_id", "version"),
 )
 
@@ -53,6 +55,9 @@ agents = Table(
     Column("version", Integer, nullable=False),
     Column("created_at", BigInteger, nullable=False),
     Column("updated_at", BigInteger, nullable=False),
+    Column("bundle", Text),
+    Column("parent_id", Text),
+    Column("last_seen_at", BigInteger),
     PrimaryKeyConstraint("namespace", "agent_id"),
 )
 
@@ -66,6 +71,7 @@ teams = Table(
     Column("turn", BigInteger, nullable=False),
     Column("created_at", BigInteger, nullable=False),
     Column("updated_at", BigInteger, nullable=False),
+    Column("bundle", Text),
     PrimaryKeyConstraint("namespace", "team_id"),
 )
 
@@ -78,6 +84,7 @@ assignments = Table(
     Column("version", Integer, nullable=False),
     Column("created_at", BigInteger, nullable=False),
     Column("updated_at", BigInteger, nullable=False),
+    Column("bundle", Text),
     PrimaryKeyConstraint("namespace", "assignment_id"),
 )
 

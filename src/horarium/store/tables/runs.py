@@ -13,6 +13,7 @@ from sqlalchemy import (
     PrimaryKeyConstraint,
     Table,
     Text,
+    false,
     text,
 )
 
@@ -86,6 +87,16 @@ runs = Table(
     Column("rerun_of", LargeBinary(16)),  # the run that it does once more
     Column("requested_by", Text),  # who asked for it, where somebody did: the context of the command
     Column("claimed_by", Text),  # the principal that took it from a queue; NULL = nobody since it was last handed over
+    Column("workflow_version", Integer),  # of a stored workflow, resolved at birth; NULL = `workflow` names none
+    Column("of_workflow", Text),  # of a step: the stored workflow, and its version, of which it is a node
+    Column("of_version", Integer),
+    Column("node_path", Text),  # `sub/c1`: the node with those of the sub-workflows above it
+    Column("fallback", Boolean, nullable=False, server_default=false()),  # it takes the place of a step that failed
+    Column("assignee_type", Text),
+    Column("member", Text),  # of the team that `assignee` is: whose turn it was
+    Column("effective", Text),  # policies that held at birth, with their origins; NULL = as the revision says
+    Column("progress", Text),  # of a workflow: a letter for each node, in the order of its document
+    Column("gates_passed", Integer, nullable=False, server_default="0"),  # approvals after it had begun
     # No code path may launch what nobody approved, whatever the code says.
     CheckConstraint(
         f"NOT needs_approval OR approval_id IS NOT NULL OR state IN {_UNAPPROVED}", name="runs_wait_for_approval"
@@ -121,6 +132,12 @@ runs = Table(
     partial_index("runs_open_by_namespace", "namespace", where=OPEN_ROOT),
     partial_index("runs_reruns", "rerun_of", where="rerun_of IS NOT NULL"),
     partial_index("runs_steps", "root_run_id", where="root_run_id IS NOT NULL"),
+    # No node is run twice, except that a fallback may take its place once.
+    partial_index(
+        "runs_one_per_node", "parent_run_id", "node_id", "fallback", unique=True, where="parent_run_id IS NOT NULL"
+    ),
+    partial_index("runs_by_assignee", "namespace", "assignee", "run_id", where="assignee IS NOT NULL"),
+    partial_index("runs_by_member", "namespace", "member", "run_id", where="member IS NOT NULL"),
     Index("runs_by_schedule", "schedule_uid", "run_id"),
     Index("runs_by_namespace", "namespace", "run_id"),
     partial_index("runs_by_workflow", "namespace", "workflow", "run_id", where="workflow IS NOT NULL"),
@@ -172,7 +189,66 @@ approvals = Table(
     Column("requested_at", BigInteger, nullable=False),
     Column("expires_at", BigInteger, nullable=False),
     Column("decided_at", BigInteger),
+    Column("root_run_id", LargeBinary(16)),
+    Column("schedule_uid", LargeBinary(16)),
+    Column("workflow", Text),
+    Column("node_id", Text),
+    Column("revision", Integer),  # of the schedule, when it was asked
+    Column("approvals_required", Integer, nullable=False, server_default="1"),
+    Column("approvers", Text, nullable=False, server_default="[]"),
+    Column("allow_requester", Boolean, nullable=False, server_default=false()),
+    Column("requesters", Text, nullable=False, server_default="[]"),
+    Column("proposed", Text),  # inputs as they were shown first, where somebody has modified them
+    Column("standing_id", LargeBinary(16)),
     partial_index("approvals_pending", "expires_at", where="decision = 'pending'"),
     Index("approvals_inbox", "namespace", "decision", "requested_at"),
     Index("approvals_by_run", "run_id"),
+    Index("approvals_by_schedule", "schedule_uid", "decision", "requested_at"),
+)
+
+# A vote is good for the inputs that were shown: `modify` makes another hash, for which nobody has voted yet.
+approval_votes = Table(
+    "approval_votes",
+    metadata,
+    Column("approval_id", LargeBinary(16), nullable=False),
+    Column("principal", Text, nullable=False),
+    Column("input_hash", Text, nullable=False),
+    Column("decision", Text, nullable=False),
+    Column("reason", Text),
+    Column("voted_at", BigInteger, nullable=False),
+    PrimaryKeyConstraint("approval_id", "principal", "input_hash"),
+)
+
+standing_approvals = Table(
+    "standing_approvals",
+    metadata,
+    Column("standing_id", LargeBinary(16), primary_key=True),
+    Column("namespace", Text, nullable=False),
+    Column("schedule_uid", LargeBinary(16)),
+    Column("workflow_id", Text),
+    Column("revision", Integer),  # of the schedule, when it was made
+    Column("gates", Text, nullable=False),
+    Column("until", BigInteger),
+    Column("max_uses", Integer),
+    Column("uses", Integer, nullable=False),
+    Column("reason", Text),
+    Column("made_by", Text, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Index("standing_approvals_by_schedule", "schedule_uid"),
+    Index("standing_approvals_by_namespace", "namespace", "workflow_id"),
+)
+
+# What became of steps, until their workflow has taken note of it. Inserted without a lock on the workflow's run,
+# so that steps that end together do not wait for each other.
+step_changes = Table(
+    "step_changes",
+    metadata,
+    Column("change_id", LargeBinary(16), primary_key=True),
+    Column("run_id", LargeBinary(16), nullable=False),  # of the workflow
+    Column("step_run_id", LargeBinary(16)),  # NULL = the workflow itself is to be looked at: it begins, or is to stop
+    Column("cost", BigInteger, nullable=False),  # by how much the step has used more
+    Column("tokens", BigInteger, nullable=False),
+    Column("tool_calls", BigInteger, nullable=False),
+    Column("finish", Boolean, nullable=False),  # all its nodes are over, and it is to end
+    Index("step_changes_by_run", "run_id"),
 )

@@ -28,6 +28,8 @@ schedules = Table(
     Column("search_text", Text, nullable=False, server_default=""),  # see `schedules/write.py`
     Column("note", Text),  # no part of the definition: a pause sets it too
     Column("bundle", Text),  # the one that brought it; no part of the definition either
+    Column("created_by", Text),  # who may not approve its runs, beside whoever asks for one
+    Column("edited_by", Text),
     # A deleted id may be used again; the new schedule has a new uid and its own history.
     partial_index("schedules_live_id", "namespace", "schedule_id", unique=True, where="deleted_at IS NULL"),
     Index("schedules_by_id", "namespace", "schedule_id", "created_at"),

@@ -1,0 +1,119 @@
+"""Runs of workflows know their steps, approvals their votes, and what was settled at a birth stays with the run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0017"
+down_revision = "0016"
+branch_labels = None
+depends_on = None
+
+
+def _added() -> dict[str, tuple[sa.Column[Any], ...]]:
+    """Columns by table; a column can be used once."""
+    return {
+        "runs": (
+            sa.Column("workflow_version", sa.Integer()),
+            sa.Column("of_workflow", sa.Text()),
+            sa.Column("of_version", sa.Integer()),
+            sa.Column("node_path", sa.Text()),
+            sa.Column("fallback", sa.Boolean(), nullable=False, server_default=sa.false()),
+            sa.Column("assignee_type", sa.Text()),
+            sa.Column("member", sa.Text()),
+            sa.Column("effective", sa.Text()),
+            sa.Column("progress", sa.Text()),
+            sa.Column("gates_passed", sa.Integer(), nullable=False, server_default="0"),
+        ),
+        "approvals": (
+            sa.Column("root_run_id", sa.LargeBinary(16)),
+            sa.Column("schedule_uid", sa.LargeBinary(16)),
+            sa.Column("workflow", sa.Text()),
+            sa.Column("node_id", sa.Text()),
+            sa.Column("revision", sa.Integer()),
+            sa.Column("approvals_required", sa.Integer(), nullable=False, server_default="1"),
+            sa.Column("approvers", sa.Text(), nullable=False, server_default="[]"),
+            sa.Column("allow_requester", sa.Boolean(), nullable=False, server_default=sa.false()),
+            sa.Column("requesters", sa.Text(), nullable=False, server_default="[]"),
+            sa.Column("proposed", sa.Text()),
+            sa.Column("standing_id", sa.LargeBinary(16)),
+        ),
+        "schedules": (sa.Column("created_by", sa.Text()), sa.Column("edited_by", sa.Text())),
+        "workflows": (sa.Column("bundle", sa.Text()), sa.Column("created_by", sa.Text())),
+        "agents": (
+            sa.Column("bundle", sa.Text()),
+            sa.Column("parent_id", sa.Text()),
+            sa.Column("last_seen_at", sa.BigInteger()),
+        ),
+        "teams": (sa.Column("bundle", sa.Text()),),
+        "assignments": (sa.Column("bundle", sa.Text()),),
+    }
+
+
+def upgrade() -> None:
+    for table, columns in _added().items():
+        for column in columns:
+            op.add_column(table, column)
+    _create("runs_one_per_node", "runs", ["parent_run_id", "node_id", "fallback"], "parent_run_id IS NOT NULL", True)
+    _create("runs_by_assignee", "runs", ["namespace", "assignee", "run_id"], "assignee IS NOT NULL")
+    _create("runs_by_member", "runs", ["namespace", "member", "run_id"], "member IS NOT NULL")
+    _create("approvals_by_schedule", "approvals", ["schedule_uid", "decision", "requested_at"], None)
+    op.create_table(
+        "approval_votes",
+        sa.Column("approval_id", sa.LargeBinary(16), nullable=False),
+        sa.Column("principal", sa.Text(), nullable=False),
+        sa.Column("input_hash", sa.Text(), nullable=False),
+        sa.Column("decision", sa.Text(), nullable=False),
+        sa.Column("reason", sa.Text()),
+        sa.Column("voted_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("approval_id", "principal", "input_hash"),
+    )
+    op.create_table(
+        "standing_approvals",
+        sa.Column("standing_id", sa.LargeBinary(16), primary_key=True),
+        sa.Column("namespace", sa.Text(), nullable=False),
+        sa.Column("schedule_uid", sa.LargeBinary(16)),
+        sa.Column("workflow_id", sa.Text()),
+        sa.Column("revision", sa.Integer()),
+        sa.Column("gates", sa.Text(), nullable=False),
+        sa.Column("until", sa.BigInteger()),
+        sa.Column("max_uses", sa.Integer()),
+        sa.Column("uses", sa.Integer(), nullable=False),
+        sa.Column("reason", sa.Text()),
+        sa.Column("made_by", sa.Text(), nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+    )
+    op.create_index("standing_approvals_by_schedule", "standing_approvals", ["schedule_uid"])
+    op.create_index("standing_approvals_by_namespace", "standing_approvals", ["namespace", "workflow_id"])
+    op.create_table(
+        "step_changes",
+        sa.Column("change_id", sa.LargeBinary(16), primary_key=True),
+        sa.Column("run_id", sa.LargeBinary(16), nullable=False),
+        sa.Column("step_run_id", sa.LargeBinary(16)),
+        sa.Column("cost", sa.BigInteger(), nullable=False),
+        sa.Column("tokens", sa.BigInteger(), nullable=False),
+        sa.Column("tool_calls", sa.BigInteger(), nullable=False),
+        sa.Column("finish", sa.Boolean(), nullable=False),
+    )
+    op.create_index("step_changes_by_run", "step_changes", ["run_id"])
+
+
+def _create(name: str, table: str, columns: list[str], where: str | None, unique: bool = False) -> None:
+    condition = None if where is None else sa.text(where)
+    op.create_index(name, table, columns, unique=unique, postgresql_where=condition, sqlite_where=condition)
+
+
+def downgrade() -> None:
+    """Steps and open questions remain as rows that an older program never moves."""
+    op.drop_table("step_changes")
+    op.drop_table("standing_approvals")
+    op.drop_table("approval_votes")
+    op.drop_index("approvals_by_schedule", "approvals")
+    for name in ("runs_by_member", "runs_by_assignee", "runs_one_per_node"):
+        op.drop_index(name, "runs")
+    for table, columns in reversed(_added().items()):
+        for column in reversed(columns):
+            op.drop_column(table, column.name)
