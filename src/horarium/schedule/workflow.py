@@ -15,10 +15,12 @@ from hashlib import sha256
 
 from horarium.condition import Condition, compile_condition
 from horarium.errors import ConditionError, CycleDetected, InvalidWorkflow
+from horarium.policy.approval import ApprovalPolicy
 from horarium.policy.names import PolicyError, parse_name, read_object, shown, text, texts, whole_number, whole_or_none
 from horarium.policy.retry import RetryPolicy, parse_retry_policy
 from horarium.schedule.assignee import Assignee, parse_assignee
 from horarium.schedule.graph import find_cycle, topological_order
+from horarium.schedule.json_limits import Json
 from horarium.schedule.jsonvalue import check_text, checked_object
 from horarium.schedule.naming import checked_id
 
@@ -62,7 +64,10 @@ _EDGE_ALIASES = {"from": "source", "to": "target"}
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One step; `needs` are all nodes with an edge to it, `gates` what it touches that may need approval."""
+    """One step; `needs` are all nodes with an edge to it, `gates` what it touches that may need approval.
+
+    `input` is a template of what it is given; without one (`has_input` is false) it is given inputs and results.
+    """
 
     id: str
     action: Mapping[str, object]
@@ -72,6 +77,8 @@ class Node:
     timeout_seconds: int | None = None
     assignee: Assignee | None = None
     name: str | None = None
+    input: Json = None
+    has_input: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +117,8 @@ class Trigger:
 
 @dataclass(frozen=True, slots=True)
 class Workflow:
+    """`approval` holds for every run of it, whoever starts it; `queue` and `connection` for actions that name none."""
+
     workflow_id: str
     version: int
     nodes: tuple[Node, ...]
@@ -118,6 +127,9 @@ class Workflow:
     owner: str | None = None
     name: str | None = None
     description: str | None = None
+    approval: ApprovalPolicy | None = None
+    queue: str | None = None
+    connection: str | None = None
 
     def __post_init__(self) -> None:
         _check_sizes(self)
