@@ -179,7 +179,8 @@ def _follow_up(
     connection: Connection, known: Plannings, places: Places, changed: Sequence[Recorded], now: Instant
 ) -> None:
     """What changes of runs mean for those who wait for a yes, for a place or for a key."""
-    approvals.request(connection, [run.run_id for run, change in changed if isinstance(change, Block)], now)
+    gates = {run.run_id: (change.gate,) for run, change in changed if isinstance(change, Block)}
+    approvals.request(connection, [*gates], now, gates)
     ended = [(run, change) for run, change in changed if isinstance(change, End)]
     if not ended:
         return
