@@ -333,7 +333,7 @@ class _Definition:
         """What typer reads."""
         kind = inspect.Parameter.KEYWORD_ONLY
         file = inspect.Parameter("file", kind, default=None, annotation=File)
-        return inspect.Signature([file, *(flag.parameter for flag in (*all_flags(), *SHORT))])
+        return inspect.Signature([file, *(flag.parameter for flag in all_flags()), *(each.parameter for each in SHORT)])
 
 
 definition = _Definition()
