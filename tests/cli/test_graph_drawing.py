@@ -14,7 +14,7 @@ from horarium.errors import CycleDetected
 Needs = dict[str, list[str]]
 
 
-def drawn(needs: Needs, *, width: int = 100, unicode: bool = True, below: str = "") -> list[str]:
+def drawn(needs: Needs, *, width: int = 100, unicode: bool = True, below: tuple[str, ...] = ()) -> list[str]:
     nodes = [DrawnNode(node, tuple(sources), node, below) for node, sources in needs.items()]
     return draw_graph(nodes, width=width, unicode=unicode)
 
@@ -80,9 +80,9 @@ def test_a_small_graph_is_drawn_in_boxes(needs: Needs, picture: str) -> None:
 
 
 def test_a_terminal_without_unicode_gets_ascii() -> None:
-    lines = drawn(DRAWINGS["a diamond"][0], unicode=False, below="x · y …")
+    lines = drawn(DRAWINGS["a diamond"][0], unicode=False, below=("x · y …",))
     assert "\n".join(lines).isascii()
-    assert [len(line) for line in lines] == [len(line) for line in drawn(DRAWINGS["a diamond"][0], below="x · y …")]
+    assert [len(line) for line in lines] == [len(line) for line in drawn(DRAWINGS["a diamond"][0], below=("x · y …",))]
 
 
 def test_what_is_too_wide_is_a_list_by_layer() -> None:
@@ -106,7 +106,7 @@ def test_a_thousand_nodes_are_a_list_in_good_time() -> None:
 def test_long_and_wide_texts_are_cut_and_keep_their_box() -> None:
     from rich.cells import cell_len
 
-    nodes = [DrawnNode("a", (), "x" * 128), DrawnNode("b", ("a",), "日本" * 40, "日本語")]
+    nodes = [DrawnNode("a", (), "x" * 128), DrawnNode("b", ("a",), "日本" * 40, ("日本語",))]
     lines = draw_graph(nodes, width=80, unicode=True)
     assert max(map(cell_len, lines)) <= 40
     boxes = [line for line in lines if line.lstrip().startswith(("│", "┌", "└"))]

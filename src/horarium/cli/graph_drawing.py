@@ -25,17 +25,18 @@ _PLAIN = {ord(each): "+" for each in "┌┐└┘├┤┬┴┼"} | {
     ord("▼"): "v",
     ord("…"): "~",
     ord("·"): "-",
+    ord("→"): ">",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnNode:
-    """`head` is its name, with a sign of its state if it has one; `below` is said under it. Both are printable."""
+    """`head` is its name, with a sign of its state if it has one; `below` are lines under it. All are printable."""
 
     id: str
     needs: tuple[str, ...]
     head: str
-    below: str = ""
+    below: tuple[str, ...] = ()
 
 
 def draw_graph(nodes: Sequence[DrawnNode], *, width: int, unicode: bool) -> list[str]:
@@ -77,7 +78,7 @@ def _list(nodes: Sequence[DrawnNode], needs: Mapping[str, Sequence[str]], width:
         if depth[node.id] != layer:
             layer = depth[node.id]
             lines.append(f"layer {layer + 1}")
-        told = [node.below] if node.below else []
+        told = list(node.below)
         told += [f"after {_names(needs[node.id])}"] if needs[node.id] else []
         lines.append(_cut(f"  {_padded(heads[node.id], widest)}  {'; '.join(told)}".rstrip(), width))
     return lines
@@ -95,7 +96,7 @@ def _boxes(known: Mapping[str, DrawnNode], needs: Mapping[str, Sequence[str]], w
     """None = it does not fit, or its lines could not be told apart."""
     from rich.cells import cell_len
 
-    texts = {node.id: [_cut(text, _MAX_TEXT) for text in (node.head, node.below) if text] for node in known.values()}
+    texts = {node.id: [_cut(text, _MAX_TEXT) for text in (node.head, *node.below)] for node in known.values()}
     inner = {node: max(map(cell_len, lines)) | 1 for node, lines in texts.items()}  # odd, for a middle
     placed = place(needs, {node: columns + 4 for node, columns in inner.items()})
     if placed.width > width:
