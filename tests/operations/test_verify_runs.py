@@ -49,7 +49,12 @@ def _step(office: Office, parent: bytes, state: str = "running", **given: Any) -
 
 def _approve(office: Office, run_id: bytes, inputs: object, decision: str = "approved") -> bytes:
     approval_id = new_id()
-    row = {"approval_id": approval_id, "namespace": "default", "run_id": run_id, "input_hash": input_hash(inputs)}
+    row: dict[str, Any] = {
+        "approval_id": approval_id,
+        "namespace": "default",
+        "run_id": run_id,
+        "input_hash": input_hash(inputs),
+    }
     row |= {"gates": "[]", "decision": decision, "requested_at": 0, "expires_at": 10**18}
     _sql(office, sa.insert(approvals).values(**row))
     return approval_id
