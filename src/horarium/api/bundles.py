@@ -36,7 +36,7 @@ def apply(resources: ResourcesOf, caller: CallerOf, document: Document, confirm:
     """
     caller = caller.confirming(confirm)
     asked = read_body(ApplyBody, document)
-    bundle = read_bundle(asked.bundle, asked.calendars, asked.schedules, asked.workflows, prune=asked.prune)
+    bundle = read_bundle(asked.bundle, asked.members(), prune=asked.prune)
     steps = apply_bundle(resources, caller, bundle, dry_run=asked.dry_run, prune=asked.prune, adopt=asked.adopt)
     shown = tuple(_shown(step) for step in steps)
     return Reply(

@@ -11,6 +11,7 @@ from horarium.decision.health_status import HealthStatus
 from horarium.job.run_log import Stream
 from horarium.policy.catchup import CatchupPolicy
 from horarium.policy.overlap import OverlapPolicy
+from horarium.schedule.bundle import BundleKind
 from horarium.schedule.calendar import CalendarKind
 from horarium.schedule.event import EventType
 from horarium.schedule.position import Status
@@ -18,7 +19,7 @@ from horarium.schedule.reason import Reason
 from horarium.schedule.run import Origin, PublicStatus, RunState
 from horarium.schedule.source import Source
 from horarium.wire import outcomes
-from horarium.wire.bundles import Applied, BundleChange, BundleKind, Change, FieldChange
+from horarium.wire.bundles import Applied, BundleChange, Change, FieldChange
 from horarium.wire.roles import Role
 from horarium.wire.runs import (
     ClaimedRun,

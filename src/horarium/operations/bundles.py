@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
-from horarium.errors import InvalidDefinition
-from horarium.operations.bundle_calendars import apply_calendars, prune_calendars
+from horarium.operations.bundle_calendars import BundledCalendars
+from horarium.operations.bundle_documents import (
+    MAX_DELETED,
+    BundledDocuments,
+    apply_documents,
+    prune_documents,
+    require_few,
+)
 from horarium.operations.bundle_schedules import apply_schedules, prune_schedules
 from horarium.operations.bundle_steps import Applying, Refusals, Step, counted
 from horarium.operations.caller import Caller
@@ -13,15 +20,15 @@ from horarium.operations.drafts import Lookups
 from horarium.operations.errors import NamespaceNotFound, OwnedByAnotherBundle
 from horarium.operations.resources import Resources
 from horarium.operations.storms import require_confirmed
-from horarium.schedule.bundle import Bundle
+from horarium.schedule.bundle import Bundle, BundleKind
 from horarium.store import namespaces, releases
 from horarium.store.database import Connection
 from horarium.store.errors import Conflict
 from horarium.store.schedules import rows
 from horarium.wire.roles import Permission
 
-MAX_DELETED = 1_000
-"""Of each kind, in one request: each deletion ends runs as well."""
+# In the order of `BundleKind`; schedules come last, and are many.
+_DOCUMENTS: Final[tuple[BundledDocuments, ...]] = (BundledCalendars(),)
 
 
 class _TakenBack(Exception):
@@ -41,7 +48,7 @@ def apply_bundle(
     adopt: bool = False,
     of_app: bool = False,
 ) -> tuple[Step, ...]:
-    """What was done to each, or would be: calendars, schedules, then what `prune` deletes.
+    """What was done to each, or would be, kind by kind; then what `prune` deletes, from the last kind to the first.
 
     Raises InvalidBundle or BundleRefused, and then nothing was done. A dry run raises what the real one would.
     `of_app`: an application puts its own templates in place; nobody else may use its name.
@@ -79,7 +86,7 @@ def _written(resources: Resources, work: Callable[[Connection], tuple[Step, ...]
 def _apply(
     resources: Resources, connection: Connection, caller: Caller, bundle: Bundle, *, prune: bool, adopt: bool
 ) -> tuple[Step, ...]:
-    ids = set(bundle.schedules)
+    ids = set(bundle.of(BundleKind.SCHEDULE))
     if prune and bundle.name is not None:
         ids |= _to_prune(connection, caller, bundle, bundle.name)
     stored = rows.lock_live(connection, caller.namespace, ids)
@@ -88,18 +95,20 @@ def _apply(
     limits = resources.quotas.defaults if standing is None else standing.limits
     applying = Applying(resources, connection, caller, bundle, adopt, now, lookups, limits)
     refusals = Refusals()
-    steps = apply_calendars(applying, refusals)
+    steps: list[Step] = []
+    for kind in _DOCUMENTS:
+        steps += apply_documents(applying, refusals, kind)
     steps += apply_schedules(applying, refusals, stored)
     if prune:
         steps += prune_schedules(applying, refusals, stored)
-        steps += prune_calendars(applying, refusals, MAX_DELETED + len(bundle.calendars))
+        for kind in reversed(_DOCUMENTS):
+            steps += prune_documents(applying, refusals, kind)
     refusals.raise_any()
     return tuple(steps)
 
 
 def _to_prune(connection: Connection, caller: Caller, bundle: Bundle, name: str) -> set[str]:
-    owned = rows.ids_of_bundle(connection, caller.namespace, name, len(bundle.schedules) + MAX_DELETED + 1)
-    gone = set(owned) - bundle.schedules.keys()
-    if len(gone) > MAX_DELETED:
-        raise InvalidDefinition({"prune": [f"would delete more than {MAX_DELETED} schedules; delete some first"]})
+    wanted = bundle.of(BundleKind.SCHEDULE)
+    gone = set(rows.ids_of_bundle(connection, caller.namespace, name, len(wanted) + MAX_DELETED + 1)) - wanted.keys()
+    require_few(BundleKind.SCHEDULE, gone)
     return gone
