@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Sequence
 
-from horarium.operations.bundle_calendars import BundledCalendars
 from horarium.operations.bundle_documents import (
     MAX_DELETED,
     BundledDocuments,
@@ -27,9 +25,6 @@ from horarium.store.errors import Conflict
 from horarium.store.schedules import rows
 from horarium.wire.roles import Permission
 
-# In the order of `BundleKind`; schedules come last, and are many.
-_DOCUMENTS: Final[tuple[BundledDocuments, ...]] = (BundledCalendars(),)
-
 
 class _TakenBack(Exception):
     """Ends the transaction of a dry run."""
@@ -42,6 +37,7 @@ def apply_bundle(
     resources: Resources,
     caller: Caller,
     bundle: Bundle,
+    kinds: Sequence[BundledDocuments] = (),
     *,
     dry_run: bool = False,
     prune: bool = False,
@@ -49,6 +45,8 @@ def apply_bundle(
     of_app: bool = False,
 ) -> tuple[Step, ...]:
     """What was done to each, or would be, kind by kind; then what `prune` deletes, from the last kind to the first.
+
+    `kinds` are those it may bring beside schedules, in their order (`bundle_kinds.py`).
 
     Raises InvalidBundle or BundleRefused, and then nothing was done. A dry run raises what the real one would.
     `of_app`: an application puts its own templates in place; nobody else may use its name.
@@ -62,7 +60,7 @@ def apply_bundle(
         if not of_app and bundle.name is not None and releases.numbers(connection, caller.namespace, bundle.name):
             raise OwnedByAnotherBundle(f"the bundle {bundle.name!r} is that of an application; choose another name")
         # How many runs start is asked of all together, and a dry run only tells it.
-        steps = _apply(resources, connection, caller.confirming(True), bundle, prune=prune, adopt=adopt)
+        steps = _apply(resources, connection, caller.confirming(True), bundle, kinds, prune=prune, adopt=adopt)
         if dry_run:
             raise _TakenBack(steps)
         require_confirmed(caller, sum(step.starts_soon for step in steps))
@@ -84,24 +82,32 @@ def _written(resources: Resources, work: Callable[[Connection], tuple[Step, ...]
 
 
 def _apply(
-    resources: Resources, connection: Connection, caller: Caller, bundle: Bundle, *, prune: bool, adopt: bool
+    resources: Resources,
+    connection: Connection,
+    caller: Caller,
+    bundle: Bundle,
+    kinds: Sequence[BundledDocuments],
+    *,
+    prune: bool,
+    adopt: bool,
 ) -> tuple[Step, ...]:
-    ids = set(bundle.of(BundleKind.SCHEDULE))
-    if prune and bundle.name is not None:
-        ids |= _to_prune(connection, caller, bundle, bundle.name)
-    stored = rows.lock_live(connection, caller.namespace, ids)
     lookups, now = Lookups(connection, caller.namespace), resources.clock.now()
     standing = resources.quotas.standing(connection, caller.namespace, now)
     limits = resources.quotas.defaults if standing is None else standing.limits
     applying = Applying(resources, connection, caller, bundle, adopt, now, lookups, limits)
     refusals = Refusals()
     steps: list[Step] = []
-    for kind in _DOCUMENTS:
+    for kind in kinds:
         steps += apply_documents(applying, refusals, kind)
+    refusals.raise_any()
+    ids = set(bundle.of(BundleKind.SCHEDULE))
+    if prune and bundle.name is not None:
+        ids |= _to_prune(connection, caller, bundle, bundle.name)
+    stored = rows.lock_live(connection, caller.namespace, ids)
     steps += apply_schedules(applying, refusals, stored)
     if prune:
         steps += prune_schedules(applying, refusals, stored)
-        for kind in reversed(_DOCUMENTS):
+        for kind in reversed(kinds):
             steps += prune_documents(applying, refusals, kind)
     refusals.raise_any()
     return tuple(steps)
