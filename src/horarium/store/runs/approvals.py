@@ -52,6 +52,12 @@ def request(connection: Connection, run_ids: Sequence[bytes], now: Instant) -> N
     events.append(connection, [_event(run.next_event, made) for run, made in told], now=now)
 
 
+def close_of_ended(connection: Connection, run_ids: Sequence[bytes], now: Instant, reason: str) -> None:
+    """Nobody is asked any more about runs that have ended otherwise."""
+    pending = update(approvals).where(approvals.c.run_id.in_(run_ids), approvals.c.decision == "pending")
+    connection.execute(pending.values(decision="expired", reason=reason, decided_at=now))
+
+
 def _event(number: int, made: dict[str, Any]) -> NewRunEvent:
     said = {
         "approval_id": id_text(made["approval_id"]),

@@ -15,6 +15,7 @@ from horarium.schedule.run import Origin
 from horarium.store.database.json_text import to_text
 from horarium.store.runs.definitions import insert_own
 from horarium.store.runs.states import ACTIVE_NAMES, FINAL_NAMES, NOT_STARTED_NAMES, OPEN_ROOT
+from horarium.store.runs.step_changes import note_stops
 from horarium.store.schedules.decisions import ZEROS
 from horarium.store.tables import approvals, runs, step_changes
 
@@ -100,6 +101,7 @@ def ask_to_stop(connection: Connection, run_ids: Collection[bytes], now: Instant
         .where(runs.c.run_id.in_(list(run_ids)), runs.c.stop_requested_at.is_(None))
         .values(stop_requested_at=now)
     )
+    note_stops(connection, list(run_ids))
 
 
 def depth_by_state(connection: Connection, namespace: str | None = None) -> dict[str, int]:
