@@ -30,6 +30,7 @@ from horarium.store.errors import Conflict
 from horarium.store.runs import approvals, open_runs
 from horarium.store.runs import read as runs_read
 from horarium.store.runs.read import RunRow
+from horarium.store.workflow_graphs import newest_versions
 from horarium.wire.bodies import StartBody
 from horarium.wire.outcomes import StartOutcome
 from horarium.wire.roles import Permission
@@ -78,6 +79,8 @@ def start_run(
         _check_room(resources, connection, caller.namespace)
         started = _start(resources, connection, draft, run_id, key, nominal)
         open_runs.set_requested_by(connection, [started.run_id], caller.context())
+        if started.state is RunState.AWAITING_APPROVAL and approvals.request(connection, [run_id], now):
+            return replace(started, state=RunState.READY)  # somebody had said yes beforehand
         return started
 
     try:
@@ -150,8 +153,6 @@ def _start(
     }
     document = draft.revision(1).document
     open_runs.insert_unscheduled(connection, values, document)
-    if planning.needs_approval:
-        approvals.request(connection, [run_id], now)
     resources.database.notify(connection, READY)
     usage.add(connection, {draft.definition.namespace: usage.Growth(births=1, bytes=len(to_text(document)))}, now)
     return Started(run_id, StartOutcome.STARTED, state, version)
@@ -162,7 +163,7 @@ def _version(connection: Connection, definition: Definition) -> int | None:
     name, wanted = definition.action.workflow, definition.action.target.get("version")
     if definition.action.kind != WORKFLOW.name or name is None:
         return None
-    newest = workflows.newest_versions(connection, definition.namespace, [name]).get(name)
+    newest = newest_versions(connection, [(definition.namespace, name)]).get((definition.namespace, name))
     if newest is None or not isinstance(wanted, int):
         return newest
     if not workflows.uses_of(connection, definition.namespace, [Use(name, wanted)]):

@@ -14,7 +14,7 @@ from horarium.operations.caller import Caller
 from horarium.operations.errors import InvalidBundle, Refused
 from horarium.operations.resources import Resources
 from horarium.operations.workflow_drafts import schedule_documents
-from horarium.schedule.bundle import Bundle
+from horarium.schedule.bundle import Bundle, BundleKind
 from horarium.schedule.workflow import TriggerKind, Workflow
 from horarium.schedule.workflow_document import template_bundle
 from horarium.store.database import Connection
@@ -62,7 +62,7 @@ def _apply(
     documents: dict[str, dict[str, object]],
 ) -> tuple[TemplateChange, ...]:
     inside = replace(resources, database=JoinedTransaction(resources.database, connection))
-    bundle = Bundle(template_bundle(workflow_id), {}, documents)
+    bundle = Bundle(template_bundle(workflow_id), {BundleKind.SCHEDULE: documents})
     steps = apply_bundle(inside, caller, bundle, prune=True, of_app=True)
     by_hand = next((step.name for step in steps if step.change is Change.KEEP), None)
     if by_hand is not None:
