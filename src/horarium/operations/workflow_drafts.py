@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -147,7 +147,9 @@ def keep_taken(
     return changed
 
 
-def warnings_of(resources: Resources, connection: Connection, caller: Caller, workflow: Workflow) -> tuple[str, ...]:
+def warnings_of(
+    resources: Resources, connection: Connection, caller: Caller, workflow: Workflow, will_be_set: Collection[str] = ()
+) -> tuple[str, ...]:
     """What stands in the way of its nodes now, and may be mended before they run: secrets, tasks, workers."""
     namespace, found = caller.namespace, []
     actions = [(f"nodes.{index}.action", node_action(node), node.input) for index, node in enumerate(workflow.nodes)]
@@ -155,7 +157,7 @@ def warnings_of(resources: Resources, connection: Connection, caller: Caller, wo
     known = secrets.find_names(connection, namespace, set().union(*named.values()))
     for path, action, _ in actions:
         [host] = hosts_of(action) or [""]
-        for name in sorted(named[path]):
+        for name in sorted(named[path].difference(will_be_set)):
             secret = known.get(name)
             if secret is None:
                 found.append(f"{path}: the secret {name!r} is not set; without it the step cannot be launched")
