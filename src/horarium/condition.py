@@ -124,7 +124,7 @@ def compile_condition(filter: object) -> Condition:
 
 def read_pointer(pointer: str) -> tuple[str, ...]:
     """The keys that a JSON pointer names, one after the other; a malformed one raises ConditionError."""
-    return _parse_pointer(pointer, f"pointer {_shown(pointer)}")
+    return parse_pointer(pointer, f"pointer {_shown(pointer)}")
 
 
 def find(path: tuple[str, ...], context: object) -> object:

@@ -9,7 +9,6 @@ HorariumError
 ├── InvalidWorkflow        invalid_workflow       a graph with unknown or duplicate nodes
 │   └── CycleDetected      cycle_detected         a graph that never ends
 ├── InvalidTransition      invalid_transition     a run cannot go from that state to this one
-├── ApprovalRefused        approval_refused       an approval that is late, doubled or for other inputs
 └── BackfillTooLarge       backfill_too_large     more occurrences than one request may ask for
 """
 
@@ -91,10 +90,6 @@ class CycleDetected(InvalidWorkflow):
 
 class InvalidTransition(HorariumError):
     reason = "invalid_transition"
-
-
-class ApprovalRefused(HorariumError):
-    reason = "approval_refused"
 
 
 class BackfillTooLarge(HorariumError, ValueError):

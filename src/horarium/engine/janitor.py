@@ -158,8 +158,11 @@ class Janitor:
         return [each for each in recorded if each.counted]
 
     def _expire(self, connection: Connection, found: Sequence[Unanswered], now: Instant) -> list[Recorded]:
-        expired = [each for each in found if overdue.expire_approval(connection, each.approval_id, now)]
-        return self._record(connection, [Happened(each.run_id, ApprovalExpired()) for each in expired], now)
+        """A run that ends closes its question. One whose run has gone on all the same is in nobody's way any more."""
+        recorded = self._record(connection, [Happened(each.run_id, ApprovalExpired()) for each in found], now)
+        for each in found:
+            overdue.expire_approval(connection, each.approval_id, now)
+        return recorded
 
     def _release(self, connection: Connection, schedules: Sequence[bytes], now: Instant) -> list[int]:
         (uid,) = schedules

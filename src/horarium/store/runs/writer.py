@@ -181,7 +181,8 @@ def _follow_up(
     connection: Connection, known: Plannings, places: Places, changed: Sequence[Recorded], now: Instant
 ) -> None:
     """What changes of runs mean for those who wait for a yes, for a place or for a key, and for workflows."""
-    approvals.request(connection, [run.run_id for run, change in changed if isinstance(change, Block)], now)
+    gates = {run.run_id: (change.gate,) for run, change in changed if isinstance(change, Block)}
+    approvals.request(connection, [*gates], now, gates)
     step_changes.note(connection, [noted for run, change in changed if (noted := _noted(run, change)) is not None])
     ended = [(run, change) for run, change in changed if isinstance(change, End)]
     if not ended:

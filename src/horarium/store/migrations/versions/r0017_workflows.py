@@ -67,7 +67,10 @@ def upgrade() -> None:
     _create("runs_one_per_node", "runs", ["parent_run_id", "node_id", "fallback"], "parent_run_id IS NOT NULL", True)
     _create("runs_by_assignee", "runs", ["namespace", "assignee", "run_id"], "assignee IS NOT NULL")
     _create("runs_by_member", "runs", ["namespace", "member", "run_id"], "member IS NOT NULL")
-    _create("approvals_by_schedule", "approvals", ["schedule_uid", "decision", "requested_at"], None)
+    _create("runs_waiting", "runs", ["schedule_uid"], "state = 'awaiting_approval' AND parent_run_id IS NULL")
+    _create("approvals_by_schedule", "approvals", ["schedule_uid", "decision", "approval_id"], None)
+    _create("approvals_by_status", "approvals", ["namespace", "decision", "approval_id"], None)
+    _create("approvals_by_namespace", "approvals", ["namespace", "approval_id"], None)
     op.create_table(
         "approval_votes",
         sa.Column("approval_id", sa.LargeBinary(16), nullable=False),
@@ -92,6 +95,7 @@ def upgrade() -> None:
         sa.Column("reason", sa.Text()),
         sa.Column("made_by", sa.Text(), nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.Column("made_role", sa.Text(), nullable=False),
     )
     op.create_index("standing_approvals_by_schedule", "standing_approvals", ["schedule_uid"])
     op.create_index("standing_approvals_by_namespace", "standing_approvals", ["namespace", "workflow_id"])
@@ -122,8 +126,9 @@ def downgrade() -> None:
     op.drop_table("step_changes")
     op.drop_table("standing_approvals")
     op.drop_table("approval_votes")
-    op.drop_index("approvals_by_schedule", "approvals")
-    for name in ("runs_by_member", "runs_by_assignee", "runs_one_per_node"):
+    for name in ("approvals_by_namespace", "approvals_by_status", "approvals_by_schedule"):
+        op.drop_index(name, "approvals")
+    for name in ("runs_waiting", "runs_by_member", "runs_by_assignee", "runs_one_per_node"):
         op.drop_index(name, "runs")
     for table, columns in reversed(_added().items()):
         for column in reversed(columns):
