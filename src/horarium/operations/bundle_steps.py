@@ -17,6 +17,7 @@ from horarium.policy.quotas import Quotas
 from horarium.recurrence.spec import Spec
 from horarium.schedule.bundle import Bundle, BundleKind, Difference, Document, Standing, standing
 from horarium.store.database import Connection
+from horarium.store.database.joined_transaction import JoinedTransaction
 from horarium.wire.bundles import Change
 
 _MAX_INVALID = 20
@@ -60,6 +61,10 @@ class Applying:
     now: Instant
     lookups: Lookups
     limits: Quotas
+
+    def inside(self) -> Resources:
+        """For operations that open a transaction elsewhere: here they are part of this one."""
+        return replace(self.resources, database=JoinedTransaction(self.resources.database, self.connection))
 
     def documents(self, kind: BundleKind) -> Mapping[str, Document]:
         return self.bundle.of(kind)
