@@ -38,6 +38,7 @@ from horarium.api import (
     subscriptions,
     tokens,
     triggers,
+    workflows,
 )
 from horarium.api.answers import Reply
 from horarium.api.auth import Authenticator
@@ -76,6 +77,7 @@ ROUTES: tuple[Routes, ...] = (
     run_logs.routes,
     launches.routes,
     calendars.routes,
+    workflows.routes,
     bundles.routes,
     feed.routes,
     subscriptions.routes,

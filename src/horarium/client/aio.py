@@ -31,13 +31,14 @@ from horarium.client.service_calls import ServiceCalls, follow_feed
 from horarium.client.stream import Listening
 from horarium.client.subscription_calls import SubscriptionCalls
 from horarium.client.trust import Trust
+from horarium.client.workflow_calls import WorkflowCalls
 from horarium.wire.runs import RunLogLine
 from horarium.wire.service import FeedEntry
 
 T = TypeVar("T")
 
 
-class AsyncClient(ScheduleCalls, RunCalls, ServiceCalls, RegistrarCalls, SubscriptionCalls, SecretCalls):
+class AsyncClient(ScheduleCalls, RunCalls, ServiceCalls, RegistrarCalls, SubscriptionCalls, SecretCalls, WorkflowCalls):
     """Belongs to the loop in which it is used. `transport` puts something else in place of the network.
 
     What is not said is found as the command line finds it: in the environment, or beside a local `horarium up`.

@@ -93,6 +93,10 @@ class CalendarNotFound(NotFound):
     reason = "calendar_not_found"
 
 
+class WorkflowNotFound(NotFound):
+    reason = "workflow_not_found"
+
+
 class NamespaceNotFound(NotFound):
     reason = "namespace_not_found"
 
@@ -132,6 +136,12 @@ class CalendarReadOnly(Conflict):
 
 class CalendarInUse(Conflict):
     reason = "calendar_in_use"
+
+
+class WorkflowInUse(Conflict):
+    """`body` names schedules and workflows that need it, and counts its open runs."""
+
+    reason = "workflow_in_use"
 
 
 class SecretInUse(Conflict):
@@ -289,6 +299,7 @@ _NAMED: Mapping[int, tuple[type[ClientError], ...]] = {
         ScheduleNotFound,
         RunNotFound,
         CalendarNotFound,
+        WorkflowNotFound,
         NamespaceNotFound,
         TokenNotFound,
         SubscriptionNotFound,
@@ -299,6 +310,7 @@ _NAMED: Mapping[int, tuple[type[ClientError], ...]] = {
         RequestInProgress,
         CalendarReadOnly,
         CalendarInUse,
+        WorkflowInUse,
         SecretInUse,
         ScheduleBroken,
         OwnedByAnotherBundle,

@@ -66,6 +66,11 @@ class CalendarNotFound(NotFound):
     what = "calendar"
 
 
+class WorkflowNotFound(NotFound):
+    reason = "workflow_not_found"
+    what = "workflow"
+
+
 class NamespaceNotFound(NotFound):
     reason = "namespace_not_found"
     what = "namespace"
@@ -140,6 +145,23 @@ class CalendarInUse(Refused):
         shown = ", ".join(schedules[:5]) + (", …" if len(schedules) > 5 else "")
         super().__init__(f"the calendar {name!r} is used by {shown}")
         self.schedules = schedules
+
+
+class WorkflowInUse(Refused):
+    """`schedules` and `workflows` are the ids of those that name it, the first of them if they are many."""
+
+    reason = "workflow_in_use"
+
+    def __init__(self, name: str, schedules: tuple[str, ...], workflows: tuple[str, ...], open_runs: int) -> None:
+        who = [f"the schedule {each!r}" for each in schedules[:5]] + [
+            f"the workflow {each!r}" for each in workflows[:5]
+        ]
+        if open_runs:
+            who.append(
+                "a run that has not ended" if open_runs == 1 else f"{open_runs} runs or more that have not ended"
+            )
+        super().__init__(f"the workflow {_short(name)!r} is used by {', '.join(who)}")
+        self.schedules, self.workflows, self.open_runs = schedules, workflows, open_runs
 
 
 class SecretInUse(Refused):
