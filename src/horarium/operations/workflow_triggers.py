@@ -35,6 +35,8 @@ class TemplateChange:
     schedule_id: str
     outcome: WriteOutcome
     warnings: tuple[str, ...] = ()
+    starts_soon: int = 0
+    """Runs of it that start within a minute, because it is new or was changed."""
 
 
 def put_templates(
@@ -67,7 +69,7 @@ def _apply(
     by_hand = next((step.name for step in steps if step.change is Change.KEEP), None)
     if by_hand is not None:
         raise Refused(f"somebody made a schedule {by_hand!r} by hand, which is the name of a trigger; delete it first")
-    return tuple(TemplateChange(step.name, _OUTCOMES[step.change], step.warnings) for step in steps)
+    return tuple(TemplateChange(step.name, _OUTCOMES[step.change], step.warnings, step.starts_soon) for step in steps)
 
 
 def _by_trigger(workflow: Workflow, wrong: InvalidBundle) -> dict[str, list[str]]:

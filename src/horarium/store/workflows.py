@@ -86,6 +86,13 @@ def find(connection: Connection, namespace: str, workflow_id: str, version: int 
     return _ROWS.one(connection, wanted.order_by(workflows.c.version.desc()).limit(1))
 
 
+def find_many(connection: Connection, namespace: str, ids: Collection[str]) -> dict[str, WorkflowRow]:
+    """The newest version of those that are stored, by id."""
+    columns = (workflows.c.namespace, workflows.c.workflow_id)
+    wanted = rows_with(connection, _ROWS.select.where(_IS_NEWEST), columns, {(namespace, each) for each in ids})
+    return {row.workflow_id: row for row in map(_ROWS.read, wanted)}
+
+
 def uses_of(connection: Connection, namespace: str, wanted: Iterable[Use]) -> dict[Use, Stored]:
     """What is stored of them."""
     asked = set(wanted)
