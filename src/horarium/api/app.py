@@ -16,6 +16,8 @@ from starlette.exceptions import HTTPException
 from horarium.api import (
     admin,
     agenda,
+    agents,
+    assignments,
     audit,
     bulk,
     bundles,
@@ -36,6 +38,7 @@ from horarium.api import (
     schedules,
     secrets,
     subscriptions,
+    teams,
     tokens,
     triggers,
 )
@@ -80,6 +83,9 @@ ROUTES: tuple[Routes, ...] = (
     feed.routes,
     subscriptions.routes,
     secrets.routes,
+    agents.routes,
+    teams.routes,
+    assignments.routes,
     tokens.routes,
     namespaces.routes,
     audit.routes,

@@ -60,6 +60,9 @@ def upgrade() -> None:
     _create("runs_one_per_node", "runs", ["parent_run_id", "node_id", "fallback"], "parent_run_id IS NOT NULL", True)
     _create("runs_by_assignee", "runs", ["namespace", "assignee", "run_id"], "assignee IS NOT NULL")
     _create("runs_by_member", "runs", ["namespace", "member", "run_id"], "member IS NOT NULL")
+    for who in ("assignee", "member"):
+        open_ones = f"{who} IS NOT NULL AND finished_at IS NULL"
+        _create(f"runs_active_by_{who}", "runs", ["namespace", who], open_ones)
     _create("approvals_by_schedule", "approvals", ["schedule_uid", "decision", "requested_at"], None)
     op.create_table(
         "approval_votes",
@@ -112,7 +115,8 @@ def downgrade() -> None:
     op.drop_table("standing_approvals")
     op.drop_table("approval_votes")
     op.drop_index("approvals_by_schedule", "approvals")
-    for name in ("runs_by_member", "runs_by_assignee", "runs_one_per_node"):
+    active = ("runs_active_by_member", "runs_active_by_assignee")
+    for name in (*active, "runs_by_member", "runs_by_assignee", "runs_one_per_node"):
         op.drop_index(name, "runs")
     for table, columns in reversed(_added().items()):
         for column in reversed(columns):
