@@ -16,10 +16,11 @@ from horarium.schedule.assignee import AssigneeType
 from horarium.schedule.canonical import action_document
 from horarium.schedule.field import amount
 from horarium.schedule.run import Origin, RunState, public_status
+from horarium.schedule.terms import Terms, terms_of
 from horarium.schedule.told_policies import ToldPolicies, policies_of
+from horarium.store.runs.listed_steps import StepRow
 from horarium.store.runs.newest_approvals import AskedApproval
 from horarium.store.runs.read import RunRow
-from horarium.store.runs.steps import StepRow
 from horarium.wire import runs as wire
 from horarium.wire.answer import time_of
 from horarium.wire.runs import (
@@ -48,11 +49,32 @@ def claimed(taken: Claimed) -> wire.ClaimedRun:
     return wire.ClaimedRun(
         **_whole(taken.run),
         action=None if definition is None else action_document(definition.action),
+        step_of=_step_of(taken.run.row),
+        **_terms(taken).document(),
         lease_epoch=taken.lease_epoch,
         lease_until=to_datetime(taken.lease_until),
         lease_seconds=taken.lease_seconds,
         report_url=taken.report_url,
         report_token=taken.report_token,
+    )
+
+
+def _step_of(row: RunRow) -> RunWorkflow | None:
+    if row.of_workflow is None or row.of_version is None:
+        return None
+    return RunWorkflow(workflow_id=row.of_workflow, version=row.of_version)
+
+
+def _terms(taken: Claimed) -> Terms:
+    row, definition = taken.run.row, taken.run.definition
+    if definition is None:
+        return Terms()
+    return terms_of(
+        definition.approval,
+        definition.limits,
+        definition.action.global_model_id,
+        has_assignee=row.assignee is not None,
+        node_gates=taken.node_gates,
     )
 
 

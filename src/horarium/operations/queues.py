@@ -38,6 +38,7 @@ class Claimed:
     lease_seconds: int
     report_url: str | None
     report_token: str
+    node_gates: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

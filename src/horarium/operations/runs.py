@@ -34,9 +34,9 @@ from horarium.store.database.channels import READY
 from horarium.store.runs import open_runs, overdue
 from horarium.store.runs import read as runs_read
 from horarium.store.runs.events import add_event
+from horarium.store.runs.listed_steps import StepRow, steps_of
 from horarium.store.runs.newest_approvals import AskedApproval, newest_approvals
 from horarium.store.runs.read import RunFilter, RunRow
-from horarium.store.runs.steps import StepRow, steps_of
 from horarium.store.runs.work import Work
 from horarium.store.runs.writer import record_event
 from horarium.store.schedules import positions
