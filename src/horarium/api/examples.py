@@ -10,6 +10,7 @@ from horarium.decision.forecast import Forecast, NoRun
 from horarium.decision.health_status import HealthStatus
 from horarium.policy.catchup import CatchupPolicy
 from horarium.policy.overlap import OverlapPolicy
+from horarium.schedule.bundle import BundleKind
 from horarium.schedule.calendar import CalendarKind
 from horarium.schedule.event import EventType
 from horarium.schedule.position import Status
@@ -17,7 +18,7 @@ from horarium.schedule.reason import Reason
 from horarium.schedule.run import RunState
 from horarium.schedule.source import Source
 from horarium.wire import outcomes
-from horarium.wire.bundles import Applied, BundleChange, BundleKind, Change, FieldChange
+from horarium.wire.bundles import Applied, BundleChange, Change, FieldChange
 from horarium.wire.roles import Role
 from horarium.wire.schedules import (
     Backfilled,

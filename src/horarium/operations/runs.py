@@ -28,6 +28,7 @@ from horarium.schedule.run import (
     delivery_key,
     instance_id,
     occurrence_key,
+    step_key,
 )
 from horarium.store.database import Connection
 from horarium.store.database.channels import READY
@@ -88,11 +89,14 @@ class Run:
     @property
     def key(self) -> str:
         row = self.row
-        of_occurrence = row.schedule_uid is not None and row.origin in (Origin.SCHEDULED, Origin.BACKFILL)
-        whose = row.schedule_uid if of_occurrence and row.schedule_uid is not None else row.run_id
         # A failed run counts its last failure too, and was not delivered again after it.
         delivered = row.attempt - 1 if row.state in _FAILED and row.attempt else row.attempt
-        return delivery_key(occurrence_key(id_text(whose), row.nominal), delivered)
+        if row.root_run_id is not None and row.node_path is not None:
+            own = step_key(id_text(row.root_run_id), row.node_path, fallback=row.fallback)
+            return delivery_key(own, delivered, row.gates_passed)
+        of_occurrence = row.schedule_uid is not None and row.origin in (Origin.SCHEDULED, Origin.BACKFILL)
+        whose = row.schedule_uid if of_occurrence and row.schedule_uid is not None else row.run_id
+        return delivery_key(occurrence_key(id_text(whose), row.nominal), delivered, row.gates_passed)
 
 
 @dataclass(frozen=True, slots=True)
