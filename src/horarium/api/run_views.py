@@ -11,6 +11,7 @@ from horarium.operations.occurrences import Skipped
 from horarium.operations.queues import Claimed
 from horarium.operations.run_events import RunEvent
 from horarium.operations.runs import Run, Step
+from horarium.policy.approval import NEVER, ApprovalDecision
 from horarium.policy.limits import MILLIONTHS
 from horarium.schedule.assignee import AssigneeType
 from horarium.schedule.canonical import action_document
@@ -269,9 +270,9 @@ def _approval(row: RunRow | StepRow, asked: AskedApproval | None) -> RunApproval
     return RunApproval(
         needed=row.needs_approval,
         approval_id=id_text(asked.approval_id),
-        status=asked.status,
+        status=ApprovalDecision(asked.status),
         gates=asked.gates,
-        expires_at=time_of(asked.expires_at),
+        expires_at=None if asked.expires_at >= NEVER else to_datetime(asked.expires_at),
         decided_by=asked.decided_by,
         decided_at=time_of(asked.decided_at),
         reason=asked.reason,

@@ -67,11 +67,6 @@ def _with_headers(target: Mapping[str, Json], secrets: Mapping[str, str]) -> Map
     return {**target, "headers": resolved(target["headers"], secrets)} if "headers" in target else target
 
 
-def _named_by(work: Work) -> Origin:
-    """A step has the origin of its root, and a name of its own."""
-    return Origin.STEP if work.parent_run_id is not None else Origin(work.origin)
-
-
 def _place_of(work: Work) -> dict[str, Any]:
     """Where a run stands: which stored workflow it is a run or a step of, and below which runs."""
     of_workflow, version = work.of_workflow, work.of_version
@@ -108,7 +103,7 @@ def build_request(
         origin=work.origin,
         action=action,
         deadline=work.deadline if work.deadline is not None else work.due + work.allowed_ms * MILLISECOND,
-        instance_id=instance_id(definition.schedule_id, _named_by(work), work.nominal, run_id),
+        instance_id=instance_id(definition.schedule_id, Origin(work.origin), work.nominal, run_id),
         schedule_id=None if work.schedule_uid is None else definition.schedule_id,
         attempt=work.attempt,
         inputs=decode_input(inputs),

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 from msgspec import Meta
 
 from horarium.job.run_log import Stream
-from horarium.policy.approval import ApprovalMode
+from horarium.policy.approval import ApprovalDecision, ApprovalMode
 from horarium.schedule.assignee import AssigneeType
 from horarium.schedule.effective import PolicyOrigin
 from horarium.schedule.reason import Reason
@@ -52,12 +52,12 @@ class RunUsage(Answer, frozen=True, kw_only=True):
 class RunApproval(Answer, frozen=True, kw_only=True):
     """The newest question about a run, and what came of it; a run that is held has not been asked about yet.
 
-    `gates` are those that held it, none where the run as a whole needed a yes.
+    `gates` are those that held it, none where the run as a whole needed a yes; `expires_at` null = it waits for ever.
     """
 
     needed: bool
     approval_id: str | None
-    status: str | None
+    status: ApprovalDecision | None
     gates: tuple[str, ...]
     expires_at: Time | None
     decided_by: str | None
