@@ -95,9 +95,9 @@ class Pattern:
     document: str
 
 
-def pattern(definition: Mapping[str, Any], *, now: Instant) -> Pattern:
+def pattern(definition: Mapping[str, Any], *, now: Instant, needs_approval: bool = False) -> Pattern:
     parsed = parse_definition(dict(definition), now=now)
-    planning = planning_text(parsed.definition, needs_approval=False)
+    planning = planning_text(parsed.definition, needs_approval=needs_approval)
     return Pattern(planning_hash(planning), planning, event_text(to_document(parsed.definition)))
 
 
