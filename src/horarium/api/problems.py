@@ -18,7 +18,7 @@ from starlette.responses import Response
 from horarium.api import commits
 from horarium.api.address import client_address
 from horarium.api.limits import FailedLogins, RateLimited
-from horarium.errors import ApprovalRefused, HorariumError, InvalidDefinition, InvalidSpec, InvalidTransition
+from horarium.errors import HorariumError, InvalidDefinition, InvalidSpec, InvalidTransition
 from horarium.operations.errors import (
     OperationError,
     QuotaExceeded,
@@ -35,7 +35,7 @@ from horarium.wire.answer import encode
 MEDIA_TYPE = "application/problem+json"
 
 # CommitUnknown is no 5xx: clients repeat those blindly, and what they asked for may have happened.
-_CONFLICTS = (InvalidTransition, ApprovalRefused, Conflict, CommitUnknown, CannotUnseal)
+_CONFLICTS = (InvalidTransition, Conflict, CommitUnknown, CannotUnseal)
 _UNAVAILABLE = (StoreUnavailable, SchemaMissing, SchemaTooNew, KeyReplaced)
 _REASONS = {404: "not_found", 405: "method_not_allowed"}
 _NAMED = ("name", "schedules", "count", "limit", "schedule_id")

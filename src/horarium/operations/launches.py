@@ -70,6 +70,8 @@ def start_run(
         _check_room(resources, connection, caller.namespace)
         started = _start(resources, connection, draft, run_id, key, nominal)
         open_runs.set_requested_by(connection, [started.run_id], caller.context())
+        if started.state is RunState.AWAITING_APPROVAL and approvals.request(connection, [run_id], now):
+            return replace(started, state=RunState.READY)  # somebody had said yes beforehand
         return started
 
     try:
@@ -147,8 +149,6 @@ def _start(
     }
     document = draft.revision(1).document
     open_runs.insert_unscheduled(connection, values, document)
-    if planning.needs_approval:
-        approvals.request(connection, [run_id], now)
     resources.database.notify(connection, READY)
     usage.add(connection, {draft.definition.namespace: usage.Growth(births=1, bytes=len(to_text(document)))}, now)
     return Started(run_id, StartOutcome.STARTED, state)

@@ -12,6 +12,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from horarium.ids import id_text
 from horarium.instant import DAY, SECOND, Instant, rfc3339_or_none, to_rfc3339
 from horarium.life.change import Admit, Again, Block, Change, End, Nothing, Progress, Wait
 from horarium.schedule.event import CommandContext, NoticeType, RunEventType, final_event
@@ -21,7 +22,7 @@ from horarium.store.database.json_text import event_text, kept_text
 from horarium.store.database.set_wise import Update
 from horarium.store.history import notices
 from horarium.store.history.notices import Notice
-from horarium.store.runs import events
+from horarium.store.runs import closed_approvals, events
 from horarium.store.runs.events import NewRunEvent
 from horarium.store.runs.work import Work
 from horarium.store.tables import runs
@@ -86,6 +87,7 @@ def write_changes(
     for change_kind, rows in by_kind.items():
         _UPDATES[change_kind].run(connection, rows)
     events.append(connection, told, now=now)
+    closed_approvals.close_unanswered(connection, changed, now)
     notices.append(connection, finished, now=now)
     counters.add_to_counters(connection, freed)
 
@@ -190,17 +192,29 @@ def _event(run: Work, change: Change) -> tuple[RunEventType, dict[str, Any]] | N
             kind = final_event(change.state, is_step=run.parent_run_id is not None)
             return kind, _said({**_went_wrong(change), "cause": change.cause, **change.detail})
         case Again() if change.known:
-            return RunEventType.RUN_RETRIED, _said({"attempt": change.attempt, **_went_wrong(change)})
+            return _kind(run, RunEventType.RUN_RETRIED), _said({"attempt": change.attempt, **_went_wrong(change)})
         case Again() if change.told:
             return RunEventType.RUN_REDELIVERED, _said({"launches": change.launches, **_went_wrong(change)})
         case Block(gate):
-            return RunEventType.RUN_BLOCKED, {"gate": gate}
-        case Admit(modified=modified):
-            return RunEventType.RUN_MODIFIED if modified else RunEventType.RUN_APPROVED, {}
+            return _kind(run, RunEventType.RUN_BLOCKED), {"gate": gate}
+        case Admit(approval_id, modified=modified):
+            kind = RunEventType.RUN_MODIFIED if modified else RunEventType.RUN_APPROVED
+            return kind, {"approval_id": id_text(approval_id)}
         case Progress(begins=True) | Wait(queued=False):
-            return RunEventType.RUN_STARTED, {}
+            return _kind(run, RunEventType.RUN_STARTED), {}
         case _:
             return None
+
+
+_OF_STEPS = {
+    RunEventType.RUN_STARTED: RunEventType.NODE_STARTED,
+    RunEventType.RUN_RETRIED: RunEventType.NODE_RETRIED,
+    RunEventType.RUN_BLOCKED: RunEventType.NODE_BLOCKED,
+}
+
+
+def _kind(run: Work, event: RunEventType) -> RunEventType:
+    return event if run.parent_run_id is None else _OF_STEPS[event]
 
 
 def _went_wrong(change: End | Again) -> dict[str, Any]:
