@@ -104,12 +104,15 @@ def _walk(opened: Database, like: Like, roots: list[Root]) -> None:
     own = [new_id() for _ in roots]
     opened.write(partial(_begin, like=like, roots=roots, own=own))
     for number, step in enumerate(like.steps):
-        claimed = [{"step": run} for run in own]
-        opened.write(lambda connection, rows=claimed: connection.execute(text(_CLAIM_STEP), rows))
+        opened.write(partial(_claim_steps, own=own))
         following = [new_id() for _ in roots]
         opened.write(partial(_end_step, like=like, step=step, number=number, roots=roots, own=own, following=following))
         own = following
     opened.write(partial(_end_roots, like=like, roots=roots))
+
+
+def _claim_steps(connection: Connection, own: list[bytes]) -> None:
+    connection.execute(text(_CLAIM_STEP), [{"step": run} for run in own])
 
 
 def _begin(connection: Connection, like: Like, roots: list[Root], own: list[bytes]) -> None:

@@ -123,9 +123,9 @@ def _on_postgres(party: str, runs: int, work: Callable[[str, Barrier, Event], No
     """Steps a second. The roots are ready before the processes begin, and all of these before the clock runs."""
     with database("postgresql") as opened:
         with open_bench(opened) as bench:
-            put_workflow(bench, "five", _FIVE)
+            owner = put_workflow(bench, "five", _FIVE)
             run_one(bench, "five", {"size": 3})
-        seed_ready(opened, runs, lambda number: _ACTION, title=f"{party}, seeding")
+        seed_ready(opened, runs, lambda number: _ACTION, title=f"{party}, seeding", workflow_owner=owner)
         seconds = _together(opened, party, runs, work)
         _check(opened, runs)
     return runs * STEPS / seconds

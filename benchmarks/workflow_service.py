@@ -17,6 +17,7 @@ from horarium.serve.service import Service, open_service
 from horarium.settings import Settings
 from horarium.store.database import Database
 
+_OWNER = "bench"
 _LOOK_SECONDS = 0.01
 _PATIENCE_SECONDS = 600
 
@@ -43,9 +44,11 @@ def client_of(service: Service) -> Iterator[Client]:
     transport.close()
 
 
-def put_workflow(service: Service, workflow_id: str, document: Mapping[str, Any]) -> None:
+def put_workflow(service: Service, workflow_id: str, document: Mapping[str, Any]) -> str:
+    """Whose it is."""
     with client_of(service) as client:
-        client.put_workflow(workflow_id, dict(document))
+        client.put_workflow(workflow_id, {**document, "owner": _OWNER})
+    return _OWNER
 
 
 def run_one(service: Service, workflow_id: str, inputs: Mapping[str, Any]) -> str:

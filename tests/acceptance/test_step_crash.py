@@ -18,7 +18,6 @@ from acceptance.workflow_books import Books, open_books, problems, unfinished
 
 from horarium.ids import id_text
 from horarium.instant import MINUTE, Instant, from_rfc3339
-from horarium.schedule.run import FINAL
 from horarium.testing import TestService, service
 
 START = from_rfc3339("2026-03-02T00:00:00Z")
@@ -76,7 +75,6 @@ def check(books: Books, home: Path, deaths: int) -> None:
     """Every workflow succeeded with all its steps; of each step one key was seen, one more time for a death at most."""
     assert problems(books) == []
     assert {run.state for run in books.runs.values()} == {"succeeded"}
-    assert {run.state for run in books.runs.values()} <= FINAL
     steps: dict[bytes, list[str]] = defaultdict(list)
     wanted: set[str] = set()
     for run in books.runs.values():
@@ -89,7 +87,6 @@ def check(books: Books, home: Path, deaths: int) -> None:
     delivered = Counter(line.split()[1] for line in _lines(home))
     assert delivered.keys() == wanted
     assert max(delivered.values()) <= 1 + deaths
-    assert delivered.total() <= len(wanted) + deaths
 
 
 def _lines(home: Path) -> Sequence[str]:
@@ -111,13 +108,11 @@ def test_a_process_that_is_killed_at_each_step_loses_none_and_repeats_none(datab
     populate(database_url, tmp_path)
     now, deaths = START, 0
     for node in NODES:
-        for when in ("before", "after"):
-            now += PAUSE
-            code = run_worker(database_url, now, tmp_path, f"{steps_main.STAGE}: {when} {node}")
-            assert code == -signal.SIGKILL
-            deaths += 1
+        now += PAUSE
+        assert run_worker(database_url, now, tmp_path, f"{steps_main.STAGE}: after {node}") == -signal.SIGKILL
+        deaths += 1
     books, roots = recover(database_url, now + PAUSE, tmp_path)
-    assert roots >= len(NODES) * 2
+    assert roots >= len(NODES)
     check(books, tmp_path, deaths)
 
 
