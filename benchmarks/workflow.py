@@ -36,7 +36,7 @@ import workflow_sizes
 from ground import console, database, load, progress, seed_ready
 from rich.table import Table
 from sqlalchemy import Connection, text
-from workflow_service import open_bench, put_workflow, run_one
+from workflow_service import open_bench, put_workflow, run_in_turn
 
 from horarium.engine.memory import settle_in
 from horarium.store.database import Database, open_database
@@ -124,7 +124,7 @@ def _on_postgres(party: str, runs: int, work: Callable[[str, Barrier, Event], No
     with database("postgresql") as opened:
         with open_bench(opened) as bench:
             owner = put_workflow(bench, "five", _FIVE)
-            run_one(bench, "five", {"size": 3})
+            run_in_turn(bench, "five", {"size": 3}, 1)
         seed_ready(opened, runs, lambda number: _ACTION, title=f"{party}, seeding", workflow_owner=owner)
         seconds = _together(opened, party, runs, work)
         _check(opened, runs)

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, text
 
 from horarium.client.client import Client
 from horarium.client.inprocess import InProcess
+from horarium.ids import parse_id
 from horarium.launchers.tasks import TaskRegistry
 from horarium.serve.application import Bare
 from horarium.serve.service import Service, open_service
 from horarium.settings import Settings
 from horarium.store.database import Database
 
+T = TypeVar("T")
+
 _OWNER = "bench"
 _LOOK_SECONDS = 0.01
-_PATIENCE_SECONDS = 600
 
 
 @contextmanager
@@ -51,25 +57,35 @@ def put_workflow(service: Service, workflow_id: str, document: Mapping[str, Any]
     return _OWNER
 
 
-def run_one(service: Service, workflow_id: str, inputs: Mapping[str, Any]) -> str:
-    """The id of a run that has come to its end."""
+def run_in_turn(service: Service, workflow_id: str, inputs: Mapping[str, Any], count: int) -> None:
+    """So many runs, each begun when the one before it has come to its end; the engine lives meanwhile."""
     with client_of(service) as client:
-        run_id = str(client.run_workflow(workflow_id, inputs=dict(inputs)).run_id)
-        asyncio.run(until_ended(service, client, [run_id]))
-    return run_id
+        asyncio.run(_run_in_turn(service, client, workflow_id, inputs, count))
 
 
-async def until_ended(service: Service, client: Client, run_ids: list[str]) -> None:
+async def _run_in_turn(
+    service: Service, client: Client, workflow_id: str, inputs: Mapping[str, Any], count: int
+) -> None:
     stop = asyncio.Event()
     running = asyncio.create_task(service.engine.run(stop))
-    for run_id in run_ids:
-        for _ in range(round(_PATIENCE_SECONDS / _LOOK_SECONDS)):
-            if (await asyncio.to_thread(client.get_run, run_id)).finished_at is not None:
-                break
-            await asyncio.wait([running], timeout=_LOOK_SECONDS)
-            assert not running.done(), "the engine has ended"
+    with ThreadPoolExecutor(1) as own:  # the threads of the loop are the engine's
+
+        def here(work: Callable[[], T]) -> asyncio.Future[T]:
+            return asyncio.get_running_loop().run_in_executor(own, work)
+
+        for _ in range(count):
+            begun = await here(lambda: client.run_workflow(workflow_id, inputs=dict(inputs)))
+            run_id = parse_id(begun.run_id, "run_id")
+            while not await here(lambda run_id=run_id: service.database.glance(partial(_is_over, run_id=run_id))):
+                await asyncio.wait([running], timeout=_LOOK_SECONDS)
+                assert not running.done(), "the engine has ended"
     stop.set()
     await running
+
+
+def _is_over(connection: Connection, run_id: bytes) -> bool:
+    over = text("SELECT 1 FROM runs WHERE run_id = :run AND finished_at IS NOT NULL")
+    return connection.execute(over, {"run": run_id}).first() is not None
 
 
 def _nothing(**given: Any) -> dict[str, Any]:

@@ -1,8 +1,7 @@
-"""What one step costs in workflows of different sizes: the same number of steps in all, in few or many runs."""
+"""What one step costs in workflows of different sizes: the same number of steps in all, in runs one after the other."""
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -11,9 +10,8 @@ from ground import console, database, load
 from process import server_cpu_seconds
 from rich.table import Table
 from sqlalchemy import text
-from workflow_service import client_of, open_bench, put_workflow, until_ended
+from workflow_service import open_bench, put_workflow, run_in_turn
 
-from horarium.serve.service import Service
 from horarium.store.database import Database
 
 _ACTION: Mapping[str, Any] = {"kind": "python", "task": "nothing"}
@@ -48,7 +46,7 @@ _SHAPES: Mapping[str, Callable[[int], dict[str, Any]]] = {"chain": _chain, "fan"
 
 
 def measured(most: int) -> Table:
-    """Processor time is what is compared: a chain has nobody to wait beside."""
+    """Processor time is what is compared: in a chain each step waits for the one before, and the processor for both."""
     sizes = [size for size in (10, 100, 1_000) if size <= most]
     table = Table(title=f"a step in a workflow of n nodes, PostgreSQL, load average before {load()}")
     for heading in (
@@ -80,17 +78,11 @@ def _cost(shape: str, document: dict[str, Any], size: int, runs: int) -> tuple[f
     with database("postgresql") as opened, open_bench(opened) as service:
         put_workflow(service, "large", document)
         before = time.perf_counter(), time.process_time(), server_cpu_seconds(opened)
-        _run(service, runs)
+        run_in_turn(service, "large", {"size": 3}, runs)
         after = time.perf_counter(), time.process_time(), server_cpu_seconds(opened)
         _check(opened, runs * (size + 1))
     wall, ours, server = ((end - begin) / (runs * size) for begin, end in zip(before, after, strict=True))
     return wall, ours, server
-
-
-def _run(service: Service, runs: int) -> None:
-    with client_of(service) as client:
-        run_ids = [str(client.run_workflow("large", inputs={"size": 3}).run_id) for _ in range(runs)]
-        asyncio.run(until_ended(service, client, run_ids))
 
 
 def _check(opened: Database, wanted: int) -> None:
