@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 from horarium.api import (
     admin,
     agenda,
+    approvals,
     audit,
     bulk,
     bundles,
@@ -73,6 +74,8 @@ ROUTES: tuple[Routes, ...] = (
     history.routes,
     runs.routes,
     reruns.routes,
+    approvals.run_routes,
+    approvals.routes,
     run_logs.routes,
     launches.routes,
     calendars.routes,

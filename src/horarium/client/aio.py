@@ -18,6 +18,7 @@ from typing import TypeVar
 
 import httpx
 
+from horarium.client.approval_calls import ApprovalCalls
 from horarium.client.call import Call
 from horarium.client.connection import DEFAULT_RETRIES, DEFAULT_SOURCE, DEFAULT_TIMEOUT_SECONDS
 from horarium.client.discover import connect
@@ -37,7 +38,7 @@ from horarium.wire.service import FeedEntry
 T = TypeVar("T")
 
 
-class AsyncClient(ScheduleCalls, RunCalls, ServiceCalls, RegistrarCalls, SubscriptionCalls, SecretCalls):
+class AsyncClient(ScheduleCalls, RunCalls, ServiceCalls, RegistrarCalls, SubscriptionCalls, SecretCalls, ApprovalCalls):
     """Belongs to the loop in which it is used. `transport` puts something else in place of the network.
 
     What is not said is found as the command line finds it: in the environment, or beside a local `horarium up`.

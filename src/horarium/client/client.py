@@ -19,6 +19,7 @@ from typing import TypeVar
 
 import httpx
 
+from horarium.client.approval_calls import ApprovalCalls
 from horarium.client.call import Call
 from horarium.client.connection import DEFAULT_RETRIES, DEFAULT_SOURCE, DEFAULT_TIMEOUT_SECONDS
 from horarium.client.discover import connect
@@ -38,7 +39,7 @@ from horarium.wire.service import FeedEntry
 T = TypeVar("T")
 
 
-class Client(ScheduleCalls, RunCalls, ServiceCalls, RegistrarCalls, SubscriptionCalls, SecretCalls):
+class Client(ScheduleCalls, RunCalls, ServiceCalls, RegistrarCalls, SubscriptionCalls, SecretCalls, ApprovalCalls):
     """May be used by several threads at once. `transport` puts something else in place of the network.
 
     What is not said is found as the command line finds it: in the environment, or beside a local `horarium up`.

@@ -39,6 +39,16 @@ def newest_workflow(connection: Connection, namespace: str, workflow_id: str) ->
     return WorkflowReference(found.version, found.owner, tuple(from_text(found.cycle) or ()))
 
 
+def workflow_author(
+    connection: Connection, namespace: str, workflow_id: str
+) -> tuple[dict[str, Any], str | None] | None:
+    """The newest document, and who put it."""
+    mine = (workflows.c.namespace == namespace, workflows.c.workflow_id == workflow_id)
+    newest = sa.select(workflows.c.document, workflows.c.created_by).where(*mine).order_by(workflows.c.version.desc())
+    found = connection.execute(newest.limit(1)).one_or_none()
+    return None if found is None else (from_text(found.document), found.created_by)
+
+
 def agent_document(connection: Connection, namespace: str, agent_id: str) -> dict[str, Any] | None:
     found = connection.execute(
         sa.select(agents.c.document).where(agents.c.namespace == namespace, agents.c.agent_id == agent_id)
