@@ -65,7 +65,15 @@ class InvalidCalendar(HorariumError, ValueError):
 
 
 class InvalidWorkflow(HorariumError, ValueError):
+    """`errors` maps the path of each bad field (`nodes.0.action.url`) to what is wrong; a sentence is of the whole."""
+
     reason = "invalid_workflow"
+
+    def __init__(self, wrong: str | Mapping[str, Sequence[str]]) -> None:
+        given = {"nodes": [wrong]} if isinstance(wrong, str) else wrong
+        self.errors: dict[str, list[str]] = {path: list(texts) for path, texts in given.items()}
+        told = "; ".join(f"{path}: {text}" for path, texts in self.errors.items() for text in texts)
+        super().__init__(wrong if isinstance(wrong, str) else told)
 
 
 class CycleDetected(InvalidWorkflow):
@@ -74,7 +82,9 @@ class CycleDetected(InvalidWorkflow):
     reason = "cycle_detected"
 
     def __init__(self, nodes: Sequence[str]) -> None:
-        super().__init__("the workflow has a cycle: " + " → ".join([*nodes, *nodes[:1]]))
+        # Of a thousand nodes the first ones are enough for a person; a program has them all.
+        shown = [*nodes[:20], *(["…"] if len(nodes) > 20 else []), *nodes[:1]]
+        super().__init__("the workflow has a cycle: " + " → ".join(shown))
         self.nodes = tuple(nodes)
 
 

@@ -155,20 +155,36 @@ NAMING: Mapping[str, Callable[[Things], str]] = {
     "label": lambda things: f"team={things.team}",
     "namespace": lambda things: things.namespace,
     "owner": lambda things: things.principal,
+    "parent_run_id": lambda things: things.run_id,
     "principal": lambda things: things.principal,
     "query": lambda things: f'ScheduleId = "{things.schedule_id}"',
     "queue": lambda things: things.queue,
+    "root_run_id": lambda things: things.run_id,
     "schedule_id": lambda things: things.schedule_id,
     "text": lambda things: things.schedule_id,
     "uid": lambda things: things.uid,
     "workflow": lambda things: things.workflow,
+    "workflow_id": lambda things: things.workflow,
     "workflow_type": lambda things: things.workflow,
 }
 CURSORS = {"next_page_token", "after", "Last-Event-ID"}
 # How much, when, in which state: nothing that could be somebody's.
 PLAIN = {
     *("act", "after_sequence", "at", "bucket_seconds", "confirm", "dry_run", "force", "from", "include"),
-    *("include_deleted", "limit", "n", "order", "origin", "page_size", "since", "source", "state", "status", "to"),
+    *(
+        "include_deleted",
+        "limit",
+        "n",
+        "order",
+        "origin",
+        "own",
+        "page_size",
+        "since",
+        "source",
+        "state",
+        "status",
+        "to",
+    ),
     *("until", "unwell", "year"),
     *("Idempotency-Key", "If-Match"),  # each has a test of its own, or stands in the table of names
 }

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from cli.served import Server
 
-from horarium.cli.definition import NOT_FLAGS, all_flags
+from horarium.cli.definition import NOT_FLAGS, SHORT, all_flags
 from horarium.cli.naming import renamed
 from horarium.schedule.places import PLACES
 
@@ -20,7 +20,7 @@ def test_every_field_has_a_flag_or_a_reason() -> None:
 
 
 def test_no_two_flags_have_a_name_in_common() -> None:
-    names = [name for flag in all_flags() for name in (flag.name, *flag.also)]
+    names = [name for flag in all_flags() for name in (flag.name, *flag.also)] + [short.name for short in SHORT]
     assert len(names) == len(set(names))
 
 
@@ -53,6 +53,20 @@ def test_policies_timeouts_and_secrets_need_no_file(server: Server) -> None:
     assert changed["approval_policy"] == {"requires_approval": False, "expires_after_seconds": 60}
 
 
+def test_short_flags_say_two_fields_or_a_longer_name(server: Server) -> None:
+    server.told(
+        "schedule", "create", "short", "--every", "PT1H", "--workflow-type", "w", "--on-failure", "fallback:editor",
+        "--gate", "publish", "--gate", "spend", "--approval-mode", "sensitive_actions", "--approval-expires", "3600",
+        "--backoff", "250", "--max-cost", "2", "--max-tokens", "900",
+    )  # fmt: skip
+    told = json.loads(server.told("export", "-o", "json"))["schedules"][0]
+    assert told["failure_policy"] == {"mode": "fallback", "fallback_assignee_id": "editor"}
+    assert told["approval_policy"] == {
+        "mode": "sensitive_actions", "gates": ["publish", "spend"], "expires_after_seconds": 3_600,
+    }  # fmt: skip
+    assert (told["retry_policy"]["backoff_ms"], told["limits"]) == (250, {"cost": 2, "tokens": 900})
+
+
 @pytest.mark.parametrize(
     "flags",
     [
@@ -67,6 +81,12 @@ def test_policies_timeouts_and_secrets_need_no_file(server: Server) -> None:
         ["--file", "missing.json"],
         ["--at", "2026-03-01T00:00:00.5Z"],
         ["--end-at", "2026-03-01", "--start-at", "2026-03-02"],
+        ["--assignee", "writer"],
+        ["--assignee", "robot:writer"],
+        ["--on-failure", "fallback"],
+        ["--on-failure", "halt:writer"],
+        ["--on-failure", "nothing"],
+        ["--approval-expires-after-seconds", "soon"],
     ],
     ids=lambda words: " ".join(words[:2]),
 )

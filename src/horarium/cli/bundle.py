@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from horarium.cli.reading import STDIN, read_object, refuse
-from horarium.schedule.bundle import EXHAUSTED, PAUSE_REASON, PAUSED_UNTIL
+from horarium.schedule.bundle import EXHAUSTED, IDENTITIES, PAUSE_REASON, PAUSED_UNTIL
 from horarium.schedule.places import NAMES
 
 Document = dict[str, Any]
@@ -21,7 +21,7 @@ _NOT_WRITTEN = frozenset({"namespace", "owner", "user_id", "source"})
 _CALENDAR_FIELDS = ("name", "kind", "timezone", "dates", "rule", "covers")
 _EMPTY: tuple[Any, ...] = (None, "", [], {})
 
-_LISTS = {"calendars": "name", "schedules": "schedule_id", "workflows": "name"}
+_LISTS = {**{kind.member: identity for kind, identity in IDENTITIES.items()}, "workflows": "name"}
 _SUFFIXES = frozenset({".json", ".yaml", ".yml"})
 _MAX_FILES = 1_000
 

@@ -39,6 +39,13 @@ def _number_or_word(_name: str, value: str) -> int | str:
     return int(value) if value.isascii() and value.isdigit() and len(value) < 10 else value
 
 
+def _seconds_or_never(name: str, value: str) -> int | None:
+    if value == "never":
+        return None
+    found = _number_or_word(name, value)
+    return found if isinstance(found, int) else refuse(f"{name}: must be a number of seconds, or never")
+
+
 def _number(name: str, value: float) -> int | float:
     if not isfinite(value):
         refuse(f"{name}: must be a number")
@@ -107,7 +114,7 @@ def _kinds(schema: Mapping[str, Any]) -> list[str]:
 
 
 def _type(flag: Flag, schema: Mapping[str, Any]) -> Any:
-    if flag.read in (json_value, _number_or_word):
+    if flag.read in (json_value, _number_or_word, _seconds_or_never):
         return str
     return next(_TYPES[kind] for kind in _kinds(schema) if kind in _TYPES)
 
@@ -169,6 +176,7 @@ FLAGS = (
     Flag("--label", "labels", _WHO, "NAME=VALUE", pairs),
     Flag("--assignee-type", "assignee_type", _WHO, "TYPE"),
     Flag("--assignee-id", "assignee_id", _WHO, "ID"),
+    Flag("--workflow-assignment-id", "workflow_assignment_id", _WHO, "ID", also=("--assignment",)),
     Flag("--calendar", "calendars", _GUARDS, "NAME"),
     Flag("--condition", "pre_dispatch_condition", _GUARDS, "JSON", json_value),
     Flag("--rotation", "inputs_rotation", _GUARDS, "JSON", json_value),
@@ -184,13 +192,64 @@ FLAGS = (
     Flag("--max-catchup", "max_catchup", _POLICIES),
     Flag("--misfire-grace-seconds", "misfire_grace_seconds", _POLICIES),
     Flag("--max-retries", "retry_policy.max_retries", _POLICIES),
+    Flag("--retry-backoff-ms", "retry_policy.backoff_ms", _POLICIES, "MS", also=("--backoff",)),
     Flag("--retry-on", "retry_policy.retry_on", _POLICIES, "CAUSE"),
     Flag("--requires-approval", "approval_policy.requires_approval", _POLICIES),
-    Flag("--approval-gate", "approval_policy.gates", _POLICIES, "GATE"),
+    Flag("--approval-gate", "approval_policy.gates", _POLICIES, "GATE", also=("--gate",)),
+    Flag("--approval-expires-after-seconds", "approval_policy.expires_after_seconds", _POLICIES, "S|never",
+         _seconds_or_never, also=("--approval-expires",)),
     Flag("--fallback-assignee-id", "failure_policy.fallback_assignee_id", _POLICIES, "ID"),
+    Flag("--limit-cost", "limits.cost", _LIMITS, "CREDITS", _number, also=("--max-cost",)),
+    Flag("--limit-tokens", "limits.tokens", _LIMITS, also=("--max-tokens",)),
     Flag("--allow-tool", "limits.allow_tools", _LIMITS, "TOOL"),
     Flag("--max-runs", "max_runs", _POLICIES),
     Flag("--pause-on-failure", "pause_on_failure", _POLICIES),
+)  # fmt: skip
+
+
+def assignee_of(name: str, value: str) -> dict[str, str]:
+    """`agent:writer`, `team:desk`."""
+    kind, colon, who = value.partition(":")
+    if not (kind and colon and who):
+        refuse(f"{name}: must be agent:ID or team:ID")
+    return {"assignee_type": kind, "assignee_id": who}
+
+
+def _on_failure(name: str, value: str) -> dict[str, str]:
+    """A mode, and for `fallback` who tries it instead."""
+    mode, colon, who = value.partition(":")
+    if (mode == "fallback") != bool(colon and who):
+        refuse(f"{name}: must be isolate, halt or fallback:ID")
+    return {"failure_policy.mode": mode} | ({"failure_policy.fallback_assignee_id": who} if who else {})
+
+
+@dataclass(frozen=True, slots=True)
+class Short:
+    """One word for two fields; `read` gives both by their places."""
+
+    name: str
+    metavar: str
+    panel: str
+    help: str
+    read: Callable[[str, str], Mapping[str, str]]
+    completed: completion.Completer | None = None
+
+    @property
+    def key(self) -> str:
+        return self.name.removeprefix("--").replace("-", "_")
+
+    @property
+    def parameter(self) -> inspect.Parameter:
+        option = typer.Option(
+            None, self.name, metavar=self.metavar, show_default=False, help=self.help, rich_help_panel=self.panel,
+            autocompletion=self.completed,
+        )  # fmt: skip
+        return inspect.Parameter(self.key, inspect.Parameter.KEYWORD_ONLY, default=option, annotation=str | None)
+
+
+SHORT = (
+    Short("--assignee", "TYPE:ID", _WHO, "Who works: agent:ID or team:ID.", assignee_of),
+    Short("--on-failure", "MODE", _POLICIES, "What a failed step means: isolate, halt or fallback:ID.", _on_failure),
 )
 
 NOT_FLAGS: Mapping[str, str] = {
@@ -250,6 +309,14 @@ class _Definition:
     def __call__(self, file: str | None = None, **flags: Any) -> Document:
         document = Document({} if file is None else read_object("--file", file))
         said = [(flag, flags[flag.key]) for flag in all_flags() if flags.get(flag.key) not in (None, [])]
+        by_short = {
+            place: (short.name, value)
+            for short in SHORT
+            if flags.get(short.key) is not None
+            for place, value in short.read(short.name, flags[short.key]).items()
+        }
+        for place, (_, value) in by_short.items():
+            put(document, place, value)
         for flag, typed in said:
             if flag.metavar != TIME:
                 put(document, flag.place, flag.read(flag.name, typed))
@@ -257,7 +324,8 @@ class _Definition:
         for flag, typed in said:
             if flag.metavar == TIME:
                 put(document, flag.place, _moments(times, flag.name, typed))
-        document.flags = {flag.place: flag.name for flag, _ in said}
+        named = {place: name for place, (name, _) in by_short.items()}
+        document.flags = named | {flag.place: flag.name for flag, _ in said}
         return document
 
     @property
@@ -265,7 +333,7 @@ class _Definition:
         """What typer reads."""
         kind = inspect.Parameter.KEYWORD_ONLY
         file = inspect.Parameter("file", kind, default=None, annotation=File)
-        return inspect.Signature([file, *(flag.parameter for flag in all_flags())])
+        return inspect.Signature([file, *(flag.parameter for flag in all_flags()), *(each.parameter for each in SHORT)])
 
 
 definition = _Definition()

@@ -263,6 +263,8 @@ class ScheduleCalls:
         *,
         state: str | Sequence[str] | None = None,
         origin: str | Sequence[str] | None = None,
+        workflow_id: str | None = None,
+        assignee: str | None = None,
         include: str | None = None,
         page_size: int | None = None,
         next_page_token: str | None = None,
@@ -276,6 +278,8 @@ class ScheduleCalls:
             query={
                 "state": state,
                 "origin": origin,
+                "workflow_id": workflow_id,
+                "assignee": assignee,
                 "include": include,
                 "page_size": page_size,
                 "next_page_token": next_page_token,

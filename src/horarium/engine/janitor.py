@@ -11,10 +11,11 @@ import structlog
 from structlog.typing import FilteringBoundLogger
 
 from horarium.clock import Clock
+from horarium.engine.requests import rules_of
 from horarium.instant import Instant
 from horarium.life.change import End
 from horarium.life.event import ApprovalExpired, CancelledUnstarted, DeadlineReached, LeaseLost
-from horarium.life.live_run import NO_RULES, Rules
+from horarium.life.live_run import Rules
 from horarium.policy.retry import LaunchRetry
 from horarium.schedule.document import run_part_of
 from horarium.schedule.run import RunState
@@ -146,10 +147,7 @@ class Janitor:
 
     def _rules(self, connection: Connection, works: Sequence[Work]) -> dict[bytes, Rules]:
         definitions = self._definitions.load(connection, works)
-        return {
-            run_id: Rules(each.retry, each.limits, self._launch_retry) if not isinstance(each, Exception) else NO_RULES
-            for run_id, each in definitions.items()
-        }
+        return {work.run_id: rules_of(work, definitions[work.run_id], self._launch_retry) for work in works}
 
     # ── the chores ───────────────────────────────────────────────────────────────────────────────
 

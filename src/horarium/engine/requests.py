@@ -13,12 +13,14 @@ from horarium.ids import id_text
 from horarium.instant import MILLISECOND
 from horarium.job.run_log import RunLog
 from horarium.launchers.launcher import LaunchRequest
+from horarium.life.live_run import NO_RULES, Rules
 from horarium.life.report_token import ReportTokens
+from horarium.policy.retry import UNASKED, LaunchRetry
 from horarium.policy.rotation import inputs_for
 from horarium.schedule.definition import RunDefinition
 from horarium.schedule.envelope import decode_input
 from horarium.schedule.json_limits import Json
-from horarium.schedule.run import Origin, delivery_key, instance_id, occurrence_key
+from horarium.schedule.run import Origin, delivery_key, instance_id, occurrence_key, step_key
 from horarium.schedule.secret import KINDS, names_in, resolved
 from horarium.store.runs.work import Work
 
@@ -27,10 +29,20 @@ _OCCURRENCES = (Origin.SCHEDULED.value, Origin.BACKFILL.value)
 
 
 def key_of(work: Work) -> str:
-    """An occurrence is named by its schedule and time; a run that nobody scheduled by itself."""
+    """An occurrence is named by its schedule and time, a step by its root and its place; any other run by itself."""
+    if work.root_run_id is not None and work.node_path is not None:
+        return step_key(id_text(work.root_run_id), work.node_path, fallback=work.fallback)
     if work.schedule_uid is not None and work.origin in _OCCURRENCES:
         return occurrence_key(id_text(work.schedule_uid), work.nominal)
     return occurrence_key(id_text(work.run_id), work.nominal)
+
+
+def rules_of(work: Work, definition: RunDefinition | Exception, launch_retry: LaunchRetry) -> Rules:
+    """What the life of a run goes by. Of a workflow the steps are tried again, one by one, and not the whole."""
+    if isinstance(definition, Exception):
+        return NO_RULES
+    retry = definition.retry if work.workflow_version is None else UNASKED
+    return Rules(retry, definition.limits, launch_retry)
 
 
 def inputs_of(work: Work, definition: RunDefinition) -> Json:
@@ -71,7 +83,7 @@ def build_request(
     return LaunchRequest(
         run_id=run_id,
         namespace=work.namespace,
-        key=delivery_key(key_of(work), work.attempt),
+        key=delivery_key(key_of(work), work.attempt, work.gates_passed),
         nominal=work.nominal,
         due=work.due,
         origin=work.origin,

@@ -1,8 +1,8 @@
-"""What applying a bundle does to one calendar or schedule, and how its refusal names it."""
+"""What applying a bundle does to one document, and how its refusal names it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -15,9 +15,9 @@ from horarium.operations.errors import BundleRefused, InvalidBundle, OperationEr
 from horarium.operations.resources import Resources
 from horarium.policy.quotas import Quotas
 from horarium.recurrence.spec import Spec
-from horarium.schedule.bundle import Bundle, Difference, Standing, standing
+from horarium.schedule.bundle import Bundle, BundleKind, Difference, Document, Standing, standing
 from horarium.store.database import Connection
-from horarium.wire.bundles import BundleKind, Change
+from horarium.wire.bundles import Change
 
 _MAX_INVALID = 20
 
@@ -61,6 +61,9 @@ class Applying:
     lookups: Lookups
     limits: Quotas
 
+    def documents(self, kind: BundleKind) -> Mapping[str, Document]:
+        return self.bundle.of(kind)
+
     def standing(self, kind: BundleKind, name: str, owner: str | None, *, by_hand: bool) -> Standing:
         """Raises OwnedByAnotherBundle."""
         found = standing(owner, self.bundle.name, by_hand=by_hand, adopt=self.adopt)
@@ -88,7 +91,7 @@ class Refusals:
             if not self._sentences:
                 self._first = schedule_id
             self._sentences.append(sentence + wrong.message)
-            place = f"{kind}s.{index}"
+            place = f"{kind.member}.{index}"
             self._errors |= {f"{place}.{path}" if path else place: texts for path, texts in wrong.errors.items()}
             if len(self._sentences) == _MAX_INVALID:
                 self.raise_any()

@@ -64,12 +64,24 @@ def observe(resources: Resources) -> None:
     """Tells the metrics what only the database knows; asked now and then."""
     now = resources.clock.now()
 
-    def look(connection: Connection) -> tuple[Instant | None, int, Mapping[str, int]]:
-        return due.earliest_due(connection), audit.count_broken(connection), open_runs.depth_by_state(connection)
+    def look(connection: Connection) -> tuple[Instant | None, int, Mapping[str, int], int, int]:
+        return (
+            due.earliest_due(connection),
+            audit.count_broken(connection),
+            open_runs.depth_by_state(connection),
+            open_runs.changes_pending(connection),
+            open_runs.approvals_waiting(connection),
+        )
 
-    earliest, broken, depth = resources.database.read(look)
+    earliest, broken, depth, changes, approvals = resources.database.read(look)
     late = 0.0 if earliest is None else max(0, now - earliest) / SECOND
-    resources.telemetry.looked(oldest_undecided_seconds=late, broken=broken, queue_depth=depth)
+    resources.telemetry.looked(
+        oldest_undecided_seconds=late,
+        broken=broken,
+        queue_depth=depth,
+        workflow_changes=changes,
+        approvals=approvals,
+    )
 
 
 def _schema(resources: Resources) -> Check:

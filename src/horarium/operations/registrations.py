@@ -12,7 +12,7 @@ from horarium.operations.caller import Caller
 from horarium.operations.errors import NamespaceNotFound
 from horarium.operations.lifecycles import pause_opened, resume_opened
 from horarium.operations.resources import Resources, open_schedule
-from horarium.schedule.bundle import Bundle
+from horarium.schedule.bundle import Bundle, BundleKind
 from horarium.schedule.position import Status
 from horarium.schedule.release import Turn, declared_no_more, turn_of
 from horarium.store import namespaces, releases
@@ -55,7 +55,7 @@ def register(resources: Resources, caller: Caller, app: str | None, release: str
         there = rows.lock_live(connection, caller.namespace, templates)
         foreign = tuple(name for name, (row, _) in there.items() if row.bundle not in (None, app))
         ours = {name: document for name, document in owned.items() if name not in foreign}
-        steps = apply_bundle(inside, caller, Bundle(app, {}, ours), of_app=True)
+        steps = apply_bundle(inside, caller, Bundle(app, {BundleKind.SCHEDULE: ours}), of_app=True)
         kept = tuple(step.name for step in steps if step.change is Change.KEEP)
         if app is None or turn is None:
             return Registered(kept, foreign)

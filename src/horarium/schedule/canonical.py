@@ -45,6 +45,11 @@ def action_document(action: Action) -> dict[str, object]:
     return document
 
 
+def policy_document(name: str, policy: object) -> dict[str, object]:
+    """Of a policy that stands somewhere else than in a schedule; `name` is that of the schedule's own."""
+    return _policy_document(_INSIDE[name], policy)
+
+
 def _policy_document(places: tuple[Place, ...], policy: object) -> dict[str, object]:
     """Every field that is set: some defaults depend on their neighbours, so a policy is written in full."""
     document: dict[str, object] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any
 
+from horarium.schedule.bundle import BundleKind
 from horarium.wire.answer import Answer, Object
 from horarium.wire.bodies import Body, Name
 
@@ -17,11 +18,6 @@ class Change(StrEnum):
     DELETE = "delete"
 
 
-class BundleKind(StrEnum):
-    CALENDAR = "calendar"
-    SCHEDULE = "schedule"
-
-
 class ApplyBody(Body, frozen=True, kw_only=True):
     """A bundle, and what may be done for it. `workflows` must be empty: this server stores none yet."""
 
@@ -32,6 +28,11 @@ class ApplyBody(Body, frozen=True, kw_only=True):
     dry_run: bool = False
     prune: bool = False
     adopt: bool = False
+
+    def members(self) -> dict[str, tuple[Object, ...]]:
+        """The lists of documents by their names."""
+        named = {kind.member: getattr(self, kind.member) for kind in BundleKind}
+        return {**named, "workflows": self.workflows}
 
 
 class FieldChange(Answer, frozen=True, kw_only=True):

@@ -192,18 +192,29 @@ def _event(run: Work, change: Change) -> tuple[RunEventType, dict[str, Any]] | N
             kind = final_event(change.state, is_step=run.parent_run_id is not None)
             return kind, _said({**_went_wrong(change), "cause": change.cause, **change.detail})
         case Again() if change.known:
-            return RunEventType.RUN_RETRIED, _said({"attempt": change.attempt, **_went_wrong(change)})
+            return _kind(run, RunEventType.RUN_RETRIED), _said({"attempt": change.attempt, **_went_wrong(change)})
         case Again() if change.told:
             return RunEventType.RUN_REDELIVERED, _said({"launches": change.launches, **_went_wrong(change)})
         case Block(gate):
-            return RunEventType.RUN_BLOCKED, {"gate": gate}
+            return _kind(run, RunEventType.RUN_BLOCKED), {"gate": gate}
         case Admit(approval_id, modified=modified):
             kind = RunEventType.RUN_MODIFIED if modified else RunEventType.RUN_APPROVED
             return kind, {"approval_id": id_text(approval_id)}
         case Progress(begins=True) | Wait(queued=False):
-            return RunEventType.RUN_STARTED, {}
+            return _kind(run, RunEventType.RUN_STARTED), {}
         case _:
             return None
+
+
+_OF_STEPS = {
+    RunEventType.RUN_STARTED: RunEventType.NODE_STARTED,
+    RunEventType.RUN_RETRIED: RunEventType.NODE_RETRIED,
+    RunEventType.RUN_BLOCKED: RunEventType.NODE_BLOCKED,
+}
+
+
+def _kind(run: Work, event: RunEventType) -> RunEventType:
+    return event if run.parent_run_id is None else _OF_STEPS[event]
 
 
 def _went_wrong(change: End | Again) -> dict[str, Any]:

@@ -7,10 +7,17 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
+from horarium.store.migrations.versions.r0002_views import RUNS, V_RUNS, create_view
+
 revision = "0017"
 down_revision = "0016"
 branch_labels = None
 depends_on = None
+
+_V_RUNS_MORE = """
+    r.workflow_version r.of_workflow r.of_version r.node_path r.fallback r.assignee_type r.member r.effective
+    r.progress r.gates_passed
+"""
 
 
 def _added() -> dict[str, tuple[sa.Column[Any], ...]]:
@@ -103,6 +110,8 @@ def upgrade() -> None:
         sa.Column("finish", sa.Boolean(), nullable=False),
     )
     op.create_index("step_changes_by_run", "step_changes", ["run_id"])
+    on_postgres = op.get_bind().dialect.name == "postgresql"
+    create_view("v_runs", V_RUNS + _V_RUNS_MORE, RUNS, on_postgres, anew=True)
 
 
 def _create(name: str, table: str, columns: list[str], where: str | None, unique: bool = False) -> None:
@@ -112,6 +121,8 @@ def _create(name: str, table: str, columns: list[str], where: str | None, unique
 
 def downgrade() -> None:
     """Steps and open questions remain as rows that an older program never moves."""
+    op.execute("DROP VIEW v_runs")
+    create_view("v_runs", V_RUNS, RUNS, op.get_bind().dialect.name == "postgresql")
     op.drop_table("step_changes")
     op.drop_table("standing_approvals")
     op.drop_table("approval_votes")
