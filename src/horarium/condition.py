@@ -100,6 +100,10 @@ class Condition:
         """Whether that member of the context can matter: a clause points at it, into it, or at the whole context."""
         return any(not clause.path or clause.path[0] == member for clause in self.clauses)
 
+    def document(self) -> dict[str, Json]:
+        """The filter that it was made of."""
+        return {clause.pointer: {clause.operator.value: clause.operand} for clause in self.clauses}
+
 
 def evaluate_condition(filter: object, context: object) -> bool:
     """True if every clause of the filter holds; a malformed filter raises ConditionError."""
@@ -118,11 +122,16 @@ def compile_condition(filter: object) -> Condition:
     return Condition(tuple(_compile_clause(pointer, body, reader) for pointer, body in filter.items()))
 
 
+def find(path: tuple[str, ...], context: object) -> object:
+    """The value at a path that `parse_pointer` gave, or MISSING."""
+    return _resolve(path, context)
+
+
 def _compile_clause(pointer: object, body: object, reader: _OperandReader) -> Clause:
     if not isinstance(pointer, str):
         raise ConditionError(f"a clause is named by a JSON pointer, not by {_kind(pointer)}")
     where = f"clause {_shown(pointer)}"
-    path = _parse_pointer(pointer, where)
+    path = parse_pointer(pointer, where)
     if not isinstance(body, dict):
         raise ConditionError(f'{where}: must be an object such as {{"eq": 1}}, not {_kind(body)}')
     if len(body) != 1:
@@ -131,7 +140,7 @@ def _compile_clause(pointer: object, body: object, reader: _OperandReader) -> Cl
     return Clause(pointer, path, _parse_operator(word, where), reader.read(operand, where))
 
 
-def _parse_pointer(pointer: str, where: str) -> tuple[str, ...]:
+def parse_pointer(pointer: str, where: str) -> tuple[str, ...]:
     """RFC 6901 section 3, the JSON string form; the URI fragment form (`#/a`) is not read."""
     if len(pointer) > MAX_POINTER_LENGTH:
         raise ConditionError(f"{where}: the pointer is longer than {MAX_POINTER_LENGTH} characters")

@@ -9,7 +9,6 @@ HorariumError
 ├── InvalidWorkflow        invalid_workflow       a graph with unknown or duplicate nodes
 │   └── CycleDetected      cycle_detected         a graph that never ends
 ├── InvalidTransition      invalid_transition     a run cannot go from that state to this one
-├── ApprovalRefused        approval_refused       an approval that is late, doubled or for other inputs
 └── BackfillTooLarge       backfill_too_large     more occurrences than one request may ask for
 """
 
@@ -66,25 +65,32 @@ class InvalidCalendar(HorariumError, ValueError):
 
 
 class InvalidWorkflow(HorariumError, ValueError):
+    """`errors` maps the path of each bad field (`nodes.0.action.url`) to what is wrong; a sentence is of the whole."""
+
     reason = "invalid_workflow"
+
+    def __init__(self, wrong: str | Mapping[str, Sequence[str]]) -> None:
+        given = {"nodes": [wrong]} if isinstance(wrong, str) else wrong
+        self.errors: dict[str, list[str]] = {path: list(texts) for path, texts in given.items()}
+        told = "; ".join(f"{path}: {text}" for path, texts in self.errors.items() for text in texts)
+        super().__init__(wrong if isinstance(wrong, str) else told)
 
 
 class CycleDetected(InvalidWorkflow):
-    """`nodes` are the members of one cycle, in order."""
+    """`nodes` are the members of one cycle, in order; `path` is where the document has it."""
 
     reason = "cycle_detected"
 
-    def __init__(self, nodes: Sequence[str]) -> None:
-        super().__init__("the workflow has a cycle: " + " → ".join([*nodes, *nodes[:1]]))
+    def __init__(self, nodes: Sequence[str], *, path: str = "edges") -> None:
+        # Of a thousand nodes the first ones are enough for a person; a program has them all.
+        shown = [*nodes[:20], *(["…"] if len(nodes) > 20 else []), *nodes[:1]]
+        super().__init__("the workflow has a cycle: " + " → ".join(shown))
+        self.errors = {path: [self.message]}
         self.nodes = tuple(nodes)
 
 
 class InvalidTransition(HorariumError):
     reason = "invalid_transition"
-
-
-class ApprovalRefused(HorariumError):
-    reason = "approval_refused"
 
 
 class BackfillTooLarge(HorariumError, ValueError):

@@ -131,7 +131,7 @@ def test_nothing_is_born_where_another_process_has_deleted_the_namespace(
     before = rows(horarium, "tenant")
     for act in (
         lambda: schedules.create(resources, late, document),
-        lambda: bundles.apply_bundle(resources, late, read_bundle("b", (), [document])),
+        lambda: bundles.apply_bundle(resources, late, read_bundle("b", {"schedules": [document]})),
         lambda: calendars.create(resources, late, days),
         lambda: tokens.issue(resources, late, name="late", role="viewer"),
     ):

@@ -13,6 +13,7 @@ from sqlalchemy import Connection
 from world import FakeClock
 
 from horarium.decision.lifecycle import begin
+from horarium.engine.advancer import Advancer
 from horarium.engine.batch import Tick
 from horarium.engine.claimer import DispatcherOptions
 from horarium.engine.dispatcher import Dispatcher
@@ -133,6 +134,7 @@ class World:
         self.dispatcher = Dispatcher(database, self.clock, self.registry, "test", dispatcher)
         self.janitor = Janitor(database, self.clock)
         self.follower = Follower(database, self.clock, self.registry)
+        self.advancer = Advancer(database, self.clock)
 
     def add(self, schedule_id: str = "s", **fields: Any) -> bytes:
         new = new_schedule(schedule_id, now=self.clock.now(), **fields)
@@ -149,6 +151,13 @@ class World:
     def dispatch(self) -> int:
         return asyncio.run(self.dispatcher.step())
 
+    def advance(self) -> int:
+        """Workflows, until nothing is noted of them."""
+        done = 0
+        while more := self.advancer.step().total:
+            done += more
+        return done
+
     def tidy(self) -> Tidied:
         return self.janitor.step()
 
@@ -162,6 +171,7 @@ class World:
             self.clock.move(min(step, (until - self.clock.now()) / SECOND))
             self.tick()
             self.dispatch()
+            self.advance()
             self.follow()
             self.tidy()
 

@@ -20,6 +20,7 @@ from horarium.operations import (
     schedule_health,
     schedules,
     tokens,
+    triggers,
 )
 from horarium.operations.caller import Caller
 from horarium.operations.errors import Forbidden, NamespaceAlreadyExists, NamespaceNotFound, TokenNotFound
@@ -27,6 +28,7 @@ from horarium.schedule.position import Status
 from horarium.store import leases
 from horarium.store.history.feed import START
 from horarium.store.schedules import positions, rows
+from horarium.store.tables import step_changes
 from horarium.wire.roles import Permission, Role
 
 OTHER = Caller("root", Role.ADMIN, "other")
@@ -179,9 +181,15 @@ def test_schedules_are_judged_by_their_own_spec(office: Office) -> None:
 
 def test_the_metrics_learn_what_only_the_database_knows(office: Office) -> None:
     office.create()
+    office.create("asks", approval_policy={"requires_approval": True}, spec={"cron_expressions": ["0 12 * * *"]})
+    triggers.trigger(office.resources, ADMIN, "asks")
+    change = {"change_id": new_id(), "run_id": new_id(), "cost": 0, "tokens": 0, "tool_calls": 0, "finish": False}
+    office.resources.database.write(lambda c: c.execute(step_changes.insert().values(**change)))
     office.tick(60)
     office.clock.move(100)
     health.observe(office.resources)
     registry = office.resources.telemetry.metrics.registry
     assert registry.get_sample_value("horarium_oldest_undecided_seconds") == 40.0
     assert registry.get_sample_value("horarium_queue_depth", {"state": "ready"}) == 1
+    assert registry.get_sample_value("horarium_approvals_waiting") == 1
+    assert registry.get_sample_value("horarium_workflow_changes_pending") == 1

@@ -11,10 +11,11 @@ from operations.desks import ADMIN, AGENT, NOON, OPERATOR, VIEWER, Office, witho
 from horarium.errors import InvalidDefinition, InvalidTransition
 from horarium.ids import id_text, new_id, parse_id
 from horarium.instant import MINUTE, SECOND, to_rfc3339
-from horarium.operations import listings, queues, reports, runs
+from horarium.operations import listings, queues, reports, run_events, runs
 from horarium.operations.errors import ApprovalRequired, Forbidden, ReportUnproven, RunNotFound, RunNotHeld
 from horarium.operations.launches import start_run
 from horarium.operations.reports import parse_report
+from horarium.operations.run_events import RunEvent
 from horarium.operations.triggers import trigger
 from horarium.schedule.run import RunState
 from horarium.store.runs.read import RunRow
@@ -56,8 +57,12 @@ def _claim(office: Office) -> dict[str, Any]:
     return {"lease_epoch": claimed.lease_epoch}
 
 
+def told(*asked: Any, **options: Any) -> tuple[RunEvent, ...]:
+    return run_events.events(*asked, **options).events
+
+
 def _kinds(office: Office, run_id: str) -> list[str]:
-    return [event.event_type for event in runs.events(office.resources, VIEWER, run_id)]
+    return [event.event_type for event in told(office.resources, VIEWER, run_id)]
 
 
 # ── looking ──────────────────────────────────────────────────────────────────────────────────────────
@@ -108,7 +113,7 @@ def test_the_stream_of_a_run_begins_with_why_it_exists(office: Office) -> None:
     run_id = _queued(office)
     _report(office, run_id, state="running")
     _report(office, run_id, state="succeeded")
-    events = runs.events(office.resources, VIEWER, run_id)
+    events = told(office.resources, VIEWER, run_id)
     assert [event.event_type for event in events] == [
         "ScheduleTriggered",
         "run.created",
@@ -118,8 +123,8 @@ def test_the_stream_of_a_run_begins_with_why_it_exists(office: Office) -> None:
     assert [event.sequence for event in events] == [1, 2, 3, 4]
     assert events[0].payload["cron_expression"] == "* * * * *"
     assert events[0].payload["trigger_number"] == 1
-    assert [event.sequence for event in runs.events(office.resources, VIEWER, run_id, after_sequence=1)] == [2, 3, 4]
-    assert [event.sequence for event in runs.events(office.resources, VIEWER, run_id, limit=2)] == [1, 2]
+    assert [event.sequence for event in told(office.resources, VIEWER, run_id, after_sequence=1)] == [2, 3, 4]
+    assert [event.sequence for event in told(office.resources, VIEWER, run_id, limit=2)] == [1, 2]
 
 
 HELD = ["ScheduleTriggered", "run.created", "run.held"]
@@ -136,16 +141,16 @@ def test_the_stream_of_a_run_tells_that_it_was_held_then_and_ever_after(office: 
     run = _held(office)
     run_id = id_text(run.run_id)
     assert _kinds(office, run_id) == HELD
-    held = runs.events(office.resources, VIEWER, run_id)[-1]
+    held = told(office.resources, VIEWER, run_id)[-1]
     assert (held.sequence, held.recorded_at, held.payload) == (3, run.created_at, {})
     office.end(office.runs()[0])
     assert _kinds(office, run_id) == [*HELD, "run.released"]
     office.end(run)
-    events = runs.events(office.resources, VIEWER, run_id)
+    events = told(office.resources, VIEWER, run_id)
     assert [event.event_type for event in events] == [*HELD, "run.released", "run.completed"]
     assert [event.sequence for event in events] == [1, 2, 3, 4, 5]
     for after in range(7):
-        page = runs.events(office.resources, VIEWER, run_id, after_sequence=after)
+        page = told(office.resources, VIEWER, run_id, after_sequence=after)
         assert [event.sequence for event in page] == list(range(after + 1, 6))
 
 
@@ -153,7 +158,7 @@ def test_a_run_that_ended_while_it_was_held_tells_both(office: Office) -> None:
     run_id = id_text(_held(office).run_id)
     runs.cancel(office.resources, ADMIN, run_id)
     assert _kinds(office, run_id) == [*HELD, "run.cancelled"]
-    assert [event.sequence for event in runs.events(office.resources, VIEWER, run_id)] == [1, 2, 3, 4]
+    assert [event.sequence for event in told(office.resources, VIEWER, run_id)] == [1, 2, 3, 4]
 
 
 def test_a_run_from_before_that_was_told_has_no_gap(office: Office) -> None:
@@ -180,14 +185,14 @@ def test_the_stream_of_a_run_tells_that_somebody_was_asked(office: Office) -> No
     office.tick(60)
     office.tick(60)
     first, second = (id_text(run.run_id) for run in office.runs())
-    asked = runs.events(office.resources, VIEWER, first)[-1]
+    asked = told(office.resources, VIEWER, first)[-1]
     assert (asked.event_type, asked.sequence) == ("run.approval_requested", 3)
     assert asked.payload["gates"] == ["spend"]
     assert asked.payload["expires_at"] == to_rfc3339(office.clock.now() + 24 * 60 * MINUTE - MINUTE)
     assert len(asked.payload["approval_id"]) == 26
     runs.cancel(office.resources, ADMIN, first)
     assert _kinds(office, second) == [*HELD, "run.released", "run.approval_requested"]
-    assert [event.sequence for event in runs.events(office.resources, VIEWER, second)] == [1, 2, 3, 4, 5]
+    assert [event.sequence for event in told(office.resources, VIEWER, second)] == [1, 2, 3, 4, 5]
 
 
 def test_a_run_that_no_schedule_asked_for_begins_with_its_creation(office: Office) -> None:
@@ -197,7 +202,7 @@ def test_a_run_that_no_schedule_asked_for_begins_with_its_creation(office: Offic
     run = runs.get(office.resources, VIEWER, run_id)
     assert (run.instance_id, run.inputs, run.row.schedule_id) == (f"run:{run_id}", [1], None)
     assert runs.cancel(office.resources, ADMIN, run_id).outcome is StopOutcome.CANCELLED
-    assert [event.sequence for event in runs.events(office.resources, VIEWER, run_id)] == [1, 2]
+    assert [event.sequence for event in told(office.resources, VIEWER, run_id)] == [1, 2]
 
 
 # ── stopping ─────────────────────────────────────────────────────────────────────────────────────────

@@ -255,7 +255,7 @@ def test_an_occurrence_cannot_have_two_runs(database: Database) -> None:
 
 
 def test_the_views_show_ids_as_the_api_does_and_instants_as_times(database: Database) -> None:
-    row = _run_row(nominal=1_767_225_600_250_000)
+    row = _run_row(nominal=1_767_225_600_250_000, node_path="sub/c1", workflow_version=3)
     database.write(lambda c: c.execute(metadata.tables["runs"].insert().values(**row)))
     statement = "SELECT run_id, nominal, finished_at, approval_id FROM v_runs"
     run_id, nominal, finished_at, approval_id = database.read(lambda c: c.exec_driver_sql(statement).one())
@@ -265,6 +265,8 @@ def test_the_views_show_ids_as_the_api_does_and_instants_as_times(database: Data
     else:
         assert nominal == "2026-01-01T00:00:00.250Z"
     assert (finished_at, approval_id) == (None, None)
+    of_step = "SELECT node_path, workflow_version FROM v_runs"
+    assert database.read(lambda c: c.exec_driver_sql(of_step).one()) == ("sub/c1", 3)
 
 
 @pytest.mark.parametrize("view", ["v_schedules", "v_runs", "v_history"])

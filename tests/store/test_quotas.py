@@ -21,7 +21,7 @@ from horarium.store.quotas import QuotaBook
 from horarium.store.runs.writer import change_runs
 from horarium.store.schedules.due import Plannings
 from horarium.store.schedules.write import insert_schedule
-from horarium.store.tables import namespaces
+from horarium.store.tables import metadata, namespaces
 
 
 def add(database: Database, **growth: Any) -> None:
@@ -124,6 +124,26 @@ def test_a_large_result_is_added_when_it_comes(database: Database) -> None:
     assert database.read(bytes_stored.sums)["default"] - before > 50_000
 
 
+def counted(database: Database) -> int:
+    found = 0
+    place: Place | None = BEGIN
+    while place is not None:
+        piece = database.read(partial(bytes_stored.count_some, place=place))
+        assert set(piece.bytes) <= {"default"}
+        found, place = found + piece.bytes.get("default", 0), piece.after
+    return found
+
+
+@pytest.mark.parametrize("name", ["calendars", "workflows", "agents", "teams", "assignments"])
+def test_documents_that_schedules_refer_to_are_counted(database: Database, name: str) -> None:
+    table = metadata.tables[name]
+    zeros: dict[str, Any] = {"TEXT": "x", "BIGINT": 0, "INTEGER": 1}
+    row = {column.name: zeros[str(column.type)] for column in table.columns if not column.nullable}
+    row |= {"namespace": "default", "document": "x" * 5_000}
+    database.write(lambda c: c.execute(table.insert().values(**row)))
+    assert 5_000 < counted(database) < 6_000
+
+
 def test_bytes_are_counted_in_pieces_and_what_comes_meanwhile_is_added(database: Database) -> None:
     world = World(database)
     for number in range(3):
@@ -131,12 +151,7 @@ def test_bytes_are_counted_in_pieces_and_what_comes_meanwhile_is_added(database:
     world.clock.move(60)
     world.tick()
     base = database.read(bytes_stored.sums)
-    found = 0
-    place: Place | None = BEGIN
-    while place is not None:
-        piece = database.read(partial(bytes_stored.count_some, place=place))
-        assert set(piece.bytes) <= {"default"}
-        found, place = found + piece.bytes.get("default", 0), piece.after
+    found = counted(database)
     assert 6_000 < found < 20_000
     add(database, bytes=7)
     database.write(lambda c: bytes_stored.save(c, {"default": found}, base))

@@ -22,6 +22,7 @@ from horarium.store.history.append import append
 from horarium.store.retention import LIFECYCLE, Found, Swept
 from horarium.store.schedules.write import Attribute, NewSchedule, Revision, insert_schedule
 from horarium.store.tables import (
+    approval_votes,
     approvals,
     checkpoints,
     counters,
@@ -30,6 +31,8 @@ from horarium.store.tables import (
     runs,
     schedule_attributes,
     schedule_revisions,
+    standing_approvals,
+    step_changes,
 )
 from horarium.store.tables import schedules as schedules_table
 
@@ -198,11 +201,23 @@ def test_a_run_takes_its_steps_events_and_approvals_with_it(database: Database) 
     for run_id in (root, other, step):
         add_run_events(database, run_id, 2)
         add_approval(database, run_id)
+    nothing = dict.fromkeys(("cost", "tokens", "tool_calls"), 0) | {"finish": False}
+    changes = [{"change_id": new_id(), "run_id": each, "step_run_id": step, **nothing} for each in (root, other)]
+    put(database, step_changes, changes)
     swept = database.write(lambda c: retention.delete_runs(c, [root]))
-    assert swept == Swept(2 * 3 + 2, whole=True)
+    assert swept == Swept(2 * 5 + 1, whole=True)
     left = database.read(lambda c: list(c.execute(sa.select(runs.c.run_id)).scalars()))
     assert left == [other]
-    assert (count(database, run_events), count(database, approvals)) == (2, 1)
+    assert [count(database, each) for each in (run_events, approvals, approval_votes, step_changes)] == [2, 1, 1, 1]
+
+
+def test_a_run_stays_while_one_of_its_steps_is_open(database: Database) -> None:
+    uid = make_schedule(database)
+    root, other = make_run(database, uid), make_run(database, uid, at=OLD + 1)
+    step = make_run(database, uid, parent_run_id=root, root_run_id=root, origin="step", node_id="a", state="running")
+    swept = database.write(lambda c: retention.delete_runs(c, [root, other]))
+    assert swept == Swept(1, whole=True)
+    assert set(database.read(lambda c: c.execute(sa.select(runs.c.run_id)).scalars().all())) == {root, step}
 
 
 def test_the_root_goes_last_when_there_is_too_much_for_one_transaction(database: Database) -> None:
@@ -233,6 +248,8 @@ def add_approval(database: Database, run_id: bytes) -> None:
     row = {"approval_id": new_id(), "namespace": "default", "run_id": run_id, "input_hash": "", "gates": "[]",
            "decision": "approved", "requested_at": OLD, "expires_at": OLD}  # fmt: skip
     put(database, approvals, [row])
+    vote = {"approval_id": row["approval_id"], "principal": "p", "input_hash": "", "decision": "approved"}
+    put(database, approval_votes, [{**vote, "voted_at": OLD}])
 
 
 # ── history ──────────────────────────────────────────────────────────────────────────────────────────
@@ -376,10 +393,12 @@ def test_a_schedule_that_was_deleted_long_ago_goes_whole(database: Database) -> 
     for each in (uid, other):
         add_events(database, each, (EventType.CREATED, OLD, None), (EventType.DELETED, OLD, None))
         put(database, counters, [{"kind": "runs", "owner": schedule_owner(each), "day": 1, "value": 1}])
+        yes = {"standing_id": new_id(), "namespace": "default", "schedule_uid": each, "gates": "[]", "uses": 0}
+        put(database, standing_approvals, [{**yes, "made_by": "p", "created_at": OLD}])
     assert gone(database) == Found((uid,), None)
     assert purge(database, uid, other) == 1
-    tables = (schedules_table, positions, schedule_revisions, schedule_attributes, counters)
-    assert [count(database, table) for table in tables] == [1] * 5
+    tables = (schedules_table, positions, schedule_revisions, schedule_attributes, counters, standing_approvals)
+    assert [count(database, table) for table in tables] == [1] * 6
     assert (sequences(database, uid), sequences(database, other)) == ([], [1, 2])
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from functools import partial
 from typing import Any
 
 import pytest
+from run_rows import add_run as add
+from run_rows import add_step
 
 from horarium.ids import new_id
 from horarium.schedule.run import Delivery, Origin, RunState
@@ -13,15 +16,6 @@ from horarium.store.database import Database
 from horarium.store.runs import read as runs_read
 from horarium.store.runs.read import RunEventRow, RunFilter, RunRow
 from horarium.store.tables import run_events, runs, schedules
-
-
-def add(database: Database, **given: Any) -> bytes:
-    zeros: dict[str, Any] = {"TEXT": "x", "BOOLEAN": False}
-    row = {column.name: zeros.get(str(column.type), 0) for column in runs.columns if not column.nullable}
-    row |= {"run_id": new_id(), "namespace": "default", "origin": "manual", "state": "ready"}
-    row |= {"delivery": "at_least_once"} | given
-    database.write(lambda c: c.execute(runs.insert().values(**row)))
-    return bytes(row["run_id"])
 
 
 def add_schedule(database: Database) -> bytes:
@@ -80,26 +74,76 @@ def test_pages_are_newest_first_and_end(database: Database) -> None:
 @pytest.mark.parametrize(
     ("wanted", "expected"),
     [
-        (RunFilter(), {"plain", "done"}),
-        (RunFilter(with_steps=True), {"plain", "done", "step"}),
+        (RunFilter(), {"plain", "done", "for the team"}),
+        (RunFilter(with_steps=True), {"plain", "done", "for the team", "step"}),
         (RunFilter(states={RunState.SUCCEEDED}), {"done"}),
         (RunFilter(states=()), set()),
         (RunFilter(origins={Origin.MANUAL}), {"plain"}),
         (RunFilter(workflow="report"), {"done"}),
         (RunFilter(assignee="agent-1"), {"done"}),
+        (RunFilter(assignee="team-1"), {"for the team"}),
+        (RunFilter(assignee="agent-2"), {"for the team"}),
+        (RunFilter(assignee="agent-2", states={RunState.FAILED}), set()),
         (RunFilter(queue="q"), {"plain"}),
         (RunFilter(workflow="other"), set()),
     ],
-    ids=["roots", "steps too", "a state", "no state", "origin", "workflow", "assignee", "queue", "nobody's workflow"],
+    ids=[
+        "roots",
+        "steps too",
+        "a state",
+        "no state",
+        "origin",
+        "workflow",
+        "assignee",
+        "a team",
+        "its member",
+        "a state of theirs",
+        "queue",
+        "nobody's workflow",
+    ],
 )
 def test_a_page_of_a_namespace_can_be_filtered(database: Database, wanted: RunFilter, expected: set[str]) -> None:
     root = add(database, external_key="plain", queue="q")
     add(database, external_key="done", state="succeeded", origin="api", workflow="report", assignee="agent-1")
     add(database, external_key="step", origin="step", parent_run_id=root, root_run_id=root)
-    add(database, external_key="foreign", namespace="other")
+    team = {"assignee_type": "team", "assignee": "team-1", "member": "agent-2"}
+    add(database, external_key="for the team", origin="backfill", **team)
+    add(database, external_key="foreign", namespace="other", assignee="agent-1", member="agent-2")
     page = database.read(lambda c: runs_read.page_of_namespace(c, "default", wanted, limit=10))
     assert {row.external_key for row in page.rows} == expected
     assert page.before is None
+
+
+def test_the_pages_of_an_assignee_hold_both_what_is_its_own_and_what_it_does_for_its_team(database: Database) -> None:
+    mine = [
+        add(database, **({"assignee": "a"} if number % 2 else {"assignee": "t", "member": "a"})) for number in range(5)
+    ]
+    add(database, assignee="b")
+    found, before = [], None
+    while True:
+        page = database.read(
+            lambda c, before=before: runs_read.page_of_namespace(
+                c, "default", RunFilter(assignee="a"), before=before, limit=2
+            )
+        )
+        found += [row.run_id for row in page.rows]
+        before = page.before
+        if before is None:
+            break
+    assert found == mine[::-1]
+
+
+def test_the_steps_of_one_run_are_listed_by_their_parent_and_by_their_root(database: Database) -> None:
+    root = add(database)
+    child = add_step(database, root, "sub", workflow="w", workflow_version=1)
+    below = add_step(database, child, "c1", root=root)
+    add_step(database, add(database), "sub")
+    ask = partial(runs_read.page_of_namespace, limit=10)
+    of_parent = database.read(lambda c: ask(c, "default", RunFilter(parent=root)))
+    assert [row.run_id for row in of_parent.rows] == [child]
+    of_root = database.read(lambda c: ask(c, "default", RunFilter(root=root)))
+    assert [row.run_id for row in of_root.rows] == [below, child]
+    assert database.read(lambda c: ask(c, "other", RunFilter(root=root))).rows == ()
 
 
 def test_the_steps_of_a_run_come_in_the_order_of_their_birth(database: Database) -> None:

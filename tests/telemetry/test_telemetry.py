@@ -196,13 +196,17 @@ def test_every_end_is_counted_by_its_state(state: RunState) -> None:
 
 def test_what_only_the_database_knows_is_shown() -> None:
     telemetry, _, _ = _watched()
-    telemetry.looked(oldest_undecided_seconds=3.5, broken=2, queue_depth={"ready": 4})
-    telemetry.looked(oldest_undecided_seconds=1.5, broken=1, queue_depth={"held": 1})
+    before: dict[str, Any] = {"oldest_undecided_seconds": 3.5, "broken": 2, "workflow_changes": 8, "approvals": 9}
+    telemetry.looked(**before, queue_depth={"ready": 4})
+    now: dict[str, Any] = {"oldest_undecided_seconds": 1.5, "broken": 1, "workflow_changes": 3, "approvals": 4}
+    telemetry.looked(**now, queue_depth={"held": 1})
     metrics = telemetry.metrics
     assert _value(metrics, "horarium_oldest_undecided_seconds") == 1.5
     assert _value(metrics, "horarium_schedules_broken") == 1
     assert _value(metrics, "horarium_queue_depth", state="ready") == 0
     assert _value(metrics, "horarium_queue_depth", state="held") == 1
+    assert _value(metrics, "horarium_workflow_changes_pending") == 3
+    assert _value(metrics, "horarium_approvals_waiting") == 4
 
 
 def test_launches_and_lost_leases_are_counted() -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from horarium import errors
 from horarium.errors import (
-    ApprovalRefused,
     BackfillTooLarge,
     ConditionError,
     CycleDetected,
@@ -33,7 +32,6 @@ EXAMPLES: list[HorariumError] = [
     InvalidWorkflow("m"),
     CycleDetected(["a", "b"]),
     InvalidTransition("m"),
-    ApprovalRefused("m"),
     BackfillTooLarge(1_001, 1_000),
 ]
 

@@ -7,6 +7,7 @@ from horarium.api.answers import Reply
 from horarium.api.audited import Audited
 from horarium.api.requests import CallerOf, Confirm, Document, ResourcesOf
 from horarium.api.routing import WRITE, Routes
+from horarium.operations.bundle_kinds import KINDS
 from horarium.operations.bundle_steps import Step
 from horarium.operations.bundles import apply_bundle
 from horarium.schedule.bundle import read_bundle
@@ -36,8 +37,9 @@ def apply(resources: ResourcesOf, caller: CallerOf, document: Document, confirm:
     """
     caller = caller.confirming(confirm)
     asked = read_body(ApplyBody, document)
-    bundle = read_bundle(asked.bundle, asked.calendars, asked.schedules, asked.workflows, prune=asked.prune)
-    steps = apply_bundle(resources, caller, bundle, dry_run=asked.dry_run, prune=asked.prune, adopt=asked.adopt)
+    bundle = read_bundle(asked.bundle, asked.members(), prune=asked.prune)
+    may = {"dry_run": asked.dry_run, "prune": asked.prune, "adopt": asked.adopt}
+    steps = apply_bundle(resources, caller, bundle, KINDS, **may)
     shown = tuple(_shown(step) for step in steps)
     return Reply(
         Applied(

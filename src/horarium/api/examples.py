@@ -8,29 +8,18 @@ from typing import Any, Final
 
 from horarium.decision.forecast import Forecast, NoRun
 from horarium.decision.health_status import HealthStatus
-from horarium.job.run_log import Stream
 from horarium.policy.catchup import CatchupPolicy
 from horarium.policy.overlap import OverlapPolicy
+from horarium.schedule.bundle import BundleKind
 from horarium.schedule.calendar import CalendarKind
 from horarium.schedule.event import EventType
 from horarium.schedule.position import Status
 from horarium.schedule.reason import Reason
-from horarium.schedule.run import Origin, PublicStatus, RunState
+from horarium.schedule.run import RunState
 from horarium.schedule.source import Source
 from horarium.wire import outcomes
-from horarium.wire.bundles import Applied, BundleChange, BundleKind, Change, FieldChange
+from horarium.wire.bundles import Applied, BundleChange, Change, FieldChange
 from horarium.wire.roles import Role
-from horarium.wire.runs import (
-    ClaimedRun,
-    Heartbeat,
-    Run,
-    RunEvent,
-    RunLogLine,
-    RunReported,
-    RunStarted,
-    RunStopped,
-    RunSummary,
-)
 from horarium.wire.schedules import (
     Backfilled,
     Explanation,
@@ -238,67 +227,6 @@ HEALTH = ScheduleHealth(
     late_seconds=0.0,
     stale_threshold_seconds=172_800.0,
     error=None,
-)
-_RUN: dict[str, Any] = {
-    "run_id": RUN_ID,
-    "schedule_id": "nightly-report",
-    "namespace": "default",
-    "origin": Origin.SCHEDULED,
-    "state": RunState.RUNNING,
-    "status": PublicStatus.STARTED,
-    "nominal": AT,
-    "due": AT,
-    "created_at": AT,
-    "started_at": AT,
-    "finished_at": None,
-    "deadline": LATER,
-    "stop_requested_at": None,
-    "covers": None,
-    "workflow_instance_id": "schedule:nightly-report:1772406000",
-    "workflow_type": "report",
-    "key": f"{UID}:1772406000",
-    "kind": "workflow",
-    "attempt": 0,
-    "revision": 1,
-    "trigger_number": 13,
-    "rotation_index_used": None,
-    "task_queue": "reports",
-    "error": None,
-    "error_class": None,
-    "cause": None,
-    "cost": 0,
-    "tokens": 0,
-    "tool_calls": 0,
-    "approval": None,
-    "labels": {},
-    "parent_run_id": None,
-    "node_id": None,
-}
-_WHOLE: dict[str, Any] = {"inputs": [{"kind": "daily"}], "result": None, "memo": {}, "search_attributes": {}}
-SUMMARY = RunSummary(**_RUN)
-RUN = Run(**_RUN, **_WHOLE)
-CLAIMED = ClaimedRun(
-    **_RUN,
-    **_WHOLE,
-    action={"kind": "workflow", "workflow_type": "report", "queue": "reports"},
-    lease_epoch=1,
-    lease_until=LATER,
-    lease_seconds=60,
-    report_url=None,
-    report_token="hrt_…",
-)
-LOG_LINE = RunLogLine(number=1, at=AT, attempt=0, stream=Stream.STDOUT, text="42 rows were written")
-RUN_EVENT = RunEvent(sequence=2, event_type="run.created", recorded_at=AT, payload={})
-CANCELLED = RunStopped(run_id=RUN_ID, outcome=outcomes.StopOutcome.CANCELLED, state=RunState.CANCELLED)
-TERMINATED = RunStopped(run_id=RUN_ID, outcome=outcomes.StopOutcome.TERMINATED, state=RunState.TERMINATED)
-REPORTED = RunReported(run_id=RUN_ID, outcome=outcomes.ReportOutcome.RECORDED, state=RunState.SUCCEEDED)
-BEAT = Heartbeat(lease_until=LATER, stop_requested=False)
-STARTED = RunStarted(
-    run_id=RUN_ID,
-    outcome=outcomes.StartOutcome.STARTED,
-    state=RunState.READY,
-    started=True,
-    idempotency_key="report-2026-03-01",
 )
 KEPT = Calendar(
     name="company-holidays",

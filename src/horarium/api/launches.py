@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from horarium.api import examples
+from horarium.api import examples, run_examples
 from horarium.api.answers import Reply
 from horarium.api.requests import CallerOf, Document, ResourcesOf
 from horarium.api.routing import WRITE, Routes
@@ -25,7 +25,7 @@ _START: dict[str, Any] = {
     "answer": RunStarted,
     "status": 201,
     "also": (200,),
-    "example": examples.STARTED,
+    "example": run_examples.STARTED,
     "marks": {"outcome": StartOutcome.ALREADY_STARTED},
 }
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import Query
 
-from horarium.api import examples
+from horarium.api import examples, run_examples
 from horarium.api.answers import Reply
 from horarium.api.requests import CallerOf, Document, ResourcesOf
 from horarium.api.routing import LOOK, WORK, Routes
@@ -26,7 +26,7 @@ routes = Routes("/api", tag="runs")
     needs=LOOK,
     summary="Read what a run printed and logged",
     answer=RunLogs,
-    example=RunLogs(run_id=examples.RUN_ID, lines=(examples.LOG_LINE,), next_after=1, ended=True),
+    example=RunLogs(run_id=examples.RUN_ID, lines=(run_examples.LOG_LINE,), next_after=1, ended=True),
 )
 def get_run_logs(
     resources: ResourcesOf,

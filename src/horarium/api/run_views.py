@@ -9,15 +9,31 @@ from horarium.ids import id_text
 from horarium.instant import from_rfc3339, to_datetime
 from horarium.operations.occurrences import Skipped
 from horarium.operations.queues import Claimed
-from horarium.operations.runs import Run, RunEvent
+from horarium.operations.run_events import RunEvent
+from horarium.operations.runs import Run, Step
+from horarium.policy.approval import NEVER, ApprovalDecision
 from horarium.policy.limits import MILLIONTHS
+from horarium.schedule.assignee import AssigneeType
 from horarium.schedule.canonical import action_document
 from horarium.schedule.field import amount
 from horarium.schedule.run import Origin, RunState, public_status
+from horarium.schedule.terms import Terms, terms_of
+from horarium.schedule.told_policies import ToldPolicies, policies_of
+from horarium.store.runs.listed_steps import StepRow
+from horarium.store.runs.newest_approvals import AskedApproval
 from horarium.store.runs.read import RunRow
 from horarium.wire import runs as wire
 from horarium.wire.answer import time_of
-from horarium.wire.runs import Covered, RunApproval, RunSummary
+from horarium.wire.runs import (
+    Covered,
+    RunApproval,
+    RunAssignee,
+    RunPolicies,
+    RunStep,
+    RunSummary,
+    RunUsage,
+    RunWorkflow,
+)
 
 
 def summary(run: Run) -> RunSummary:
@@ -25,7 +41,8 @@ def summary(run: Run) -> RunSummary:
 
 
 def shown(run: Run) -> wire.Run:
-    return wire.Run(**_whole(run), reruns=tuple(id_text(each) for each in run.reruns))
+    steps = None if run.steps is None else tuple(map(_step, run.steps))
+    return wire.Run(**_whole(run), reruns=tuple(id_text(each) for each in run.reruns), steps=steps)
 
 
 def claimed(taken: Claimed) -> wire.ClaimedRun:
@@ -33,11 +50,32 @@ def claimed(taken: Claimed) -> wire.ClaimedRun:
     return wire.ClaimedRun(
         **_whole(taken.run),
         action=None if definition is None else action_document(definition.action),
+        step_of=_step_of(taken.run.row),
+        **_terms(taken).document(),
         lease_epoch=taken.lease_epoch,
         lease_until=to_datetime(taken.lease_until),
         lease_seconds=taken.lease_seconds,
         report_url=taken.report_url,
         report_token=taken.report_token,
+    )
+
+
+def _step_of(row: RunRow) -> RunWorkflow | None:
+    if row.of_workflow is None or row.of_version is None:
+        return None
+    return RunWorkflow(workflow_id=row.of_workflow, version=row.of_version)
+
+
+def _terms(taken: Claimed) -> Terms:
+    row, definition = taken.run.row, taken.run.definition
+    if definition is None:
+        return Terms()
+    return terms_of(
+        definition.approval,
+        definition.limits,
+        definition.action.global_model_id,
+        has_assignee=row.assignee is not None,
+        node_gates=taken.node_gates,
     )
 
 
@@ -62,6 +100,7 @@ def skipped(row: Skipped) -> RunSummary:
         created_at=recorded,
         started_at=None,
         finished_at=recorded,
+        duration_seconds=None,
         deadline=None,
         stop_requested_at=None,
         covers=covers,
@@ -80,9 +119,14 @@ def skipped(row: Skipped) -> RunSummary:
         cost=0,
         tokens=0,
         tool_calls=0,
+        usage=RunUsage(runtime_seconds=0, cost=0, tokens=0, tool_calls=0),
+        workflow=None,
+        assignee=None,
+        policies=None,
         approval=None,
         labels={},
         parent_run_id=None,
+        root_run_id=None,
         node_id=None,
         reason=said.get("reason"),
         reason_alias=said.get("reason_alias"),
@@ -93,6 +137,8 @@ def skipped(row: Skipped) -> RunSummary:
 
 def run_event(event: RunEvent) -> wire.RunEvent:
     return wire.RunEvent(
+        run_id=id_text(event.run_id),
+        node_id=event.node_id,
         sequence=event.sequence,
         event_type=event.event_type,
         recorded_at=to_datetime(event.recorded_at),
@@ -113,6 +159,8 @@ def _whole(run: Run) -> dict[str, Any]:
 
 def _common(run: Run) -> dict[str, Any]:
     row, definition = run.row, run.definition
+    used = {"cost": amount(Decimal(row.cost) / MILLIONTHS), "tokens": row.tokens, "tool_calls": row.tool_calls}
+    usage: dict[str, Any] = {"runtime_seconds": run.runtime_seconds, **used}
     return {
         "run_id": id_text(row.run_id),
         "schedule_id": row.schedule_id,
@@ -134,18 +182,22 @@ def _common(run: Run) -> dict[str, Any]:
         "cause": row.cause,
         "covers": _covers(row),
         "labels": {} if definition is None else definition.labels,
-        "cost": amount(Decimal(row.cost) / MILLIONTHS),
-        "tokens": row.tokens,
-        "tool_calls": row.tool_calls,
-        "approval": _approval(row),
+        **used,
+        "usage": RunUsage(**usage),
+        "workflow": _workflow(row),
+        "assignee": _assignee(row),
+        "policies": _policies(run),
+        "approval": _approval(row, run.asked),
         "nominal": to_datetime(row.nominal),
         "due": to_datetime(row.due),
         "created_at": to_datetime(row.created_at),
         "started_at": time_of(row.started_at),
         "finished_at": time_of(row.finished_at),
+        "duration_seconds": None if row.finished_at is None or row.started_at is None else run.runtime_seconds,
         "deadline": time_of(row.deadline),
         "stop_requested_at": time_of(row.stop_requested_at),
         "parent_run_id": None if row.parent_run_id is None else id_text(row.parent_run_id),
+        "root_run_id": None if row.root_run_id is None else id_text(row.root_run_id),
         "node_id": row.node_id,
         "rerun_of": None if row.rerun_of is None else id_text(row.rerun_of),
     }
@@ -157,11 +209,74 @@ def _covers(row: RunRow) -> Covered | None:
     return Covered(first=to_datetime(row.covers_first), last=to_datetime(row.covers_last), count=row.covers_count)
 
 
-def _approval(row: RunRow) -> RunApproval | None:
+def _step(step: Step) -> RunStep:
+    row = step.row
+    return RunStep(
+        node_id=row.node_id,
+        run_id=id_text(row.run_id),
+        state=row.state,
+        attempt=row.attempt,
+        started_at=time_of(row.started_at),
+        finished_at=time_of(row.finished_at),
+        result=row.result,
+        error=row.error,
+        error_class=row.error_class,
+        cause=row.cause,
+        assignee=_assignee(row),
+        approval=_approval(row, step.asked),
+        workflow=_workflow(row),
+        fallback=row.fallback,
+        result_omitted=row.omitted,
+    )
+
+
+def _workflow(row: RunRow | StepRow) -> RunWorkflow | None:
+    if row.workflow is None or row.workflow_version is None:
+        return None
+    return RunWorkflow(workflow_id=row.workflow, version=row.workflow_version)
+
+
+def _assignee(row: RunRow | StepRow) -> RunAssignee | None:
+    """Runs from before teams had runs say no type: they are agents'."""
+    if row.assignee is None:
+        return None
+    return RunAssignee(type=AssigneeType(row.assignee_type or AssigneeType.AGENT), id=row.assignee, member=row.member)
+
+
+def _policies(run: Run) -> RunPolicies | None:
+    told = policies_of(run.row.effective, run.definition)
+    return None if told is None else _shown_policies(told)
+
+
+def _shown_policies(told: ToldPolicies) -> RunPolicies:
+    return RunPolicies(**{name: getattr(told, name) for name in RunPolicies.__struct_fields__})
+
+
+def _approval(row: RunRow | StepRow, asked: AskedApproval | None) -> RunApproval | None:
     if not row.needs_approval and row.approval_id is None:
         return None
-    approval_id = None if row.approval_id is None else id_text(row.approval_id)
-    return RunApproval(needed=row.needs_approval, approval_id=approval_id)
+    if asked is None:
+        approval_id = None if row.approval_id is None else id_text(row.approval_id)
+        return RunApproval(
+            needed=row.needs_approval,
+            approval_id=approval_id,
+            status=None,
+            gates=(),
+            expires_at=None,
+            decided_by=None,
+            decided_at=None,
+            reason=None,
+        )
+    return RunApproval(
+        needed=row.needs_approval,
+        approval_id=id_text(asked.approval_id),
+        status=ApprovalDecision(asked.status),
+        gates=asked.gates,
+        expires_at=None if asked.expires_at >= NEVER else to_datetime(asked.expires_at),
+        decided_by=asked.decided_by,
+        decided_at=time_of(asked.decided_at),
+        reason=asked.reason,
+    )
 
 
 def _time(text: str) -> Any:

@@ -8,16 +8,16 @@ from typing import Annotated, TypeVar
 
 from fastapi import Query
 
-from horarium.api import examples
+from horarium.api import examples, run_examples
 from horarium.api.answers import Reply
 from horarium.api.pages import cut, within_bytes
 from horarium.api.requests import CallerOf, Document, ReporterOf, ReportToken, ResourcesOf
 from horarium.api.routing import LOOK, OPERATE, READ, WORK, Routes
 from horarium.api.run_views import claimed, run_event, shown, skipped, summary
 from horarium.errors import InvalidDefinition
-from horarium.ids import id_text
+from horarium.ids import id_text, parse_id
 from horarium.instant import to_datetime
-from horarium.operations import occurrences, queues, reports, runs
+from horarium.operations import occurrences, queues, reports, run_events, runs
 from horarium.operations.caller import Caller
 from horarium.operations.resources import Resources
 from horarium.operations.runs import Stopped
@@ -32,10 +32,18 @@ T = TypeVar("T")
 
 States = Annotated[list[str] | None, Query(alias="state", description="one or more states")]
 Origins = Annotated[list[str] | None, Query(alias="origin", description="one or more origins")]
-Include = Annotated[str | None, Query(description="`skips` shows the occurrences without a run among them")]
+Include = Annotated[
+    str | None,
+    Query(description="`skips` shows the occurrences without a run among them, `steps` the steps of workflows"),
+]
+WorkflowId = Annotated[str | None, Query(description="of one workflow; the same as workflow_type")]
+AssigneeOf = Annotated[
+    str | None, Query(alias="assignee", description="an agent or a team; of an agent also what it did for its teams")
+]
 PageSize = Annotated[int | None, Query(description="1 to 200")]
 PageToken = Annotated[str | None, Query(max_length=8_192)]
 
+_SKIPS, _STEPS = "skips", "steps"
 # A coarse word stands for several states; where it is also the name of one (`failed`), that one is meant.
 _STATES: Mapping[str, frozenset[RunState]] = {
     **{word.lower(): frozenset(s for s in RunState if public_status(s) is word) for word in PublicStatus},
@@ -50,7 +58,7 @@ _ORIGINS: Mapping[str, frozenset[Origin]] = {origin.value: frozenset({origin}) f
     needs=READ,
     summary="List runs",
     answer=RunList,
-    example=RunList(runs=(examples.SUMMARY,), next_page_token=None),
+    example=RunList(runs=(run_examples.SUMMARY,), next_page_token=None),
 )
 def list_runs(
     resources: ResourcesOf,
@@ -60,14 +68,22 @@ def list_runs(
     schedule_id: str | None = None,
     workflow_type: str | None = None,
     workflow: Annotated[str | None, Query(description="the same as workflow_type")] = None,
-    assignee: str | None = None,
+    workflow_id: WorkflowId = None,
+    assignee: AssigneeOf = None,
     queue: str | None = None,
+    parent_run_id: Annotated[str | None, Query(description="the steps of this run")] = None,
+    root_run_id: Annotated[str | None, Query(description="the steps of this run, and those below them")] = None,
     include: Include = None,
     page_size: PageSize = None,
     next_page_token: PageToken = None,
 ) -> Reply:
-    """Newest first, without their inputs and results."""
-    wanted = _wanted(state, origin, workflow_type or workflow, assignee, queue)
+    """Newest first, without their inputs and results. Steps of workflows are listed only where they are asked for."""
+    wanted = replace(
+        _wanted(state, origin, workflow_id or workflow_type or workflow, assignee, queue),
+        with_steps=include == _STEPS,
+        parent=None if parent_run_id is None else parse_id(parent_run_id, "parent_run_id"),
+        root=None if root_run_id is None else parse_id(root_run_id, "root_run_id"),
+    )
     if schedule_id is None and _with_skips(include):
         raise InvalidDefinition({"include": ["skips are shown schedule by schedule; give a schedule_id"]})
     return _listed(resources, caller, wanted, schedule_id, include, page_size, next_page_token)
@@ -79,7 +95,7 @@ def list_runs(
     needs=READ,
     summary="List the runs of a schedule",
     answer=RunList,
-    example=RunList(runs=(examples.SUMMARY,), next_page_token=None),
+    example=RunList(runs=(run_examples.SUMMARY,), next_page_token=None),
 )
 def list_schedule_runs(
     resources: ResourcesOf,
@@ -87,15 +103,18 @@ def list_schedule_runs(
     schedule_id: str,
     state: States = None,
     origin: Origins = None,
+    workflow_id: WorkflowId = None,
+    assignee: AssigneeOf = None,
     include: Include = None,
     page_size: PageSize = None,
     next_page_token: PageToken = None,
 ) -> Reply:
-    """Newest first, also of a schedule that was deleted."""
-    return _listed(resources, caller, _wanted(state, origin), schedule_id, include, page_size, next_page_token)
+    """Newest first, also of a schedule that was deleted: what became of each, its cost, approval and duration."""
+    wanted = replace(_wanted(state, origin, workflow_id, assignee), with_steps=include == _STEPS)
+    return _listed(resources, caller, wanted, schedule_id, include, page_size, next_page_token)
 
 
-@routes("GET", "/runs/{run_id}", needs=LOOK, summary="Show a run", answer=Run, example=examples.RUN)
+@routes("GET", "/runs/{run_id}", needs=LOOK, summary="Show a run", answer=Run, example=run_examples.RUN)
 def get_run(resources: ResourcesOf, caller: CallerOf, run_id: str) -> Reply:
     return Reply(shown(runs.get(resources, caller, run_id)))
 
@@ -106,19 +125,31 @@ def get_run(resources: ResourcesOf, caller: CallerOf, run_id: str) -> Reply:
     needs=LOOK,
     summary="Read what happened to a run",
     answer=RunEvents,
-    example=RunEvents(run_id=examples.RUN_ID, events=(examples.RUN_EVENT,)),
+    example=RunEvents(run_id=examples.RUN_ID, events=(run_examples.RUN_EVENT,), next_page_token=None),
 )
 def get_run_events(
     resources: ResourcesOf,
     caller: CallerOf,
     run_id: str,
     limit: Annotated[int, Query(description="1 to 1000")] = 500,
-    after_sequence: int = 0,
+    after_sequence: Annotated[int, Query(description="of the run's own events, those after this number")] = 0,
+    own: Annotated[bool, Query(description="without the events of its steps")] = False,
+    next_page_token: PageToken = None,
 ) -> Reply:
-    """Oldest first."""
-    found = runs.events(resources, caller, run_id, after_sequence=after_sequence, limit=limit)
-    shown, is_whole = cut(map(run_event, found))
-    return Reply(RunEvents(run_id=run_id.upper(), events=shown, has_more=not is_whole))
+    """Oldest first. A workflow's run tells what happened to its steps, too, in the order of recording."""
+    page = run_events.events(
+        resources,
+        caller,
+        run_id,
+        own=own,
+        after_sequence=after_sequence,
+        next_page_token=next_page_token,
+        limit=limit,
+    )
+    told, is_whole = cut(map(run_event, page.events))
+    more = page.more or not is_whole
+    token = page.token_after(page.events[len(told) - 1]) if more else None
+    return Reply(RunEvents(run_id=run_id.upper(), events=told, has_more=more, next_page_token=token))
 
 
 @routes(
@@ -127,7 +158,7 @@ def get_run_events(
     needs=OPERATE,
     summary="Cancel a run",
     answer=RunStopped,
-    example=examples.CANCELLED,
+    example=run_examples.CANCELLED,
 )
 def cancel_run(resources: ResourcesOf, caller: CallerOf, run_id: str) -> Reply:
     """What has not started ends now; whoever has taken it is asked to stop."""
@@ -140,7 +171,7 @@ def cancel_run(resources: ResourcesOf, caller: CallerOf, run_id: str) -> Reply:
     needs=OPERATE,
     summary="Terminate a run",
     answer=RunStopped,
-    example=examples.TERMINATED,
+    example=run_examples.TERMINATED,
 )
 def terminate_run(resources: ResourcesOf, caller: CallerOf, run_id: str) -> Reply:
     """It ends now, whoever has it."""
@@ -155,7 +186,7 @@ def terminate_run(resources: ResourcesOf, caller: CallerOf, run_id: str) -> Repl
     body=ReportBody,
     sends={"state": "succeeded", "result": {"rows": 3}, "cost": 0.25, "tokens": 700},
     answer=RunReported,
-    example=examples.REPORTED,
+    example=run_examples.REPORTED,
 )
 def report_run(resources: ResourcesOf, caller: ReporterOf, run_id: str, body: Document, token: ReportToken) -> Reply:
     """By whoever claimed it, with the `lease_epoch`, or by the target with the `report_token` that came with it."""
@@ -172,7 +203,7 @@ def report_run(resources: ResourcesOf, caller: ReporterOf, run_id: str, body: Do
     body=HeartbeatBody,
     sends={"lease_epoch": 1},
     answer=Heartbeat,
-    example=examples.BEAT,
+    example=run_examples.BEAT,
     repeatable=False,  # a lease is good for the moment only
 )
 def heartbeat_run(resources: ResourcesOf, caller: CallerOf, run_id: str, body: Document) -> Reply:
@@ -188,7 +219,7 @@ def heartbeat_run(resources: ResourcesOf, caller: CallerOf, run_id: str, body: D
     body=ClaimBody,
     sends={"worker": "w1", "limit": 1, "workflow_types": ["report"]},
     answer=ClaimedRuns,
-    example=ClaimedRuns(queue="reports", runs=(examples.CLAIMED,)),
+    example=ClaimedRuns(queue="reports", runs=(run_examples.CLAIMED,)),
     repeatable=False,  # what was taken comes back by itself when its lease ends
 )
 def claim_runs(resources: ResourcesOf, caller: CallerOf, queue: str, body: Document) -> Reply:
@@ -219,9 +250,9 @@ def _wanted(
 
 
 def _with_skips(include: str | None) -> bool:
-    if include not in (None, "", "skips"):
-        raise InvalidDefinition({"include": ["must be skips"]})
-    return include == "skips"
+    if include not in (None, "", _SKIPS, _STEPS):
+        raise InvalidDefinition({"include": [f"must be {_SKIPS} or {_STEPS}"]})
+    return include == _SKIPS
 
 
 def _listed(

@@ -168,7 +168,7 @@ def events_command(remote: Remote, run_id: RunId) -> None:
     from horarium.client.run_calls import RunCalls
 
     show_listing(
-        Listing(remote, RunCalls.get_run_events(run_id), Paging("events", "limit", 500, "next_cursor"), None),
+        Listing(remote, RunCalls.get_run_events(run_id), Paging("events", "limit", 500), None),
         ("Seq", "Event", "Recorded At", "Details"),
         lambda event: (event.sequence, event.event_type, event.recorded_at, _short(event.payload)),
         empty=f"no events about run {run_id}",

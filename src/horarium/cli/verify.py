@@ -1,4 +1,4 @@
-"""`horarium verify`: does every occurrence have its one decision?"""
+"""`horarium verify`: does every occurrence have its one decision, and is every run as it must be?"""
 
 from __future__ import annotations
 
@@ -12,6 +12,10 @@ from horarium.cli.service import DatabaseUrl, DataDir, failing_with_1, settings_
 
 if TYPE_CHECKING:
     from horarium.operations.verify import Finding
+    from horarium.operations.verify_runs import RunFinding
+
+_NOBODY = "-"
+"""Where no schedule asked for the run."""
 
 
 def verify_command(
@@ -27,7 +31,10 @@ def verify_command(
         Format | None, typer.Option("--output", "-o", show_default="lines", help="How to print the findings.")
     ] = None,
 ) -> None:
-    """Recompute every schedule and compare it with what was recorded. Changes nothing.
+    """Recompute every schedule and compare it with what was recorded, and look at every run. Changes nothing.
+
+    A run is reported that can neither move nor end, that outlives the workflow it is a step of, or that was let go
+    without a recorded yes to its inputs; so is a count that differs from what it counts.
 
     Exit code 0 means that all is accounted for, 1 that there are findings.
 
@@ -46,7 +53,10 @@ def verify_command(
         )
     rows = [_row(finding) for finding in found]
     if output is not None:
-        data: list[Json] = [dict(zip(("schedule_id", "finding", "detail"), row, strict=True)) for row in rows]
+        data: list[Json] = [
+            {"schedule_id": None if who == _NOBODY else who, "finding": what, "detail": detail}
+            for who, what, detail in rows
+        ]
         show(data, output, columns=("schedule", "finding", "detail"), cells=rows)
     else:
         for row in rows:
@@ -61,8 +71,11 @@ def _row(finding: Finding) -> tuple[str, str, str]:
     from horarium.ids import id_text
     from horarium.instant import to_rfc3339
     from horarium.operations.verify import Double, Gap, Missing, OrphanRun, Stray
+    from horarium.operations.verify_runs import DoubleStep, Miscounted, UnsoundRun
 
     match finding:
+        case Miscounted() | UnsoundRun() | DoubleStep():
+            return _row_of_run(finding)
         case Missing(first=first, last=last, count=count):
             detail = f"{count} without a decision, {to_rfc3339(first)} to {to_rfc3339(last)}"
             return finding.schedule_id, "missing", detail
@@ -74,5 +87,26 @@ def _row(finding: Finding) -> tuple[str, str, str]:
             return finding.schedule_id, "gap", f"events {first_gone} to {last_gone} are gone"
         case OrphanRun(run_id=run_id, nominal=nominal):
             return finding.schedule_id, "orphan", f"run {id_text(run_id)} of {to_rfc3339(nominal)} has no event"
+        case _:
+            assert_never(finding)
+
+
+def _row_of_run(finding: RunFinding) -> tuple[str, str, str]:
+    from horarium.ids import id_text
+    from horarium.life.soundness import Unsound
+    from horarium.operations.verify_runs import DoubleStep, Miscounted, UnsoundRun
+
+    sentences = {
+        Unsound.STUCK: "can neither move nor end",
+        Unsound.OUTLIVES: "is open, though the workflow that it is a step of has ended",
+        Unsound.UNAPPROVED: "was let go without a recorded yes to its inputs",
+    }
+    match finding:
+        case Miscounted(counter=counter, told=told, really=really):
+            return finding.schedule_id or _NOBODY, "miscounted", f"{counter} says {told} and there are {really}"
+        case UnsoundRun(run_id=run_id, what=what):
+            return finding.schedule_id or _NOBODY, what.value, f"run {id_text(run_id)} {sentences[what]}"
+        case DoubleStep(run_id=run_id, node_id=node_id):
+            return _NOBODY, "double", f"two runs stand for the node {node_id!r} of run {id_text(run_id)}"
         case _:
             assert_never(finding)

@@ -29,12 +29,6 @@ POLL_SECONDS = 1.0
 """Between two looks at a run that somebody follows."""
 
 
-def _run_events(body: Any) -> Page[RunEvent]:
-    """The answer does not say whether there is more: whoever wants all asks until nothing comes."""
-    page = many(RunEvent, "events")(body)
-    return replace(page, cursor=page.items[-1].sequence) if page.items else page
-
-
 def _run_logs(body: Any) -> Page[RunLogLine]:
     page = many(RunLogLine, "lines", cursor="next_after")(body)
     return page if page.items else replace(page, cursor=None)
@@ -48,14 +42,17 @@ class RunCalls:
         state: str | Sequence[str] | None = None,
         origin: str | Sequence[str] | None = None,
         workflow_type: str | None = None,
+        workflow_id: str | None = None,
         assignee: str | None = None,
         queue: str | None = None,
         schedule_id: str | None = None,
+        parent_run_id: str | None = None,
+        root_run_id: str | None = None,
         include: str | None = None,
         page_size: int | None = None,
         next_page_token: str | None = None,
     ) -> Call[Page[RunSummary]]:
-        """The runs of the namespace, newest first."""
+        """The runs of the namespace, newest first; `include="steps"` shows the steps of workflows among them."""
         return Call(
             "GET",
             "/api/runs",
@@ -64,9 +61,12 @@ class RunCalls:
                 "state": state,
                 "origin": origin,
                 "workflow_type": workflow_type,
+                "workflow_id": workflow_id,
                 "assignee": assignee,
                 "queue": queue,
                 "schedule_id": schedule_id,
+                "parent_run_id": parent_run_id,
+                "root_run_id": root_run_id,
                 "include": include,
                 "page_size": page_size,
                 "next_page_token": next_page_token,
@@ -82,11 +82,17 @@ class RunCalls:
     @Method
     @staticmethod
     def get_run_events(
-        run_id: str, *, limit: int | None = None, after_sequence: int | None = None
+        run_id: str,
+        *,
+        limit: int | None = None,
+        after_sequence: int | None = None,
+        own: bool | None = None,
+        next_page_token: str | None = None,
     ) -> Call[Page[RunEvent]]:
-        """What happened to a run, oldest first."""
-        query = {"limit": limit, "after_sequence": after_sequence}
-        return Call("GET", f"{RUN}/events", _run_events, {"run_id": run_id}, query, cursor="after_sequence")
+        """What happened to a run and to its steps, oldest first; `own`: without its steps."""
+        query = {"limit": limit, "after_sequence": after_sequence, "own": own, "next_page_token": next_page_token}
+        events = many(RunEvent, "events")
+        return Call("GET", f"{RUN}/events", events, {"run_id": run_id}, query, cursor="next_page_token")
 
     @Method
     @staticmethod

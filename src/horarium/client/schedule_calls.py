@@ -82,6 +82,7 @@ class ScheduleCalls:
         *,
         status: str | None = None,
         workflow_type: str | None = None,
+        workflow_id: str | None = None,
         owner: str | None = None,
         source: str | None = None,
         bundle: str | None = None,
@@ -100,6 +101,7 @@ class ScheduleCalls:
             query={
                 "status": status,
                 "workflow_type": workflow_type,
+                "workflow_id": workflow_id,
                 "owner": owner,
                 "source": source,
                 "bundle": bundle,
@@ -263,6 +265,8 @@ class ScheduleCalls:
         *,
         state: str | Sequence[str] | None = None,
         origin: str | Sequence[str] | None = None,
+        workflow_id: str | None = None,
+        assignee: str | None = None,
         include: str | None = None,
         page_size: int | None = None,
         next_page_token: str | None = None,
@@ -276,6 +280,8 @@ class ScheduleCalls:
             query={
                 "state": state,
                 "origin": origin,
+                "workflow_id": workflow_id,
+                "assignee": assignee,
                 "include": include,
                 "page_size": page_size,
                 "next_page_token": next_page_token,

@@ -1,306 +1,235 @@
-"""What happens next in a workflow run: which steps are born, tried again, skipped or stopped, and how it ends.
+"""What happens next in a workflow run: which steps are born, skipped or stopped, and how it ends.
 
-A step is decided when every node with an edge to it has ended for good. It is then born if all sources
+A node is decided when every node with an edge to it has ended for good. It is then born if all sources
 of edges without a condition succeeded and, where edges have conditions, at least one of them holds: its
 source succeeded and the condition is true. An empty condition, which is always true, therefore says "any
 of these is enough". Everything else is skipped, and so are the nodes that need it.
 
-A condition sees `{"result": …, "inputs": …}`: what the source answered and what the root was given. A
-step gets `{"inputs": …, "results": {source: result}}`, with the sources that succeeded.
+A condition sees `{"result": …, "inputs": …}`: what the source answered and what the run was given.
 
-A failure is first retried, then given to the fallback assignee, and only then is it one. The root fails
-if any step did, whatever came of the others; skipped branches are no failure. A request to cancel or a
-cap stops what is left; where nothing is left, the root ends as its steps did.
+A failure comes here after its retries. It is given to the fallback assignee, and only then is it one. The run
+fails if any step did, whatever came of the others; skipped branches are no failure. A request to cancel, a cap
+or a policy to halt stops what is left; where nothing is left, the run ends as its steps did.
 
-`advance` is asked again whenever a step has changed, until the root ends. After its answer was written,
-it has nothing to add to the same facts.
+Only the nodes that have changed and those behind them are looked at, in topological order: what a step that ends
+costs does not depend on how large the workflow is. What was said before is in the letters of `progress`, and what
+is told twice changes nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+import heapq
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
-from typing import TypeAlias, assert_never
 
 from horarium.decision.step import (
-    RETRYABLE,
-    STOP_REASONS,
     Advance,
     EndCause,
-    RootEnd,
-    RunPolicies,
+    ResultsNeeded,
+    RunEnd,
+    RunFacts,
     SkipReason,
+    Standing,
     StepBirth,
     StepFact,
-    StepRetry,
     StepSkip,
-    StepWait,
+    Stop,
 )
 from horarium.errors import InvalidWorkflow
-from horarium.instant import SECOND, Instant
-from horarium.policy.approval import ApprovalPolicy, StepProceeds, StepWaits, step_needs_approval
-from horarium.policy.failure import FailureOutcome, FailurePolicy, HaltRun, Reassign, on_step_failure
-from horarium.policy.limits import Usage, exceeded
+from horarium.policy.failure import FailureMode, Reassign, on_step_failure
 from horarium.policy.names import shown
-from horarium.policy.retry import GiveUp, Retry, RetryCause, RetryPolicy, decide_retry
+from horarium.schedule.compiled import CompiledWorkflow, Way
 from horarium.schedule.json_limits import Json
-from horarium.schedule.run import FINAL, NOT_STARTED, RunState
-from horarium.schedule.workflow import Edge, Node, Workflow, edges_into, topological_order
+from horarium.schedule.run import FINAL, RunState
+
+# As plain texts: a run of a thousand nodes is read and written as a whole each time.
+_UNDECIDED, _SUCCEEDED, _FAILED = Standing.UNDECIDED.value, Standing.SUCCEEDED.value, Standing.FAILED.value
+_UNSETTLED = (_UNDECIDED, Standing.OPEN.value, Standing.FALLEN_BACK.value)
+_NOTHING: Mapping[str, Json] = {}
 
 
 def advance(
-    workflow: Workflow,
-    steps: Mapping[str, StepFact],
-    *,
-    root_inputs: Json,
-    root_started_at: Instant,
-    policies: RunPolicies,
-    usage: Usage,
-    now: Instant,
-    cancel_requested: bool = False,
-) -> Advance:
-    """`steps` holds the nodes that have a run, by their ids; `usage` is the sum over all of them."""
-    _check_facts(workflow, steps)
-    elapsed = (now - root_started_at) // SECOND
-    cap = exceeded(policies.limits, replace(usage, runtime_seconds=max(usage.runtime_seconds, elapsed)))
-    failures = _failures(workflow, steps, policies, root_started_at, now)
-    case = _Case(workflow, steps, root_inputs, policies.approval, failures, cap, cancel_requested)
-    stop = _stop_reason(case)
-    plan = _go_on(case) if stop is None else _wind_down(case, stop)
-    return replace(plan, root=_root_end(case, plan)) if _is_over(case, plan) else plan
+    workflow: CompiledWorkflow,
+    progress: str | None,
+    changed: Sequence[StepFact],
+    run: RunFacts,
+    results: Mapping[str, Json] = _NOTHING,
+) -> Advance | ResultsNeeded:
+    """`progress` is None where the run begins; `results` are those that were asked for."""
+    letters = _read(workflow, progress)
+    ended = [fact for fact in changed if _is_heard(workflow, letters, fact)]
+    for fact in ended:
+        letters[workflow.places[fact.node_id]] = fact.standing.value
+    reason = _stop_reason(letters, run)
+    if reason is not None:
+        return _stopped(workflow, letters, reason)
+    births = _fallbacks(workflow, letters, ended, run)
+    settled = [workflow.places[fact.node_id] for fact in ended]
+    begin = workflow.starts if progress is None else ()
+    walk = _Walk(workflow, letters, run, results)
+    behind = (target for place in settled if letters[place] not in _UNSETTLED for target in workflow.out[place])
+    walk.go((*begin, *behind))
+    if walk.needed:
+        return ResultsNeeded(frozenset(walk.needed))
+    after = "".join(letters)
+    return Advance(after, (*births, *walk.births), tuple(walk.skips), is_over=is_over(after))
 
 
-_Failure: TypeAlias = Retry | FailureOutcome
+def is_over(progress: str) -> bool:
+    """No node can change any more."""
+    return not any(letter in progress for letter in _UNSETTLED)
 
 
-@dataclass(frozen=True, slots=True)
-class _Case:
-    """All that one question is about; `failures` says what is to become of each failed step."""
-
-    workflow: Workflow
-    steps: Mapping[str, StepFact]
-    root_inputs: Json
-    approval: ApprovalPolicy
-    failures: Mapping[str, _Failure]
-    cap: str | None
-    cancel_requested: bool
+def _read(workflow: CompiledWorkflow, progress: str | None) -> list[str]:
+    if progress is None:
+        return [_UNDECIDED] * len(workflow.nodes)
+    if len(progress) != len(workflow.nodes):
+        raise InvalidWorkflow(f"progress: {len(progress)} letters for {len(workflow.nodes)} nodes")
+    return list(progress)
 
 
-def _check_facts(workflow: Workflow, steps: Mapping[str, StepFact]) -> None:
-    known = {node.id for node in workflow.nodes}
-    for node_id, fact in steps.items():
-        if node_id not in known or fact.node_id != node_id:
-            name = f"{workflow.workflow_id} version {workflow.version}"
-            raise InvalidWorkflow(f"steps: {shown(node_id)} is no node of {name}, or holds the facts of another")
+def _is_heard(workflow: CompiledWorkflow, letters: Sequence[str], fact: StepFact) -> bool:
+    """It has ended, and that is news: the one whose place a fallback has taken says nothing any more."""
+    place = workflow.places.get(fact.node_id)
+    if place is None:
+        name = f"{workflow.workflow.workflow_id} version {workflow.workflow.version}"
+        raise InvalidWorkflow(f"steps: {shown(fact.node_id)} is no node of {name}")
+    expected = Standing.FALLEN_BACK if fact.fallback else Standing.OPEN
+    return fact.state in FINAL and letters[place] == expected.value
 
 
-def _stop_reason(case: _Case) -> SkipReason | None:
-    if case.cancel_requested:
+def _stop_reason(letters: Sequence[str], run: RunFacts) -> SkipReason | None:
+    if run.cancel_requested:
         return SkipReason.RUN_CANCELLED
-    if case.cap is not None:
+    if run.cap is not None:
         return SkipReason.RUN_CAP_REACHED
-    if any(isinstance(outcome, HaltRun) for outcome in case.failures.values()):
+    if run.failure.mode is FailureMode.HALT and _FAILED in letters:
         return SkipReason.WORKFLOW_HALTED
     return None
 
 
-# ── what becomes of a failure ─────────────────────────────────────────────────────────────────────
+def _stopped(workflow: CompiledWorkflow, letters: list[str], reason: SkipReason) -> Advance:
+    """Nothing starts any more; a cap does not wait for those that are slow to stop."""
+    skips = []
+    for place, node in enumerate(workflow.nodes):
+        if letters[place] == _UNDECIDED:
+            letters[place] = Standing.STOPPED.value
+            skips.append(StepSkip(node.id, reason))
+    after = "".join(letters)
+    how = Stop.END if reason is SkipReason.RUN_CAP_REACHED else Stop.ASK
+    over = is_over(after)
+    return Advance(after, skips=tuple(skips), stop=None if over else how, is_over=over)
 
 
-def _failures(
-    workflow: Workflow, steps: Mapping[str, StepFact], policies: RunPolicies, root_started_at: Instant, now: Instant
-) -> dict[str, _Failure]:
-    runtime = policies.limits.runtime_seconds
-    deadline = None if runtime is None else root_started_at + runtime * SECOND
-    found: dict[str, _Failure] = {}
-    for node in workflow.nodes:
-        fact = steps.get(node.id)
-        if fact is not None and fact.failed:
-            retry = _retry(fact, node.retry_policy or policies.retry, deadline, now)
-            found[node.id] = retry or _failure_outcome(fact, policies.failure)
-    return found
-
-
-def _retry(fact: StepFact, policy: RetryPolicy, deadline: Instant | None, now: Instant) -> Retry | None:
-    if fact.state not in RETRYABLE:
-        return None
-    error_class = fact.error_class
-    if error_class is None and fact.state is RunState.TIMED_OUT:
-        error_class = RetryCause.TIMEOUT
-    outcome = decide_retry(
-        policy, attempt=fact.attempt, error_class=error_class, deadline=deadline, now=now, key=fact.run_id
-    )
-    match outcome:
-        case Retry():
-            return outcome
-        case GiveUp():
-            return None
-        case _:
-            assert_never(outcome)
-
-
-def _failure_outcome(fact: StepFact, policy: FailurePolicy) -> FailureOutcome:
-    # Giving a step to the one who has just failed it would be a retry by another name.
-    spent = fact.fallen_back or fact.assignee_id == policy.fallback_assignee_id
-    return on_step_failure(policy, already_fallen_back=spent or not fact.reassignable)
-
-
-# ── going on ──────────────────────────────────────────────────────────────────────────────────────
-
-
-class _Standing(Enum):
-    """What a node is to those that need it."""
-
-    OPEN = "open"
-    SUCCEEDED = "succeeded"
-    LOST = "lost"
+def _fallbacks(
+    workflow: CompiledWorkflow, letters: list[str], ended: Iterable[StepFact], run: RunFacts
+) -> list[StepBirth]:
+    births = []
+    for fact in ended:
+        if not fact.failed:
+            continue
+        # Giving a step to the one who has just failed it would be a retry by another name.
+        spent = fact.fallback or fact.assignee_id == run.failure.fallback_assignee_id
+        outcome = on_step_failure(run.failure, already_fallen_back=spent or not fact.reassignable)
+        if isinstance(outcome, Reassign):
+            letters[workflow.places[fact.node_id]] = Standing.FALLEN_BACK.value
+            births.append(StepBirth(fact.node_id, outcome.assignee_id))
+    return births
 
 
 class _Turn(Enum):
-    """What its edges say of a node without a run, where they do not skip it."""
+    """What its edges say of a node that is not decided, where they do not skip it."""
 
     WAIT = "wait"
     START = "start"
 
 
-def _go_on(case: _Case) -> Advance:
-    """One pass in topological order, so that a skip reaches everything behind it at once."""
-    nodes = {node.id: node for node in case.workflow.nodes}
-    into = edges_into(case.workflow)
-    standing: dict[str, _Standing] = {}
-    births: list[StepBirth] = []
-    skips: list[StepSkip] = []
-    for node_id in topological_order(nodes, [(edge.source, edge.target) for edge in case.workflow.edges]):
-        if node_id in case.steps:
-            fact, outcome = case.steps[node_id], case.failures.get(node_id)
-            standing[node_id] = _standing(fact, outcome)
-            if isinstance(outcome, Reassign):
-                birth = _birth(case, nodes[node_id], into[node_id])
-                births.append(replace(birth, assignee_id=outcome.assignee_id, replaces=fact.run_id))
-            continue
-        turn = _turn(case, into[node_id], standing)
-        standing[node_id] = _Standing.LOST if isinstance(turn, SkipReason) else _Standing.OPEN
-        if isinstance(turn, SkipReason):
-            skips.append(StepSkip(node_id, turn))
-        elif turn is _Turn.START:
-            births.append(_birth(case, nodes[node_id], into[node_id]))
-    return Advance(tuple(births), _retries(case), _waits(case), tuple(skips))
+class _Walk:
+    """From what has changed on, each node after those before it, so that a skip reaches all behind it at once."""
+
+    def __init__(
+        self, workflow: CompiledWorkflow, letters: list[str], run: RunFacts, results: Mapping[str, Json]
+    ) -> None:
+        self.births: list[StepBirth] = []
+        self.skips: list[StepSkip] = []
+        self.needed: set[str] = set()
+        self._workflow = workflow
+        self._letters = letters
+        self._run = run
+        self._results = results
+
+    def go(self, places: Iterable[int]) -> None:
+        rank, nodes = self._workflow.rank, self._workflow.nodes
+        waiting = sorted({(rank[place], place) for place in places})
+        while waiting:
+            _, place = heapq.heappop(waiting)
+            if self._letters[place] != _UNDECIDED:
+                continue
+            turn = self._turn(self._workflow.into[place])
+            if turn is _Turn.START:
+                self._letters[place] = Standing.OPEN.value
+                self.births.append(StepBirth(nodes[place].id))
+            elif isinstance(turn, SkipReason):
+                self._letters[place] = Standing.SKIPPED.value
+                self.skips.append(StepSkip(nodes[place].id, turn))
+                for target in self._workflow.out[place]:
+                    heapq.heappush(waiting, (rank[target], target))
+
+    def _turn(self, ways: Sequence[Way]) -> _Turn | SkipReason:
+        """The join rule; it waits for every source, so that the answer does not depend on which ends first."""
+        letters = self._letters
+        if any(letters[way.source] in _UNSETTLED for way in ways):
+            return _Turn.WAIT
+        if any(way.condition is None and letters[way.source] != _SUCCEEDED for way in ways):
+            return SkipReason.PARENT_NOT_SUCCESSFUL
+        conditional = [way for way in ways if way.condition is not None]
+        reached = [way for way in conditional if letters[way.source] == _SUCCEEDED]
+        unknown = [way for way in reached if way.reads_result and self._name(way) not in self._results]
+        if unknown:
+            self.needed.update(map(self._name, unknown))
+            return _Turn.WAIT
+        if not conditional or any(self._holds(way) for way in reached):
+            return _Turn.START
+        return SkipReason.BRANCH_NOT_TAKEN if reached else SkipReason.PARENT_NOT_SUCCESSFUL
+
+    def _name(self, way: Way) -> str:
+        return self._workflow.nodes[way.source].id
+
+    def _holds(self, way: Way) -> bool:
+        context = {"result": self._results.get(self._name(way)), "inputs": self._run.inputs}
+        return way.condition is None or way.condition.evaluate(context)
 
 
-def _standing(fact: StepFact, outcome: _Failure | None) -> _Standing:
-    if fact.state is RunState.SUCCEEDED:
-        return _Standing.SUCCEEDED
-    if fact.state not in FINAL or isinstance(outcome, Retry | Reassign):
-        return _Standing.OPEN
-    return _Standing.LOST
+# ── the end ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def _turn(case: _Case, edges: Sequence[Edge], standing: Mapping[str, _Standing]) -> _Turn | SkipReason:
-    """The join rule; it waits for every source, so that the answer does not depend on which ends first."""
-    if any(standing[edge.source] is _Standing.OPEN for edge in edges):
-        return _Turn.WAIT
-    if any(edge.condition is None and standing[edge.source] is _Standing.LOST for edge in edges):
-        return SkipReason.PARENT_NOT_SUCCESSFUL
-    conditional = [edge for edge in edges if edge.condition is not None]
-    reached = [edge for edge in conditional if standing[edge.source] is _Standing.SUCCEEDED]
-    if not conditional or any(_holds(case, edge) for edge in reached):
-        return _Turn.START
-    return SkipReason.BRANCH_NOT_TAKEN if reached else SkipReason.PARENT_NOT_SUCCESSFUL
+def first_failure(workflow: CompiledWorkflow, progress: str) -> str | None:
+    """The node whose failure the end of the run tells of."""
+    place = progress.find(_FAILED)
+    return None if place < 0 else workflow.nodes[place].id
 
 
-def _holds(case: _Case, edge: Edge) -> bool:
-    context = {"result": case.steps[edge.source].result, "inputs": case.root_inputs}
-    return edge.condition is None or edge.condition.evaluate(context)
+def results_at_end(workflow: CompiledWorkflow, progress: str) -> list[str]:
+    """The nodes whose results are the result of the run."""
+    return [workflow.nodes[place].id for place in workflow.ends if progress[place] == _SUCCEEDED]
 
 
-def _birth(case: _Case, node: Node, edges: Sequence[Edge]) -> StepBirth:
-    """A run of its own has an approval of its own, also where it takes the place of one that was approved."""
-    sources = [case.steps[edge.source] for edge in edges if edge.source in case.steps]
-    results = {fact.node_id: fact.result for fact in sources if fact.state is RunState.SUCCEEDED}
-    inputs = {"inputs": case.root_inputs, "results": results}
-    assignee_id = None if node.assignee is None else node.assignee.id
-    needed = step_needs_approval(case.approval, node_gates=node.gates)
-    match needed:
-        case StepWaits(gates):
-            return StepBirth(node.id, RunState.AWAITING_APPROVAL, inputs, assignee_id, gates)
-        case StepProceeds():
-            return StepBirth(node.id, RunState.READY, inputs, assignee_id)
-        case _:
-            assert_never(needed)
-
-
-def _retries(case: _Case) -> tuple[StepRetry, ...]:
-    return tuple(
-        StepRetry(node_id, case.steps[node_id].run_id, case.steps[node_id].attempt, outcome.at)
-        for node_id, outcome in case.failures.items()
-        if isinstance(outcome, Retry)
-    )
-
-
-def _waits(case: _Case) -> tuple[StepWait, ...]:
-    """A step that says it is blocked waits whether or not its gate is in force: nothing else would move it on."""
-    return tuple(
-        StepWait(fact.node_id, fact.run_id, (fact.gate,))
-        for fact in case.steps.values()
-        if fact.state is RunState.RUNNING and fact.gate is not None
-    )
-
-
-# ── stopping and ending ───────────────────────────────────────────────────────────────────────────
-
-
-def _wind_down(case: _Case, reason: SkipReason) -> Advance:
-    """Nothing starts, not even a retry; a cap does not wait for those that are slow to stop."""
-    going = [fact for fact in case.steps.values() if fact.state not in FINAL]
-    cancels = [fact for fact in going if case.cap is not None or fact.state in NOT_STARTED]
-    asked = {fact.run_id for fact in cancels}
-    return Advance(
-        skips=tuple(StepSkip(node.id, reason) for node in case.workflow.nodes if node.id not in case.steps),
-        cancels=tuple(fact.run_id for fact in cancels),
-        stops=tuple(fact.run_id for fact in going if fact.run_id not in asked and not fact.stop_requested),
-    )
-
-
-def _is_over(case: _Case, plan: Advance) -> bool:
-    cancelled = set(plan.cancels)
-    ended = {fact.node_id for fact in case.steps.values() if fact.state in FINAL or fact.run_id in cancelled}
-    ended.update(skip.node_id for skip in plan.skips)
-    ended.difference_update(birth.node_id for birth in plan.births)
-    ended.difference_update(retry.node_id for retry in plan.retries)
-    return len(ended) == len(case.workflow.nodes)
-
-
-def _root_end(case: _Case, plan: Advance) -> RootEnd:
-    result = _leaf_results(case)
-    stopped = (
-        bool(plan.cancels)
-        or any(skip.reason in STOP_REASONS for skip in plan.skips)
-        or any(fact.stopped for fact in case.steps.values())
-    )
-    if stopped and case.cancel_requested:
-        return RootEnd(RunState.CANCELLED, result, "cancelled on request", EndCause.CANCEL_REQUESTED)
-    if stopped and case.cap is not None:
-        return RootEnd(RunState.FAILED, result, f"stopped by a limit of the run: {case.cap}", case.cap)
-    if case.failures:
-        return RootEnd(RunState.FAILED, result, _failure_text(case), EndCause.STEP_FAILED)
+def run_end(progress: str, run: RunFacts, result: Mapping[str, Json], failed: StepFact | None) -> RunEnd:
+    """`failed` is the step at the node that `first_failure` names."""
+    stopped = Standing.STOPPED.value in progress
+    if stopped and run.cancel_requested:
+        return RunEnd(RunState.CANCELLED, result, "cancelled on request", EndCause.CANCEL_REQUESTED)
+    if stopped and run.cap is not None:
+        return RunEnd(RunState.FAILED, result, f"stopped by a limit of the run: {run.cap}", run.cap)
+    if failed is not None:
+        others = progress.count(_FAILED) - 1
+        return RunEnd(RunState.FAILED, result, _failure_text(failed, others), EndCause.STEP_FAILED)
     if stopped:
-        return RootEnd(RunState.CANCELLED, result, "a step was cancelled", EndCause.STEP_CANCELLED)
-    return RootEnd(RunState.SUCCEEDED, result)
+        return RunEnd(RunState.CANCELLED, result, "a step was cancelled", EndCause.STEP_CANCELLED)
+    return RunEnd(RunState.SUCCEEDED, result)
 
 
-def _leaf_results(case: _Case) -> dict[str, Json]:
-    inner = {edge.source for edge in case.workflow.edges}
-    return {
-        node.id: case.steps[node.id].result
-        for node in case.workflow.nodes
-        if node.id not in inner and node.id in case.steps and case.steps[node.id].state is RunState.SUCCEEDED
-    }
-
-
-def _failure_text(case: _Case) -> str:
-    first = case.steps[next(iter(case.failures))]
-    why = first.error_class or first.cause
-    text = f"step {shown(first.node_id)} is {first.state}" + (f" ({shown(why)})" if why else "")
-    others = len(case.failures) - 1
+def _failure_text(failed: StepFact, others: int) -> str:
+    why = failed.error_class or failed.cause
+    text = f"step {shown(failed.node_id)} is {failed.state}" + (f" ({shown(why)})" if why else "")
     return f"{text}, and {others} more" if others else text

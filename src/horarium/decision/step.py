@@ -6,22 +6,31 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from horarium.instant import Instant
-from horarium.policy.approval import ApprovalPolicy
 from horarium.policy.failure import FailurePolicy
-from horarium.policy.limits import RunLimits
-from horarium.policy.names import shown
-from horarium.policy.retry import RetryPolicy
 from horarium.schedule.json_limits import Json
 from horarium.schedule.reason import Reason
 from horarium.schedule.run import RunState
 
-# Outcomes of work that was done badly; trying again may mend them. A launch has a retry budget of its own.
+# Outcomes of work that was done badly. A launch has a retry budget of its own.
 RETRYABLE = frozenset({RunState.FAILED, RunState.TIMED_OUT})
 # Nobody else may take over a step that a person refused, or one that may have been done (`unknown`).
 REASSIGNABLE = RETRYABLE | {RunState.LAUNCH_FAILED}
 FAILURES = REASSIGNABLE | {RunState.UNKNOWN, RunState.REJECTED, RunState.EXPIRED}
 STOPPED = frozenset({RunState.CANCELLED, RunState.TERMINATED})
+# What a step was to be given could not be had: whoever took it over would get no more.
+CONTRACT_VIOLATED = "contract_violated"
+
+
+class Standing(StrEnum):
+    """What has become of a node: the letter that a run keeps for it, in the order of the document."""
+
+    UNDECIDED = "."
+    OPEN = "o"
+    FALLEN_BACK = "r"  # open again: somebody else has taken it over
+    SUCCEEDED = "s"
+    FAILED = "f"
+    SKIPPED = "k"  # a way that was not taken, or that led nowhere
+    STOPPED = "c"  # cancelled, terminated, or never begun because the run was stopped
 
 
 class SkipReason(StrEnum):
@@ -33,7 +42,7 @@ class SkipReason(StrEnum):
 
 
 class EndCause(StrEnum):
-    """Why a root did not succeed; the caps of `policy.limits` are causes too."""
+    """Why a workflow did not succeed; the caps of `policy.limits` are causes too."""
 
     STEP_FAILED = "step_failed"
     STEP_CANCELLED = "step_cancelled"
@@ -45,28 +54,17 @@ STOP_REASONS = frozenset({SkipReason.WORKFLOW_HALTED, SkipReason.RUN_CANCELLED, 
 
 @dataclass(frozen=True, slots=True)
 class StepFact:
-    """The newest run of a node. A failure is given as it was reported: it is written if it is not retried.
+    """What is known of a step that has changed; retries are over when it is in a final state.
 
-    `attempt` counts the known failures, this one included. `gate` is what a running step says it is blocked
-    by; approval clears it. `cause` is the reason of a skip.
+    `fallback`: it has taken the place of one that failed. `cause` is the reason of a skip.
     """
 
     node_id: str
-    run_id: str
     state: RunState
-    attempt: int = 0
-    result: Json = None
     error_class: str | None = None
-    gate: str | None = None
     assignee_id: str | None = None
-    fallen_back: bool = False
-    stop_requested: bool = False
+    fallback: bool = False
     cause: str | None = None
-
-    def __post_init__(self) -> None:
-        # A failure that is not counted would be retried for ever.
-        if self.attempt < (1 if self.state in RETRYABLE else 0):
-            raise ValueError(f"the step {shown(self.node_id)} is {self.state}, but its attempt is {self.attempt}")
 
     @property
     def failed(self) -> bool:
@@ -74,11 +72,16 @@ class StepFact:
 
     @property
     def reassignable(self) -> bool:
-        return self.state in REASSIGNABLE or self._turned_away
+        return (self.state in REASSIGNABLE and self.error_class != CONTRACT_VIOLATED) or self._turned_away
 
     @property
-    def stopped(self) -> bool:
-        return self.state in STOPPED or (self.state is RunState.SKIPPED and self.cause in STOP_REASONS)
+    def standing(self) -> Standing:
+        """Of a final state; what a failure leads to is for the policy to say."""
+        if self.state is RunState.SUCCEEDED:
+            return Standing.SUCCEEDED
+        if self.failed:
+            return Standing.FAILED
+        return Standing.STOPPED if self.state in STOPPED else Standing.SKIPPED
 
     @property
     def _turned_away(self) -> bool:
@@ -87,47 +90,21 @@ class StepFact:
 
 
 @dataclass(frozen=True, slots=True)
-class RunPolicies:
-    """What holds for the run, precedence already applied; a node's own retry policy goes before `retry`."""
+class RunFacts:
+    """What is known of the workflow's run. `cap` names the one that was passed, `inputs` are its own."""
 
-    approval: ApprovalPolicy = field(default_factory=ApprovalPolicy)
-    retry: RetryPolicy = field(default_factory=RetryPolicy)
     failure: FailurePolicy = field(default_factory=FailurePolicy)
-    limits: RunLimits = field(default_factory=RunLimits)
+    inputs: Json = None
+    cap: str | None = None
+    cancel_requested: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class StepBirth:
-    """`state` is ready or awaiting_approval; without an assignee it is the root's who works.
-
-    `replaces` is the failed run of the same node whose place a fallback takes.
-    """
+    """`fallback_to` is who takes the place of whoever failed at the same node."""
 
     node_id: str
-    state: RunState
-    inputs: Json
-    assignee_id: str | None = None
-    gates: tuple[str, ...] = ()
-    replaces: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class StepRetry:
-    """The same run becomes ready again, not before `at`."""
-
-    node_id: str
-    run_id: str
-    attempt: int
-    at: Instant
-
-
-@dataclass(frozen=True, slots=True)
-class StepWait:
-    """A running step came to a gate and awaits approval."""
-
-    node_id: str
-    run_id: str
-    gates: tuple[str, ...]
+    fallback_to: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,24 +113,36 @@ class StepSkip:
     reason: SkipReason
 
 
+class Stop(StrEnum):
+    """What becomes of steps that are open when a run is stopped."""
+
+    ASK = "ask"  # what has not started is cancelled, what runs is asked to stop
+    END = "end"  # nobody is waited for
+
+
 @dataclass(frozen=True, slots=True)
-class RootEnd:
-    """`result` maps each leaf that succeeded to its result, also where the root as a whole did not."""
+class ResultsNeeded:
+    """Conditions read the results of these nodes: the question is to be asked again with them."""
+
+    node_ids: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """`progress` has a letter for each node. `is_over`: no node can change any more."""
+
+    progress: str
+    births: tuple[StepBirth, ...] = ()
+    skips: tuple[StepSkip, ...] = ()
+    stop: Stop | None = None
+    is_over: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnd:
+    """`result` maps each end node that succeeded to its result, also where the run as a whole did not."""
 
     state: RunState
     result: Mapping[str, Json]
     error: str | None = None
     cause: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Advance:
-    """`cancels` are runs that end as cancelled now; `stops` are asked to end and count until they did."""
-
-    births: tuple[StepBirth, ...] = ()
-    retries: tuple[StepRetry, ...] = ()
-    waits: tuple[StepWait, ...] = ()
-    skips: tuple[StepSkip, ...] = ()
-    cancels: tuple[str, ...] = ()
-    stops: tuple[str, ...] = ()
-    root: RootEnd | None = None

@@ -14,7 +14,8 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from horarium.clock import Clock
-from horarium.engine.requests import build_request, named_secrets
+from horarium.engine import hand_over
+from horarium.engine.requests import build_request, named_secrets, rules_of
 from horarium.engine.room import Limits, Room, Seat, choose, places_for
 from horarium.engine.secrets import Found, fetch, open_secrets
 from horarium.errors import HorariumError
@@ -31,6 +32,7 @@ from horarium.life.report_token import ReportTokens
 from horarium.policy.retry import LaunchRetry
 from horarium.schedule.definition import RunDefinition
 from horarium.schedule.document import run_part_of
+from horarium.schedule.kinds import WORKFLOW
 from horarium.store import namespaces
 from horarium.store.database import Connection, Database
 from horarium.store.runs import claims
@@ -124,6 +126,8 @@ class Claimer:
         self._turn = ""
         self._targets_after: dict[str, str] = {}
         self._seen: list[ReadyTarget] = []
+        self._stored: frozenset[ReadyTarget] = frozenset()
+        self._refused: dict[bytes, str] = {}
         self._looked = 0
         self._counted_at: Instant | None = None
         self._alone = True
@@ -159,6 +163,7 @@ class Claimer:
             return []
         ready = claims.ready_targets(connection, {name: self._targets_after.get(name, "") for name in found}, _TARGETS)
         self._go_round(found, ready)
+        self._stored = hand_over.stored_workflows(connection, ready)
         return ready
 
     def _go_round(self, found: Sequence[str], ready: Sequence[ReadyTarget]) -> None:
@@ -193,7 +198,9 @@ class Claimer:
         )
         works.sort(key=lambda work: order[work.run_id])
         self._turn = chosen[-1].namespace
-        handed = self._hand_over(connection, works, now)
+        workflows = [work for work in works if self._is_workflow(work)]
+        handed, self._refused = hand_over.workflows(connection, workflows, self._definitions, now)
+        handed += self._hand_over(connection, [work for work in works if not self._is_workflow(work)], now)
         gone = {each.run.run_id for each in handed}
         left = [work for work in works if work.run_id not in gone]
         return left, handed, len(candidates) > len(chosen) or len(chosen) == most
@@ -225,7 +232,9 @@ class Claimer:
         if isinstance(definition, Exception):
             refused = Refused(f"the definition of this run cannot be read: {definition}")
             return InFlight(work, NO_RULES, seat, refused, cancelled)
-        rules = Rules(definition.retry, definition.limits, self._options.launch_retry)
+        rules = rules_of(work, definition, self._options.launch_retry)
+        if work.run_id in self._refused:
+            return InFlight(work, rules, seat, Refused(self._refused[work.run_id]), cancelled)
         try:
             request = self._request(work, definition, cancelled, found)
         except Exception as wrong:  # one corrupt row is one run's trouble
@@ -264,11 +273,17 @@ class Claimer:
         return Seat(work.namespace, self._kind(work.namespace, work.target), work.target)
 
     def _kind(self, namespace: str, target: str) -> str:
+        """A stored workflow goes before a task of the same name, which some processes may know and others not."""
+        if ReadyTarget(namespace, target) in self._stored:
+            return WORKFLOW.name
         return self._registry.kind_of_target(target, namespace)
+
+    def _is_workflow(self, work: Work) -> bool:
+        return work.workflow_version is not None or ReadyTarget(work.namespace, work.target) in self._stored
 
     def _place_kind(self, namespace: str, target: str) -> str | None:
         kind = self._kind(namespace, target)
-        return None if self._registry.at_once(kind) else kind
+        return None if kind == WORKFLOW.name or self._registry.at_once(kind) else kind
 
     def _is_alone(self, now: Instant) -> bool:
         """Whether there is one namespace only; asked now and then."""

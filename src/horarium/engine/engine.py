@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import structlog
 from structlog.typing import FilteringBoundLogger
 
+from horarium.engine.advancer import Advancer
 from horarium.engine.batch import Tick
 from horarium.engine.claimer import DispatcherOptions
 from horarium.engine.deliverer import Deliverer
@@ -122,6 +123,7 @@ class Engine:
             sealer=sealer,
         )
         self.janitor = Janitor(database, self.clock, delivery.launch_retry, log)
+        self.advancer = Advancer(database, self.clock, registry.kinds, log=log)
         self.follower = Follower(database, self.clock, registry, delivery.launch_retry, self._threads, sealer)
         self.usage = UsageCount(database, self.clock)
         self.retention = Retention(database, self.clock, self.options.retention, log)
@@ -137,11 +139,12 @@ class Engine:
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop`; then nothing new is claimed, and what is in hand is finished or given back."""
         await self._threads.run(self.clock.measure)
-        due, ready = asyncio.Event(), asyncio.Event()
+        due, ready, noted = asyncio.Event(), asyncio.Event(), asyncio.Event()
         here = asyncio.get_running_loop()
 
         def wake(channel: str) -> None:
-            here.call_soon_threadsafe((due if channel == DUE else ready).set)
+            for event in (due,) if channel == DUE else (ready, noted):
+                here.call_soon_threadsafe(event.set)
 
         listener = self._database.listen([DUE, READY], wake)
         await self._registry.start()
@@ -151,7 +154,7 @@ class Engine:
         )
         telling = asyncio.create_task(self._tell_of_drain(stop, hurry), name="drain")
         try:
-            await asyncio.gather(*self._loops(stop, due, ready))
+            await asyncio.gather(*self._loops(stop, due, ready, noted))
         finally:
             over.set()
             telling.cancel()
@@ -168,7 +171,9 @@ class Engine:
         if self.deliverer is not None:
             self.deliverer.close()
 
-    def _loops(self, stop: asyncio.Event, due: asyncio.Event, ready: asyncio.Event) -> list[asyncio.Task[None]]:
+    def _loops(
+        self, stop: asyncio.Event, due: asyncio.Event, ready: asyncio.Event, noted: asyncio.Event
+    ) -> list[asyncio.Task[None]]:
         never = asyncio.Event()
         loops = [(Loop("clock", self._measure_step), never)]
         if self.options.ticks:
@@ -178,6 +183,7 @@ class Engine:
             loops.append((Loop("usage", self._usage_step), never))
         if self.options.dispatches:
             loops.append((Loop("follower", self._follower_step), never))
+            loops.append((Loop("advancer", self._advance_step), noted))
             if self.deliverer is not None:
                 loops.append((Loop("deliverer", self.deliverer.step), never))
         tasks = [
@@ -222,6 +228,14 @@ class Engine:
         if tidied.total:
             self._observer.tidied(tidied, self.clock.now())
         return 0 if tidied.full and tidied.total else self.options.janitor_seconds
+
+    async def _advance_step(self) -> float:
+        advanced = await self._threads.run(self.advancer.step)
+        if advanced.ended:
+            self._observer.settled(advanced.ended, self.clock.now())
+        if advanced.total:
+            return 0
+        return _CHORE_PAUSE_SECONDS if advanced.busy else self.options.longest_sleep_seconds
 
     async def _follower_step(self) -> float:
         await self.follower.step()

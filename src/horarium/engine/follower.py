@@ -8,14 +8,13 @@ from collections.abc import Sequence
 import structlog
 
 from horarium.clock import Clock
-from horarium.engine.requests import build_request, named_secrets
+from horarium.engine.requests import build_request, named_secrets, rules_of
 from horarium.engine.secrets import fetch
 from horarium.engine.threads import Threads
 from horarium.ids import id_text
 from horarium.instant import SECOND
 from horarium.launchers.registry import Registry
 from horarium.life.event import Answered, CancelledOutside, Unstorable
-from horarium.life.live_run import NO_RULES, Rules
 from horarium.life.outcome import Outcome, StillRunning
 from horarium.life.redact import without_secrets
 from horarium.policy.retry import LaunchRetry
@@ -108,9 +107,7 @@ class Follower:
             return StillRunning()
 
     async def _settle(self, work: Work, definition: RunDefinition | Exception, outcome: Outcome) -> None:
-        rules = NO_RULES
-        if not isinstance(definition, Exception):
-            rules = Rules(definition.retry, definition.limits, self._launch_retry)
+        rules = rules_of(work, definition, self._launch_retry)
         try:
             await self._record([Happened(work.run_id, Answered(outcome, work.lease_epoch), rules)])
         except Exception as wrong:

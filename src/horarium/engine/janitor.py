@@ -11,10 +11,11 @@ import structlog
 from structlog.typing import FilteringBoundLogger
 
 from horarium.clock import Clock
+from horarium.engine.requests import rules_of
 from horarium.instant import Instant
 from horarium.life.change import End
 from horarium.life.event import ApprovalExpired, CancelledUnstarted, DeadlineReached, LeaseLost
-from horarium.life.live_run import NO_RULES, Rules
+from horarium.life.live_run import Rules
 from horarium.policy.retry import LaunchRetry
 from horarium.schedule.document import run_part_of
 from horarium.schedule.run import RunState
@@ -146,10 +147,7 @@ class Janitor:
 
     def _rules(self, connection: Connection, works: Sequence[Work]) -> dict[bytes, Rules]:
         definitions = self._definitions.load(connection, works)
-        return {
-            run_id: Rules(each.retry, each.limits, self._launch_retry) if not isinstance(each, Exception) else NO_RULES
-            for run_id, each in definitions.items()
-        }
+        return {work.run_id: rules_of(work, definitions[work.run_id], self._launch_retry) for work in works}
 
     # ── the chores ───────────────────────────────────────────────────────────────────────────────
 
@@ -160,8 +158,11 @@ class Janitor:
         return [each for each in recorded if each.counted]
 
     def _expire(self, connection: Connection, found: Sequence[Unanswered], now: Instant) -> list[Recorded]:
-        expired = [each for each in found if overdue.expire_approval(connection, each.approval_id, now)]
-        return self._record(connection, [Happened(each.run_id, ApprovalExpired()) for each in expired], now)
+        """A run that ends closes its question. One whose run has gone on all the same is in nobody's way any more."""
+        recorded = self._record(connection, [Happened(each.run_id, ApprovalExpired()) for each in found], now)
+        for each in found:
+            overdue.expire_approval(connection, each.approval_id, now)
+        return recorded
 
     def _release(self, connection: Connection, schedules: Sequence[bytes], now: Instant) -> list[int]:
         (uid,) = schedules

@@ -7,19 +7,22 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from horarium.ids import id_text
 from horarium.instant import MILLISECOND
 from horarium.job.run_log import RunLog
 from horarium.launchers.launcher import LaunchRequest
+from horarium.life.live_run import NO_RULES, Rules
 from horarium.life.report_token import ReportTokens
+from horarium.policy.retry import UNASKED, LaunchRetry
 from horarium.policy.rotation import inputs_for
 from horarium.schedule.definition import RunDefinition
 from horarium.schedule.envelope import decode_input
 from horarium.schedule.json_limits import Json
-from horarium.schedule.run import Origin, delivery_key, instance_id, occurrence_key
+from horarium.schedule.run import Origin, delivery_key, instance_id, occurrence_key, step_key
 from horarium.schedule.secret import KINDS, names_in, resolved
+from horarium.schedule.terms import assignee_document, terms_of
 from horarium.store.runs.work import Work
 
 NO_SECRETS: Final[Mapping[str, str]] = MappingProxyType({})
@@ -27,10 +30,20 @@ _OCCURRENCES = (Origin.SCHEDULED.value, Origin.BACKFILL.value)
 
 
 def key_of(work: Work) -> str:
-    """An occurrence is named by its schedule and time; a run that nobody scheduled by itself."""
+    """An occurrence is named by its schedule and time, a step by its root and its place; any other run by itself."""
+    if work.root_run_id is not None and work.node_path is not None:
+        return step_key(id_text(work.root_run_id), work.node_path, fallback=work.fallback)
     if work.schedule_uid is not None and work.origin in _OCCURRENCES:
         return occurrence_key(id_text(work.schedule_uid), work.nominal)
     return occurrence_key(id_text(work.run_id), work.nominal)
+
+
+def rules_of(work: Work, definition: RunDefinition | Exception, launch_retry: LaunchRetry) -> Rules:
+    """What the life of a run goes by. Of a workflow the steps are tried again, one by one, and not the whole."""
+    if isinstance(definition, Exception):
+        return NO_RULES
+    retry = definition.retry if work.workflow_version is None else UNASKED
+    return Rules(retry, definition.limits, launch_retry)
 
 
 def inputs_of(work: Work, definition: RunDefinition) -> Json:
@@ -54,6 +67,19 @@ def _with_headers(target: Mapping[str, Json], secrets: Mapping[str, str]) -> Map
     return {**target, "headers": resolved(target["headers"], secrets)} if "headers" in target else target
 
 
+def _place_of(work: Work) -> dict[str, Any]:
+    """Where a run stands: which stored workflow it is a run or a step of, and below which runs."""
+    of_workflow, version = work.of_workflow, work.of_version
+    if work.workflow_version is not None:
+        of_workflow, version = work.workflow, work.workflow_version
+    return {
+        "workflow": None if version is None else {"workflow_id": of_workflow, "version": version},
+        "node_id": work.node_id,
+        "parent_run_id": None if work.parent_run_id is None else id_text(work.parent_run_id),
+        "root_run_id": None if work.root_run_id is None else id_text(work.root_run_id),
+    }
+
+
 def build_request(
     work: Work,
     definition: RunDefinition,
@@ -71,7 +97,7 @@ def build_request(
     return LaunchRequest(
         run_id=run_id,
         namespace=work.namespace,
-        key=delivery_key(key_of(work), work.attempt),
+        key=delivery_key(key_of(work), work.attempt, work.gates_passed),
         nominal=work.nominal,
         due=work.due,
         origin=work.origin,
@@ -85,6 +111,16 @@ def build_request(
         user_id=definition.user_id,
         labels=definition.labels,
         memo=definition.memo,
+        search_attributes=definition.search_attributes,
+        **_place_of(work),
+        assignee=assignee_document(work.assignee_type, work.assignee, work.member),
+        terms=terms_of(
+            definition.approval,
+            definition.limits,
+            action.global_model_id,
+            has_assignee=work.assignee is not None,
+            node_gates=definition.node_gates,
+        ),
         report_url=None if tokens is None else tokens.report_url(run_id),
         report_token=None if tokens is None else tokens.make(work.run_id, work.attempt),
         cancelled=cancelled,

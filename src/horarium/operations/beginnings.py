@@ -100,6 +100,7 @@ def begin_schedule(
         next_sequence=journal.next_sequence,
         bundle=bundle,
         deleted_at=now if exhausted else None,
+        created_by=caller.principal,
     )
     return Begun(definition, draft.planning, new, journal, (*parsed.warnings, *draft.warnings, *draft.zone_warnings))
 

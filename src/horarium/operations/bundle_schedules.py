@@ -16,7 +16,7 @@ from horarium.operations.quotas import check_definitions, check_gap
 from horarium.operations.resources import Opened
 from horarium.operations.schedules import change_opened, parse_new
 from horarium.recurrence.spec import Spec
-from horarium.schedule.bundle import Difference, Document, Standing, beginning, differences
+from horarium.schedule.bundle import BundleKind, Difference, Document, Standing, beginning, differences
 from horarium.schedule.definition import Definition
 from horarium.schedule.document import to_document
 from horarium.schedule.patch import Update
@@ -27,7 +27,7 @@ from horarium.store.history.append import append
 from horarium.store.schedules import rows
 from horarium.store.schedules.rows import ScheduleRow
 from horarium.store.schedules.write import insert_schedules, set_bundle
-from horarium.wire.bundles import BundleKind, Change
+from horarium.wire.bundles import Change
 from horarium.wire.outcomes import WriteOutcome
 
 _KIND = BundleKind.SCHEDULE
@@ -37,7 +37,7 @@ Stored = Mapping[str, tuple[ScheduleRow, Any]]
 
 
 def apply_schedules(applying: Applying, refusals: Refusals, stored: Stored) -> list[Step]:
-    documents = applying.bundle.schedules
+    documents = applying.documents(_KIND)
     new = [schedule_id for schedule_id in documents if schedule_id not in stored]
     gone = rows.deleted_ids(applying.connection, applying.caller.namespace, new) if new else set()
     steps: list[Step] = []
@@ -145,9 +145,9 @@ def prune_schedules(applying: Applying, refusals: Refusals, stored: Stored) -> l
     """Those of the bundle that it does not have any more; what of their runs is left the janitor ends."""
     steps = []
     for name, (row, document) in sorted(stored.items()):
-        if name in applying.bundle.schedules or applying.bundle.name is None or row.bundle != applying.bundle.name:
+        if name in applying.documents(_KIND) or applying.bundle.name is None or row.bundle != applying.bundle.name:
             continue
-        with refusals.about(_KIND, name, len(applying.bundle.schedules)):
+        with refusals.about(_KIND, name, len(applying.documents(_KIND))):
             applying.caller.require_owner(row.owner, f"the schedule {name!r}")
             opened = _opened(applying, row)
             because = applying.caller.because(f"the bundle {applying.bundle.name!r} has it no more")

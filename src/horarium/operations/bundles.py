@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from horarium.errors import InvalidDefinition
-from horarium.operations.bundle_calendars import apply_calendars, prune_calendars
+from horarium.operations.bundle_documents import (
+    MAX_DELETED,
+    BundledDocuments,
+    apply_documents,
+    prune_documents,
+    require_few,
+)
 from horarium.operations.bundle_schedules import apply_schedules, prune_schedules
 from horarium.operations.bundle_steps import Applying, Refusals, Step, counted
 from horarium.operations.caller import Caller
@@ -13,15 +18,13 @@ from horarium.operations.drafts import Lookups
 from horarium.operations.errors import NamespaceNotFound, OwnedByAnotherBundle
 from horarium.operations.resources import Resources
 from horarium.operations.storms import require_confirmed
-from horarium.schedule.bundle import Bundle
+from horarium.schedule.bundle import Bundle, BundleKind
+from horarium.schedule.workflow_document import TEMPLATES
 from horarium.store import namespaces, releases
 from horarium.store.database import Connection
 from horarium.store.errors import Conflict
 from horarium.store.schedules import rows
 from horarium.wire.roles import Permission
-
-MAX_DELETED = 1_000
-"""Of each kind, in one request: each deletion ends runs as well."""
 
 
 class _TakenBack(Exception):
@@ -35,18 +38,23 @@ def apply_bundle(
     resources: Resources,
     caller: Caller,
     bundle: Bundle,
+    kinds: Sequence[BundledDocuments] = (),
     *,
     dry_run: bool = False,
     prune: bool = False,
     adopt: bool = False,
     of_app: bool = False,
 ) -> tuple[Step, ...]:
-    """What was done to each, or would be: calendars, schedules, then what `prune` deletes.
+    """What was done to each, or would be, kind by kind; then what `prune` deletes, from the last kind to the first.
+
+    `kinds` are those it may bring beside schedules, in their order (`bundle_kinds.py`).
 
     Raises InvalidBundle or BundleRefused, and then nothing was done. A dry run raises what the real one would.
-    `of_app`: an application puts its own templates in place; nobody else may use its name.
+    `of_app`: an application, or a workflow, puts its own templates in place; nobody else may use its name.
     """
     caller.require(Permission.WRITE)
+    if not of_app and bundle.name is not None and bundle.name.startswith(TEMPLATES):
+        raise OwnedByAnotherBundle(f"the bundle {bundle.name!r} is that of a workflow; choose another name")
 
     def work(connection: Connection) -> tuple[Step, ...]:
         # Two bundles at once would wait for each other's schedules: those of a namespace take turns.
@@ -55,7 +63,7 @@ def apply_bundle(
         if not of_app and bundle.name is not None and releases.numbers(connection, caller.namespace, bundle.name):
             raise OwnedByAnotherBundle(f"the bundle {bundle.name!r} is that of an application; choose another name")
         # How many runs start is asked of all together, and a dry run only tells it.
-        steps = _apply(resources, connection, caller.confirming(True), bundle, prune=prune, adopt=adopt)
+        steps = _apply(resources, connection, caller.confirming(True), bundle, kinds, prune=prune, adopt=adopt)
         if dry_run:
             raise _TakenBack(steps)
         require_confirmed(caller, sum(step.starts_soon for step in steps))
@@ -77,29 +85,39 @@ def _written(resources: Resources, work: Callable[[Connection], tuple[Step, ...]
 
 
 def _apply(
-    resources: Resources, connection: Connection, caller: Caller, bundle: Bundle, *, prune: bool, adopt: bool
+    resources: Resources,
+    connection: Connection,
+    caller: Caller,
+    bundle: Bundle,
+    kinds: Sequence[BundledDocuments],
+    *,
+    prune: bool,
+    adopt: bool,
 ) -> tuple[Step, ...]:
-    ids = set(bundle.schedules)
-    if prune and bundle.name is not None:
-        ids |= _to_prune(connection, caller, bundle, bundle.name)
-    stored = rows.lock_live(connection, caller.namespace, ids)
     lookups, now = Lookups(connection, caller.namespace), resources.clock.now()
     standing = resources.quotas.standing(connection, caller.namespace, now)
     limits = resources.quotas.defaults if standing is None else standing.limits
     applying = Applying(resources, connection, caller, bundle, adopt, now, lookups, limits)
     refusals = Refusals()
-    steps = apply_calendars(applying, refusals)
+    steps: list[Step] = []
+    for kind in kinds:
+        steps += apply_documents(applying, refusals, kind)
+    refusals.raise_any()
+    ids = set(bundle.of(BundleKind.SCHEDULE))
+    if prune and bundle.name is not None:
+        ids |= _to_prune(connection, caller, bundle, bundle.name)
+    stored = rows.lock_live(connection, caller.namespace, ids)
     steps += apply_schedules(applying, refusals, stored)
     if prune:
         steps += prune_schedules(applying, refusals, stored)
-        steps += prune_calendars(applying, refusals, MAX_DELETED + len(bundle.calendars))
+        for kind in reversed(kinds):
+            steps += prune_documents(applying, refusals, kind)
     refusals.raise_any()
     return tuple(steps)
 
 
 def _to_prune(connection: Connection, caller: Caller, bundle: Bundle, name: str) -> set[str]:
-    owned = rows.ids_of_bundle(connection, caller.namespace, name, len(bundle.schedules) + MAX_DELETED + 1)
-    gone = set(owned) - bundle.schedules.keys()
-    if len(gone) > MAX_DELETED:
-        raise InvalidDefinition({"prune": [f"would delete more than {MAX_DELETED} schedules; delete some first"]})
+    wanted = bundle.of(BundleKind.SCHEDULE)
+    gone = set(rows.ids_of_bundle(connection, caller.namespace, name, len(wanted) + MAX_DELETED + 1)) - wanted.keys()
+    require_few(BundleKind.SCHEDULE, gone)
     return gone

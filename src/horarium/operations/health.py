@@ -16,7 +16,7 @@ from horarium.store.database import Connection
 from horarium.store.errors import shown
 from horarium.store.history import audit
 from horarium.store.migrate import check_schema
-from horarium.store.runs import open_runs
+from horarium.store.runs import open_runs, step_changes
 from horarium.store.schedules import due
 from horarium.store.schedules import health as schedule_health
 
@@ -64,12 +64,24 @@ def observe(resources: Resources) -> None:
     """Tells the metrics what only the database knows; asked now and then."""
     now = resources.clock.now()
 
-    def look(connection: Connection) -> tuple[Instant | None, int, Mapping[str, int]]:
-        return due.earliest_due(connection), audit.count_broken(connection), open_runs.depth_by_state(connection)
+    def look(connection: Connection) -> tuple[Instant | None, int, Mapping[str, int], int, int]:
+        return (
+            due.earliest_due(connection),
+            audit.count_broken(connection),
+            open_runs.depth_by_state(connection),
+            step_changes.pending(connection),
+            open_runs.approvals_waiting(connection),
+        )
 
-    earliest, broken, depth = resources.database.read(look)
+    earliest, broken, depth, changes, approvals = resources.database.read(look)
     late = 0.0 if earliest is None else max(0, now - earliest) / SECOND
-    resources.telemetry.looked(oldest_undecided_seconds=late, broken=broken, queue_depth=depth)
+    resources.telemetry.looked(
+        oldest_undecided_seconds=late,
+        broken=broken,
+        queue_depth=depth,
+        workflow_changes=changes,
+        approvals=approvals,
+    )
 
 
 def _schema(resources: Resources) -> Check:

@@ -1,15 +1,14 @@
-"""How runs are looked at and stopped: one, pages of many, the stream of its events, cancel and terminate."""
+"""How runs are looked at and stopped: one, pages of many, cancel and terminate."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from horarium.decision.record import FIRST_STORED_EVENT
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text, parse_id
-from horarium.instant import Instant, to_rfc3339
+from horarium.instant import SECOND, Instant
 from horarium.life.change import End
 from horarium.life.event import CancelledUnstarted, Terminated
 from horarium.operations.caller import Caller
@@ -20,7 +19,7 @@ from horarium.operations.resources import Resources
 from horarium.policy.rotation import inputs_for
 from horarium.schedule.definition import Definition
 from horarium.schedule.envelope import shown_input
-from horarium.schedule.event import RunEventType, make_lineage_payload
+from horarium.schedule.event import RunEventType
 from horarium.schedule.run import (
     FINAL,
     NOT_STARTED,
@@ -29,13 +28,16 @@ from horarium.schedule.run import (
     delivery_key,
     instance_id,
     occurrence_key,
+    step_key,
 )
 from horarium.store.database import Connection
 from horarium.store.database.channels import READY
 from horarium.store.runs import open_runs, overdue
 from horarium.store.runs import read as runs_read
 from horarium.store.runs.events import add_event
-from horarium.store.runs.read import RunEventRow, RunFilter, RunRow
+from horarium.store.runs.listed_steps import StepRow, steps_of
+from horarium.store.runs.newest_approvals import AskedApproval, newest_approvals
+from horarium.store.runs.read import RunFilter, RunRow
 from horarium.store.runs.work import Work
 from horarium.store.runs.writer import record_event
 from horarium.store.schedules import positions
@@ -44,20 +46,30 @@ from horarium.wire.roles import Permission
 
 _SHOWN_RERUNS = 100
 _FAILED = frozenset({RunState.FAILED, RunState.TIMED_OUT})
-_OF_A_SCHEDULE = frozenset({Origin.SCHEDULED, Origin.MANUAL, Origin.BACKFILL})
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One of the steps of a workflow's run, and the newest question about it."""
+
+    row: StepRow
+    asked: AskedApproval | None
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
     """A run with what it takes from the revision that it names; `key` is what targets know it by.
 
-    `inputs` are decoded where a client encoded them.
+    `inputs` are decoded where a client encoded them. `asked` is the newest question about it; it was seen at `seen_at`.
     """
 
     row: RunRow
     definition: Definition | None
     inputs: Any
+    asked: AskedApproval | None
+    seen_at: Instant
     reruns: tuple[bytes, ...] = ()
+    steps: tuple[Step, ...] | None = None
 
     @property
     def instance_id(self) -> str:
@@ -65,27 +77,30 @@ class Run:
         return instance_id(row.schedule_id or "", row.origin, row.nominal, id_text(row.run_id))
 
     @property
+    def runtime_seconds(self) -> float:
+        """From its start to its end, or until it was seen; a clock that was set back makes it none."""
+        row = self.row
+        if row.started_at is None:
+            return 0
+        return max(0, (self.seen_at if row.finished_at is None else row.finished_at) - row.started_at) / SECOND
+
+    @property
     def key(self) -> str:
         row = self.row
-        of_occurrence = row.schedule_uid is not None and row.origin in (Origin.SCHEDULED, Origin.BACKFILL)
-        whose = row.schedule_uid if of_occurrence and row.schedule_uid is not None else row.run_id
         # A failed run counts its last failure too, and was not delivered again after it.
         delivered = row.attempt - 1 if row.state in _FAILED and row.attempt else row.attempt
-        return delivery_key(occurrence_key(id_text(whose), row.nominal), delivered)
+        if row.root_run_id is not None and row.node_path is not None:
+            own = step_key(id_text(row.root_run_id), row.node_path, fallback=row.fallback)
+            return delivery_key(own, delivered, row.gates_passed)
+        of_occurrence = row.schedule_uid is not None and row.origin in (Origin.SCHEDULED, Origin.BACKFILL)
+        whose = row.schedule_uid if of_occurrence and row.schedule_uid is not None else row.run_id
+        return delivery_key(occurrence_key(id_text(whose), row.nominal), delivered, row.gates_passed)
 
 
 @dataclass(frozen=True, slots=True)
 class RunPage:
     runs: tuple[Run, ...]
     next_page_token: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class RunEvent:
-    sequence: int
-    event_type: str
-    recorded_at: Instant
-    payload: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +121,8 @@ def get(resources: Resources, caller: Caller, run_id: str) -> Run:
 
     def look(connection: Connection) -> Run:
         (run,) = view(resources, connection, [find_run(connection, caller, run_id)])
-        return replace(run, reruns=tuple(runs_read.reruns(connection, run.row.run_id, _SHOWN_RERUNS)))
+        again = tuple(runs_read.reruns(connection, run.row.run_id, _SHOWN_RERUNS))
+        return replace(run, reruns=again, steps=_steps(connection, run.row))
 
     return resources.database.read(look)
 
@@ -135,24 +151,6 @@ def list_runs(
         return RunPage(shown, None if page.before is None else id_text(page.before))
 
     return resources.database.read(look)
-
-
-def events(
-    resources: Resources, caller: Caller, run_id: str, *, after_sequence: int = 0, limit: int = 500
-) -> list[RunEvent]:
-    """The first ones - why the run exists, that it does, and that it was held - are read off its row."""
-    caller.require(Permission.LOOK)
-    if after_sequence < 0 or not 1 <= limit <= 1_000:
-        raise InvalidDefinition({"limit": ["must be between 1 and 1000, after a sequence that is not negative"]})
-
-    def look(connection: Connection) -> list[RunEvent]:
-        (run,) = view(resources, connection, [find_run(connection, caller, run_id)], whole=False)
-        stored = runs_read.events(connection, run.row.run_id, after_sequence=after_sequence, limit=limit)
-        told = [RunEvent(each.sequence, each.event_type, each.recorded_at, each.payload) for each in stored]
-        first = _first_events(run, is_held=_was_born_held(run.row, stored))
-        return [event for event in first if event.sequence > after_sequence] + told
-
-    return resources.database.read(look)[:limit]
 
 
 def find_run(connection: Connection, caller: Caller, run_id: str) -> RunRow:
@@ -191,47 +189,35 @@ def lease_over(lease_epoch: int) -> RunNotHeld:
 def view(resources: Resources, connection: Connection, rows: Sequence[RunRow], *, whole: bool = True) -> list[Run]:
     """Without `whole`, without their inputs: those of many at once are nobody's to decode."""
     definitions = resources.definitions.load(connection, rows)
-    return [_view(row, definitions[row.run_id], whole) for row in rows]
+    asked = newest_approvals(connection, [row.run_id for row in rows if _may_be_asked(row)])
+    now = resources.clock.now()
+    viewed = []
+    for row in rows:
+        found = definitions[row.run_id]
+        definition = None if isinstance(found, Exception) else found
+        inputs = _inputs(row, definition) if whole else None
+        viewed.append(Run(row, definition, inputs, asked.get(row.run_id), now))
+    return viewed
 
 
-def _view(row: RunRow, definition: Definition | Exception, whole: bool) -> Run:
-    if not whole:
-        return Run(row, None if isinstance(definition, Exception) else definition, None)
-    if isinstance(definition, Exception):
-        return Run(row, None, shown_input(row.inputs))
+def _may_be_asked(row: RunRow | StepRow) -> bool:
+    return row.needs_approval or row.approval_id is not None
+
+
+def _inputs(row: RunRow, definition: Definition | None) -> Any:
     inputs = row.inputs
-    if inputs is None:
+    if inputs is None and definition is not None:
         inputs = inputs_for(definition.action.input, definition.inputs_rotation, row.rotation_index or 0)
-    return Run(row, definition, shown_input(inputs))
+    return shown_input(inputs)
 
 
-def _was_born_held(row: RunRow, stored: Sequence[RunEventRow]) -> bool:
-    """Then the number of the first event that others have stored was passed over: see `first_stored_event`."""
-    is_passed = row.next_event > FIRST_STORED_EVENT and not (stored and stored[0].sequence == FIRST_STORED_EVENT)
-    return is_passed and row.origin in _OF_A_SCHEDULE
-
-
-def _first_events(run: Run, *, is_held: bool) -> list[RunEvent]:
-    row, definition = run.row, run.definition
-    created = {"origin": row.origin.value, "nominal": to_rfc3339(row.nominal), "revision": row.revision}
-    created |= row.requested_by or {}
-    if row.origin not in _OF_A_SCHEDULE or row.schedule_uid is None:
-        return [RunEvent(1, RunEventType.RUN_CREATED.value, row.created_at, created)]
-    lineage = make_lineage_payload(
-        schedule_id=row.schedule_id,
-        schedule_ulid=id_text(row.schedule_uid),
-        cron_expression=next(iter(definition.spec.cron_expressions), None) if definition else None,
-        timezone=(definition.spec.timezone or "UTC") if definition else None,
-        overlap_policy=definition.overlap.policy.value if definition else None,
-        trigger_number=row.trigger_number,
-        occurrence_time=to_rfc3339(row.nominal),
-    )
-    first = [
-        RunEvent(1, RunEventType.SCHEDULE_TRIGGERED.value, row.created_at, lineage),
-        RunEvent(2, RunEventType.RUN_CREATED.value, row.created_at, created),
-    ]
-    held = RunEvent(FIRST_STORED_EVENT, RunEventType.RUN_HELD.value, row.created_at, {})
-    return [*first, held] if is_held else first
+def _steps(connection: Connection, row: RunRow) -> tuple[Step, ...] | None:
+    """None for what is no run of a stored workflow."""
+    if row.workflow is None or row.workflow_version is None:
+        return None
+    found = steps_of(connection, row.run_id, row.namespace, row.workflow, row.workflow_version)
+    asked = newest_approvals(connection, [step.run_id for step in found if _may_be_asked(step)])
+    return tuple(Step(step, asked.get(step.run_id)) for step in found)
 
 
 # ── stopping ─────────────────────────────────────────────────────────────────────────────────────────

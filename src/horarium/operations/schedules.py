@@ -257,7 +257,7 @@ def _revise(
     position, revision = change.position, draft.revision(change.position.generation)
     specs = [] if spec_equal(base, definition) else [draft.planning.spec]
     check_definitions(resources, connection, row.namespace, [revision], new=0, specs=specs, now=now)
-    number = add_revision(connection, row, revision, now=now, owner=definition.owner)
+    number = add_revision(connection, row, revision, now=now, owner=definition.owner, edited_by=caller.principal)
     journal = Journal(row.next_sequence, now, caller.context())
     journal.missed(change.superseded)
     journal.add(EventType.UPDATED, changed_fields=list(changed), **told(definition, number, position))

@@ -1,5 +1,7 @@
 """Whether every occurrence has its one decision: the specs are recomputed and history is walked beside them.
 
+What else must hold of runs and of what counts them is asked as well (`verify_runs.py`).
+
 A schedule's stream is read once, page by page, in one snapshot. `cursor` is the instant up to which
 everything is accounted for; a decision must begin at the first occurrence after it. What a pause, an
 edit or a deletion overtakes is recorded by it, so the cursor moves to its moment and nothing is missing.
@@ -14,6 +16,7 @@ from typing import TypeAlias
 from horarium.instant import Instant, from_rfc3339
 from horarium.operations.caller import Caller
 from horarium.operations.resources import Resources
+from horarium.operations.verify_runs import RunFinding, counts_of, verify_runs
 from horarium.recurrence.spec import Spec
 from horarium.schedule.event import MAX_RUNS_EXHAUSTED, EventType
 from horarium.schedule.planning import Planning
@@ -23,6 +26,7 @@ from horarium.store.database import Connection
 from horarium.store.history import audit
 from horarium.store.history import events as history
 from horarium.store.history.events import HistoryRow
+from horarium.store.runs.checks import Scope
 from horarium.store.schedules import rows as schedules
 from horarium.store.schedules.rows import ScheduleRow
 from horarium.wire.roles import Permission
@@ -82,7 +86,7 @@ class OrphanRun:
     nominal: Instant
 
 
-Finding: TypeAlias = Missing | Double | Stray | Gap | OrphanRun
+Finding: TypeAlias = Missing | Double | Stray | Gap | OrphanRun | RunFinding
 Progress: TypeAlias = Callable[[int], None]
 """Told how many schedules have been checked so far."""
 
@@ -95,7 +99,7 @@ def verify(
     everywhere: bool = False,
     progress: Progress | None = None,
 ) -> Iterator[Finding]:
-    """One schedule at a time, each in a snapshot of its own; at most 100 findings a schedule."""
+    """One schedule at a time, each in a snapshot of its own, at most 100 findings a schedule; then the runs."""
     caller.require(Permission.READ)
     if everywhere:
         caller.require_house()
@@ -108,6 +112,7 @@ def verify(
             if progress is not None:
                 progress(checked)
         after = uids[-1]
+    yield from verify_runs(resources, Scope(namespace, schedule_id))
 
 
 def _next_uids(resources: Resources, namespace: str | None, after: bytes) -> list[bytes]:
@@ -119,7 +124,7 @@ def _verify_one(resources: Resources, uid: bytes, only: str | None) -> list[Find
         row = schedules.find_by_uid(connection, audit.namespace_of(connection, uid), uid)
         if row is None or (only is not None and row.schedule_id != only):
             return []
-        return _Walk(resources, connection, row).findings()
+        return [*_Walk(resources, connection, row).findings(), *counts_of(connection, row)]
 
     return resources.database.read(work)
 

@@ -4,7 +4,8 @@ overlap    what happens to an occurrence while earlier runs are still busy
 catchup    what happens to occurrences that the engine was not there for
 rotation   which inputs a run gets
 retry      whether and when a failure is tried again
-approval   who must say yes before a run or a step may start
+approval   what may not start or go on without a yes
+deciding   who may give it, and how many must
 failure    what a failed step does to the rest of its workflow
 limits     what may be spent in a day, and what one run may use
 quotas     what one namespace may have and start

@@ -1,28 +1,27 @@
-"""Approval: who must say yes before a run or a step may start, and what a yes is good for.
+"""Approval: what may not start or go on without a yes, and how that is asked for.
 
 `requires_approval` speaks of the run: it is born waiting. `mode` and `gates` speak of its steps. Gates
-bind whatever the other two say, and merging policies can only add to them.
+bind whatever the other two say, and merging policies can only add to them. Who may say yes, and how many must,
+is decided in `deciding.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from hashlib import sha256
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias, TypeVar, assert_never
 
-from horarium.errors import ApprovalRefused
 from horarium.instant import SECOND, Instant
 from horarium.policy.json_text import canonical_json
 from horarium.policy.names import (
-    MAX_TEXT_LENGTH,
+    MAX_WHOLE,
     PolicyError,
     flag_or_none,
     parse_name,
     read_object,
-    text,
     texts,
     whole_or_none,
 )
@@ -30,7 +29,14 @@ from horarium.policy.names import (
 T = TypeVar("T")
 
 DEFAULT_EXPIRES_AFTER_SECONDS = 86_400
+NEVER_SECONDS: Final = MAX_WHOLE
+"""`expires_after_seconds` of a question that waits for ever; null in documents."""
+NEVER: Final[Instant] = 2**62
+"""`expires_at` of such a question: later than any clock, and a number that both databases order."""
 MAX_REASON_LENGTH = 4_096
+MAX_APPROVALS_REQUIRED = 100
+ROLE_PREFIX: Final = "role:"
+_NO_APPROVER: Final = f"{ROLE_PREFIX}agent"
 # In force under `sensitive_actions` without being listed; `gates` adds to them.
 SENSITIVE_GATES: Final = frozenset({"publish", "spend", "delete", "external_message", "schedule_change"})
 BYPASS_EVENT: Final = "approval_bypass_attempt"
@@ -42,29 +48,27 @@ class ApprovalMode(StrEnum):
     ON_BLOCK = "on_block"
 
 
+class WhileWaiting(StrEnum):
+    """What a run that waits for a yes is to the next occurrence of its schedule."""
+
+    COUNT = "count"  # busy, as any other
+    SUPERSEDE = "supersede"  # out of date: it ends, and the newer one asks in its place
+    IGNORE = "ignore"  # not busy
+
+
 class ApprovalDecision(StrEnum):
     PENDING = "pending"
     APPROVED = "approved"
     REJECTED = "rejected"
     MODIFIED = "modified"
+    EXPIRED = "expired"  # nobody decided in time, or its run ended otherwise
 
 
 ALIASES: Final[Mapping[str, ApprovalMode]] = MappingProxyType({})
-DECISION_ALIASES: Final[Mapping[str, ApprovalDecision]] = MappingProxyType(
-    {
-        "approve": ApprovalDecision.APPROVED,
-        "reject": ApprovalDecision.REJECTED,
-        "modify": ApprovalDecision.MODIFIED,
-    }
-)
 
 
 def parse(value: object, field: str = "mode") -> ApprovalMode:
     return parse_name(ApprovalMode, ALIASES, value, field)
-
-
-def parse_decision(value: object, field: str = "decision") -> ApprovalDecision:
-    return parse_name(ApprovalDecision, DECISION_ALIASES, value, field)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,46 +79,79 @@ class ApprovalPolicy:
     mode: ApprovalMode | None = None
     gates: frozenset[str] = frozenset()
     expires_after_seconds: int | None = None
+    approvals_required: int | None = None
+    approvers: frozenset[str] = frozenset()
+    allow_requester: bool | None = None
+    while_waiting: WhileWaiting | None = None
 
     def __post_init__(self) -> None:
         flag_or_none("requires_approval", self.requires_approval)
+        flag_or_none("allow_requester", self.allow_requester)
         if self.mode is not None and not isinstance(self.mode, ApprovalMode):
             raise PolicyError("mode", "must be an ApprovalMode")
-        if not isinstance(self.gates, frozenset):
-            raise PolicyError("gates", "must be a frozenset of texts")
-        texts("gates", self.gates)
+        if self.while_waiting is not None and not isinstance(self.while_waiting, WhileWaiting):
+            raise PolicyError("while_waiting", "must be a WhileWaiting")
+        for name in ("gates", "approvers"):
+            if not isinstance(getattr(self, name), frozenset):
+                raise PolicyError(name, "must be a frozenset of texts")
+            texts(name, getattr(self, name))
+        if _NO_APPROVER in self.approvers:
+            raise PolicyError("approvers", "an agent never decides; name other roles or principals")
         whole_or_none("expires_after_seconds", self.expires_after_seconds, least=1)
+        whole_or_none("approvals_required", self.approvals_required, least=1, most=MAX_APPROVALS_REQUIRED)
 
     def expires_at(self, requested_at: Instant) -> Instant:
         seconds = self.expires_after_seconds or DEFAULT_EXPIRES_AFTER_SECONDS
-        return requested_at + seconds * SECOND
+        return NEVER if seconds == NEVER_SECONDS else requested_at + seconds * SECOND
+
+    def document(self) -> dict[str, object]:
+        """What it says, as JSON has it."""
+        said: dict[str, object] = {}
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if isinstance(value, frozenset):
+                if value:
+                    said[each.name] = sorted(value)
+            elif value is not None:
+                said[each.name] = None if value == NEVER_SECONDS and each.name == _EXPIRES else value
+        return said
 
 
+_EXPIRES: Final = "expires_after_seconds"
 _KEYS = tuple(each.name for each in fields(ApprovalPolicy))
 
 
 def parse_approval_policy(value: object) -> ApprovalPolicy:
-    given: dict[str, Any] = read_object(value, "approval_policy", _KEYS, {"require_approval": "requires_approval"})
+    """Of `expires_after_seconds` null says something: never."""
+    given: dict[str, Any] = read_object(
+        value, "approval_policy", _KEYS, {"require_approval": "requires_approval"}, {_EXPIRES: NEVER_SECONDS}
+    )
     if "mode" in given:
         given["mode"] = parse(given["mode"])
-    if "gates" in given:
-        given["gates"] = frozenset(texts("gates", given["gates"]))
+    if "while_waiting" in given:
+        given["while_waiting"] = parse_name(WhileWaiting, {}, given["while_waiting"], "while_waiting")
+    for name in ("gates", "approvers"):
+        if name in given:
+            given[name] = frozenset(texts(name, given[name]))
     return ApprovalPolicy(**given)
 
 
-def merge(
-    schedule: ApprovalPolicy | None,
-    assignment: ApprovalPolicy | None,
-    agent: ApprovalPolicy | None,
-    default: ApprovalPolicy | None,
-) -> ApprovalPolicy:
-    """The first given value wins, in the order of the arguments; gates add up."""
-    policies = [each for each in (schedule, assignment, agent, default) if each is not None]
+def merge(*policies: ApprovalPolicy | None) -> ApprovalPolicy:
+    """Of policies in the order of their precedence: schedule, assignment, agent, workflow, default.
+
+    Whoever asks for an approval is heard, gates add up, and of everything else the first given value wins.
+    """
+    said = [each for each in policies if each is not None]
+    asks = any(each.requires_approval for each in said)
     return ApprovalPolicy(
-        requires_approval=_first_given(each.requires_approval for each in policies),
-        mode=_first_given(each.mode for each in policies),
-        gates=frozenset().union(*(each.gates for each in policies)),
-        expires_after_seconds=_first_given(each.expires_after_seconds for each in policies),
+        requires_approval=True if asks else _first_given(each.requires_approval for each in said),
+        mode=_first_given(each.mode for each in said),
+        gates=frozenset().union(*(each.gates for each in said)),
+        expires_after_seconds=_first_given(each.expires_after_seconds for each in said),
+        approvals_required=_first_given(each.approvals_required for each in said),
+        approvers=next((each.approvers for each in said if each.approvers), frozenset()),
+        allow_requester=_first_given(each.allow_requester for each in said),
+        while_waiting=_first_given(each.while_waiting for each in said),
     )
 
 
@@ -171,120 +208,13 @@ def input_hash(inputs: object) -> str:
     return sha256(canonical.encode("ascii")).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class Approval:
-    """One request for a yes, bound to a run and to the inputs that were shown."""
+def detect_bypass(*, needs_approval: bool, approval_status: str | None = None, skip: bool = False) -> str | None:
+    """What somebody asked for to get round an approval, for the record; None = nothing of the kind.
 
-    approval_id: str
-    run_id: str
-    input_hash: str
-    expires_at: Instant
-    decision: ApprovalDecision = ApprovalDecision.PENDING
-    decider: str | None = None
-    reason: str | None = None
-    decided_at: Instant | None = None
-
-    def __post_init__(self) -> None:
-        for field in ("approval_id", "run_id", "input_hash"):
-            text(field, getattr(self, field))
-        if not isinstance(self.decision, ApprovalDecision):
-            raise PolicyError("decision", "must be an ApprovalDecision")
-        decided = self.decision is not ApprovalDecision.PENDING
-        if decided != (self.decided_at is not None) or decided != (self.decider is not None):
-            raise PolicyError("decision", "a decision has a decider and a time, a pending approval neither")
-
-
-@dataclass(frozen=True, slots=True)
-class Approved:
-    """`inputs_patch` is to be merged into the inputs; empty for a plain yes."""
-
-    approval: Approval
-    inputs_patch: Mapping[str, object]
-
-
-@dataclass(frozen=True, slots=True)
-class Rejected:
-    approval: Approval
-
-
-ApprovalOutcome: TypeAlias = Approved | Rejected
-
-
-def decide_approval(
-    approval: Approval,
-    *,
-    decision: ApprovalDecision,
-    now: Instant,
-    decider: str,
-    current_input_hash: str,
-    reason: str | None = None,
-    modifications: object = None,
-) -> ApprovalOutcome:
-    """The outcome with the decided record, or ApprovalRefused: a decision is made once, in time, on what was shown."""
-    _check_open(approval, now, current_input_hash)
-    _check_words(decider, reason)
-
-    def said() -> Approval:
-        return replace(approval, decision=decision, decider=decider, reason=reason, decided_at=now)
-
-    if modifications is not None and decision is not ApprovalDecision.MODIFIED:
-        raise ApprovalRefused(f"only a decision to modify may change inputs, not {decision}")
-    match decision:
-        case ApprovalDecision.APPROVED:
-            return Approved(said(), MappingProxyType({}))
-        case ApprovalDecision.MODIFIED:
-            return Approved(said(), _patch(modifications))
-        case ApprovalDecision.REJECTED:
-            return Rejected(said())
-        case ApprovalDecision.PENDING:
-            raise ApprovalRefused("pending is not a decision; approve, reject or modify")
-        case _:
-            assert_never(decision)
-
-
-def _check_open(approval: Approval, now: Instant, current_input_hash: str) -> None:
-    if approval.decision is not ApprovalDecision.PENDING:
-        raise ApprovalRefused(f"the approval was {approval.decision.value} already, by {approval.decider}")
-    if now >= approval.expires_at:
-        raise ApprovalRefused("the approval has expired")
-    if current_input_hash != approval.input_hash:
-        raise ApprovalRefused("the inputs of the run changed after the approval was asked for")
-
-
-def _check_words(decider: str, reason: str | None) -> None:
-    if not 1 <= len(decider) <= MAX_TEXT_LENGTH:
-        raise ApprovalRefused("a decision needs a decider")
-    if reason is not None and len(reason) > MAX_REASON_LENGTH:
-        raise ApprovalRefused(f"the reason is longer than {MAX_REASON_LENGTH} characters")
-
-
-def _patch(modifications: object) -> Mapping[str, object]:
-    if not isinstance(modifications, dict) or not modifications:
-        raise ApprovalRefused("a decision to modify needs an object with the inputs to change")
-    if not all(isinstance(key, str) for key in modifications):
-        raise ApprovalRefused("the inputs to change must be named by texts")
-    try:
-        input_hash(modifications)
-    except PolicyError as wrong:
-        raise ApprovalRefused(f"the inputs to change are no JSON: {wrong.text}") from None
-    return MappingProxyType(dict(modifications))
-
-
-@dataclass(frozen=True, slots=True)
-class BypassAttempt:
-    """Somebody asked to get round an approval; it is refused and recorded under `BYPASS_EVENT`."""
-
-    run_id: str
-    principal: str
-    asked: str
-
-
-def detect_bypass(
-    *, needs_approval: bool, run_id: str, principal: str, approval_status: str | None = None, skip: bool = False
-) -> BypassAttempt | None:
-    """A caller may ask for `pending` or for nothing; any other status would be a decision nobody made."""
+    A caller may ask for `pending` or for nothing; any other status would be a decision nobody made.
+    """
     if not needs_approval:
         return None
     if approval_status is not None and approval_status.lower() != ApprovalDecision.PENDING:
-        return BypassAttempt(run_id, principal, f"approval_status={approval_status[:64]}")
-    return BypassAttempt(run_id, principal, "skip_approval") if skip else None
+        return f"approval_status={approval_status[:64]}"
+    return "skip_approval" if skip else None

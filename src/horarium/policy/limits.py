@@ -6,6 +6,7 @@ a whole number for a BIGINT column. Floats are read as they are printed, so 0.1 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from decimal import Context, Decimal
@@ -25,6 +26,7 @@ ALIASES: Final[Mapping[str, str]] = MappingProxyType(
 MAX_AMOUNT = 10**12
 MILLIONTHS = 1_000_000
 _MILLIONTH = Decimal("0.000001")
+_AMOUNT_TEXT = re.compile(r"\d{1,13}(\.\d{1,6})?", re.ASCII)
 # Our own context: the thread's may have any precision. 12 digits before the point and 6 after fit.
 _EXACT = Context(prec=28)
 
@@ -39,6 +41,16 @@ def parse(value: object, field: str) -> Decimal:
     if not 0 <= number <= MAX_AMOUNT:
         raise PolicyError(field, f"must be between 0 and {MAX_AMOUNT}")
     return Decimal(number).quantize(_MILLIONTH, context=_EXACT)
+
+
+def with_exact_amount(given: Mapping[str, object], field: str) -> dict[str, object]:
+    """An amount that no JSON number says exactly is written as text."""
+    value = given.get(field)
+    if not isinstance(value, str):
+        return dict(given)
+    if _AMOUNT_TEXT.fullmatch(value) is None:
+        raise PolicyError(field, f"must be a number of credits, not {shown(value)}")
+    return {**given, field: Decimal(value)}
 
 
 def millionths(value: object, field: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from types import MappingProxyType
 from typing import TypeVar, cast
 
 Name = TypeVar("Name", bound=StrEnum)
@@ -43,9 +44,16 @@ def parse_name(enum_cls: type[Name], aliases: Mapping[str, Name], value: object,
 
 
 def read_object(
-    value: object, what: str, keys: Iterable[str], aliases: Mapping[str, str] | None = None
+    value: object,
+    what: str,
+    keys: Iterable[str],
+    aliases: Mapping[str, str] | None = None,
+    nulls: Mapping[str, object] = MappingProxyType({}),
 ) -> dict[str, object]:
-    """The given fields by their snake_case names; a null counts as not given, an unknown key is an error."""
+    """The given fields by their snake_case names; an unknown key is an error.
+
+    A null counts as not given, but for the fields in `nulls`, which say what it stands for.
+    """
     if not isinstance(value, Mapping):
         raise PolicyError(what, f"must be an object, not {shown(value)}")
     names = {key: key for key in keys} | dict(aliases or {})
@@ -58,6 +66,7 @@ def read_object(
             raise PolicyError(field, f"unknown key {shown(key)}; known are {', '.join(names)}")
         if name in found:
             raise PolicyError(name, "is given twice, under two spellings")
+        item = nulls.get(name) if item is None else item
         if item is not None:
             found[name] = item
     return found

@@ -33,6 +33,12 @@ _KEY_ALIASES = {
 }
 
 
+QUEUE_NAMES: Final[Mapping[str, str]] = MappingProxyType(
+    {"overlap_policy": "mode", "catchup_policy": "on_missed", "max_catchup": "max_backfill"}
+)
+"""The names of the object for the fields of the value, where they differ."""
+
+
 def parse(value: object, field: str = "mode") -> OverlapPolicy:
     return overlap.parse(value, field)
 

@@ -45,11 +45,15 @@ NOTHING_BEFORE: Final[Mapping[str, Given]] = {}
 
 
 class Name(NamedTuple):
-    """`read` turns what is given under this name into what the place holds; None = it is that already."""
+    """`read` turns what is given under this name into what the place holds; None = it is that already.
+
+    `null` is what null stands for; None = it takes away what was said before.
+    """
 
     place: str
     read: Callable[[object], object] | None = None
     single: bool = False
+    null: object = None
 
 
 Table: TypeAlias = Mapping[str, Name]
@@ -77,7 +81,7 @@ def _names() -> Names:
     for path, place in PLACES.items():
         homes = (place.owner, *(PARTS[place.owner].homes if place.owner else ()))
         for home, other in _spellings(place.field, place.name, homes):
-            tables.setdefault(home, {})[other.name] = Name(path, other.read, other.single)
+            tables.setdefault(home, {})[other.name] = Name(path, other.read, other.single, place.field.null)
     return Names(tables.pop(""), tables)
 
 
@@ -205,6 +209,7 @@ class _Walk:
 
     def _put(self, name: Name, path: str, value: object) -> None:
         found = self.found
+        value = name.null if value is None else value
         if value is None:
             found.nulls.add(name.place)
             return

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TypeVar, assert_never
+from typing import Any, Final, TypeVar, assert_never
 
 from horarium.policy.approval import ApprovalPolicy, parse_approval_policy
 from horarium.policy.failure import FailurePolicy, parse_failure_policy
 from horarium.policy.names import PolicyError, parse_name, read_object, shown
-from horarium.policy.queue import QueuePolicy, parse_queue_policy
+from horarium.policy.queue import QUEUE_NAMES, QueuePolicy, parse_queue_policy
 from horarium.policy.retry import RetryPolicy, parse_retry_policy
 from horarium.schedule.naming import checked_id
+from horarium.schedule.worker_policies import (
+    WorkerPolicies,
+    parse_worker_policies,
+    policies_document,
+    policy_document,
+    read_part,
+)
 
 T = TypeVar("T")
 
 MAX_MEMBERS = 1_000
+MAX_NAME = 256
 
 
 class AssigneeType(StrEnum):
@@ -46,9 +53,13 @@ class Team:
     members: tuple[str, ...]
     lead: str | None = None
     strategy: TeamStrategy = TeamStrategy.LEAD
+    name: str = ""
+    policies: WorkerPolicies = field(default_factory=WorkerPolicies)
 
     def __post_init__(self) -> None:
         checked_id("team_id", self.team_id)
+        if len(self.name) > MAX_NAME or not self.name.isprintable():
+            raise PolicyError("name", f"must be a line of at most {MAX_NAME} characters")
         if not 1 <= len(self.members) <= MAX_MEMBERS:
             raise PolicyError("members", f"a team has between 1 and {MAX_MEMBERS} members, not {len(self.members)}")
         for member in self.members:
@@ -105,34 +116,84 @@ def parse_assignee(assignee_type: object, assignee_id: object) -> Assignee | Non
     return Assignee(kind, checked_id("assignee_id", assignee_id))
 
 
-def parse_team(document: Mapping[str, object]) -> Team:
-    given = read_object(document, "team", ("team_id", "members", "lead", "strategy"), {"id": "team_id"})
+def parse_team(document: object) -> Team:
+    """`budget` may stand beside `policies`, in which it has its place."""
+    known = ("team_id", "name", "members", "lead", "strategy", "policies", "budget")
+    given = read_object(document, "team", known, {"id": "team_id"})
     members = given.get("members")
     if not isinstance(members, list | tuple):
         raise PolicyError("members", f"must be an array of agent ids, not {shown(members)}")
-    lead = given.get("lead")
+    lead, name = given.get("lead"), given.get("name", "")
+    if not isinstance(name, str):
+        raise PolicyError("name", f"must be text, not {shown(name)}")
     return Team(
         team_id=checked_id("team_id", given.get("team_id")),
         members=tuple(members),
         lead=None if lead is None else checked_id("lead", lead),
         strategy=parse_name(TeamStrategy, {}, given.get("strategy", TeamStrategy.LEAD), "strategy"),
+        name=name,
+        policies=_team_policies(given.get("policies"), given.get("budget")),
     )
 
 
-def parse_assignment(document: Mapping[str, object]) -> Assignment:
-    policies = ("approval_policy", "retry_policy", "failure_policy", "queue_policy")
+def _team_policies(policies: object, budget: object) -> WorkerPolicies:
+    read = WorkerPolicies() if policies is None else read_part("policies", parse_worker_policies, policies)
+    if budget is None:
+        return read
+    if read.budget is not None:
+        raise PolicyError("budget", "is given twice, here and in policies")
+    return replace(read, budget=parse_worker_policies({"budget": budget}).budget)
+
+
+def team_document(team: Team) -> dict[str, Any]:
+    """Only what differs from a default, and always id, members and strategy."""
+    document: dict[str, Any] = {"team_id": team.team_id, "members": list(team.members), "strategy": team.strategy.value}
+    if team.name:
+        document["name"] = team.name
+    if team.lead is not None:
+        document["lead"] = team.lead
+    if team.policies != WorkerPolicies():
+        document["policies"] = policies_document(team.policies)
+    return document
+
+
+_POLICIES: Final = {
+    "approval_policy": parse_approval_policy,
+    "retry_policy": parse_retry_policy,
+    "failure_policy": parse_failure_policy,
+    "queue_policy": parse_queue_policy,
+}
+
+
+def parse_assignment(document: object) -> Assignment:
     own = ("assignment_id", "workflow_id", "assignee_type", "assignee_id")
-    given = read_object(document, "assignment", own + policies, {"id": "assignment_id"})
+    given = read_object(document, "assignment", (*own, *_POLICIES), {"id": "assignment_id"})
     assignee = parse_assignee(given.get("assignee_type"), given.get("assignee_id"))
     if assignee is None:
         raise PolicyError("assignee_id", "is required")
-    approval, retry, failure, queue = (given.get(name) for name in policies)
+    policies: dict[str, Any] = {
+        name: read_part(name, read, given[name]) for name, read in _POLICIES.items() if name in given
+    }
     return Assignment(
         assignment_id=checked_id("assignment_id", given.get("assignment_id")),
         workflow_id=checked_id("workflow_id", given.get("workflow_id")),
         assignee=assignee,
-        approval_policy=None if approval is None else parse_approval_policy(approval),
-        retry_policy=None if retry is None else parse_retry_policy(retry),
-        failure_policy=None if failure is None else parse_failure_policy(failure),
-        queue_policy=None if queue is None else parse_queue_policy(queue),
+        **policies,
     )
+
+
+def assignment_document(assignment: Assignment) -> dict[str, Any]:
+    said = {name: getattr(assignment, name) for name in _POLICIES}
+    return {
+        "assignment_id": assignment.assignment_id,
+        "workflow_id": assignment.workflow_id,
+        "assignee_type": assignment.assignee.type.value,
+        "assignee_id": assignment.assignee.id,
+        **{name: _written(policy) for name, policy in said.items() if policy is not None},
+    }
+
+
+def _written(policy: Any) -> dict[str, Any]:
+    """A queue policy has other names outside than inside."""
+    document = policy_document(policy)
+    return {QUEUE_NAMES.get(name, name): value for name, value in document.items()}

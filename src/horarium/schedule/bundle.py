@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
 
 from horarium.errors import InvalidDefinition, InvalidSpec
 from horarium.instant import Instant, from_rfc3339
@@ -40,19 +41,45 @@ class Beginning:
     exhausted: bool = False
 
 
+class BundleKind(StrEnum):
+    """In the order in which they are applied: what a document names stands before it. Pruned is from the end."""
+
+    CALENDAR = "calendar"
+    WORKFLOW = "workflow"
+    SCHEDULE = "schedule"
+
+    @property
+    def member(self) -> str:
+        """The list of a bundle that holds them."""
+        return f"{self}s"
+
+
+IDENTITIES: Final[Mapping[BundleKind, str]] = MappingProxyType(
+    {
+        BundleKind.CALENDAR: "name",
+        BundleKind.WORKFLOW: "workflow_id",
+        BundleKind.SCHEDULE: "schedule_id",
+    }
+)
+"""The field by which documents of a kind are known in a bundle."""
+
+
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """`calendars` and `schedules` by their names, in the order in which they were given."""
+    """The documents of each kind by their names, in the order in which they were given."""
 
     name: str | None
-    calendars: Mapping[str, Document]
-    schedules: Mapping[str, Document]
+    documents: Mapping[BundleKind, Mapping[str, Document]]
+
+    def of(self, kind: BundleKind) -> Mapping[str, Document]:
+        return self.documents.get(kind, {})
 
 
-def read_bundle(
-    name: str | None, calendars: object, schedules: object, workflows: object = (), *, prune: bool = False
-) -> Bundle:
-    """Raises InvalidDefinition with all that is wrong with the bundle itself; its documents are read elsewhere."""
+def read_bundle(name: str | None, members: Mapping[str, object], *, prune: bool = False) -> Bundle:
+    """Raises InvalidDefinition with all that is wrong with the bundle itself; its documents are read elsewhere.
+
+    `members` are its lists by their names; one that is not there is empty.
+    """
     problems: dict[str, list[str]] = {}
     if name is not None:
         try:
@@ -61,45 +88,40 @@ def read_bundle(
             problems["bundle"] = [wrong.text]
     elif prune:
         problems["bundle"] = ["prune deletes what the bundle owns: a bundle without a name owns nothing"]
-    if workflows:
-        problems["workflows"] = ["this server stores no workflows; leave the list empty"]
-    read = Bundle(
-        name,
-        _named("calendars", calendars, "name", problems),
-        _named("schedules", schedules, "schedule_id", problems),
-    )
+    read = Bundle(name, {kind: _named(kind, members.get(kind.member, ()), problems) for kind in BundleKind})
     if problems:
         raise InvalidDefinition(problems)
     return read
 
 
-def _named(member: str, rows: object, identity: str, problems: dict[str, list[str]]) -> dict[str, Document]:
+def _named(kind: BundleKind, rows: object, problems: dict[str, list[str]]) -> dict[str, Document]:
     found: dict[str, Document] = {}
     if not isinstance(rows, list | tuple):
-        problems[member] = [f"must be an array of objects, not {shown(rows)}"]
+        problems[kind.member] = [f"must be an array of objects, not {shown(rows)}"]
         return found
     if len(rows) > MAX_DOCUMENTS:
-        problems[member] = [f"has {len(rows)} documents; at most {MAX_DOCUMENTS} go in one request"]
+        problems[kind.member] = [f"has {len(rows)} documents; at most {MAX_DOCUMENTS} go in one request"]
         return found
     told = 0
     for index, row in enumerate(rows):
-        wrong = _put(found, row, identity)
+        wrong = _put(found, row, kind)
         if wrong is not None and told < _MAX_PROBLEMS:
-            problems[f"{member}.{index}"] = [wrong]
+            problems[f"{kind.member}.{index}"] = [wrong]
             told += 1
     return found
 
 
-def _put(found: dict[str, Document], row: object, identity: str) -> str | None:
+def _put(found: dict[str, Document], row: object, kind: BundleKind) -> str | None:
     """What is wrong with it, if anything."""
     if not isinstance(row, Mapping):
         return f"must be an object, not {shown(row)}"
+    identity = IDENTITIES[kind]
     name = row.get(identity)
-    if name is None and identity == "schedule_id":
+    if name is None and kind is BundleKind.SCHEDULE:
         name = named_in(row)
     if not isinstance(name, str) or not name:
         return f"needs a {identity}"
-    if not _is_name(name, may_be_rule=identity == "name"):
+    if not _is_name(name, may_be_rule=kind is BundleKind.CALENDAR):
         return f"the {identity} {shown(name)} is not an id"
     if name in found:
         return f"the {identity} {name[:128]!r} is there twice"
@@ -116,6 +138,27 @@ def _is_name(name: str, *, may_be_rule: bool) -> bool:
     except PolicyError:
         return False
     return True
+
+
+def in_order(names: Collection[str], named_by: Callable[[str], Iterable[str]]) -> list[str]:
+    """So that whatever one names comes before it; where they name each other in a circle, some come too early.
+
+    Else they stay in their order. Without recursion: a chain may be as long as a bundle.
+    """
+    done: dict[str, None] = {}
+    begun: set[str] = set()
+    for first in names:
+        open_ones = [first]
+        while open_ones:
+            name = open_ones[-1]
+            if name not in begun:
+                begun.add(name)
+                before = [each for each in named_by(name) if each in names and each not in begun]
+                open_ones += reversed(before)
+                continue
+            open_ones.pop()
+            done.setdefault(name)
+    return list(done)
 
 
 def beginning(document: Document) -> tuple[Beginning, dict[str, Any]]:

@@ -45,11 +45,20 @@ def action_document(action: Action) -> dict[str, object]:
     return document
 
 
+def policy_document(name: str, policy: object) -> dict[str, object]:
+    """Of a policy that stands somewhere else than in a schedule; `name` is that of the schedule's own."""
+    return _policy_document(_INSIDE[name], policy)
+
+
 def _policy_document(places: tuple[Place, ...], policy: object) -> dict[str, object]:
     """Every field that is set: some defaults depend on their neighbours, so a policy is written in full."""
-    found = {place.name: getattr(policy, place.attribute) for place in places}
-    written = {place.name: place.written(found[place.name]) for place in places if found[place.name] is not None}
-    return {name: value for name, value in written.items() if value is not None}
+    document: dict[str, object] = {}
+    for place in places:
+        value = getattr(policy, place.attribute)
+        written = None if value is None or value == place.field.null else place.written(value)
+        if written is not None or (value is not None and value == place.field.null):
+            document[place.name] = written
+    return document
 
 
 def _write(document: dict[str, Any], place: Place, holder: object) -> None:

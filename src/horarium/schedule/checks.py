@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from decimal import Decimal
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -34,7 +33,6 @@ MAX_COMMAND_ARGUMENTS = 1_000
 METHODS: Final = ("POST", "GET", "PUT", "PATCH", "DELETE", "HEAD")
 
 # Twelve digits before the point and six after, as the amounts themselves.
-_AMOUNT = re.compile(r"\d{1,13}(\.\d{1,6})?", re.ASCII)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 # RFC 9110 section 5.6.2, `token`.
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}", re.ASCII)
@@ -134,16 +132,6 @@ def compiled_condition(field: str, value: object, _key: str) -> Mapping[str, obj
     except ConditionError as wrong:
         raise PolicyError(field, wrong.message) from None
     return condition(field, value)
-
-
-def with_exact_amount(given: Mapping[str, object], field: str) -> dict[str, object]:
-    """An amount that no JSON number says exactly is written as text."""
-    value = given.get(field)
-    if not isinstance(value, str):
-        return dict(given)
-    if _AMOUNT.fullmatch(value) is None:
-        raise PolicyError(field, f"must be a number of credits, not {shown(value)}")
-    return {**given, field: Decimal(value)}
 
 
 # ── when ──────────────────────────────────────────────────────────────────────────────────────────

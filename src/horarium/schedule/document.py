@@ -251,6 +251,8 @@ def _object_places(key: str, value: Mapping[object, object], places: dict[str, G
             problems.add(joined(key, inner), "unknown field")
         elif item is not None:
             places[place] = Given(place, item)
+        elif (known := PLACES.get(place)) is not None and known.field.null is not None:
+            places[place] = Given(place, known.field.null)
 
 
 _CONDITION = "pre_dispatch_condition"

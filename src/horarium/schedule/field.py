@@ -75,6 +75,8 @@ class Field:
     """Does the request say it where the document does not? Then it has no default."""
     same_as: str = ""
     """Another field of the same action that says the same thing; only that one is kept."""
+    null: object = None
+    """What null stands for, where it does not take away what was said before."""
 
 
 # ── makers ────────────────────────────────────────────────────────────────────────────────────────
@@ -86,7 +88,8 @@ def text_field(says: str, check: Check = text, *, most: int | None = None, **mor
 
 
 def whole_field(says: str, *, least: int = 0, most: int = MAX_WHOLE, **more: Any) -> Field:
-    schema = {"type": "integer", "minimum": least, "maximum": most}
+    kind = "integer" if more.get("null") is None else ["integer", "null"]
+    schema = {"type": kind, "minimum": least, "maximum": most}
     return Field(says, schema, partial(whole_number, least=least, most=most), **more)
 
 

@@ -13,7 +13,7 @@ from horarium.policy import catchup, overlap
 from horarium.policy.approval import parse_approval_policy
 from horarium.policy.catchup import CatchupPolicy, parse_catchup
 from horarium.policy.failure import parse_failure_policy
-from horarium.policy.limits import Budget, RunLimits, parse_budget, parse_limits
+from horarium.policy.limits import Budget, RunLimits, parse_budget, parse_limits, with_exact_amount
 from horarium.policy.overlap import OverlapPolicy, parse_overlap
 from horarium.policy.queue import MAX_PRIORITY, MIN_PRIORITY
 from horarium.policy.retry import parse_retry_policy
@@ -72,11 +72,11 @@ def _assignee(given: dict[str, Any]) -> Assignee | None:
 
 
 def _budget(given: dict[str, Any]) -> Budget:
-    return parse_budget(checks.with_exact_amount(given, "spending_limit_credits"))
+    return parse_budget(with_exact_amount(given, "spending_limit_credits"))
 
 
 def _limits(given: dict[str, Any]) -> RunLimits:
-    return parse_limits(checks.with_exact_amount(given, "cost"))
+    return parse_limits(with_exact_amount(given, "cost"))
 
 
 _ASSIGNEE = Part("assignee", _assignee)

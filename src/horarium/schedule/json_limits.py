@@ -19,6 +19,8 @@ class JsonLimit(NamedTuple):
 
 DOCUMENT: Final = JsonLimit(64, 20_000)
 """What is written down: schedules, also what is in an encoded input, so that nothing can be smuggled in."""
+WORKFLOW: Final = JsonLimit(64, 100_000)
+"""Workflows, of a thousand nodes and ten thousand edges."""
 OBJECT: Final = JsonLimit(32, 10_000)
 """Small objects inside a workflow or a report, checked one by one."""
 OUTGOING: Final = JsonLimit(200, 1_000_000)

@@ -7,7 +7,13 @@ from datetime import datetime
 from typing import Annotated, Any, TypeAlias, TypedDict
 
 from horarium.instant import to_rfc3339
-from horarium.policy.approval import DEFAULT_EXPIRES_AFTER_SECONDS, ApprovalMode
+from horarium.policy.approval import (
+    DEFAULT_EXPIRES_AFTER_SECONDS,
+    MAX_APPROVALS_REQUIRED,
+    NEVER_SECONDS,
+    ApprovalMode,
+    WhileWaiting,
+)
 from horarium.policy.failure import FailureMode
 from horarium.policy.retry import MAX_RETRIES, RetryCause
 from horarium.recurrence.wall import DstFold, DstGap
@@ -212,7 +218,34 @@ class ApprovalFields(TypedDict, total=False):
         Texts, array_field(TEXT, "What may not happen without a yes.", written=lambda gates: sorted(gates) or None)
     ]
     expires_after_seconds: Annotated[
-        Whole, whole_field(f"How long a yes is waited for, {DEFAULT_EXPIRES_AFTER_SECONDS} without one.", least=1)
+        Whole,
+        whole_field(
+            f"How long a yes is waited for, {DEFAULT_EXPIRES_AFTER_SECONDS} without one; null for as long as it takes.",
+            least=1,
+            null=NEVER_SECONDS,
+        ),
+    ]
+    approvals_required: Annotated[
+        Whole, whole_field("How many different people must agree, 1 without it.", least=1, most=MAX_APPROVALS_REQUIRED)
+    ]
+    approvers: Annotated[
+        Texts,
+        array_field(
+            TEXT,
+            "Who may decide: principals, or `role:x`. Without them whoever holds the permission approve.",
+            written=lambda approvers: sorted(approvers) or None,
+        ),
+    ]
+    allow_requester: Annotated[
+        Flag, flag_field("Whether who wrote the schedule or asked for the run may decide; not without it.")
+    ]
+    while_waiting: Annotated[
+        Text,
+        word_field(
+            WhileWaiting,
+            "What a run that waits for a yes is to the next occurrence: busy (`count`, without it), out of date "
+            "(`supersede`: it ends, and the newer one asks in its place), or nothing (`ignore`).",
+        ),
     ]
 
 

@@ -11,7 +11,7 @@ from typing import Any, assert_never
 
 from horarium.schedule.aliases import SHIPPED_NAMES, Normalised, normalise
 from horarium.schedule.envelope import is_envelope
-from horarium.schedule.places import PARTS
+from horarium.schedule.places import PARTS, PLACES
 from horarium.schedule.problems import Given, Places, Problems
 from horarium.schedule.secret import is_reference
 from horarium.schedule.storable import check_storable
@@ -100,7 +100,9 @@ def nested(places: Places) -> dict[str, object]:
     for place, given in places.items():
         part, _, key = place.partition(".")
         if key:
-            document.setdefault(part, {})[key] = given.value
+            known = PLACES.get(place)
+            is_null = known is not None and known.field.null is not None and given.value == known.field.null
+            document.setdefault(part, {})[key] = None if is_null else given.value
         else:
             document[part] = given.value
     return document

@@ -43,6 +43,15 @@ class Problems:
     def any(self) -> bool:
         return bool(self._found)
 
+    @property
+    def found(self) -> Mapping[str, list[str]]:
+        """By path."""
+        return self._found
+
+    @property
+    def count(self) -> int:
+        return self._count
+
     def add(self, path: str, text: str, error: type[InvalidDefinition] = InvalidDefinition) -> None:
         """The most special error is what is raised: it has a reason of its own."""
         if issubclass(error, self._error):

@@ -170,8 +170,18 @@ def attempt_number(state: str, attempt: int) -> int:
     return max(attempt, 1) if state in _COUNTED else attempt + 1
 
 
-def delivery_key(key: str, attempt: int) -> str:
-    """What is sent outside: a redelivery repeats the key, a retry after a known failure has its own."""
+def step_key(root_run_id_text: str, node_path: str, *, fallback: bool = False) -> str:
+    """The idempotency key of a step; whoever takes the place of one that failed has another."""
+    key = sha256(f"{root_run_id_text}:{node_path}".encode()).hexdigest()
+    return f"{key}:fallback" if fallback else key
+
+
+def delivery_key(key: str, attempt: int, gates_passed: int = 0) -> str:
+    """What is sent outside: a redelivery repeats the key, a retry after a known failure has its own.
+
+    So has what is sent after somebody said yes at a gate: it goes on, and does not repeat what came before.
+    """
     if attempt < 0:
         raise ValueError(f"attempt counts known failures and cannot be {attempt}")
-    return key if attempt == 0 else f"{key}:{attempt}"
+    tried = key if attempt == 0 else f"{key}:{attempt}"
+    return tried if gates_passed == 0 else f"{tried}:gate{gates_passed}"

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from horarium.schedule.json_limits import DOCUMENT
+from horarium.schedule.json_limits import DOCUMENT, JsonLimit
 from horarium.schedule.problems import Problems, shown_key
 
 MAX_BYTES = 1_048_576
@@ -25,9 +25,9 @@ class _TooMuch(Exception):
     """A bound of the whole document is passed; there is no use in going on."""
 
 
-def check_storable(document: object, problems: Problems) -> None:
+def check_storable(document: object, problems: Problems, limit: JsonLimit = DOCUMENT) -> None:
     try:
-        _Walk(problems).look(document)
+        _Walk(problems, limit).look(document)
     except _TooMuch as bound:
         problems.add("document", str(bound))
 
@@ -35,8 +35,9 @@ def check_storable(document: object, problems: Problems) -> None:
 class _Walk:
     """Depth first, so that no more than one branch is held at a time."""
 
-    def __init__(self, problems: Problems) -> None:
+    def __init__(self, problems: Problems, limit: JsonLimit) -> None:
         self._problems = problems
+        self._limit = limit
         self._bytes = 0
         self._values = 0
         self._path: list[object] = []
@@ -59,11 +60,11 @@ class _Walk:
                 self._problem(f"a {type(value).__name__} is not JSON")
 
     def _enter(self, container: Mapping[Any, object] | list[object] | tuple[object, ...]) -> None:
-        if len(self._path) >= DOCUMENT.depth:
-            raise _TooMuch(f"is nested deeper than {DOCUMENT.depth} levels")
+        if len(self._path) >= self._limit.depth:
+            raise _TooMuch(f"is nested deeper than {self._limit.depth} levels")
         self._values += len(container)
-        if self._values > DOCUMENT.values:
-            raise _TooMuch(f"holds more than {DOCUMENT.values} values")
+        if self._values > self._limit.values:
+            raise _TooMuch(f"holds more than {self._limit.values} values")
         self._size(4 * len(container))
         keyed = isinstance(container, Mapping)
         pairs: Iterable[tuple[object, object]] = (

@@ -1,4 +1,4 @@
-"""What a workflow is: steps with an action each, joined by edges into a graph without cycles.
+"""Reads a workflow's document: every problem at once, each under its path.
 
 A document lists `nodes` and says what comes before what in either way: `needs` on a node, or `edges`
 (`from`/`to` or `source`/`target`, with an optional condition). Both are read into one set of edges.
@@ -7,22 +7,44 @@ A document lists `nodes` and says what comes before what in either way: `needs` 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from enum import StrEnum
-from hashlib import sha256
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
 
-from horarium.condition import Condition, compile_condition
+from horarium.condition import compile_condition
 from horarium.errors import ConditionError, CycleDetected, InvalidWorkflow
-from horarium.policy.names import PolicyError, parse_name, read_object, shown, text, texts, whole_number, whole_or_none
-from horarium.policy.retry import RetryPolicy, parse_retry_policy
-from horarium.schedule.assignee import Assignee, parse_assignee
+from horarium.policy.approval import parse_approval_policy
+from horarium.policy.names import PolicyError, parse_name, shown, text, texts, whole_number
+from horarium.policy.retry import parse_retry_policy
+from horarium.schedule.assignee import parse_assignee
 from horarium.schedule.graph import find_cycle, topological_order
-from horarium.schedule.jsonvalue import check_text, checked_object
+from horarium.schedule.json_limits import WORKFLOW
+from horarium.schedule.jsonvalue import checked_object
+from horarium.schedule.kinds import Kinds
+from horarium.schedule.members import MemberReader
 from horarium.schedule.naming import checked_id
+from horarium.schedule.problems import Problems
+from horarium.schedule.read_node_action import ActionReader
+from horarium.schedule.storable import check_storable
+from horarium.schedule.template import check_templates
+from horarium.schedule.workflow_parts import (
+    MAX_EDGES,
+    MAX_NODES,
+    MAX_TRIGGERS,
+    Edge,
+    Node,
+    Trigger,
+    TriggerKind,
+    Workflow,
+    edges_into,
+    pairs_of,
+    template_schedule_id,
+)
 
 __all__ = [
+    "MAX_EDGES",
+    "MAX_NODES",
+    "MAX_TRIGGERS",
     "Edge",
     "Node",
     "Trigger",
@@ -35,240 +57,268 @@ __all__ = [
     "topological_order",
 ]
 
-MAX_NODES = 1_000
-MAX_EDGES = 10_000
-MAX_TRIGGERS = 100
+TriggerCheck = Callable[[Trigger], Mapping[str, Sequence[str]]]
+"""What is wrong with the schedule of a trigger, by the paths inside of it."""
+
 _MAX_DESCRIPTION = 10_000
-_MAX_ID = 128
 
 # No colon: the last colon of a template schedule's id then separates workflow and key without doubt.
 _TRIGGER_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
-
-_WORKFLOW_KEYS = ("workflow_id", "version", "name", "description", "owner", "nodes", "edges", "triggers")
-_NODE_KEYS = (
-    "id",
-    "name",
-    "action",
-    "needs",
-    "gates",
-    "retry_policy",
-    "timeout_seconds",
-    "assignee_type",
-    "assignee_id",
-)
-_NODE_ALIASES = {"node_id": "id", "depends_on": "needs", "retry": "retry_policy", "timeout": "timeout_seconds"}
-_EDGE_ALIASES = {"from": "source", "to": "target"}
-
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """One step; `needs` are all nodes with an edge to it, `gates` what it touches that may need approval."""
-
-    id: str
-    action: Mapping[str, object]
-    needs: tuple[str, ...] = ()
-    gates: tuple[str, ...] = ()
-    retry_policy: RetryPolicy | None = None
-    timeout_seconds: int | None = None
-    assignee: Assignee | None = None
-    name: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """`target` waits for `source`; a condition that does not hold closes this way to it."""
-
-    source: str
-    target: str
-    condition: Condition | None = None
-
-
-class TriggerKind(StrEnum):
-    """Only `schedule` is ours to act on; the others are kept for those who watch for them."""
-
-    SCHEDULE = "schedule"
-    EVENT = "event"
-    WEBHOOK = "webhook"
-    MANUAL = "manual"
-
-
 _TRIGGER_ALIASES: Mapping[str, TriggerKind] = {
     "schedule_based": TriggerKind.SCHEDULE,
     "cron": TriggerKind.SCHEDULE,
     "event_based": TriggerKind.EVENT,
 }
 
+WORKFLOW_KEYS: Final = (
+    "workflow_id",
+    "version",
+    "name",
+    "description",
+    "owner",
+    "approval_policy",
+    "queue",
+    "connection",
+    "nodes",
+    "edges",
+    "triggers",
+)
+_WORKFLOW_ALIASES = {"id": "workflow_id", "task_queue": "queue"}
+_NODE_KEYS = (
+    "id",
+    "name",
+    "action",
+    "needs",
+    "gates",
+    "input",
+    "retry_policy",
+    "timeout_seconds",
+    "assignee_type",
+    "assignee_id",
+)
+_NODE_ALIASES = {
+    "node_id": "id",
+    "depends_on": "needs",
+    "inputs": "input",
+    "retry": "retry_policy",
+    "timeout": "timeout_seconds",
+}
+_EDGE_ALIASES = {"from": "source", "to": "target"}
 
-@dataclass(frozen=True, slots=True)
-class Trigger:
-    """`settings` of a schedule trigger are a schedule definition without its action."""
 
-    key: str
-    kind: TriggerKind
-    settings: Mapping[str, object]
+def parse_workflow(
+    document: object, *, kinds: Kinds | None = None, check_trigger: TriggerCheck | None = None
+) -> Workflow:
+    """Keys in snake_case or camelCase. Raises InvalidWorkflow with all problems, or CycleDetected for a cycle alone.
 
-
-@dataclass(frozen=True, slots=True)
-class Workflow:
-    workflow_id: str
-    version: int
-    nodes: tuple[Node, ...]
-    edges: tuple[Edge, ...] = ()
-    triggers: tuple[Trigger, ...] = ()
-    owner: str | None = None
-    name: str | None = None
-    description: str | None = None
-
-    def __post_init__(self) -> None:
-        _check_sizes(self)
-        _check_names(self)
-        cycle = find_cycle([node.id for node in self.nodes], _pairs(self.edges))
-        if cycle is not None:
-            raise CycleDetected(cycle)
-
-
-def edges_into(workflow: Workflow) -> dict[str, tuple[Edge, ...]]:
-    """For each node the edges that lead to it; a node without any is where the workflow starts."""
-    into: dict[str, list[Edge]] = {node.id: [] for node in workflow.nodes}
-    for edge in workflow.edges:
-        into[edge.target].append(edge)
-    return {node: tuple(edges) for node, edges in into.items()}
-
-
-def template_schedule_id(workflow_id: str, trigger: str | int) -> str:
-    """The id of the schedule that a trigger makes: the same at every put, so that it is found again.
-
-    An id that would be longer than ids may be ends in a hash of what was cut.
+    Without `kinds` the document is one that we wrote: its actions are kept as they are. Their kinds may be those of
+    packages that are gone by now, which is for the launch to say.
     """
-    plain = f"workflow:{workflow_id}:{trigger}"
-    if len(plain) <= _MAX_ID:
-        return plain
-    digest = sha256(plain.encode()).hexdigest()[:24]
-    return f"{plain[: _MAX_ID - 25]}:{digest}"
+    problems = Problems()
+    if not isinstance(document, Mapping):
+        problems.add("nodes", f"must be those of an object, not {shown(document)}")
+    check_storable(document, problems, WORKFLOW)
+    _raise_any(problems)
+    reader = _Reader(problems, kinds, check_trigger)
+    given = reader.members("", document, WORKFLOW_KEYS, _WORKFLOW_ALIASES)
+    workflow = reader.workflow(given)
+    if workflow is None or problems.any:
+        _raise_any(problems)
+        raise CycleDetected(reader.cycle)
+    return workflow
 
 
-def _pairs(edges: tuple[Edge, ...]) -> list[tuple[str, str]]:
-    return [(edge.source, edge.target) for edge in edges]
+def _raise_any(problems: Problems) -> None:
+    """A problem of the whole is one of its nodes: paths lie under what the document has."""
+    if problems.any:
+        found = dict(problems.found)
+        whole = found.pop("document", None)
+        raise InvalidWorkflow(found if whole is None else {"nodes": whole} | found)
 
 
-def _check_sizes(workflow: Workflow) -> None:
-    if not workflow.nodes:
-        raise InvalidWorkflow("nodes: a workflow has at least one node")
-    for field, count, most in (
-        ("nodes", len(workflow.nodes), MAX_NODES),
-        ("edges", len(workflow.edges), MAX_EDGES),
-        ("triggers", len(workflow.triggers), MAX_TRIGGERS),
-    ):
-        if count > most:
-            raise InvalidWorkflow(f"{field}: {count} {field}; a workflow has at most {most}")
-    if workflow.version < 1:
-        raise InvalidWorkflow("version: versions are counted from 1")
+class _Reader(MemberReader):
+    """One reading of one document. `cycle` are the nodes of one, where the graph has one."""
 
+    def __init__(self, problems: Problems, kinds: Kinds | None, check_trigger: TriggerCheck | None) -> None:
+        super().__init__(problems)
+        self.cycle: tuple[str, ...] = ()
+        self._kinds = kinds
+        self._check_trigger = check_trigger
+        self._edge_places: dict[tuple[str, str], str] = {}
 
-def _check_names(workflow: Workflow) -> None:
-    known: set[str] = set()
-    for node in workflow.nodes:
-        if node.id in known:
-            raise InvalidWorkflow(f"nodes: the id {node.id!r} is given twice")
-        known.add(node.id)
-    joined: dict[str, set[str]] = {node.id: set() for node in workflow.nodes}
-    for edge in workflow.edges:
-        for end in (edge.source, edge.target):
-            if end not in known:
-                raise InvalidWorkflow(f"edges: {edge.source} → {edge.target} names {end!r}, which is no node")
-        if edge.source == edge.target:
-            raise InvalidWorkflow(f"edges: the node {edge.source!r} cannot wait for itself")
-        if edge.source in joined[edge.target]:
-            raise InvalidWorkflow(f"edges: {edge.source} → {edge.target} is given twice")
-        joined[edge.target].add(edge.source)
-    for node in workflow.nodes:
-        if set(node.needs) != joined[node.id]:
-            raise InvalidWorkflow(f"nodes: the needs of {node.id!r} are not the edges that lead to it")
-    keys = [trigger.key for trigger in workflow.triggers]
-    if len(set(keys)) < len(keys):
-        twice = next(key for position, key in enumerate(keys) if key in keys[:position])
-        raise InvalidWorkflow(f"triggers: the key {twice!r} is given twice")
-
-
-# ── reading a document ────────────────────────────────────────────────────────────────────────────
-
-
-def parse_workflow(document: Mapping[str, object]) -> Workflow:
-    """Keys in snake_case or camelCase; raises InvalidWorkflow with the path, or CycleDetected."""
-    with _at(""):
-        given = read_object(document, "workflow", _WORKFLOW_KEYS, {"id": "workflow_id"})
-        workflow_id = checked_id("workflow_id", given.get("workflow_id"))
-        version = whole_number("version", given.get("version", 1), least=1)
-        name = None if "name" not in given else text("name", given["name"])
-        owner = None if "owner" not in given else text("owner", given["owner"])
-        description = _description(given.get("description"))
-        raw_nodes = _array("nodes", given.get("nodes", ()), MAX_NODES)
-        raw_edges = _array("edges", given.get("edges", ()), MAX_EDGES)
-        raw_triggers = _array("triggers", given.get("triggers", ()), MAX_TRIGGERS)
-    nodes = tuple(_parse_node(index, item) for index, item in enumerate(raw_nodes))
-    edges = tuple(_parse_edge(index, item) for index, item in enumerate(raw_edges))
-    triggers = tuple(_parse_trigger(index, item) for index, item in enumerate(raw_triggers))
-    joined = _join(nodes, edges)
-    needs: dict[str, list[str]] = {}
-    for edge in joined:
-        needs.setdefault(edge.target, []).append(edge.source)
-    nodes = tuple(replace(node, needs=tuple(needs.get(node.id, ()))) for node in nodes)
-    return Workflow(workflow_id, version, nodes, joined, triggers, owner, name, description)
-
-
-def _join(nodes: tuple[Node, ...], edges: tuple[Edge, ...]) -> tuple[Edge, ...]:
-    """The edges given, then those that only a `needs` speaks of."""
-    # Before any edge is made: a thousand nodes that need a thousand each would make a million.
-    if sum(len(node.needs) for node in nodes) > MAX_EDGES:
-        raise InvalidWorkflow(f"nodes: more than {MAX_EDGES} needs in all")
-    given = set(_pairs(edges))
-    wanted = [Edge(source, node.id) for node in nodes for source in node.needs]
-    return edges + tuple(edge for edge in wanted if (edge.source, edge.target) not in given)
-
-
-def _parse_node(index: int, value: object) -> Node:
-    with _at(f"nodes.{index}"):
-        given = read_object(value, "", _NODE_KEYS, _NODE_ALIASES)
-        needs = texts("needs", given.get("needs", ()), most=MAX_NODES)
-        node = Node(
-            id=checked_id("id", given.get("id")),
-            action=checked_object("action", given.get("action")),
-            needs=needs,
-            gates=texts("gates", given.get("gates", ())),
-            timeout_seconds=whole_or_none("timeout_seconds", given.get("timeout_seconds"), least=1),
-            assignee=parse_assignee(given.get("assignee_type"), given.get("assignee_id")),
-            name=None if "name" not in given else text("name", given["name"]),
+    def workflow(self, given: Mapping[str, object]) -> Workflow | None:
+        """None where something is wrong."""
+        workflow_id = self.one("", "workflow_id", given, checked_id, "", needed=True)
+        version = self.one("", "version", given, lambda name, value: whole_number(name, value, least=1), 1)
+        name = self.one("", "name", given, text, None)
+        owner = self.one("", "owner", given, text, None)
+        queue = self.one("", "queue", given, text, None)
+        connection = self.one("", "connection", given, text, None)
+        description = self.one("", "description", given, _description, None)
+        approval = self.policy("approval_policy", given, parse_approval_policy)
+        actions = None if self._kinds is None else ActionReader(self._kinds, self.problems, has_queue=queue is not None)
+        nodes = [self._node(i, item, actions) for i, item in enumerate(self.array("nodes", given, MAX_NODES))]
+        if not nodes and "nodes" not in self.problems.found:
+            self.problems.add("nodes", "a workflow has at least one node")
+        edges = [self._edge(i, item) for i, item in enumerate(self.array("edges", given, MAX_EDGES))]
+        triggers = [self._trigger(i, item) for i, item in enumerate(self.array("triggers", given, MAX_TRIGGERS))]
+        self._check_keys(triggers)
+        sound = {index: node for index, node in enumerate(nodes) if node is not None}
+        joined = self._joined(sound, [edge for edge in edges if edge]) if nodes else None
+        if self.problems.any or joined is None:
+            return None
+        needs: dict[str, list[str]] = {}
+        for edge in joined:
+            needs.setdefault(edge.target, []).append(edge.source)
+        return Workflow(
+            workflow_id,
+            version,
+            tuple(replace(node, needs=tuple(needs.get(node.id, ()))) for node in sound.values()),
+            joined,
+            tuple(each for each in triggers if each),
+            owner,
+            name,
+            description,
+            approval,
+            queue,
+            connection,
         )
-    if "retry_policy" not in given:
-        return node
-    with _at(f"nodes.{index}.retry_policy"):
-        return replace(node, retry_policy=parse_retry_policy(given["retry_policy"]))
+
+    # ── parts ────────────────────────────────────────────────────────────────────────────────────
+
+    def _node(self, index: int, value: object, actions: ActionReader | None) -> Node | None:
+        path, before = f"nodes.{index}", self.problems.count
+        given = self.members(path, value, _NODE_KEYS, _NODE_ALIASES)
+        if not isinstance(value, Mapping) or self.problems.full:
+            return None
+        node = Node(
+            id=self.one(path, "id", given, checked_id, "", needed=True),
+            action={},
+            needs=self.one(path, "needs", given, lambda n, v: texts(n, v, most=MAX_NODES), ()),
+            gates=self.one(path, "gates", given, texts, ()),
+            retry_policy=self.policy("retry_policy", given, parse_retry_policy, path),
+            timeout_seconds=self.one(path, "timeout_seconds", given, lambda n, v: whole_number(n, v, least=1), None),
+            assignee=self.checked(path, lambda: parse_assignee(given.get("assignee_type"), given.get("assignee_id"))),
+            name=self.one(path, "name", given, text, None),
+            input=given.get("input"),
+            has_input="input" in given,
+        )
+        if actions is not None:
+            node = actions.read(path, given.get("action"), node)
+        else:
+            node = replace(node, action=self.one(path, "action", given, checked_object, {}, needed=True))
+        # What is wrong with its id is told; whoever names it is told nothing, since it may be meant.
+        return node if node.id or self.problems.count == before else None
+
+    def _edge(self, index: int, value: object) -> Edge | None:
+        path = f"edges.{index}"
+        given = self.members(path, value, ("source", "target", "condition"), _EDGE_ALIASES)
+        if not isinstance(value, Mapping):
+            return None
+        ends = {"from": given.get("source"), "to": given.get("target")}
+        source, target = (self.one(path, name, ends, checked_id, "", needed=True) for name in ("from", "to"))
+        if not (source and target):
+            return None
+        if (source, target) in self._edge_places:
+            self.problems.add(path, f"{source} → {target} is given twice")
+            return None
+        self._edge_places[source, target] = path
+        if "condition" not in given:
+            return Edge(source, target)
+        try:
+            return Edge(source, target, compile_condition(given["condition"]))
+        except ConditionError as wrong:
+            self.problems.add(f"{path}.condition", wrong.message)
+            return Edge(source, target)
+
+    def _trigger(self, index: int, value: object) -> Trigger | None:
+        """`{key?, type?, schedule: {…}}`, or the settings beside `key` and `type` without a `schedule`."""
+        path = f"triggers.{index}"
+        if not isinstance(value, Mapping):
+            self.problems.add(path, f"must be an object, not {shown(value)}")
+            return None
+        given = {str(name): item for name, item in value.items()}
+        key = self.checked(path, lambda: _trigger_key(given.pop("key", None), index))
+        wanted = given.pop("type", None) or "schedule"
+        kind = self.checked(path, lambda: parse_name(TriggerKind, _TRIGGER_ALIASES, wanted, "type"))
+        nested = "schedule" in given
+        settings = given.pop("schedule") if nested else given
+        if nested and given:
+            self.problems.add(f"{path}.{min(given)[:64]}", "unknown key beside `schedule`; put it inside")
+        if not isinstance(settings, Mapping):
+            self.problems.add(f"{path}.schedule", f"must be an object, not {shown(settings)}")
+            return None
+        if key is None or kind is None:
+            return None
+        found = Trigger(key, kind, settings)
+        if self._check_trigger is not None and kind is TriggerKind.SCHEDULE:
+            inside = f"{path}.schedule" if nested else path
+            for place, said in self._check_trigger(found).items():
+                for each in said:
+                    self.problems.add(f"{inside}.{place}" if place else inside, each)
+        return found
+
+    def _check_keys(self, triggers: Sequence[Trigger | None]) -> None:
+        seen: set[str] = set()
+        for index, trigger in enumerate(triggers):
+            if trigger is not None and trigger.key in seen:
+                self.problems.add(f"triggers.{index}.key", f"the key {trigger.key!r} is given twice")
+            seen.add("" if trigger is None else trigger.key)
+
+    # ── the graph ────────────────────────────────────────────────────────────────────────────────
+
+    def _joined(self, nodes: Mapping[int, Node], edges: Sequence[Edge]) -> tuple[Edge, ...] | None:
+        """Edges with a condition, then the others by the node that they lead to. None where there is no such graph."""
+        # Before any edge is made: a thousand nodes that need a thousand each would make a million.
+        if sum(len(node.needs) for node in nodes.values()) > MAX_EDGES:
+            self.problems.add("nodes", f"more than {MAX_EDGES} needs in all")
+            return None
+        self._check_names(nodes, edges)
+        joined = _united(nodes.values(), edges)
+        if len(joined) > MAX_EDGES:
+            self.problems.add("edges", f"{len(joined)} edges; a workflow has at most {MAX_EDGES}")
+            return None
+        self.cycle = find_cycle([node.id for node in nodes.values()], pairs_of(joined)) or ()
+        if self._kinds is not None:
+            check_templates(nodes, pairs_of(joined), self.problems, is_cyclic=bool(self.cycle))
+        if self.cycle and self.problems.any:
+            self.problems.add("edges", CycleDetected(self.cycle).message)
+        return None if self.cycle else joined
+
+    def _check_names(self, nodes: Mapping[int, Node], edges: Sequence[Edge]) -> None:
+        known = {node.id for node in nodes.values()}
+        seen: set[str] = set()
+        for index, node in nodes.items():
+            if node.id in seen:
+                self.problems.add(f"nodes.{index}.id", f"the id {node.id!r} is given twice")
+            seen.add(node.id)
+            for source in node.needs:
+                self._check_end(f"nodes.{index}.needs", source, node.id, known)
+        for edge in edges:
+            path = self._edge_places[edge.source, edge.target]
+            self._check_end(f"{path}.from", edge.source, edge.target, known)
+            if edge.target not in known:
+                self.problems.add(f"{path}.to", f"{shown(edge.target)} is no node")
+
+    def _check_end(self, path: str, source: str, target: str, known: set[str]) -> None:
+        if source == target:
+            self.problems.add(path, f"the node {shown(target)} cannot wait for itself")
+        elif source not in known:
+            self.problems.add(path, f"{shown(source)} is no node")
 
 
-def _parse_edge(index: int, value: object) -> Edge:
-    with _at(f"edges.{index}"):
-        given = read_object(value, "", ("source", "target", "condition"), _EDGE_ALIASES)
-        source, target = checked_id("from", given.get("source")), checked_id("to", given.get("target"))
-    if "condition" not in given:
-        return Edge(source, target)
-    try:
-        return Edge(source, target, compile_condition(given["condition"]))
-    except ConditionError as wrong:
-        raise InvalidWorkflow(f"edges.{index}.condition: {wrong.message}") from None
-
-
-def _parse_trigger(index: int, value: object) -> Trigger:
-    """`{key?, type?, schedule: {…}}`, or the settings beside `key` and `type` without a `schedule`."""
-    with _at(f"triggers.{index}"):
-        given = checked_object("", value)
-        key = _trigger_key(given.pop("key", None), index)
-        kind = parse_name(TriggerKind, _TRIGGER_ALIASES, given.pop("type", None) or "schedule", "type")
-        if "schedule" not in given:
-            return Trigger(key, kind, given)
-        settings = checked_object("schedule", given.pop("schedule"))
-        if given:
-            raise PolicyError(min(given)[:64], "unknown key beside `schedule`; put it inside")
-        return Trigger(key, kind, settings)
+def _united(nodes: Collection[Node], edges: Sequence[Edge]) -> tuple[Edge, ...]:
+    """Those whose ends are nodes: of the others it was told, and the rest is looked at without them."""
+    given = set(pairs_of(edges))
+    into: dict[str, list[Edge]] = {node.id: [] for node in nodes}
+    sound = [edge for edge in edges if edge.source in into and edge.target in into and edge.source != edge.target]
+    for edge in sound:
+        if edge.condition is None:
+            into[edge.target].append(edge)
+    for node in nodes:
+        needed = (source for source in node.needs if (source, node.id) not in given)
+        into[node.id] += [Edge(source, node.id) for source in needed if source in into and source != node.id]
+    return (*(edge for edge in sound if edge.condition is not None), *(edge for some in into.values() for edge in some))
 
 
 def _trigger_key(value: object, index: int) -> str:
@@ -279,30 +329,7 @@ def _trigger_key(value: object, index: int) -> str:
     return value
 
 
-def _array(field: str, value: object, most: int) -> list[object] | tuple[object, ...]:
-    if not isinstance(value, list | tuple):
-        raise PolicyError(field, f"must be an array, not {shown(value)}")
-    if len(value) > most:
-        raise PolicyError(field, f"{len(value)} {field}; a workflow has at most {most}")
-    return value
-
-
-def _description(value: object) -> str | None:
-    if value is None:
-        return None
+def _description(field: str, value: object) -> str:
     if not isinstance(value, str) or len(value) > _MAX_DESCRIPTION:
-        raise PolicyError("description", f"must be text of at most {_MAX_DESCRIPTION} characters")
-    check_text("description", value)
+        raise PolicyError(field, f"must be text of at most {_MAX_DESCRIPTION} characters")
     return value
-
-
-@contextmanager
-def _at(path: str) -> Iterator[None]:
-    """Turns what a reader says about a key into what the caller must know: the path from the top."""
-    try:
-        yield
-    except PolicyError as wrong:
-        parts = [part for part in (path, wrong.field) if part]
-        if path.endswith(f".{wrong.field}"):
-            parts = [path]
-        raise InvalidWorkflow(f"{'.'.join(parts)}: {wrong.text}") from None

@@ -36,7 +36,7 @@ async def one_pass(service: Service, *, everything: bool) -> Pass:
             found.decisions.extend(row for decided in tick.decided for row in _rows(decided))
             found.broken.extend((schedule_id, error) for _, schedule_id, error in tick.parked)
             more = everything and tick.more
-        while await engine.dispatcher.step():
+        while await engine.dispatcher.step() or (await asyncio.to_thread(engine.advancer.step)).total:
             pass
     finally:
         await service.registry.close()

@@ -15,6 +15,9 @@ import sqlalchemy as sa
 from sqlalchemy import ColumnElement, Connection
 
 from horarium.store.tables import (
+    agents,
+    approvals,
+    assignments,
     calendars,
     history,
     namespace_usage,
@@ -25,6 +28,9 @@ from horarium.store.tables import (
     runs,
     schedule_revisions,
     schedules,
+    standing_approvals,
+    teams,
+    workflows,
 )
 
 _PIECE = 2_000
@@ -39,6 +45,11 @@ class Part(Enum):
     HISTORY = "history"
     DEFINITIONS = "definitions"
     CALENDARS = "calendars"
+    WORKFLOWS = "workflows"
+    AGENTS = "agents"
+    TEAMS = "teams"
+    ASSIGNMENTS = "assignments"
+    STANDING_APPROVALS = "standing_approvals"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +104,7 @@ def count_some(connection: Connection, place: Place) -> Piece:
         return Piece(counted, Place(place.part, tuple(last)))
     order = list(Part)
     following = order[order.index(place.part) + 1 :]
-    return Piece(counted, Place(following[0], _FIRST[following[0]]) if following else None)
+    return Piece(counted, Place(following[0], _first(_PARTS[following[0]][0])) if following else None)
 
 
 def _whole(key: Sequence[ColumnElement[Any]]) -> ColumnElement[Any]:
@@ -122,12 +133,14 @@ def _add(connection: Connection, counted: Counter[str], statement: sa.Select[Any
 
 def _runs(connection: Connection, within: ColumnElement[bool]) -> Counter[str]:
     counted: Counter[str] = Counter()
-    own = _size(connection, runs.c.inputs, runs.c.result, runs.c.error) + _OF_A_RUN
+    own = _size(connection, runs.c.inputs, runs.c.result, runs.c.error, runs.c.effective, runs.c.progress) + _OF_A_RUN
     _add(connection, counted, sa.select(runs.c.namespace, sa.func.sum(own)).where(within).group_by(runs.c.namespace))
     for table, size in (
         (run_events, _size(connection, run_events.c.payload) + _OF_AN_EVENT),
         (run_definitions, _size(connection, run_definitions.c.document)),
         (run_logs, run_logs.c.bytes + _OF_AN_EVENT),
+        # With its votes, which are a few short texts.
+        (approvals, _size(connection, approvals.c.proposed, approvals.c.approvers, approvals.c.requesters) + _OF_A_RUN),
     ):
         _add(
             connection,
@@ -162,11 +175,16 @@ def _definitions(connection: Connection, within: ColumnElement[bool]) -> Counter
     return counted
 
 
-def _calendars(connection: Connection, within: ColumnElement[bool]) -> Counter[str]:
-    counted: Counter[str] = Counter()
-    size = sa.func.sum(_size(connection, calendars.c.document) + _OF_A_REVISION)
-    _add(connection, counted, sa.select(calendars.c.namespace, size).where(within).group_by(calendars.c.namespace))
-    return counted
+def _rows_of(table: sa.Table, *texts: ColumnElement[Any]) -> tuple[tuple[ColumnElement[Any], ...], _Count]:
+    """The key of a table whose rows are whole documents, and how they are counted."""
+
+    def count(connection: Connection, within: ColumnElement[bool]) -> Counter[str]:
+        counted: Counter[str] = Counter()
+        size = sa.func.sum(_size(connection, *texts) + _OF_A_REVISION)
+        _add(connection, counted, sa.select(table.c.namespace, size).where(within).group_by(table.c.namespace))
+        return counted
+
+    return tuple(table.primary_key.columns), count
 
 
 _Count = Callable[[Connection, ColumnElement[bool]], Counter[str]]
@@ -174,11 +192,15 @@ _PARTS: Mapping[Part, tuple[tuple[ColumnElement[Any], ...], _Count]] = {
     Part.RUNS: ((runs.c.run_id,), _runs),
     Part.HISTORY: ((history.c.feed_id,), _history),
     Part.DEFINITIONS: ((schedules.c.schedule_uid,), _definitions),
-    Part.CALENDARS: ((calendars.c.namespace, calendars.c.name), _calendars),
+    Part.CALENDARS: _rows_of(calendars, calendars.c.document),
+    Part.WORKFLOWS: _rows_of(workflows, workflows.c.document),
+    Part.AGENTS: _rows_of(agents, agents.c.document),
+    Part.TEAMS: _rows_of(teams, teams.c.document),
+    Part.ASSIGNMENTS: _rows_of(assignments, assignments.c.document),
+    Part.STANDING_APPROVALS: _rows_of(standing_approvals, standing_approvals.c.gates, standing_approvals.c.reason),
 }
-_FIRST: Mapping[Part, tuple[Any, ...]] = {
-    Part.RUNS: (b"",),
-    Part.HISTORY: (0,),
-    Part.DEFINITIONS: (b"",),
-    Part.CALENDARS: ("", ""),
-}
+
+
+def _first(key: Sequence[ColumnElement[Any]]) -> tuple[Any, ...]:
+    """Before every key."""
+    return tuple({bytes: b"", str: "", int: 0}[column.type.python_type] for column in key)

@@ -1,9 +1,10 @@
 """How the past is forgotten: old runs and old decisions, a few rows a transaction, with a checkpoint for audits.
 
-A run goes when it ended long ago, with its steps, events, lines and approvals. Of a schedule's history the
-decisions go, in the order in which they were made; what was done to the schedule itself (created, updated,
-paused, resumed, broken, deleted) stays as long as the schedule, since an audit reads from it which spec
-was in force. A schedule that was deleted long ago goes whole, once nothing of it is left to forget.
+A run goes when it ended long ago, with its steps, events, lines, approvals and votes, and not while a step of it
+is open. Of a schedule's history the decisions go, in the order in which they were made; what was done to the
+schedule itself (created, updated, paused, resumed, broken, deleted) stays as long as the schedule, since an audit
+reads from it which spec was in force. A schedule that was deleted long ago goes whole, once nothing of it is left
+to forget.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from horarium.store.cutoffs import Before, cutoff, latest
 from horarium.store.generated_secrets import forget_of_runs, forget_of_schedules
 from horarium.store.runs.states import FINAL_NAMES
 from horarium.store.tables import (
+    approval_votes,
     approvals,
     checkpoints,
     counters,
@@ -40,6 +42,8 @@ from horarium.store.tables import (
     schedule_attributes,
     schedule_revisions,
     schedules,
+    standing_approvals,
+    step_changes,
 )
 
 LIMIT = 500
@@ -125,20 +129,36 @@ def delete_runs(connection: Connection, run_ids: Collection[bytes], *, limit: in
     """A root goes last, so that what belongs to it is never left without one."""
     # A late report holds the run's lock while it adds its event.
     locked = sa.select(runs.c.run_id).where(runs.c.run_id.in_(list(run_ids))).order_by(runs.c.run_id)
-    roots = list(connection.execute(locked.with_for_update(skip_locked=True)).scalars())
+    held = list(connection.execute(locked.with_for_update(skip_locked=True)).scalars())
+    roots = _without_open_steps(connection, held)
     is_step = sa.and_(runs.c.root_run_id.in_(roots), runs.c.run_id.not_in(roots))
     steps = list(connection.execute(sa.select(runs.c.run_id).where(is_step).limit(limit)).scalars())
     members = [*steps, *roots]
-    deleted = delete_some(connection, run_events, run_events.c.run_id.in_(members), limit)
-    deleted += delete_some(connection, run_logs, run_logs.c.run_id.in_(members), limit - deleted)
     forget_of_runs(connection, members)
-    deleted += delete_some(connection, run_definitions, run_definitions.c.run_id.in_(members), limit - deleted)
-    deleted += delete_some(connection, approvals, approvals.c.run_id.in_(members), limit - deleted)
+    asked = sa.select(approvals.c.approval_id).where(approvals.c.run_id.in_(members))
+    deleted = 0
+    for table, match in (
+        (run_events, run_events.c.run_id.in_(members)),
+        (run_logs, run_logs.c.run_id.in_(members)),
+        (run_definitions, run_definitions.c.run_id.in_(members)),
+        (approval_votes, approval_votes.c.approval_id.in_(asked)),
+        (approvals, approvals.c.run_id.in_(members)),
+        (step_changes, step_changes.c.run_id.in_(members)),
+    ):
+        deleted += delete_some(connection, table, match, limit - deleted)
     # Of the members only those may go whose own rows are all gone.
     for table, ids in ((runs, steps), (runs, roots)):
         if deleted < limit:
             deleted += delete_some(connection, table, table.c.run_id.in_(ids), limit - deleted)
     return Swept(deleted, whole=deleted < limit)
+
+
+def _without_open_steps(connection: Connection, roots: Sequence[bytes]) -> list[bytes]:
+    """Whoever works on a step would report into nothing."""
+    mine = sa.and_(runs.c.root_run_id.in_(list(roots)), runs.c.run_id.not_in(list(roots)))
+    still = sa.select(runs.c.root_run_id).where(mine, runs.c.state.not_in(FINAL_NAMES)).distinct()
+    busy = set(connection.execute(still).scalars())
+    return [root for root in roots if root not in busy]
 
 
 def delete_some(connection: Connection, table: sa.Table, match: sa.ColumnElement[bool], limit: int) -> int:
@@ -267,7 +287,8 @@ def purge_schedules(connection: Connection, uids: Sequence[bytes], *, deleted_be
     )
     gone = list(connection.execute(still).scalars())
     forget_of_schedules(connection, gone)
-    for table in (history, checkpoints, schedule_attributes, schedule_revisions, positions, schedules):
+    of_schedule = (history, checkpoints, schedule_attributes, schedule_revisions, standing_approvals)
+    for table in (*of_schedule, positions, schedules):
         connection.execute(sa.delete(table).where(table.c.schedule_uid.in_(gone)))
     owners = [schedule_owner(each) for each in gone]
     connection.execute(sa.delete(counters).where(counters.c.owner.in_(owners), counters.c.kind.in_(_DAILY)))

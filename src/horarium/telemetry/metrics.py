@@ -76,6 +76,10 @@ class Metrics:
             "horarium_queue_depth", "Runs that are not final, by state.", ["state"], registry=self.registry
         )
         self.set_queue_depth({})
+        self.workflow_changes_pending = self._gauge(
+            "workflow_changes_pending", "Ends of steps that their workflows have not taken note of."
+        )
+        self.approvals_waiting = self._gauge("approvals_waiting", "Questions that nobody has answered yet.")
         self.tzdata = Info("horarium_tzdata", "The time zone data in use.", registry=self.registry)
 
     def _histograms(self) -> None:

@@ -95,11 +95,21 @@ class Telemetry:
     def lease_expired(self, count: int = 1) -> None:
         self.metrics.lease_expiries.inc(count)
 
-    def looked(self, *, oldest_undecided_seconds: float, broken: int, queue_depth: Mapping[str, int]) -> None:
+    def looked(
+        self,
+        *,
+        oldest_undecided_seconds: float,
+        broken: int,
+        queue_depth: Mapping[str, int],
+        workflow_changes: int,
+        approvals: int,
+    ) -> None:
         """What only the database knows, asked now and then."""
         self.metrics.oldest_undecided.set(oldest_undecided_seconds)
         self.metrics.schedules_broken.set(broken)
         self.metrics.set_queue_depth(queue_depth)
+        self.metrics.workflow_changes_pending.set(workflow_changes)
+        self.metrics.approvals_waiting.set(approvals)
 
     def flush(self) -> None:
         self._decisions.flush()

@@ -195,6 +195,8 @@ class TestService:
             if outlook.has_open_runs:  # of what is born in this round there is nothing to tidy up or to follow yet
                 done += engine.janitor.step().total + await engine.follower.step()
             done += await engine.dispatcher.step()
+            if outlook.has_open_runs:
+                done += engine.advancer.step().total
             if not done:
                 # A pause that ended here claims nothing, and yet there is something new to come.
                 return outlook if outlook.next_due is None or outlook.next_due > self.now else look()

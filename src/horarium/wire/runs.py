@@ -8,6 +8,9 @@ from typing import Annotated, Any, ClassVar
 from msgspec import Meta
 
 from horarium.job.run_log import Stream
+from horarium.policy.approval import ApprovalDecision, ApprovalMode
+from horarium.schedule.assignee import AssigneeType
+from horarium.schedule.effective import PolicyOrigin
 from horarium.schedule.reason import Reason
 from horarium.schedule.run import FINAL, Origin, PublicStatus, RunState
 from horarium.wire.answer import TYPES, Amount, Answer, Object, Time
@@ -22,16 +25,89 @@ class Covered(Answer, frozen=True, kw_only=True):
     count: int
 
 
+class RunWorkflow(Answer, frozen=True, kw_only=True):
+    """The stored workflow that a run is a run of, in the version that was settled when the run was born."""
+
+    workflow_id: str
+    version: int
+
+
+class RunAssignee(Answer, frozen=True, kw_only=True):
+    """Who does the work; `member` is the agent of a team whose turn it was."""
+
+    type: AssigneeType
+    id: str
+    member: str | None = None
+
+
+class RunUsage(Answer, frozen=True, kw_only=True):
+    """What a run has used, with all its steps; `runtime_seconds` is the time since its start, up to its end."""
+
+    runtime_seconds: float
+    cost: Amount
+    tokens: int
+    tool_calls: int
+
+
 class RunApproval(Answer, frozen=True, kw_only=True):
+    """The newest question about a run, and what came of it; a run that is held has not been asked about yet.
+
+    `gates` are those that held it, none where the run as a whole needed a yes; `expires_at` null = it waits for ever.
+    """
+
     needed: bool
     approval_id: str | None
+    status: ApprovalDecision | None
+    gates: tuple[str, ...]
+    expires_at: Time | None
+    decided_by: str | None
+    decided_at: Time | None
+    reason: str | None
+
+
+class RunPolicies(Answer, frozen=True, kw_only=True):
+    """The policies that hold for a run, as they were when it was born.
+
+    `origins` names who said each, as `approval_policy.mode`, `retry_policy` or `limits.cost`.
+    """
+
+    approval_policy: Object
+    retry_policy: Object
+    failure_policy: Object
+    limits: Object
+    origins: Mapping[str, PolicyOrigin]
+
+
+class RunStep(Answer, frozen=True, kw_only=True):
+    """A step of a workflow's run, which is a run itself: `run_id` is its own, and a sub-workflow's has steps in turn.
+
+    `fallback`: it took the place of a step of the same node that failed. `result_omitted`: the result would have made
+    this answer too large; the run of the step has it.
+    """
+
+    node_id: str
+    run_id: str
+    state: RunState
+    attempt: int
+    started_at: Time | None
+    finished_at: Time | None
+    result: Any
+    error: str | None
+    error_class: str | None
+    cause: str | None
+    assignee: RunAssignee | None
+    approval: RunApproval | None
+    workflow: RunWorkflow | None = None
+    fallback: bool = False
+    result_omitted: bool = False
 
 
 class RunSummary(Answer, frozen=True, kw_only=True):
     """A run as lists show it; its inputs and its result are told when it is asked for by itself.
 
     `status` is the coarse word, `state` the exact one. An occurrence without a run (`include=skips`) has the state
-    `skipped` and a `reason`; its `run_id` is null, and to a program an empty text.
+    `skipped` and a `reason`; its `run_id` is null, and to a program an empty text. A step of a workflow has a
+    `parent_run_id` and a `node_id`; `root_run_id` is the run that somebody asked for, however deep the step is.
     """
 
     run_id: Annotated[str, Meta(extra_json_schema={TYPES: ["string", "null"]})]
@@ -45,6 +121,7 @@ class RunSummary(Answer, frozen=True, kw_only=True):
     created_at: Time
     started_at: Time | None
     finished_at: Time | None
+    duration_seconds: float | None
     deadline: Time | None
     stop_requested_at: Time | None
     covers: Covered | None
@@ -63,9 +140,14 @@ class RunSummary(Answer, frozen=True, kw_only=True):
     cost: Amount
     tokens: int
     tool_calls: int
+    usage: RunUsage
+    workflow: RunWorkflow | None
+    assignee: RunAssignee | None
+    policies: RunPolicies | None
     approval: RunApproval | None
     labels: Mapping[str, str]
     parent_run_id: str | None
+    root_run_id: str | None
     node_id: str | None
     reason: str | None = None
     reason_alias: str | None = None
@@ -79,7 +161,10 @@ class RunSummary(Answer, frozen=True, kw_only=True):
 
 
 class Run(RunSummary, frozen=True, kw_only=True):
-    """One run, whole; `reruns` are the runs that did it once more. `user_id` is for whom it is."""
+    """One run, whole; `reruns` are the runs that did it once more. `user_id` is for whom it is.
+
+    `steps` are those of a stored workflow's run, as far as they are begun or skipped, each after those it needs.
+    """
 
     run_id: str
     inputs: Any
@@ -88,6 +173,7 @@ class Run(RunSummary, frozen=True, kw_only=True):
     search_attributes: Object
     user_id: str | None = None
     reruns: tuple[str, ...] = ()
+    steps: tuple[RunStep, ...] | None = None
 
 
 class RunList(Answer, frozen=True, kw_only=True):
@@ -96,11 +182,21 @@ class RunList(Answer, frozen=True, kw_only=True):
 
 
 class ClaimedRun(Run, frozen=True, kw_only=True):
-    """All that a worker needs; `lease_epoch` goes back with every heartbeat and with the report."""
+    """All that a worker needs; `lease_epoch` goes back with every heartbeat and with the report.
+
+    `gates` need a yes on the way: a worker that comes to one of them reports `blocked`. `limits` are those that there
+    are, and `allow_tools` null means any. `step_of` is the workflow that the node of a step belongs to.
+    """
 
     HIDDEN: ClassVar = frozenset({"report_token"})
 
     action: Object | None
+    step_of: RunWorkflow | None = None
+    approval_mode: ApprovalMode | None
+    gates: tuple[str, ...]
+    limits: Object
+    allow_tools: tuple[str, ...] | None
+    global_model_id: str | None
     lease_epoch: int
     lease_until: Time
     lease_seconds: float
@@ -158,6 +254,10 @@ class RunStarted(Answer, frozen=True, kw_only=True):
 
 
 class RunEvent(Answer, frozen=True, kw_only=True):
+    """`sequence` numbers the events of one run; `run_id` and `node_id` say whose it is among those of its steps."""
+
+    run_id: str
+    node_id: str | None = None
     sequence: int
     event_type: str
     recorded_at: Time
@@ -165,10 +265,11 @@ class RunEvent(Answer, frozen=True, kw_only=True):
 
 
 class RunEvents(Answer, frozen=True, kw_only=True):
-    """`has_more`: these are all that fit in one answer; go on after the sequence of the last."""
+    """`has_more`: there are more than are in this answer, and `next_page_token` leads to them."""
 
     run_id: str
     events: tuple[RunEvent, ...]
+    next_page_token: str | None
     has_more: bool = False
 
 

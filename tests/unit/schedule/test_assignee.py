@@ -151,7 +151,7 @@ def test_policies_that_an_assignment_does_not_give_stay_open() -> None:
         ({"assignment_id": None}, "assignment_id"),
         ({"workflow_id": "a/b"}, "workflow_id"),
         ({"assignee_id": None}, "assignee_id"),
-        ({"retry_policy": {"max_retries": -1}}, "max_retries"),
+        ({"retry_policy": {"max_retries": -1}}, "retry_policy.max_retries"),
         ({"extra": 1}, "extra"),
     ],
 )

@@ -11,10 +11,12 @@ from horarium.schedule.bundle import (
     MAX_DIFFERENCES,
     MAX_DOCUMENTS,
     Beginning,
+    BundleKind,
     Difference,
     Standing,
     beginning,
     differences,
+    in_order,
     read_bundle,
     standing,
 )
@@ -50,7 +52,7 @@ def test_a_bundle_changes_its_own(
     [
         ({"name": "a b"}, "bundle", "is not an id"),
         ({"prune": True}, "bundle", "without a name"),
-        ({"workflows": [{}]}, "workflows", "stores no workflows"),
+        ({"workflows": [{"name": "w"}]}, "workflows.0", "needs a workflow_id"),
         ({"schedules": {}}, "schedules", "array"),
         ({"schedules": [{}] * (MAX_DOCUMENTS + 1)}, "schedules", "at most"),
         ({"schedules": [1]}, "schedules.0", "must be an object"),
@@ -65,19 +67,19 @@ def test_a_bundle_changes_its_own(
 )
 def test_a_bad_bundle_is_refused(given: dict[str, Any], field: str, why: str) -> None:
     with pytest.raises(InvalidDefinition) as refused:
-        read_bundle(**{"name": None, "calendars": (), "schedules": (), **given})
+        read_bundle(given.pop("name", None), given, prune=given.pop("prune", False))
     assert why in refused.value.errors[field][0]
 
 
 def test_of_many_bad_documents_a_few_are_named() -> None:
     with pytest.raises(InvalidDefinition) as refused:
-        read_bundle(None, (), [0] * MAX_DOCUMENTS)
+        read_bundle(None, {"schedules": [0] * MAX_DOCUMENTS})
     assert len(refused.value.errors) == 20
 
 
 def test_a_rule_is_a_name_of_a_calendar() -> None:
     name = "holidays:US@America/New_York"
-    assert list(read_bundle(None, [{"name": name}], ()).calendars) == [name]
+    assert list(read_bundle(None, {"calendars": [{"name": name}]}).of(BundleKind.CALENDAR)) == [name]
 
 
 def test_what_a_schedule_says_of_its_beginning_is_taken_out() -> None:
@@ -112,3 +114,25 @@ def test_differences_are_bounded() -> None:
     assert (len(many), many[-1].path) == (MAX_DIFFERENCES + 1, "…")
     [long] = differences({"memo": {"a": ["x" * 9_000]}}, {"memo": {"a": ["y" * 9_000]}})
     assert (long.path, len(long.old), len(long.new)) == ("memo.a", 500, 500)
+
+
+@pytest.mark.parametrize(
+    ("names", "named", "expected"),
+    [
+        ("abc", {}, "abc"),
+        ("abc", {"a": "c"}, "cab"),
+        ("abc", {"a": "b", "b": "c"}, "cba"),
+        ("abcd", {"a": "bd", "d": "c"}, "bcda"),
+        ("ab", {"a": "x", "b": "a"}, "ab"),
+        ("ab", {"a": "a"}, "ab"),
+    ],
+    ids=["as given", "one names a later one", "a chain", "two branches", "one that is not in the bundle", "itself"],
+)
+def test_what_one_names_comes_before_it(names: str, named: dict[str, str], expected: str) -> None:
+    assert in_order(names, lambda name: named.get(name, "")) == list(expected)
+
+
+def test_a_circle_and_a_long_chain_come_to_an_end() -> None:
+    assert sorted(in_order("abc", {"a": "b", "b": "c", "c": "a"}.__getitem__)) == ["a", "b", "c"]
+    chain = [str(number) for number in range(MAX_DOCUMENTS)]
+    assert in_order(chain, lambda name: [str(int(name) + 1)]) == chain[::-1]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from horarium.instant import from_rfc3339, to_rfc3339
-from horarium.policy.approval import ApprovalMode
+from horarium.policy.approval import ApprovalMode, WhileWaiting
 from horarium.policy.catchup import CatchupPolicy
 from horarium.policy.overlap import OverlapPolicy
 from horarium.policy.retry import RetryCause
@@ -131,7 +131,11 @@ documents = optional(
                 "requires_approval": st.booleans(),
                 "mode": st.sampled_from(list(ApprovalMode)).map(str),
                 "gates": st.lists(words, max_size=3),
-                "expires_after_seconds": positive,
+                "expires_after_seconds": positive | st.none(),
+                "approvals_required": st.integers(1, 100),
+                "approvers": st.lists(st.sampled_from(["ada", "role:owner"]), max_size=2, unique=True),
+                "allow_requester": st.booleans(),
+                "while_waiting": st.sampled_from(WhileWaiting),
             },
         ),
         "retry_policy": optional(

@@ -1,4 +1,8 @@
-"""What runs are: the definitions that they name, read once and remembered, since a revision never changes."""
+"""What runs are: the definitions that they name, read once and remembered, since a revision never changes.
+
+That of a step is derived: its root's, with what its node says; and policies that were settled at a birth go before
+those of the revision.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +10,19 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from sqlalchemy import Connection
 
+from horarium.policy.limits import RunLimits
+from horarium.schedule.compiled import CompiledWorkflow
+from horarium.schedule.effective import read_effective
+from horarium.schedule.step_definition import step_definition, with_limits, with_policies
+from horarium.store import workflow_graphs
 from horarium.store.database.json_text import from_text
 from horarium.store.database.set_wise import select_by_ids
 from horarium.store.tables import run_definitions
+from horarium.store.workflow_graphs import WorkflowVersion
 
 D = TypeVar("D")
 
@@ -25,6 +35,12 @@ _OWN = 0  # the number of the only revision that a run without a schedule has
 
 
 class NamesRevision(Protocol):
+    """A run with the columns that say what it is; one that is no step, and was born without policies, needs no more.
+
+    A step has `namespace`, `root_run_id`, `of_workflow`, `of_version` and `node_id` too; what has policies of its own
+    `effective`.
+    """
+
     @property
     def run_id(self) -> bytes: ...
     @property
@@ -33,22 +49,34 @@ class NamesRevision(Protocol):
     def revision(self) -> int | None: ...
 
 
+class _Derived(NamedTuple):
+    """Which definition it is, where the revision does not say it all."""
+
+    revision: RevisionKey
+    workflow: int
+    node_id: str | None
+    effective: str | None
+
+
 class Definitions(Generic[D]):
     """The newest few thousand, whole or in part, as `read` makes them of a document.
 
-    What a caller needs for longer than a moment it keeps itself.
+    What a caller needs for longer than a moment it keeps itself. `caps` are limits that hold for every run.
     """
 
-    def __init__(self, read: Callable[[object], D]) -> None:
+    def __init__(self, read: Callable[[object], D], caps: RunLimits | None = None) -> None:
         self._read = read
+        self._caps = caps
         self._known: OrderedDict[RevisionKey, D | Exception] = OrderedDict()
         self._sizes: dict[RevisionKey, int] = {}
         self._bytes = 0
+        self._derived: OrderedDict[_Derived, tuple[CompiledWorkflow | None, D | Exception]] = OrderedDict()
         self._lock = threading.Lock()
 
     def load(self, connection: Connection, runs: Iterable[NamesRevision]) -> Mapping[bytes, D | Exception]:
         """By run; what cannot be read is the reason why."""
-        keys = {run.run_id: revision_key(run) for run in runs}
+        asked = list(runs)
+        keys = {run.run_id: revision_key(run) for run in asked}
         found: dict[RevisionKey, D | Exception] = {}
         for key in set(keys.values()):
             if (known := self._known.get(key)) is not None:
@@ -60,10 +88,49 @@ class Definitions(Generic[D]):
             self._remember(read, {key: len(text) for key, text in texts.items()})
             found |= read
         gone = LookupError("the revision that this run names is gone")
-        return {run_id: found.get(key, gone) for run_id, key in keys.items()}
+        plain = {run_id: found.get(key, gone) for run_id, key in keys.items()}
+        special = [run for run in asked if _workflow_of(run) is not None or getattr(run, "effective", None) is not None]
+        return plain if not special else plain | self._derive(connection, special, plain)
 
     def of(self, connection: Connection, run: NamesRevision) -> D | Exception:
         return self.load(connection, [run])[run.run_id]
+
+    def _derive(
+        self, connection: Connection, runs: Sequence[NamesRevision], plain: Mapping[bytes, D | Exception]
+    ) -> dict[bytes, D | Exception]:
+        workflows = {run.run_id: _workflow_of(run) for run in runs}
+        named = {each for each in workflows.values() if each is not None}
+        graphs = workflow_graphs.load(connection, named) if named else {}
+        derived: dict[bytes, D | Exception] = {}
+        for run in runs:
+            workflow = workflows[run.run_id]
+            graph = None if workflow is None else graphs[workflow]
+            derived[run.run_id] = self._derive_one(run, plain[run.run_id], graph)
+        return derived
+
+    def _derive_one(
+        self, run: NamesRevision, base: D | Exception, graph: CompiledWorkflow | Exception | None
+    ) -> D | Exception:
+        if isinstance(base, Exception):
+            return base
+        if isinstance(graph, Exception):
+            return graph
+        node_id, effective = getattr(run, "node_id", None), getattr(run, "effective", None)
+        key = _Derived(revision_key(run), id(graph), node_id, effective)
+        known = self._derived.get(key)
+        if known is not None and known[0] is graph:
+            return known[1]
+        try:
+            made = _derived(base, graph, node_id, effective)
+            made = made if self._caps is None else with_limits(made, self._caps)
+        except Exception as wrong:  # one corrupt row is one run's trouble
+            return wrong
+        with self._lock:
+            # With the graph itself: as long as it is kept no other can have its address.
+            self._derived[key] = graph, made
+            if len(self._derived) > _MAX_REMEMBERED:
+                self._derived.popitem(last=False)
+        return made
 
     def _remember(self, read: Mapping[RevisionKey, D | Exception], sizes: Mapping[RevisionKey, int]) -> None:
         """Threads share this: what one forgets meanwhile another has in hand."""
@@ -78,16 +145,32 @@ class Definitions(Generic[D]):
 
     def _parsed(self, document: str) -> D | Exception:
         try:
-            return self._read(from_text(document))
+            read = self._read(from_text(document))
+            return read if self._caps is None else with_limits(read, self._caps)
         except Exception as wrong:  # one corrupt document is one run's trouble
             return wrong
 
 
 def revision_key(run: NamesRevision) -> RevisionKey:
-    """A run that no schedule asked for has its definition under its own id."""
+    """A run that no schedule asked for has its definition under its own id, and a step under that of its root."""
     if run.schedule_uid is None or run.revision is None:
-        return run.run_id, _OWN
+        return getattr(run, "root_run_id", None) or run.run_id, _OWN
     return run.schedule_uid, run.revision
+
+
+def _workflow_of(run: NamesRevision) -> WorkflowVersion | None:
+    """The workflow of which a step is a node."""
+    workflow_id, version = getattr(run, "of_workflow", None), getattr(run, "of_version", None)
+    if workflow_id is None or version is None:
+        return None
+    return WorkflowVersion(getattr(run, "namespace"), workflow_id, version)  # noqa: B009 - every step has one
+
+
+def _derived(base: D, graph: CompiledWorkflow | None, node_id: str | None, effective: str | None) -> D:
+    policies = None if effective is None else read_effective(effective)
+    if graph is not None and node_id is not None:
+        return step_definition(base, graph.workflow, graph.node(node_id), policies)
+    return base if policies is None else with_policies(base, policies)
 
 
 _OF_SCHEDULES = (

@@ -10,7 +10,9 @@ from horarium.life.event import Terminated
 from horarium.life.live_run import NO_RULES
 from horarium.life.react import react
 from horarium.store.runs.changes import write_changes
+from horarium.store.runs.descendants import close_questions, end_with
 from horarium.store.runs.states import ACTIVE_LIST, ACTIVE_NAMES
+from horarium.store.runs.step_changes import note_stops
 from horarium.store.runs.work import COLUMNS, as_works
 from horarium.store.tables import runs
 
@@ -30,12 +32,14 @@ def end_active(
     changes = [(work, react(work, replaced, NO_RULES, now)) for work in works if work.run_id not in keep]
     ended = [(work, change) for work, change in changes if isinstance(change, End)]
     write_changes(connection, ended, now)
+    close_questions(connection, ended, now)
+    end_with(connection, [work for work, _ in ended], now)
     return len(ended)
 
 
 def ask_active_to_stop(connection: Connection, schedule_uid: bytes, now: Instant) -> None:
     """For `cancel_other`: the runs are asked; after the grace they are terminated by a release."""
-    connection.execute(
+    asked = connection.execute(
         update(runs)
         .where(
             runs.c.schedule_uid == schedule_uid,
@@ -44,4 +48,6 @@ def ask_active_to_stop(connection: Connection, schedule_uid: bytes, now: Instant
             runs.c.stop_requested_at.is_(None),
         )
         .values(stop_requested_at=now)
+        .returning(runs.c.run_id)
     )
+    note_stops(connection, list(asked.scalars()))

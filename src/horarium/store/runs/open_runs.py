@@ -14,8 +14,9 @@ from horarium.schedule.run import Origin
 from horarium.store.database.json_text import to_text
 from horarium.store.runs.definitions import insert_own
 from horarium.store.runs.states import ACTIVE_NAMES, FINAL_NAMES, NOT_STARTED_NAMES, OPEN_ROOT
+from horarium.store.runs.step_changes import note_stops
 from horarium.store.schedules.decisions import ZEROS
-from horarium.store.tables import runs
+from horarium.store.tables import approvals, runs
 
 # Of variables in one statement older SQLites take 999.
 _IDS_AT_ONCE = 900
@@ -99,6 +100,7 @@ def ask_to_stop(connection: Connection, run_ids: Collection[bytes], now: Instant
         .where(runs.c.run_id.in_(list(run_ids)), runs.c.stop_requested_at.is_(None))
         .values(stop_requested_at=now)
     )
+    note_stops(connection, list(run_ids))
 
 
 def depth_by_state(connection: Connection, namespace: str | None = None) -> dict[str, int]:
@@ -125,6 +127,13 @@ def unclaimed(connection: Connection, *, born_before: Instant, limit: int) -> li
     waiting = sa.select(*of_one, count).where(runs.c.state == "queued", runs.c.created_at < born_before)
     rows = connection.execute(waiting.group_by(*of_one).order_by(count.desc(), *of_one).limit(limit))
     return [Unclaimed(*row) for row in rows]
+
+
+def approvals_waiting(connection: Connection) -> int:
+    """As text, so that both databases see the partial index that holds just these."""
+    pending = sa.select(sa.func.count()).select_from(approvals).where(sa.text("decision = 'pending'"))
+    number: int = connection.execute(pending).scalar_one()
+    return number
 
 
 def lock(connection: Connection, run_id: bytes) -> None:

@@ -60,10 +60,11 @@ def asked_to_stop(connection: Connection, limit: int, after: Place = BEGIN) -> l
 
 
 def taken_and_unwanted(connection: Connection, limit: int) -> list[Work]:
-    """In a target's hands, not in ours, and asked to stop."""
+    """In a target's hands, not in ours, and asked to stop; a workflow passes it on to its steps instead."""
     return select_works(
         connection,
         "stop_requested_at IS NOT NULL AND state IN ('queued', 'running') AND lease_until IS NULL "
+        "AND workflow_version IS NULL "
         "ORDER BY run_id LIMIT :limit",
         {"limit": limit},
     )

@@ -107,7 +107,10 @@ class RunEventRow:
 
 @dataclass(frozen=True, slots=True)
 class RunFilter:
-    """None = any; steps of workflows are shown only where asked for."""
+    """None = any; steps of workflows are shown only where asked for, as those of a `parent` or of a `root` are.
+
+    `assignee` is an agent or a team; of an agent also what it does as the member of a team.
+    """
 
     states: Collection[RunState] | None = None
     origins: Collection[Origin] | None = None
@@ -115,6 +118,8 @@ class RunFilter:
     assignee: str | None = None
     queue: str | None = None
     with_steps: bool = False
+    parent: bytes | None = None
+    root: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,12 +260,26 @@ def _page(
     limit: int,
     whole: bool,
 ) -> RunPage:
-    statement = (
-        (_SELECT if whole else _SUMMARY).where(of, *_conditions(wanted)).order_by(runs.c.run_id.desc()).limit(limit + 1)
-    )
+    conditions = [of, *_conditions(wanted)]
     if before is not None:
-        statement = statement.where(runs.c.run_id < before)
-    return _shown(connection.execute(statement), limit)
+        conditions.append(runs.c.run_id < before)
+    if wanted.assignee is not None:
+        conditions = [runs.c.run_id.in_(_assigned(conditions, wanted.assignee, limit + 1))]
+    chosen = (_SELECT if whole else _SUMMARY).where(*conditions)
+    return _shown(connection.execute(chosen.order_by(runs.c.run_id.desc()).limit(limit + 1)), limit)
+
+
+def _assigned(conditions: Sequence[sa.ColumnElement[bool]], assignee: str, limit: int) -> sa.Select[tuple[bytes]]:
+    """The newest that somebody does, and that somebody does as the member of a team: each along its own index."""
+    both = [
+        sa.select(runs.c.run_id)
+        .where(*conditions, sa.text(f"{column.name} IS NOT NULL"), column == assignee)
+        .order_by(runs.c.run_id.desc())
+        .limit(limit)
+        .subquery()
+        for column in (runs.c.assignee, runs.c.member)
+    ]
+    return sa.union(*(sa.select(each.c.run_id) for each in both)).subquery().select()
 
 
 def _shown(found: Iterable[sa.Row[Any]], limit: int) -> RunPage:
@@ -271,13 +290,17 @@ def _shown(found: Iterable[sa.Row[Any]], limit: int) -> RunPage:
 
 
 def _conditions(wanted: RunFilter) -> Iterator[sa.ColumnElement[bool]]:
-    if not wanted.with_steps:
+    if wanted.parent is not None:
+        yield sa.and_(sa.text("parent_run_id IS NOT NULL"), runs.c.parent_run_id == wanted.parent)
+    if wanted.root is not None:
+        yield sa.and_(sa.text("root_run_id IS NOT NULL"), runs.c.root_run_id == wanted.root)
+    if not wanted.with_steps and wanted.parent is None and wanted.root is None:
         yield runs.c.parent_run_id.is_(None)
     if wanted.states is not None:
         yield runs.c.state.in_(sorted(state.value for state in wanted.states))
     if wanted.origins is not None:
         yield runs.c.origin.in_(sorted(origin.value for origin in wanted.origins))
-    for column in (runs.c.workflow, runs.c.assignee, runs.c.queue):
+    for column in (runs.c.workflow, runs.c.queue):
         value = getattr(wanted, column.name)
         if value is not None:
             yield column == value

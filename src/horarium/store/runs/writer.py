@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 
 from horarium.decision.ending import plan_ending
 from horarium.instant import Instant
-from horarium.life.change import Admit, Again, Block, Change, End, Nothing, Progress, Wait, Why
+from horarium.life.change import Admit, Again, Block, Change, End, Nothing, Progress, Used, Wait, Why
 from horarium.life.event import Answered, Event
 from horarium.life.live_run import Rules
 from horarium.life.outcome import Accepted
@@ -30,10 +30,12 @@ from horarium.schedule.run import RunState, check_transition
 from horarium.store import usage
 from horarium.store.database.json_text import event_text
 from horarium.store.database.set_wise import select_by_ids
-from horarium.store.runs import approvals
+from horarium.store.runs import approvals, step_changes
 from horarium.store.runs.after_end import pause_after_failures
 from horarium.store.runs.changes import BY_ITSELF, kept_error, write_changes
+from horarium.store.runs.descendants import close_questions, end_with
 from horarium.store.runs.release import pass_on, release
+from horarium.store.runs.step_changes import Noted
 from horarium.store.runs.work import Work, lock_works
 from horarium.store.schedules import positions
 from horarium.store.schedules.due import Plannings
@@ -178,11 +180,15 @@ def _state_after(change: Change) -> RunState:
 def _follow_up(
     connection: Connection, known: Plannings, places: Places, changed: Sequence[Recorded], now: Instant
 ) -> None:
-    """What changes of runs mean for those who wait for a yes, for a place or for a key."""
-    approvals.request(connection, [run.run_id for run, change in changed if isinstance(change, Block)], now)
+    """What changes of runs mean for those who wait for a yes, for a place or for a key, and for workflows."""
+    gates = {run.run_id: (change.gate,) for run, change in changed if isinstance(change, Block)}
+    approvals.request(connection, [*gates], now, gates)
+    step_changes.note(connection, [noted for run, change in changed if (noted := _noted(run, change)) is not None])
     ended = [(run, change) for run, change in changed if isinstance(change, End)]
     if not ended:
         return
+    close_questions(connection, ended, now)
+    end_with(connection, [run for run, _ in ended], now)
     _count(connection, known, places, ended, now)
     for run, _ in ended:
         if run.schedule_uid in places:
@@ -191,6 +197,15 @@ def _follow_up(
     for uid, place in places.items():
         if place.held and uid in freed:
             release(connection, known, uid, now=now)
+
+
+def _noted(run: Work, change: Change) -> Noted | None:
+    """What the workflow of a step is to hear of: that it has ended, or has used more."""
+    if run.parent_run_id is None or not isinstance(change, End | Again | Progress):
+        return None
+    used = run.used if change.used is None else change.used
+    more = Used(*(after - before for after, before in zip(used, run.used, strict=True)))
+    return Noted(run.parent_run_id, run.run_id, more) if isinstance(change, End) or any(more) else None
 
 
 # ── locks ────────────────────────────────────────────────────────────────────────────────────────────

@@ -64,7 +64,8 @@ def miscounted(connection: Connection, *, after: bytes, looks: int) -> Miscounte
     rows = connection.execute(columns.where(uid > after).order_by(uid).limit(looks)).all()
     if not rows:
         return Miscounted((), None)
-    counted = _count(connection, sa.and_(runs.c.schedule_uid > after, runs.c.schedule_uid <= rows[-1].schedule_uid))
+    inside = sa.and_(runs.c.schedule_uid > after, runs.c.schedule_uid <= rows[-1].schedule_uid)
+    counted = _count(connection, inside)
     wrong = tuple(
         row.schedule_uid for row in rows if Count(row.active, row.held) != counted.get(row.schedule_uid, Count())
     )
@@ -77,11 +78,16 @@ def recount(connection: Connection, uid: bytes) -> Recounted | None:
     if position is None:
         return None
     before = Count(position.active, position.held)
-    after = _count(connection, runs.c.schedule_uid == uid).get(uid, Count())
+    after = count_open(connection, uid)
     if before == after:
         return None
     positions.move(connection, uid, active=after.active, held=after.held)
     return Recounted(uid, position.schedule_id, before, after)
+
+
+def count_open(connection: Connection, uid: bytes) -> Count:
+    """What the position of a schedule ought to say."""
+    return _count(connection, runs.c.schedule_uid == uid).get(uid, Count())
 
 
 def _count(connection: Connection, which: sa.ColumnElement[bool]) -> dict[bytes, Count]:
@@ -101,14 +107,23 @@ _HOLDS_KEY = sa.and_(
 
 
 def miscounted_keys(connection: Connection) -> list[str]:
-    """Owners of the counters that differ from the runs that hold the key. Costs as much as runs are open."""
+    """Owners of the counters that differ from the runs that hold the key."""
+    return sorted(key_differences(connection))
+
+
+def key_differences(connection: Connection) -> dict[str, tuple[int, int]]:
+    """By owner of a counter what it says and how many hold the key, where that differs.
+
+    Costs as much as runs are open.
+    """
     holders = (
         sa.select(_key_of_run.label("owner"), sa.func.count().label("holders")).where(_HOLDS_KEY).group_by(_key_of_run)
     )
     there = {row.owner: row.holders for row in connection.execute(holders)}
     rows = connection.execute(sa.select(counters.c.owner, counters.c.value).where(counters.c.kind == "key"))
     said = {row.owner: row.value for row in rows}
-    return sorted(owner for owner in there.keys() | said.keys() if there.get(owner, 0) != said.get(owner, 0))
+    both = {owner: (said.get(owner, 0), there.get(owner, 0)) for owner in there.keys() | said.keys()}
+    return {owner: numbers for owner, numbers in both.items() if numbers[0] != numbers[1]}
 
 
 def recount_key(connection: Connection, owner: str) -> tuple[int, int] | None:

@@ -63,6 +63,7 @@ class NewSchedule:
     next_sequence: int = 1
     bundle: str | None = None
     deleted_at: Instant | None = None
+    created_by: str | None = None
 
 
 def planning_hash(text: str) -> bytes:
@@ -130,6 +131,8 @@ def _first_rows(new: NewSchedule, now: Instant) -> dict[sa.Table, dict[str, Any]
         "created_at": now,
         "updated_at": now,
         "deleted_at": new.deleted_at,
+        "created_by": new.created_by,
+        "edited_by": None,
     }
     change: PositionChange = {
         "planning": planning,
@@ -165,7 +168,13 @@ def _insert_into(table: sa.Table, names: tuple[str, ...]) -> postgresql.Insert:
 
 
 def add_revision(
-    connection: Connection, row: ScheduleRow, revision: Revision, *, now: Instant, owner: str | None = None
+    connection: Connection,
+    row: ScheduleRow,
+    revision: Revision,
+    *,
+    now: Instant,
+    owner: str | None = None,
+    edited_by: str | None = None,
 ) -> int:
     """The number of the new revision; `row` was read in this transaction, and Conflict says that it is stale."""
     number = row.revision + 1
@@ -180,6 +189,7 @@ def add_revision(
         owner=owner or row.owner,
         note=revision.note,
         updated_at=now,
+        edited_by=edited_by,
     )
     planning = insert_revision(connection, row.schedule_uid, number, revision, now)
     positions.move(connection, row.schedule_uid, revision=number, planning=planning, generation=revision.generation)

@@ -18,7 +18,15 @@ from sqlalchemy import (
 )
 
 from horarium.schedule.run import FINAL, RunState
-from horarium.store.runs.states import HANDED_OUT_LIST, OPEN_ROOT, TO_STOP, sql_list
+from horarium.store.runs.states import (
+    HANDED_OUT_LIST,
+    OPEN_OF_ASSIGNEE,
+    OPEN_OF_MEMBER,
+    OPEN_ROOT,
+    TO_STOP,
+    WAITING_ROOT,
+    sql_list,
+)
 from horarium.store.tables.schema import metadata, partial_index
 
 _UNAPPROVED = sql_list(FINAL | {RunState.HELD, RunState.AWAITING_APPROVAL})
@@ -130,6 +138,8 @@ runs = Table(
     partial_index("runs_open", "schedule_uid", where=OPEN_ROOT),
     # How many a tenant has, for its quota.
     partial_index("runs_open_by_namespace", "namespace", where=OPEN_ROOT),
+    # Which wait for a yes, for schedules to which they are not busy.
+    partial_index("runs_waiting", "schedule_uid", where=WAITING_ROOT),
     partial_index("runs_reruns", "rerun_of", where="rerun_of IS NOT NULL"),
     partial_index("runs_steps", "root_run_id", where="root_run_id IS NOT NULL"),
     # No node is run twice, except that a fallback may take its place once.
@@ -138,6 +148,9 @@ runs = Table(
     ),
     partial_index("runs_by_assignee", "namespace", "assignee", "run_id", where="assignee IS NOT NULL"),
     partial_index("runs_by_member", "namespace", "member", "run_id", where="member IS NOT NULL"),
+    # What an agent has in hand, however much it has done.
+    partial_index("runs_active_by_assignee", "namespace", "assignee", where=OPEN_OF_ASSIGNEE),
+    partial_index("runs_active_by_member", "namespace", "member", where=OPEN_OF_MEMBER),
     Index("runs_by_schedule", "schedule_uid", "run_id"),
     Index("runs_by_namespace", "namespace", "run_id"),
     partial_index("runs_by_workflow", "namespace", "workflow", "run_id", where="workflow IS NOT NULL"),
@@ -203,7 +216,10 @@ approvals = Table(
     partial_index("approvals_pending", "expires_at", where="decision = 'pending'"),
     Index("approvals_inbox", "namespace", "decision", "requested_at"),
     Index("approvals_by_run", "run_id"),
-    Index("approvals_by_schedule", "schedule_uid", "decision", "requested_at"),
+    # As the inbox is read: ids are in order of birth, however many were asked at one instant.
+    Index("approvals_by_schedule", "schedule_uid", "decision", "approval_id"),
+    Index("approvals_by_status", "namespace", "decision", "approval_id"),
+    Index("approvals_by_namespace", "namespace", "approval_id"),
 )
 
 # A vote is good for the inputs that were shown: `modify` makes another hash, for which nobody has voted yet.
@@ -234,6 +250,7 @@ standing_approvals = Table(
     Column("reason", Text),
     Column("made_by", Text, nullable=False),
     Column("created_at", BigInteger, nullable=False),
+    Column("made_role", Text, nullable=False),  # the maker's, when it was made: a list of approvers may name roles
     Index("standing_approvals_by_schedule", "schedule_uid"),
     Index("standing_approvals_by_namespace", "namespace", "workflow_id"),
 )

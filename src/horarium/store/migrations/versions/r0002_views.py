@@ -20,7 +20,7 @@ _V_SCHEDULES = """
     p.last_dispatch_status p.last_error at:p.last_error_at at:p.last_completed_at id:p.last_completed_run_id
     at:p.paused_at p.pause_reason at:s.created_at at:s.updated_at at:s.deleted_at id:s.schedule_uid
 """
-_V_RUNS = """
+V_RUNS = """
     r.namespace s.schedule_id r.state at:r.nominal at:r.due r.origin r.kind id:r.run_id r.revision r.workflow r.node_id
     r.attempt r.launches at:r.ready_at at:r.deadline r.priority r.queue r.delivery r.lease_epoch r.lease_owner
     at:r.lease_until r.reference r.needs_approval id:r.approval_id r.rotation_index r.trigger_number
@@ -28,6 +28,7 @@ _V_RUNS = """
     r.error r.error_class r.cause r.cost r.tokens r.tool_calls at:r.stop_requested_at id:r.parent_run_id
     id:r.root_run_id at:r.created_at at:r.started_at at:r.finished_at id:r.schedule_uid
 """
+RUNS = "runs r LEFT JOIN schedules s USING (schedule_uid)"
 _V_HISTORY = """
     h.namespace s.schedule_id h.sequence h.event_type at:h.recorded_at at:h.nominal at:h.nominal_last id:h.run_id
     h.payload h.feed_id id:h.schedule_uid
@@ -43,14 +44,18 @@ def upgrade() -> None:
             "CREATE FUNCTION horarium_id(id bytea) RETURNS text "
             f"LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$ SELECT {spelled} $$"
         )
-    _create_view("v_schedules", _V_SCHEDULES, "schedules s JOIN positions p USING (schedule_uid)", on_postgres)
-    _create_view("v_runs", _V_RUNS, "runs r LEFT JOIN schedules s USING (schedule_uid)", on_postgres)
-    _create_view("v_history", _V_HISTORY, "history h LEFT JOIN schedules s USING (schedule_uid)", on_postgres)
+    create_view("v_schedules", _V_SCHEDULES, "schedules s JOIN positions p USING (schedule_uid)", on_postgres)
+    create_view("v_runs", V_RUNS, RUNS, on_postgres)
+    create_view("v_history", _V_HISTORY, "history h LEFT JOIN schedules s USING (schedule_uid)", on_postgres)
 
 
-def _create_view(name: str, columns: str, source: str, on_postgres: bool) -> None:
+def create_view(name: str, columns: str, source: str, on_postgres: bool, *, anew: bool = False) -> None:
+    """`anew`: with more columns at its end than it has; on PostgreSQL who was allowed to read it still may."""
+    if anew and not on_postgres:
+        op.execute(f"DROP VIEW {name}")
+    create = "CREATE OR REPLACE VIEW" if anew and on_postgres else "CREATE VIEW"
     shown = ", ".join(_shown(column, on_postgres) for column in columns.split())
-    op.execute(f"CREATE VIEW {name} AS SELECT {shown} FROM {source}")
+    op.execute(f"{create} {name} AS SELECT {shown} FROM {source}")
 
 
 def _shown(word: str, on_postgres: bool) -> str:

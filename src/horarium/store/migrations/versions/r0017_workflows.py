@@ -7,10 +7,17 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
+from horarium.store.migrations.versions.r0002_views import RUNS, V_RUNS, create_view
+
 revision = "0017"
 down_revision = "0016"
 branch_labels = None
 depends_on = None
+
+_V_RUNS_MORE = """
+    r.workflow_version r.of_workflow r.of_version r.node_path r.fallback r.assignee_type r.member r.effective
+    r.progress r.gates_passed
+"""
 
 
 def _added() -> dict[str, tuple[sa.Column[Any], ...]]:
@@ -42,7 +49,13 @@ def _added() -> dict[str, tuple[sa.Column[Any], ...]]:
             sa.Column("standing_id", sa.LargeBinary(16)),
         ),
         "schedules": (sa.Column("created_by", sa.Text()), sa.Column("edited_by", sa.Text())),
-        "workflows": (sa.Column("bundle", sa.Text()), sa.Column("created_by", sa.Text())),
+        "workflows": (
+            sa.Column("bundle", sa.Text()),
+            sa.Column("created_by", sa.Text()),
+            sa.Column("name", sa.Text()),
+            sa.Column("nodes", sa.Integer()),
+            sa.Column("uses", sa.Text()),
+        ),
         "agents": (
             sa.Column("bundle", sa.Text()),
             sa.Column("parent_id", sa.Text()),
@@ -60,7 +73,13 @@ def upgrade() -> None:
     _create("runs_one_per_node", "runs", ["parent_run_id", "node_id", "fallback"], "parent_run_id IS NOT NULL", True)
     _create("runs_by_assignee", "runs", ["namespace", "assignee", "run_id"], "assignee IS NOT NULL")
     _create("runs_by_member", "runs", ["namespace", "member", "run_id"], "member IS NOT NULL")
-    _create("approvals_by_schedule", "approvals", ["schedule_uid", "decision", "requested_at"], None)
+    for who in ("assignee", "member"):
+        open_ones = f"{who} IS NOT NULL AND finished_at IS NULL"
+        _create(f"runs_active_by_{who}", "runs", ["namespace", who], open_ones)
+    _create("runs_waiting", "runs", ["schedule_uid"], "state = 'awaiting_approval' AND parent_run_id IS NULL")
+    _create("approvals_by_schedule", "approvals", ["schedule_uid", "decision", "approval_id"], None)
+    _create("approvals_by_status", "approvals", ["namespace", "decision", "approval_id"], None)
+    _create("approvals_by_namespace", "approvals", ["namespace", "approval_id"], None)
     op.create_table(
         "approval_votes",
         sa.Column("approval_id", sa.LargeBinary(16), nullable=False),
@@ -85,6 +104,7 @@ def upgrade() -> None:
         sa.Column("reason", sa.Text()),
         sa.Column("made_by", sa.Text(), nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.Column("made_role", sa.Text(), nullable=False),
     )
     op.create_index("standing_approvals_by_schedule", "standing_approvals", ["schedule_uid"])
     op.create_index("standing_approvals_by_namespace", "standing_approvals", ["namespace", "workflow_id"])
@@ -99,6 +119,8 @@ def upgrade() -> None:
         sa.Column("finish", sa.Boolean(), nullable=False),
     )
     op.create_index("step_changes_by_run", "step_changes", ["run_id"])
+    on_postgres = op.get_bind().dialect.name == "postgresql"
+    create_view("v_runs", V_RUNS + _V_RUNS_MORE, RUNS, on_postgres, anew=True)
 
 
 def _create(name: str, table: str, columns: list[str], where: str | None, unique: bool = False) -> None:
@@ -108,11 +130,15 @@ def _create(name: str, table: str, columns: list[str], where: str | None, unique
 
 def downgrade() -> None:
     """Steps and open questions remain as rows that an older program never moves."""
+    op.execute("DROP VIEW v_runs")
+    create_view("v_runs", V_RUNS, RUNS, op.get_bind().dialect.name == "postgresql")
     op.drop_table("step_changes")
     op.drop_table("standing_approvals")
     op.drop_table("approval_votes")
-    op.drop_index("approvals_by_schedule", "approvals")
-    for name in ("runs_by_member", "runs_by_assignee", "runs_one_per_node"):
+    for name in ("approvals_by_namespace", "approvals_by_status", "approvals_by_schedule"):
+        op.drop_index(name, "approvals")
+    active = ("runs_active_by_member", "runs_active_by_assignee")
+    for name in (*active, "runs_waiting", "runs_by_member", "runs_by_assignee", "runs_one_per_node"):
         op.drop_index(name, "runs")
     for table, columns in reversed(_added().items()):
         for column in reversed(columns):

@@ -1,0 +1,187 @@
+"""Moves workflows on: what became of their steps is read, and what follows from it is written, many runs at a time.
+
+Whatever ends a step leaves a row; here the rows of some workflows are taken, their runs are locked, and in the same
+transaction steps are born, skipped or stopped. A workflow all of whose nodes are over is ended in a transaction of its
+own, because whoever ends a run locks the position of its schedule first. A crash between any two of them leaves a row
+that the next process takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import structlog
+from structlog.typing import FilteringBoundLogger
+
+from horarium.clock import Clock
+from horarium.decision.advance import first_failure, is_over, results_at_end, run_end
+from horarium.engine.step_rows import Parent
+from horarium.engine.workflow_runs import Workflows, facts_of_run
+from horarium.ids import id_text
+from horarium.instant import Instant
+from horarium.life.event import WorkflowEnded
+from horarium.life.live_run import Rules
+from horarium.policy.limits import RunLimits
+from horarium.policy.retry import UNASKED
+from horarium.schedule.kinds import SHIPPED, Kinds
+from horarium.schedule.run import RunState
+from horarium.store.database import Connection, Database
+from horarium.store.database.channels import READY
+from horarium.store.database.json_text import from_text
+from horarium.store.errors import is_fault_of_a_row
+from horarium.store.runs import step_changes, steps
+from horarium.store.runs.step_changes import Noted
+from horarium.store.runs.writer import Happened, Recorded, record_events
+from horarium.store.schedules.due import Plannings
+
+# Rows that one transaction looks at: those of a run are taken all together.
+_BATCH = 400
+_ENDS_AT_ONCE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Advanced:
+    """`runs` were moved on, `ended` are over. `busy`: others are at work on some, so that there may be more soon."""
+
+    runs: int = 0
+    ended: Sequence[Recorded] = ()
+    busy: bool = False
+
+    @property
+    def total(self) -> int:
+        return self.runs + len(self.ended)
+
+
+class Advancer:
+    """Any number of processes may run one; a run is advanced by one at a time."""
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        kinds: Kinds = SHIPPED,
+        caps: RunLimits | None = None,
+        log: FilteringBoundLogger | None = None,
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._log = log or structlog.get_logger()
+        self._workflows = Workflows(kinds, caps)
+        self._known = Plannings()
+
+    def step(self) -> Advanced:
+        """What is noted at this moment, up to a batch."""
+        moved, busy = self._move_on()
+        return Advanced(moved, self._end(), busy)
+
+    # ── moving on ────────────────────────────────────────────────────────────────────────────────
+
+    def _move_on(self) -> tuple[int, bool]:
+        noted = self._database.glance(lambda connection: step_changes.first_noted(connection, _BATCH, finish=False))
+        if not noted:
+            return 0, False
+        now = self._clock.now()
+        try:
+            moved = self._database.write(lambda connection: self._advance(connection, noted, now))
+        except Exception as wrong:  # one of them cannot be moved; the others do not wait for it
+            if not is_fault_of_a_row(wrong):
+                raise
+            moved = sum(self._advance_alone(run_id, now) for run_id in noted)
+        return moved, moved < len(noted)
+
+    def _advance(self, connection: Connection, run_ids: Sequence[bytes], now: Instant) -> int:
+        """How many of these nobody else had; one that cannot be moved is to end."""
+        moved = self._workflows.move_on(connection, run_ids, now)
+        step_changes.note(connection, [Noted(run.work.run_id, finish=True) for run, _ in moved.broken])
+        for run, why in moved.broken:
+            self._tell(run.work.run_id, why)
+        self._database.notify(connection, READY)
+        return moved.runs
+
+    def _advance_alone(self, run_id: bytes, now: Instant) -> int:
+        try:
+            return self._database.write(lambda connection: self._advance(connection, [run_id], now))
+        except Exception as wrong:
+            if not is_fault_of_a_row(wrong):
+                raise
+            why = wrong
+        self._give_up(run_id, why, now)
+        return 1
+
+    # ── ending ───────────────────────────────────────────────────────────────────────────────────
+
+    def _end(self) -> list[Recorded]:
+        noted = self._database.glance(
+            lambda connection: step_changes.first_noted(connection, _ENDS_AT_ONCE, finish=True)
+        )
+        if not noted:
+            return []
+        now = self._clock.now()
+        try:
+            return self._database.write(lambda connection: self._finish(connection, noted, now))
+        except Exception as wrong:
+            if not is_fault_of_a_row(wrong):
+                raise
+            return [each for run_id in noted for each in self._finish_alone(run_id, now)]
+
+    def _finish_alone(self, run_id: bytes, now: Instant) -> list[Recorded]:
+        try:
+            return self._database.write(lambda connection: self._finish(connection, [run_id], now))
+        except Exception as wrong:
+            if not is_fault_of_a_row(wrong):
+                raise
+            why = wrong
+        return self._give_up(run_id, why, now)
+
+    def _finish(self, connection: Connection, run_ids: Sequence[bytes], now: Instant) -> list[Recorded]:
+        """Its steps are final, and so are its letters: nothing that is read here can change before it is written."""
+        runs = [each for each in steps.read_workflows(connection, run_ids) if each.work.state == RunState.RUNNING]
+        sound: list[Parent] = []
+        happened: list[Happened] = []
+        for run, parent in self._workflows.read(connection, runs):
+            if isinstance(parent, Exception):
+                happened.append(_given_up(run.work.run_id, parent))
+            elif not is_over(run.progress or "."):
+                happened.append(_given_up(run.work.run_id, ValueError("what is noted of its nodes does not fit them")))
+            else:
+                sound.append(parent)
+        happened += self._ends(connection, sound)
+        recorded = record_events(connection, self._known, happened, now=now)
+        step_changes.take(connection, run_ids, finish=True)
+        self._database.notify(connection, READY)
+        return [each for each in recorded if each.counted]
+
+    def _ends(self, connection: Connection, parents: Sequence[Parent]) -> list[Happened]:
+        letters = {each.run_id: each.run.progress or "" for each in parents}
+        ends = {each.run_id: results_at_end(each.workflow, letters[each.run_id]) for each in parents}
+        texts = steps.results(connection, [(run_id, node) for run_id, nodes in ends.items() for node in nodes])
+        failed = {each.run_id: first_failure(each.workflow, letters[each.run_id]) or "" for each in parents}
+        facts = steps.failures(connection, [(run_id, node) for run_id, node in failed.items() if node])
+        happened = []
+        for each in parents:
+            run_id = each.run_id
+            result = {node: from_text(texts.get((run_id, node))) for node in ends[run_id]}
+            about = facts_of_run(each, each.run.work.used)
+            end = run_end(letters[run_id], about, result, facts.get((run_id, failed[run_id])))
+            over = WorkflowEnded(end.state, end.result, end.error, cause=end.cause)
+            happened.append(Happened(run_id, over, Rules(UNASKED, each.definition.limits)))
+        return happened
+
+    def _give_up(self, run_id: bytes, why: Exception, now: Instant) -> list[Recorded]:
+        self._tell(run_id, why)
+
+        def write(connection: Connection) -> list[Recorded]:
+            recorded = record_events(connection, self._known, [_given_up(run_id, why)], now=now)
+            step_changes.forget(connection, [run_id])
+            return [each for each in recorded if each.counted]
+
+        return self._database.write(write)
+
+    def _tell(self, run_id: bytes, why: Exception) -> None:
+        self._log.error("a workflow cannot be moved on", run=id_text(run_id), error=f"{type(why).__name__}: {why}")
+
+
+def _given_up(run_id: bytes, why: Exception) -> Happened:
+    error = f"the workflow cannot be moved on: {why}"
+    return Happened(run_id, WorkflowEnded(RunState.FAILED, error=error, error_class="unreadable_workflow"))

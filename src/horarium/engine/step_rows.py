@@ -1,0 +1,189 @@
+"""How what was decided about the nodes of a workflow becomes rows: steps that are born, and those that never run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from horarium.decision.step import CONTRACT_VIOLATED, StepBirth, StepSkip
+from horarium.errors import HorariumError
+from horarium.ids import id_text, new_id
+from horarium.instant import to_rfc3339
+from horarium.policy.approval import ApprovalMode, ApprovalPolicy, StepWaits, merge, step_needs_approval
+from horarium.schedule.compiled import CompiledWorkflow
+from horarium.schedule.data_flow import NothingFound, step_input
+from horarium.schedule.definition import Action, Definition
+from horarium.schedule.effective import Effective
+from horarium.schedule.json_limits import Json
+from horarium.schedule.kinds import WORKFLOW, Kinds
+from horarium.schedule.problems import Problems
+from horarium.schedule.run import RunState
+from horarium.schedule.secret import KEY
+from horarium.schedule.storable import check_storable
+from horarium.schedule.workflow import Node
+from horarium.store.database.json_text import event_text, from_text
+from horarium.store.runs.steps import Advancing, NewStep
+
+MAX_DEPTH = 8
+"""Of sub-workflows; the root is at 0."""
+_LATEST = "latest"
+
+
+class Unusable(Exception):
+    """What a step was to be given, and cannot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """The run of a workflow whose steps are born, with what holds for it."""
+
+    run: Advancing
+    workflow: CompiledWorkflow
+    definition: Definition
+    effective: Effective | None
+    inputs: Json
+
+    @property
+    def run_id(self) -> bytes:
+        return self.run.work.run_id
+
+
+def draft(parent: Parent, node_id: str, *, fallback_to: str | None = None) -> NewStep:
+    """A row with what it takes from its parent and its node; what its action says is still missing."""
+    work, node = parent.run.work, parent.workflow.node(node_id)
+    path = node_id if work.node_path is None else f"{work.node_path}/{node_id}"
+    step = NewStep(
+        run_id=new_id(),
+        namespace=work.namespace,
+        schedule_uid=work.schedule_uid,
+        revision=work.revision,
+        nominal=work.nominal,
+        due=work.due,
+        priority=parent.run.priority,
+        parent_run_id=work.run_id,
+        root_run_id=work.root_run_id or work.run_id,
+        node_id=node_id,
+        node_path=path,
+        of_workflow=parent.workflow.workflow.workflow_id,
+        of_version=parent.workflow.workflow.version,
+        fallback=fallback_to is not None,
+        effective=work.effective,
+        assignee=work.assignee,
+        assignee_type=work.assignee_type,
+        member=work.member,
+    )
+    if fallback_to is not None:
+        return step._replace(assignee=fallback_to, assignee_type=work.assignee_type or "agent", member=None)
+    if node.assignee is not None:
+        return step._replace(assignee=node.assignee.id, assignee_type=node.assignee.type.value, member=None)
+    return step
+
+
+def drafted(parent: Parent, birth: StepBirth) -> NewStep:
+    return draft(parent, birth.node_id, fallback_to=birth.fallback_to)
+
+
+def skipped(parent: Parent, skip: StepSkip) -> NewStep:
+    """It is listed with the others, and says why it was not run."""
+    return draft(parent, skip.node_id)._replace(state=RunState.SKIPPED.value, cause=skip.reason.value)
+
+
+def with_action(step: NewStep, definition: Definition | Exception, kinds: Kinds) -> NewStep:
+    """What cannot be read is for the launch to say."""
+    if isinstance(definition, Exception):
+        return step._replace(kind=WORKFLOW.name, target=f"{WORKFLOW.name}:", timeout_seconds=1)
+    action = definition.action
+    seconds = kinds.timeout_of(action)
+    allowed = definition.retry.timeout_ms
+    return step._replace(
+        workflow=action.workflow,
+        kind=action.kind,
+        target=kinds.target_of(action, definition.assignee),
+        timeout_seconds=seconds,
+        attempt_ms=None if allowed is None or allowed >= seconds * 1_000 else allowed,
+        queue=action.queue,
+        delivery=action.delivery.value,
+    )
+
+
+def born(
+    parent: Parent, step: NewStep, definition: Definition | Exception, results: Mapping[str, str | None], kinds: Kinds
+) -> NewStep:
+    """`results` are the texts of those that it may read. A step that cannot be given its input is born failed."""
+    step = with_action(step, definition, kinds)
+    node = parent.workflow.node(step.node_id)
+    if isinstance(definition, Exception):
+        return _never_run(step, RunState.LAUNCH_FAILED, f"its action cannot be read: {definition}", "refused")
+    if definition.action.kind == WORKFLOW.name and step.node_path.count("/") >= MAX_DEPTH:
+        return _never_run(step, RunState.LAUNCH_FAILED, f"workflows nest deeper than {MAX_DEPTH} levels", "refused")
+    try:
+        inputs = _inputs(parent, node, results)
+    except (NothingFound, Unusable, HorariumError) as wrong:
+        return _never_run(step, RunState.FAILED, str(wrong), CONTRACT_VIOLATED)
+    waits = isinstance(step_needs_approval(_approval(parent, step, definition), node_gates=node.gates), StepWaits)
+    state = RunState.AWAITING_APPROVAL if waits else RunState.READY
+    return step._replace(inputs=inputs, needs_approval=waits, state=state.value)
+
+
+def _never_run(step: NewStep, state: RunState, error: str, error_class: str) -> NewStep:
+    return step._replace(state=state.value, error=error[:4_000], error_class=error_class)
+
+
+def _approval(parent: Parent, step: NewStep, definition: Definition) -> ApprovalPolicy:
+    """Where somebody is assigned, sensitive actions wait unless a policy says otherwise."""
+    policy = merge(definition.approval, parent.workflow.workflow.approval, None, None)
+    if policy.mode is None and step.assignee is not None:
+        return replace(policy, mode=ApprovalMode.SENSITIVE_ACTIONS)
+    return policy
+
+
+def _inputs(parent: Parent, node: Node, results: Mapping[str, str | None]) -> str:
+    known: dict[str, Any] = {}
+    for name, text in results.items():
+        known[name] = None if text is None else from_text(text)
+        # What a target answers is not what the author of the workflow wrote: it opens no secret.
+        if text is not None and KEY in text and _names_secret(known[name]):
+            raise Unusable(f"input: the result of {name!r} names a secret, which no result may")
+    given = step_input(node, {"inputs": parent.inputs, "results": known, "run": _told_of(parent)})
+    problems = Problems()
+    check_storable({"inputs": given}, problems)
+    problems.raise_any()
+    return event_text(given)
+
+
+def _names_secret(value: Json) -> bool:
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, dict):
+            if KEY in item:
+                return True
+            waiting.extend(item.values())
+        elif isinstance(item, list):
+            waiting.extend(item)
+    return False
+
+
+def _told_of(parent: Parent) -> dict[str, Json]:
+    work = parent.run.work
+    return {
+        "run_id": id_text(work.run_id),
+        "schedule_id": None if work.schedule_uid is None else parent.definition.schedule_id,
+        "nominal": to_rfc3339(work.nominal),
+        "due": to_rfc3339(work.due),
+        "attempt": work.attempt,
+        "workflow_id": parent.workflow.workflow.workflow_id,
+        "version": parent.workflow.workflow.version,
+    }
+
+
+def stored_name(action: Action) -> str | None:
+    """What a stored workflow would be called that the action runs."""
+    return action.workflow if action.kind == WORKFLOW.name else None
+
+
+def asked_version(action: Action) -> int | None:
+    """Of a stored workflow; None = the newest."""
+    version = action.target.get("version")
+    return None if version is None or version == _LATEST else int(version)

@@ -1,0 +1,253 @@
+"""What follows from what was noted of workflows: read for many runs together, decided for each, written in one go."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from horarium.decision.advance import advance
+from horarium.decision.step import Advance, ResultsNeeded, RunFacts, StepFact, Stop
+from horarium.engine import step_rows
+from horarium.engine.step_rows import Parent
+from horarium.instant import Instant
+from horarium.life.change import Used
+from horarium.policy.limits import RunLimits, Usage, credits_of, exceeded
+from horarium.policy.names import MAX_LONG
+from horarium.policy.rotation import inputs_for
+from horarium.schedule.compiled import CompiledWorkflow
+from horarium.schedule.data_flow import results_read
+from horarium.schedule.definition import Definition
+from horarium.schedule.document import from_canonical
+from horarium.schedule.effective import read_effective
+from horarium.schedule.envelope import decode_input
+from horarium.schedule.json_limits import Json
+from horarium.schedule.kinds import Kinds
+from horarium.schedule.run import FINAL, RunState
+from horarium.store import usage, workflow_graphs
+from horarium.store.database import Connection
+from horarium.store.database.json_text import from_text
+from horarium.store.runs import descendants, step_changes, steps
+from horarium.store.runs.definitions import Definitions
+from horarium.store.runs.step_changes import NOTHING_USED, Noted
+from horarium.store.runs.steps import Advancing, NewStep, NodeOf
+from horarium.store.workflow_graphs import WorkflowVersion
+
+
+class Broken(NamedTuple):
+    """A run that can never be moved on, and why."""
+
+    run: Advancing
+    why: Exception
+
+
+@dataclass(slots=True)
+class _Moving:
+    """A run on its way: what it was, what was noted of it, and what comes of that."""
+
+    parent: Parent
+    facts: Sequence[StepFact]
+    used: Used
+    more: Used
+    about: RunFacts
+    plan: Advance | None = None
+    known: dict[str, Json] = field(default_factory=dict)
+
+    @property
+    def run_id(self) -> bytes:
+        return self.parent.run_id
+
+
+class Moved(NamedTuple):
+    """`runs` were nobody else's; `broken` of them cannot be moved, now or ever."""
+
+    runs: int
+    broken: Sequence[Broken]
+
+
+class Workflows:
+    """Runs of workflows with what they are, and what they have come to."""
+
+    def __init__(self, kinds: Kinds, caps: RunLimits | None = None) -> None:
+        self._kinds = kinds
+        self._definitions = Definitions(from_canonical, caps)
+
+    def read(self, connection: Connection, runs: Sequence[Advancing]) -> list[tuple[Advancing, Parent | Exception]]:
+        """What cannot be read is the reason why."""
+        named = {each.work.run_id: version_of(each) for each in runs}
+        graphs = workflow_graphs.load(connection, named.values()) if named else {}
+        definitions = self._definitions.load(connection, [each.work for each in runs])
+        return [(run, _parent(run, graphs[named[run.work.run_id]], definitions[run.work.run_id])) for run in runs]
+
+    def move_on(self, connection: Connection, run_ids: Sequence[bytes], now: Instant) -> Moved:
+        locked = steps.lock_workflows(connection, run_ids)
+        taken = step_changes.take(connection, [each.work.run_id for each in locked], finish=False)
+        moving, unread = self._gather(connection, locked, taken)
+        stuck = self._decide(connection, moving)
+        self._write(connection, [each for each in moving if each.plan is not None], now)
+        return Moved(len(locked), [*unread, *stuck])
+
+    def _gather(
+        self, connection: Connection, locked: Sequence[Advancing], taken: Sequence[Noted]
+    ) -> tuple[list[_Moving], list[Broken]]:
+        """Of the runs that are still at work; what was noted of the others is of no use any more."""
+        running = [each for each in locked if each.work.state == RunState.RUNNING]
+        step_ids = {each.step_run_id for each in taken if each.step_run_id is not None}
+        facts = steps.facts(connection, step_ids)
+        more: dict[bytes, Used] = defaultdict(lambda: NOTHING_USED)
+        for each in taken:
+            more[each.run_id] = _sum(more[each.run_id], each.used)
+        moving: list[_Moving] = []
+        broken: list[Broken] = []
+        for run, parent in self.read(connection, running):
+            if isinstance(parent, Exception):
+                broken.append(Broken(run, parent))
+                continue
+            grown = more[run.work.run_id]
+            used = _sum(run.work.used, grown)
+            about = facts_of_run(parent, used)
+            moving.append(_Moving(parent, facts.get(run.work.run_id, ()), used, grown, about))
+        return moving, broken
+
+    def _decide(self, connection: Connection, moving: Sequence[_Moving]) -> list[Broken]:
+        """Those whose conditions read results are asked again with them; each time at least one more is known."""
+        waiting, broken = list(moving), []
+        while waiting:
+            needed: dict[bytes, frozenset[str]] = {}
+            for each in waiting:
+                run = each.parent.run
+                try:
+                    plan = advance(each.parent.workflow, run.progress, each.facts, each.about, each.known)
+                except Exception as wrong:
+                    broken.append(Broken(run, wrong))
+                    continue
+                if isinstance(plan, ResultsNeeded):
+                    needed[each.run_id] = plan.node_ids
+                else:
+                    each.plan = plan
+            waiting = [each for each in waiting if each.run_id in needed]
+            texts = steps.results(connection, [(run_id, node) for run_id, nodes in needed.items() for node in nodes])
+            for each in waiting:
+                for node in needed[each.run_id]:
+                    each.known[node] = from_text(texts.get((each.run_id, node)))
+        return broken
+
+    # ── writing ──────────────────────────────────────────────────────────────────────────────────
+
+    def _write(self, connection: Connection, moving: Sequence[_Moving], now: Instant) -> None:
+        made = self._make(connection, moving)
+        steps.insert(connection, made, now)
+        ended = [step for step in made if step.state in FINAL and step.state != RunState.SKIPPED]
+        noted = [Noted(step.parent_run_id, step.run_id) for step in ended]
+        noted += [Noted(each.run_id, finish=True) for each in moving if each.plan is not None and each.plan.is_over]
+        noted += [
+            Noted(work.parent_run_id, None, each.more)
+            for each in moving
+            if (work := each.parent.run.work).parent_run_id is not None and any(each.more)
+        ]
+        step_changes.note(connection, noted)
+        steps.move(
+            connection, {each.run_id: (each.plan.progress, each.used) for each in moving if each.plan is not None}
+        )
+        for how in Stop:
+            stopped = [each.run_id for each in moving if each.plan is not None and each.plan.stop is how]
+            descendants.stop_steps(connection, stopped, now, at_once=how is Stop.END)
+        usage.add_births(connection, ((step.namespace, 1) for step in made), now)
+
+    def _make(self, connection: Connection, moving: Sequence[_Moving]) -> list[NewStep]:
+        plans = [(each.parent, each.plan) for each in moving if each.plan is not None]
+        drafts = [(parent, step_rows.drafted(parent, birth)) for parent, plan in plans for birth in plan.births]
+        skipped = [step_rows.skipped(parent, skip) for parent, plan in plans for skip in plan.skips]
+        definitions = self._definitions.load(connection, [*(step for _, step in drafts), *skipped])
+        results = self._results(connection, drafts)
+        versions = self._versions(connection, drafts, definitions)
+        made = [
+            step_rows.born(parent, step, definitions[step.run_id], results[step.run_id], self._kinds)._replace(
+                workflow_version=versions.get(step.run_id)
+            )
+            for parent, step in drafts
+        ]
+        made += [step_rows.with_action(step, definitions[step.run_id], self._kinds) for step in skipped]
+        return made
+
+    def _results(
+        self, connection: Connection, drafts: Sequence[tuple[Parent, NewStep]]
+    ) -> dict[bytes, dict[str, str | None]]:
+        """By step: those that its template names, or those of all ancestors."""
+        wanted: dict[bytes, list[NodeOf]] = {}
+        for parent, step in drafts:
+            graph = parent.workflow
+            read = results_read(graph.node(step.node_id))
+            places = sorted(graph.ancestors(graph.places[step.node_id])) if read is None else ()
+            named = [graph.nodes[place].id for place in places] if read is None else sorted(read)
+            wanted[step.run_id] = [(step.parent_run_id, node) for node in named]
+        found = steps.results(connection, {each for some in wanted.values() for each in some})
+        return {
+            run_id: {node: found[parent, node] for parent, node in some if (parent, node) in found}
+            for run_id, some in wanted.items()
+        }
+
+    def _versions(
+        self,
+        connection: Connection,
+        drafts: Sequence[tuple[Parent, NewStep]],
+        definitions: Mapping[bytes, Definition | Exception],
+    ) -> dict[bytes, int]:
+        """Of steps that are stored workflows themselves: as asked for, as when the root was born, or the newest."""
+        subs: dict[bytes, tuple[Parent, NewStep, Definition, str]] = {}
+        for parent, step in drafts:
+            definition = definitions[step.run_id]
+            if not isinstance(definition, Exception) and (name := step_rows.stored_name(definition.action)):
+                subs[step.run_id] = parent, step, definition, name
+        if not subs:
+            return {}
+        names = {(step.namespace, name) for _, step, _, name in subs.values()}
+        newest = workflow_graphs.newest_versions(connection, names)
+        found: dict[bytes, int] = {}
+        for run_id, (parent, step, definition, name) in subs.items():
+            if (step.namespace, name) not in newest:
+                continue
+            at_birth = None if parent.effective is None else parent.effective.versions.get(name)
+            found[run_id] = step_rows.asked_version(definition.action) or at_birth or newest[step.namespace, name]
+        return found
+
+
+def _parent(
+    run: Advancing, graph: CompiledWorkflow | Exception, definition: Definition | Exception
+) -> Parent | Exception:
+    if isinstance(graph, Exception):
+        return graph
+    if isinstance(definition, Exception):
+        return definition
+    try:
+        effective = None if run.work.effective is None else read_effective(run.work.effective)
+        return Parent(run, graph, definition, effective, _inputs(run, definition))
+    except Exception as wrong:  # one corrupt row is one run's trouble
+        return wrong
+
+
+def facts_of_run(parent: Parent, used: Used) -> RunFacts:
+    limits = replace(parent.definition.limits, runtime_seconds=None)  # the deadline of the run sees to that
+    spent = Usage(cost=credits_of(used.cost), tokens=used.tokens, tool_calls=used.tool_calls)
+    return RunFacts(
+        failure=parent.definition.failure,
+        inputs=parent.inputs,
+        cap=exceeded(limits, spent),
+        cancel_requested=parent.run.work.stop_requested_at is not None,
+    )
+
+
+def version_of(run: Advancing) -> WorkflowVersion:
+    return WorkflowVersion(run.work.namespace, run.work.workflow or "", run.work.workflow_version or 0)
+
+
+def _inputs(run: Advancing, definition: Definition) -> Json:
+    if run.work.inputs is not None:
+        return decode_input(from_text(run.work.inputs))
+    return decode_input(inputs_for(definition.action.input, definition.inputs_rotation, run.work.rotation_index or 0))
+
+
+def _sum(before: Used, more: Used) -> Used:
+    """What a column cannot hold is as much as it can."""
+    return Used(*(max(0, min(one + other, MAX_LONG)) for one, other in zip(before, more, strict=True)))

@@ -1,0 +1,231 @@
+"""Who may decide an open question, and what one more voice makes of it: it goes on waiting, is agreed to, or refused.
+
+A voice is good for the inputs that were shown. `modify` changes them: the voices for the old ones count no
+more, and whoever modified has said yes to the new ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final, TypeAlias, assert_never
+
+from horarium.instant import Instant
+from horarium.policy.approval import ROLE_PREFIX, ApprovalDecision
+from horarium.policy.names import parse_name
+
+RUN_CANCELLED: Final = "run_cancelled"
+"""The reason of a question that was never answered because its run ended otherwise."""
+SUPERSEDED: Final = "superseded"
+"""The reason of one in whose place a newer occurrence asks."""
+# Of which people may be told what they are, rather than what they are not.
+_MOST_NAMED = 5
+
+
+class Decision(StrEnum):
+    """What somebody may say."""
+
+    APPROVE = "approve"
+    REJECT = "reject"
+    MODIFY = "modify"
+
+
+ALIASES: Final[Mapping[str, Decision]] = MappingProxyType(
+    {"approved": Decision.APPROVE, "rejected": Decision.REJECT, "modified": Decision.MODIFY}
+)
+
+
+def parse(value: object, field: str = "decision") -> Decision:
+    return parse_name(Decision, ALIASES, value, field)
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """One yes, for the inputs of that hash."""
+
+    principal: str
+    input_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked. `approvers` empty = whoever holds the permission; `requesters` may not decide without leave."""
+
+    input_hash: str
+    expires_at: Instant
+    decision: ApprovalDecision = ApprovalDecision.PENDING
+    reason: str | None = None
+    decider: str | None = None
+    approvals_required: int = 1
+    approvers: frozenset[str] = frozenset()
+    allow_requester: bool = False
+    requesters: frozenset[str] = frozenset()
+    votes: tuple[Vote, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Voter:
+    """Who speaks. `permitted`: the role holds the permission. `is_worker`: it does the work that is asked about."""
+
+    principal: str
+    role: str
+    permitted: bool
+    is_agent: bool = False
+    is_worker: bool = False
+
+
+class Refusal(StrEnum):
+    """Why a voice is not heard; the word is the reason code of every door."""
+
+    APPROVAL_REQUIRED = "approval_required"
+    NOT_AN_APPROVER = "not_an_approver"
+    REQUESTER_MAY_NOT_DECIDE = "requester_may_not_decide"
+    ALREADY_DECIDED = "already_decided"
+    APPROVAL_EXPIRED = "approval_expired"
+    INPUTS_CHANGED = "inputs_changed"
+
+
+@dataclass(frozen=True, slots=True)
+class NotHeard:
+    refusal: Refusal
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """It was counted, or was there before; `missing` more must agree."""
+
+    missing: int
+
+
+@dataclass(frozen=True, slots=True)
+class Agreed:
+    """Enough have said yes to the inputs of this hash."""
+
+    input_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Declined:
+    """One no is enough."""
+
+
+Judgement: TypeAlias = NotHeard | Waits | Agreed | Declined
+
+
+def may_decide(question: Question, voter: Voter) -> NotHeard | None:
+    """None = this person may. An agent, and whoever does the work, never: to let them would be no approval."""
+    if voter.is_agent or voter.is_worker:
+        who = "an agent" if voter.is_agent else "whoever does the work"
+        return NotHeard(Refusal.APPROVAL_REQUIRED, f"{who} may not decide what waits for approval")
+    named = voter.principal in question.approvers or f"{ROLE_PREFIX}{voter.role}" in question.approvers
+    if question.approvers and not named:
+        return NotHeard(Refusal.NOT_AN_APPROVER, f"only {_shown(question.approvers)} may decide this")
+    if not question.approvers and not voter.permitted:
+        return NotHeard(Refusal.NOT_AN_APPROVER, f"the role {voter.role} may not approve")
+    if voter.principal in question.requesters and not question.allow_requester:
+        return NotHeard(Refusal.REQUESTER_MAY_NOT_DECIDE, _ALONE)
+    return None
+
+
+_ALONE: Final = (
+    "who wrote the schedule or asked for the run may not decide it; let somebody else do it, or decide with a second "
+    "token that has a subject of its own, or set allow_requester: true in the approval_policy"
+)
+
+
+def judge(
+    question: Question,
+    voter: Voter,
+    decision: Decision,
+    *,
+    now: Instant,
+    current_hash: str,
+    shown_hash: str | None = None,
+    new_hash: str | None = None,
+) -> Judgement:
+    """The hashes are of the run's inputs, of those that the voter says were shown, and of those that `modify` makes."""
+    wrong = may_decide(question, voter) or _closed(question, now)
+    if wrong is not None:
+        return wrong
+    if current_hash != question.input_hash or shown_hash not in (None, question.input_hash):
+        return NotHeard(Refusal.INPUTS_CHANGED, "the inputs are not those that were shown; look at them again")
+    match decision:
+        case Decision.REJECT:
+            return Declined()
+        case Decision.APPROVE:
+            return count(question, [*question.votes, Vote(voter.principal, question.input_hash)])
+        case Decision.MODIFY:
+            if new_hash is None:
+                raise ValueError("a decision to modify needs the hash of the new inputs")
+            votes = [each for each in question.votes if each.input_hash == new_hash]
+            return count(question, [*votes, Vote(voter.principal, new_hash)])
+        case _:
+            assert_never(decision)
+
+
+def count(question: Question, votes: Collection[Vote]) -> Waits | Agreed:
+    """Those for the inputs of the last vote; a person counts once, however often it is said."""
+    shown = next(reversed([*votes])).input_hash
+    heard = {each.principal for each in votes if each.input_hash == shown}
+    missing = question.approvals_required - len(heard)
+    return Waits(missing) if missing > 0 else Agreed(shown)
+
+
+def _closed(question: Question, now: Instant) -> NotHeard | None:
+    if question.decision is ApprovalDecision.EXPIRED and question.reason is not None:
+        return NotHeard(Refusal.ALREADY_DECIDED, f"nothing is left to decide: {question.reason}")
+    if question.decision is ApprovalDecision.EXPIRED:
+        return NotHeard(Refusal.APPROVAL_EXPIRED, "nobody decided in time, and the run has ended")
+    if question.decision is not ApprovalDecision.PENDING:
+        by = "" if question.decider is None else f" by {question.decider}"
+        return NotHeard(Refusal.ALREADY_DECIDED, f"it was {question.decision.value} already{by}")
+    if now >= question.expires_at:
+        return NotHeard(Refusal.APPROVAL_EXPIRED, "the time to decide is over")
+    return None
+
+
+def _shown(approvers: Iterable[str]) -> str:
+    first = sorted(approvers)
+    return ", ".join(first[:_MOST_NAMED]) + (", …" if len(first) > _MOST_NAMED else "")
+
+
+# ── standing approvals ───────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A yes given beforehand, to questions about these gates; `revision` is the schedule's when it was given."""
+
+    gates: frozenset[str]
+    maker: Voter
+    revision: int | None = None
+    until: Instant | None = None
+    max_uses: int | None = None
+    uses: int = 0
+
+
+def covers(
+    standing: Standing,
+    question: Question,
+    *,
+    gates: Collection[str],
+    revision: int | None,
+    whole_run: bool,
+    now: Instant,
+) -> bool:
+    """Whether it answers the question about these gates of a run of that revision.
+
+    `whole_run`: it is asked whether the run may start at all. To that, and to a step that waits without a gate, a
+    yes was given for what the schedule said then, and is good for nothing else.
+    """
+    if standing.until is not None and now >= standing.until:
+        return False
+    if standing.max_uses is not None and standing.uses >= standing.max_uses:
+        return False
+    if not standing.gates.issuperset(gates) or may_decide(question, standing.maker) is not None:
+        return False
+    by_gates_alone = bool(gates) and not whole_run
+    return by_gates_alone or (revision is not None and standing.revision == revision)

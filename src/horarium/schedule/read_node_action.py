@@ -1,0 +1,65 @@
+"""Reads what a node of a workflow does, as the action of a schedule is read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from horarium.policy.names import PolicyError
+from horarium.schedule.aliases import normalise
+from horarium.schedule.canonical import action_document
+from horarium.schedule.definition import Action
+from horarium.schedule.envelope import decode_input
+from horarium.schedule.json_limits import Json
+from horarium.schedule.kinds import Kinds
+from horarium.schedule.problems import Given, Problems
+from horarium.schedule.read_action import read_action
+from horarium.schedule.reading import Reader
+from horarium.schedule.secret import KINDS, check_places, check_value
+from horarium.schedule.template import has_pointers
+from horarium.schedule.workflow_parts import Node
+
+_QUEUE = "action.queue"
+_INPUT = "action.input"
+
+
+class ActionReader:
+    """`has_queue`: the workflow names a queue for nodes that name none."""
+
+    def __init__(self, kinds: Kinds, problems: Problems, *, has_queue: bool) -> None:
+        self._kinds, self._problems, self._has_queue = kinds, problems, has_queue
+
+    def read(self, path: str, value: object, node: Node) -> Node:
+        """The node with its action in the canonical form. What the action calls its input is the node's."""
+        problems = Problems()
+        given = normalise({"action": value}, problems, self._kinds.names)
+        own = given.places.pop(_INPUT, None)
+        if own is not None and node.has_input:
+            problems.add(own.path, "is given as the `input` of the node already; give one of them")
+        lent = self._has_queue and _QUEUE not in given.places
+        places = {**given.places, _QUEUE: Given(_QUEUE, "-")} if lent else given.places
+        action = read_action(Reader(places, problems, given.bad), self._kinds)
+        check_places(given.places, action.kind, problems)
+        if own is not None and not node.has_input:
+            node = replace(node, input=own.value, has_input=True)
+        self._tell(problems, path)
+        if node.has_input:
+            self._check_input(path, action, node.input, own)
+        return replace(node, action=action_document(replace(action, queue=None) if lent else action))
+
+    def _check_input(self, path: str, action: Action, value: Json, own: Given | None) -> None:
+        """What is filled in when the step is born can only be looked at then."""
+        where = f"{path}.input" if own is None else f"{path}.{own.path}"
+        check_value(value, where, self._problems, allowed=action.kind in KINDS)
+        kind = self._kinds.get(action.kind)
+        if kind is None or has_pointers(value):
+            return
+        try:
+            kind.check_input("", value)
+            decode_input(value)
+        except PolicyError as wrong:
+            self._problems.add(f"{where}.{wrong.field}" if wrong.field else where, wrong.text)
+
+    def _tell(self, problems: Problems, path: str) -> None:
+        for place, said in problems.found.items():
+            for each in said:
+                self._problems.add(f"{path}.{place}", each)

@@ -1,0 +1,107 @@
+"""What a node is given: a template in which `{"$from": "/results/fetch/rows"}` stands for a value that is known later.
+
+A pointer leads into `inputs` (what the workflow was given), `results` (what the nodes before it answered, by their
+ids) or `run` (which run it is). `default` beside it is what is taken where the pointer finds nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from horarium.condition import parse_pointer
+from horarium.errors import ConditionError
+from horarium.policy.names import shown
+from horarium.schedule.graph import topological_order
+from horarium.schedule.json_limits import Json
+from horarium.schedule.problems import Problems, joined
+from horarium.schedule.workflow_parts import Node
+
+FROM: Final = "$from"
+DEFAULT: Final = "default"
+INPUTS, RESULTS, RUN = "inputs", "results", "run"
+RUN_MEMBERS: Final = ("run_id", "schedule_id", "nominal", "due", "attempt", "workflow_id", "version")
+
+
+def pointers_in(value: Json, path: str = "") -> Iterator[tuple[str, Mapping[str, Json]]]:
+    """The objects that stand for a value, with their paths; how deep a template may be was checked before."""
+    if isinstance(value, Mapping):
+        if FROM in value:
+            yield path, value
+            return
+        for key, item in value.items():
+            if isinstance(item, Mapping | list | tuple):
+                yield from pointers_in(item, joined(path, key))
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            if isinstance(item, Mapping | list | tuple):
+                yield from pointers_in(item, f"{path}.{index}" if path else str(index))
+
+
+def has_pointers(value: Json) -> bool:
+    return next(pointers_in(value), None) is not None
+
+
+def check_templates(
+    nodes: Mapping[int, Node], edges: Sequence[tuple[str, str]], problems: Problems, *, is_cyclic: bool = False
+) -> None:
+    """Every pointer of every node leads to something that can be there: a result that is known by then.
+
+    `nodes` by their places in the document.
+    """
+    written = [(index, node) for index, node in nodes.items() if node.has_input and has_pointers(node.input)]
+    if not written:
+        return
+    known = {node.id for node in nodes.values()}
+    before = None if is_cyclic else _Before([node.id for node in nodes.values()], edges)
+    for index, node in written:
+        for path, found in pointers_in(node.input, f"nodes.{index}.input"):
+            wrong = _wrong_form(found) or _wrong_place(found[FROM], node.id, known, before)
+            if wrong is not None:
+                problems.add(path, wrong)
+            if problems.full:
+                return
+
+
+def _wrong_form(found: Mapping[str, Json]) -> str | None:
+    others = [key for key in found if key not in (FROM, DEFAULT)]
+    if others:
+        return f"names a value and holds {shown(others[0])} as well; beside {FROM} only `{DEFAULT}` may stand"
+    if not isinstance(found[FROM], str):
+        return f"{FROM} must be a JSON pointer such as /{INPUTS}/day, not {shown(found[FROM])}"
+    return None
+
+
+def _wrong_place(pointer: str, node_id: str, known: set[str], before: _Before | None) -> str | None:
+    try:
+        steps = parse_pointer(pointer, f"the pointer {shown(pointer)}")
+    except ConditionError as wrong:
+        return wrong.message
+    if not steps or steps[0] not in (INPUTS, RESULTS, RUN):
+        return f"the pointer {shown(pointer)} must lead into /{INPUTS}, /{RESULTS} or /{RUN}"
+    if len(steps) == 1:
+        return None
+    if steps[0] == RUN and steps[1] not in RUN_MEMBERS:
+        return f"the pointer {shown(pointer)} leads nowhere: /{RUN} has {', '.join(RUN_MEMBERS)}"
+    if steps[0] == RESULTS and steps[1] not in known:
+        return f"the pointer {shown(pointer)} names {shown(steps[1])}, which is no node"
+    if steps[0] == RESULTS and before is not None and not before.comes(steps[1], node_id):
+        return f"the pointer {shown(pointer)} names {shown(steps[1])}, which does not come before {shown(node_id)}"
+    return None
+
+
+class _Before:
+    """Which nodes come before which. As bits of whole numbers: a thousand sets of a thousand are many."""
+
+    def __init__(self, names: Sequence[str], edges: Sequence[tuple[str, str]]) -> None:
+        self._bit = {name: 1 << place for place, name in enumerate(names)}
+        self._above: dict[str, int] = dict.fromkeys(names, 0)
+        into: dict[str, list[str]] = {name: [] for name in names}
+        for source, target in edges:
+            into[target].append(source)
+        for name in topological_order(names, edges):
+            for source in into[name]:
+                self._above[name] |= self._above[source] | self._bit[source]
+
+    def comes(self, node: str, before: str) -> bool:
+        return bool(self._above[before] & self._bit[node])

@@ -1,0 +1,100 @@
+"""How the policies of a run are told: each in full, with whose word every part of it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any
+
+from horarium.policy.approval import DEFAULT_EXPIRES_AFTER_SECONDS, NEVER_SECONDS, ApprovalPolicy, WhileWaiting
+from horarium.schedule.definition import Definition
+from horarium.schedule.effective import Effective, PolicyOrigin, read_effective
+from horarium.schedule.field import amount
+from horarium.schedule.merged_policies import Said, merge_policies
+
+_APPROVAL, _RETRY, _FAILURE, _LIMITS = "approval_policy", "retry_policy", "failure_policy", "limits"
+# Of these each part may be somebody else's word; the others are taken whole.
+_BY_PART = (_APPROVAL, _LIMITS)
+_NOT_TOLD = frozenset({"unasked"})
+
+
+@dataclass(frozen=True, slots=True)
+class ToldPolicies:
+    """`origins` has a name for each part, as `approval_policy.mode`, and for each policy that is taken whole."""
+
+    approval_policy: Mapping[str, Any]
+    retry_policy: Mapping[str, Any]
+    failure_policy: Mapping[str, Any]
+    limits: Mapping[str, Any]
+    origins: Mapping[str, PolicyOrigin]
+
+
+def policies_of(effective: str | None, definition: Definition | None) -> ToldPolicies | None:
+    """By what was settled at the birth of a run, or else by its definition; None = neither can be read."""
+    if effective is not None:
+        return _settled(effective)
+    if definition is None:
+        return None
+    own = Said(PolicyOrigin.SCHEDULE, definition.approval, definition.retry, definition.failure, definition.limits)
+    return _of_schedule(own, definition.assignee is not None)
+
+
+@lru_cache(maxsize=4_096)
+def _settled(effective: str) -> ToldPolicies | None:
+    try:
+        return tell(read_effective(effective))
+    except (ValueError, LookupError, TypeError, AttributeError):  # what cannot be read is one run's trouble
+        return None
+
+
+@lru_cache(maxsize=4_096)
+def _of_schedule(said: Said, has_assignee: bool) -> ToldPolicies:
+    """Where nobody but the schedule says anything."""
+    return tell(merge_policies([said], has_assignee=has_assignee))
+
+
+def tell(effective: Effective) -> ToldPolicies:
+    policies = {
+        _APPROVAL: told(in_force(effective.approval)) | _for_ever(effective.approval),
+        _RETRY: told(effective.retry),
+        _FAILURE: told(effective.failure),
+        _LIMITS: told(effective.limits),
+    }
+    parts = [f"{name}.{part}" for name in _BY_PART for part in policies[name]]
+    names = [*parts, _RETRY, _FAILURE]
+    origins = {name: effective.origins.get(name, PolicyOrigin.DEFAULT) for name in names}
+    return ToldPolicies(**policies, origins=origins)
+
+
+def in_force(approval: ApprovalPolicy) -> ApprovalPolicy:
+    """With what holds where nobody says anything; without a mode only the gates that are named hold a step."""
+    return replace(
+        approval,
+        expires_after_seconds=approval.expires_after_seconds or DEFAULT_EXPIRES_AFTER_SECONDS,
+        approvals_required=approval.approvals_required or 1,
+        allow_requester=bool(approval.allow_requester),
+        while_waiting=approval.while_waiting or WhileWaiting.COUNT,
+    )
+
+
+def _for_ever(approval: ApprovalPolicy) -> dict[str, Any]:
+    """Null stands for a question that waits for ever."""
+    return {"expires_after_seconds": None} if approval.expires_after_seconds == NEVER_SECONDS else {}
+
+
+def told(policy: object) -> dict[str, Any]:
+    """Every field of it; what is null was said by nobody, and is no limit."""
+    found = {each.name: getattr(policy, each.name) for each in fields(policy)}  # type: ignore[arg-type]  # as above
+    return {name: _plain(value) for name, value in found.items() if name not in _NOT_TOLD}
+
+
+def _plain(value: object) -> object:
+    match value:
+        case frozenset():
+            return sorted(value)
+        case Decimal():
+            return amount(value)
+        case _:
+            return value

@@ -1,0 +1,137 @@
+"""What a check of the whole ledger reads of runs, some at a time in the order of their ids."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from horarium.life.soundness import Answer, RunFacts
+from horarium.policy.approval import ApprovalDecision, input_hash
+from horarium.policy.rotation import inputs_for
+from horarium.schedule.definition import Definition
+from horarium.schedule.document import from_canonical
+from horarium.schedule.run import RunState
+from horarium.store.database.json_text import from_text
+from horarium.store.runs.definitions import Definitions
+from horarium.store.runs.states import FINAL_NAMES
+from horarium.store.tables import approvals, runs, schedules, step_changes
+
+_YES = (ApprovalDecision.APPROVED.value, ApprovalDecision.MODIFIED.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Which runs are looked at; None = all. A schedule id means every schedule that has had it."""
+
+    namespace: str | None = None
+    schedule_id: str | None = None
+
+    def holds(self) -> sa.ColumnElement[bool]:
+        mine = [] if self.namespace is None else [runs.c.namespace == self.namespace]
+        if self.schedule_id is not None:
+            uids = sa.select(schedules.c.schedule_uid).where(schedules.c.schedule_id == self.schedule_id)
+            mine.append(runs.c.schedule_uid.in_(uids))
+        return sa.and_(sa.true(), *mine)
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    run_id: bytes
+    schedule_id: str | None
+    facts: RunFacts
+
+
+def last_of_page(connection: Connection, scope: Scope, after: bytes, size: int) -> bytes | None:
+    """The id with which the next `size` runs end; None = there are none."""
+    page = sa.select(runs.c.run_id).where(scope.holds(), runs.c.run_id > after).order_by(runs.c.run_id).limit(size)
+    found: bytes | None = connection.execute(sa.select(sa.func.max(page.subquery().c.run_id))).scalar_one()
+    return found
+
+
+def facts(connection: Connection, scope: Scope, after: bytes, last: bytes) -> list[Checked]:
+    """Of the runs of a page those of which something can be wrong: open ones, and those that needed a yes."""
+    asked = sa.or_(runs.c.state.not_in(FINAL_NAMES), runs.c.needs_approval)
+    page = _FACTS.where(scope.holds(), runs.c.run_id > after, runs.c.run_id <= last, asked).order_by(runs.c.run_id)
+    rows = connection.execute(page).all()
+    untold = [row for row in rows if row.answered is not None and row.inputs is None]
+    definitions = Definitions(from_canonical).load(connection, untold)
+    return [Checked(row.run_id, row.schedule_id, _facts(row, definitions)) for row in rows]
+
+
+def doubles(connection: Connection, scope: Scope, after: bytes, last: bytes) -> Sequence[tuple[bytes, str]]:
+    """Of the workflow runs of a page, nodes for which more than one run stands.
+
+    A fallback stands beside the step whose place it takes, not instead of it.
+    """
+    one = (runs.c.parent_run_id, runs.c.node_id, runs.c.fallback)
+    inside = (runs.c.parent_run_id > after, runs.c.parent_run_id <= last)
+    found = sa.select(*one[:2]).where(scope.holds(), *inside).group_by(*one).having(sa.func.count() > 1)
+    return [(row.parent_run_id, row.node_id) for row in connection.execute(found.order_by(*one))]
+
+
+_COLUMNS = (
+    "run_id", "schedule_uid", "revision", "state", "rotation_index", "stop_requested_at", "needs_approval",
+    "parent_run_id", "root_run_id", "node_id", "workflow_version", "of_workflow", "of_version", "fallback", "effective",
+)  # fmt: skip
+_parents, _steps, _questions = runs.alias("parents"), runs.alias("steps"), approvals.alias("questions")
+_FACTS = (
+    sa.select(
+        *(runs.c[name] for name in _COLUMNS),
+        # Of many runs with inputs of a megabyte each, only those that are held against an answer.
+        sa.case((runs.c.approval_id.is_not(None), runs.c.inputs)).label("inputs"),
+        schedules.c.schedule_id,
+        _parents.c.state.label("parent_state"),
+        sa.exists()
+        .where(_steps.c.parent_run_id == runs.c.run_id, _steps.c.state.not_in(FINAL_NAMES))
+        .label("has_open_steps"),
+        sa.exists().where(step_changes.c.run_id == runs.c.run_id).label("has_changes"),
+        sa.exists()
+        .where(_questions.c.run_id == runs.c.run_id, _questions.c.decision == ApprovalDecision.PENDING.value)
+        .label("is_asked_about"),
+        approvals.c.decision.label("answered"),
+        approvals.c.run_id.label("answered_about"),
+        approvals.c.input_hash.label("answered_hash"),
+    )
+    .outerjoin_from(runs, schedules, schedules.c.schedule_uid == runs.c.schedule_uid)
+    .outerjoin(_parents, _parents.c.run_id == runs.c.parent_run_id)
+    .outerjoin(approvals, approvals.c.approval_id == runs.c.approval_id)
+)
+
+
+def _facts(row: Any, definitions: Mapping[bytes, Definition | Exception]) -> RunFacts:
+    return RunFacts(
+        RunState(row.state),
+        is_step=row.parent_run_id is not None,
+        parent=None if row.parent_state is None else RunState(row.parent_state),
+        is_workflow=row.workflow_version is not None,
+        has_open_steps=row.has_open_steps,
+        has_changes=row.has_changes,
+        is_asked_about=row.is_asked_about,
+        is_to_stop=row.stop_requested_at is not None,
+        needs_approval=row.needs_approval,
+        answer=None if row.answered is None else _answer(row, definitions),
+    )
+
+
+def _answer(row: Any, definitions: Mapping[bytes, Definition | Exception]) -> Answer:
+    return Answer(
+        yes=row.answered in _YES,
+        same_run=row.answered_about == row.run_id,
+        same_inputs=_hash(row, definitions.get(row.run_id)) in (None, row.answered_hash),
+    )
+
+
+def _hash(row: Any, definition: Definition | Exception | None) -> str | None:
+    """Of the inputs that it is given; None where its definition cannot be read, and nothing can be checked."""
+    if row.inputs is not None:
+        try:
+            return input_hash(from_text(row.inputs))
+        except ValueError:  # one text that was damaged is one run's trouble
+            return ""
+    if not isinstance(definition, Definition):
+        return None
+    return input_hash(inputs_for(definition.action.input, definition.inputs_rotation, row.rotation_index or 0))

@@ -1,0 +1,91 @@
+"""How a stop reaches the steps of a workflow: those that are open end with it, or are asked to, at every depth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from horarium.instant import Instant
+from horarium.life.change import End
+from horarium.life.event import CancelledUnstarted, Event, Terminated
+from horarium.life.live_run import NO_RULES
+from horarium.life.react import react
+from horarium.schedule.run import OPEN, RunState
+from horarium.store.database.set_wise import select_by_ids
+from horarium.store.runs import approvals, step_changes
+from horarium.store.runs.changes import write_changes
+from horarium.store.runs.states import NOT_STARTED_NAMES, sql_list
+from horarium.store.runs.step_changes import Noted
+from horarium.store.runs.work import Work, lock_works
+from horarium.store.tables import runs
+
+# Deeper than workflows may be nested.
+_MOST_LEVELS = 16
+_OPEN = sql_list(OPEN)
+_OPEN_CHILDREN = f"SELECT run_id, workflow_version FROM runs WHERE state IN {_OPEN} AND parent_run_id"
+RUN_CANCELLED = "run_cancelled"
+
+
+def end_with(connection: Connection, ended: Iterable[Work], now: Instant) -> list[tuple[Work, End]]:
+    """All that is open below workflows that have just ended: nobody waits for it any more."""
+    parents = [run.run_id for run in ended if run.workflow_version is not None]
+    if not parents:
+        return []
+    step_changes.forget(connection, parents)
+    over = Terminated("the workflow that it is a step of has ended", "workflow_ended")
+    found: list[tuple[Work, End]] = []
+    for _ in range(_MOST_LEVELS):
+        children = select_by_ids(connection, _OPEN_CHILDREN, parents)
+        if not children:
+            break
+        found += end_runs(connection, [row[0] for row in children], over, now)
+        parents = [run_id for run_id, version in children if version is not None]
+        if not parents:
+            break
+        step_changes.forget(connection, parents)
+    return found
+
+
+def end_runs(connection: Connection, run_ids: Sequence[bytes], event: Event, now: Instant) -> list[tuple[Work, End]]:
+    """Those of them that the event ends, with their questions; who waits for them is told by the caller."""
+    judged = [(run, react(run, event, NO_RULES, now)) for run in lock_works(connection, run_ids)]
+    ended = [(run, change) for run, change in judged if isinstance(change, End)]
+    write_changes(connection, ended, now)
+    close_questions(connection, ended, now)
+    return ended
+
+
+def close_questions(connection: Connection, ended: Iterable[tuple[Work, End]], now: Instant) -> None:
+    """Of runs that ended otherwise than by an answer."""
+    answered = (RunState.REJECTED, RunState.EXPIRED)
+    waited = [run.run_id for run, end in ended if run.state == RunState.AWAITING_APPROVAL and end.state not in answered]
+    if waited:
+        approvals.close_of_ended(connection, waited, now, RUN_CANCELLED)
+
+
+def stop_steps(connection: Connection, parents: Sequence[bytes], now: Instant, *, at_once: bool) -> None:
+    """Of workflows that wind down: what has not started is cancelled, what runs is asked to stop, or ends too."""
+    if not parents:
+        return
+    children = [row[0] for row in select_by_ids(connection, _OPEN_CHILDREN, parents)]
+    event: Event = CancelledUnstarted("cancelled before it started", RUN_CANCELLED)
+    if at_once:
+        event = Terminated("a limit of the run was reached", "run_cap_reached")
+    ended = end_runs(connection, children, event, now)
+    end_with(connection, [run for run, _ in ended], now)
+    step_changes.note(
+        connection, [Noted(run.parent_run_id, run.run_id) for run, _ in ended if run.parent_run_id is not None]
+    )
+    gone = {run.run_id for run, _ in ended}
+    _ask_to_stop(connection, [run_id for run_id in children if run_id not in gone], now)
+
+
+def _ask_to_stop(connection: Connection, run_ids: Sequence[bytes], now: Instant) -> None:
+    """The first wish stays on record, and is told once."""
+    unasked = sa.update(runs).where(runs.c.stop_requested_at.is_(None), runs.c.state.not_in(NOT_STARTED_NAMES))
+    for first in range(0, len(run_ids), 500):
+        some = run_ids[first : first + 500]
+        asked = unasked.where(runs.c.run_id.in_(some)).values(stop_requested_at=now).returning(runs.c.run_id)
+        step_changes.note_stops(connection, list(connection.execute(asked).scalars()))

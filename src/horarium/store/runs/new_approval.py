@@ -1,0 +1,60 @@
+"""What a question is when it is asked: its row, and what the feed says of it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+from horarium.ids import id_text
+from horarium.instant import Instant, to_rfc3339
+from horarium.policy.approval import NEVER
+from horarium.store.database.json_text import from_text
+
+
+class NewApproval(NamedTuple):
+    """A row of `approvals` that has just been made."""
+
+    approval_id: bytes
+    namespace: str
+    run_id: bytes
+    input_hash: str
+    gates: str
+    decision: str
+    requested_at: Instant
+    expires_at: Instant
+    root_run_id: bytes | None
+    schedule_uid: bytes | None
+    workflow: str | None
+    node_id: str | None
+    revision: int | None
+    approvals_required: int
+    approvers: str
+    allow_requester: bool
+    requesters: str
+
+
+class Asked(Protocol):
+    """Columns of `approvals` that are told."""
+
+    @property
+    def approval_id(self) -> bytes: ...
+    @property
+    def gates(self) -> str: ...
+    @property
+    def workflow(self) -> str | None: ...
+    @property
+    def node_id(self) -> str | None: ...
+    @property
+    def expires_at(self) -> Instant: ...
+
+
+def told_of(asked: Asked, origin: str, nominal: Instant) -> dict[str, object]:
+    """What every notice about a question says of it, and of the run that it is about."""
+    return {
+        "approval_id": id_text(asked.approval_id),
+        "gates": from_text(asked.gates),
+        "workflow": asked.workflow,
+        "node_id": asked.node_id,
+        "origin": origin,
+        "occurrence_time": to_rfc3339(nominal),
+        "expires_at": None if asked.expires_at >= NEVER else to_rfc3339(asked.expires_at),
+    }

@@ -1,0 +1,75 @@
+"""What was asked about runs last, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from horarium.instant import Instant
+from horarium.store.database.json_text import from_text
+from horarium.store.tables import approvals
+
+# Of values that SQLite takes in one statement there may be far more; of those that PostgreSQL plans well, not.
+_AT_ONCE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class AskedApproval:
+    approval_id: bytes
+    status: str
+    gates: tuple[str, ...]
+    expires_at: Instant
+    decided_by: str | None
+    decided_at: Instant | None
+    reason: str | None
+
+
+def newest_approvals(connection: Connection, run_ids: Collection[bytes]) -> dict[bytes, AskedApproval]:
+    """By run; a run that nobody was asked about is not there. One that came to many gates has the last of them."""
+    found: dict[bytes, AskedApproval] = {}
+    wanted = list(run_ids)
+    for start in range(0, len(wanted), _AT_ONCE):
+        for row in connection.execute(_NEWEST, {"run_ids": wanted[start : start + _AT_ONCE]}):
+            found[bytes(row.run_id)] = AskedApproval(
+                row.approval_id,
+                row.decision,
+                tuple(from_text(row.gates) or ()),
+                row.expires_at,
+                row.decider,
+                row.decided_at,
+                row.reason,
+            )
+    return found
+
+
+_place = sa.func.row_number().over(
+    partition_by=approvals.c.run_id, order_by=[approvals.c.requested_at.desc(), approvals.c.approval_id.desc()]
+)
+_asked = (
+    sa.select(
+        approvals.c.run_id,
+        approvals.c.approval_id,
+        approvals.c.decision,
+        approvals.c.gates,
+        approvals.c.expires_at,
+        approvals.c.decider,
+        approvals.c.decided_at,
+        approvals.c.reason,
+        _place.label("place"),
+    )
+    .where(approvals.c.run_id.in_(sa.bindparam("run_ids", expanding=True)))
+    .subquery()
+)
+_NEWEST = sa.select(_asked).where(_asked.c.place == 1)
+
+
+def outcomes(connection: Connection, approval_ids: Collection[bytes]) -> dict[bytes, str]:
+    """What became of approvals: approved, modified …"""
+    if not approval_ids:
+        return {}
+    statement = sa.select(approvals.c.approval_id, approvals.c.decision)
+    rows = connection.execute(statement.where(approvals.c.approval_id.in_(list(approval_ids))))
+    return {bytes(row.approval_id): row.decision for row in rows}

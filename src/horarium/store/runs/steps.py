@@ -1,0 +1,197 @@
+"""The steps of workflow runs as rows: how they are born, and what is read of them when their workflow advances."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeAlias
+
+from sqlalchemy import Connection
+
+from horarium.decision.step import StepFact
+from horarium.instant import Instant
+from horarium.life.change import Used
+from horarium.schedule.event import RunEventType
+from horarium.schedule.run import FINAL, Origin, RunState
+from horarium.store.database.set_wise import Insert, Update, select_by_ids
+from horarium.store.runs import approvals, events
+from horarium.store.runs.states import sql_list
+from horarium.store.runs.work import COLUMNS, Work
+from horarium.store.schedules.decisions import ZEROS
+from horarium.store.tables import runs
+
+NodeOf: TypeAlias = tuple[bytes, str]
+"""The run of a workflow, and a node of it."""
+
+# That it was created is read off the row; its place in the workflow is the first that is stored.
+_FIRST_EVENT = 2
+_AT_ONCE = 400
+
+
+class Advancing(NamedTuple):
+    """The run of a workflow, under lock."""
+
+    work: Work
+    progress: str | None
+    priority: int
+
+
+class NewStep(NamedTuple):
+    """Columns of `runs` that a step is born with; the others have their defaults."""
+
+    run_id: bytes
+    namespace: str
+    schedule_uid: bytes | None
+    revision: int | None
+    nominal: Instant
+    due: Instant
+    priority: int
+    parent_run_id: bytes
+    root_run_id: bytes
+    node_id: str
+    node_path: str
+    of_workflow: str
+    of_version: int
+    fallback: bool = False
+    effective: str | None = None
+    assignee: str | None = None
+    assignee_type: str | None = None
+    member: str | None = None
+    state: str = RunState.READY.value
+    workflow: str | None = None
+    workflow_version: int | None = None
+    kind: str = ""
+    target: str = ""
+    timeout_seconds: int = 0
+    attempt_ms: int | None = None
+    queue: str | None = None
+    delivery: str = "at_least_once"
+    needs_approval: bool = False
+    inputs: str | None = None
+    error: str | None = None
+    error_class: str | None = None
+    cause: str | None = None
+
+
+_SHARED = ("origin", "ready_at", "created_at", "finished_at", "next_event", "reserved")
+_STEPS = Insert(runs, (*NewStep._fields, *_SHARED), ZEROS)
+
+
+def insert(connection: Connection, steps: Sequence[NewStep], now: Instant) -> None:
+    """With the first event of each, and the question where one waits for a yes."""
+    _STEPS.run(connection, [_row(step, now) for step in steps])
+    events.append(connection, [(step.run_id, _FIRST_EVENT, *_told(step)) for step in steps], now=now)
+    waiting = [step.run_id for step in steps if step.state == RunState.AWAITING_APPROVAL]
+    if waiting:
+        approvals.request(connection, waiting, now)
+
+
+def _row(step: NewStep, now: Instant) -> tuple[Any, ...]:
+    finished = now if step.state in FINAL else None
+    return (*step, Origin.STEP.value, now, now, finished, _FIRST_EVENT + 1, 0)
+
+
+def _told(step: NewStep) -> tuple[RunEventType, dict[str, Any]]:
+    said = {
+        "node_id": step.node_id,
+        "assignee": step.assignee,
+        "member": step.member,
+        "error": step.error,
+        "error_class": step.error_class,
+        "cause": step.cause,
+    }
+    kind = {
+        RunState.SKIPPED.value: RunEventType.NODE_SKIPPED,
+        RunState.FAILED.value: RunEventType.NODE_FAILED,
+        RunState.LAUNCH_FAILED.value: RunEventType.NODE_LAUNCH_FAILED,
+    }.get(step.state, RunEventType.NODE_QUEUED)
+    return kind, {name: value for name, value in said.items() if value is not None}
+
+
+# ── reading ──────────────────────────────────────────────────────────────────────────────────────────
+
+_WORKFLOWS = f"SELECT progress, priority, {COLUMNS} FROM runs WHERE run_id"
+_FACTS = "SELECT parent_run_id, node_id, state, error_class, assignee, fallback, cause FROM runs WHERE run_id"
+
+
+def lock_workflows(connection: Connection, run_ids: Sequence[bytes]) -> list[Advancing]:
+    """Those that nobody else advances just now."""
+    tail = "ORDER BY run_id FOR UPDATE SKIP LOCKED" if connection.dialect.name == "postgresql" else "ORDER BY run_id"
+    return _advancing(select_by_ids(connection, _WORKFLOWS, run_ids, tail) if run_ids else [])
+
+
+def read_workflows(connection: Connection, run_ids: Sequence[bytes]) -> list[Advancing]:
+    return _advancing(select_by_ids(connection, _WORKFLOWS, run_ids) if run_ids else [])
+
+
+def _advancing(rows: Iterable[Sequence[Any]]) -> list[Advancing]:
+    return [Advancing(Work._make(row[2:]), row[0], row[1]) for row in rows]
+
+
+def facts(connection: Connection, step_ids: Collection[bytes]) -> dict[bytes, list[StepFact]]:
+    """By workflow run."""
+    found: dict[bytes, list[StepFact]] = {}
+    for parent, *rest in select_by_ids(connection, _FACTS, list(step_ids)) if step_ids else ():
+        found.setdefault(parent, []).append(_fact(rest))
+    return found
+
+
+def _fact(row: Sequence[Any]) -> StepFact:
+    node_id, state, error_class, assignee, fallback, cause = row
+    return StepFact(node_id, RunState(state), error_class, assignee, bool(fallback), cause)
+
+
+_OF_NODES = (
+    "WITH asked (parent, node) AS ({asked}) SELECT parent_run_id, node_id, {columns} FROM asked "
+    "JOIN runs ON parent_run_id = parent AND node_id = node WHERE {which}"
+)
+_SUCCEEDED = ("result", "state = 'succeeded'")
+_FAILED = ("state, error_class, assignee, fallback, cause", f"state IN {sql_list(FINAL - {RunState.SUCCEEDED})}")
+
+
+def results(connection: Connection, wanted: Collection[NodeOf]) -> dict[NodeOf, str | None]:
+    """As they are stored, of those that succeeded."""
+    return {(parent, node): text for parent, node, text in _of_nodes(connection, wanted, *_SUCCEEDED)}
+
+
+def failures(connection: Connection, wanted: Collection[NodeOf]) -> dict[NodeOf, StepFact]:
+    """Of nodes that failed; where a fallback failed too, that is told."""
+    found: dict[NodeOf, StepFact] = {}
+    for parent, node, *rest in _of_nodes(connection, wanted, *_FAILED):
+        fact = _fact([node, *rest])
+        if fact.fallback or (parent, node) not in found:
+            found[parent, node] = fact
+    return found
+
+
+def _of_nodes(connection: Connection, wanted: Collection[NodeOf], columns: str, which: str) -> list[Sequence[Any]]:
+    asked = list(wanted)
+    if not asked:
+        return []
+    if connection.dialect.name == "postgresql":
+        statement = _OF_NODES.format(
+            asked="SELECT * FROM unnest(%s::bytea[], %s::text[])", columns=columns, which=which
+        )
+        both = [run_id for run_id, _ in asked], [node for _, node in asked]
+        return list(connection.exec_driver_sql(statement, both))
+    found: list[Sequence[Any]] = []
+    for first in range(0, len(asked), _AT_ONCE):
+        part = asked[first : first + _AT_ONCE]
+        statement = _sqlite(len(part), columns, which)
+        found += connection.exec_driver_sql(statement, tuple(each for pair in part for each in pair))
+    return found
+
+
+@lru_cache(maxsize=_AT_ONCE * 2)
+def _sqlite(count: int, columns: str, which: str) -> str:
+    return _OF_NODES.format(asked=f"VALUES {', '.join(['(?, ?)'] * count)}", columns=columns, which=which)
+
+
+# ── moving on ────────────────────────────────────────────────────────────────────────────────────────
+
+_MOVE = Update(runs, ("run_id", "progress", "cost", "tokens", "tool_calls"))
+
+
+def move(connection: Connection, moved: Mapping[bytes, tuple[str | None, Used]]) -> None:
+    """The letters of each run, and what it has used in all; the caller holds the locks."""
+    _MOVE.run(connection, [(run_id, progress, *used) for run_id, (progress, used) in sorted(moved.items())])

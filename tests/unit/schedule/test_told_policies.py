@@ -1,0 +1,74 @@
+"""The policies of a run as they are told."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from horarium.policy.approval import ApprovalMode, ApprovalPolicy
+from horarium.policy.failure import FailureMode, FailurePolicy
+from horarium.policy.limits import RunLimits
+from horarium.policy.retry import RetryPolicy
+from horarium.schedule.assignee import Assignee, AssigneeType
+from horarium.schedule.definition import Action, Definition, SpecText
+from horarium.schedule.effective import Effective, PolicyOrigin, effective_text
+from horarium.schedule.told_policies import policies_of
+
+AGENT = Assignee(AssigneeType.AGENT, "writer")
+
+
+def definition(**parts: Any) -> Definition:
+    return Definition("s", SpecText(), Action("http"), **parts)
+
+
+@pytest.mark.parametrize(
+    ("parts", "approval", "origins"),
+    [
+        ({}, {"requires_approval": False, "mode": None, "gates": []}, {}),
+        ({"assignee": AGENT}, {"requires_approval": True, "mode": "sensitive_actions", "gates": []}, {}),
+        (
+            {"approval": ApprovalPolicy(requires_approval=False, gates=frozenset({"spend", "publish"}))},
+            {"requires_approval": False, "mode": None, "gates": ["publish", "spend"]},
+            {"approval_policy.requires_approval": "schedule", "approval_policy.gates": "schedule"},
+        ),
+        ({"retry": RetryPolicy(max_retries=3)}, {}, {"retry_policy": "schedule"}),
+        ({"failure": FailurePolicy(FailureMode.HALT)}, {}, {"failure_policy": "schedule"}),
+        ({"limits": RunLimits(cost=Decimal("1.5"))}, {}, {"limits.cost": "schedule"}),
+    ],
+    ids=["nothing", "assigned", "approval", "retry", "failure", "limits"],
+)
+def test_what_the_schedule_says_is_its_own_and_the_rest_a_default(
+    parts: dict[str, Any], approval: dict[str, Any], origins: dict[str, str]
+) -> None:
+    told = policies_of(None, definition(**parts))
+    assert told is not None
+    assert {name: told.approval_policy[name] for name in approval} == approval
+    assert {name: origin for name, origin in told.origins.items() if origin is not PolicyOrigin.DEFAULT} == origins
+    assert {"retry_policy", "failure_policy", "approval_policy.mode", "limits.cost"} <= told.origins.keys()
+
+
+def test_what_was_settled_at_the_birth_goes_before_the_definition() -> None:
+    settled = Effective(
+        ApprovalPolicy(requires_approval=True, mode=ApprovalMode.EVERY_NODE, gates=frozenset({"spend"})),
+        RetryPolicy(max_retries=5),
+        FailurePolicy(),
+        RunLimits(cost=Decimal("0.1"), allow_tools=("search",)),
+        {"approval_policy.mode": PolicyOrigin.AGENT, "limits.cost": PolicyOrigin.AGENT},
+    )
+    told = policies_of(effective_text(settled), definition())
+    assert told is not None
+    assert (told.approval_policy["mode"], told.approval_policy["gates"]) == ("every_node", ["spend"])
+    assert (told.retry_policy["max_retries"], told.limits["cost"], told.limits["allow_tools"]) == (5, 0.1, ("search",))
+    assert "unasked" not in told.retry_policy
+    assert (told.origins["approval_policy.mode"], told.origins["retry_policy"]) == ("agent", "default")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"limits": 3}'])
+def test_a_corrupt_text_is_told_as_nothing(text: str) -> None:
+    assert policies_of(text, definition()) is None
+
+
+def test_a_run_whose_definition_is_gone_tells_none() -> None:
+    assert policies_of(None, None) is None
