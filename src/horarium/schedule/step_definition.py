@@ -10,21 +10,16 @@ from typing import Any, TypeVar
 
 from horarium.policy.limits import RunLimits, merge_limits
 from horarium.schedule.definition import Action
-from horarium.schedule.document import run_part_of
 from horarium.schedule.effective import Effective
+from horarium.schedule.node_action import action_of
 from horarium.schedule.workflow import Node, Workflow
 
 D = TypeVar("D")
 
 
-def node_action(node: Node) -> Action:
-    """Of a workflow that is stored: its actions are in our own words. Raises InvalidDefinition for a damaged one."""
-    return run_part_of({"action": node.action}).action
-
-
 def step_action(root: Action, workflow: Workflow, node: Node) -> Action:
     """Where its own action says nothing, the root's queue, connection and model hold, then the workflow's."""
-    own = node_action(node)
+    own = action_of(node)
     return replace(
         own,
         queue=own.queue or root.queue or workflow.queue,
