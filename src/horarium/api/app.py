@@ -16,6 +16,8 @@ from starlette.exceptions import HTTPException
 from horarium.api import (
     admin,
     agenda,
+    agents,
+    assignments,
     audit,
     bulk,
     bundles,
@@ -36,8 +38,10 @@ from horarium.api import (
     schedules,
     secrets,
     subscriptions,
+    teams,
     tokens,
     triggers,
+    workflows,
 )
 from horarium.api.answers import Reply
 from horarium.api.auth import Authenticator
@@ -76,10 +80,14 @@ ROUTES: tuple[Routes, ...] = (
     run_logs.routes,
     launches.routes,
     calendars.routes,
+    workflows.routes,
     bundles.routes,
     feed.routes,
     subscriptions.routes,
     secrets.routes,
+    agents.routes,
+    teams.routes,
+    assignments.routes,
     tokens.routes,
     namespaces.routes,
     audit.routes,
