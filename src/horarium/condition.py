@@ -124,7 +124,7 @@ def compile_condition(filter: object) -> Condition:
 
 def read_pointer(pointer: str) -> tuple[str, ...]:
     """The keys that a JSON pointer names, one after the other; a malformed one raises ConditionError."""
-    return parse_pointer(pointer, f"pointer {_shown(pointer)}")
+    return _parse_pointer(pointer, f"pointer {_shown(pointer)}")
 
 
 def find(path: tuple[str, ...], context: object) -> object:
@@ -136,7 +136,7 @@ def _compile_clause(pointer: object, body: object, reader: _OperandReader) -> Cl
     if not isinstance(pointer, str):
         raise ConditionError(f"a clause is named by a JSON pointer, not by {_kind(pointer)}")
     where = f"clause {_shown(pointer)}"
-    path = parse_pointer(pointer, where)
+    path = _parse_pointer(pointer, where)
     if not isinstance(body, dict):
         raise ConditionError(f'{where}: must be an object such as {{"eq": 1}}, not {_kind(body)}')
     if len(body) != 1:
@@ -145,7 +145,7 @@ def _compile_clause(pointer: object, body: object, reader: _OperandReader) -> Cl
     return Clause(pointer, path, _parse_operator(word, where), reader.read(operand, where))
 
 
-def parse_pointer(pointer: str, where: str) -> tuple[str, ...]:
+def _parse_pointer(pointer: str, where: str) -> tuple[str, ...]:
     """RFC 6901 section 3, the JSON string form; the URI fragment form (`#/a`) is not read."""
     if len(pointer) > MAX_POINTER_LENGTH:
         raise ConditionError(f"{where}: the pointer is longer than {MAX_POINTER_LENGTH} characters")

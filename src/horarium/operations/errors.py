@@ -165,14 +165,15 @@ class WorkflowInUse(Refused):
 
 
 class SecretInUse(Refused):
-    """`schedules` are the ids of those that name it, the first of them if they are many."""
+    """`schedules` and `workflows` are the ids of those that name it, the first of them if they are many."""
 
     reason = "secret_in_use"
 
-    def __init__(self, name: str, schedules: tuple[str, ...]) -> None:
-        shown = ", ".join(schedules[:5]) + (", …" if len(schedules) > 5 else "")
+    def __init__(self, name: str, schedules: tuple[str, ...], workflows: tuple[str, ...] = ()) -> None:
+        users = [*schedules, *(f"the workflow {each}" for each in workflows)]
+        shown = ", ".join(users[:5]) + (", …" if len(users) > 5 else "")
         super().__init__(f"the secret {name!r} is used by {shown}; force deletes it nevertheless")
-        self.schedules = schedules
+        self.schedules, self.workflows = schedules, workflows
 
 
 class OwnedByAnotherBundle(Refused):

@@ -30,6 +30,7 @@ from horarium.store.errors import Conflict
 from horarium.store.runs import approvals, open_runs
 from horarium.store.runs import read as runs_read
 from horarium.store.runs.read import RunRow
+from horarium.store.workflow_graphs import newest_versions
 from horarium.wire.bodies import StartBody
 from horarium.wire.outcomes import StartOutcome
 from horarium.wire.roles import Permission
@@ -162,7 +163,7 @@ def _version(connection: Connection, definition: Definition) -> int | None:
     name, wanted = definition.action.workflow, definition.action.target.get("version")
     if definition.action.kind != WORKFLOW.name or name is None:
         return None
-    newest = workflows.newest_versions(connection, definition.namespace, [name]).get(name)
+    newest = newest_versions(connection, [(definition.namespace, name)]).get((definition.namespace, name))
     if newest is None or not isinstance(wanted, int):
         return newest
     if not workflows.uses_of(connection, definition.namespace, [Use(name, wanted)]):

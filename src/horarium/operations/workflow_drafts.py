@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from horarium.errors import InvalidDefinition, InvalidWorkflow
-from horarium.launchers.served import unserved
+from horarium.launchers.served import Serves, unserved
 from horarium.operations.caller import Caller
 from horarium.operations.credentials import keep_credentials
 from horarium.operations.errors import Forbidden
@@ -18,15 +18,16 @@ from horarium.schedule.credentials import hosts_of, moved, of_node
 from horarium.schedule.definition import Action, Definition, SpecText
 from horarium.schedule.document import Parsed
 from horarium.schedule.kinds import WORKFLOW
-from horarium.schedule.node_action import action_of
 from horarium.schedule.secret import names_in
 from horarium.schedule.secret_value import may_go_to, not_allowed
 from horarium.schedule.source import Source
+from horarium.schedule.step_definition import node_action
 from horarium.schedule.sub_workflows import MAX_REACHABLE, Stored, Use, check_sub_workflows
 from horarium.schedule.workflow import Trigger, TriggerKind, Workflow, parse_workflow, template_schedule_id
 from horarium.schedule.workflow_document import sub_workflows
 from horarium.store import secrets, workflows
 from horarium.store.database import Connection
+from horarium.store.workflow_graphs import newest_versions
 
 _MAX_WARNINGS = 50
 # What the workflow itself says of the schedules of its triggers.
@@ -96,11 +97,11 @@ def check_parts(connection: Connection, namespace: str, workflow: Workflow) -> N
     wanted = [Use(sub.name, sub.version) for sub in subs]
     known = _reachable(connection, namespace, wanted)
     pinned = {use.name for use in wanted if use not in known and use.version is not None and use != root}
-    there = workflows.newest_versions(connection, namespace, pinned)
+    there = newest_versions(connection, {(namespace, name) for name in pinned})
     missing = {
         f"{sub.path}.version": [f"there is no version {sub.version} of {sub.name!r}"]
         for sub, use in zip(subs, wanted, strict=True)
-        if use.version is not None and use not in known and use != root and use.name in there
+        if use.version is not None and use not in known and use != root and (namespace, use.name) in there
     }
     if missing:
         raise InvalidWorkflow(missing)
@@ -126,7 +127,7 @@ def without_credentials(workflow: Workflow) -> tuple[Workflow, list[tuple[Action
     nodes, taken = [], []
     for node in workflow.nodes:
         if node.action.get("headers"):
-            action, credentials = moved(action_of(node), of_node(workflow.workflow_id, node.id))
+            action, credentials = moved(node_action(node), of_node(workflow.workflow_id, node.id))
             if credentials:
                 node = replace(node, action=action_document(action))
                 taken.append((action, credentials))
@@ -146,15 +147,17 @@ def keep_taken(
     return changed
 
 
-def warnings_of(resources: Resources, connection: Connection, caller: Caller, workflow: Workflow) -> tuple[str, ...]:
+def warnings_of(
+    resources: Resources, connection: Connection, caller: Caller, workflow: Workflow, will_be_set: Collection[str] = ()
+) -> tuple[str, ...]:
     """What stands in the way of its nodes now, and may be mended before they run: secrets, tasks, workers."""
     namespace, found = caller.namespace, []
-    actions = [(f"nodes.{index}.action", action_of(node), node.input) for index, node in enumerate(workflow.nodes)]
+    actions = [(f"nodes.{index}.action", node_action(node), node.input) for index, node in enumerate(workflow.nodes)]
     named = {path: names_in(action, given) for path, action, given in actions}
     known = secrets.find_names(connection, namespace, set().union(*named.values()))
     for path, action, _ in actions:
         [host] = hosts_of(action) or [""]
-        for name in sorted(named[path]):
+        for name in sorted(named[path].difference(will_be_set)):
             secret = known.get(name)
             if secret is None:
                 found.append(f"{path}: the secret {name!r} is not set; without it the step cannot be launched")
@@ -173,10 +176,12 @@ def _unserved(
     here = resources.registry
     kinds = here.kinds_for(namespace)
     names = {action.workflow for _, action in actions if action.kind == WORKFLOW.name and action.workflow}
-    stored = workflows.newest_versions(connection, namespace, names)
+    stored = newest_versions(connection, {(namespace, name) for name in names})
     elsewhere = resources.elsewhere.load(connection, resources.clock.now())
-    return [
-        f"{path.removesuffix('.action')}.{said}"
-        for path, action in actions
-        for said in unserved(action, kinds, [here, *elsewhere], namespace, stored=action.workflow in stored)
-    ]
+    everybody: list[Serves] = [here, *elsewhere]
+    told: list[str] = []
+    for path, action in actions:
+        is_stored = (namespace, action.workflow or "") in stored
+        said = unserved(action, kinds, everybody, namespace, stored=is_stored)
+        told += [f"{path.removesuffix('.action')}.{each}" for each in said]
+    return told

@@ -13,8 +13,8 @@ from horarium.operations.resources import Resources
 from horarium.operations.workflows import read_version
 from horarium.schedule.kinds import WORKFLOW
 from horarium.schedule.run import RunState
-from horarium.store import workflows
 from horarium.store.database import Connection
+from horarium.store.workflow_graphs import newest_versions
 from horarium.wire.outcomes import StartOutcome
 from horarium.wire.roles import Permission
 from horarium.wire.workflows import WorkflowRunBody, WorkflowStart
@@ -63,5 +63,5 @@ def _outcome(done: launches.Started) -> WorkflowStart:
 def _check_there(connection: Connection, caller: Caller, workflow_id: str) -> None:
     """Elsewhere a name that nobody has stored is a task's, or a worker's."""
     require_namespace(connection, caller.namespace)
-    if not workflows.newest_versions(connection, caller.namespace, [workflow_id]):
+    if not newest_versions(connection, [(caller.namespace, workflow_id)]):
         raise WorkflowNotFound(workflow_id)

@@ -180,14 +180,15 @@ def _insert(
 def validate(resources: Resources, caller: Caller, document: Mapping[str, Any]) -> Checked:
     """What a put would say of it, without one; the document as it would be kept, with credentials taken out."""
     caller.require(Permission.READ)
-    workflow, _ = without_credentials(read_document(resources, caller, document))
+    workflow, taken = without_credentials(read_document(resources, caller, document))
+    generated = [name for _, credentials in taken for name in credentials]
 
     def look(connection: Connection) -> Checked:
         require_namespace(connection, caller.namespace)
         before = workflows.find(connection, caller.namespace, workflow.workflow_id)
         next_one = replace(workflow, version=1 if before is None else before.version + 1)
         check_parts(connection, caller.namespace, next_one)
-        told = warnings_of(resources, connection, caller, workflow)
+        told = warnings_of(resources, connection, caller, workflow, generated)
         return Checked(workflow_document(workflow), graph_of(workflow), told)
 
     return resources.database.read(look)

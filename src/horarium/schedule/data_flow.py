@@ -11,7 +11,7 @@ from typing import Final
 
 from horarium.condition import MISSING, find, read_pointer
 from horarium.schedule.json_limits import Json
-from horarium.schedule.workflow import Node
+from horarium.schedule.workflow_parts import Node
 
 FROM: Final = "$from"
 DEFAULT: Final = "default"

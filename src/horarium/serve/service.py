@@ -28,7 +28,7 @@ from horarium.launchers.webhook import WebhookSender
 from horarium.life.report_token import ReportTokens
 from horarium.operations.caller import internal
 from horarium.operations.errors import OperationError, QuotaExceeded
-from horarium.operations.registrations import Registered, register
+from horarium.operations.registrations import Registered, namespaces_of_app, register
 from horarium.operations.resources import Resources
 from horarium.policy.quotas import Quota, Quotas
 from horarium.schedule.release import fingerprint
@@ -45,7 +45,6 @@ from horarium.store.database.shared_clock import SharedClock
 from horarium.store.errors import Conflict
 from horarium.store.migrate import DEFAULT_NAMESPACE, check_schema, migrate
 from horarium.store.quotas import QuotaBook
-from horarium.store.schedules.rows import namespaces_of_bundle
 from horarium.store.sealing import Sealer
 from horarium.telemetry.log import make_logger
 from horarium.telemetry.telemetry import Telemetry
@@ -250,7 +249,7 @@ def _places(settings: Settings, registry: Registry) -> dict[str, int]:
 
 
 def put_templates(service: Service) -> None:
-    """The schedules that the application declares; one that has not changed is left alone, and so is a pause.
+    """The schedules and workflows that the application declares; what has not changed is left alone, as is a pause.
 
     What a release of a named application declares no more is paused by the first process of that release.
     """
@@ -260,14 +259,16 @@ def put_templates(service: Service) -> None:
     for document in application.templates:
         namespace = document.get("namespace", DEFAULT_NAMESPACE)
         by_namespace.setdefault(namespace, {})[document["schedule_id"]] = document
-    if app is not None:
-        for namespace in service.database.read(lambda connection: namespaces_of_bundle(connection, app)):
-            by_namespace.setdefault(namespace, {})
-    for namespace, templates in by_namespace.items():
-        caller = internal("application", namespace)
-        known_as = release or fingerprint(templates.values())
+    workflows: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for (namespace, workflow_id), document in getattr(application, "workflows", {}).items():
+        workflows.setdefault(namespace, {})[workflow_id] = document
+    known = [] if app is None else service.database.read(lambda connection: namespaces_of_app(connection, app))
+    for namespace in dict.fromkeys([*by_namespace, *workflows, *known]):
+        caller, templates = internal("application", namespace), by_namespace.get(namespace, {})
+        own = workflows.get(namespace, {})
+        known_as = release or fingerprint([*templates.values(), *({"workflow": each} for each in own.items())])
         try:
-            _tell(service, register(service.resources, caller, app, known_as, templates))
+            _tell(service, register(service.resources, caller, app, known_as, templates, own))
         except OperationError as refused:
             if refused.reason != QuotaExceeded.reason:
                 raise
@@ -281,6 +282,8 @@ def _tell(service: Service, done: Registered) -> None:
         log.warning("not declared", schedule=name, why="a schedule of this id was written by hand")
     for name in done.foreign:
         log.warning("not declared", schedule=name, why="a schedule of this id belongs to another bundle")
+    for name in done.foreign_workflows:
+        log.warning("not declared", workflow=name, why="a workflow of this id is somebody else's")
     for name in done.paused:
         log.warning("paused", schedule=name, why="the application declares it no more")
     for name in done.resumed:

@@ -11,12 +11,14 @@ from sqlalchemy import Connection
 
 from horarium.instant import Instant
 from horarium.schedule.kinds import WORKFLOW
+from horarium.schedule.secret import KEY
 from horarium.schedule.sub_workflows import Stored, Use
 from horarium.store.database.found import rows_with
 from horarium.store.database.json_text import from_text, to_text
 from horarium.store.database.typed_rows import TypedRows
 from horarium.store.runs.states import OPEN_ROOT
 from horarium.store.tables import runs, schedule_revisions, schedules, secrets, workflows
+from horarium.store.workflow_graphs import newest_versions
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,19 +93,11 @@ def find_many(connection: Connection, namespace: str, ids: Collection[str]) -> d
     return {row.workflow_id: row for row in map(_ROWS.read, wanted)}
 
 
-def newest_versions(connection: Connection, namespace: str, ids: Collection[str]) -> dict[str, int]:
-    """Of those that are stored."""
-    columns = (workflows.c.namespace, workflows.c.workflow_id)
-    newest = sa.select(workflows.c.workflow_id, sa.func.max(workflows.c.version)).group_by(workflows.c.workflow_id)
-    found = rows_with(connection, newest, columns, {(namespace, each) for each in ids})
-    return dict(iter(found))
-
-
 def uses_of(connection: Connection, namespace: str, wanted: Iterable[Use]) -> dict[Use, Stored]:
     """What is stored of them."""
     asked = set(wanted)
-    newest = newest_versions(connection, namespace, {use.name for use in asked})
-    exact = {use: use.version or newest.get(use.name, 0) for use in asked}
+    newest = newest_versions(connection, {(namespace, use.name) for use in asked if use.version is None})
+    exact = {use: use.version or newest.get((namespace, use.name), 0) for use in asked}
     columns = (workflows.c.namespace, workflows.c.workflow_id, workflows.c.version)
     statement = sa.select(workflows.c.workflow_id, workflows.c.version, workflows.c.uses)
     keys = {(namespace, use.name, version) for use, version in exact.items() if version}
@@ -164,6 +158,12 @@ def ids_of_bundle(connection: Connection, namespace: str, bundle: str, most: int
     return list(connection.execute(statement).scalars())
 
 
+def namespaces_of_bundle(connection: Connection, bundle: str) -> list[str]:
+    return sorted(
+        connection.execute(sa.select(workflows.c.namespace).where(workflows.c.bundle == bundle).distinct()).scalars()
+    )
+
+
 def delete(connection: Connection, namespace: str, workflow_id: str, *, secret_prefix: str) -> None:
     """All versions, and the generated secrets that held their credentials."""
     connection.execute(sa.delete(workflows).where(*_named(namespace, workflow_id)))
@@ -221,8 +221,10 @@ def workflows_with_workflow(connection: Connection, namespace: str, workflow_id:
     return list(connection.execute(statement.order_by(workflows.c.workflow_id).limit(most)).scalars())
 
 
-def workflows_with_secret(connection: Connection, namespace: str, reference: str, *, most: int) -> list[str]:
-    """Those whose newest version holds this reference, by id."""
+def workflows_with_secret(connection: Connection, namespace: str, name: str, *, most: int) -> list[str]:
+    """Those whose newest version names the secret, by id."""
+    # Documents are kept as `to_text` spells them, and quotes inside of a text have a backslash: this is a reference.
+    reference = f"{to_text(KEY)}:{to_text(name)}"
     mine = (workflows.c.namespace == namespace, _IS_NEWEST)
     statement = sa.select(workflows.c.workflow_id).where(
         *mine, workflows.c.document.contains(reference, autoescape=True)

@@ -110,7 +110,7 @@ def _places(connection: Connection, namespace: str, workflow: str, version: int)
 @lru_cache(maxsize=32)
 def _order(document: str) -> Mapping[str, int]:
     try:
-        read = parse_workflow(from_text(document))
+        read = parse_workflow({"workflow_id": "any", **from_text(document)})
     except (HorariumError, ValueError, TypeError):  # what cannot be read is listed by birth
         return {}
     pairs = [(edge.source, edge.target) for edge in read.edges]
