@@ -122,13 +122,8 @@ def compile_condition(filter: object) -> Condition:
     return Condition(tuple(_compile_clause(pointer, body, reader) for pointer, body in filter.items()))
 
 
-def read_pointer(pointer: str) -> tuple[str, ...]:
-    """The keys that a JSON pointer names, one after the other; a malformed one raises ConditionError."""
-    return _parse_pointer(pointer, f"pointer {_shown(pointer)}")
-
-
 def find(path: tuple[str, ...], context: object) -> object:
-    """The value at a path that `read_pointer` gave, or MISSING."""
+    """The value at a path that `parse_pointer` gave, or MISSING."""
     return _resolve(path, context)
 
 
@@ -136,7 +131,7 @@ def _compile_clause(pointer: object, body: object, reader: _OperandReader) -> Cl
     if not isinstance(pointer, str):
         raise ConditionError(f"a clause is named by a JSON pointer, not by {_kind(pointer)}")
     where = f"clause {_shown(pointer)}"
-    path = _parse_pointer(pointer, where)
+    path = parse_pointer(pointer, where)
     if not isinstance(body, dict):
         raise ConditionError(f'{where}: must be an object such as {{"eq": 1}}, not {_kind(body)}')
     if len(body) != 1:
@@ -145,7 +140,7 @@ def _compile_clause(pointer: object, body: object, reader: _OperandReader) -> Cl
     return Clause(pointer, path, _parse_operator(word, where), reader.read(operand, where))
 
 
-def _parse_pointer(pointer: str, where: str) -> tuple[str, ...]:
+def parse_pointer(pointer: str, where: str) -> tuple[str, ...]:
     """RFC 6901 section 3, the JSON string form; the URI fragment form (`#/a`) is not read."""
     if len(pointer) > MAX_POINTER_LENGTH:
         raise ConditionError(f"{where}: the pointer is longer than {MAX_POINTER_LENGTH} characters")

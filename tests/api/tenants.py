@@ -47,6 +47,9 @@ class Things:
     name: str
     queue: str
     secret_name: str
+    agent_id: str
+    team_id: str
+    assignment_id: str
     subscription_id: str
     bundle: str
     workflow: str
@@ -76,6 +79,9 @@ def named(namespace: str, mark: str, **ids: str) -> Things:
         "name": "days",
         "queue": "queue",
         "secret_name": "secret",
+        "agent_id": "agent",
+        "team_id": "desk",
+        "assignment_id": "given",
         "subscription_id": "told",
         "bundle": "bundle",
         "workflow": "report",
@@ -153,6 +159,12 @@ def settle_in(horarium: TestService, namespace: str, mark: str) -> Tenant:
     make("POST", f"/api/calendars/{plain.name}/clone", name=f"{plain.name}-2")
     for stored in (plain.workflow_id, f"{plain.workflow_id}-2"):
         make("PUT", f"/api/workflows/{stored}", **workflow(plain))
+    for more in ("", "-2"):
+        agent, team = f"{plain.agent_id}{more}", f"{plain.team_id}{more}"
+        make("PUT", f"/api/agents/{agent}", name=plain.team, token=f"{mark}-token")
+        make("PUT", f"/api/teams/{team}", members=[agent], name=plain.team)
+        given = {"workflow_id": plain.workflow, "assignee_type": "team", "assignee_id": team}
+        make("PUT", f"/api/assignments/{plain.assignment_id}{more}", **given)
     make("POST", "/api/schedules", **schedule(plain, calendars=[plain.name]))
     # Not at the same minute as the other: of two runs that are born at one instant, either may come first in a list.
     quarter, waits = {"cron_expressions": ["15 * * * *"]}, {"requires_approval": True}
@@ -253,6 +265,9 @@ def seen_by(tenants: Tenants, tenant: Tenant, roles: tuple[Role, ...] = ROLES) -
 OF_ONE_S_OWN = {
     ("PUT", "/api/secrets/{secret_name}"),
     ("PUT", "/api/workflows/{workflow_id}"),
+    ("PUT", "/api/agents/{agent_id}"),
+    ("PUT", "/api/teams/{team_id}"),
+    ("PUT", "/api/assignments/{assignment_id}"),
     ("POST", "/api/queues/{queue}/claim"),
 }
 

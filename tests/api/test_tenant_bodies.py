@@ -32,6 +32,8 @@ PLAIN_FIELDS = {
     *("lines", "note", "overlap_policy", "overlap_seconds", "paused", "pre_dispatch_condition", "quotas", "reason"),
     *("result", "retention", "reverse", "role", "rule", "scheduled_for", "secret", "start_time", "state", "timezone"),
     *("tokens", "tool_calls", "until", "url", "version", "workflows"),
+    *("approval_policy", "budget", "capacity", "context", "failure_policy", "native_scheduler", "policies"),
+    *("protocol", "queue_policy", "retry_policy", "strategy"),
     *("namespace", "next_page_token", "report_token"),  # each is tried by a test of its own
 }
 

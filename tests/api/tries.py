@@ -90,6 +90,17 @@ def _assigned(things: Things) -> dict[str, Any]:
 
 
 _WORKFLOW, _RUN_WORKFLOW = "/api/workflows/{workflow_id}", "/api/workflows/{workflow_id}/runs"
+
+
+def _given(things: Things) -> dict[str, Any]:
+    return {
+        "assignment_id": f"{things.assignment_id}-try",
+        "workflow_id": things.workflow,
+        "assignee_type": "agent",
+        "assignee_id": things.agent_id,
+    }
+
+
 _CALENDARS = "/api/schedules/{schedule_id}/calendars"
 _REDELIVER = "/api/subscriptions/{subscription_id}/redeliver"
 _TRIGGER = "/api/schedules/{schedule_id}/trigger"
@@ -100,6 +111,12 @@ TRIES = [
     tried("PATCH", "/api/schedules/{schedule_id}", "", lambda of: {"calendars": [of.name]}, 422),
     tried("POST", "/api/schedules", "", lambda of: _own(of, calendars=[of.name]), 422),
     tried("POST", "/api/schedules", "", _with_secret, 201),
+    tried("POST", "/api/schedules", "", lambda of: _own(of, assignee_id=of.agent_id), 422),
+    tried("POST", "/api/schedules", "", lambda of: _own(of, assignee_type="team", assignee_id=of.team_id), 422),
+    tried("POST", "/api/schedules", "", lambda of: _own(of, workflow_assignment_id=of.assignment_id), 422),
+    tried("POST", "/api/agents", "parent_id", lambda of: {"id": "below", "parent_id": of.agent_id}, 422),
+    tried("POST", "/api/teams", "members lead", lambda of: {"team_id": "other", "members": [of.agent_id]}, 422),
+    tried("POST", "/api/assignments", "assignee_type assignee_id workflow_id", _given, 422),
     *bulk(
         "delete",
         "/api/schedules/bulk",
@@ -120,6 +137,9 @@ TRIES = [
     tried("POST", _RUN_WORKFLOW, "", lambda of: {"workflow_assignment_id": of.team}, 422),
     # A name is everybody's: it makes a thing of one's own.
     tried("PUT", "/api/secrets/{secret_name}", "value", lambda of: {"value": of.team}, 201),
+    tried("PUT", "/api/agents/{agent_id}", "id token", lambda of: {"id": of.agent_id, "token": of.team}, 201),
+    tried("POST", "/api/teams", "team_id", lambda of: {"team_id": of.team_id, "members": ["rival-agent"]}, 201),
+    tried("POST", "/api/assignments", "assignment_id", lambda of: {**_given(of), "assignee_id": "rival-agent"}, 201),
     tried("POST", "/api/schedules", "", schedule, 201),
     tried("POST", "/api/schedules/upsert", "", lambda of: schedule(of, note="again"), 200),
     tried("POST", "/schedules/upsert", "", _registered, 201),

@@ -54,7 +54,8 @@ def world(database: str) -> Iterator[World]:
     queued = Accepted(reference="reports", queued=True)
     with service(at="2026-03-01T00:00:00Z", answer=queued, database=database) as horarium:
         http = horarium.http()
-        for path in ("/api/schedules", "/api/calendars", "/api/namespaces"):
+        made = ("schedules", "calendars", "namespaces", "agents", "teams", "assignments")
+        for path in (f"/api/{each}" for each in made):
             assert http.post(path, json=OPERATIONS["POST", path].example.body).status_code == 201
         # Nobody listens at the discard port of this machine, and nobody far away is called.
         told = {
@@ -80,6 +81,9 @@ def world(database: str) -> Iterator[World]:
             "subscription_id": "told",
             "secret_name": "erp-token",
             "workflow_id": WORKFLOW,
+            "agent_id": "writer",
+            "team_id": "desk",
+            "assignment_id": "daily-brief-by-writer",
         }
         namespaces.create(horarium.resources, horarium.caller, "other")
         yield World(horarium, names)

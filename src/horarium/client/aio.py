@@ -18,6 +18,7 @@ from typing import TypeVar
 
 import httpx
 
+from horarium.client.assignee_calls import AssigneeCalls
 from horarium.client.call import Call
 from horarium.client.connection import DEFAULT_RETRIES, DEFAULT_SOURCE, DEFAULT_TIMEOUT_SECONDS
 from horarium.client.discover import connect
@@ -38,7 +39,16 @@ from horarium.wire.service import FeedEntry
 T = TypeVar("T")
 
 
-class AsyncClient(ScheduleCalls, RunCalls, ServiceCalls, RegistrarCalls, SubscriptionCalls, SecretCalls, WorkflowCalls):
+class AsyncClient(
+    ScheduleCalls,
+    RunCalls,
+    ServiceCalls,
+    RegistrarCalls,
+    SubscriptionCalls,
+    SecretCalls,
+    WorkflowCalls,
+    AssigneeCalls,
+):
     """Belongs to the loop in which it is used. `transport` puts something else in place of the network.
 
     What is not said is found as the command line finds it: in the environment, or beside a local `horarium up`.

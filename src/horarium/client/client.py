@@ -19,6 +19,7 @@ from typing import TypeVar
 
 import httpx
 
+from horarium.client.assignee_calls import AssigneeCalls
 from horarium.client.call import Call
 from horarium.client.connection import DEFAULT_RETRIES, DEFAULT_SOURCE, DEFAULT_TIMEOUT_SECONDS
 from horarium.client.discover import connect
@@ -39,7 +40,16 @@ from horarium.wire.service import FeedEntry
 T = TypeVar("T")
 
 
-class Client(ScheduleCalls, RunCalls, ServiceCalls, RegistrarCalls, SubscriptionCalls, SecretCalls, WorkflowCalls):
+class Client(
+    ScheduleCalls,
+    RunCalls,
+    ServiceCalls,
+    RegistrarCalls,
+    SubscriptionCalls,
+    SecretCalls,
+    WorkflowCalls,
+    AssigneeCalls,
+):
     """May be used by several threads at once. `transport` puts something else in place of the network.
 
     What is not said is found as the command line finds it: in the environment, or beside a local `horarium up`.

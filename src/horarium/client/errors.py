@@ -22,41 +22,19 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
-from types import MappingProxyType
 from typing import Any
 
 import httpx
 
-from horarium.errors import HorariumError
+from horarium.client import assignee_errors
+from horarium.client.error_base import AlreadyExists as AlreadyExists
+from horarium.client.error_base import ClientError as ClientError
+from horarium.client.error_base import Conflict as Conflict
+from horarium.client.error_base import Forbidden as Forbidden
+from horarium.client.error_base import NotFound as NotFound
+from horarium.client.error_base import Unauthorized as Unauthorized
 
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
 _MAX_SHOWN = 200
-
-
-class ClientError(HorariumError):
-    """`body` is the problem document; empty where the answer had none."""
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        status: int | None = None,
-        reason: str | None = None,
-        body: Mapping[str, Any] = _NOTHING,
-    ) -> None:
-        super().__init__(message)
-        self.status = status
-        if reason is not None:
-            self.reason = reason  # type: ignore[misc]  # the class knows the usual one, this one its own
-        self.body = body
-
-
-class Unauthorized(ClientError):
-    reason = "unauthorized"
-
-
-class Forbidden(ClientError):
-    reason = "forbidden"
 
 
 class ReportUnproven(Forbidden):
@@ -69,16 +47,6 @@ class ApprovalRequired(Forbidden):
     """What was asked for waits for somebody's yes; that it was tried is on record."""
 
     reason = "approval_required"
-
-
-class NotFound(ClientError):
-    reason = "not_found"
-
-    @property
-    def name(self) -> str | None:
-        """Of what was looked for."""
-        name = self.body.get("name")
-        return name if isinstance(name, str) else None
 
 
 class ScheduleNotFound(NotFound):
@@ -111,10 +79,6 @@ class SubscriptionNotFound(NotFound):
 
 class SecretNotFound(NotFound):
     reason = "secret_not_found"
-
-
-class Conflict(ClientError):
-    reason = "refused"
 
 
 class LeaseLost(Conflict):
@@ -200,10 +164,6 @@ class ConfirmNeeded(Conflict):
         """How many runs."""
         count = self.body.get("count")
         return count if isinstance(count, int) else None
-
-
-class AlreadyExists(Conflict):
-    reason = "already_exists"
 
 
 class ScheduleAlreadyExists(AlreadyExists):
@@ -304,6 +264,7 @@ _NAMED: Mapping[int, tuple[type[ClientError], ...]] = {
         TokenNotFound,
         SubscriptionNotFound,
         SecretNotFound,
+        *assignee_errors.MISSING,
     ),
     409: (
         LeaseLost,
@@ -326,6 +287,7 @@ _NAMED: Mapping[int, tuple[type[ClientError], ...]] = {
         CalendarAlreadyExists,
         NamespaceAlreadyExists,
         SubscriptionAlreadyExists,
+        *assignee_errors.REFUSED,
     ),
     422: (KeyReused, QuotaExceeded),
     429: (QuotaExceeded,),

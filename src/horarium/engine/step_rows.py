@@ -118,7 +118,7 @@ def born(
     if definition.action.kind == WORKFLOW.name and step.node_path.count("/") >= MAX_DEPTH:
         return _never_run(step, RunState.LAUNCH_FAILED, f"workflows nest deeper than {MAX_DEPTH} levels", "refused")
     try:
-        inputs = _inputs(parent, node, definition.action, results)
+        inputs = _inputs(parent, node, results)
     except (NothingFound, Unusable, HorariumError) as wrong:
         return _never_run(step, RunState.FAILED, str(wrong), CONTRACT_VIOLATED)
     waits = isinstance(step_needs_approval(_approval(parent, step, definition), node_gates=node.gates), StepWaits)
@@ -138,9 +138,7 @@ def _approval(parent: Parent, step: NewStep, definition: Definition) -> Approval
     return policy
 
 
-def _inputs(parent: Parent, node: Node, action: Action, results: Mapping[str, str | None]) -> str:
-    if not node.has_input and action.input is not None:
-        return event_text(action.input)
+def _inputs(parent: Parent, node: Node, results: Mapping[str, str | None]) -> str:
     known: dict[str, Any] = {}
     for name, text in results.items():
         known[name] = None if text is None else from_text(text)

@@ -178,9 +178,9 @@ class Workflows:
         wanted: dict[bytes, list[NodeOf]] = {}
         for parent, step in drafts:
             graph = parent.workflow
-            named = results_read(graph.node(step.node_id))
-            if named is None:
-                named = [graph.nodes[place].id for place in sorted(graph.ancestors(graph.places[step.node_id]))]
+            read = results_read(graph.node(step.node_id))
+            places = sorted(graph.ancestors(graph.places[step.node_id])) if read is None else ()
+            named = [graph.nodes[place].id for place in places] if read is None else sorted(read)
             wanted[step.run_id] = [(step.parent_run_id, node) for node in named]
         found = steps.results(connection, {each for some in wanted.values() for each in some})
         return {

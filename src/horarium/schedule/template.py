@@ -1,4 +1,4 @@
-"""Whether the template of what a node is given can be filled in: its pointers lead to what is known by then.
+"""What a node is given: a template in which `{"$from": "/results/fetch/rows"}` stands for a value that is known later.
 
 A pointer leads into `inputs` (what the workflow was given), `results` (what the nodes before it answered, by their
 ids) or `run` (which run it is). `default` beside it is what is taken where the pointer finds nothing.
@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from horarium.condition import read_pointer
+from horarium.condition import parse_pointer
 from horarium.errors import ConditionError
 from horarium.policy.names import shown
-from horarium.schedule.data_flow import DEFAULT, FROM, RESULTS
 from horarium.schedule.graph import topological_order
 from horarium.schedule.json_limits import Json
 from horarium.schedule.problems import Problems, joined
 from horarium.schedule.workflow_parts import Node
 
-INPUTS: Final = "inputs"
-RUN: Final = "run"
+FROM: Final = "$from"
+DEFAULT: Final = "default"
+INPUTS, RESULTS, RUN = "inputs", "results", "run"
 RUN_MEMBERS: Final = ("run_id", "schedule_id", "nominal", "due", "attempt", "workflow_id", "version")
 
 
@@ -74,7 +74,7 @@ def _wrong_form(found: Mapping[str, Json]) -> str | None:
 
 def _wrong_place(pointer: str, node_id: str, known: set[str], before: _Before | None) -> str | None:
     try:
-        steps = read_pointer(pointer)
+        steps = parse_pointer(pointer, f"the pointer {shown(pointer)}")
     except ConditionError as wrong:
         return wrong.message
     if not steps or steps[0] not in (INPUTS, RESULTS, RUN):

@@ -1,17 +1,16 @@
-"""What a definition refers to, as far as writing it must know: workflows, agents and assignments."""
+"""What a definition refers to, as far as writing it must know: workflows, calendars and secrets."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.schedule.secret import KEY
 from horarium.store.database.json_text import from_text, to_text
-from horarium.store.tables import agents, assignments, schedule_revisions, schedules, workflows
+from horarium.store.tables import schedule_revisions, schedules, workflows
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,24 +36,6 @@ def newest_workflow(connection: Connection, namespace: str, workflow_id: str) ->
     if found is None:
         return None
     return WorkflowReference(found.version, found.owner, tuple(from_text(found.cycle) or ()))
-
-
-def agent_document(connection: Connection, namespace: str, agent_id: str) -> dict[str, Any] | None:
-    found = connection.execute(
-        sa.select(agents.c.document).where(agents.c.namespace == namespace, agents.c.agent_id == agent_id)
-    ).scalar_one_or_none()
-    document: dict[str, Any] | None = from_text(found)
-    return document
-
-
-def assignment_document(connection: Connection, namespace: str, assignment_id: str) -> dict[str, Any] | None:
-    found = connection.execute(
-        sa.select(assignments.c.document).where(
-            assignments.c.namespace == namespace, assignments.c.assignment_id == assignment_id
-        )
-    ).scalar_one_or_none()
-    document: dict[str, Any] | None = from_text(found)
-    return document
 
 
 def schedules_with_calendar(connection: Connection, namespace: str, names: Collection[str]) -> list[tuple[str, str]]:
