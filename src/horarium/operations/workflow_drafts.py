@@ -18,10 +18,10 @@ from horarium.schedule.credentials import hosts_of, moved, of_node
 from horarium.schedule.definition import Action, Definition, SpecText
 from horarium.schedule.document import Parsed
 from horarium.schedule.kinds import WORKFLOW
+from horarium.schedule.node_action import action_of
 from horarium.schedule.secret import names_in
 from horarium.schedule.secret_value import may_go_to, not_allowed
 from horarium.schedule.source import Source
-from horarium.schedule.step_definition import node_action
 from horarium.schedule.sub_workflows import MAX_REACHABLE, Stored, Use, check_sub_workflows
 from horarium.schedule.workflow import Trigger, TriggerKind, Workflow, parse_workflow, template_schedule_id
 from horarium.schedule.workflow_document import sub_workflows
@@ -127,7 +127,7 @@ def without_credentials(workflow: Workflow) -> tuple[Workflow, list[tuple[Action
     nodes, taken = [], []
     for node in workflow.nodes:
         if node.action.get("headers"):
-            action, credentials = moved(node_action(node), of_node(workflow.workflow_id, node.id))
+            action, credentials = moved(action_of(node), of_node(workflow.workflow_id, node.id))
             if credentials:
                 node = replace(node, action=action_document(action))
                 taken.append((action, credentials))
@@ -152,7 +152,7 @@ def warnings_of(
 ) -> tuple[str, ...]:
     """What stands in the way of its nodes now, and may be mended before they run: secrets, tasks, workers."""
     namespace, found = caller.namespace, []
-    actions = [(f"nodes.{index}.action", node_action(node), node.input) for index, node in enumerate(workflow.nodes)]
+    actions = [(f"nodes.{index}.action", action_of(node), node.input) for index, node in enumerate(workflow.nodes)]
     named = {path: names_in(action, given) for path, action, given in actions}
     known = secrets.find_names(connection, namespace, set().union(*named.values()))
     for path, action, _ in actions:

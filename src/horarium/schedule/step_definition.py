@@ -18,12 +18,13 @@ D = TypeVar("D")
 
 
 def step_action(root: Action, workflow: Workflow, node: Node) -> Action:
-    """Where its own action says nothing, the root's queue and connection hold, then the workflow's."""
+    """Where its own action says nothing, the root's queue, connection and model hold, then the workflow's."""
     own = action_of(node)
     return replace(
         own,
         queue=own.queue or root.queue or workflow.queue,
         connection=own.connection or root.connection or workflow.connection,
+        global_model_id=own.global_model_id or root.global_model_id,
         timeout_seconds=own.timeout_seconds if node.timeout_seconds is None else node.timeout_seconds,
     )
 
@@ -34,6 +35,7 @@ def step_definition(root: D, workflow: Workflow, node: Node, effective: Effectiv
     changes: dict[str, Any] = {
         "action": step_action(getattr(root, "action"), workflow, node),  # noqa: B009 - of whichever type it is
         "inputs_rotation": (),
+        "node_gates": node.gates,
     }
     if node.retry_policy is not None:
         changes["retry"] = node.retry_policy

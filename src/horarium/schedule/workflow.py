@@ -23,8 +23,8 @@ from horarium.schedule.jsonvalue import checked_object
 from horarium.schedule.kinds import Kinds
 from horarium.schedule.members import MemberReader
 from horarium.schedule.naming import checked_id
+from horarium.schedule.node_action import ActionReader
 from horarium.schedule.problems import Problems
-from horarium.schedule.read_node_action import ActionReader
 from horarium.schedule.storable import check_storable
 from horarium.schedule.template import check_templates
 from horarium.schedule.workflow_parts import (

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from horarium.schedule.canonical import policy_document
 from horarium.schedule.graph import topological_order
 from horarium.schedule.kinds import WORKFLOW
-from horarium.schedule.step_definition import node_action
+from horarium.schedule.node_action import action_of
 from horarium.schedule.workflow_parts import Node, Trigger, TriggerKind, Workflow, pairs_of
 
 TEMPLATES: Final = "workflow:"
@@ -78,7 +78,7 @@ def sub_workflows(workflow: Workflow) -> tuple[SubWorkflow, ...]:
     for index, node in enumerate(workflow.nodes):
         if node.action.get("kind") != WORKFLOW.name:
             continue
-        action = node_action(node)
+        action = action_of(node)
         version = action.target.get("version")
         if action.workflow is not None:
             path = f"nodes.{index}.action"

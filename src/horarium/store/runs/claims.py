@@ -209,8 +209,12 @@ UPDATE runs SET state = 'running', lease_epoch = lease_epoch + 1, lease_owner = 
 WHERE run_id IN (SELECT run_id FROM picked) AND state = 'queued'
 RETURNING {COLUMNS}
 """
-# What is assigned to somebody is nobody else's to take; whoever may read everything takes for all.
-_FOR_WHOM = "(CAST(:agent AS TEXT) IS NULL OR assignee IS NULL OR assignee = :agent)"
+# What is assigned to somebody is nobody else's to take, and what a team was given is for the member whose turn it is;
+# whoever may read everything takes for all.
+_FOR_WHOM = (
+    "(CAST(:agent AS TEXT) IS NULL OR assignee IS NULL OR member = :agent"
+    " OR (assignee = :agent AND COALESCE(assignee_type, 'agent') <> 'team'))"
+)
 _QUEUE_CLAIM = f"""
 WITH picked AS MATERIALIZED (
   SELECT run_id FROM runs

@@ -8,6 +8,7 @@ from horarium.policy.names import PolicyError
 from horarium.schedule.aliases import normalise
 from horarium.schedule.canonical import action_document
 from horarium.schedule.definition import Action
+from horarium.schedule.document import run_part_of
 from horarium.schedule.envelope import decode_input
 from horarium.schedule.json_limits import Json
 from horarium.schedule.kinds import Kinds
@@ -63,3 +64,8 @@ class ActionReader:
         for place, said in problems.found.items():
             for each in said:
                 self._problems.add(f"{path}.{place}", each)
+
+
+def action_of(node: Node) -> Action:
+    """The action of a node of a workflow that is stored. Raises InvalidDefinition for a row that somebody damaged."""
+    return run_part_of({"action": node.action}).action
