@@ -18,6 +18,7 @@ from typing import TypeVar
 
 import httpx
 
+from horarium.client.approval_calls import ApprovalCalls
 from horarium.client.assignee_calls import AssigneeCalls
 from horarium.client.call import Call
 from horarium.client.connection import DEFAULT_RETRIES, DEFAULT_SOURCE, DEFAULT_TIMEOUT_SECONDS
@@ -48,6 +49,7 @@ class AsyncClient(
     SecretCalls,
     WorkflowCalls,
     AssigneeCalls,
+    ApprovalCalls,
 ):
     """Belongs to the loop in which it is used. `transport` puts something else in place of the network.
 

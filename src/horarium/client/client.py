@@ -19,6 +19,7 @@ from typing import TypeVar
 
 import httpx
 
+from horarium.client.approval_calls import ApprovalCalls
 from horarium.client.assignee_calls import AssigneeCalls
 from horarium.client.call import Call
 from horarium.client.connection import DEFAULT_RETRIES, DEFAULT_SOURCE, DEFAULT_TIMEOUT_SECONDS
@@ -49,6 +50,7 @@ class Client(
     SecretCalls,
     WorkflowCalls,
     AssigneeCalls,
+    ApprovalCalls,
 ):
     """May be used by several threads at once. `transport` puts something else in place of the network.
 

@@ -3,11 +3,13 @@
 HorariumError
 └── OperationError             error                        400
     ├── Unauthorized           unauthorized                 401
-    ├── Forbidden              forbidden                    403   ReportUnproven, ApprovalRequired
+    ├── Forbidden              forbidden                    403   ReportUnproven, ApprovalRequired, NotAnApprover …
     ├── NotFound               not_found                    404   ScheduleNotFound, RunNotFound, …
     ├── AlreadyExists          already_exists               409   ScheduleAlreadyExists, …
     ├── Refused                refused                      409   ScheduleBroken, CalendarReadOnly, …
+    ├── ApprovalOver           approval_expired             410
     ├── PreconditionFailed     precondition_failed          412
+    ├── InputsChanged          inputs_changed               412
     ├── BundleRefused          that of one document         409, 422 or 429
     ├── QuotaExceeded          quota_exceeded               422, or 429 for what passes
     └── KeyReused              idempotency_key_reused       422
@@ -104,6 +106,16 @@ class TeamNotFound(NotFound):
 class AssignmentNotFound(NotFound):
     reason = "assignment_not_found"
     what = "assignment"
+
+
+class ApprovalNotFound(NotFound):
+    reason = "approval_not_found"
+    what = "approval"
+
+
+class StandingNotFound(NotFound):
+    reason = "standing_approval_not_found"
+    what = "standing approval"
 
 
 class AlreadyExists(OperationError):
@@ -321,6 +333,40 @@ class ApprovalRequired(Forbidden):
     """Something was to go on that waits for a yes; that it was tried is on record."""
 
     reason = "approval_required"
+
+
+class NotAnApprover(Forbidden):
+    """Neither the permission nor a list of approvers lets this caller decide."""
+
+    reason = "not_an_approver"
+
+
+class RequesterMayNotDecide(Forbidden):
+    """Who wrote the schedule or asked for the run; the message names the ways out."""
+
+    reason = "requester_may_not_decide"
+
+
+class AlreadyDecided(Refused):
+    reason = "already_decided"
+
+
+class ApprovalOver(OperationError):
+    """Nobody decided in time."""
+
+    reason = "approval_expired"
+    status = 410
+
+
+class InputsChanged(OperationError):
+    """What was agreed to is not what would run."""
+
+    reason = "inputs_changed"
+    status = 412
+
+
+class TooManyStanding(Refused):
+    reason = "too_many_standing_approvals"
 
 
 class RequestInProgress(Refused):

@@ -30,7 +30,10 @@ from horarium.operations.caller import internal
 from horarium.operations.errors import OperationError, QuotaExceeded
 from horarium.operations.registrations import Registered, namespaces_of_app, register
 from horarium.operations.resources import Resources
+from horarium.policy.limits import RunLimits
+from horarium.policy.limits import parse as amount
 from horarium.policy.quotas import Quota, Quotas
+from horarium.schedule.document import from_canonical
 from horarium.schedule.release import fingerprint
 from horarium.serve.admin import AdminTokenFile, make_data_dir
 from horarium.serve.application import Application, Bare, load_application, load_provider
@@ -45,6 +48,7 @@ from horarium.store.database.shared_clock import SharedClock
 from horarium.store.errors import Conflict
 from horarium.store.migrate import DEFAULT_NAMESPACE, check_schema, migrate
 from horarium.store.quotas import QuotaBook
+from horarium.store.runs.definitions import Definitions
 from horarium.store.sealing import Sealer
 from horarium.telemetry.log import make_logger
 from horarium.telemetry.telemetry import Telemetry
@@ -161,6 +165,7 @@ def _compose(
         signals=signals,
         admin_file=AdminTokenFile(settings) if settings.token is None else None,
         quotas=quotas,
+        definitions=Definitions(from_canonical, run_caps(settings)),
     )
     pauses = DelivererOptions(pauses=settings.subscription_retry_seconds)
     engine = Engine(
@@ -215,6 +220,17 @@ def default_quotas(settings: Settings) -> Quotas:
     return Quotas(**{quota.value: getattr(settings, f"quota_{quota.value}") for quota in Quota})
 
 
+def run_caps(settings: Settings) -> RunLimits | None:
+    """What no run may pass, whatever its definition says; None = nobody has set any."""
+    given = RunLimits(
+        settings.run_runtime_seconds_cap,
+        None if settings.run_cost_cap is None else amount(settings.run_cost_cap, "run_cost_cap"),
+        settings.run_tokens_cap,
+        settings.run_tool_calls_cap,
+    )
+    return None if given == RunLimits() else given
+
+
 def engine_options(settings: Settings, registry: Registry) -> EngineOptions:
     return EngineOptions(
         ticker=TickerOptions(settings.tick_batch, settings.max_catchup_per_tick),
@@ -227,6 +243,7 @@ def engine_options(settings: Settings, registry: Registry) -> EngineOptions:
             ),
             lease_seconds=settings.lease_seconds,
             run_log_bytes=settings.run_log_bytes,
+            caps=run_caps(settings),
         ),
         longest_sleep_seconds=settings.tick_ms / 1_000,
         janitor_seconds=settings.janitor_seconds,
