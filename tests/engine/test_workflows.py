@@ -315,6 +315,9 @@ def test_what_a_crash_leaves_between_two_transactions_is_taken_up(database: Data
     other.settle()
     assert (other.run(root).state, other.nodes(root)) == ("succeeded", {"a": "succeeded", "b": "succeeded"})
     assert len(other.launcher.deliveries) == 2
+    other.write(lambda connection: step_changes.note(connection, [Noted(b"0" * 16)]))
+    other.settle()
+    assert other.noted() == 0, "of a run that is there no more"
 
 
 @on_sqlite

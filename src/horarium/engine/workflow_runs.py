@@ -84,6 +84,8 @@ class Workflows:
 
     def move_on(self, connection: Connection, run_ids: Sequence[bytes], now: Instant) -> Moved:
         locked = steps.lock_workflows(connection, run_ids)
+        if len(locked) < len(run_ids):
+            step_changes.forget_missing(connection, run_ids)
         taken = step_changes.take(connection, [each.work.run_id for each in locked], finish=False)
         moving, unread = self._gather(connection, locked, taken)
         stuck = self._decide(connection, moving)

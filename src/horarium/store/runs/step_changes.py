@@ -66,6 +66,12 @@ def take(connection: Connection, run_ids: Sequence[bytes], *, finish: bool) -> l
     return [Noted(run_id, step, Used(*used), finish) for run_id, step, *used in rows]
 
 
+def forget_missing(connection: Connection, run_ids: Sequence[bytes]) -> None:
+    """Of these, what was noted of runs that are there no more: nobody would ever take it."""
+    known = {row[0] for row in select_by_ids(connection, "SELECT run_id FROM runs WHERE run_id", run_ids)}
+    forget(connection, [run_id for run_id in run_ids if run_id not in known])
+
+
 def forget(connection: Connection, run_ids: Sequence[bytes]) -> None:
     """Nothing that was noted of these matters any more: they have ended."""
     if run_ids:
