@@ -10,6 +10,7 @@ import pytest
 import sqlalchemy as sa
 from engine.workflows import Flow, called, node, store
 
+from horarium.engine import step_rows
 from horarium.ids import id_text
 from horarium.life.event import Reported, ReportedState, Terminated
 from horarium.life.outcome import Accepted, Finished, RunFailed
@@ -163,6 +164,28 @@ def test_a_sub_workflow_has_steps_of_its_own(database: Database) -> None:
     assert (inside.node_path, inside.root_run_id, json.loads(inside.inputs)) == ("sub/c1", root, 5)
     key = next(each.key for each in flow.launcher.deliveries if called(each) == "c1")
     assert key == step_key(id_text(root), "sub/c1")
+
+
+@on_sqlite
+def test_sub_workflows_end_somewhere(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each within the other, and each with as many steps as it likes."""
+    sub = {"kind": "workflow", "workflow_id": "w"}
+    store(database, "w", node("again", action=sub), node("a"))
+    flow = Flow(database)
+    root = flow.begin()
+    assert flow.run(root).state == "failed"
+    refused = [row for row in flow.runs() if row.state == "launch_failed"]
+    assert [(row.node_path.count("again"), row.error) for row in refused] == [
+        (9, "workflows nest deeper than 8 levels")
+    ]
+    monkeypatch.setattr(step_rows, "MAX_STEPS", 6)
+    root = flow.begin("w", schedule_id="t")
+    below = [row for row in flow.runs() if row.root_run_id == root]
+    assert len(below) == 8, "six, and those that were refused"
+    assert {row.error for row in below if row.state == "launch_failed"} == {
+        "a run has at most 6 steps, those of its sub-workflows among them"
+    }
+    flow.account()
 
 
 @on_sqlite

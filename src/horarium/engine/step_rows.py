@@ -28,6 +28,8 @@ from horarium.store.database.json_text import event_text, from_text
 from horarium.store.policies import PolicyQuestion
 from horarium.store.runs.steps import Advancing, NewStep
 
+MAX_STEPS = 20_000
+"""Of one root, at all depths."""
 _LATEST = "latest"
 
 
@@ -155,7 +157,7 @@ def born(
     node = parent.workflow.node(step.node_id)
     if isinstance(definition, Exception):
         return _never_run(step, RunState.LAUNCH_FAILED, f"its action cannot be read: {definition}", "refused")
-    if definition.action.kind == WORKFLOW.name and step.node_path.count("/") >= MAX_DEPTH:
+    if inner is not None and step.node_path.count("/") >= MAX_DEPTH:
         return _never_run(step, RunState.LAUNCH_FAILED, f"workflows nest deeper than {MAX_DEPTH} levels", "refused")
     try:
         inputs = _inputs(parent, node, results)
@@ -165,6 +167,11 @@ def born(
     waits = isinstance(held, StepWaits) or _asks_first(inner)
     state = RunState.AWAITING_APPROVAL if waits else RunState.READY
     return step._replace(inputs=inputs, needs_approval=waits, state=state.value)
+
+
+def one_too_many(step: NewStep, definition: Definition | Exception, kinds: Kinds) -> NewStep:
+    error = f"a run has at most {MAX_STEPS} steps, those of its sub-workflows among them"
+    return _never_run(with_action(step, definition, kinds), RunState.LAUNCH_FAILED, error, "refused")
 
 
 def _never_run(step: NewStep, state: RunState, error: str, error_class: str) -> NewStep:

@@ -166,6 +166,7 @@ class Workflows:
         skipped = [step_rows.skipped(parent, skip) for parent, plan in plans for skip in plan.skips]
         definitions = self._definitions.load(connection, [*(step for _, step in drafts), *skipped])
         results = self._results(connection, drafts)
+        too_many = self._too_many(connection, drafts)
         versions = self._versions(connection, drafts, definitions)
         inner = workflow_graphs.load(connection, versions.values()) if versions else {}
         made = []
@@ -173,9 +174,18 @@ class Workflows:
             version = versions.get(step.run_id)
             step = step if version is None else step._replace(workflow_version=version.version)
             sub = None if version is None else inner[version]
+            if step.root_run_id in too_many:
+                made.append(step_rows.one_too_many(step, definitions[step.run_id], self._kinds))
+                continue
             made.append(step_rows.born(parent, step, definitions[step.run_id], results[step.run_id], sub, self._kinds))
         made += [step_rows.with_action(step, definitions[step.run_id], self._kinds) for step in skipped]
         return made
+
+    def _too_many(self, connection: Connection, drafts: Sequence[tuple[Parent, NewStep]]) -> set[bytes]:
+        """Roots that have as many steps as they may: workflows of a thousand workflows would never come to an end."""
+        nested = {step.root_run_id for _, step in drafts if step.root_run_id != step.parent_run_id}
+        most = step_rows.MAX_STEPS
+        return {root for root in nested if steps.count_below(connection, root, most) >= most}
 
     def _settled(
         self, connection: Connection, drafts: Sequence[tuple[Parent, NewStep]]

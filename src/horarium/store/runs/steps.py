@@ -187,6 +187,14 @@ def _sqlite(count: int, columns: str, which: str) -> str:
     return _OF_NODES.format(asked=f"VALUES {', '.join(['(?, ?)'] * count)}", columns=columns, which=which)
 
 
+def count_below(connection: Connection, root_run_id: bytes, most: int) -> int:
+    """How many steps a root has at all depths; nobody counts further than `most`."""
+    mark = "%s" if connection.dialect.name == "postgresql" else "?"
+    some = f"SELECT 1 FROM runs WHERE root_run_id = {mark} LIMIT {most:d}"
+    counted = connection.exec_driver_sql(f"SELECT count(*) FROM ({some}) AS found", (root_run_id,))
+    return int(counted.scalar_one())
+
+
 # ── moving on ────────────────────────────────────────────────────────────────────────────────────────
 
 _MOVE = Update(runs, ("run_id", "progress", "cost", "tokens", "tool_calls"))
