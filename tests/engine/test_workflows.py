@@ -150,6 +150,31 @@ def test_a_result_opens_no_secret(database: Database) -> None:
     assert flow.step(root, "b").error_class == "contract_violated"
 
 
+@on_sqlite
+def test_what_is_sent_to_a_workflow_opens_no_secret(database: Database) -> None:
+    store(database, "w", node("a"))
+    flow = Flow(database, {"a": Accepted("1")})
+    flow.add("s", cron_expressions=["0 * * * *"], action={"kind": "workflow", "workflow_id": "w"})
+    flow.clock.move(3_600)
+    flow.tick()
+    named = json.dumps({"x": {"$secret": "password"}})
+    flow.write(lambda connection: connection.execute(sa.update(runs).values(inputs=named)))
+    flow.settle()
+    assert [(row.error_class, row.state) for row in flow.runs() if row.node_id] == [("contract_violated", "failed")]
+
+
+@on_sqlite
+def test_a_step_is_not_given_more_than_fits(database: Database) -> None:
+    names = [f"n{place}" for place in range(9)]
+    store(database, "w", *map(node, names), node("all", *names), node("one", *names, input={"$from": "/results/n1"}))
+    flow = Flow(database, dict.fromkeys(names, Finished("x" * 1_000_000)))
+    root = flow.begin()
+    for _ in range(2):
+        flow.settle()
+    assert flow.nodes(root)["one"] == "succeeded"
+    assert "too large together" in flow.step(root, "all").error
+
+
 def test_a_sub_workflow_has_steps_of_its_own(database: Database) -> None:
     store(database, "inner", node("c1", input={"$from": "/inputs/n"}), node("c2", "c1"))
     store(database, "inner", node("other"), version=2)

@@ -145,13 +145,13 @@ def born(
     parent: Parent,
     step: NewStep,
     definition: Definition | Exception,
-    results: Mapping[str, str | None],
+    results: Mapping[str, str | None] | None,
     inner: CompiledWorkflow | Exception | None,
     kinds: Kinds,
 ) -> NewStep:
-    """`results` are the texts of those that it may read; `inner` is the stored workflow that it runs, if it does.
+    """`results` are the texts of those that it may read, None where they are too large together.
 
-    A step that cannot be given its input is born failed.
+    `inner` is the stored workflow that it runs, if it does. A step that cannot be given its input is born failed.
     """
     step = with_action(step, definition, kinds)
     node = parent.workflow.node(step.node_id)
@@ -192,11 +192,16 @@ def _asks_first(inner: CompiledWorkflow | Exception | None) -> bool:
     return floor is not None and floor.requires_approval is True
 
 
-def _inputs(parent: Parent, node: Node, results: Mapping[str, str | None]) -> str:
+def _inputs(parent: Parent, node: Node, results: Mapping[str, str | None] | None) -> str:
+    if results is None:
+        raise Unusable("input: the results before it are too large together; name those that it needs in its `input`")
+    # Neither what a target answers nor what a caller sends was written by the author of the workflow: no secret is
+    # opened for it.
+    if _names_secret(parent.inputs):
+        raise Unusable("input: the inputs of the workflow name a secret, which only its nodes may")
     known: dict[str, Any] = {}
     for name, text in results.items():
         known[name] = None if text is None else from_text(text)
-        # What a target answers is not what the author of the workflow wrote: it opens no secret.
         if text is not None and KEY in text and _names_secret(known[name]):
             raise Unusable(f"input: the result of {name!r} names a secret, which no result may")
     given = step_input(node, {"inputs": parent.inputs, "results": known, "run": _told_of(parent)})
