@@ -126,6 +126,8 @@ def test_what_is_not_there_is_said_so(http: httpx.Client) -> None:
     for version in ("0", "-1", "two", "99999999999"):
         assert http.get("/api/workflows/brief", params={"version": version}).status_code == 422, version
     assert put(http, "a b", brief()).json()["errors"].keys() == {"workflow_id"}
+    elsewhere = brief({"id": "a", "action": {}}, workflow_id="other")
+    assert put(http, "brief", elsewhere).json()["errors"].keys() == {"workflow_id", "nodes.0.action"}
     assert put(http, "brief", brief(workflow_id="other")).json()["errors"].keys() == {"workflow_id"}
 
 
