@@ -47,9 +47,13 @@ class Things:
     name: str
     queue: str
     secret_name: str
+    agent_id: str
+    team_id: str
+    assignment_id: str
     subscription_id: str
     bundle: str
     workflow: str
+    workflow_id: str
     team: str
     principal: str
     key: str
@@ -75,9 +79,13 @@ def named(namespace: str, mark: str, **ids: str) -> Things:
         "name": "days",
         "queue": "queue",
         "secret_name": "secret",
+        "agent_id": "agent",
+        "team_id": "desk",
+        "assignment_id": "given",
         "subscription_id": "told",
         "bundle": "bundle",
         "workflow": "report",
+        "workflow_id": "brief",
         "team": "team",
         "principal": "chief",
         "key": "key",
@@ -126,6 +134,11 @@ def schedule(things: Things, schedule_id: str | None = None, **parts: Any) -> di
     }
 
 
+def workflow(things: Things) -> dict[str, Any]:
+    action = {"kind": "pull", "workflow_type": things.workflow, "queue": things.queue}
+    return {"name": things.team, "nodes": [{"id": "a", "action": action, "input": {"of": things.team}}]}
+
+
 IDS = ("run_id", "gated_run_id", "token_id", "subscription_uid", "letter_id", "uid")
 
 
@@ -144,6 +157,14 @@ def settle_in(horarium: TestService, namespace: str, mark: str) -> Tenant:
         make("PUT", f"/api/secrets/{secret}", value=f"{mark}-value")
     make("POST", "/api/calendars", name=plain.name, kind="skip_dates", timezone="UTC", dates=["2026-12-24"])
     make("POST", f"/api/calendars/{plain.name}/clone", name=f"{plain.name}-2")
+    for stored in (plain.workflow_id, f"{plain.workflow_id}-2"):
+        make("PUT", f"/api/workflows/{stored}", **workflow(plain))
+    for more in ("", "-2"):
+        agent, team = f"{plain.agent_id}{more}", f"{plain.team_id}{more}"
+        make("PUT", f"/api/agents/{agent}", name=plain.team, token=f"{mark}-token")
+        make("PUT", f"/api/teams/{team}", members=[agent], name=plain.team)
+        given = {"workflow_id": plain.workflow, "assignee_type": "team", "assignee_id": team}
+        make("PUT", f"/api/assignments/{plain.assignment_id}{more}", **given)
     make("POST", "/api/schedules", **schedule(plain, calendars=[plain.name]))
     # Not at the same minute as the other: of two runs that are born at one instant, either may come first in a list.
     quarter, waits = {"cron_expressions": ["15 * * * *"]}, {"requires_approval": True}
@@ -241,7 +262,14 @@ def seen_by(tenants: Tenants, tenant: Tenant, roles: tuple[Role, ...] = ROLES) -
 # ── what a tenant asks ───────────────────────────────────────────────────────────────────────────────
 
 # Under another tenant's name they make, or find, a thing of one's own.
-OF_ONE_S_OWN = {("PUT", "/api/secrets/{secret_name}"), ("POST", "/api/queues/{queue}/claim")}
+OF_ONE_S_OWN = {
+    ("PUT", "/api/secrets/{secret_name}"),
+    ("PUT", "/api/workflows/{workflow_id}"),
+    ("PUT", "/api/agents/{agent_id}"),
+    ("PUT", "/api/teams/{team_id}"),
+    ("PUT", "/api/assignments/{assignment_id}"),
+    ("POST", "/api/queues/{queue}/claim"),
+}
 
 
 def _parameters() -> dict[Route, tuple[frozenset[str], frozenset[str]]]:

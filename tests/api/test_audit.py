@@ -35,13 +35,16 @@ IN_HISTORY = {
     ("POST", "/api/runs/{run_id}/rerun"),
     ("POST", "/api/run-launcher/start"),
     ("POST", "/run-launcher/start"),
+    ("POST", "/api/workflows/{workflow_id}/runs"),
 }
-# Work, which happens too often and changes nothing of anybody's; and a message that says nothing about anybody.
+# Work, which happens too often and changes nothing of anybody's; a message that says nothing about anybody; and what
+# only looks.
 NO_ACT = {
     ("POST", "/api/queues/{queue}/claim"),
     ("POST", "/api/runs/{run_id}/heartbeat"),
     ("POST", "/api/runs/{run_id}/logs"),
     ("POST", "/api/subscriptions/{subscription_id}/test"),
+    ("POST", "/api/workflows/validate"),
 }
 WRITES = {route: operation for route, operation in OPERATIONS.items() if route[0] != "GET"}
 ACTS = sorted(route for route, operation in WRITES.items() if operation.audited is not Audited.NEVER)
@@ -73,7 +76,10 @@ def test_no_write_is_forgotten() -> None:
 
 # Where the example of a route would act on what is there already, on nothing, or only try.
 INSTEAD: dict[tuple[str, str], dict[str, Any]] = {
+    ("POST", "/api/agents"): {"id": "another"},
     ("POST", "/api/apply"): {"dry_run": False},
+    ("POST", "/api/assignments"): {"assignment_id": "another"},
+    ("POST", "/api/teams"): {"team_id": "another"},
     ("POST", "/api/calendars"): {"name": "another"},
     ("POST", "/api/calendars/{name}/clone"): {"name": "a-clone"},
     ("POST", "/api/namespaces"): {"namespace": "another"},
@@ -82,7 +88,10 @@ INSTEAD: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/api/subscriptions"): {"name": "another"},
     ("POST", "/schedules/upsert"): {"schedule_id": "upserted"},
 }
-NAMES = {("DELETE", "/schedules/{schedule_id}"): {"schedule_id": "upserted"}}
+NAMES = {
+    ("DELETE", "/schedules/{schedule_id}"): {"schedule_id": "upserted"},
+    ("DELETE", "/api/agents/{agent_id}"): {"agent_id": "another"},  # whom no team and no assignment names
+}
 
 
 def _last(route: tuple[str, str]) -> tuple[bool, tuple[str, str]]:

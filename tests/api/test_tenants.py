@@ -73,7 +73,9 @@ def _called(route: Route, things: Things) -> Iterator[dict[str, str]]:
 def _pressed(tenants: Tenants, route: Route, run_id: str) -> dict[str, Any]:
     """With every switch that lets more through; a report with the token that the target of this run was handed."""
     queries, headers = PARAMETERS[route]
-    given: dict[str, Any] = {"params": {name: "true" for name in ("force", "include_deleted") if name in queries}}
+    given: dict[str, Any] = {
+        "params": {name: "true" for name in ("force", "include_deleted", "purge") if name in queries}
+    }
     given["headers"] = {name: '"1"' for name in headers if name == "If-Match"}
     if route[1].endswith("/report"):
         token = tenants.horarium.resources.tokens.make(parse_id(run_id, "run_id"), 0)
@@ -171,21 +173,8 @@ CURSORS = {"next_page_token", "after", "Last-Event-ID"}
 # How much, when, in which state: nothing that could be somebody's.
 PLAIN = {
     *("act", "after_sequence", "at", "bucket_seconds", "confirm", "dry_run", "force", "from", "include"),
-    *(
-        "include_deleted",
-        "limit",
-        "n",
-        "order",
-        "origin",
-        "own",
-        "page_size",
-        "since",
-        "source",
-        "state",
-        "status",
-        "to",
-    ),
-    *("until", "unwell", "year"),
+    *("include_deleted", "limit", "n", "order", "origin", "own", "page_size", "purge", "since", "source", "state"),
+    *("status", "to", "until", "unwell", "version", "year"),
     *("Idempotency-Key", "If-Match"),  # each has a test of its own, or stands in the table of names
 }
 
@@ -228,6 +217,10 @@ def test_the_cursor_of_another_tenant_leads_to_nothing_of_it(shared: Tenants) ->
         "/api/secrets",
         "/api/audit",
         "/api/calendars",
+        "/api/workflows",
+        "/api/agents",
+        "/api/teams",
+        "/api/assignments",
     }
     assert {("/api/feed", "after"), ("/api/subscriptions/{subscription_id}/dead-letters", "next_page_token")} <= tried
 

@@ -21,6 +21,7 @@ from horarium.wire.roles import Role
 
 SCHEDULE = "nightly-report"
 CALENDAR = "company-holidays"
+WORKFLOW = "brief"
 GUARDED = sorted(route for route, operation in OPERATIONS.items() if operation.needs is not OPEN)
 # It answers for as long as its reader stays; asked for something wrong it ends at once.
 STREAM = ("GET", "/api/events")
@@ -53,7 +54,8 @@ def world(database: str) -> Iterator[World]:
     queued = Accepted(reference="reports", queued=True)
     with service(at="2026-03-01T00:00:00Z", answer=queued, database=database) as horarium:
         http = horarium.http()
-        for path in ("/api/schedules", "/api/calendars", "/api/namespaces"):
+        made = ("schedules", "calendars", "namespaces", "agents", "teams", "assignments")
+        for path in (f"/api/{each}" for each in made):
             assert http.post(path, json=OPERATIONS["POST", path].example.body).status_code == 201
         # Nobody listens at the discard port of this machine, and nobody far away is called.
         told = {
@@ -64,6 +66,8 @@ def world(database: str) -> Iterator[World]:
         assert http.post("/api/subscriptions", json=told).status_code == 201
         kept = OPERATIONS["PUT", "/api/secrets/{secret_name}"].example.body
         assert http.put("/api/secrets/erp-token", json=kept).status_code == 201
+        stored = {**(OPERATIONS["PUT", "/api/workflows/{workflow_id}"].example.body or {}), "triggers": []}
+        assert http.put(f"/api/workflows/{WORKFLOW}", json=stored).status_code == 201
         issued = http.post("/api/tokens", json={"name": "ci", "role": "viewer"}).json()
         run_id = http.post(f"/api/schedules/{SCHEDULE}/trigger").json()["run_id"]
         horarium.settle()
@@ -76,6 +80,10 @@ def world(database: str) -> Iterator[World]:
             "queue": "reports",
             "subscription_id": "told",
             "secret_name": "erp-token",
+            "workflow_id": WORKFLOW,
+            "agent_id": "writer",
+            "team_id": "desk",
+            "assignment_id": "daily-brief-by-writer",
         }
         namespaces.create(horarium.resources, horarium.caller, "other")
         yield World(horarium, names)

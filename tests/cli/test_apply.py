@@ -28,6 +28,20 @@ def test_applying_twice_changes_nothing_the_second_time(server: Server) -> None:
     assert json.loads(server.told("schedule", "describe", "hourly", "-o", "json"))["version"] == 1
 
 
+def test_workflows_are_exported_with_the_schedules_of_their_triggers_and_no_others(server: Server) -> None:
+    nodes = [{"id": "a", "action": {"kind": "http", "url": "https://example.com"}}]
+    brief = {"workflow_id": "brief", "nodes": nodes, "triggers": [{"key": "t", "schedule": {"cron_expr": "0 2 * * *"}}]}
+    assert apply(server, workflows=[brief], schedules=[HOURLY]) == {"brief": "create", "hourly": "create"}
+    bundle = json.loads(server.told("export"))
+    assert [each["workflow_id"] for each in bundle["workflows"]] == ["brief"]
+    assert [each["schedule_id"] for each in bundle["schedules"]] == ["hourly"]
+    assert "owner" not in bundle["workflows"][0]
+    assert apply(server, **bundle) == {"brief": "unchanged", "hourly": "unchanged"}
+    server.told("namespace", "create", "copy")
+    assert set(apply(server, "--namespace", "copy", **bundle).values()) == {"create"}
+    assert json.loads(server.told("export", "--namespace", "copy")) == bundle
+
+
 def test_a_dry_run_writes_nothing(empty_server: Server) -> None:
     assert apply(empty_server, "--dry-run", schedules=[HOURLY]) == {"hourly": "create"}
     assert empty_server.ask("schedule", "describe", "hourly").code == 5

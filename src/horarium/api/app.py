@@ -16,7 +16,9 @@ from starlette.exceptions import HTTPException
 from horarium.api import (
     admin,
     agenda,
+    agents,
     approvals,
+    assignments,
     audit,
     bulk,
     bundles,
@@ -37,8 +39,10 @@ from horarium.api import (
     schedules,
     secrets,
     subscriptions,
+    teams,
     tokens,
     triggers,
+    workflows,
 )
 from horarium.api.answers import Reply
 from horarium.api.auth import Authenticator
@@ -79,10 +83,14 @@ ROUTES: tuple[Routes, ...] = (
     run_logs.routes,
     launches.routes,
     calendars.routes,
+    workflows.routes,
     bundles.routes,
     feed.routes,
     subscriptions.routes,
     secrets.routes,
+    agents.routes,
+    teams.routes,
+    assignments.routes,
     tokens.routes,
     namespaces.routes,
     audit.routes,

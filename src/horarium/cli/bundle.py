@@ -21,7 +21,7 @@ _NOT_WRITTEN = frozenset({"namespace", "owner", "user_id", "source"})
 _CALENDAR_FIELDS = ("name", "kind", "timezone", "dates", "rule", "covers")
 _EMPTY: tuple[Any, ...] = (None, "", [], {})
 
-_LISTS = {**{kind.member: identity for kind, identity in IDENTITIES.items()}, "workflows": "name"}
+_LISTS = {kind.member: identity for kind, identity in IDENTITIES.items()}
 _SUFFIXES = frozenset({".json", ".yaml", ".yml"})
 _MAX_FILES = 1_000
 
@@ -67,9 +67,8 @@ def _inside(folder: Path) -> list[str]:
 def _check_fields(document: Document, file: str) -> None:
     unknown = sorted(document.keys() - _LISTS.keys() - {"bundle"})
     if unknown:
-        refuse(
-            f"--file: {file!r} has the unknown field {unknown[0][:64]!r}; a bundle has bundle, calendars and schedules"
-        )
+        has = ", ".join(["bundle", *_LISTS])
+        refuse(f"--file: {file!r} has the unknown field {unknown[0][:64]!r}; a bundle has {has}")
 
 
 def _rows(
@@ -104,6 +103,15 @@ def is_exhausted(schedule: Mapping[str, Any]) -> bool:
     """A template that was deleted because its runs are used up: what declares it must not begin it anew elsewhere."""
     deleted = schedule.get("status") == "deleted" and schedule.get("source") == "template"
     return deleted and schedule.get("max_runs") is not None and schedule.get("remaining_actions") == 0
+
+
+def written_workflow(workflow: Mapping[str, Any]) -> Document:
+    """Its newest version: the ones before it, and its number, are those of the server it came from."""
+    return {"workflow_id": workflow["workflow_id"], **_without_owner(workflow["document"])}
+
+
+def _without_owner(document: Mapping[str, Any]) -> Document:
+    return {name: value for name, value in document.items() if name not in _NOT_WRITTEN}
 
 
 def written_calendar(calendar: Mapping[str, Any]) -> Document:

@@ -24,41 +24,19 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
-from types import MappingProxyType
 from typing import Any
 
 import httpx
 
-from horarium.errors import HorariumError
+from horarium.client import assignee_errors
+from horarium.client.error_base import AlreadyExists as AlreadyExists
+from horarium.client.error_base import ClientError as ClientError
+from horarium.client.error_base import Conflict as Conflict
+from horarium.client.error_base import Forbidden as Forbidden
+from horarium.client.error_base import NotFound as NotFound
+from horarium.client.error_base import Unauthorized as Unauthorized
 
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
 _MAX_SHOWN = 200
-
-
-class ClientError(HorariumError):
-    """`body` is the problem document; empty where the answer had none."""
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        status: int | None = None,
-        reason: str | None = None,
-        body: Mapping[str, Any] = _NOTHING,
-    ) -> None:
-        super().__init__(message)
-        self.status = status
-        if reason is not None:
-            self.reason = reason  # type: ignore[misc]  # the class knows the usual one, this one its own
-        self.body = body
-
-
-class Unauthorized(ClientError):
-    reason = "unauthorized"
-
-
-class Forbidden(ClientError):
-    reason = "forbidden"
 
 
 class ReportUnproven(Forbidden):
@@ -85,16 +63,6 @@ class RequesterMayNotDecide(Forbidden):
     reason = "requester_may_not_decide"
 
 
-class NotFound(ClientError):
-    reason = "not_found"
-
-    @property
-    def name(self) -> str | None:
-        """Of what was looked for."""
-        name = self.body.get("name")
-        return name if isinstance(name, str) else None
-
-
 class ScheduleNotFound(NotFound):
     reason = "schedule_not_found"
 
@@ -105,6 +73,10 @@ class RunNotFound(NotFound):
 
 class CalendarNotFound(NotFound):
     reason = "calendar_not_found"
+
+
+class WorkflowNotFound(NotFound):
+    reason = "workflow_not_found"
 
 
 class NamespaceNotFound(NotFound):
@@ -143,10 +115,6 @@ class InputsChanged(ClientError):
     reason = "inputs_changed"
 
 
-class Conflict(ClientError):
-    reason = "refused"
-
-
 class AlreadyDecided(Conflict):
     reason = "already_decided"
 
@@ -174,6 +142,12 @@ class CalendarReadOnly(Conflict):
 
 class CalendarInUse(Conflict):
     reason = "calendar_in_use"
+
+
+class WorkflowInUse(Conflict):
+    """`body` names schedules and workflows that need it, and counts its open runs."""
+
+    reason = "workflow_in_use"
 
 
 class SecretInUse(Conflict):
@@ -232,10 +206,6 @@ class ConfirmNeeded(Conflict):
         """How many runs."""
         count = self.body.get("count")
         return count if isinstance(count, int) else None
-
-
-class AlreadyExists(Conflict):
-    reason = "already_exists"
 
 
 class ScheduleAlreadyExists(AlreadyExists):
@@ -331,10 +301,12 @@ _NAMED: Mapping[int, tuple[type[ClientError], ...]] = {
         ScheduleNotFound,
         RunNotFound,
         CalendarNotFound,
+        WorkflowNotFound,
         NamespaceNotFound,
         TokenNotFound,
         SubscriptionNotFound,
         SecretNotFound,
+        *assignee_errors.MISSING,
         ApprovalNotFound,
         StandingNotFound,
     ),
@@ -345,6 +317,7 @@ _NAMED: Mapping[int, tuple[type[ClientError], ...]] = {
         RequestInProgress,
         CalendarReadOnly,
         CalendarInUse,
+        WorkflowInUse,
         SecretInUse,
         ScheduleBroken,
         OwnedByAnotherBundle,
@@ -360,6 +333,7 @@ _NAMED: Mapping[int, tuple[type[ClientError], ...]] = {
         CalendarAlreadyExists,
         NamespaceAlreadyExists,
         SubscriptionAlreadyExists,
+        *assignee_errors.REFUSED,
     ),
     410: (ApprovalOver,),
     412: (InputsChanged,),

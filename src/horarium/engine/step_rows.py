@@ -11,10 +11,11 @@ from horarium.errors import HorariumError
 from horarium.ids import id_text, new_id
 from horarium.instant import to_rfc3339
 from horarium.policy.approval import ApprovalMode, ApprovalPolicy, StepWaits, merge, step_needs_approval
+from horarium.schedule.assignee import Assignee, AssigneeType
 from horarium.schedule.compiled import CompiledWorkflow
 from horarium.schedule.data_flow import NothingFound, step_input
 from horarium.schedule.definition import Action, Definition
-from horarium.schedule.effective import Effective
+from horarium.schedule.effective import Effective, PolicyOrigin, effective_text
 from horarium.schedule.json_limits import Json
 from horarium.schedule.kinds import WORKFLOW, Kinds
 from horarium.schedule.problems import Problems
@@ -23,6 +24,7 @@ from horarium.schedule.secret import KEY
 from horarium.schedule.storable import check_storable
 from horarium.schedule.workflow import Node
 from horarium.store.database.json_text import event_text, from_text
+from horarium.store.policies import PolicyQuestion
 from horarium.store.runs.steps import Advancing, NewStep
 
 MAX_DEPTH = 8
@@ -80,6 +82,37 @@ def draft(parent: Parent, node_id: str, *, fallback_to: str | None = None) -> Ne
     return step
 
 
+def question(parent: Parent, step: NewStep) -> PolicyQuestion | None:
+    """Whose policies hold for a step; None = those of the run, since nobody else has a word.
+
+    What holds for the run holds for its steps: whoever works at one may only add to it.
+    """
+    node = parent.workflow.node(step.node_id)
+    floor = parent.workflow.workflow.approval
+    is_known = parent.effective is not None and parent.run.work.parent_run_id is None  # it was asked for the root
+    if node.assignee is None and not step.fallback and (floor is None or is_known):
+        return None
+    definition = parent.definition
+    own = None
+    if step.assignee is not None and (node.assignee is not None or step.fallback):
+        own = Assignee(AssigneeType(step.assignee_type or AssigneeType.AGENT), step.assignee)
+    return PolicyQuestion(
+        definition.approval, definition.retry, definition.failure, definition.limits, None, own, floor
+    )
+
+
+def with_effective(parent: Parent, step: NewStep, effective: Effective | None) -> NewStep:
+    """What the run's own policies say was said by whoever said it there; sub-workflows keep their versions."""
+    if effective is None:
+        return step
+    before = parent.effective or Effective()
+    origins = {
+        name: before.origins.get(name, origin) if origin is PolicyOrigin.SCHEDULE else origin
+        for name, origin in effective.origins.items()
+    }
+    return step._replace(effective=effective_text(replace(effective, origins=origins, versions=before.versions)))
+
+
 def drafted(parent: Parent, birth: StepBirth) -> NewStep:
     return draft(parent, birth.node_id, fallback_to=birth.fallback_to)
 
@@ -118,7 +151,7 @@ def born(
     if definition.action.kind == WORKFLOW.name and step.node_path.count("/") >= MAX_DEPTH:
         return _never_run(step, RunState.LAUNCH_FAILED, f"workflows nest deeper than {MAX_DEPTH} levels", "refused")
     try:
-        inputs = _inputs(parent, node, definition.action, results)
+        inputs = _inputs(parent, node, results)
     except (NothingFound, Unusable, HorariumError) as wrong:
         return _never_run(step, RunState.FAILED, str(wrong), CONTRACT_VIOLATED)
     waits = isinstance(step_needs_approval(_approval(parent, step, definition), node_gates=node.gates), StepWaits)
@@ -138,9 +171,7 @@ def _approval(parent: Parent, step: NewStep, definition: Definition) -> Approval
     return policy
 
 
-def _inputs(parent: Parent, node: Node, action: Action, results: Mapping[str, str | None]) -> str:
-    if not node.has_input and action.input is not None:
-        return event_text(action.input)
+def _inputs(parent: Parent, node: Node, results: Mapping[str, str | None]) -> str:
     known: dict[str, Any] = {}
     for name, text in results.items():
         known[name] = None if text is None else from_text(text)

@@ -6,6 +6,7 @@ from typing import Final
 
 from horarium.operations.bundle_calendars import BundledCalendars
 from horarium.operations.bundle_documents import BundledDocuments
+from horarium.operations.bundle_workflows import BundledWorkflows
 
-KINDS: Final[tuple[BundledDocuments, ...]] = (BundledCalendars(),)
+KINDS: Final[tuple[BundledDocuments, ...]] = (BundledCalendars(), BundledWorkflows())
 """As in `BundleKind`: what a document names stands before it. They are pruned from the end."""

@@ -10,6 +10,7 @@ from typing import Protocol
 from horarium.ids import id_text
 from horarium.operations.errors import Forbidden
 from horarium.policy.approval import NO_SKIPPING, Skipping
+from horarium.schedule.assignee import AssigneeType
 from horarium.schedule.event import CommandContext
 from horarium.store.migrate import DEFAULT_NAMESPACE
 from horarium.wire.roles import Permission, Role
@@ -33,7 +34,11 @@ class Work(Protocol):
     @property
     def claimed_by(self) -> str | None: ...
     @property
+    def assignee_type(self) -> str | None: ...
+    @property
     def assignee(self) -> str | None: ...
+    @property
+    def member(self) -> str | None: ...
 
 
 def run_principal(run_id: bytes) -> str:
@@ -91,9 +96,13 @@ class Caller:
         return None if self.may(Permission.READ) else self.principal or ""
 
     def sees(self, run: Work) -> bool:
-        """An agent sees what it has claimed and what is assigned to it; the target of a run sees that run."""
+        """An agent sees what it has claimed, what is assigned to it, and what its team gave it to do.
+
+        The target of a run sees that run. A team is no agent, whatever it is called.
+        """
         own = self.agent_id
-        return own is None or (own != "" and own in (run.claimed_by, run.assignee, run_principal(run.run_id)))
+        agent = None if run.assignee_type == AssigneeType.TEAM else run.assignee
+        return own is None or (own != "" and own in (run.claimed_by, agent, run.member, run_principal(run.run_id)))
 
     def takes_from(self, queue: str) -> bool:
         return self.queues is None or queue in self.queues

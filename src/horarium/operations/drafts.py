@@ -12,9 +12,9 @@ from horarium.launchers.served import unserved
 from horarium.operations.caller import Caller
 from horarium.operations.errors import NamespaceNotFound
 from horarium.operations.resources import Resources
-from horarium.policy.approval import ApprovalPolicy, merge, parse_approval_policy, run_needs_approval
+from horarium.policy.approval import run_needs_approval
 from horarium.policy.names import PolicyError
-from horarium.schedule.assignee import AssigneeType
+from horarium.schedule.assignee import Assignee, AssigneeType, Assignment
 from horarium.schedule.calendar import shared_calendar, zone_warning
 from horarium.schedule.canonical import to_document
 from horarium.schedule.context import into_signal
@@ -27,6 +27,7 @@ from horarium.schedule.secret import references as references_in
 from horarium.schedule.secret_value import may_go_to, not_allowed
 from horarium.store import calendars, namespaces, secrets
 from horarium.store.database import Connection
+from horarium.store.policies import PolicyQuestion, Speakers, Unreadable, find_speakers
 from horarium.store.schedules import references
 from horarium.store.schedules.write import Attribute, Revision
 from horarium.store.secrets import SecretName
@@ -76,12 +77,14 @@ class Lookups:
         found: references.WorkflowReference | None = self._once("workflow", name, references.newest_workflow)
         return found
 
-    def assignment(self, name: str) -> dict[str, Any] | None:
-        found: dict[str, Any] | None = self._once("assignment", name, references.assignment_document)
-        return found
-
-    def agent(self, name: str) -> dict[str, Any] | None:
-        found: dict[str, Any] | None = self._once("agent", name, references.agent_document)
+    def speakers(self, assignee: Assignee | None, assignment_id: str | None) -> Speakers:
+        """Whoever has a word in the work of these, among those that there are."""
+        key = "speakers", f"{assignment_id} {assignee}"
+        if key not in self._found:
+            given = [] if assignment_id is None else [(self._namespace, assignment_id)]
+            who = [] if assignee is None else [(self._namespace, assignee)]
+            self._found[key] = find_speakers(self._connection, given, who)
+        found: Speakers = self._found[key]
         return found
 
     def secrets(self, names: Collection[str]) -> Mapping[str, SecretName]:
@@ -112,10 +115,10 @@ def check_draft(
     known = lookups or Lookups(connection, definition.namespace)
     zones = _check_calendars(known, definition)
     stored = _check_workflow(known, caller, definition)
-    approval = _needs_approval(known, definition)
+    speakers = _check_assigned(known, definition, before)
     text = planning_text(
         definition,
-        needs_approval=approval,
+        needs_approval=_needs_approval(speakers, definition),
         kinds=resources.kinds_for(caller.namespace),
         before=before,
         workflow_owner=None if stored is None else stored.owner,
@@ -240,25 +243,54 @@ def _check_workflow(known: Lookups, caller: Caller, definition: Definition) -> r
     return workflow
 
 
-def _needs_approval(known: Lookups, definition: Definition) -> bool:
-    """The schedule's policy goes before the assignment's, which goes before the agent's."""
-    assignment = agent = None
-    if definition.workflow_assignment_id is not None:
-        document = known.assignment(definition.workflow_assignment_id)
-        if document is None:
-            missing = f"there is no assignment {definition.workflow_assignment_id!r}"
-            raise InvalidDefinition({"workflow_assignment_id": [missing]})
-        assignment = _policy(document)
-    if definition.assignee is not None and definition.assignee.type is AssigneeType.AGENT:
-        document = known.agent(definition.assignee.id)
-        agent = None if document is None else _policy(document)
-    policy = merge(definition.approval, assignment, agent, None)
-    return run_needs_approval(policy, has_assignee=definition.assignee is not None or assignment is not None)
+def _check_assigned(known: Lookups, definition: Definition, before: Planning | None) -> Speakers | None:
+    """Those who have a word in it; None = nobody. An assignee that it had before may be gone."""
+    assignee, assignment_id = definition.assignee, definition.workflow_assignment_id
+    if assignee is None and assignment_id is None:
+        return None
+    speakers, namespace = known.speakers(assignee, assignment_id), definition.namespace
+    problems: dict[str, list[str]] = {}
+    if assignee is not None and not (before is not None and before.assigned == assignee):
+        rows: Mapping[Any, Any] = speakers.agents if assignee.type is AssigneeType.AGENT else speakers.teams
+        if (namespace, assignee.id) not in rows:
+            problems["assignee_id"] = [f"there is no {assignee.type.value} {assignee.id!r}"]
+    if assignment_id is not None:
+        wrong = _wrong_assignment(speakers.assignments.get((namespace, assignment_id)), definition)
+        if wrong is not None:
+            problems["workflow_assignment_id"] = [wrong]
+    if problems:
+        raise InvalidDefinition(problems)
+    return speakers
 
 
-def _policy(document: dict[str, object]) -> ApprovalPolicy | None:
-    given = document.get("approval_policy")
-    return None if given is None else parse_approval_policy(given)
+def _wrong_assignment(found: Assignment | Unreadable | None, definition: Definition) -> str | None:
+    name = definition.workflow_assignment_id
+    match found:
+        case None:
+            return f"there is no assignment {name!r}"
+        case Unreadable(why):
+            return f"the assignment {name!r} cannot be read: {why}"
+        case _ if found.workflow_id != definition.action.workflow:
+            return f"the assignment {name!r} is for the workflow {found.workflow_id!r}, not for this one"
+        case _:
+            return None
+
+
+def _needs_approval(speakers: Speakers | None, definition: Definition) -> bool:
+    """By what holds now. It is the least: whoever asks for more later is heard when a run is born."""
+    if speakers is None:
+        return run_needs_approval(definition.approval, has_assignee=False)
+    asked = PolicyQuestion(
+        definition.approval,
+        definition.retry,
+        definition.failure,
+        definition.limits,
+        definition.workflow_assignment_id,
+        definition.assignee,
+        None,
+    )
+    effective = speakers.effective(definition.namespace, asked)
+    return effective is not None and effective.approval.requires_approval is True
 
 
 def _attributes(definition: Definition) -> frozenset[Attribute]:

@@ -68,6 +68,11 @@ class CalendarNotFound(NotFound):
     what = "calendar"
 
 
+class WorkflowNotFound(NotFound):
+    reason = "workflow_not_found"
+    what = "workflow"
+
+
 class NamespaceNotFound(NotFound):
     reason = "namespace_not_found"
     what = "namespace"
@@ -86,6 +91,21 @@ class SubscriptionNotFound(NotFound):
 class SecretNotFound(NotFound):
     reason = "secret_not_found"
     what = "secret"
+
+
+class AgentNotFound(NotFound):
+    reason = "agent_not_found"
+    what = "agent"
+
+
+class TeamNotFound(NotFound):
+    reason = "team_not_found"
+    what = "team"
+
+
+class AssignmentNotFound(NotFound):
+    reason = "assignment_not_found"
+    what = "assignment"
 
 
 class ApprovalNotFound(NotFound):
@@ -128,6 +148,21 @@ class SubscriptionAlreadyExists(AlreadyExists):
     what = "subscription"
 
 
+class AgentAlreadyExists(AlreadyExists):
+    reason = "agent_already_exists"
+    what = "agent"
+
+
+class TeamAlreadyExists(AlreadyExists):
+    reason = "team_already_exists"
+    what = "team"
+
+
+class AssignmentAlreadyExists(AlreadyExists):
+    reason = "assignment_already_exists"
+    what = "assignment"
+
+
 class Refused(OperationError):
     reason = "refused"
     status = 409
@@ -154,15 +189,68 @@ class CalendarInUse(Refused):
         self.schedules = schedules
 
 
+class WorkflowInUse(Refused):
+    """`schedules` and `workflows` are the ids of those that name it, the first of them if they are many."""
+
+    reason = "workflow_in_use"
+
+    def __init__(self, name: str, schedules: tuple[str, ...], workflows: tuple[str, ...], open_runs: int) -> None:
+        who = [f"the schedule {each!r}" for each in schedules[:5]] + [
+            f"the workflow {each!r}" for each in workflows[:5]
+        ]
+        if open_runs:
+            who.append(
+                "a run that has not ended" if open_runs == 1 else f"{open_runs} runs or more that have not ended"
+            )
+        super().__init__(f"the workflow {_short(name)!r} is used by {', '.join(who)}")
+        self.schedules, self.workflows, self.open_runs = schedules, workflows, open_runs
+
+
 class SecretInUse(Refused):
-    """`schedules` are the ids of those that name it, the first of them if they are many."""
+    """`schedules` and `workflows` are the ids of those that name it, the first of them if they are many."""
 
     reason = "secret_in_use"
 
-    def __init__(self, name: str, schedules: tuple[str, ...]) -> None:
-        shown = ", ".join(schedules[:5]) + (", …" if len(schedules) > 5 else "")
+    def __init__(self, name: str, schedules: tuple[str, ...], workflows: tuple[str, ...] = ()) -> None:
+        users = [*schedules, *(f"the workflow {each}" for each in workflows)]
+        shown = ", ".join(users[:5]) + (", …" if len(users) > 5 else "")
         super().__init__(f"the secret {name!r} is used by {shown}; force deletes it nevertheless")
-        self.schedules = schedules
+        self.schedules, self.workflows = schedules, workflows
+
+
+def _still_named(what: str, name: str, users: Sequence[str], way_out: str) -> str:
+    shown = ", ".join(users[:5]) + (", …" if len(users) > 5 else "")
+    return f"the {what} {name!r} is named by {shown}; {way_out}"
+
+
+class AgentInUse(Refused):
+    """`users` are those that name it, the first of them if they are many."""
+
+    reason = "agent_in_use"
+
+    def __init__(self, name: str, users: Sequence[str], way_out: str) -> None:
+        super().__init__(_still_named("agent", name, users, way_out))
+        self.users = tuple(users)
+
+
+class TeamInUse(Refused):
+    """`users` are those that name it, the first of them if they are many."""
+
+    reason = "team_in_use"
+
+    def __init__(self, name: str, users: Sequence[str], way_out: str) -> None:
+        super().__init__(_still_named("team", name, users, way_out))
+        self.users = tuple(users)
+
+
+class AssignmentInUse(Refused):
+    """`users` are those that name it, the first of them if they are many."""
+
+    reason = "assignment_in_use"
+
+    def __init__(self, name: str, users: Sequence[str], way_out: str) -> None:
+        super().__init__(_still_named("assignment", name, users, way_out))
+        self.users = tuple(users)
 
 
 class OwnedByAnotherBundle(Refused):

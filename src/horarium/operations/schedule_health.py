@@ -16,10 +16,10 @@ from horarium.operations.list_tokens import fingerprint, make_list_token, read_l
 from horarium.operations.pages import checked_limit
 from horarium.operations.resources import Resources
 from horarium.schedule.assignee import AssigneeType
+from horarium.store.assignees import AGENTS
 from horarium.store.database import Connection
 from horarium.store.schedules import health as stored
 from horarium.store.schedules import lists as schedule_lists
-from horarium.store.schedules import references
 from horarium.store.schedules import rows as schedules
 from horarium.store.schedules.lists import Cursor
 from horarium.store.schedules.rows import ScheduleRow
@@ -138,6 +138,6 @@ def _agent_name(
     if agent_id is None:
         return None
     if (namespace, agent_id) not in names:
-        document = references.agent_document(connection, namespace, agent_id)
-        names[namespace, agent_id] = None if document is None else document.get("name")
+        found = AGENTS.find(connection, namespace, agent_id)
+        names[namespace, agent_id] = None if found is None else found.document.get("name")
     return names[namespace, agent_id]

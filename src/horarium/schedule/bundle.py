@@ -45,6 +45,7 @@ class BundleKind(StrEnum):
     """In the order in which they are applied: what a document names stands before it. Pruned is from the end."""
 
     CALENDAR = "calendar"
+    WORKFLOW = "workflow"
     SCHEDULE = "schedule"
 
     @property
@@ -56,6 +57,7 @@ class BundleKind(StrEnum):
 IDENTITIES: Final[Mapping[BundleKind, str]] = MappingProxyType(
     {
         BundleKind.CALENDAR: "name",
+        BundleKind.WORKFLOW: "workflow_id",
         BundleKind.SCHEDULE: "schedule_id",
     }
 )
@@ -86,8 +88,6 @@ def read_bundle(name: str | None, members: Mapping[str, object], *, prune: bool 
             problems["bundle"] = [wrong.text]
     elif prune:
         problems["bundle"] = ["prune deletes what the bundle owns: a bundle without a name owns nothing"]
-    if members.get("workflows"):
-        problems["workflows"] = ["this server stores no workflows; leave the list empty"]
     read = Bundle(name, {kind: _named(kind, members.get(kind.member, ()), problems) for kind in BundleKind})
     if problems:
         raise InvalidDefinition(problems)

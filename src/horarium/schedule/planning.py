@@ -19,6 +19,7 @@ from operator import attrgetter
 from typing import Annotated, Any, Final, NamedTuple
 
 from horarium.condition import Condition, compile_condition
+from horarium.policy.approval import WhileWaiting
 from horarium.policy.catchup import Catchup, CatchupPolicy
 from horarium.policy.json_text import canonical_json
 from horarium.policy.limits import Budget, credits_of, millionths_of
@@ -26,8 +27,10 @@ from horarium.policy.overlap import Overlap, OverlapPolicy
 from horarium.policy.queue import MAX_PRIORITY, MIN_PRIORITY
 from horarium.recurrence.cron import resolve_hashes
 from horarium.recurrence.spec import Spec, compile_spec
+from horarium.schedule.assignee import Assignee, AssigneeType
 from horarium.schedule.definition import Definition, SpecText
-from horarium.schedule.kinds import PULL, SHIPPED, Kinds
+from horarium.schedule.effective import Effective, effective_text, read_effective
+from horarium.schedule.kinds import PULL, SHIPPED, WORKFLOW, Kinds
 from horarium.schedule.run import Delivery
 
 _OVERLAP, _CATCHUP, _BUDGET = Overlap(), Catchup(), Budget()
@@ -118,8 +121,28 @@ class Planning:
     runtime_seconds: Annotated[
         int | None, Kept(lambda of: of.definition.limits.runtime_seconds, missing=lambda _: None)
     ] = None
+    # What few schedules say has no place in the texts of the others.
+    assignee_type: Annotated[
+        AssigneeType | None,
+        Kept(None, AssigneeType, missing=lambda document: AssigneeType.AGENT if document["assignee"] else None),
+    ] = None
+    assignment: Annotated[str | None, Kept(None, missing=lambda _: None)] = None
+    asked_version: Annotated[int | None, Kept(None, missing=lambda _: None)] = None  # of its workflow; None = latest
+    # Its own policies, where others have a word too. A text of an older program has none.
+    own_policies: Annotated[Effective | None, Kept(None, lambda said: read_effective(said), missing=lambda _: None)] = (
+        None
+    )
+    # What a run that waits for a yes is to the next occurrence; most texts say nothing of it.
+    while_waiting: Annotated[WhileWaiting, Kept(None, WhileWaiting, missing=lambda _: WhileWaiting.COUNT)] = (
+        WhileWaiting.COUNT
+    )
     # Who owned a stored workflow when its scheduler was found to be entitled to it; most texts say nothing of it.
     workflow_owner: Annotated[str | None, Kept(None, missing=lambda _: None)] = None
+
+    @property
+    def assigned(self) -> Assignee | None:
+        """Whom the schedule itself names."""
+        return None if self.assignee is None else Assignee(self.assignee_type or AssigneeType.AGENT, self.assignee)
 
 
 _FIELDS: Final = tuple(
@@ -144,8 +167,12 @@ def planning_text(
     of = _Source(definition, kinds, needs_approval)
     document = {key: said(of) for key, said in _SAID}
     document["spec"] = _spec_document(definition.spec, definition.schedule_id)
+    document |= _rare(definition)
     if workflow_owner is not None:
         document["workflow_owner"] = workflow_owner
+    waiting = definition.approval.while_waiting
+    if waiting is not None and waiting is not WhileWaiting.COUNT:
+        document["while_waiting"] = waiting.value
     return canonical_json(document)
 
 
@@ -161,6 +188,23 @@ def compile_planning(text: str) -> Planning:
             said = document[kept.key]
             values[name] = said if kept.read is None else kept.read(said)
     return Planning(**values)
+
+
+def _rare(definition: Definition) -> dict[str, Any]:
+    """What stands in a text only where somebody has said it."""
+    found: dict[str, Any] = {}
+    assignee, assignment = definition.assignee, definition.workflow_assignment_id
+    if assignee is not None and assignee.type is not AssigneeType.AGENT:
+        found["assignee_type"] = assignee.type.value
+    if assignment is not None:
+        found["assignment"] = assignment
+    if assignee is not None or assignment is not None:
+        own = Effective(definition.approval, definition.retry, definition.failure, definition.limits)
+        found["own_policies"] = effective_text(own)
+    version = definition.action.target.get("version")
+    if definition.action.kind == WORKFLOW.name and isinstance(version, int):
+        found["asked_version"] = version
+    return found
 
 
 def _values(policy: Overlap | Catchup) -> tuple[Any, ...]:

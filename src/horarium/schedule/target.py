@@ -74,8 +74,12 @@ def work(action: Action, _assignee: Assignee | None) -> str:
 def host_of(action: Action) -> str | None:
     """The host in its address, as it is written there, but in ASCII."""
     url = action.target.get("url")
+    return host_in(url) if isinstance(url, str) else None
+
+
+def host_in(url: str) -> str | None:
     try:
-        host = urlsplit(url).hostname if isinstance(url, str) else None
+        host = urlsplit(url).hostname
         return host if host is None or host.isascii() else _host(host)
     except ValueError:  # also what no name can be made of, a UnicodeError
         return None

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from sqlalchemy import Connection, text, update
+from sqlalchemy import Connection, TextClause, text, update
 
 from horarium.instant import MILLISECOND, SECOND, Instant
 from horarium.store.database.json_text import event_text
@@ -150,7 +150,7 @@ def candidates(connection: Connection, places: Sequence[tuple[ReadyTarget, int]]
 
 
 # The time of an attempt begins here, and ends with the time of the whole run if that comes first.
-_WHOLE = f"COALESCE(ends_by, {{now}} + runtime_seconds * CAST({SECOND} AS BIGINT))"
+_WHOLE = f"COALESCE(ends_by, {{now}} + {{runtime}} * CAST({SECOND} AS BIGINT))"
 _ATTEMPT = f"{{now}} + COALESCE(attempt_ms, timeout_seconds * CAST(1000 AS BIGINT)) * {MILLISECOND}"
 _TAKE = f"""
 UPDATE runs SET state = {{state}}, lease_epoch = lease_epoch + 1, lease_owner = {{owner}}, lease_until = {{until}},
@@ -159,15 +159,27 @@ UPDATE runs SET state = {{state}}, lease_epoch = lease_epoch + 1, lease_owner = 
 WHERE state = 'ready' AND run_id {{ids}}
 RETURNING {COLUMNS}
 """
-_TAKE_POSTGRES = text(
-    _TAKE.format(
-        state="CASE WHEN run_id = ANY(:here) THEN 'running' ELSE 'launching' END",
-        owner=":owner",
-        until=":until",
-        now=":now",
-        ids="= ANY(:ids)",
+
+
+def _runtime(cap: int | None) -> str:
+    """Seconds that all attempts together may take: as the run says, and not more than everybody may."""
+    if cap is None:
+        return "runtime_seconds"
+    return f"CASE WHEN runtime_seconds < {cap:d} THEN runtime_seconds ELSE {cap:d} END"
+
+
+@lru_cache(maxsize=4)
+def _take_postgres(cap: int | None) -> TextClause:
+    return text(
+        _TAKE.format(
+            state="CASE WHEN run_id = ANY(:here) THEN 'running' ELSE 'launching' END",
+            owner=":owner",
+            until=":until",
+            now=":now",
+            runtime=_runtime(cap),
+            ids="= ANY(:ids)",
+        )
     )
-)
 
 
 # How often the moment stands in the statement.
@@ -175,8 +187,9 @@ _TIMES = _TAKE.count("{now}")
 
 
 @lru_cache(maxsize=1_024)
-def _take_sqlite(state: str, count: int) -> str:
-    return _TAKE.format(state=f"'{state}'", owner="?", until="?", now="?", ids=f"IN ({', '.join('?' * count)})")
+def _take_sqlite(state: str, count: int, cap: int | None) -> str:
+    ids = f"IN ({', '.join('?' * count)})"
+    return _TAKE.format(state=f"'{state}'", owner="?", until="?", now="?", runtime=_runtime(cap), ids=ids)
 
 
 def take(
@@ -187,19 +200,24 @@ def take(
     owner: str,
     now: Instant,
     lease_seconds: int,
+    runtime_cap: int | None = None,
 ) -> list[Work]:
-    """Chosen candidates are ours until their leases end. Those in `here` are worked on by this process: they run."""
+    """Chosen candidates are ours until their leases end. Those in `here` are worked on by this process: they run.
+
+    No run may take more than `runtime_cap` seconds with all its attempts.
+    """
     if not chosen:
         return []
     until = now + lease_seconds * SECOND
     if connection.dialect.name == "postgresql":
         values = {"ids": list(chosen), "here": list(here), "owner": owner, "until": until, "now": now}
-        return as_works(connection.execute(_TAKE_POSTGRES, values))
+        return as_works(connection.execute(_take_postgres(runtime_cap), values))
     works: list[Work] = []
     for state, ids in (("running", [*here]), ("launching", [each for each in chosen if each not in here])):
         if ids:
             times = (now,) * _TIMES
-            works += as_works(connection.exec_driver_sql(_take_sqlite(state, len(ids)), (owner, until, *times, *ids)))
+            statement = _take_sqlite(state, len(ids), runtime_cap)
+            works += as_works(connection.exec_driver_sql(statement, (owner, until, *times, *ids)))
     return works
 
 
@@ -209,8 +227,12 @@ UPDATE runs SET state = 'running', lease_epoch = lease_epoch + 1, lease_owner = 
 WHERE run_id IN (SELECT run_id FROM picked) AND state = 'queued'
 RETURNING {COLUMNS}
 """
-# What is assigned to somebody is nobody else's to take; whoever may read everything takes for all.
-_FOR_WHOM = "(CAST(:agent AS TEXT) IS NULL OR assignee IS NULL OR assignee = :agent)"
+# What is assigned to somebody is nobody else's to take, and what a team was given is for the member whose turn it is;
+# whoever may read everything takes for all.
+_FOR_WHOM = (
+    "(CAST(:agent AS TEXT) IS NULL OR assignee IS NULL OR member = :agent"
+    " OR (assignee = :agent AND COALESCE(assignee_type, 'agent') <> 'team'))"
+)
 _QUEUE_CLAIM = f"""
 WITH picked AS MATERIALIZED (
   SELECT run_id FROM runs

@@ -1,4 +1,4 @@
-"""What a definition refers to, as far as writing it must know: workflows, agents and assignments."""
+"""What a definition refers to, as far as writing it must know: workflows, calendars and secrets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from horarium.schedule.secret import KEY
 from horarium.store.database.json_text import from_text, to_text
-from horarium.store.tables import agents, assignments, schedule_revisions, schedules, workflows
+from horarium.store.tables import schedule_revisions, schedules, workflows
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,24 +47,6 @@ def workflow_author(
     newest = sa.select(workflows.c.document, workflows.c.created_by).where(*mine).order_by(workflows.c.version.desc())
     found = connection.execute(newest.limit(1)).one_or_none()
     return None if found is None else (from_text(found.document), found.created_by)
-
-
-def agent_document(connection: Connection, namespace: str, agent_id: str) -> dict[str, Any] | None:
-    found = connection.execute(
-        sa.select(agents.c.document).where(agents.c.namespace == namespace, agents.c.agent_id == agent_id)
-    ).scalar_one_or_none()
-    document: dict[str, Any] | None = from_text(found)
-    return document
-
-
-def assignment_document(connection: Connection, namespace: str, assignment_id: str) -> dict[str, Any] | None:
-    found = connection.execute(
-        sa.select(assignments.c.document).where(
-            assignments.c.namespace == namespace, assignments.c.assignment_id == assignment_id
-        )
-    ).scalar_one_or_none()
-    document: dict[str, Any] | None = from_text(found)
-    return document
 
 
 def schedules_with_calendar(connection: Connection, namespace: str, names: Collection[str]) -> list[tuple[str, str]]:

@@ -18,7 +18,15 @@ from sqlalchemy import (
 )
 
 from horarium.schedule.run import FINAL, RunState
-from horarium.store.runs.states import HANDED_OUT_LIST, OPEN_ROOT, TO_STOP, WAITING_ROOT, sql_list
+from horarium.store.runs.states import (
+    HANDED_OUT_LIST,
+    OPEN_OF_ASSIGNEE,
+    OPEN_OF_MEMBER,
+    OPEN_ROOT,
+    TO_STOP,
+    WAITING_ROOT,
+    sql_list,
+)
 from horarium.store.tables.schema import metadata, partial_index
 
 _UNAPPROVED = sql_list(FINAL | {RunState.HELD, RunState.AWAITING_APPROVAL})
@@ -140,6 +148,9 @@ runs = Table(
     ),
     partial_index("runs_by_assignee", "namespace", "assignee", "run_id", where="assignee IS NOT NULL"),
     partial_index("runs_by_member", "namespace", "member", "run_id", where="member IS NOT NULL"),
+    # What an agent has in hand, however much it has done.
+    partial_index("runs_active_by_assignee", "namespace", "assignee", where=OPEN_OF_ASSIGNEE),
+    partial_index("runs_active_by_member", "namespace", "member", where=OPEN_OF_MEMBER),
     Index("runs_by_schedule", "schedule_uid", "run_id"),
     Index("runs_by_namespace", "namespace", "run_id"),
     partial_index("runs_by_workflow", "namespace", "workflow", "run_id", where="workflow IS NOT NULL"),

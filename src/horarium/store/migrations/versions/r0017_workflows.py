@@ -49,7 +49,13 @@ def _added() -> dict[str, tuple[sa.Column[Any], ...]]:
             sa.Column("standing_id", sa.LargeBinary(16)),
         ),
         "schedules": (sa.Column("created_by", sa.Text()), sa.Column("edited_by", sa.Text())),
-        "workflows": (sa.Column("bundle", sa.Text()), sa.Column("created_by", sa.Text())),
+        "workflows": (
+            sa.Column("bundle", sa.Text()),
+            sa.Column("created_by", sa.Text()),
+            sa.Column("name", sa.Text()),
+            sa.Column("nodes", sa.Integer()),
+            sa.Column("uses", sa.Text()),
+        ),
         "agents": (
             sa.Column("bundle", sa.Text()),
             sa.Column("parent_id", sa.Text()),
@@ -67,6 +73,9 @@ def upgrade() -> None:
     _create("runs_one_per_node", "runs", ["parent_run_id", "node_id", "fallback"], "parent_run_id IS NOT NULL", True)
     _create("runs_by_assignee", "runs", ["namespace", "assignee", "run_id"], "assignee IS NOT NULL")
     _create("runs_by_member", "runs", ["namespace", "member", "run_id"], "member IS NOT NULL")
+    for who in ("assignee", "member"):
+        open_ones = f"{who} IS NOT NULL AND finished_at IS NULL"
+        _create(f"runs_active_by_{who}", "runs", ["namespace", who], open_ones)
     _create("runs_waiting", "runs", ["schedule_uid"], "state = 'awaiting_approval' AND parent_run_id IS NULL")
     _create("approvals_by_schedule", "approvals", ["schedule_uid", "decision", "approval_id"], None)
     _create("approvals_by_status", "approvals", ["namespace", "decision", "approval_id"], None)
@@ -128,7 +137,8 @@ def downgrade() -> None:
     op.drop_table("approval_votes")
     for name in ("approvals_by_namespace", "approvals_by_status", "approvals_by_schedule"):
         op.drop_index(name, "approvals")
-    for name in ("runs_waiting", "runs_by_member", "runs_by_assignee", "runs_one_per_node"):
+    active = ("runs_active_by_member", "runs_active_by_assignee")
+    for name in (*active, "runs_waiting", "runs_by_member", "runs_by_assignee", "runs_one_per_node"):
         op.drop_index(name, "runs")
     for table, columns in reversed(_added().items()):
         for column in reversed(columns):

@@ -1,0 +1,177 @@
+"""The routes of agents: who is given work, with a token that is taken and never shown."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import Query
+
+from horarium.api.answers import Reply
+from horarium.api.audited import Audited
+from horarium.api.etags import IfMatch, etag, version_of
+from horarium.api.examples import AT
+from horarium.api.pages import within_bytes
+from horarium.api.requests import CallerOf, Document, ResourcesOf
+from horarium.api.routing import LOOK, READ, WRITE, Routes
+from horarium.instant import to_datetime
+from horarium.operations import agents
+from horarium.operations.agents import AgentView
+from horarium.schedule.agent import AgentContext, AgentProtocol
+from horarium.schedule.worker_policies import policies_document
+from horarium.wire.answer import time_of
+from horarium.wire.assignees import Agent, AgentBody, AgentDeleted, AgentList
+from horarium.wire.outcomes import WriteOutcome
+
+routes = Routes("/api/agents", tag="agents")
+
+_SENT: dict[str, Any] = {
+    "id": "writer",
+    "name": "Writer",
+    "url": "https://agents.example.com/writer",
+    "policies": {"approval_policy": {"gates": ["publish"]}, "budget": {"spending_limit_credits": 5}},
+}
+_EXAMPLE = Agent(
+    id="writer",
+    name="Writer",
+    url="https://agents.example.com/writer",
+    parent_id=None,
+    capacity=1,
+    has_token=False,
+    protocol=AgentProtocol.AUTO,
+    context=AgentContext.FRESH,
+    policies=_SENT["policies"],
+    native_scheduler=False,
+    last_seen_at=None,
+    card=None,
+    version=1,
+    created_at=AT,
+    updated_at=AT,
+    active_runs=0,
+    children=(),
+    outcome=WriteOutcome.CREATED,
+)
+
+
+@routes(
+    "GET",
+    "",
+    needs=READ,
+    summary="List agents",
+    answer=AgentList,
+    example=AgentList(agents=(_EXAMPLE,), next_page_token=None),
+)
+def list_agents(
+    resources: ResourcesOf,
+    caller: CallerOf,
+    page_size: Annotated[int | None, Query(description="1 to 200")] = None,
+    next_page_token: Annotated[str | None, Query(max_length=128)] = None,
+) -> Reply:
+    """By id."""
+    page, shown = within_bytes(
+        page_size,
+        lambda most: agents.list_agents(resources, caller, page_size=most, next_page_token=next_page_token),
+        lambda page: map(_shown, page.agents),
+    )
+    return Reply(AgentList(agents=shown, next_page_token=page.next_page_token))
+
+
+@routes(
+    "POST",
+    "",
+    needs=WRITE,
+    audited=Audited.IN_NAMESPACE,
+    summary="Create an agent",
+    body=AgentBody,
+    sends=_SENT,
+    answer=Agent,
+    status=201,
+    example=_EXAMPLE,
+)
+def create_agent(resources: ResourcesOf, caller: CallerOf, document: Document) -> Reply:
+    return _reply(agents.create(resources, caller, document), 201)
+
+
+@routes("GET", "/{agent_id}", needs=LOOK, summary="Show an agent", answer=Agent, example=_EXAMPLE)
+def get_agent(resources: ResourcesOf, caller: CallerOf, agent_id: str) -> Reply:
+    """The role agent sees itself only."""
+    return _reply(agents.get(resources, caller, agent_id))
+
+
+@routes(
+    "PUT",
+    "/{agent_id}",
+    needs=WRITE,
+    audited=Audited.IN_NAMESPACE,
+    summary="Set an agent",
+    body=AgentBody,
+    sends={"name": "Writer", "capacity": 2},
+    answer=Agent,
+    also=(201,),
+    example=_EXAMPLE,
+)
+def put_agent(
+    resources: ResourcesOf, caller: CallerOf, agent_id: str, document: Document, if_match: IfMatch = None
+) -> Reply:
+    """Made, or replaced as a whole; a token that is not given stays, where the address does."""
+    view = agents.put(resources, caller, agent_id, document, if_version=version_of(if_match))
+    return _reply(view, 201 if view.kept.outcome is WriteOutcome.CREATED else 200)
+
+
+@routes(
+    "DELETE",
+    "/{agent_id}",
+    needs=WRITE,
+    audited=Audited.IN_NAMESPACE,
+    summary="Delete an agent",
+    answer=AgentDeleted,
+    example=AgentDeleted(
+        id="writer", outcome=WriteOutcome.DELETED, paused_schedules=("daily-brief",), deleted_schedules=()
+    ),
+)
+def delete_agent(
+    resources: ResourcesOf,
+    caller: CallerOf,
+    agent_id: str,
+    purge: Annotated[bool, Query(description="delete its schedules instead of pausing them")] = False,
+    force: Annotated[bool, Query(description="also while a team or an assignment names it")] = False,
+) -> Reply:
+    """Its schedules, and those of the agents below it, are paused."""
+    gone = agents.delete(resources, caller, agent_id, purge=purge, force=force)
+    return Reply(
+        AgentDeleted(
+            id=agent_id,
+            outcome=WriteOutcome.DELETED,
+            paused_schedules=gone.paused,
+            deleted_schedules=gone.deleted,
+        )
+    )
+
+
+def _reply(view: AgentView, status_code: int = 200) -> Reply:
+    return Reply(_shown(view), status_code, headers={"ETag": etag(view.kept.version)})
+
+
+def _shown(view: AgentView) -> Agent:
+    kept, agent = view.kept, view.kept.value
+    is_list = view.active_runs is None
+    return Agent(
+        id=agent.agent_id,
+        name=agent.name,
+        url=agent.url,
+        parent_id=agent.parent_id,
+        capacity=agent.capacity,
+        has_token=view.has_token,
+        protocol=agent.protocol,
+        context=agent.context,
+        policies=policies_document(agent.policies),
+        native_scheduler=agent.native_scheduler,
+        last_seen_at=time_of(view.last_seen_at),
+        card=None,
+        version=kept.version,
+        created_at=to_datetime(kept.created_at),
+        updated_at=to_datetime(kept.updated_at),
+        bundle=kept.bundle,
+        active_runs=view.active_runs,
+        children=None if is_list else view.children,
+        outcome=None if is_list else kept.outcome,
+    )

@@ -1,0 +1,126 @@
+"""Every call about agents, teams and assignments, described once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from horarium.client.call import Call, if_match, many, one
+from horarium.client.methods import Method, Pages
+from horarium.client.page import Page
+from horarium.wire.assignees import Agent, AgentDeleted, Assignment, AssignmentDeleted, Team, TeamDeleted
+
+Document = Mapping[str, Any]
+
+AGENTS, AGENT = "/api/agents", "/api/agents/{agent_id}"
+TEAMS, TEAM = "/api/teams", "/api/teams/{team_id}"
+ASSIGNMENTS, ASSIGNMENT = "/api/assignments", "/api/assignments/{assignment_id}"
+
+
+class AssigneeCalls:
+    """A write says the whole document; what a field means stands with the routes."""
+
+    @Method
+    @staticmethod
+    def list_agents(*, page_size: int | None = None, next_page_token: str | None = None) -> Call[Page[Agent]]:
+        """By id."""
+        query = {"page_size": page_size, "next_page_token": next_page_token}
+        return Call("GET", AGENTS, many(Agent, "agents"), query=query, cursor="next_page_token")
+
+    @Method
+    @staticmethod
+    def create_agent(document: Document | None = None, /, **fields: Any) -> Call[Agent]:
+        """Raises AgentAlreadyExists."""
+        return Call("POST", AGENTS, one(Agent), body={**(document or {}), **fields})
+
+    @Method
+    @staticmethod
+    def get_agent(agent_id: str) -> Call[Agent]:
+        """With how much it has in hand."""
+        return Call("GET", AGENT, one(Agent), {"agent_id": agent_id})
+
+    @Method
+    @staticmethod
+    def put_agent(
+        agent_id: str, document: Document | None = None, /, *, if_version: int | None = None, **fields: Any
+    ) -> Call[Agent]:
+        """Made, or replaced as a whole; a token that is not given stays."""
+        body = {**(document or {}), **fields}
+        return Call("PUT", AGENT, one(Agent), {"agent_id": agent_id}, body=body, headers=if_match(if_version))
+
+    @Method
+    @staticmethod
+    def delete_agent(agent_id: str, *, purge: bool | None = None, force: bool | None = None) -> Call[AgentDeleted]:
+        """Its schedules are paused, or deleted by `purge`. Raises AgentInUse, unless by `force`."""
+        return Call("DELETE", AGENT, one(AgentDeleted), {"agent_id": agent_id}, query={"purge": purge, "force": force})
+
+    @Method
+    @staticmethod
+    def list_teams(*, page_size: int | None = None, next_page_token: str | None = None) -> Call[Page[Team]]:
+        """By id."""
+        query = {"page_size": page_size, "next_page_token": next_page_token}
+        return Call("GET", TEAMS, many(Team, "teams"), query=query, cursor="next_page_token")
+
+    @Method
+    @staticmethod
+    def create_team(document: Document | None = None, /, **fields: Any) -> Call[Team]:
+        """Raises TeamAlreadyExists."""
+        return Call("POST", TEAMS, one(Team), body={**(document or {}), **fields})
+
+    @Method
+    @staticmethod
+    def get_team(team_id: str) -> Call[Team]:
+        return Call("GET", TEAM, one(Team), {"team_id": team_id})
+
+    @Method
+    @staticmethod
+    def put_team(
+        team_id: str, document: Document | None = None, /, *, if_version: int | None = None, **fields: Any
+    ) -> Call[Team]:
+        """Made, or replaced as a whole."""
+        body = {**(document or {}), **fields}
+        return Call("PUT", TEAM, one(Team), {"team_id": team_id}, body=body, headers=if_match(if_version))
+
+    @Method
+    @staticmethod
+    def delete_team(team_id: str) -> Call[TeamDeleted]:
+        """Raises TeamInUse while an assignment or a schedule names it."""
+        return Call("DELETE", TEAM, one(TeamDeleted), {"team_id": team_id})
+
+    @Method
+    @staticmethod
+    def list_assignments(*, page_size: int | None = None, next_page_token: str | None = None) -> Call[Page[Assignment]]:
+        """By id."""
+        query = {"page_size": page_size, "next_page_token": next_page_token}
+        return Call("GET", ASSIGNMENTS, many(Assignment, "assignments"), query=query, cursor="next_page_token")
+
+    @Method
+    @staticmethod
+    def create_assignment(document: Document | None = None, /, **fields: Any) -> Call[Assignment]:
+        """Raises AssignmentAlreadyExists."""
+        return Call("POST", ASSIGNMENTS, one(Assignment), body={**(document or {}), **fields})
+
+    @Method
+    @staticmethod
+    def get_assignment(assignment_id: str) -> Call[Assignment]:
+        return Call("GET", ASSIGNMENT, one(Assignment), {"assignment_id": assignment_id})
+
+    @Method
+    @staticmethod
+    def put_assignment(
+        assignment_id: str, document: Document | None = None, /, *, if_version: int | None = None, **fields: Any
+    ) -> Call[Assignment]:
+        """Made, or replaced as a whole; it holds for runs that are born from now on."""
+        names = {"assignment_id": assignment_id}
+        body = {**(document or {}), **fields}
+        return Call("PUT", ASSIGNMENT, one(Assignment), names, body=body, headers=if_match(if_version))
+
+    @Method
+    @staticmethod
+    def delete_assignment(assignment_id: str) -> Call[AssignmentDeleted]:
+        """Raises AssignmentInUse while a schedule stands for it."""
+        return Call("DELETE", ASSIGNMENT, one(AssignmentDeleted), {"assignment_id": assignment_id})
+
+    iter_agents = Pages(list_agents)
+    iter_teams = Pages(list_teams)
+    iter_assignments = Pages(list_assignments)

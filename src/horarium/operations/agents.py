@@ -1,0 +1,280 @@
+"""How agents are kept, and what becomes of their schedules when one goes: they are paused, or deleted with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from horarium.errors import InvalidDefinition
+from horarium.instant import Instant
+from horarium.operations.caller import Caller
+from horarium.operations.drafts import require_namespace
+from horarium.operations.errors import AgentAlreadyExists, AgentInUse, AgentNotFound, Refused
+from horarium.operations.kept_documents import DocumentKind, Kept, Written
+from horarium.operations.lifecycles import delete_opened, pause_opened
+from horarium.operations.resources import Resources, open_schedule
+from horarium.policy.names import PolicyError
+from horarium.schedule.agent import Agent, agent_document, checked_token, parents_of, parse_agent
+from horarium.schedule.assignee import Assignee, AssigneeType
+from horarium.schedule.credentials import generated_name
+from horarium.schedule.position import Status
+from horarium.schedule.secret_value import checked_hosts
+from horarium.schedule.target import host_in
+from horarium.store import assignees, secrets
+from horarium.store.database import Connection
+from horarium.store.schedules import rows as schedules
+from horarium.store.sealing import CannotUnseal
+from horarium.wire.roles import Permission
+
+AGENTS: Final = DocumentKind(assignees.AGENTS, "id", parse_agent, agent_document, AgentNotFound, AgentAlreadyExists)
+# Of schedules that one deletion pauses; more are told to be taken away first.
+MOST_SCHEDULES = 10_000
+_AT_ONCE = 100
+_MOST_BELOW = 10_000
+_USERS_NAMED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class AgentView:
+    """An agent with what is known beside its document; `active_runs` None = nobody has asked."""
+
+    kept: Kept[Agent]
+    has_token: bool
+    last_seen_at: Instant | None = None
+    active_runs: int | None = None
+    children: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AgentPage:
+    agents: tuple[AgentView, ...]
+    next_page_token: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class AgentGone:
+    """`paused` and `deleted` are the schedules that went with it."""
+
+    agent_id: str
+    paused: tuple[str, ...]
+    deleted: tuple[str, ...]
+
+
+def list_agents(
+    resources: Resources, caller: Caller, *, page_size: int | None = None, next_page_token: str | None = None
+) -> AgentPage:
+    page = AGENTS.list_page(resources, caller, page_size, next_page_token)
+    names = [kept.value.agent_id for kept in page.found]
+
+    def look(connection: Connection) -> AgentPage:
+        tokens = secrets.find_names(connection, caller.namespace, [token_name(name) for name in names])
+        seen = assignees.last_seen(connection, caller.namespace, names)
+        views = (
+            AgentView(kept, token_name(kept.value.agent_id) in tokens, seen.get(kept.value.agent_id))
+            for kept in page.found
+        )
+        return AgentPage(tuple(views), page.next_page_token)
+
+    return resources.database.read(look)
+
+
+def get(resources: Resources, caller: Caller, agent_id: str) -> AgentView:
+    """Whoever may see nothing but its own work sees itself, and no other."""
+    caller.require(Permission.LOOK)
+
+    def look(connection: Connection) -> AgentView:
+        require_namespace(connection, caller.namespace)
+        if caller.agent_id not in (None, agent_id):
+            raise AgentNotFound(agent_id)
+        return _view(connection, caller, AGENTS.kept(AGENTS.find(connection, caller, agent_id)))
+
+    return resources.database.read(look)
+
+
+def create(resources: Resources, caller: Caller, document: Mapping[str, Any]) -> AgentView:
+    plain, token = _without_token(document)
+    kept = AGENTS.create(resources, caller, plain, lambda *asked: _check(*asked, token=token))
+    return _shown(resources, caller, kept)
+
+
+def put(
+    resources: Resources, caller: Caller, agent_id: str, document: Mapping[str, Any], *, if_version: int | None = None
+) -> AgentView:
+    """A document that says nothing of the token leaves it; null takes it away."""
+    plain, token = _without_token(document)
+    kept = AGENTS.put(
+        resources, caller, agent_id, plain, lambda *asked: _check(*asked, token=token), if_version=if_version
+    )
+    return _shown(resources, caller, kept)
+
+
+def delete(
+    resources: Resources,
+    caller: Caller,
+    agent_id: str,
+    *,
+    purge: bool = False,
+    force: bool = False,
+    if_version: int | None = None,
+) -> AgentGone:
+    """Its schedules, and those of all agents below it, are paused with a reason; `purge` deletes them.
+
+    Refused while a team or an assignment names it, unless by `force`: then these keep the name of somebody who is
+    gone. Agents below it stay, and have no parent any more.
+    """
+    caller.require(Permission.WRITE)
+    concerned = resources.database.read(lambda connection: _concerned(connection, caller, agent_id, force=force))
+    reason = f"its agent {agent_id} was deleted"
+    done: list[str] = []
+    for start in range(0, len(concerned), _AT_ONCE):
+        names = concerned[start : start + _AT_ONCE]
+        stop = partial(_stop, resources, caller=caller.because(reason), names=names, purge=purge)
+        done += resources.database.write(stop)
+
+    def work(connection: Connection) -> None:
+        AGENTS.find(connection, caller, agent_id, lock=True)
+        _orphan(resources, connection, caller, agent_id)
+        secrets.delete(connection, caller.namespace, token_name(agent_id))
+        assignees.AGENTS.delete(connection, caller.namespace, agent_id)
+
+    resources.database.write(work)
+    stopped = tuple(done)
+    return AgentGone(agent_id, () if purge else stopped, stopped if purge else ())
+
+
+def token_name(agent_id: str) -> str:
+    """The generated secret that holds its token."""
+    return generated_name(f"agent.{agent_id}", "token")
+
+
+_UNSAID: Final = object()
+
+
+def _without_token(document: Mapping[str, Any]) -> tuple[dict[str, Any], object]:
+    """The document without what is never kept in it, and that: `_UNSAID` where nothing is said."""
+    plain = dict(document)
+    token = plain.pop("token", _UNSAID)
+    if token is _UNSAID or token is None:
+        return plain, token
+    try:
+        return plain, checked_token(token)
+    except PolicyError as wrong:
+        raise InvalidDefinition({wrong.field: [wrong.text]}) from None
+
+
+def _check(
+    resources: Resources, connection: Connection, caller: Caller, agent: Agent, *, token: object
+) -> Written[Agent]:
+    _check_parent(connection, caller, agent)
+    return Written({"parent_id": agent.parent_id}, _keep_token(resources, connection, caller, agent, token))
+
+
+def _check_parent(connection: Connection, caller: Caller, agent: Agent) -> None:
+    if agent.parent_id is None:
+        return
+    if assignees.AGENTS.find(connection, caller.namespace, agent.parent_id) is None:
+        raise InvalidDefinition({"parent_id": [f"there is no agent {agent.parent_id!r}"]})
+    above = assignees.parents_above(connection, caller.namespace, agent.parent_id)
+    try:
+        parents_of(agent.agent_id, {**above, agent.agent_id: agent.parent_id})
+    except PolicyError as wrong:
+        raise InvalidDefinition({wrong.field: [wrong.text]}) from None
+
+
+def _keep_token(resources: Resources, connection: Connection, caller: Caller, agent: Agent, token: object) -> bool:
+    """Whether it has changed. It may be sent to the agent's own host, and to no other."""
+    name, namespace = token_name(agent.agent_id), caller.namespace
+    host = None if agent.url is None else host_in(agent.url)
+    hosts = () if host is None else checked_hosts([host]) or ()
+    before = secrets.find_all(connection, namespace, [name]).get(name)
+    if token is None:
+        return secrets.delete(connection, namespace, name)
+    if token is _UNSAID and (before is None or before.hosts == hosts):
+        return False
+    sealer = resources.sealer
+    if sealer is None:
+        raise Refused("this process has no secret key, and keeps no tokens")
+    try:
+        known = None if before is None else before.unseal(sealer)
+    except CannotUnseal:
+        known = None
+    if token is _UNSAID:
+        # A new address must not be sent what was meant for the old one.
+        secrets.delete(connection, namespace, name)
+        return True
+    if known == token and before is not None and before.hosts == hosts:
+        return False
+    now = resources.clock.now()
+    secrets.put(connection, sealer, namespace, name, str(token), hosts, True, now, principal=caller.principal)
+    return True
+
+
+def _shown(resources: Resources, caller: Caller, kept: Kept[Agent]) -> AgentView:
+    return resources.database.read(lambda connection: _view(connection, caller, kept))
+
+
+def _view(connection: Connection, caller: Caller, kept: Kept[Agent]) -> AgentView:
+    namespace, agent_id = caller.namespace, kept.value.agent_id
+    return AgentView(
+        kept,
+        secrets.find(connection, namespace, token_name(agent_id)) is not None,
+        assignees.last_seen(connection, namespace, [agent_id]).get(agent_id),
+        assignees.active_runs(connection, namespace, agent_id),
+        tuple(assignees.children_of(connection, namespace, [agent_id], _USERS_NAMED)),
+    )
+
+
+def _concerned(connection: Connection, caller: Caller, agent_id: str, *, force: bool) -> list[str]:
+    """The schedules that stop with it."""
+    namespace = caller.namespace
+    AGENTS.find(connection, caller, agent_id)
+    mine = Assignee(AssigneeType.AGENT, agent_id)
+    users = [f"team {name}" for name in assignees.teams_with_members(connection, namespace, [agent_id], _USERS_NAMED)]
+    users += [f"assignment {name}" for name in assignees.assignments_of(connection, namespace, [mine], _USERS_NAMED)]
+    if users and not force:
+        raise AgentInUse(agent_id, users, "take it out of them first, or force its deletion")
+    below = assignees.descendants_of(connection, namespace, agent_id, _MOST_BELOW)
+    everybody = [mine, *(Assignee(AssigneeType.AGENT, each) for each in below)]
+    found = assignees.schedules_of(connection, namespace, everybody, MOST_SCHEDULES + 1)
+    given = assignees.assignments_of(connection, namespace, everybody, MOST_SCHEDULES)
+    found += assignees.schedules_with_assignments(connection, namespace, given, MOST_SCHEDULES + 1)
+    if len(found) > MOST_SCHEDULES:
+        raise Refused(f"more than {MOST_SCHEDULES} schedules would stop with it; delete or reassign some of them first")
+    return sorted(set(found))
+
+
+def _stop(
+    resources: Resources, connection: Connection, *, caller: Caller, names: Sequence[str], purge: bool
+) -> list[str]:
+    """Those that were stopped by it: what somebody has paused before keeps that person's reason."""
+    done = []
+    for name in names:
+        row = schedules.find(connection, caller.namespace, name)
+        if row is None or (row.status is Status.PAUSED and not purge):
+            continue
+        opened = open_schedule(resources, connection, caller, name)
+        if purge:
+            caller.require_owner(opened.row.owner, f"the schedule {name!r}")
+            delete_opened(resources, connection, caller, opened)
+        else:
+            pause_opened(connection, caller, opened, sets_note=False)
+        done.append(name)
+    return done
+
+
+def _orphan(resources: Resources, connection: Connection, caller: Caller, agent_id: str) -> None:
+    for child in assignees.children_of(connection, caller.namespace, [agent_id], _MOST_BELOW):
+        row = assignees.AGENTS.find(connection, caller.namespace, child, lock=True)
+        if row is not None:
+            document = {name: value for name, value in row.document.items() if name != "parent_id"}
+            assignees.AGENTS.update(
+                connection,
+                caller.namespace,
+                child,
+                document,
+                expected_version=row.version,
+                now=resources.clock.now(),
+                parent_id=None,
+            )

@@ -1,0 +1,198 @@
+"""How agents, teams and assignments are kept: made, replaced as a whole, listed and read, each under its own name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from horarium.errors import HorariumError, InvalidDefinition
+from horarium.instant import Instant
+from horarium.operations.caller import Caller
+from horarium.operations.drafts import hold_namespace, require_namespace
+from horarium.operations.errors import AlreadyExists, NotFound, PreconditionFailed
+from horarium.operations.pages import checked_limit
+from horarium.operations.quotas import check_bytes
+from horarium.operations.resources import Resources
+from horarium.policy.names import PolicyError
+from horarium.schedule.naming import checked_id
+from horarium.schedule.problems import Problems
+from horarium.schedule.storable import check_storable
+from horarium.store.database import Connection
+from horarium.store.errors import Conflict
+from horarium.store.named_documents import NamedDocument, NamedDocuments
+from horarium.wire.outcomes import WriteOutcome
+from horarium.wire.roles import Permission
+
+V = TypeVar("V")
+
+
+@dataclass(frozen=True, slots=True)
+class Kept(Generic[V]):
+    """`outcome` is what a write has done."""
+
+    value: V
+    version: int
+    created_at: Instant
+    updated_at: Instant
+    bundle: str | None = None
+    outcome: WriteOutcome = WriteOutcome.UNCHANGED
+
+
+@dataclass(frozen=True, slots=True)
+class KeptPage(Generic[V]):
+    """`next_page_token` is the name of the last one; None = there are no more."""
+
+    found: tuple[Kept[V], ...]
+    next_page_token: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Written(Generic[V]):
+    """What a check finds that is written beside the document: other columns, and whether anything else has changed."""
+
+    columns: Mapping[str, Any]
+    changed: bool = False
+
+
+Check = Callable[[Resources, Connection, Caller, V], Written[V]]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentKind(Generic[V]):
+    """`id_name` is the field of the document that is its name."""
+
+    rows: NamedDocuments
+    id_name: str
+    parse: Callable[[object], V]
+    document: Callable[[V], dict[str, Any]]
+    not_found: type[NotFound]
+    already_exists: type[AlreadyExists]
+
+    def read(self, document: object) -> V:
+        """Raises InvalidDefinition."""
+        problems = Problems()
+        check_storable(document, problems)
+        problems.raise_any()
+        try:
+            return self.parse(document)
+        except PolicyError as wrong:
+            raise InvalidDefinition({wrong.field: [wrong.text]}) from None
+
+    def name_of(self, value: V) -> str:
+        name: str = self.document(value)[self.id_name]
+        return name
+
+    def kept(self, row: NamedDocument, outcome: WriteOutcome = WriteOutcome.UNCHANGED) -> Kept[V]:
+        return Kept(self.parse(row.document), row.version, row.created_at, row.updated_at, row.bundle, outcome)
+
+    def list_page(
+        self, resources: Resources, caller: Caller, page_size: int | None, next_page_token: str | None
+    ) -> KeptPage[V]:
+        """By name. One that cannot be read is left out: the others are none the worse for it."""
+        caller.require(Permission.READ)
+        limit = checked_limit(page_size)
+        after = None if next_page_token is None else _token(next_page_token)
+
+        def look(connection: Connection) -> KeptPage[V]:
+            require_namespace(connection, caller.namespace)
+            rows, more = self.rows.list_page(connection, caller.namespace, after=after, limit=limit)
+            found = tuple(kept for kept in map(self._readable, rows) if kept is not None)
+            return KeptPage(found, rows[-1].name if more and rows else None)
+
+        return resources.database.read(look)
+
+    def _readable(self, row: NamedDocument) -> Kept[V] | None:
+        try:
+            return self.kept(row)
+        except (HorariumError, ValueError, TypeError, AttributeError):
+            return None
+
+    def find(self, connection: Connection, caller: Caller, name: str, *, lock: bool = False) -> NamedDocument:
+        """Raises NotFound."""
+        row = self.rows.find(connection, caller.namespace, name, lock=lock)
+        if row is None:
+            raise self.not_found(name)
+        return row
+
+    def create(self, resources: Resources, caller: Caller, document: object, check: Check[V]) -> Kept[V]:
+        caller.require(Permission.WRITE)
+        value = self.read(document)
+
+        def work(connection: Connection) -> Kept[V]:
+            hold_namespace(connection, caller.namespace)
+            return self._insert(resources, connection, caller, value, check(resources, connection, caller, value))
+
+        try:
+            return resources.database.write(work)
+        except Conflict:
+            raise self.already_exists(self.name_of(value)) from None
+
+    def put(
+        self,
+        resources: Resources,
+        caller: Caller,
+        name: str,
+        document: Mapping[str, Any],
+        check: Check[V],
+        *,
+        if_version: int | None = None,
+    ) -> Kept[V]:
+        """The whole document; the name in the path is its name. An equal one changes nothing."""
+        caller.require(Permission.WRITE)
+        value = self.read({self.id_name: name, **document})
+        if self.name_of(value) != name:
+            raise InvalidDefinition({self.id_name: [f"cannot be changed; it is {name}"]})
+
+        def work(connection: Connection) -> Kept[V]:
+            hold_namespace(connection, caller.namespace)
+            row = self.rows.find(connection, caller.namespace, name, lock=True)
+            if row is None and if_version is not None:
+                raise self.not_found(name)
+            if row is not None and if_version is not None and row.version != if_version:
+                raise PreconditionFailed(if_version, row.version)
+            written = check(resources, connection, caller, value)
+            if row is None:
+                return self._insert(resources, connection, caller, value, written)
+            return self._replace(resources, connection, caller, row, value, written)
+
+        try:
+            return resources.database.write(work)
+        except Conflict:
+            return resources.database.write(work)  # somebody was faster; now it is there
+
+    def _insert(
+        self, resources: Resources, connection: Connection, caller: Caller, value: V, written: Written[V]
+    ) -> Kept[V]:
+        now, document = resources.clock.now(), self.document(value)
+        name = self.name_of(value)
+        self.rows.insert(connection, caller.namespace, name, document, now=now, **written.columns)
+        check_bytes(resources, connection, caller.namespace, document, now)
+        return Kept(value, 1, now, now, None, WriteOutcome.CREATED)
+
+    def _replace(
+        self,
+        resources: Resources,
+        connection: Connection,
+        caller: Caller,
+        row: NamedDocument,
+        value: V,
+        written: Written[V],
+    ) -> Kept[V]:
+        now, document, before = resources.clock.now(), self.document(value), row.document
+        if document == before and not written.changed:
+            return self.kept(row)
+        kept_columns = {name: column for name, column in written.columns.items() if name != "turn"}
+        version = self.rows.update(
+            connection, caller.namespace, row.name, document, expected_version=row.version, now=now, **kept_columns
+        )
+        check_bytes(resources, connection, caller.namespace, document, now, before=before)
+        return Kept(value, version, row.created_at, now, row.bundle, WriteOutcome.UPDATED)
+
+
+def _token(text: str) -> str:
+    """A page begins behind a name."""
+    try:
+        return checked_id("next_page_token", text)
+    except PolicyError as wrong:
+        raise InvalidDefinition({wrong.field: [wrong.text]}) from None

@@ -1,0 +1,140 @@
+"""The rows of agents, teams and assignments, and who depends on one that is about to go."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from horarium.instant import Instant
+from horarium.schedule.agent import MAX_DEPTH
+from horarium.schedule.assignee import Assignee, AssigneeType
+from horarium.store.database.json_text import from_text, to_text
+from horarium.store.named_documents import NamedDocuments
+from horarium.store.runs.states import OPEN_OF_ASSIGNEE, OPEN_OF_MEMBER
+from horarium.store.tables import agents, assignments, runs, schedule_revisions, schedules, teams
+
+AGENTS = NamedDocuments(agents)
+TEAMS = NamedDocuments(teams)
+ASSIGNMENTS = NamedDocuments(assignments)
+
+
+def last_seen(connection: Connection, namespace: str, agent_ids: Collection[str]) -> dict[str, Instant | None]:
+    own = (agents.c.namespace == namespace, agents.c.agent_id.in_(agent_ids))
+    rows = connection.execute(sa.select(agents.c.agent_id, agents.c.last_seen_at).where(*own))
+    return {row.agent_id: row.last_seen_at for row in rows}
+
+
+def parents_above(connection: Connection, namespace: str, agent_id: str) -> dict[str, str | None]:
+    """The parent of it and of each above it, as far as agents may stand."""
+    found: dict[str, str | None] = {}
+    above: str | None = agent_id
+    while above is not None and above not in found and len(found) <= MAX_DEPTH:
+        own = (agents.c.namespace == namespace, agents.c.agent_id == above)
+        found[above] = connection.execute(sa.select(agents.c.parent_id).where(*own)).scalar_one_or_none()
+        above = found[above]
+    return found
+
+
+def children_of(connection: Connection, namespace: str, agent_ids: Collection[str], most: int) -> list[str]:
+    own = (agents.c.namespace == namespace, agents.c.parent_id.in_(agent_ids))
+    return list(
+        connection.execute(sa.select(agents.c.agent_id).where(*own).order_by(agents.c.agent_id).limit(most)).scalars()
+    )
+
+
+def descendants_of(connection: Connection, namespace: str, agent_id: str, most: int) -> list[str]:
+    """All below it, without itself."""
+    found: list[str] = []
+    level = [agent_id]
+    while level and len(found) < most:
+        level = [each for each in children_of(connection, namespace, level, most) if each not in (agent_id, *found)]
+        found += level
+    return found[:most]
+
+
+def active_runs(connection: Connection, namespace: str, agent_id: str) -> int:
+    """Runs and steps of it that have not ended: its own, and those where it works for a team."""
+    is_agent = sa.func.coalesce(runs.c.assignee_type, AssigneeType.AGENT.value) == AssigneeType.AGENT.value
+    own = (runs.c.assignee == agent_id, sa.text(OPEN_OF_ASSIGNEE), is_agent)
+    as_member = (runs.c.member == agent_id, sa.text(OPEN_OF_MEMBER))
+    count = sa.select(sa.func.count()).select_from(runs).where(runs.c.namespace == namespace)
+    return sum(connection.execute(count.where(*mine)).scalar_one() for mine in (own, as_member))
+
+
+def teams_with_members(connection: Connection, namespace: str, agent_ids: Collection[str], most: int) -> list[str]:
+    """Teams that count one of them among their members, by id."""
+    wanted = set(agent_ids)
+    # The text narrows the search; the document decides.
+    mentioned = sa.or_(*(teams.c.document.contains(to_text(each), autoescape=True) for each in wanted))
+    rows = connection.execute(
+        sa.select(teams.c.team_id, teams.c.document)
+        .where(teams.c.namespace == namespace, mentioned)
+        .order_by(teams.c.team_id)
+    )
+    return [team_id for team_id, text in rows if wanted.intersection(from_text(text).get("members", ()))][:most]
+
+
+def assignments_of(connection: Connection, namespace: str, assignees: Collection[Assignee], most: int) -> list[str]:
+    """Assignments that give work to one of them, by id."""
+    wanted = {(each.type.value, each.id) for each in assignees}
+    mentioned = sa.or_(*(assignments.c.document.contains(to_text(name), autoescape=True) for _, name in wanted))
+    rows = connection.execute(
+        sa.select(assignments.c.assignment_id, assignments.c.document)
+        .where(assignments.c.namespace == namespace, mentioned)
+        .order_by(assignments.c.assignment_id)
+    )
+    read = ((found, from_text(text)) for found, text in rows)
+    return [found for found, said in read if (said.get("assignee_type", "agent"), said.get("assignee_id")) in wanted][
+        :most
+    ]
+
+
+def schedules_of(connection: Connection, namespace: str, assignees: Collection[Assignee], most: int) -> list[str]:
+    """Live schedules that name one of them as their assignee, by id."""
+    return _schedules_that_say(
+        connection,
+        namespace,
+        [each.id for each in assignees],
+        {(each.type.value, each.id) for each in assignees},
+        ("assignee_type", "assignee_id"),
+        most,
+    )
+
+
+def schedules_with_assignments(connection: Connection, namespace: str, names: Collection[str], most: int) -> list[str]:
+    """Live schedules that stand for one of the assignments, by id."""
+    wanted: set[tuple[object, ...]] = {(name,) for name in names}
+    return _schedules_that_say(connection, namespace, list(names), wanted, ("workflow_assignment_id",), most)
+
+
+def _schedules_that_say(
+    connection: Connection,
+    namespace: str,
+    mentioned: Sequence[str],
+    wanted: Collection[tuple[object, ...]],
+    members: tuple[str, ...],
+    most: int,
+) -> list[str]:
+    if not mentioned:
+        return []
+    newest = sa.and_(
+        schedule_revisions.c.schedule_uid == schedules.c.schedule_uid,
+        schedule_revisions.c.revision == schedules.c.revision,
+    )
+    # The text narrows the search; the document decides.
+    narrowed = sa.or_(*(schedule_revisions.c.document.contains(to_text(each), autoescape=True) for each in mentioned))
+    rows = connection.execute(
+        sa.select(schedules.c.schedule_id, schedule_revisions.c.document)
+        .join_from(schedules, schedule_revisions, newest)
+        .where(schedules.c.namespace == namespace, schedules.c.deleted_at.is_(None), narrowed)
+        .order_by(schedules.c.schedule_id)
+    )
+    found: list[str] = []
+    for schedule_id, text in rows:
+        document = from_text(text)
+        said = tuple(document.get(name, "agent" if name == "assignee_type" else None) for name in members)
+        if said in wanted and len(found) < most:
+            found.append(schedule_id)
+    return found

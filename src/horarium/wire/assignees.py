@@ -1,0 +1,166 @@
+"""What goes over the wire about agents, teams and assignments; the token of an agent goes in and never comes out."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from horarium.schedule.agent import AgentContext, AgentProtocol
+from horarium.schedule.assignee import AssigneeType, TeamStrategy
+from horarium.wire.answer import Answer, Object, Time
+from horarium.wire.bodies import Body
+from horarium.wire.outcomes import WriteOutcome
+
+
+class AgentBody(Body, frozen=True, kw_only=True):
+    """A write says all that the agent is, but for its `token`: without it that stays, and null takes it away.
+
+    `policies` holds `approval_policy`, `retry_policy`, `failure_policy`, `limits` and `budget`.
+    """
+
+    OTHER_NAMES: ClassVar = {"agent_id": "id"}
+
+    id: str | None = None
+    name: str | None = None
+    url: str | None = None
+    parent_id: str | None = None
+    capacity: int | None = None
+    token: str | None = None
+    protocol: AgentProtocol | None = None
+    context: AgentContext | None = None
+    policies: Object | None = None
+    native_scheduler: bool | None = None
+
+    def __repr__(self) -> str:
+        return "AgentBody(…)"
+
+
+class TeamBody(Body, frozen=True, kw_only=True):
+    """`members` are agents, in the order of their turns. `budget` may stand in `policies` as well."""
+
+    OTHER_NAMES: ClassVar = {"id": "team_id"}
+
+    team_id: str | None = None
+    name: str | None = None
+    members: tuple[str, ...] | None = None
+    lead: str | None = None
+    strategy: TeamStrategy | None = None
+    policies: Object | None = None
+    budget: Object | None = None
+
+
+class AssignmentBody(Body, frozen=True, kw_only=True):
+    """Policies that it does not give are those of the agent or team, or the server's."""
+
+    OTHER_NAMES: ClassVar = {"id": "assignment_id"}
+
+    assignment_id: str | None = None
+    workflow_id: str | None = None
+    assignee_type: AssigneeType | None = None
+    assignee_id: str | None = None
+    approval_policy: Object | None = None
+    retry_policy: Object | None = None
+    failure_policy: Object | None = None
+    queue_policy: Object | None = None
+
+
+class AgentCard(Answer, frozen=True, kw_only=True):
+    """What the agent says about itself."""
+
+    name: str
+    version: str | None = None
+    protocol: str | None = None
+
+
+class Agent(Answer, frozen=True, kw_only=True):
+    """`active_runs` and `children` stand in the answer about one agent, and in no list.
+
+    `card` is null until somebody has asked the agent for it, `last_seen_at` until it has claimed or reported.
+    """
+
+    id: str
+    name: str
+    url: str | None
+    parent_id: str | None
+    capacity: int
+    has_token: bool
+    protocol: AgentProtocol
+    context: AgentContext
+    policies: Object
+    native_scheduler: bool
+    last_seen_at: Time | None
+    card: AgentCard | None
+    version: int
+    created_at: Time
+    updated_at: Time
+    bundle: str | None = None
+    active_runs: int | None = None
+    children: tuple[str, ...] | None = None
+    outcome: WriteOutcome | None = None
+
+
+class AgentList(Answer, frozen=True, kw_only=True):
+    agents: tuple[Agent, ...]
+    next_page_token: str | None = None
+
+
+class AgentDeleted(Answer, frozen=True, kw_only=True):
+    """The schedules that were paused, or deleted, with it."""
+
+    id: str
+    outcome: WriteOutcome
+    paused_schedules: tuple[str, ...]
+    deleted_schedules: tuple[str, ...]
+
+
+class Team(Answer, frozen=True, kw_only=True):
+    """`lead` null = the first member leads."""
+
+    team_id: str
+    name: str
+    members: tuple[str, ...]
+    lead: str | None
+    strategy: TeamStrategy
+    policies: Object
+    version: int
+    created_at: Time
+    updated_at: Time
+    bundle: str | None = None
+    outcome: WriteOutcome | None = None
+
+
+class TeamList(Answer, frozen=True, kw_only=True):
+    teams: tuple[Team, ...]
+    next_page_token: str | None = None
+
+
+class TeamDeleted(Answer, frozen=True, kw_only=True):
+    team_id: str
+    outcome: WriteOutcome
+
+
+class Assignment(Answer, frozen=True, kw_only=True):
+    """A policy that is null is not given here."""
+
+    assignment_id: str
+    workflow_id: str
+    assignee_type: AssigneeType
+    assignee_id: str
+    approval_policy: Object | None
+    retry_policy: Object | None
+    failure_policy: Object | None
+    queue_policy: Object | None
+    version: int
+    created_at: Time
+    updated_at: Time
+    bundle: str | None = None
+    outcome: WriteOutcome | None = None
+
+
+class AssignmentList(Answer, frozen=True, kw_only=True):
+    assignments: tuple[Assignment, ...]
+    next_page_token: str | None = None
+
+
+class AssignmentDeleted(Answer, frozen=True, kw_only=True):
+    assignment_id: str
+    outcome: WriteOutcome

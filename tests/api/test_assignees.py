@@ -1,0 +1,148 @@
+"""Agents, teams and assignments through their doors: what is kept, what is refused, what goes with one that goes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+
+from horarium.operations import tokens
+from horarium.testing import TestService
+
+WRITER = {"id": "writer", "name": "Writer", "url": "https://agents.example.com/writer", "token": "s3cret-t0ken"}
+
+
+@pytest.fixture
+def http(horarium: TestService) -> httpx.Client:
+    return horarium.http()
+
+
+def made(http: httpx.Client, path: str, **document: Any) -> dict[str, Any]:
+    answer = http.post(path, json=document)
+    assert answer.status_code == 201, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def refused(answer: httpx.Response) -> tuple[int, str, list[str]]:
+    told = answer.json()
+    return answer.status_code, told["reason"], sorted(told.get("errors", {}))
+
+
+def test_an_agent_is_kept_and_its_token_never_shown(horarium: TestService, http: httpx.Client) -> None:
+    agent = made(http, "/api/agents", **WRITER, policies={"budget": {"spending_limit_credits": 2.5}})
+    assert (agent["has_token"], agent["capacity"], agent["protocol"], agent["outcome"]) == (True, 1, "auto", "created")
+    assert (agent["active_runs"], agent["card"], agent["last_seen_at"], agent["children"]) == (0, None, None, [])
+    assert refused(http.post("/api/agents", json=WRITER))[:2] == (409, "agent_already_exists")
+    texts = [http.get(path).text for path in ("/api/agents", "/api/agents/writer", "/api/audit", "/api/secrets")]
+    assert not [text for text in texts if "s3cret" in text]
+    without = {name: value for name, value in WRITER.items() if name != "token"}
+    again = http.put("/api/agents/writer", json={**without, "policies": agent["policies"]})
+    assert (again.status_code, again.json()["outcome"], again.json()["has_token"]) == (200, "unchanged", True)
+    changed = http.put("/api/agents/writer", json={**without, "capacity": 3}, headers={"If-Match": '"1"'})
+    assert (changed.json()["outcome"], changed.json()["version"], changed.headers["ETag"]) == ("updated", 2, '"2"')
+    assert http.put("/api/agents/writer", json=without, headers={"If-Match": '"1"'}).status_code == 412
+    # What was meant for one address is not sent to another.
+    moved = http.put("/api/agents/writer", json={**without, "url": "https://elsewhere.example.com/"})
+    assert moved.json()["has_token"] is False
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(
+    ("path", "document", "field"),
+    [
+        ("/api/agents", {}, "id"),
+        ("/api/agents", {"id": "a b"}, "id"),
+        ("/api/agents", {"id": "a", "url": "ftp://x.example"}, "url"),
+        ("/api/agents", {"id": "a", "url": "https://me:secret@x.example/"}, "url"),
+        ("/api/agents", {"id": "a", "capacity": 0}, "capacity"),
+        ("/api/agents", {"id": "a", "token": "two words"}, "token"),
+        ("/api/agents", {"id": "a", "parent_id": "nobody"}, "parent_id"),
+        ("/api/agents", {"id": "a", "parent_id": "a"}, "parent_id"),
+        ("/api/agents", {"id": "a", "policies": {"approval_policy": {"mode": "x"}}}, "policies.approval_policy.mode"),
+        ("/api/agents", {"id": "a", "policies": {"budget": {"max_daily_runs": -1}}}, "policies.budget.max_daily_runs"),
+        ("/api/agents", {"id": "a", "surname": "x"}, "surname"),
+        ("/api/teams", {"team_id": "t", "members": []}, "members"),
+        ("/api/teams", {"team_id": "t", "members": ["nobody"]}, "members.0"),
+        ("/api/teams", {"team_id": "t", "members": ["x"], "lead": "y"}, "lead"),
+        ("/api/assignments", {"assignment_id": "g", "workflow_id": "w"}, "assignee_id"),
+        ("/api/assignments", {"assignment_id": "g", "workflow_id": "w", "assignee_id": "nobody"}, "assignee_id"),
+    ],
+)
+def test_what_is_wrong_is_named(http: httpx.Client, path: str, document: dict[str, Any], field: str) -> None:
+    assert refused(http.post(path, json=document)) == (422, "validation_failed", [field])
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+def test_no_agent_stands_above_itself(http: httpx.Client) -> None:
+    for agent, parent in (("a", None), ("b", "a"), ("c", "b")):
+        made(http, "/api/agents", id=agent, parent_id=parent)
+    assert refused(http.put("/api/agents/a", json={"parent_id": "c"})) == (422, "validation_failed", ["parent_id"])
+    assert http.get("/api/agents/a").json()["children"] == ["b"]
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+def test_agents_stand_so_deep_and_no_deeper(http: httpx.Client) -> None:
+    answers = [http.put(f"/api/agents/a{n}", json={"parent_id": f"a{n - 1}"} if n else {}) for n in range(33)]
+    assert [answer.status_code for answer in answers] == [201] * 32 + [422]
+
+
+def test_teams_and_assignments_are_kept(http: httpx.Client) -> None:
+    made(http, "/api/agents", **WRITER)
+    team = made(http, "/api/teams", team_id="desk", members=["writer"], budget={"max_daily_runs": 3})
+    assert (team["strategy"], team["policies"]) == ("lead", {"budget": {"max_daily_runs": 3}})
+    who = {"workflow_id": "brief", "assignee_type": "team", "assignee_id": "desk"}
+    given = made(http, "/api/assignments", assignment_id="g", **who, queue_policy={"mode": "serial", "priority": 3})
+    assert given["queue_policy"] == {"mode": "skip", "priority": 3}
+    assert http.put("/api/assignments/g", json={**who, "queue_policy": given["queue_policy"]}).json()["version"] == 1
+    listed = [http.get(f"/api/{each}").json() for each in ("agents", "teams", "assignments")]
+    assert [len(next(iter(page.values()))) for page in listed] == [1, 1, 1]
+    assert refused(http.delete("/api/agents/writer"))[:2] == (409, "agent_in_use")
+    assert refused(http.delete("/api/teams/desk"))[:2] == (409, "team_in_use")
+    for path in ("/api/assignments/g", "/api/teams/desk", "/api/agents/writer"):
+        assert http.delete(path).json()["outcome"] == "deleted"
+        assert http.get(path).status_code == 404
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+def test_a_list_goes_on_where_it_ended(http: httpx.Client) -> None:
+    for name in ("c", "a", "b"):
+        made(http, "/api/agents", id=name)
+    first = http.get("/api/agents", params={"page_size": 2}).json()
+    rest = http.get("/api/agents", params={"next_page_token": first["next_page_token"]}).json()
+    assert [[each["id"] for each in page["agents"]] for page in (first, rest)] == [["a", "b"], ["c"]]
+    assert "next_page_token" not in rest or rest["next_page_token"] is None
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+def test_an_agent_sees_itself_and_no_other(horarium: TestService, http: httpx.Client) -> None:
+    for name in ("writer", "reader"):
+        made(http, "/api/agents", id=name)
+    issued = tokens.issue(horarium.resources, horarium.caller, name="w", role="agent", subject="writer")
+    own = horarium.http(token=issued.secret)
+    assert [own.get(f"/api/agents/{name}").status_code for name in ("writer", "reader", "nobody")] == [200, 404, 404]
+    assert [own.get(f"/api/{each}").status_code for each in ("agents", "teams", "assignments")] == [403, 403, 403]
+
+
+@pytest.mark.parametrize("purge", [False, True])
+def test_schedules_stop_with_their_agent_and_with_those_above(
+    horarium: TestService, http: httpx.Client, purge: bool
+) -> None:
+    for agent, parent in (("head", None), ("hand", "head"), ("other", None)):
+        made(http, "/api/agents", id=agent, parent_id=parent)
+        horarium.create(
+            schedule_id=f"of-{agent}", cron_expressions=["0 * * * *"], action={"task": "t"}, assignee_id=agent
+        )
+    answer = http.delete("/api/agents/head", params={"purge": purge}).json()
+    stopped = ["of-hand", "of-head"]
+    assert (answer["paused_schedules"], answer["deleted_schedules"]) == (([], stopped) if purge else (stopped, []))
+    found = {name: http.get(f"/api/schedules/of-{name}") for name in ("head", "hand", "other")}
+    assert [found[name].status_code for name in ("head", "hand")] == ([404, 404] if purge else [200, 200])
+    assert found["other"].json()["state"]["paused"] is False
+    if not purge:
+        assert found["hand"].json()["pause_reason"] == "its agent head was deleted"
+        # It stays valid, and may be edited; only somebody new must be there.
+        assert http.patch("/api/schedules/of-head", json={"name": "Still here"}).status_code == 200
+        assert http.patch("/api/schedules/of-head", json={"assignee_id": "nobody"}).status_code == 422
+    assert http.get("/api/agents/hand").json()["parent_id"] is None
