@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from horarium.decision.births import Settled
 from horarium.ids import id_text, new_id
 from horarium.instant import DAY, SECOND, Instant, to_rfc3339
 from horarium.operations.caller import Caller
@@ -13,6 +14,7 @@ from horarium.operations.decisions import births_exceed
 from horarium.operations.drafts import Draft, check_draft, signed
 from horarium.operations.errors import KeyReused
 from horarium.operations.resources import Resources
+from horarium.operations.started_policies import settle_start
 from horarium.operations.triggers import check_key
 from horarium.policy.quotas import ROOM_WITHOUT_END
 from horarium.schedule.credentials import of_run
@@ -20,6 +22,7 @@ from horarium.schedule.definition import SpecText
 from horarium.schedule.document import Parsed, parse_definition
 from horarium.schedule.run import Origin, RunState
 from horarium.store import usage
+from horarium.store.counters import to_millionths
 from horarium.store.database import Connection
 from horarium.store.database.channels import READY
 from horarium.store.database.json_text import to_text
@@ -123,7 +126,9 @@ def _start(
 ) -> Started:
     """No schedule asked for it: its definition is kept with the run itself."""
     now, planning = resources.clock.now(), draft.planning
-    state = RunState.AWAITING_APPROVAL if planning.needs_approval else RunState.READY
+    settled = settle_start(connection, draft, run_id, now)
+    waits = planning.needs_approval if settled is None else settled.needs_approval
+    state = RunState.AWAITING_APPROVAL if waits else RunState.READY
     values: dict[str, Any] = {
         "run_id": run_id,
         "namespace": draft.definition.namespace,
@@ -138,20 +143,36 @@ def _start(
         "priority": planning.priority,
         "queue": planning.queue,
         "delivery": planning.delivery.value,
-        "needs_approval": planning.needs_approval,
-        "assignee": planning.assignee,
+        "needs_approval": waits,
+        "assignee": None,
         "reserved": 0,  # no schedule's budget pays for it
         "target": planning.target,
         "attempt_ms": planning.attempt_ms,
         "runtime_seconds": planning.runtime_seconds,
         "external_key": key,
         "created_at": now,
+        **({} if settled is None else _settled_columns(settled)),
     }
     document = draft.revision(1).document
     open_runs.insert_unscheduled(connection, values, document)
     resources.database.notify(connection, READY)
     usage.add(connection, {draft.definition.namespace: usage.Growth(births=1, bytes=len(to_text(document)))}, now)
     return Started(run_id, StartOutcome.STARTED, state)
+
+
+def _settled_columns(settled: Settled) -> dict[str, Any]:
+    """What others than the definition have made of it; those who work pay for it."""
+    who = settled.assignee
+    return {
+        "assignee": None if who is None else who.id,
+        "assignee_type": None if who is None else who.type.value,
+        "member": settled.member,
+        "effective": settled.effective,
+        "workflow_version": settled.workflow_version,
+        "reserved": 0 if who is None else to_millionths(settled.reserve),
+        "attempt_ms": settled.attempt_ms,
+        "runtime_seconds": settled.runtime_seconds,
+    }
 
 
 def action_of_start(asked: StartBody) -> dict[str, Any]:
