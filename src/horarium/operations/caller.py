@@ -9,6 +9,7 @@ from typing import Protocol
 
 from horarium.ids import id_text
 from horarium.operations.errors import Forbidden
+from horarium.schedule.assignee import AssigneeType
 from horarium.schedule.event import CommandContext
 from horarium.store.migrate import DEFAULT_NAMESPACE
 from horarium.wire.roles import Permission, Role
@@ -33,6 +34,10 @@ class Work(Protocol):
     def claimed_by(self) -> str | None: ...
     @property
     def assignee(self) -> str | None: ...
+    @property
+    def assignee_type(self) -> str | None: ...
+    @property
+    def member(self) -> str | None: ...
 
 
 def run_principal(run_id: bytes) -> str:
@@ -88,9 +93,13 @@ class Caller:
         return None if self.may(Permission.READ) else self.principal or ""
 
     def sees(self, run: Work) -> bool:
-        """An agent sees what it has claimed and what is assigned to it; the target of a run sees that run."""
+        """An agent sees what it has claimed, what is assigned to it, and what it does for a team.
+
+        The target of a run sees that run.
+        """
         own = self.agent_id
-        return own is None or (own != "" and own in (run.claimed_by, run.assignee, run_principal(run.run_id)))
+        works = run.member if run.assignee_type == AssigneeType.TEAM else run.assignee
+        return own is None or (own != "" and own in (run.claimed_by, works, run_principal(run.run_id)))
 
     def takes_from(self, queue: str) -> bool:
         return self.queues is None or queue in self.queues

@@ -18,6 +18,7 @@ from horarium.errors import HorariumError
 from horarium.policy.approval import ApprovalMode, ApprovalPolicy
 from horarium.policy.failure import FailurePolicy
 from horarium.policy.limits import RunLimits
+from horarium.policy.queue import QueuePolicy
 from horarium.policy.retry import RetryPolicy
 from horarium.schedule.agent import Agent, parse_agent
 from horarium.schedule.assignee import (
@@ -153,6 +154,12 @@ def _of_worker(found: Agent | Team | Unreadable | None) -> list[Said]:
         case _:
             said = found.policies
             return [Said(PolicyOrigin.AGENT, said.approval, said.retry, said.failure, said.limits)]
+
+
+def queue_policy_of(connection: Connection, namespace: str, assignment_id: str) -> QueuePolicy | None:
+    """None also for an assignment that is gone or cannot be read."""
+    found = _assignments(connection, [(namespace, assignment_id)]).get((namespace, assignment_id))
+    return found.queue_policy if isinstance(found, Assignment) else None
 
 
 def effective_for(

@@ -210,7 +210,11 @@ WHERE run_id IN (SELECT run_id FROM picked) AND state = 'queued'
 RETURNING {COLUMNS}
 """
 # What is assigned to somebody is nobody else's to take; whoever may read everything takes for all.
-_FOR_WHOM = "(CAST(:agent AS TEXT) IS NULL OR assignee IS NULL OR assignee = :agent)"
+# Of a team's work, whoever's turn it is: an agent may be called as a team is.
+_FOR_WHOM = (
+    "(CAST(:agent AS TEXT) IS NULL OR assignee IS NULL OR member = :agent "
+    "OR (assignee = :agent AND COALESCE(assignee_type, 'agent') = 'agent'))"
+)
 _QUEUE_CLAIM = f"""
 WITH picked AS MATERIALIZED (
   SELECT run_id FROM runs
