@@ -95,9 +95,12 @@ class Pattern:
     document: str
 
 
-def pattern(definition: Mapping[str, Any], *, now: Instant) -> Pattern:
+def pattern(
+    definition: Mapping[str, Any], *, now: Instant, needs_approval: bool = False, workflow_owner: str | None = None
+) -> Pattern:
+    """`workflow_owner`: whose its stored workflow is."""
     parsed = parse_definition(dict(definition), now=now)
-    planning = planning_text(parsed.definition, needs_approval=False)
+    planning = planning_text(parsed.definition, needs_approval=needs_approval, workflow_owner=workflow_owner)
     return Pattern(planning_hash(planning), planning, event_text(to_document(parsed.definition)))
 
 
@@ -137,6 +140,7 @@ def seed_ready(
     title: str,
     namespace: str = DEFAULT_NAMESPACE,
     prefix: str = "herd",
+    workflow_owner: str | None = None,
 ) -> None:
     """`count` runs that are ready, of as many schedules: decided as a tick does, at the last full minute.
 
@@ -152,7 +156,7 @@ def seed_ready(
         chosen = action(number)
         key = event_text(dict(chosen))
         if key not in likes:
-            likes[key] = pattern({**yearly, "action": chosen}, now=now)
+            likes[key] = pattern({**yearly, "action": chosen}, now=now, workflow_owner=workflow_owner)
         return likes[key], nominal
 
     seed_each(database, count, choose, now=now - 120 * SECOND, title=title, namespace=namespace, prefix=prefix)

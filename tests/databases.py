@@ -149,6 +149,16 @@ def empty_postgres(server: str) -> Iterator[str]:
         _drop(server, name)
 
 
+@contextmanager
+def migrated_postgres(server: str, template: str) -> Iterator[str]:
+    """The URL of a copy of the template, for as long as it is needed."""
+    name = _create(server, template=template)
+    try:
+        yield _address(server, name)
+    finally:
+        _drop(server, name)
+
+
 @pytest.fixture(scope="session")
 def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("template") / "template.db"
@@ -166,10 +176,9 @@ def database_url(request: pytest.FixtureRequest, dialect: str, tmp_path: Path) -
         shutil.copy(request.getfixturevalue("sqlite_template"), path)
         yield f"sqlite:///{path}"
         return
-    server: str = request.getfixturevalue("postgres_server")
-    name = _create(server, template=request.getfixturevalue("postgres_template"))
-    yield _address(server, name)
-    _drop(server, name)
+    server, template = (request.getfixturevalue(name) for name in ("postgres_server", "postgres_template"))
+    with migrated_postgres(server, template) as url:
+        yield url
 
 
 @pytest.fixture(params=DIALECTS)

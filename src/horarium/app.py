@@ -81,6 +81,7 @@ class Horarium:
         self.signal_provider = None if isinstance(signal_provider, str) else signal_provider
         self.tasks = TaskRegistry(_audience(namespaces))
         self._templates: dict[str, Mapping[str, Any]] = {}
+        self._workflows: dict[tuple[str, str], Mapping[str, Any]] = {}
         self._open: _Open | None = None
         self._inside: _Inside | None = None
 
@@ -94,6 +95,11 @@ class Horarium:
     @property
     def templates(self) -> Sequence[Mapping[str, Any]]:
         return tuple(self._templates.values())
+
+    @property
+    def workflows(self) -> Mapping[tuple[str, str], Mapping[str, Any]]:
+        """Documents of the workflows that are put in place at each start, by namespace and id."""
+        return dict(self._workflows)
 
     @property
     def service(self) -> Service:
@@ -168,6 +174,25 @@ class Horarium:
             return function
 
         return declare
+
+    def workflow(
+        self,
+        workflow_id: str,
+        document: Mapping[str, Any] | None = None,
+        /,
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        **fields: Any,
+    ) -> None:
+        """Keep a workflow that stands in code. `fields` are those of its document: `nodes`, `edges`, `triggers` …
+
+        It is put in place at each start, with the schedules of its triggers: one that has not changed is left alone,
+        and pausing a schedule stays with whoever paused it.
+        """
+        key = namespace, _checked("workflow_id", workflow_id)
+        if key in self._workflows:
+            raise InvalidDefinition({"workflow_id": [f"two workflows are named {workflow_id!r}"]})
+        self._workflows[key] = {**(document or {}), **fields}
 
     def _known_name(self, function: Callable[..., Any]) -> str | None:
         """A function that is a task already keeps its name."""

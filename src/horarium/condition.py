@@ -122,13 +122,8 @@ def compile_condition(filter: object) -> Condition:
     return Condition(tuple(_compile_clause(pointer, body, reader) for pointer, body in filter.items()))
 
 
-def read_pointer(pointer: str) -> tuple[str, ...]:
-    """The keys that a JSON pointer names, one after the other; a malformed one raises ConditionError."""
-    return parse_pointer(pointer, f"pointer {_shown(pointer)}")
-
-
 def find(path: tuple[str, ...], context: object) -> object:
-    """The value at a path that `read_pointer` gave, or MISSING."""
+    """The value at a path that `parse_pointer` gave, or MISSING."""
     return _resolve(path, context)
 
 

@@ -77,14 +77,15 @@ class InvalidWorkflow(HorariumError, ValueError):
 
 
 class CycleDetected(InvalidWorkflow):
-    """`nodes` are the members of one cycle, in order."""
+    """`nodes` are the members of one cycle, in order; `path` is where the document has it."""
 
     reason = "cycle_detected"
 
-    def __init__(self, nodes: Sequence[str]) -> None:
+    def __init__(self, nodes: Sequence[str], *, path: str = "edges") -> None:
         # Of a thousand nodes the first ones are enough for a person; a program has them all.
         shown = [*nodes[:20], *(["…"] if len(nodes) > 20 else []), *nodes[:1]]
         super().__init__("the workflow has a cycle: " + " → ".join(shown))
+        self.errors = {path: [self.message]}
         self.nodes = tuple(nodes)
 
 

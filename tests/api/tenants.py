@@ -53,6 +53,7 @@ class Things:
     subscription_id: str
     bundle: str
     workflow: str
+    workflow_id: str
     team: str
     principal: str
     key: str
@@ -84,6 +85,7 @@ def named(namespace: str, mark: str, **ids: str) -> Things:
         "subscription_id": "told",
         "bundle": "bundle",
         "workflow": "report",
+        "workflow_id": "brief",
         "team": "team",
         "principal": "chief",
         "key": "key",
@@ -132,6 +134,11 @@ def schedule(things: Things, schedule_id: str | None = None, **parts: Any) -> di
     }
 
 
+def workflow(things: Things) -> dict[str, Any]:
+    action = {"kind": "pull", "workflow_type": things.workflow, "queue": things.queue}
+    return {"name": things.team, "nodes": [{"id": "a", "action": action, "input": {"of": things.team}}]}
+
+
 IDS = ("run_id", "gated_run_id", "token_id", "subscription_uid", "letter_id", "uid")
 
 
@@ -150,6 +157,8 @@ def settle_in(horarium: TestService, namespace: str, mark: str) -> Tenant:
         make("PUT", f"/api/secrets/{secret}", value=f"{mark}-value")
     make("POST", "/api/calendars", name=plain.name, kind="skip_dates", timezone="UTC", dates=["2026-12-24"])
     make("POST", f"/api/calendars/{plain.name}/clone", name=f"{plain.name}-2")
+    for stored in (plain.workflow_id, f"{plain.workflow_id}-2"):
+        make("PUT", f"/api/workflows/{stored}", **workflow(plain))
     for more in ("", "-2"):
         agent, team = f"{plain.agent_id}{more}", f"{plain.team_id}{more}"
         make("PUT", f"/api/agents/{agent}", name=plain.team, token=f"{mark}-token")
@@ -255,6 +264,7 @@ def seen_by(tenants: Tenants, tenant: Tenant, roles: tuple[Role, ...] = ROLES) -
 # Under another tenant's name they make, or find, a thing of one's own.
 OF_ONE_S_OWN = {
     ("PUT", "/api/secrets/{secret_name}"),
+    ("PUT", "/api/workflows/{workflow_id}"),
     ("PUT", "/api/agents/{agent_id}"),
     ("PUT", "/api/teams/{team_id}"),
     ("PUT", "/api/assignments/{assignment_id}"),

@@ -6,9 +6,12 @@ from typing import Any
 
 import httpx
 import pytest
+import sqlalchemy as sa
 
+from horarium.ids import parse_id
 from horarium.operations import tokens
 from horarium.operations.bypasses import MAX_RECORDED
+from horarium.store.tables import runs
 from horarium.testing import Accepted, TestService
 
 pytestmark = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
@@ -56,6 +59,50 @@ def said(http: httpx.Client, run_id: str, verb: str = "report", **body: Any) -> 
 
 def looks(http: httpx.Client, run_id: str) -> set[int]:
     return {http.get(f"/api/runs/{run_id}{part}").status_code for part in ("", "/events", "/logs")}
+
+
+def test_a_claim_tells_the_terms_of_the_work(horarium: TestService) -> None:
+    make_run(
+        horarium,
+        "mine",
+        "ada",
+        approval_policy={"requires_approval": False, "gates": ["publish", "archive"]},
+        limits={"cost": 0.5, "tokens": 100, "allow_tools": ["search"]},
+        search_attributes={"tenant": 42},
+        global_model_id="small",
+    )
+    [run] = claim(door(horarium, "ada"))
+    told = {
+        "assignee": {"type": "agent", "id": "ada"},
+        "approval_mode": "sensitive_actions",
+        "gates": ["archive", "publish"],
+        "limits": {"cost": 0.5, "tokens": 100},
+        "allow_tools": ["search"],
+        "global_model_id": "small",
+        "search_attributes": {"tenant": 42},
+        "attempt": 0,
+        "node_id": None,
+        "parent_run_id": None,
+        "root_run_id": None,
+    }
+    assert {name: run[name] for name in told} == told
+
+
+@pytest.mark.parametrize("types", [None, ["mine"]], ids=["any type", "by type"])
+def test_what_a_team_was_given_is_for_the_member_whose_turn_it_is(
+    horarium: TestService, types: list[str] | None
+) -> None:
+    """Also where an agent has the name of the team."""
+    run_id = make_run(horarium, "mine", "desk")
+    team = {"assignee_type": "team", "assignee": "desk", "member": "ada"}
+    given = sa.update(runs).where(runs.c.run_id == parse_id(run_id, "run_id")).values(**team)
+    horarium.resources.database.write(lambda c: c.execute(given))
+    for stranger in ("desk", "bob"):
+        assert claim(door(horarium, stranger), workflow_types=types) == []
+        assert looks(door(horarium, stranger), run_id) == {404}
+    assert looks(door(horarium, "ada"), run_id) == {200}
+    [run] = claim(door(horarium, "ada"), workflow_types=types)
+    assert run["assignee"] == {"type": "team", "id": "desk", "member": "ada"}
 
 
 @pytest.mark.parametrize("types", [None, ["mine", "theirs", "open"]], ids=["any type", "by type"])

@@ -43,7 +43,7 @@ def test_a_dry_run_refuses_what_the_real_one_refuses(http: httpx.Client) -> None
 def test_a_bad_bundle_names_the_field(http: httpx.Client) -> None:
     for body, field in (
         ({"schedules": [HOURLY, HOURLY]}, "schedules.1"),
-        ({"workflows": [{"name": "w"}]}, "workflows"),
+        ({"workflows": [{"name": "w"}]}, "workflows.0"),
         ({"prune": True}, "bundle"),
         ({"bundle": "no name"}, "bundle"),
         ({"schedules": {}}, "schedules"),

@@ -1,4 +1,4 @@
-"""Agents, teams and assignments through their doors: what is kept and refused, and what goes with one that goes."""
+"""Agents, teams and assignments through their doors: what is kept, what is refused, what goes with one that goes."""
 
 from __future__ import annotations
 

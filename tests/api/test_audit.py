@@ -35,13 +35,16 @@ IN_HISTORY = {
     ("POST", "/api/runs/{run_id}/rerun"),
     ("POST", "/api/run-launcher/start"),
     ("POST", "/run-launcher/start"),
+    ("POST", "/api/workflows/{workflow_id}/runs"),
 }
-# Work, which happens too often and changes nothing of anybody's; and a message that says nothing about anybody.
+# Work, which happens too often and changes nothing of anybody's; a message that says nothing about anybody; and what
+# only looks.
 NO_ACT = {
     ("POST", "/api/queues/{queue}/claim"),
     ("POST", "/api/runs/{run_id}/heartbeat"),
     ("POST", "/api/runs/{run_id}/logs"),
     ("POST", "/api/subscriptions/{subscription_id}/test"),
+    ("POST", "/api/workflows/validate"),
 }
 WRITES = {route: operation for route, operation in OPERATIONS.items() if route[0] != "GET"}
 ACTS = sorted(route for route, operation in WRITES.items() if operation.audited is not Audited.NEVER)

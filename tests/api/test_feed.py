@@ -102,8 +102,10 @@ def test_the_end_of_a_run_is_told_with_its_outcome(http: httpx.Client, horarium:
         "started_at": "2026-03-01T01:00:00Z",
         "finished_at": "2026-03-01T01:01:30Z",
         "duration_seconds": 90.0,
+        "workflow": run.workflow_type,
     }
     assert (end["schedule_id"], end["run_id"], end["state"]) == ("hourly", run.run_id, "failed")
+    assert (end["workflow"], "version" in end, "approval" in end) == (run.workflow_type, False, False)
     assert (end["attempt"], end["duration_seconds"], end["at"]) == (1, 90.0, "2026-03-01T01:01:30Z")
     assert (end["event_type"], end["sequence"]) == (None, None)
 

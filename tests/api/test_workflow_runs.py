@@ -1,118 +1,129 @@
-"""What is shown of a workflow's run: its steps, its policies, its use, the question about it, and the events of all."""
+"""What is shown of a workflow's run: its steps, policies and use, the questions about it, and the events of all."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import httpx
 import pytest
-import sqlalchemy as sa
-from run_rows import add_approval, add_event, add_step
 
-from horarium.ids import id_text, parse_id
-from horarium.instant import SECOND
-from horarium.store.tables import runs
+from horarium.store.tables import workflows
 from horarium.testing import TestService
 
+CALL = {"kind": "http", "url": "https://example.com/"}
+DAILY = {
+    "nodes": [
+        {"id": "send", "needs": ["fetch"], "gates": ["publish"], "action": CALL},
+        {"id": "fetch", "action": CALL},
+        {"id": "alert", "action": CALL},
+    ],
+    "edges": [{"from": "fetch", "to": "alert", "condition": {"/result/rows": {"eq": 0}}}],
+}
 
-@pytest.fixture
-def root(horarium: TestService) -> bytes:
-    """A run that has two steps, made by hand: one that waits for a yes and one that was not needed."""
+
+def put(horarium: TestService, workflow_id: str, document: dict[str, Any], version: int = 1) -> None:
+    row = {"namespace": "default", "workflow_id": workflow_id, "version": version, "created_at": version}
+    row["document"] = json.dumps({"workflow_id": workflow_id, **document})
+    horarium.resources.database.write(lambda c: c.execute(workflows.insert().values(**row)))
+
+
+def begin(horarium: TestService, **parts: Any) -> str:
+    """The run of the first occurrence, whose first steps have been handed out."""
     horarium.create(
         schedule_id="brief",
         cron_expressions=["0 * * * *"],
-        action={"workflow_id": "daily", "input": {"day": 1}},
+        action={"workflow_id": "daily", "input": {"day": 1}, "global_model_id": "small"},
         retry_policy={"max_retries": 4},
-        limits={"cost": 0.5},
+        **{"approval_policy": {"gates": ["publish"]}, "limits": {"cost": 5}, **parts},
     )
     horarium.advance(hours=1)
-    run_id = parse_id(horarium.runs()[0].run_id, "run_id")
-    version = {"workflow_version": 3, "cost": 250_000, "tokens": 7}
-    horarium.resources.database.write(
-        lambda c: c.execute(sa.update(runs).where(runs.c.run_id == run_id).values(**version))
-    )
+    return horarium.runs()[0].run_id
+
+
+def step(http: httpx.Client, run_id: str, node: str) -> dict[str, Any]:
+    [found] = [each for each in http.get(f"/api/runs/{run_id}").json()["steps"] if each["node_id"] == node]
+    return dict(found)
+
+
+def end(http: httpx.Client, horarium: TestService, run_id: str, node: str, **said: Any) -> None:
+    """The target of a step says what became of it."""
+    of_step = step(http, run_id, node)["run_id"]
+    [delivery] = [each for each in horarium.launcher.deliveries if each.run_id == of_step]
+    body = {"state": "succeeded", "report_token": delivery.report_token, **said}
+    http.post(f"/api/runs/{of_step}/report", json=body).raise_for_status()
+    horarium.settle()
+
+
+@pytest.fixture
+def root(http: httpx.Client, horarium: TestService) -> str:
+    """It has fetched; sending waits for a yes, and nobody needs to be alerted."""
+    put(horarium, "daily", DAILY)
+    run_id = begin(horarium)
+    end(http, horarium, run_id, "fetch", result={"rows": 3}, cost=0.25, tokens=7)
     return run_id
 
 
-def steps(horarium: TestService, root: bytes) -> dict[str, bytes]:
-    database, row = horarium.resources.database, horarium.runs()[0]
-    common: dict[str, Any] = {"origin": "scheduled", "kind": "http", "of_workflow": "daily", "of_version": 3}
-    common |= {"nominal": horarium.now, "due": horarium.now, "created_at": horarium.now, "revision": row.revision}
-    team = {"assignee_type": "team", "assignee": "desk", "member": "ann"}
-    held = {"state": "awaiting_approval", "needs_approval": True}
-    asks = add_step(database, root, "ask", **common, **held, **team)
-    add_approval(database, asks, gates='["publish"]', requested_at=horarium.now, expires_at=horarium.now + SECOND)
-    skipped = add_step(database, root, "alert", **common, state="skipped", cause="condition_false")
-    return {"ask": asks, "alert": skipped}
-
-
-def test_a_workflow_s_run_shows_its_steps_and_each_is_a_run(
-    http: httpx.Client, horarium: TestService, root: bytes
-) -> None:
-    made = steps(horarium, root)
-    run = http.get(f"/api/runs/{id_text(root)}").json()
-    assert run["workflow"] == {"workflow_id": "daily", "version": 3}
+def test_a_workflow_s_run_shows_its_steps_and_each_is_a_run(http: httpx.Client, root: str) -> None:
+    run = http.get(f"/api/runs/{root}").json()
+    assert (run["workflow"], run["state"]) == ({"workflow_id": "daily", "version": 1}, "running")
     assert (run["usage"]["cost"], run["usage"]["tokens"], run["usage"]["tool_calls"]) == (0.25, 7, 0)
-    ask, alert = run["steps"]
-    assert {name: ask[name] for name in ("node_id", "state", "result", "assignee")} == {
-        "node_id": "ask",
-        "state": "awaiting_approval",
-        "result": None,
-        "assignee": {"type": "team", "id": "desk", "member": "ann"},
-    }
-    assert (ask["approval"]["status"], ask["approval"]["gates"]) == ("pending", ["publish"])
-    assert (alert["state"], alert["cause"], alert["approval"]) == ("skipped", "condition_false", None)
-    step = http.get(f"/api/runs/{ask['run_id']}").json()
-    assert (step["parent_run_id"], step["root_run_id"], step["node_id"]) == (id_text(root), id_text(root), "ask")
-    assert step["workflow_instance_id"] == f"run:{id_text(made['ask'])}"
-    assert "steps" not in step
+    fetch, send, alert = run["steps"]
+    assert [(each["node_id"], each["state"]) for each in run["steps"]] == [
+        ("fetch", "succeeded"), ("send", "awaiting_approval"), ("alert", "skipped"),
+    ]  # fmt: skip
+    assert (fetch["result"], fetch["attempt"], fetch["approval"]) == ({"rows": 3}, 0, None)
+    assert (send["approval"]["status"], send["approval"]["gates"]) == ("pending", ["publish"])
+    assert (alert["cause"], alert["approval"]) == ("branch_not_taken", None)
+    own = http.get(f"/api/runs/{send['run_id']}").json()
+    assert (own["parent_run_id"], own["root_run_id"], own["node_id"]) == (root, root, "send")
+    assert (own["schedule_id"], own["workflow_instance_id"]) == ("brief", f"run:{send['run_id']}")
+    assert (own["policies"]["origins"]["approval_policy.gates"], "steps" in own) == ("schedule", False)
+    assert own["approval"] == send["approval"]
 
 
-def test_the_policies_of_a_run_say_whose_word_they_are(http: httpx.Client, root: bytes) -> None:
-    policies = http.get(f"/api/runs/{id_text(root)}").json()["policies"]
-    assert (policies["retry_policy"]["max_retries"], policies["limits"]["cost"]) == (4, 0.5)
+def test_the_policies_of_a_run_say_whose_word_they_are(http: httpx.Client, root: str) -> None:
+    policies = http.get(f"/api/runs/{root}").json()["policies"]
+    assert (policies["retry_policy"]["max_retries"], policies["limits"]["cost"]) == (4, 5)
     assert policies["approval_policy"]["requires_approval"] is False
     told = {name: policies["origins"][name] for name in ("retry_policy", "failure_policy", "limits.cost")}
     assert told == {"retry_policy": "schedule", "failure_policy": "default", "limits.cost": "schedule"}
 
 
-def test_lists_show_roots_and_steps_where_they_are_asked_for(
-    http: httpx.Client, horarium: TestService, root: bytes
-) -> None:
-    made = steps(horarium, root)
-    text = id_text(root)
-    roots, both = [text], sorted(map(id_text, made.values()))
+def test_lists_show_roots_and_steps_where_they_are_asked_for(http: httpx.Client, root: str) -> None:
+    steps = [each["run_id"] for each in http.get(f"/api/runs/{root}").json()["steps"]]
 
-    def listed(path: str = "/api/runs", **asked: str) -> list[str]:
+    def listed(path: str = "/api/runs", **asked: str) -> set[str]:
         rows = http.get(path, params=asked).json()["runs"]
         assert all("steps" not in row and "usage" in row for row in rows)
-        return sorted(row["run_id"] for row in rows)
+        return {row["run_id"] for row in rows}
 
-    assert listed() == listed("/api/schedules/brief/runs") == listed(workflow_id="daily") == roots
-    assert listed("/api/schedules/brief/runs", workflow_id="other") == listed(assignee="desk") == []
-    assert listed(include="steps") == sorted([*roots, *both])
-    assert listed(parent_run_id=text) == listed(root_run_id=text) == both
-    assert listed(assignee="ann", include="steps") == [id_text(made["ask"])]
-    assert listed("/api/schedules/brief/runs", include="skips") == roots
+    assert listed() == listed("/api/schedules/brief/runs") == listed(workflow_id="daily") == {root}
+    assert listed("/api/schedules/brief/runs", workflow_id="other") == listed(assignee="desk") == set()
+    assert listed(include="steps") == listed("/api/schedules/brief/runs", include="steps") == {root, *steps}
+    assert listed(parent_run_id=root) == listed(root_run_id=root) == set(steps)
+    assert listed(parent_run_id=root, state="skipped") == {steps[-1]}
+    assert listed("/api/schedules/brief/runs", include="skips") == {root}
     assert http.get("/api/runs", params={"parent_run_id": "x"}).status_code == 422
     assert http.get("/api/runs", params={"include": "all"}).status_code == 422
 
 
-def test_the_stream_of_a_workflow_s_run_tells_of_its_steps(
-    http: httpx.Client, horarium: TestService, root: bytes
-) -> None:
-    made, database = steps(horarium, root), horarium.resources.database
-    add_event(database, made["ask"], 1, horarium.now + 1, "node.queued")
-    add_event(database, made["alert"], 1, horarium.now + 2, "node.skipped")
-    path = f"/api/runs/{id_text(root)}/events"
+def test_the_stream_of_a_workflow_s_run_tells_of_its_steps(http: httpx.Client, root: str) -> None:
+    path = f"/api/runs/{root}/events"
     whole = http.get(path).json()
     assert whole["next_page_token"] is None
     events = whole["events"]
-    assert [event["event_type"] for event in events[:2]] == ["ScheduleTriggered", "run.created"]
-    assert [(event["event_type"], event["node_id"]) for event in events[-2:]] == [
-        ("node.queued", "ask"), ("node.skipped", "alert"),
-    ]  # fmt: skip
-    assert {event["run_id"] for event in events} == {id_text(each) for each in (root, *made.values())}
+    assert [event["event_type"] for event in events[:3]] == ["ScheduleTriggered", "run.created", "run.started"]
+    told = [(event["event_type"], event.get("node_id")) for event in events]
+    assert ("node.completed", "fetch") in told
+    assert ("node.skipped", "alert") in told
+    assert (
+        told.index(("node.queued", "fetch"))
+        < told.index(("node.started", "fetch"))
+        < told.index(("node.queued", "send"))
+    )
+    steps = {each["run_id"]: each["node_id"] for each in http.get(f"/api/runs/{root}").json()["steps"]}
+    assert {event["run_id"]: event.get("node_id") for event in events} == {root: None, **steps}
     paged, token = [], None
     while True:
         page = http.get(path, params={"limit": 1, **({"next_page_token": token} if token else {})}).json()
@@ -122,14 +133,23 @@ def test_the_stream_of_a_workflow_s_run_tells_of_its_steps(
             break
     assert paged == events
     own = http.get(path, params={"own": True}).json()["events"]
-    assert own == [event for event in events if event["run_id"] == id_text(root)]
-    first = own[0]["sequence"]
-    assert http.get(path, params={"after_sequence": first}).json()["events"] == own[1:]
-    [queued] = http.get(f"/api/runs/{id_text(made['ask'])}/events").json()["events"]
-    assert queued == events[-2]
+    assert own == [event for event in events if event["run_id"] == root]
+    assert http.get(path, params={"after_sequence": 1}).json()["events"] == own[1:]
+    for run_id in steps:
+        theirs = http.get(f"/api/runs/{run_id}/events").json()["events"]
+        assert theirs == [event for event in events if event["run_id"] == run_id]
+        assert [event["sequence"] for event in theirs] == list(range(1, len(theirs) + 1))
 
 
 @pytest.mark.parametrize("token", ["x", "1", "1.2", "1.x.3", f"1.{'0' * 26}.", "9" * 30, "1.2.3.4"])
-def test_a_token_that_no_page_has_given_is_refused(http: httpx.Client, root: bytes, token: str) -> None:
-    answer = http.get(f"/api/runs/{id_text(root)}/events", params={"next_page_token": token})
+def test_a_token_that_no_page_has_given_is_refused(http: httpx.Client, root: str, token: str) -> None:
+    answer = http.get(f"/api/runs/{root}/events", params={"next_page_token": token})
     assert (answer.status_code, list(answer.json()["errors"])) == (422, ["next_page_token"])
+
+
+def test_a_step_s_target_is_told_its_place_and_its_terms(http: httpx.Client, horarium: TestService, root: str) -> None:
+    [delivery] = horarium.launcher.deliveries
+    assert (delivery.node_id, delivery.parent_run_id, delivery.root_run_id) == ("fetch", root, root)
+    assert delivery.workflow == {"workflow_id": "daily", "version": 1}
+    assert (delivery.terms.gates, delivery.terms.limits) == (("publish",), {"cost": 5})
+    assert delivery.terms.global_model_id == "small"

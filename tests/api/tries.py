@@ -72,6 +72,26 @@ def _claimed(things: Things) -> dict[str, Any]:
     return {"worker": things.principal, "workflow_types": [things.workflow], "limit": 10}
 
 
+def _workflow(things: Things) -> dict[str, Any]:
+    """Of whose nodes one is another workflow, and one needs a secret."""
+    part = {"kind": "workflow", "workflow_id": f"{things.workflow_id}-2", "version": 1}
+    call = {"kind": "http", "url": "https://example.com/", "headers": {"X-Plain": {"$secret": things.secret_name}}}
+    nodes = [{"id": "part", "action": part}, {"id": "call", "action": call}]
+    return {"owner": things.principal, "queue": things.queue, "nodes": nodes}
+
+
+def _triggered(things: Things) -> dict[str, Any]:
+    trigger = {"key": "nightly", "schedule": {"cron_expressions": ["0 2 * * *"], "calendars": [things.name]}}
+    return {**_workflow(things), "triggers": [trigger]}
+
+
+def _assigned(things: Things) -> dict[str, Any]:
+    return {"assignee_type": "agent", "assignee_id": things.principal}
+
+
+_WORKFLOW, _RUN_WORKFLOW = "/api/workflows/{workflow_id}", "/api/workflows/{workflow_id}/runs"
+
+
 def _given(things: Things) -> dict[str, Any]:
     return {
         "assignment_id": f"{things.assignment_id}-try",
@@ -113,6 +133,8 @@ TRIES = [
     ),
     tried("POST", _REDELIVER, "ids", lambda of: {"ids": [of.letter_id]}, 200),
     tried("POST", "/api/queues/{queue}/claim", "worker workflow_types limit", _claimed, 200),
+    tried("PUT", _WORKFLOW, "nodes triggers", _triggered, 422),
+    tried("POST", _RUN_WORKFLOW, "", lambda of: {"workflow_assignment_id": of.team}, 422),
     # A name is everybody's: it makes a thing of one's own.
     tried("PUT", "/api/secrets/{secret_name}", "value", lambda of: {"value": of.team}, 201),
     tried("PUT", "/api/agents/{agent_id}", "id token", lambda of: {"id": of.agent_id, "token": of.team}, 201),
@@ -124,6 +146,8 @@ TRIES = [
     tried("POST", "/api/calendars", "name", lambda of: {"name": of.name, "kind": "skip_dates", "dates": []}, 201),
     tried("POST", "/api/calendars/{name}/clone", "name", lambda of: {"name": f"{of.name}-copy"}, 201),
     tried("POST", "/api/subscriptions", "name filter", _told, 201),
+    tried("PUT", _WORKFLOW, "nodes owner queue workflow_id", _workflow, 201),
+    tried("POST", _RUN_WORKFLOW, "assignee_id workflow_assignment_id", _assigned, 201, 422),
     tried("POST", "/api/tokens", "name subject queues", _token, 201),
     tried("POST", _TRIGGER, "idempotency_key", lambda of: {"idempotency_key": of.key}, 200),
     tried("POST", "/api/run-launcher/start", "workflow_id user_id idempotency_key", _started, 201),

@@ -21,6 +21,7 @@ from horarium.wire.roles import Role
 
 SCHEDULE = "nightly-report"
 CALENDAR = "company-holidays"
+WORKFLOW = "brief"
 GUARDED = sorted(route for route, operation in OPERATIONS.items() if operation.needs is not OPEN)
 # It answers for as long as its reader stays; asked for something wrong it ends at once.
 STREAM = ("GET", "/api/events")
@@ -65,6 +66,8 @@ def world(database: str) -> Iterator[World]:
         assert http.post("/api/subscriptions", json=told).status_code == 201
         kept = OPERATIONS["PUT", "/api/secrets/{secret_name}"].example.body
         assert http.put("/api/secrets/erp-token", json=kept).status_code == 201
+        stored = {**(OPERATIONS["PUT", "/api/workflows/{workflow_id}"].example.body or {}), "triggers": []}
+        assert http.put(f"/api/workflows/{WORKFLOW}", json=stored).status_code == 201
         issued = http.post("/api/tokens", json={"name": "ci", "role": "viewer"}).json()
         run_id = http.post(f"/api/schedules/{SCHEDULE}/trigger").json()["run_id"]
         horarium.settle()
@@ -77,6 +80,7 @@ def world(database: str) -> Iterator[World]:
             "queue": "reports",
             "subscription_id": "told",
             "secret_name": "erp-token",
+            "workflow_id": WORKFLOW,
             "agent_id": "writer",
             "team_id": "desk",
             "assignment_id": "daily-brief-by-writer",

@@ -20,7 +20,9 @@ from horarium.launchers.launcher import LaunchRequest
 from horarium.launchers.python import PythonLauncher
 from horarium.launchers.tasks import TaskRegistry
 from horarium.life.outcome import Finished, Outcome
+from horarium.policy.approval import ApprovalMode
 from horarium.schedule.definition import Action
+from horarium.schedule.terms import Terms
 
 NOW = from_rfc3339("2026-03-08T07:00:00Z")
 FOR_EVER = 30.0
@@ -55,6 +57,18 @@ def request_for(
         "instance_id": f"schedule:nightly:{NOW // SECOND}",
     }
     return LaunchRequest(**{**given, **changes})
+
+
+STEP: Mapping[str, Any] = {
+    "workflow": {"workflow_id": "brief", "version": 2},
+    "node_id": "send",
+    "parent_run_id": "p",
+    "root_run_id": "r",
+    "assignee": {"type": "team", "id": "desk", "member": "ann"},
+    "search_attributes": {"tenant": 42},
+    "terms": Terms(ApprovalMode.ON_BLOCK, ("publish",), {"cost": 0.5}, ("search",), "m"),
+}
+"""What there is to tell about a step of a workflow."""
 
 
 # HTTP

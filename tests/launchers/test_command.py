@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from launchers.far_ends import COMMANDS, KEY, FixedClock, python_command, request_for
+from launchers.far_ends import COMMANDS, KEY, STEP, FixedClock, python_command, request_for
 
 from horarium.launchers.command import CommandLauncher, CommandSpec
 from horarium.life.outcome import Finished, Outcome, Refused, RunCancelled, RunFailed, RunTimedOut
@@ -87,6 +87,31 @@ def test_the_environment_tells_the_run_and_hides_ours(monkeypatch: pytest.Monkey
     assert seen["HORARIUM_SCHEDULE_ID"] == "nightly"
     assert seen["TRACEPARENT"] == "00-1-2-01"
     assert seen["PATH"] == os.environ["PATH"]
+
+
+def test_the_environment_tells_a_step_its_place_and_its_terms() -> None:
+    code = "import os, json; print(json.dumps({k[9:]: v for k, v in os.environ.items() if k[:9] == 'HORARIUM_'}))"
+    outcome = run_command(python_command(code), **STEP)
+    assert isinstance(outcome, Finished)
+    told = {
+        "WORKFLOW_ID": "brief",
+        "WORKFLOW_VERSION": "2",
+        "NODE_ID": "send",
+        "PARENT_RUN_ID": "p",
+        "ROOT_RUN_ID": "r",
+        "ASSIGNEE_TYPE": "team",
+        "ASSIGNEE_ID": "desk",
+        "ASSIGNEE_MEMBER": "ann",
+        "APPROVAL_MODE": "on_block",
+        "GATES": '["publish"]',
+        "LIMITS": '{"cost":0.5}',
+        "ALLOW_TOOLS": '["search"]',
+        "GLOBAL_MODEL_ID": "m",
+    }
+    assert {name: outcome.result[name] for name in told} == told
+    plain = run_command(python_command(code))
+    assert isinstance(plain, Finished)
+    assert not told.keys() & plain.result.keys()
 
 
 def test_a_run_without_a_schedule_has_no_schedule_id_in_its_environment() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from launchers.far_ends import KEY, NOW, FixedClock, HttpFarEnd, Received, answer, request_for
+from launchers.far_ends import KEY, NOW, STEP, FixedClock, HttpFarEnd, Received, answer, request_for
 from standardwebhooks import Webhook
 
 from horarium.instant import SECOND, to_datetime
@@ -77,6 +77,20 @@ def test_a_run_is_posted_as_a_structured_cloudevent() -> None:
     assert event["data"]["inputs"] == {"report": "日次"}
     assert event["data"]["attempt"] == 1
     assert event["data"]["due"] == "2026-03-08T07:00:02Z"
+
+
+def test_a_step_is_told_its_place_and_its_terms() -> None:
+    _, [received] = launch({}, **STEP)
+    told = {name: value for name, value in STEP.items() if name != "terms"} | {
+        "approval_mode": "on_block",
+        "gates": ["publish"],
+        "limits": {"cost": 0.5},
+        "allow_tools": ["search"],
+        "global_model_id": "m",
+    }
+    assert {name: received.event["data"][name] for name in told} == told
+    _, [bare] = launch({"method": "GET"}, **STEP)
+    assert (bare.headers["ce-nodeid"], bare.headers["ce-rootrunid"]) == ("send", "r")
 
 
 def test_a_redelivery_sends_the_same_bytes() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from launchers import far_ends
-from launchers.far_ends import request_for, run_task
+from launchers.far_ends import STEP, request_for, run_task
 
 from horarium.job.job import Job
 from horarium.launchers.tasks import Task, TaskRegistry, job_of
@@ -188,3 +188,11 @@ def test_a_context_shows_no_token() -> None:
 
 def test_a_context_that_nobody_watches_is_never_cancelled() -> None:
     assert job_of(request_for("python"), None).cancelled() is False
+
+
+def test_a_task_is_told_its_step_and_its_terms() -> None:
+    job = job_of(request_for("python", **STEP), None)
+    assert (job.node_id, job.parent_run_id, job.root_run_id, job.workflow) == ("send", "p", "r", STEP["workflow"])
+    assert (job.assignee, job.search_attributes) == (STEP["assignee"], {"tenant": 42})
+    assert (job.approval_mode, job.gates, job.limits) == ("on_block", ["publish"], {"cost": 0.5})
+    assert (job.allow_tools, job.global_model_id) == (["search"], "m")

@@ -44,14 +44,15 @@ def test_each_role_has_its_permissions(role: Role) -> None:
         ("ada", Run(claimed_by="bob"), False),
         ("ada", Run(claimed_by="ADA", assignee="ada2"), False),
         ("ada", Run(assignee="desk", assignee_type="team", member="ada"), True),
-        ("desk", Run(assignee="desk", assignee_type="team", member="ada"), False),
+        ("ada", Run(assignee="ada", assignee_type="team", member="bob"), False),
+        ("ada", Run(assignee="ada", assignee_type="agent"), True),
         (run_principal(RUN), Run(claimed_by="bob"), True),
         (run_principal(new_id()), Run(claimed_by="bob"), False),
         (None, Run(), False),
         ("", Run(claimed_by="", assignee=""), False),
     ],
     ids=["nobody's", "claimed", "assigned", "assigned and claimed by another", "claimed by another", "other names",
-         "for its team", "called as a team is",
+         "for its team", "of a team of that name", "assigned to an agent",
          "its own run", "another run", "no principal", "no name"],
 )  # fmt: skip
 def test_an_agent_sees_its_own_work(principal: str | None, run: Run, sees: bool) -> None:

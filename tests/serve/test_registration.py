@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from horarium import Horarium
-from horarium.errors import InvalidDefinition
+from horarium.errors import InvalidDefinition, InvalidWorkflow
 from horarium.serve.service import put_templates
 from horarium.testing import TestService, service
 
@@ -180,3 +180,73 @@ def test_an_application_takes_what_it_declared_before_it_was_its_own(running: Te
         ("ScheduleUpdated", ["owner"]),
     ]
     assert running.http().get("/api/schedules/a").json()["owner"] == "app:billing"
+
+
+# ── workflows in code ────────────────────────────────────────────────────────────────────────────────
+
+STEP = {"id": "work", "action": {"kind": "python", "task": "work"}}
+HOURLY = {"key": "hourly", "schedule": {"cron_expressions": ["0 * * * *"]}}
+
+
+def flow(*ids: str, name: str | None = "billing", release: str | None = None, **fields: Any) -> Horarium:
+    made = Horarium(name=name, release=release)
+    for workflow_id in ids:
+        made.workflow(workflow_id, nodes=[STEP], triggers=[HOURLY], **fields)
+    return made
+
+
+def stored(running: TestService) -> dict[str, tuple[int, str | None, str | None]]:
+    rows = running.http().get("/api/workflows").json()["workflows"]
+    return {row["workflow_id"]: (row["version"], row["owner"], row["bundle"]) for row in rows}
+
+
+def test_a_workflow_in_code_is_put_at_each_start_with_its_schedules(on_both: TestService) -> None:
+    running, http = on_both, on_both.http()
+    first = start(running, flow("invoice", "remind", release="1"))
+    assert {name: row[0] for name, row in first.items()} == {
+        "workflow:invoice:hourly": "active",
+        "workflow:remind:hourly": "active",
+    }
+    assert stored(running) == {"invoice": (1, "app:billing", "billing"), "remind": (1, "app:billing", "billing")}
+    assert start(running, flow("invoice", "remind", release="1")) == first
+    second = start(running, flow("invoice", release="2", description="Changed"))
+    assert stored(running)["invoice"][0] == 2
+    assert {name: row[:2] for name, row in second.items()} == {
+        "workflow:invoice:hourly": ("active", None),
+        "workflow:remind:hourly": ("paused", GONE),
+    }
+    # An older process that starts again changes nothing; the release that has it again lets it go on.
+    assert start(running, flow("invoice", "remind", release="1")) == second
+    assert stored(running)["invoice"][0] == 2
+    http.post("/api/schedules/workflow:invoice:hourly/pause", json={"reason": "by hand"})
+    third = start(running, flow("invoice", "remind", release="3"))
+    assert {name: row[:2] for name, row in third.items()} == {
+        "workflow:invoice:hourly": ("paused", "by hand"),
+        "workflow:remind:hourly": ("active", None),
+    }
+    running.advance(hours=1)
+    assert [run.schedule_id for run in running.runs("workflow:remind:hourly")] == ["workflow:remind:hourly"]
+
+
+def test_a_workflow_of_somebody_else_is_left_alone(running: TestService) -> None:
+    http = running.http()
+    assert http.put("/api/workflows/invoice", json={"nodes": [STEP]}).status_code == 201
+    start(running, flow("invoice"))
+    start(running, flow("invoice", name=None))
+    assert stored(running) == {"invoice": (1, "admin", None)}
+    start(running, flow("other", name=None))
+    start(running, flow("other", name=None, description="Changed"))
+    assert stored(running)["other"] == (2, "app", None)
+
+
+def test_a_workflow_is_declared_once_and_must_be_sound(running: TestService) -> None:
+    made = flow("invoice")
+    with pytest.raises(InvalidDefinition, match="two workflows are named 'invoice'"):
+        made.workflow("invoice", nodes=[STEP])
+    with pytest.raises(InvalidDefinition, match="workflow_id"):
+        made.workflow("not an id", nodes=[STEP])
+    broken = Horarium(name="billing")
+    broken.workflow("broken", {"nodes": [{**STEP, "needs": ["work"]}]})
+    with pytest.raises(InvalidWorkflow, match=r"nodes\.0\.needs: the node 'work' cannot wait for itself"):
+        start(running, broken)
+    assert stored(running) == {}

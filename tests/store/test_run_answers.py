@@ -100,18 +100,26 @@ def test_the_newest_question_about_each_run_is_the_one_that_is_told(database: Da
 
 def test_events_of_all_steps_are_merged_in_the_order_of_recording(database: Database) -> None:
     root = add_run(database)
-    child = add_step(database, root, "sub")
-    below = add_step(database, child, "c1", root=root)
+    child = add_step(database, root, "sub", created_at=14)
+    below = add_step(database, child, "c1", root=root, created_at=18)
     add_event(database, add_run(database), 1, 1)
-    for run_id, sequence, at in ((root, 3, 10), (below, 1, 20), (child, 1, 15), (child, 2, 20), (root, 4, 30)):
+    for run_id, sequence, at in ((root, 3, 10), (below, 2, 20), (child, 2, 15), (child, 3, 20), (root, 4, 30)):
         add_event(database, run_id, sequence, at)
 
     def told(run_id: bytes, is_root: bool, after: EventPlace | None = None, limit: int = 10) -> list[tuple[Any, ...]]:
         rows = database.read(lambda c: event_pages.merged(c, run_id, is_root=is_root, after=after, limit=limit))
         return [(row.node_id, row.sequence, row.recorded_at) for row in rows]
 
-    everything = [(None, 3, 10), ("sub", 1, 15), ("sub", 2, 20), ("c1", 1, 20), (None, 4, 30)]
+    everything = [
+        (None, 3, 10),
+        ("sub", 1, 14),
+        ("sub", 2, 15),
+        ("c1", 1, 18),
+        ("sub", 3, 20),
+        ("c1", 2, 20),
+        (None, 4, 30),
+    ]
     assert told(root, True) == everything
-    assert told(root, True, EventPlace(20, child, 2), 1) == [("c1", 1, 20)]
-    assert told(child, False) == [("sub", 1, 15), ("sub", 2, 20), ("c1", 1, 20)]
-    assert told(below, False) == [("c1", 1, 20)]
+    assert told(root, True, EventPlace(20, child, 3), 1) == [("c1", 2, 20)]
+    assert told(child, False) == [("sub", 2, 15), ("c1", 1, 18), ("sub", 3, 20), ("c1", 2, 20)]
+    assert told(below, False) == [("c1", 2, 20)]

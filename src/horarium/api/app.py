@@ -17,6 +17,7 @@ from horarium.api import (
     admin,
     agenda,
     agents,
+    approvals,
     assignments,
     audit,
     bulk,
@@ -41,6 +42,7 @@ from horarium.api import (
     teams,
     tokens,
     triggers,
+    workflows,
 )
 from horarium.api.answers import Reply
 from horarium.api.auth import Authenticator
@@ -76,9 +78,12 @@ ROUTES: tuple[Routes, ...] = (
     history.routes,
     runs.routes,
     reruns.routes,
+    approvals.run_routes,
+    approvals.routes,
     run_logs.routes,
     launches.routes,
     calendars.routes,
+    workflows.routes,
     bundles.routes,
     feed.routes,
     subscriptions.routes,

@@ -26,7 +26,8 @@ _REASONS: Final = {
     404: "There is no such thing in this namespace, or no such namespace.",
     408: "The request did not come in time.",
     409: "Something stands in the way: it exists already, is in use, or is being written at this moment.",
-    412: "The version in If-Match is not the present one.",
+    410: "The time to do this is over.",
+    412: "The version in If-Match is not the present one, or what was seen is not what there is now.",
     413: "The body is too large.",
     414: "Path and query are too long.",
     415: "The body is not JSON.",
@@ -113,5 +114,7 @@ def _refusals(described: dict[str, Any], operation: Operation) -> dict[str, Any]
         statuses |= {*_ALWAYS, *((400, 409) if operation.method == "GET" else _WRITES)}
         if any(each["name"] == "If-Match" for each in described.get("parameters", ())):
             statuses.add(412)
+        if operation.body is not None and issubclass(operation.body, Body):
+            statuses |= {*operation.body.REFUSALS}
     content = {MEDIA_TYPE: {"schema": reference(Problem.__name__)}}
     return {str(status): {"description": _REASONS[status], "content": content} for status in sorted(statuses)}

@@ -18,7 +18,7 @@ from starlette.responses import Response
 from horarium.api import commits
 from horarium.api.address import client_address
 from horarium.api.limits import FailedLogins, RateLimited
-from horarium.errors import HorariumError, InvalidDefinition, InvalidSpec, InvalidTransition
+from horarium.errors import HorariumError, InvalidDefinition, InvalidSpec, InvalidTransition, InvalidWorkflow
 from horarium.operations.errors import (
     OperationError,
     QuotaExceeded,
@@ -38,7 +38,7 @@ MEDIA_TYPE = "application/problem+json"
 _CONFLICTS = (InvalidTransition, Conflict, CommitUnknown, CannotUnseal)
 _UNAVAILABLE = (StoreUnavailable, SchemaMissing, SchemaTooNew, KeyReplaced)
 _REASONS = {404: "not_found", 405: "method_not_allowed"}
-_NAMED = ("name", "schedules", "count", "limit", "schedule_id")
+_NAMED = ("name", "schedules", "workflows", "open_runs", "count", "limit", "schedule_id")
 # A sentence for a person; all that is wrong with a document is in `errors`.
 _LONGEST_MESSAGE = 1_000
 
@@ -100,7 +100,7 @@ def status_of(error: HorariumError) -> int:
 
 def _errors(error: HorariumError) -> Mapping[str, list[str]] | None:
     match error:
-        case InvalidDefinition():
+        case InvalidDefinition() | InvalidWorkflow():
             return error.errors
         case InvalidSpec():
             return {error.field or "spec": [error.message]}

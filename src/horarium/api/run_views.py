@@ -11,11 +11,13 @@ from horarium.operations.occurrences import Skipped
 from horarium.operations.queues import Claimed
 from horarium.operations.run_events import RunEvent
 from horarium.operations.runs import Run, Step
+from horarium.policy.approval import NEVER, ApprovalDecision
 from horarium.policy.limits import MILLIONTHS
 from horarium.schedule.assignee import AssigneeType
 from horarium.schedule.canonical import action_document
 from horarium.schedule.field import amount
 from horarium.schedule.run import Origin, RunState, public_status
+from horarium.schedule.terms import Terms, terms_of
 from horarium.schedule.told_policies import ToldPolicies, policies_of
 from horarium.store.runs.listed_steps import StepRow
 from horarium.store.runs.newest_approvals import AskedApproval
@@ -48,11 +50,32 @@ def claimed(taken: Claimed) -> wire.ClaimedRun:
     return wire.ClaimedRun(
         **_whole(taken.run),
         action=None if definition is None else action_document(definition.action),
+        step_of=_step_of(taken.run.row),
+        **_terms(taken).document(),
         lease_epoch=taken.lease_epoch,
         lease_until=to_datetime(taken.lease_until),
         lease_seconds=taken.lease_seconds,
         report_url=taken.report_url,
         report_token=taken.report_token,
+    )
+
+
+def _step_of(row: RunRow) -> RunWorkflow | None:
+    if row.of_workflow is None or row.of_version is None:
+        return None
+    return RunWorkflow(workflow_id=row.of_workflow, version=row.of_version)
+
+
+def _terms(taken: Claimed) -> Terms:
+    row, definition = taken.run.row, taken.run.definition
+    if definition is None:
+        return Terms()
+    return terms_of(
+        definition.approval,
+        definition.limits,
+        definition.action.global_model_id,
+        has_assignee=row.assignee is not None,
+        node_gates=taken.node_gates,
     )
 
 
@@ -247,9 +270,9 @@ def _approval(row: RunRow | StepRow, asked: AskedApproval | None) -> RunApproval
     return RunApproval(
         needed=row.needs_approval,
         approval_id=id_text(asked.approval_id),
-        status=asked.status,
+        status=ApprovalDecision(asked.status),
         gates=asked.gates,
-        expires_at=time_of(asked.expires_at),
+        expires_at=None if asked.expires_at >= NEVER else to_datetime(asked.expires_at),
         decided_by=asked.decided_by,
         decided_at=time_of(asked.decided_at),
         reason=asked.reason,

@@ -32,7 +32,7 @@ waterline = Routes("/waterline/api/v2/schedules", tag="waterline")
 
 # `namespace` is the header's business; clients of Durable Workflow may send it here too.
 _LIST_FILTERS = frozenset(
-    {"status", "workflow_type", "query", "owner", "source", "bundle", "text", "label", "namespace"}
+    {"status", "workflow_type", "workflow_id", "query", "owner", "source", "bundle", "text", "label", "namespace"}
 )
 # Each is a condition of its own in the query.
 _MAX_LABELS = 20
@@ -94,6 +94,7 @@ def list_schedules(
     request: Request,
     status: Annotated[str | None, Query(description="active, paused, finished or broken")] = None,
     workflow_type: str | None = None,
+    workflow_id: Annotated[str | None, Query(description="a stored workflow; the same as workflow_type")] = None,
     query: Annotated[str | None, Query(description='such as `TaskQueue = "slow" AND tenant = 42`')] = None,
     owner: str | None = None,
     source: str | None = None,
@@ -110,7 +111,7 @@ def list_schedules(
         raise UnsupportedFilter("include_deleted", "does not go with label or query: deleted schedules have neither")
     wanted = ScheduleFilter(
         statuses=None if status is None else [_status(status, include_deleted)],
-        workflow=workflow_type,
+        workflow=workflow_id or workflow_type,
         owner=owner,
         source=source,
         bundle=bundle,

@@ -1,15 +1,17 @@
 """How a bundle is read from files and folders, and written from what a server tells.
 
-{"bundle": "billing", "calendars": [{"name": …, "dates": […]}], "schedules": [{"schedule_id": …, "spec": …}]}
+Which lists a bundle has is said in `schedule/bundle.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from horarium.cli.reading import STDIN, read_object, refuse
+from horarium.schedule.agent import FIELDS as AGENT_FIELDS
+from horarium.schedule.assignee import ASSIGNMENT_FIELDS, TEAM_FIELDS
 from horarium.schedule.bundle import EXHAUSTED, IDENTITIES, PAUSE_REASON, PAUSED_UNTIL
 from horarium.schedule.places import NAMES
 
@@ -21,7 +23,7 @@ _NOT_WRITTEN = frozenset({"namespace", "owner", "user_id", "source"})
 _CALENDAR_FIELDS = ("name", "kind", "timezone", "dates", "rule", "covers")
 _EMPTY: tuple[Any, ...] = (None, "", [], {})
 
-_LISTS = {**{kind.member: identity for kind, identity in IDENTITIES.items()}, "workflows": "name"}
+_LISTS = {kind.member: identity for kind, identity in IDENTITIES.items()}
 _SUFFIXES = frozenset({".json", ".yaml", ".yml"})
 _MAX_FILES = 1_000
 
@@ -67,9 +69,8 @@ def _inside(folder: Path) -> list[str]:
 def _check_fields(document: Document, file: str) -> None:
     unknown = sorted(document.keys() - _LISTS.keys() - {"bundle"})
     if unknown:
-        refuse(
-            f"--file: {file!r} has the unknown field {unknown[0][:64]!r}; a bundle has bundle, calendars and schedules"
-        )
+        has = ", ".join(["bundle", *_LISTS])
+        refuse(f"--file: {file!r} has the unknown field {unknown[0][:64]!r}; a bundle has {has}")
 
 
 def _rows(
@@ -106,5 +107,31 @@ def is_exhausted(schedule: Mapping[str, Any]) -> bool:
     return deleted and schedule.get("max_runs") is not None and schedule.get("remaining_actions") == 0
 
 
+def written_workflow(workflow: Mapping[str, Any]) -> Document:
+    """Its newest version: the ones before it, and its number, are those of the server it came from."""
+    return {"workflow_id": workflow["workflow_id"], **_without_owner(workflow["document"])}
+
+
+def _without_owner(document: Mapping[str, Any]) -> Document:
+    return {name: value for name, value in document.items() if name not in _NOT_WRITTEN}
+
+
 def written_calendar(calendar: Mapping[str, Any]) -> Document:
-    return {name: calendar[name] for name in _CALENDAR_FIELDS if calendar.get(name) not in _EMPTY}
+    return _said(calendar, _CALENDAR_FIELDS)
+
+
+def written_agent(agent: Mapping[str, Any]) -> Document:
+    """Without its token, which the server tells nobody."""
+    return _said(agent, AGENT_FIELDS)
+
+
+def written_team(team: Mapping[str, Any]) -> Document:
+    return _said(team, TEAM_FIELDS)
+
+
+def written_assignment(assignment: Mapping[str, Any]) -> Document:
+    return _said(assignment, ASSIGNMENT_FIELDS)
+
+
+def _said(answer: Mapping[str, Any], fields: Sequence[str]) -> Document:
+    return {name: answer[name] for name in fields if answer.get(name) not in _EMPTY}

@@ -84,6 +84,12 @@ def _calendar_kinds() -> Iterable[str]:
     return [each.value for each in CalendarKind]
 
 
+def _approval_statuses() -> Iterable[str]:
+    from horarium.wire.approvals import StatusFilter
+
+    return [each.value for each in StatusFilter]
+
+
 def _zones() -> Iterable[str]:
     from horarium.recurrence.zone import zone_names
 
@@ -116,6 +122,7 @@ overlap_policies = of_words(_overlap_policies)
 roles = of_words(_roles)
 feed_kinds = of_words(_feed_kinds)
 calendar_kinds = of_words(_calendar_kinds)
+approval_statuses = of_words(_approval_statuses)
 zones = of_words(_zones)
 contexts = of_words(_quietly(_contexts))
 
@@ -166,14 +173,55 @@ def _secret_names(client: Client, incomplete: str) -> Iterable[str]:
     return [each.name for each in client.list_secrets(page_size=MOST)]
 
 
+def _workflow_ids(client: Client, incomplete: str) -> Iterable[str]:
+    return [each.workflow_id for each in client.list_workflows(page_size=MOST)]
+
+
+def _approval_ids(client: Client, incomplete: str) -> Iterable[str]:
+    return [each.approval_id for each in client.list_approvals(page_size=MOST)]
+
+
+def _agent_ids(client: Client, incomplete: str) -> Iterable[str]:
+    return [each.id for each in client.list_agents(page_size=MOST)]
+
+
+def _team_ids(client: Client, incomplete: str) -> Iterable[str]:
+    return [each.team_id for each in client.list_teams(page_size=MOST)]
+
+
+def _assignment_ids(client: Client, incomplete: str) -> Iterable[str]:
+    return [each.assignment_id for each in client.list_assignments(page_size=MOST)]
+
+
+def _standing_ids(client: Client, incomplete: str) -> Iterable[str]:
+    return [each.standing_id for each in client.list_standing_approvals(page_size=MOST)]
+
+
+def _assignees(client: Client, incomplete: str) -> Iterable[str]:
+    agents = [f"agent:{name}" for name in _agent_ids(client, "")]
+    return [*agents, *(f"team:{name}" for name in _team_ids(client, ""))]
+
+
 schedule_ids = of_names(_schedule_ids)
 run_ids = of_names(_run_ids)
 calendar_names = of_names(_calendar_names)
 namespace_names = of_names(_namespace_names)
 token_ids = of_names(_token_ids)
 secret_names = of_names(_secret_names)
+workflow_ids = of_names(_workflow_ids)
+approval_ids = of_names(_approval_ids)
+agent_ids = of_names(_agent_ids)
+team_ids = of_names(_team_ids)
+assignment_ids = of_names(_assignment_ids)
+standing_ids = of_names(_standing_ids)
+assignees = of_names(_assignees)
 
-_BY_PLACE: Mapping[str, Completer] = {"spec.timezone": zones, "calendars": calendar_names}
+_BY_PLACE: Mapping[str, Completer] = {
+    "spec.timezone": zones,
+    "calendars": calendar_names,
+    "action.workflow_id": workflow_ids,
+    "workflow_assignment_id": assignment_ids,
+}
 
 
 def _asked(ctx: typer.Context, ask: Callable[[Client], Iterable[str]]) -> list[str]:

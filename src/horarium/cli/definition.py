@@ -35,14 +35,14 @@ def _as_it_is(_name: str, value: Any) -> Any:
     return value
 
 
-def _number_or_word(_name: str, value: str) -> int | str:
+def number_or_word(_name: str, value: str) -> int | str:
     return int(value) if value.isascii() and value.isdigit() and len(value) < 10 else value
 
 
 def _seconds_or_never(name: str, value: str) -> int | None:
     if value == "never":
         return None
-    found = _number_or_word(name, value)
+    found = number_or_word(name, value)
     return found if isinstance(found, int) else refuse(f"{name}: must be a number of seconds, or never")
 
 
@@ -114,7 +114,7 @@ def _kinds(schema: Mapping[str, Any]) -> list[str]:
 
 
 def _type(flag: Flag, schema: Mapping[str, Any]) -> Any:
-    if flag.read in (json_value, _number_or_word, _seconds_or_never):
+    if flag.read in (json_value, number_or_word, _seconds_or_never):
         return str
     return next(_TYPES[kind] for kind in _kinds(schema) if kind in _TYPES)
 
@@ -159,7 +159,7 @@ FLAGS = (
     Flag("--dst-fold", "spec.dst_fold", _WHEN, "RULE"),
     Flag("--workflow-type", "action.workflow_type", _WHAT, "NAME"),
     Flag("--workflow-id", "action.workflow_id", _WHAT, "ID"),
-    Flag("--workflow-version", "action.version", _WHAT, "VERSION", _number_or_word),
+    Flag("--workflow-version", "action.version", _WHAT, "VERSION", number_or_word),
     Flag("--prompt", "action.prompt", _WHAT, "TEXT"),
     Flag("--url", "action.url", _WHAT, "URL"),
     Flag("--method", "action.method", _WHAT, "METHOD"),
@@ -248,7 +248,7 @@ class Short:
 
 
 SHORT = (
-    Short("--assignee", "TYPE:ID", _WHO, "Who works: agent:ID or team:ID.", assignee_of),
+    Short("--assignee", "TYPE:ID", _WHO, "Who works: agent:ID or team:ID.", assignee_of, completion.assignees),
     Short("--on-failure", "MODE", _POLICIES, "What a failed step means: isolate, halt or fallback:ID.", _on_failure),
 )
 

@@ -21,6 +21,11 @@ PANEL = "The server: --server, --token, --namespace, or what a local `up` has le
 SERVER_COMMANDS = (
     "schedule",
     "run",
+    "workflow",
+    "approval",
+    "agent",
+    "team",
+    "assignment",
     "calendar",
     "token",
     "namespace",

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from horarium.cli import completion
+from horarium.cli.approval import approve_run_command, reject_run_command
 from horarium.cli.bulk import Everything, Labels, Selection, Yes, selection, stop_runs
 from horarium.cli.pages import All, Limit, Listing, PageToken, Paging, show_listing
-from horarium.cli.present import NOTHING, cell, labelled, printable, show_columns, show_document, text_lines
+from horarium.cli.present import printable, show_columns, show_document, text_lines
 from horarium.cli.reading import refuse
 from horarium.cli.remote import ExitCode, Remote, with_remote
 from horarium.cli.render import Format, show_json, talk
 from horarium.cli.run_logs import logs_command
+from horarium.cli.run_steps import show_steps
+from horarium.cli.run_words import described
 from horarium.cli.waiting import Patience, Timeout, all_succeeded, ended_runs, span_of
-from horarium.schedule.run import attempt_number
 
 if TYPE_CHECKING:
     from horarium.wire.runs import Run, RunStopped, RunSummary
@@ -146,12 +148,14 @@ def _show_runs(listing: Listing[RunSummary]) -> None:
 @app.command("show")
 @with_remote
 def show_command(remote: Remote, run_id: RunId) -> None:
-    """All about one run.
+    """All about one run; that of a workflow is drawn, each step with its state.
 
     Example: horarium run show 01JQ8Z6H4M8X2V0T1R3S5W7Y9B
     """
     run = remote.client.get_run(run_id)
     show_document(run.raw, remote.output, described(run))
+    if remote.output is Format.TABLE:
+        show_steps(remote, run)
 
 
 @app.command("events")
@@ -184,6 +188,8 @@ def _short(payload: Mapping[str, Any]) -> dict[str, Any]:
 
 
 app.command("logs")(logs_command)
+app.command("approve")(approve_run_command)
+app.command("reject")(reject_run_command)
 
 
 @app.command("cancel")
@@ -294,47 +300,3 @@ def _show_outcome(remote: Remote, done: RunStopped) -> None:
         typer.echo(printable(f"{done.run_id}: {done.outcome}; state {done.state}"))
     else:
         show_document(done.raw, remote.output, [])
-
-
-def described(run: Run) -> Iterator[tuple[str, str]]:
-    yield "run", run.run_id
-    yield "schedule", cell(run.schedule_id)
-    yield "namespace", run.namespace
-    number = attempt_number(run.state, run.attempt)
-    yield "state", run.state + (f" (attempt {number})" if number > 1 else "")
-    yield "origin", f"{cell(run.origin)} · revision {cell(run.revision)}"
-    yield "workflow", f"{cell(run.workflow_type)} · {cell(run.workflow_instance_id)}"
-    if run.covers is not None:
-        told = run.covers
-        yield "covers", f"{told.count} occurrences, {cell(told.first)} to {cell(told.last)}"
-    for label, value in _optional(run):
-        if value is not None:
-            yield label, cell(value)
-    yield from _error(run)
-    times = ("nominal", "due", "created_at", "started_at", "finished_at", "deadline", "stop_requested_at")
-    yield from ((name.removesuffix("_at"), cell(run.raw[name])) for name in times if run.raw.get(name))
-
-
-def _error(run: Run) -> Iterator[tuple[str, str]]:
-    """A traceback has its class above it, and its own lines."""
-    if run.error is None and run.error_class is None:
-        return
-    lines = text_lines(run.error or NOTHING)
-    if run.error_class is not None:
-        lines = [f"{run.error_class}: {lines[0]}"] if len(lines) == 1 else [run.error_class, *lines]
-    yield from labelled("error", lines)
-
-
-def _optional(run: Run) -> Iterator[tuple[str, object]]:
-    yield "queue", run.task_queue
-    yield "inputs", run.inputs
-    yield "rotation", run.rotation_index_used
-    yield "result", run.result
-    yield "cause", run.cause
-    yield "approval", run.raw.get("approval")
-    if run.cost or run.tokens or run.tool_calls:
-        yield "used", f"cost {run.cost:g}, {run.tokens} tokens, {run.tool_calls} tool calls"
-    yield "rerun of", run.rerun_of
-    yield "reruns", ", ".join(run.reruns) or None
-    yield "parent", run.parent_run_id
-    yield "node", run.node_id

@@ -104,7 +104,7 @@ def _told(done: Triggered) -> list[tuple[str, str]]:
 
 def _show_end(remote: Remote, done: Triggered, run_id: str, patience: Patience) -> None:
     """To a person the run is named at once; a program gets one document, with the run in it."""
-    from horarium.cli.run import described
+    from horarium.cli.run_words import described
 
     if remote.output is Format.TABLE:
         show_lines(_told(done))

@@ -49,7 +49,9 @@ def described(schedule: Schedule) -> Lines:
     yield from labelled("when", _when(schedule))
     yield "action", _action(schedule)
     yield from _guards(schedule)
+    yield from _who(schedule)
     yield "policies", f"overlap {cell(schedule.overlap_policy)} · catch-up {cell(schedule.catchup_policy)}"
+    yield from _said_policies(schedule)
     yield "next run", next_run(schedule)
     yield from labelled("next fires", _fires(schedule))
     yield "last fire", cell(schedule.last_fired_at)
@@ -122,6 +124,20 @@ def _guards(schedule: Schedule) -> Lines:
     if turns:
         upcoming = schedule.rotation_index % len(turns)
         yield "rotation", f"{upcoming + 1} of {len(turns)} is next: {compact(turns[upcoming])}"
+
+
+def _who(schedule: Schedule) -> Lines:
+    raw = schedule.raw
+    if raw.get("assignee_id"):
+        yield "assignee", f"{raw.get('assignee_type') or 'agent'}:{raw['assignee_id']}"
+    yield from _given(assignment=raw.get("workflow_assignment_id"))
+
+
+def _said_policies(schedule: Schedule) -> Lines:
+    """Those that somebody has written."""
+    for part in ("approval_policy", "retry_policy", "failure_policy", "limits", "budget"):
+        if schedule.raw.get(part):
+            yield part.removesuffix("_policy"), compact(schedule.raw[part])
 
 
 def _fires(schedule: Schedule) -> Iterator[str]:

@@ -18,6 +18,7 @@ from typing import TypeVar
 
 import httpx
 
+from horarium.client.approval_calls import ApprovalCalls
 from horarium.client.assignee_calls import AssigneeCalls
 from horarium.client.call import Call
 from horarium.client.connection import DEFAULT_RETRIES, DEFAULT_SOURCE, DEFAULT_TIMEOUT_SECONDS
@@ -32,13 +33,24 @@ from horarium.client.service_calls import ServiceCalls, follow_feed
 from horarium.client.stream import Listening
 from horarium.client.subscription_calls import SubscriptionCalls
 from horarium.client.trust import Trust
+from horarium.client.workflow_calls import WorkflowCalls
 from horarium.wire.runs import RunLogLine
 from horarium.wire.service import FeedEntry
 
 T = TypeVar("T")
 
 
-class AsyncClient(ScheduleCalls, RunCalls, ServiceCalls, RegistrarCalls, SubscriptionCalls, SecretCalls, AssigneeCalls):
+class AsyncClient(
+    ScheduleCalls,
+    RunCalls,
+    ServiceCalls,
+    RegistrarCalls,
+    SubscriptionCalls,
+    SecretCalls,
+    WorkflowCalls,
+    AssigneeCalls,
+    ApprovalCalls,
+):
     """Belongs to the loop in which it is used. `transport` puts something else in place of the network.
 
     What is not said is found as the command line finds it: in the environment, or beside a local `horarium up`.

@@ -5,8 +5,8 @@
         for run in client.iter_runs(state="failed"):
             print(run.schedule_id, run.error)
 
-The methods are the calls of `schedule_calls`, `run_calls`, `service_calls`, `subscription_calls` and
-`secret_calls`.
+The methods are the calls of `schedule_calls`, `run_calls`, `service_calls`, `subscription_calls`,
+`secret_calls` and `workflow_calls`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import TypeVar
 
 import httpx
 
+from horarium.client.approval_calls import ApprovalCalls
 from horarium.client.assignee_calls import AssigneeCalls
 from horarium.client.call import Call
 from horarium.client.connection import DEFAULT_RETRIES, DEFAULT_SOURCE, DEFAULT_TIMEOUT_SECONDS
@@ -33,13 +34,24 @@ from horarium.client.service_calls import ServiceCalls, follow_feed
 from horarium.client.stream import Listening
 from horarium.client.subscription_calls import SubscriptionCalls
 from horarium.client.trust import Trust
+from horarium.client.workflow_calls import WorkflowCalls
 from horarium.wire.runs import RunLogLine
 from horarium.wire.service import FeedEntry
 
 T = TypeVar("T")
 
 
-class Client(ScheduleCalls, RunCalls, ServiceCalls, RegistrarCalls, SubscriptionCalls, SecretCalls, AssigneeCalls):
+class Client(
+    ScheduleCalls,
+    RunCalls,
+    ServiceCalls,
+    RegistrarCalls,
+    SubscriptionCalls,
+    SecretCalls,
+    WorkflowCalls,
+    AssigneeCalls,
+    ApprovalCalls,
+):
     """May be used by several threads at once. `transport` puts something else in place of the network.
 
     What is not said is found as the command line finds it: in the environment, or beside a local `horarium up`.

@@ -3,11 +3,13 @@
 HorariumError
 └── ClientError                    any status that has no class of its own
     ├── Unauthorized               401
-    ├── Forbidden                  403   ReportUnproven, ApprovalRequired
+    ├── Forbidden                  403   ReportUnproven, ApprovalRequired, NotAnApprover, RequesterMayNotDecide
     ├── NotFound                   404   ScheduleNotFound, RunNotFound, CalendarNotFound, NamespaceNotFound …
     ├── Conflict                   409   LeaseLost, RequestInProgress, CalendarInUse, ScheduleBroken …
     │   └── AlreadyExists          409   ScheduleAlreadyExists, CalendarAlreadyExists, NamespaceAlreadyExists
+    ├── ApprovalOver               410   nobody decided in time
     ├── PreconditionFailed         412   somebody has changed it meanwhile
+    ├── InputsChanged              412   the inputs are not those that were agreed to
     ├── ValidationFailed           422   `errors` names every bad field
     ├── KeyReused                  422   the idempotency key was used for something else
     ├── QuotaExceeded              422, or 429 for what passes by itself; `quota`, `limit`, `used`
@@ -49,6 +51,18 @@ class ApprovalRequired(Forbidden):
     reason = "approval_required"
 
 
+class NotAnApprover(Forbidden):
+    """The question names others who may decide it, or the role may not."""
+
+    reason = "not_an_approver"
+
+
+class RequesterMayNotDecide(Forbidden):
+    """Who wrote the schedule or asked for the run may not decide it; the message names the ways out."""
+
+    reason = "requester_may_not_decide"
+
+
 class ScheduleNotFound(NotFound):
     reason = "schedule_not_found"
 
@@ -59,6 +73,10 @@ class RunNotFound(NotFound):
 
 class CalendarNotFound(NotFound):
     reason = "calendar_not_found"
+
+
+class WorkflowNotFound(NotFound):
+    reason = "workflow_not_found"
 
 
 class NamespaceNotFound(NotFound):
@@ -75,6 +93,34 @@ class SubscriptionNotFound(NotFound):
 
 class SecretNotFound(NotFound):
     reason = "secret_not_found"
+
+
+class ApprovalNotFound(NotFound):
+    reason = "approval_not_found"
+
+
+class StandingNotFound(NotFound):
+    reason = "standing_approval_not_found"
+
+
+class ApprovalOver(ClientError):
+    """Nobody decided in time."""
+
+    reason = "approval_expired"
+
+
+class InputsChanged(ClientError):
+    """The inputs are not those that were agreed to; look at them again."""
+
+    reason = "inputs_changed"
+
+
+class AlreadyDecided(Conflict):
+    reason = "already_decided"
+
+
+class TooManyStanding(Conflict):
+    reason = "too_many_standing_approvals"
 
 
 class LeaseLost(Conflict):
@@ -96,6 +142,12 @@ class CalendarReadOnly(Conflict):
 
 class CalendarInUse(Conflict):
     reason = "calendar_in_use"
+
+
+class WorkflowInUse(Conflict):
+    """`body` names schedules and workflows that need it, and counts its open runs."""
+
+    reason = "workflow_in_use"
 
 
 class SecretInUse(Conflict):
@@ -244,22 +296,28 @@ PASSING = (RateLimited, ServerUnavailable, RequestInProgress)
 """What may be otherwise in a moment; `retry_after` is how long the server thinks that is."""
 
 _NAMED: Mapping[int, tuple[type[ClientError], ...]] = {
-    403: (ReportUnproven, ApprovalRequired),
+    403: (ReportUnproven, ApprovalRequired, NotAnApprover, RequesterMayNotDecide),
     404: (
         ScheduleNotFound,
         RunNotFound,
         CalendarNotFound,
+        WorkflowNotFound,
         NamespaceNotFound,
         TokenNotFound,
         SubscriptionNotFound,
         SecretNotFound,
         *assignee_errors.MISSING,
+        ApprovalNotFound,
+        StandingNotFound,
     ),
     409: (
+        AlreadyDecided,
+        TooManyStanding,
         LeaseLost,
         RequestInProgress,
         CalendarReadOnly,
         CalendarInUse,
+        WorkflowInUse,
         SecretInUse,
         ScheduleBroken,
         OwnedByAnotherBundle,
@@ -277,6 +335,8 @@ _NAMED: Mapping[int, tuple[type[ClientError], ...]] = {
         SubscriptionAlreadyExists,
         *assignee_errors.REFUSED,
     ),
+    410: (ApprovalOver,),
+    412: (InputsChanged,),
     422: (KeyReused, QuotaExceeded),
     429: (QuotaExceeded,),
 }

@@ -51,6 +51,17 @@ def job_of(run: ClaimedRun, log: RunLog | None = None) -> Job:
         report_url=run.report_url,
         report_token=run.report_token,
         user_id=run.user_id,
+        search_attributes=run.search_attributes,
+        workflow=run.raw.get("workflow") or run.raw.get("step_of"),
+        node_id=run.node_id,
+        parent_run_id=run.parent_run_id,
+        root_run_id=run.root_run_id,
+        assignee=run.raw.get("assignee"),
+        approval_mode=run.approval_mode,
+        gates=run.gates,
+        limits=run.limits,
+        allow_tools=run.allow_tools,
+        global_model_id=run.global_model_id,
         _log=log,
     )
 

@@ -82,6 +82,7 @@ class ScheduleCalls:
         *,
         status: str | None = None,
         workflow_type: str | None = None,
+        workflow_id: str | None = None,
         owner: str | None = None,
         source: str | None = None,
         bundle: str | None = None,
@@ -100,6 +101,7 @@ class ScheduleCalls:
             query={
                 "status": status,
                 "workflow_type": workflow_type,
+                "workflow_id": workflow_id,
                 "owner": owner,
                 "source": source,
                 "bundle": bundle,

@@ -29,6 +29,7 @@ from horarium.life.live_run import NO_RULES, Rules
 from horarium.life.outcome import Outcome, Refused, Unreachable
 from horarium.life.react import react
 from horarium.life.report_token import ReportTokens
+from horarium.policy.limits import RunLimits
 from horarium.policy.retry import LaunchRetry
 from horarium.schedule.definition import RunDefinition
 from horarium.schedule.document import run_part_of
@@ -56,13 +57,17 @@ NO_ROWS: Final[Mapping[str, SecretRow]] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class DispatcherOptions:
-    """`batch` bounds what one transaction takes or writes down; `run_log_bytes` what is kept of what a run says."""
+    """`batch` bounds what one transaction takes or writes down; `run_log_bytes` what is kept of what a run says.
+
+    `caps` hold for every run, whatever its definition says; None = there are none.
+    """
 
     limits: Limits = field(default_factory=Limits)
     lease_seconds: int = 30
     launch_retry: LaunchRetry = field(default_factory=LaunchRetry)
     batch: int = 250
     run_log_bytes: int = KEPT_BYTES
+    caps: RunLimits | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -122,7 +127,7 @@ class Claimer:
         self._options = options
         self._tokens = tokens
         self._sealer = sealer
-        self._definitions = Definitions(run_part_of)
+        self._definitions = Definitions(run_part_of, options.caps)
         self._turn = ""
         self._targets_after: dict[str, str] = {}
         self._seen: list[ReadyTarget] = []
@@ -194,7 +199,13 @@ class Claimer:
         order = {each.run_id: number for number, each in enumerate(chosen)}
         here = [each.run_id for each in chosen if self._registry.works_here(self._kind(each.namespace, each.target))]
         works = claims.take(
-            connection, list(order), here=here, owner=self._owner, now=now, lease_seconds=self._options.lease_seconds
+            connection,
+            list(order),
+            here=here,
+            owner=self._owner,
+            now=now,
+            lease_seconds=self._options.lease_seconds,
+            runtime_cap=None if self._options.caps is None else self._options.caps.runtime_seconds,
         )
         works.sort(key=lambda work: order[work.run_id])
         self._turn = chosen[-1].namespace

@@ -122,9 +122,11 @@ class Engine:
             threads=self._threads,
             sealer=sealer,
         )
-        self.janitor = Janitor(database, self.clock, delivery.launch_retry, log)
-        self.advancer = Advancer(database, self.clock, registry.kinds, log=log)
-        self.follower = Follower(database, self.clock, registry, delivery.launch_retry, self._threads, sealer)
+        self.janitor = Janitor(database, self.clock, delivery.launch_retry, log, delivery.caps)
+        self.advancer = Advancer(database, self.clock, registry.kinds, delivery.caps, log)
+        self.follower = Follower(
+            database, self.clock, registry, delivery.launch_retry, self._threads, sealer, delivery.caps
+        )
         self.usage = UsageCount(database, self.clock)
         self.retention = Retention(database, self.clock, self.options.retention, log)
         self.tzdata = TzdataUpgrade(database, self.clock, log)

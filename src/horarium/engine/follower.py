@@ -17,6 +17,7 @@ from horarium.launchers.registry import Registry
 from horarium.life.event import Answered, CancelledOutside, Unstorable
 from horarium.life.outcome import Outcome, StillRunning
 from horarium.life.redact import without_secrets
+from horarium.policy.limits import RunLimits
 from horarium.policy.retry import LaunchRetry
 from horarium.schedule.definition import RunDefinition
 from horarium.schedule.document import run_part_of
@@ -50,6 +51,7 @@ class Follower:
         launch_retry: LaunchRetry | None = None,
         threads: Threads | None = None,
         sealer: Sealer | None = None,
+        caps: RunLimits | None = None,
     ) -> None:
         self._database = database
         self._clock = clock
@@ -57,7 +59,7 @@ class Follower:
         self._launch_retry = launch_retry or LaunchRetry()
         self._threads = threads or Threads()
         self._sealer = sealer
-        self._definitions = Definitions(run_part_of)
+        self._definitions = Definitions(run_part_of, caps)
         self._known = Plannings()
 
     async def step(self) -> int:

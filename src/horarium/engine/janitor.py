@@ -16,6 +16,7 @@ from horarium.instant import Instant
 from horarium.life.change import End
 from horarium.life.event import ApprovalExpired, CancelledUnstarted, DeadlineReached, LeaseLost
 from horarium.life.live_run import Rules
+from horarium.policy.limits import RunLimits
 from horarium.policy.retry import LaunchRetry
 from horarium.schedule.document import run_part_of
 from horarium.schedule.run import RunState
@@ -90,13 +91,14 @@ class Janitor:
         clock: Clock,
         launch_retry: LaunchRetry | None = None,
         log: FilteringBoundLogger | None = None,
+        caps: RunLimits | None = None,
     ) -> None:
         self._log = log or structlog.get_logger()
         self._database = database
         self._clock = clock
         self._launch_retry = launch_retry or LaunchRetry()
         self._known = Plannings()
-        self._definitions = Definitions(run_part_of)
+        self._definitions = Definitions(run_part_of, caps)
         self._looked_at = b""
         self._after = _After()
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from horarium.ids import id_text
 from horarium.instant import MILLISECOND
@@ -22,6 +22,7 @@ from horarium.schedule.envelope import decode_input
 from horarium.schedule.json_limits import Json
 from horarium.schedule.run import Origin, delivery_key, instance_id, occurrence_key, step_key
 from horarium.schedule.secret import KINDS, names_in, resolved
+from horarium.schedule.terms import assignee_document, terms_of
 from horarium.store.runs.work import Work
 
 NO_SECRETS: Final[Mapping[str, str]] = MappingProxyType({})
@@ -66,6 +67,19 @@ def _with_headers(target: Mapping[str, Json], secrets: Mapping[str, str]) -> Map
     return {**target, "headers": resolved(target["headers"], secrets)} if "headers" in target else target
 
 
+def _place_of(work: Work) -> dict[str, Any]:
+    """Where a run stands: which stored workflow it is a run or a step of, and below which runs."""
+    of_workflow, version = work.of_workflow, work.of_version
+    if work.workflow_version is not None:
+        of_workflow, version = work.workflow, work.workflow_version
+    return {
+        "workflow": None if version is None else {"workflow_id": of_workflow, "version": version},
+        "node_id": work.node_id,
+        "parent_run_id": None if work.parent_run_id is None else id_text(work.parent_run_id),
+        "root_run_id": None if work.root_run_id is None else id_text(work.root_run_id),
+    }
+
+
 def build_request(
     work: Work,
     definition: RunDefinition,
@@ -97,6 +111,16 @@ def build_request(
         user_id=definition.user_id,
         labels=definition.labels,
         memo=definition.memo,
+        search_attributes=definition.search_attributes,
+        **_place_of(work),
+        assignee=assignee_document(work.assignee_type, work.assignee, work.member),
+        terms=terms_of(
+            definition.approval,
+            definition.limits,
+            action.global_model_id,
+            has_assignee=work.assignee is not None,
+            node_gates=definition.node_gates,
+        ),
         report_url=None if tokens is None else tokens.report_url(run_id),
         report_token=None if tokens is None else tokens.make(work.run_id, work.attempt),
         cancelled=cancelled,

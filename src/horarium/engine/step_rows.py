@@ -11,22 +11,23 @@ from horarium.errors import HorariumError
 from horarium.ids import id_text, new_id
 from horarium.instant import to_rfc3339
 from horarium.policy.approval import ApprovalMode, ApprovalPolicy, StepWaits, merge, step_needs_approval
+from horarium.schedule.assignee import Assignee, AssigneeType
 from horarium.schedule.compiled import CompiledWorkflow
 from horarium.schedule.data_flow import NothingFound, step_input
 from horarium.schedule.definition import Action, Definition
-from horarium.schedule.effective import Effective
+from horarium.schedule.effective import Effective, PolicyOrigin, effective_text
 from horarium.schedule.json_limits import Json
 from horarium.schedule.kinds import WORKFLOW, Kinds
 from horarium.schedule.problems import Problems
 from horarium.schedule.run import RunState
 from horarium.schedule.secret import KEY
 from horarium.schedule.storable import check_storable
+from horarium.schedule.sub_workflows import MAX_DEPTH
 from horarium.schedule.workflow import Node
 from horarium.store.database.json_text import event_text, from_text
+from horarium.store.policies import PolicyQuestion
 from horarium.store.runs.steps import Advancing, NewStep
 
-MAX_DEPTH = 8
-"""Of sub-workflows; the root is at 0."""
 _LATEST = "latest"
 
 
@@ -80,6 +81,37 @@ def draft(parent: Parent, node_id: str, *, fallback_to: str | None = None) -> Ne
     return step
 
 
+def question(parent: Parent, step: NewStep) -> PolicyQuestion | None:
+    """Whose policies hold for a step; None = those of the run, since nobody else has a word.
+
+    What holds for the run holds for its steps: whoever works at one may only add to it.
+    """
+    node = parent.workflow.node(step.node_id)
+    floor = parent.workflow.workflow.approval
+    is_known = parent.effective is not None and parent.run.work.parent_run_id is None  # it was asked for the root
+    if node.assignee is None and not step.fallback and (floor is None or is_known):
+        return None
+    definition = parent.definition
+    own = None
+    if step.assignee is not None and (node.assignee is not None or step.fallback):
+        own = Assignee(AssigneeType(step.assignee_type or AssigneeType.AGENT), step.assignee)
+    return PolicyQuestion(
+        definition.approval, definition.retry, definition.failure, definition.limits, None, own, floor
+    )
+
+
+def with_effective(parent: Parent, step: NewStep, effective: Effective | None) -> NewStep:
+    """What the run's own policies say was said by whoever said it there; sub-workflows keep their versions."""
+    if effective is None:
+        return step
+    before = parent.effective or Effective()
+    origins = {
+        name: before.origins.get(name, origin) if origin is PolicyOrigin.SCHEDULE else origin
+        for name, origin in effective.origins.items()
+    }
+    return step._replace(effective=effective_text(replace(effective, origins=origins, versions=before.versions)))
+
+
 def drafted(parent: Parent, birth: StepBirth) -> NewStep:
     return draft(parent, birth.node_id, fallback_to=birth.fallback_to)
 
@@ -108,9 +140,17 @@ def with_action(step: NewStep, definition: Definition | Exception, kinds: Kinds)
 
 
 def born(
-    parent: Parent, step: NewStep, definition: Definition | Exception, results: Mapping[str, str | None], kinds: Kinds
+    parent: Parent,
+    step: NewStep,
+    definition: Definition | Exception,
+    results: Mapping[str, str | None],
+    inner: CompiledWorkflow | Exception | None,
+    kinds: Kinds,
 ) -> NewStep:
-    """`results` are the texts of those that it may read. A step that cannot be given its input is born failed."""
+    """`results` are the texts of those that it may read; `inner` is the stored workflow that it runs, if it does.
+
+    A step that cannot be given its input is born failed.
+    """
     step = with_action(step, definition, kinds)
     node = parent.workflow.node(step.node_id)
     if isinstance(definition, Exception):
@@ -118,10 +158,11 @@ def born(
     if definition.action.kind == WORKFLOW.name and step.node_path.count("/") >= MAX_DEPTH:
         return _never_run(step, RunState.LAUNCH_FAILED, f"workflows nest deeper than {MAX_DEPTH} levels", "refused")
     try:
-        inputs = _inputs(parent, node, definition.action, results)
+        inputs = _inputs(parent, node, results)
     except (NothingFound, Unusable, HorariumError) as wrong:
         return _never_run(step, RunState.FAILED, str(wrong), CONTRACT_VIOLATED)
-    waits = isinstance(step_needs_approval(_approval(parent, step, definition), node_gates=node.gates), StepWaits)
+    held = step_needs_approval(_approval(parent, step, definition), node_gates=node.gates)
+    waits = isinstance(held, StepWaits) or _asks_first(inner)
     state = RunState.AWAITING_APPROVAL if waits else RunState.READY
     return step._replace(inputs=inputs, needs_approval=waits, state=state.value)
 
@@ -138,9 +179,13 @@ def _approval(parent: Parent, step: NewStep, definition: Definition) -> Approval
     return policy
 
 
-def _inputs(parent: Parent, node: Node, action: Action, results: Mapping[str, str | None]) -> str:
-    if not node.has_input and action.input is not None:
-        return event_text(action.input)
+def _asks_first(inner: CompiledWorkflow | Exception | None) -> bool:
+    """What a workflow asks of every start holds for its start as a step, too."""
+    floor = inner.workflow.approval if isinstance(inner, CompiledWorkflow) else None
+    return floor is not None and floor.requires_approval is True
+
+
+def _inputs(parent: Parent, node: Node, results: Mapping[str, str | None]) -> str:
     known: dict[str, Any] = {}
     for name, text in results.items():
         known[name] = None if text is None else from_text(text)

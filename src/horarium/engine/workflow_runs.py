@@ -20,7 +20,7 @@ from horarium.schedule.compiled import CompiledWorkflow
 from horarium.schedule.data_flow import results_read
 from horarium.schedule.definition import Definition
 from horarium.schedule.document import from_canonical
-from horarium.schedule.effective import read_effective
+from horarium.schedule.effective import Effective, read_effective
 from horarium.schedule.envelope import decode_input
 from horarium.schedule.json_limits import Json
 from horarium.schedule.kinds import Kinds
@@ -28,6 +28,7 @@ from horarium.schedule.run import FINAL, RunState
 from horarium.store import usage, workflow_graphs
 from horarium.store.database import Connection
 from horarium.store.database.json_text import from_text
+from horarium.store.policies import NO_CAPS, PolicyQuestion, effective_for
 from horarium.store.runs import descendants, step_changes, steps
 from horarium.store.runs.definitions import Definitions
 from horarium.store.runs.step_changes import NOTHING_USED, Noted
@@ -71,6 +72,7 @@ class Workflows:
 
     def __init__(self, kinds: Kinds, caps: RunLimits | None = None) -> None:
         self._kinds = kinds
+        self._caps = caps
         self._definitions = Definitions(from_canonical, caps)
 
     def read(self, connection: Connection, runs: Sequence[Advancing]) -> list[tuple[Advancing, Parent | Exception]]:
@@ -158,18 +160,36 @@ class Workflows:
     def _make(self, connection: Connection, moving: Sequence[_Moving]) -> list[NewStep]:
         plans = [(each.parent, each.plan) for each in moving if each.plan is not None]
         drafts = [(parent, step_rows.drafted(parent, birth)) for parent, plan in plans for birth in plan.births]
+        drafts = self._settled(connection, drafts)
         skipped = [step_rows.skipped(parent, skip) for parent, plan in plans for skip in plan.skips]
         definitions = self._definitions.load(connection, [*(step for _, step in drafts), *skipped])
         results = self._results(connection, drafts)
         versions = self._versions(connection, drafts, definitions)
-        made = [
-            step_rows.born(parent, step, definitions[step.run_id], results[step.run_id], self._kinds)._replace(
-                workflow_version=versions.get(step.run_id)
-            )
-            for parent, step in drafts
-        ]
+        inner = workflow_graphs.load(connection, versions.values()) if versions else {}
+        made = []
+        for parent, step in drafts:
+            version = versions.get(step.run_id)
+            step = step if version is None else step._replace(workflow_version=version.version)
+            sub = None if version is None else inner[version]
+            made.append(step_rows.born(parent, step, definitions[step.run_id], results[step.run_id], sub, self._kinds))
         made += [step_rows.with_action(step, definitions[step.run_id], self._kinds) for step in skipped]
         return made
+
+    def _settled(
+        self, connection: Connection, drafts: Sequence[tuple[Parent, NewStep]]
+    ) -> list[tuple[Parent, NewStep]]:
+        """With the policies that hold for each: those of the run, unless somebody else works or its workflow speaks."""
+        asked: dict[str, list[tuple[NewStep, PolicyQuestion]]] = defaultdict(list)
+        for parent, step in drafts:
+            question = step_rows.question(parent, step)
+            if question is not None:
+                asked[step.namespace].append((step, question))
+        found: dict[bytes, Effective] = {}
+        for namespace, those in asked.items():
+            caps = self._caps or NO_CAPS
+            answers = effective_for(connection, namespace, [question for _, question in those], caps=caps)
+            found |= {step.run_id: each for (step, _), each in zip(those, answers, strict=True) if each is not None}
+        return [(parent, step_rows.with_effective(parent, step, found.get(step.run_id))) for parent, step in drafts]
 
     def _results(
         self, connection: Connection, drafts: Sequence[tuple[Parent, NewStep]]
@@ -178,9 +198,9 @@ class Workflows:
         wanted: dict[bytes, list[NodeOf]] = {}
         for parent, step in drafts:
             graph = parent.workflow
-            named = results_read(graph.node(step.node_id))
-            if named is None:
-                named = [graph.nodes[place].id for place in sorted(graph.ancestors(graph.places[step.node_id]))]
+            read = results_read(graph.node(step.node_id))
+            places = sorted(graph.ancestors(graph.places[step.node_id])) if read is None else ()
+            named = [graph.nodes[place].id for place in places] if read is None else sorted(read)
             wanted[step.run_id] = [(step.parent_run_id, node) for node in named]
         found = steps.results(connection, {each for some in wanted.values() for each in some})
         return {
@@ -193,7 +213,7 @@ class Workflows:
         connection: Connection,
         drafts: Sequence[tuple[Parent, NewStep]],
         definitions: Mapping[bytes, Definition | Exception],
-    ) -> dict[bytes, int]:
+    ) -> dict[bytes, WorkflowVersion]:
         """Of steps that are stored workflows themselves: as asked for, as when the root was born, or the newest."""
         subs: dict[bytes, tuple[Parent, NewStep, Definition, str]] = {}
         for parent, step in drafts:
@@ -204,12 +224,13 @@ class Workflows:
             return {}
         names = {(step.namespace, name) for _, step, _, name in subs.values()}
         newest = workflow_graphs.newest_versions(connection, names)
-        found: dict[bytes, int] = {}
+        found: dict[bytes, WorkflowVersion] = {}
         for run_id, (parent, step, definition, name) in subs.items():
             if (step.namespace, name) not in newest:
                 continue
             at_birth = None if parent.effective is None else parent.effective.versions.get(name)
-            found[run_id] = step_rows.asked_version(definition.action) or at_birth or newest[step.namespace, name]
+            version = step_rows.asked_version(definition.action) or at_birth or newest[step.namespace, name]
+            found[run_id] = WorkflowVersion(step.namespace, name, version)
         return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
@@ -41,6 +41,23 @@ class Job:
     """Where whoever the work is handed on to may say what became of the run; the token is for this attempt."""
     user_id: str | None = None
     """For whom the run is: who made its schedule, or whom an admin named there."""
+    search_attributes: Mapping[str, Any] = field(default_factory=dict)
+    workflow: Mapping[str, Any] | None = None
+    """`workflow_id` and `version` of the stored workflow that this is a run of, or a step of."""
+    node_id: str | None = None
+    parent_run_id: str | None = None
+    root_run_id: str | None = None
+    """Of a step of a workflow: which one, of which run, and of which in the end."""
+    assignee: Mapping[str, str] | None = None
+    """Who works: `type` and `id`, and of a team the `member` whose turn it is."""
+    approval_mode: str | None = None
+    gates: Sequence[str] = ()
+    """What needs a yes on the way: whoever comes to one of them stops and says that it is blocked."""
+    limits: Mapping[str, Any] = field(default_factory=dict)
+    """What the run may use: `runtime_seconds`, `cost`, `tokens`, `tool_calls`, as far as there are limits."""
+    allow_tools: Sequence[str] | None = None
+    """None = any."""
+    global_model_id: str | None = None
     cost: float | None = None
     tokens: int | None = None
     tool_calls: int | None = None

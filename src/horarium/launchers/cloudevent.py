@@ -39,7 +39,7 @@ def event_body(request: LaunchRequest, source: str, inputs: bytes) -> bytes:
 
     `inputs` is the JSON text of the run's inputs, which was checked and written before the launch began.
     """
-    for part in (request.labels, request.memo):
+    for part in (request.labels, request.memo, request.search_attributes):
         if part:
             check(part)
     event = {
@@ -54,6 +54,8 @@ def binary_headers(request: LaunchRequest, source: str) -> dict[str, str]:
     """The event as headers: binary content mode, for methods without a body. The run's identity travels along."""
     own = {
         "runid": request.run_id,
+        "rootrunid": request.root_run_id,
+        "nodeid": request.node_id,
         "attempt": str(request.attempt),
         "reporturl": request.report_url,
         "reporttoken": request.report_token,
@@ -86,4 +88,11 @@ def data(request: LaunchRequest) -> dict[str, Json]:
         "user_id": request.user_id,
         "labels": dict(request.labels),
         "memo": dict(request.memo),
+        "search_attributes": dict(request.search_attributes),
+        "workflow": None if request.workflow is None else dict(request.workflow),
+        "node_id": request.node_id,
+        "parent_run_id": request.parent_run_id,
+        "root_run_id": request.root_run_id,
+        "assignee": None if request.assignee is None else dict(request.assignee),
+        **request.terms.document(),
     }

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import json
 import os
 import signal
 from collections.abc import Mapping
@@ -207,6 +208,7 @@ def _environment(spec: CommandSpec, request: LaunchRequest) -> dict[str, str]:
         given["HORARIUM_SCHEDULE_ID"] = request.schedule_id
     if request.user_id is not None:
         given["HORARIUM_USER_ID"] = request.user_id
+    given |= _about_steps(request)
     if request.report_url is not None:
         given["HORARIUM_REPORT_URL"] = request.report_url
     if request.report_token is not None:
@@ -214,6 +216,31 @@ def _environment(spec: CommandSpec, request: LaunchRequest) -> dict[str, str]:
     if request.traceparent is not None:
         given["TRACEPARENT"] = request.traceparent
     return {**{name: os.environ[name] for name in _INHERITED if name in os.environ}, **spec.env, **given}
+
+
+def _about_steps(request: LaunchRequest) -> dict[str, str]:
+    """What there is to say of workflows, assignees and terms; what is a list or an object is JSON."""
+    terms, who, workflow = request.terms, request.assignee or {}, request.workflow or {}
+    said = {
+        "WORKFLOW_ID": workflow.get("workflow_id"),
+        "WORKFLOW_VERSION": workflow.get("version"),
+        "NODE_ID": request.node_id,
+        "PARENT_RUN_ID": request.parent_run_id,
+        "ROOT_RUN_ID": request.root_run_id,
+        "ASSIGNEE_TYPE": who.get("type"),
+        "ASSIGNEE_ID": who.get("id"),
+        "ASSIGNEE_MEMBER": who.get("member"),
+        "APPROVAL_MODE": terms.approval_mode,
+        "GATES": _json(list(terms.gates)) if terms.gates else None,
+        "LIMITS": _json(dict(terms.limits)) if terms.limits else None,
+        "ALLOW_TOOLS": None if terms.allow_tools is None else _json(list(terms.allow_tools)),
+        "GLOBAL_MODEL_ID": terms.global_model_id,
+    }
+    return {f"HORARIUM_{name}": str(value) for name, value in said.items() if value is not None}
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))
 
 
 def _feed(process: asyncio.SubprocessTransport, inputs: bytes) -> None:

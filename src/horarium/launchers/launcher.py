@@ -18,6 +18,7 @@ from horarium.life.outcome import Outcome, StillRunning, Unknown
 from horarium.schedule.definition import Action
 from horarium.schedule.json_limits import Json
 from horarium.schedule.kinds import Kind
+from horarium.schedule.terms import Terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,15 @@ class LaunchRequest:
     user_id: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     memo: Mapping[str, Json] = field(default_factory=dict)
+    search_attributes: Mapping[str, Json] = field(default_factory=dict)
+    node_id: str | None = None
+    parent_run_id: str | None = None
+    root_run_id: str | None = None
+    """Of a step of a workflow: which one, of which run, and of which in the end."""
+    workflow: Mapping[str, Json] | None = None
+    """The stored workflow, and its version, that this is a run of, or a step of."""
+    assignee: Mapping[str, str] | None = None
+    terms: Terms = field(default_factory=Terms)
     traceparent: str | None = None
     report_url: str | None = None
     report_token: str | None = field(default=None, repr=False)

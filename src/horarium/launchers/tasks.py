@@ -62,6 +62,13 @@ def job_of(request: LaunchRequest, inputs: Json) -> Job:
         report_url=request.report_url,
         report_token=request.report_token,
         user_id=request.user_id,
+        search_attributes=dict(request.search_attributes),
+        workflow=None if request.workflow is None else dict(request.workflow),
+        node_id=request.node_id,
+        parent_run_id=request.parent_run_id,
+        root_run_id=request.root_run_id,
+        assignee=None if request.assignee is None else dict(request.assignee),
+        **request.terms.document(),
         _log=request.log,
     )
 

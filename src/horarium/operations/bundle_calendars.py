@@ -6,11 +6,11 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from horarium.errors import InvalidCalendar
-from horarium.operations.bundle_documents import Stored
+from horarium.operations.bundle_documents import Stored, Written
 from horarium.operations.bundle_steps import Applying
 from horarium.operations.errors import CalendarInUse
 from horarium.operations.quotas import check_bytes
-from horarium.schedule.bundle import BundleKind, Difference, Document
+from horarium.schedule.bundle import BundleKind, Document
 from horarium.schedule.calendar import BUILT_IN, parse_calendar, shared_calendar, to_document
 from horarium.schedule.holidays import is_rule_name
 from horarium.store import calendars
@@ -37,22 +37,22 @@ class BundledCalendars:
     def of_bundle(self, connection: Connection, namespace: str, bundle: str, most: int) -> list[str]:
         return calendars.names_of_bundle(connection, namespace, bundle, most)
 
-    def read(self, applying: Applying, name: str, document: Document) -> Mapping[str, Any]:
+    def read(self, applying: Applying, name: str, document: Document, there: Stored | None) -> Mapping[str, Any]:
         return to_document(parse_calendar(document))
 
-    def write(self, applying: Applying, name: str, document: Document, there: Stored | None) -> tuple[Difference, ...]:
+    def write(self, applying: Applying, name: str, document: Document, there: Stored | None) -> Written:
         connection, namespace, now = applying.connection, applying.caller.namespace, applying.now
-        whole = self.read(applying, name, document)
+        whole = self.read(applying, name, document, there)
         before = None if there is None else there.document
         if whole == before:
-            return ()
+            return Written()
         check_bytes(applying.resources, connection, namespace, whole, now, before=before)
         if there is None:
             owner = applying.caller.principal
             calendars.insert(connection, namespace, name, whole, now=now, owner=owner)
         else:
             calendars.update(connection, namespace, name, whole, expected_version=there.version, now=now)
-        return ()
+        return Written()
 
     def set_bundle(self, applying: Applying, name: str) -> None:
         calendars.set_bundle(applying.connection, applying.caller.namespace, name, applying.bundle.name)

@@ -30,6 +30,15 @@ class Stored:
     version: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """`diff` is what has changed beside the document; `starts_soon` runs start within a minute because of it."""
+
+    diff: tuple[Difference, ...] = ()
+    warnings: tuple[str, ...] = ()
+    starts_soon: int = 0
+
+
 class BundledDocuments(Protocol):
     """One kind. Whatever it does is part of the transaction of the bundle."""
 
@@ -48,11 +57,14 @@ class BundledDocuments(Protocol):
     def of_bundle(self, connection: Connection, namespace: str, bundle: str, most: int) -> list[str]:
         """The names of those that a bundle has brought."""
 
-    def read(self, applying: Applying, name: str, document: Document) -> Mapping[str, Any]:
-        """As `Stored.document` would have it. Raises what an ordinary request would be refused with."""
+    def read(self, applying: Applying, name: str, document: Document, there: Stored | None) -> Mapping[str, Any]:
+        """As `Stored.document` would have it, with what stays as it is there.
 
-    def write(self, applying: Applying, name: str, document: Document, there: Stored | None) -> tuple[Difference, ...]:
-        """Makes it what the document says; what else has changed that its document does not show."""
+        Raises what an ordinary request would be refused with.
+        """
+
+    def write(self, applying: Applying, name: str, document: Document, there: Stored | None) -> Written:
+        """Makes it what the document says."""
 
     def set_bundle(self, applying: Applying, name: str) -> None:
         """From now on it is the bundle's."""
@@ -78,12 +90,12 @@ def _apply(applying: Applying, of: BundledDocuments, name: str, document: Docume
     bundle = applying.bundle.name
     if of.is_built_in(name):
         return Step(Change.KEEP, of.kind, name)
-    read = of.read(applying, name, document)
+    read = of.read(applying, name, document, there)
     if there is None:
-        of.write(applying, name, document, None)
+        made = of.write(applying, name, document, None)
         if bundle is not None:
             of.set_bundle(applying, name)
-        return Step(Change.CREATE, of.kind, name)
+        return Step(Change.CREATE, of.kind, name, warnings=made.warnings, starts_soon=made.starts_soon)
     by_hand = there.bundle is None and bundle is not None
     standing = applying.standing(of.kind, name, there.bundle, by_hand=by_hand)
     if standing is Standing.KEPT:
@@ -92,11 +104,13 @@ def _apply(applying: Applying, of: BundledDocuments, name: str, document: Docume
     diff = differences(there.document, read)
     if diff or moves:
         applying.caller.require_owner(there.owner, f"the {of.kind} {name!r}")
-    diff += of.write(applying, name, document, there)
+    done = of.write(applying, name, document, there)
+    diff += done.diff
     if moves:
         of.set_bundle(applying, name)
         diff += (Difference("bundle", there.bundle, bundle),)
-    return Step(Change.UPDATE, of.kind, name, diff) if diff else Step(Change.UNCHANGED, of.kind, name)
+    change = Change.UPDATE if diff else Change.UNCHANGED
+    return Step(change, of.kind, name, diff, warnings=done.warnings, starts_soon=done.starts_soon)
 
 
 def prune_documents(applying: Applying, refusals: Refusals, of: BundledDocuments) -> list[Step]:

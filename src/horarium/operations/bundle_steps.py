@@ -7,7 +7,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from horarium.decision.fires import fires_moved
-from horarium.errors import HorariumError, InvalidCalendar, InvalidDefinition, InvalidSpec, InvalidWorkflow
+from horarium.errors import (
+    CycleDetected,
+    HorariumError,
+    InvalidCalendar,
+    InvalidDefinition,
+    InvalidSpec,
+    InvalidWorkflow,
+)
 from horarium.instant import Instant
 from horarium.operations.caller import Caller
 from horarium.operations.drafts import Lookups
@@ -17,6 +24,7 @@ from horarium.policy.quotas import Quotas
 from horarium.recurrence.spec import Spec
 from horarium.schedule.bundle import Bundle, BundleKind, Difference, Document, Standing, standing
 from horarium.store.database import Connection
+from horarium.store.database.joined_transaction import JoinedTransaction
 from horarium.wire.bundles import Change
 
 _MAX_INVALID = 20
@@ -61,6 +69,10 @@ class Applying:
     lookups: Lookups
     limits: Quotas
 
+    def inside(self) -> Resources:
+        """For operations that open a transaction elsewhere: here they are part of this one."""
+        return replace(self.resources, database=JoinedTransaction(self.resources.database, self.connection))
+
     def documents(self, kind: BundleKind) -> Mapping[str, Document]:
         return self.bundle.of(kind)
 
@@ -83,27 +95,34 @@ class Refusals:
     @contextmanager
     def about(self, kind: BundleKind, name: str, index: int) -> Iterator[None]:
         """Around the work on one document, the `index`th of its kind."""
-        schedule_id = name[:128] if kind is BundleKind.SCHEDULE else None
-        sentence = f"{kind} {name[:128]!r}: "
         try:
             yield
-        except InvalidDefinition as wrong:
+        except CycleDetected as wrong:
+            raise self._refused(kind, name, wrong) from wrong
+        except (InvalidDefinition, InvalidWorkflow) as wrong:
             if not self._sentences:
-                self._first = schedule_id
-            self._sentences.append(sentence + wrong.message)
+                self._first = _schedule(kind, name)
+            self._sentences.append(_sentence(kind, name, wrong))
             place = f"{kind.member}.{index}"
             self._errors |= {f"{place}.{path}" if path else place: texts for path, texts in wrong.errors.items()}
             if len(self._sentences) == _MAX_INVALID:
                 self.raise_any()
-        except (OperationError, InvalidCalendar, InvalidSpec, InvalidWorkflow) as wrong:
-            raise BundleRefused(
-                sentence + wrong.message, reason=wrong.reason, status=_status(wrong), schedule_id=schedule_id
-            ) from wrong
+        except (OperationError, InvalidCalendar, InvalidSpec) as wrong:
+            raise self._refused(kind, name, wrong) from wrong
+
+    def _refused(self, kind: BundleKind, name: str, wrong: HorariumError) -> BundleRefused:
+        status = wrong.status if isinstance(wrong, OperationError) else 422
+        said = _sentence(kind, name, wrong)
+        return BundleRefused(said, reason=wrong.reason, status=status, schedule_id=_schedule(kind, name))
 
     def raise_any(self) -> None:
         if self._sentences:
             raise InvalidBundle(self._errors, "; ".join(self._sentences), schedule_id=self._first)
 
 
-def _status(wrong: HorariumError) -> int:
-    return wrong.status if isinstance(wrong, OperationError) else 422
+def _sentence(kind: BundleKind, name: str, wrong: HorariumError) -> str:
+    return f"{kind} {name[:128]!r}: {wrong.message}"
+
+
+def _schedule(kind: BundleKind, name: str) -> str | None:
+    return name[:128] if kind is BundleKind.SCHEDULE else None

@@ -13,12 +13,14 @@ from horarium.operations.bundle_documents import (
 )
 from horarium.operations.bundle_schedules import apply_schedules, prune_schedules
 from horarium.operations.bundle_steps import Applying, Refusals, Step, counted
+from horarium.operations.bypasses import bypass_on_record
 from horarium.operations.caller import Caller
 from horarium.operations.drafts import Lookups
 from horarium.operations.errors import NamespaceNotFound, OwnedByAnotherBundle
 from horarium.operations.resources import Resources
 from horarium.operations.storms import require_confirmed
 from horarium.schedule.bundle import Bundle, BundleKind
+from horarium.schedule.workflow_document import TEMPLATES
 from horarium.store import namespaces, releases
 from horarium.store.database import Connection
 from horarium.store.errors import Conflict
@@ -49,9 +51,11 @@ def apply_bundle(
     `kinds` are those it may bring beside schedules, in their order (`bundle_kinds.py`).
 
     Raises InvalidBundle or BundleRefused, and then nothing was done. A dry run raises what the real one would.
-    `of_app`: an application puts its own templates in place; nobody else may use its name.
+    `of_app`: an application, or a workflow, puts its own templates in place; nobody else may use its name.
     """
     caller.require(Permission.WRITE)
+    if not of_app and bundle.name is not None and bundle.name.startswith(TEMPLATES):
+        raise OwnedByAnotherBundle(f"the bundle {bundle.name!r} is that of a workflow; choose another name")
 
     def work(connection: Connection) -> tuple[Step, ...]:
         # Two bundles at once would wait for each other's schedules: those of a namespace take turns.
@@ -67,7 +71,8 @@ def apply_bundle(
         return steps
 
     try:
-        steps = _written(resources, work)
+        with bypass_on_record(resources, caller):
+            steps = _written(resources, work)
     except _TakenBack as done:
         steps = done.steps
     now = resources.clock.now()

@@ -3,11 +3,13 @@
 HorariumError
 └── OperationError             error                        400
     ├── Unauthorized           unauthorized                 401
-    ├── Forbidden              forbidden                    403   ReportUnproven, ApprovalRequired
+    ├── Forbidden              forbidden                    403   ReportUnproven, ApprovalRequired, NotAnApprover …
     ├── NotFound               not_found                    404   ScheduleNotFound, RunNotFound, …
     ├── AlreadyExists          already_exists               409   ScheduleAlreadyExists, …
     ├── Refused                refused                      409   ScheduleBroken, CalendarReadOnly, …
+    ├── ApprovalOver           approval_expired             410
     ├── PreconditionFailed     precondition_failed          412
+    ├── InputsChanged          inputs_changed               412
     ├── BundleRefused          that of one document         409, 422 or 429
     ├── QuotaExceeded          quota_exceeded               422, or 429 for what passes
     └── KeyReused              idempotency_key_reused       422
@@ -66,6 +68,11 @@ class CalendarNotFound(NotFound):
     what = "calendar"
 
 
+class WorkflowNotFound(NotFound):
+    reason = "workflow_not_found"
+    what = "workflow"
+
+
 class NamespaceNotFound(NotFound):
     reason = "namespace_not_found"
     what = "namespace"
@@ -99,6 +106,16 @@ class TeamNotFound(NotFound):
 class AssignmentNotFound(NotFound):
     reason = "assignment_not_found"
     what = "assignment"
+
+
+class ApprovalNotFound(NotFound):
+    reason = "approval_not_found"
+    what = "approval"
+
+
+class StandingNotFound(NotFound):
+    reason = "standing_approval_not_found"
+    what = "standing approval"
 
 
 class AlreadyExists(OperationError):
@@ -178,15 +195,33 @@ class CalendarInUse(Refused):
         self.schedules = schedules
 
 
+class WorkflowInUse(Refused):
+    """`schedules` and `workflows` are the ids of those that name it, the first of them if they are many."""
+
+    reason = "workflow_in_use"
+
+    def __init__(self, name: str, schedules: tuple[str, ...], workflows: tuple[str, ...], open_runs: int) -> None:
+        who = [f"the schedule {each!r}" for each in schedules[:5]] + [
+            f"the workflow {each!r}" for each in workflows[:5]
+        ]
+        if open_runs:
+            who.append(
+                "a run that has not ended" if open_runs == 1 else f"{open_runs} runs or more that have not ended"
+            )
+        super().__init__(f"the workflow {_short(name)!r} is used by {', '.join(who)}")
+        self.schedules, self.workflows, self.open_runs = schedules, workflows, open_runs
+
+
 class SecretInUse(Refused):
-    """`schedules` are the ids of those that name it, the first of them if they are many."""
+    """`schedules` and `workflows` are the ids of those that name it, the first of them if they are many."""
 
     reason = "secret_in_use"
 
-    def __init__(self, name: str, schedules: tuple[str, ...]) -> None:
-        shown = ", ".join(schedules[:5]) + (", …" if len(schedules) > 5 else "")
+    def __init__(self, name: str, schedules: tuple[str, ...], workflows: tuple[str, ...] = ()) -> None:
+        users = [*schedules, *(f"the workflow {each}" for each in workflows)]
+        shown = ", ".join(users[:5]) + (", …" if len(users) > 5 else "")
         super().__init__(f"the secret {name!r} is used by {shown}; force deletes it nevertheless")
-        self.schedules = schedules
+        self.schedules, self.workflows = schedules, workflows
 
 
 def _still_named(what: str, name: str, users: Sequence[str], way_out: str) -> str:
@@ -304,6 +339,48 @@ class ApprovalRequired(Forbidden):
     """Something was to go on that waits for a yes; that it was tried is on record."""
 
     reason = "approval_required"
+
+
+class BypassTried(ApprovalRequired):
+    """`attempted` is what was asked for to get round an approval; it is still to be written down."""
+
+    def __init__(self, attempted: str) -> None:
+        super().__init__(f"this waits for approval, and a request cannot skip that ({attempted})")
+        self.attempted = attempted
+
+
+class NotAnApprover(Forbidden):
+    """Neither the permission nor a list of approvers lets this caller decide."""
+
+    reason = "not_an_approver"
+
+
+class RequesterMayNotDecide(Forbidden):
+    """Who wrote the schedule or asked for the run; the message names the ways out."""
+
+    reason = "requester_may_not_decide"
+
+
+class AlreadyDecided(Refused):
+    reason = "already_decided"
+
+
+class ApprovalOver(OperationError):
+    """Nobody decided in time."""
+
+    reason = "approval_expired"
+    status = 410
+
+
+class InputsChanged(OperationError):
+    """What was agreed to is not what would run."""
+
+    reason = "inputs_changed"
+    status = 412
+
+
+class TooManyStanding(Refused):
+    reason = "too_many_standing_approvals"
 
 
 class RequestInProgress(Refused):

@@ -16,7 +16,7 @@ from horarium.store.database import Connection
 from horarium.store.errors import shown
 from horarium.store.history import audit
 from horarium.store.migrate import check_schema
-from horarium.store.runs import open_runs
+from horarium.store.runs import open_runs, step_changes
 from horarium.store.schedules import due
 from horarium.store.schedules import health as schedule_health
 
@@ -69,7 +69,7 @@ def observe(resources: Resources) -> None:
             due.earliest_due(connection),
             audit.count_broken(connection),
             open_runs.depth_by_state(connection),
-            open_runs.changes_pending(connection),
+            step_changes.pending(connection),
             open_runs.approvals_waiting(connection),
         )
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from horarium.decision import lifecycle
 from horarium.decision.plan import Missed
 from horarium.decision.storm import released_at_once
-from horarium.errors import InvalidDefinition
+from horarium.errors import CycleDetected, InvalidDefinition
 from horarium.instant import Instant, rfc3339_or_none, to_rfc3339
 from horarium.life.event import CancelledUnstarted
 from horarium.operations.caller import Caller
@@ -18,6 +18,7 @@ from horarium.operations.resources import Opened, Resources, open_schedule, wake
 from horarium.operations.storms import require_confirmed
 from horarium.operations.upcoming import next_due, next_runs, planned_row
 from horarium.schedule.event import EventType
+from horarium.schedule.kinds import WORKFLOW
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
 from horarium.schedule.reason import Obstacle, dispatch_status
@@ -30,6 +31,7 @@ from horarium.store.history.append import Journal
 from horarium.store.runs import open_runs
 from horarium.store.runs.writer import Happened, record_events
 from horarium.store.schedules import pauses, positions
+from horarium.store.schedules.references import newest_workflow
 from horarium.store.schedules.rows import ScheduleRow
 from horarium.store.schedules.write import mark_deleted, save_position, set_note
 from horarium.wire.outcomes import WriteOutcome
@@ -146,6 +148,7 @@ def resume_opened(resources: Resources, connection: Connection, caller: Caller, 
     row, now = opened.row, opened.now
     if row.status not in (Status.PAUSED, Status.BROKEN):
         return unchanged(connection, opened)
+    _check_workflow(connection, row, opened.sound)
     require_confirmed(caller, released_at_once(opened.sound, active=row.active, held=row.held))
     position = lifecycle.resume(opened.sound, row.schedule_uid, row.position(), now=now).position
     journal = Journal(row.next_sequence, now, caller.context())
@@ -157,6 +160,14 @@ def resume_opened(resources: Resources, connection: Connection, caller: Caller, 
         resources.database.notify(connection, READY)
     wake_tickers(resources, connection, position.next_due)
     return moved(connection, opened, WriteOutcome.RESUMED, version, position)
+
+
+def _check_workflow(connection: Connection, row: ScheduleRow, planning: Planning) -> None:
+    """Raises CycleDetected: what can never end is not begun. Whose it is is asked at each fire."""
+    if planning.kind == WORKFLOW.name and planning.workflow is not None:
+        stored = newest_workflow(connection, row.namespace, planning.workflow)
+        if stored is not None and stored.cycle:
+            raise CycleDetected(stored.cycle, path="action")
 
 
 def _set_note(connection: Connection, caller: Caller, row: ScheduleRow) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from horarium.errors import InvalidDefinition
@@ -12,14 +13,19 @@ from horarium.operations.caller import Caller
 from horarium.operations.errors import NamespaceNotFound
 from horarium.operations.lifecycles import pause_opened, resume_opened
 from horarium.operations.resources import Resources, open_schedule
+from horarium.operations.workflow_drafts import read_document
+from horarium.operations.workflows import put_read
 from horarium.schedule.bundle import Bundle, BundleKind
 from horarium.schedule.position import Status
 from horarium.schedule.release import Turn, declared_no_more, turn_of
-from horarium.store import namespaces, releases
+from horarium.schedule.workflow import Workflow
+from horarium.schedule.workflow_document import template_bundle
+from horarium.store import namespaces, releases, workflows
 from horarium.store.database import Connection
 from horarium.store.database.joined_transaction import JoinedTransaction
 from horarium.store.schedules import rows
 from horarium.wire.bundles import Change
+from horarium.wire.outcomes import WriteOutcome
 
 Templates = Mapping[str, Mapping[str, Any]]
 """Documents by id."""
@@ -37,31 +43,49 @@ class Registered:
     foreign: tuple[str, ...] = ()
     paused: tuple[str, ...] = ()
     resumed: tuple[str, ...] = ()
+    foreign_workflows: tuple[str, ...] = ()
 
 
-def register(resources: Resources, caller: Caller, app: str | None, release: str, templates: Templates) -> Registered:
+def register(
+    resources: Resources,
+    caller: Caller,
+    app: str | None,
+    release: str,
+    templates: Templates,
+    declared: Templates = MappingProxyType({}),
+) -> Registered:
     """In the caller's namespace, in one transaction. An application without a name has no bundle and pauses nothing.
 
-    What is declared in code belongs to the application, unless it names another owner there. Raises
-    InvalidDefinition where the name is that of a bundle that somebody applies.
+    What is declared in code belongs to the application, unless it names another owner there. `declared` are its
+    workflows; the schedules of their triggers are paused and resumed with the templates. Raises InvalidDefinition
+    where the name is that of a bundle that somebody applies.
     """
     owned = {name: {"owner": owner_of(app), **document} for name, document in templates.items()}
+    asked = [
+        read_document(resources, caller, {"owner": owner_of(app), **document}, name)
+        for name, document in declared.items()
+    ]
 
     def work(connection: Connection) -> Registered:
         if not namespaces.lock(connection, caller.namespace):
             raise NamespaceNotFound(caller.namespace)
         inside = replace(resources, database=JoinedTransaction(resources.database, connection))
         turn = None if app is None else _turn(connection, caller.namespace, app, release)
+        # An older release that starts again would put its version after that of the newer one.
+        put = [] if turn is Turn.OLDER else asked
+        others, triggered = _put_workflows(inside, connection, caller, app, put)
         there = rows.lock_live(connection, caller.namespace, templates)
         foreign = tuple(name for name, (row, _) in there.items() if row.bundle not in (None, app))
         ours = {name: document for name, document in owned.items() if name not in foreign}
         steps = apply_bundle(inside, caller, Bundle(app, {BundleKind.SCHEDULE: ours}), of_app=True)
         kept = tuple(step.name for step in steps if step.change is Change.KEEP)
         if app is None or turn is None:
-            return Registered(kept, foreign)
-        paused = _pause_gone(inside, connection, caller, app, templates) if turn is Turn.FIRST else ()
-        resumed = _resume_found(inside, connection, caller, app, ours) if turn is not Turn.OLDER else ()
-        return Registered(kept, foreign, paused, resumed)
+            return Registered(kept, foreign, foreign_workflows=others)
+        gone = _gone(connection, caller.namespace, app, templates, declared) if turn is Turn.FIRST else set()
+        paused = _pause_gone(inside, connection, caller, app, gone)
+        found = [] if turn is Turn.OLDER else [*ours, *triggered]
+        resumed = _resume_found(inside, connection, caller, app, found)
+        return Registered(kept, foreign, paused, resumed, others)
 
     return resources.database.write(work)
 
@@ -81,11 +105,38 @@ def _turn(connection: Connection, namespace: str, app: str, release: str) -> Tur
     return turn
 
 
+def namespaces_of_app(connection: Connection, app: str) -> list[str]:
+    """Where something of it is in place."""
+    return sorted({*rows.namespaces_of_bundle(connection, app), *workflows.namespaces_of_bundle(connection, app)})
+
+
+def _put_workflows(
+    resources: Resources, connection: Connection, caller: Caller, app: str | None, asked: Sequence[Workflow]
+) -> tuple[tuple[str, ...], list[str]]:
+    """The ids of those that are somebody else's and were left alone; and the schedules of the others' triggers."""
+    others, triggered = [], []
+    for workflow in asked:
+        there = workflows.find(connection, caller.namespace, workflow.workflow_id)
+        if there is not None and (there.bundle != app or (app is None and there.owner != owner_of(None))):
+            others.append(workflow.workflow_id)
+            continue
+        done = put_read(resources, connection, caller, workflow, bundle=app)
+        triggered += [each.schedule_id for each in done.schedules if each.outcome is not WriteOutcome.DELETED]
+    return tuple(others), triggered
+
+
+def _gone(connection: Connection, namespace: str, app: str, templates: Templates, declared: Templates) -> set[str]:
+    """Schedules that nobody declares any more: its own, and those of workflows that it has no more."""
+    gone = set(rows.ids_of_bundle(connection, namespace, app, _MOST)) - templates.keys()
+    for name in set(workflows.ids_of_bundle(connection, namespace, app, _MOST)) - declared.keys():
+        gone.update(rows.ids_of_bundle(connection, namespace, template_bundle(name), _MOST))
+    return gone
+
+
 def _pause_gone(
-    resources: Resources, connection: Connection, caller: Caller, app: str, templates: Templates
+    resources: Resources, connection: Connection, caller: Caller, app: str, gone: Collection[str]
 ) -> tuple[str, ...]:
     """What fires though nobody declares it any more."""
-    gone = set(rows.ids_of_bundle(connection, caller.namespace, app, _MOST)) - templates.keys()
     paused = []
     for name in sorted(gone):
         opened = open_schedule(resources, connection, caller, name)
@@ -96,10 +147,10 @@ def _pause_gone(
 
 
 def _resume_found(
-    resources: Resources, connection: Connection, caller: Caller, app: str, templates: Templates
+    resources: Resources, connection: Connection, caller: Caller, app: str, declared: Collection[str]
 ) -> tuple[str, ...]:
     """What was paused because nobody declared it; a pause of anybody else stays."""
-    there = rows.lock_live(connection, caller.namespace, templates)
+    there = rows.lock_live(connection, caller.namespace, declared)
     found = [name for name, (row, _) in there.items() if row.pause_reason == declared_no_more(app)]
     for name in sorted(found):
         resume_opened(resources, connection, caller, open_schedule(resources, connection, caller, name))

@@ -96,12 +96,20 @@ def _merged(connection: Connection, run: Run, after: EventPlace | None, limit: i
     row = run.row
     is_root = row.parent_run_id is None
     stored = event_pages.merged(connection, row.run_id, is_root=is_root, after=after, limit=limit + 1)
+    # Steps are of the occurrence and of the revision that their root is of.
+    born = _created(Origin.STEP, row)
     told = [
-        RunEvent(each.run_id, each.node_id, each.sequence, each.event_type, each.recorded_at, each.payload)
+        RunEvent(
+            each.run_id,
+            each.node_id,
+            each.sequence,
+            each.event_type,
+            each.recorded_at,
+            born if each.payload is None else each.payload,
+        )
         for each in stored
     ]
-    born = runs_read.events(connection, row.run_id, limit=1)
-    first = _first_events(run, is_held=_was_born_held(row, born))
+    first = _first_events(run, is_held=_was_born_held(row, runs_read.events(connection, row.run_id, limit=1)))
     found = sorted([event for event in first if after is None or event.place > after] + told, key=_place)
     return EventPage(tuple(found[:limit]), len(found) > limit, merged=True)
 
@@ -137,12 +145,8 @@ def _was_born_held(row: RunRow, stored: Sequence[RunEventRow]) -> bool:
 
 
 def _first_events(run: Run, *, is_held: bool) -> list[RunEvent]:
-    """A step has none that are not stored: it exists because its workflow does."""
     row, definition = run.row, run.definition
-    if row.parent_run_id is not None:
-        return []
-    created = {"origin": row.origin.value, "nominal": to_rfc3339(row.nominal), "revision": row.revision}
-    created |= row.requested_by or {}
+    created = _created(row.origin, row) | (row.requested_by or {})
     if row.origin not in _OF_A_SCHEDULE or row.schedule_uid is None:
         return [_first(row, 1, RunEventType.RUN_CREATED, created)]
     lineage = make_lineage_payload(
@@ -160,6 +164,10 @@ def _first_events(run: Run, *, is_held: bool) -> list[RunEvent]:
     ]
     held = _first(row, FIRST_STORED_EVENT, RunEventType.RUN_HELD, {})
     return [*first, held] if is_held else first
+
+
+def _created(origin: Origin, row: RunRow) -> dict[str, Any]:
+    return {"origin": origin.value, "nominal": to_rfc3339(row.nominal), "revision": row.revision}
 
 
 def _first(row: RunRow, sequence: int, kind: RunEventType, payload: Mapping[str, Any]) -> RunEvent:

@@ -74,8 +74,6 @@ class Run:
     @property
     def instance_id(self) -> str:
         row = self.row
-        if row.parent_run_id is not None:
-            return instance_id("", Origin.STEP, row.nominal, id_text(row.run_id))
         return instance_id(row.schedule_id or "", row.origin, row.nominal, id_text(row.run_id))
 
     @property

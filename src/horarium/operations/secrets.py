@@ -18,6 +18,7 @@ from horarium.store import secrets
 from horarium.store.database import Connection
 from horarium.store.schedules.references import schedules_with_secret
 from horarium.store.secrets import SecretName
+from horarium.store.workflows import workflows_with_secret
 from horarium.wire.roles import Permission, Role
 
 _USERS_NAMED = 20
@@ -95,15 +96,16 @@ def list_secrets(
 
 
 def delete(resources: Resources, caller: Caller, name: str, *, force: bool = False) -> None:
-    """Refused while a schedule names it, unless by `force`: without its secret no run of it could be launched."""
+    """Refused while a schedule or workflow names it, unless by `force`: without it no run could be launched."""
     caller.require(Permission.WRITE)
 
     def work(connection: Connection) -> None:
         if secrets.find(connection, caller.namespace, name) is None:
             raise SecretNotFound(name)
         users = [] if force else schedules_with_secret(connection, caller.namespace, name, most=_USERS_NAMED)
-        if users:
-            raise SecretInUse(name, tuple(users))
+        others = [] if force else workflows_with_secret(connection, caller.namespace, name, most=_USERS_NAMED)
+        if users or others:
+            raise SecretInUse(name, tuple(users), tuple(others))
         secrets.delete(connection, caller.namespace, name)
 
     resources.database.write(work)

@@ -68,6 +68,7 @@ _NAMES: Final = frozenset({"key", "x-key"})
 _OWNER_CHARACTERS = 80
 _HEADER_CHARACTERS = 40
 _DIGEST_CHARACTERS = 16
+_WORKFLOW_CHARACTERS = 36
 _PLAIN_HEADER = re.compile(r"[a-z0-9_-]+", re.ASCII)
 _NOT_PLAIN = re.compile(r"[^a-z0-9_-]+", re.ASCII)
 
@@ -87,6 +88,16 @@ def of_schedule(schedule_id: str) -> str:
 def of_run(run_id: str) -> str:
     """The same for a run that no schedule asked for."""
     return f"run.{run_id}"
+
+
+def of_workflow(workflow_id: str) -> str:
+    """What the names of all generated secrets of a workflow begin with, and of no other's."""
+    return f"workflow.{workflow_id[:_WORKFLOW_CHARACTERS]}:{_digest(workflow_id)}:"
+
+
+def of_node(workflow_id: str, node_id: str) -> str:
+    """Whose they are: those of one node, in all versions of its workflow."""
+    return f"{of_workflow(workflow_id)}{_digest(node_id)}"
 
 
 def generated_name(owner: str, header: str) -> str:

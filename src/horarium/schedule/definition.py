@@ -107,9 +107,13 @@ class RunDefinition(NamedTuple):
     inputs_rotation: tuple[Json, ...]
     labels: Mapping[str, str]
     memo: Mapping[str, Json]
+    search_attributes: Mapping[str, Json]
+    approval: ApprovalPolicy
     retry: RetryPolicy
     limits: RunLimits
     user_id: str | None
+    node_gates: tuple[str, ...] = ()
+    """Of a step: what its node touches that may need a yes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,7 +104,8 @@ _APPROVAL_KEYS = _keys("approval_id gates workflow node_id origin occurrence_tim
 NOTICE_KEYS: Mapping[NoticeType, frozenset[str]] = MappingProxyType(
     {
         NoticeType.RUN_FINISHED: _keys(
-            "state error error_class cause attempt origin occurrence_time started_at finished_at duration_seconds"
+            "state error error_class cause attempt origin occurrence_time started_at finished_at duration_seconds "
+            "workflow version approval"
         ),
         NoticeType.SCHEDULE_HEALTH: _keys("status was sentence"),
         NoticeType.APPROVAL_REQUESTED: _APPROVAL_KEYS,

@@ -67,5 +67,5 @@ class ActionReader:
 
 
 def action_of(node: Node) -> Action:
-    """The action of a node of a workflow that is stored."""
+    """The action of a node of a workflow that is stored. Raises InvalidDefinition for a row that somebody damaged."""
     return run_part_of({"action": node.action}).action

@@ -14,8 +14,10 @@ from horarium.schedule.read_action import read_action
 from horarium.schedule.reading import FAILED, Reader
 
 _ALL: Final = frozenset(each.name for each in fields(Definition))
-RUN_ATTRIBUTES: Final = frozenset(RunDefinition._fields)
-_RUN_DEFAULTS: Final = {name: DEFAULTS[name] for name in RunDefinition._fields} | {"schedule_id": ""}
+# What a definition says; the rest is known of steps alone.
+_SAID: Final = [name for name in RunDefinition._fields if name not in RunDefinition._field_defaults]
+RUN_ATTRIBUTES: Final = frozenset(_SAID)
+_RUN_DEFAULTS: Final = {name: DEFAULTS[name] for name in _SAID} | {"schedule_id": ""}
 
 
 def read_definition(reader: Reader, kinds: Kinds | None = None, stored: Action | None = None) -> Definition:

@@ -8,40 +8,23 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
-from horarium.errors import InvalidDefinition
 from horarium.policy.limits import RunLimits, merge_limits
-from horarium.schedule.aliases import normalise
 from horarium.schedule.definition import Action
-from horarium.schedule.document import run_part_of
 from horarium.schedule.effective import Effective
-from horarium.schedule.problems import Problems
-from horarium.schedule.read_action import read_action
-from horarium.schedule.reading import Reader
+from horarium.schedule.node_action import action_of
 from horarium.schedule.workflow import Node, Workflow
 
 D = TypeVar("D")
 
 
-def node_action(node: Node) -> Action:
-    """Raises InvalidDefinition for what is no action."""
-    given = dict(node.action)
-    try:
-        return run_part_of({"schedule_id": "step", "action": given}).action
-    except InvalidDefinition:  # not in our own words: camelCase, or without its kind
-        problems = Problems()
-        found = normalise({"action": given}, problems)
-        action = read_action(Reader(found.places, problems, found.bad), None)
-        problems.raise_any()
-        return action
-
-
 def step_action(root: Action, workflow: Workflow, node: Node) -> Action:
-    """Where its own action says nothing, the root's queue and connection hold, then the workflow's."""
-    own = node_action(node)
+    """Where its own action says nothing, the root's queue, connection and model hold, then the workflow's."""
+    own = action_of(node)
     return replace(
         own,
         queue=own.queue or root.queue or workflow.queue,
         connection=own.connection or root.connection or workflow.connection,
+        global_model_id=own.global_model_id or root.global_model_id,
         timeout_seconds=own.timeout_seconds if node.timeout_seconds is None else node.timeout_seconds,
     )
 
@@ -52,6 +35,7 @@ def step_definition(root: D, workflow: Workflow, node: Node, effective: Effectiv
     changes: dict[str, Any] = {
         "action": step_action(getattr(root, "action"), workflow, node),  # noqa: B009 - of whichever type it is
         "inputs_rotation": (),
+        "node_gates": node.gates,
     }
     if node.retry_policy is not None:
         changes["retry"] = node.retry_policy

@@ -8,13 +8,11 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
-from horarium.policy.approval import ApprovalMode, ApprovalPolicy, run_needs_approval
-from horarium.policy.failure import FailurePolicy
-from horarium.policy.limits import RunLimits
-from horarium.policy.retry import RetryPolicy
+from horarium.policy.approval import DEFAULT_EXPIRES_AFTER_SECONDS, NEVER_SECONDS, ApprovalPolicy, WhileWaiting
 from horarium.schedule.definition import Definition
 from horarium.schedule.effective import Effective, PolicyOrigin, read_effective
 from horarium.schedule.field import amount
+from horarium.schedule.merged_policies import Said, merge_policies
 
 _APPROVAL, _RETRY, _FAILURE, _LIMITS = "approval_policy", "retry_policy", "failure_policy", "limits"
 # Of these each part may be somebody else's word; the others are taken whole.
@@ -36,48 +34,30 @@ class ToldPolicies:
 def policies_of(effective: str | None, definition: Definition | None) -> ToldPolicies | None:
     """By what was settled at the birth of a run, or else by its definition; None = neither can be read."""
     if effective is not None:
-        try:
-            return tell(read_effective(effective))
-        except (ValueError, LookupError, TypeError, AttributeError):  # what cannot be read is one run's trouble
-            return None
-    return None if definition is None else tell(effective_of(definition))
-
-
-def effective_of(definition: Definition) -> Effective:
-    """Where nobody but the schedule says anything."""
-    return _of_schedule(
-        definition.approval,
-        definition.retry,
-        definition.failure,
-        definition.limits,
-        definition.assignee is not None,
-    )
+        return _settled(effective)
+    if definition is None:
+        return None
+    own = Said(PolicyOrigin.SCHEDULE, definition.approval, definition.retry, definition.failure, definition.limits)
+    return _of_schedule(own, definition.assignee is not None)
 
 
 @lru_cache(maxsize=4_096)
-def _of_schedule(
-    approval: ApprovalPolicy, retry: RetryPolicy, failure: FailurePolicy, limits: RunLimits, has_assignee: bool
-) -> Effective:
-    said = [
-        *_said(_APPROVAL, approval, ApprovalPolicy()),
-        *([] if retry.unasked else [_RETRY]),
-        *([] if failure == FailurePolicy() else [_FAILURE]),
-        *_said(_LIMITS, limits, RunLimits()),
-    ]
-    in_force = replace(approval, requires_approval=run_needs_approval(approval, has_assignee=has_assignee))
-    if in_force.mode is None and has_assignee:
-        in_force = replace(in_force, mode=ApprovalMode.SENSITIVE_ACTIONS)
-    return Effective(in_force, retry, failure, limits, dict.fromkeys(said, PolicyOrigin.SCHEDULE))
+def _settled(effective: str) -> ToldPolicies | None:
+    try:
+        return tell(read_effective(effective))
+    except (ValueError, LookupError, TypeError, AttributeError):  # what cannot be read is one run's trouble
+        return None
 
 
-def _said(name: str, policy: object, default: object) -> list[str]:
-    names = [each.name for each in fields(policy)]  # type: ignore[arg-type]  # every policy is a dataclass
-    return [f"{name}.{each}" for each in names if getattr(policy, each) != getattr(default, each)]
+@lru_cache(maxsize=4_096)
+def _of_schedule(said: Said, has_assignee: bool) -> ToldPolicies:
+    """Where nobody but the schedule says anything."""
+    return tell(merge_policies([said], has_assignee=has_assignee))
 
 
 def tell(effective: Effective) -> ToldPolicies:
     policies = {
-        _APPROVAL: told(effective.approval),
+        _APPROVAL: told(in_force(effective.approval)) | _for_ever(effective.approval),
         _RETRY: told(effective.retry),
         _FAILURE: told(effective.failure),
         _LIMITS: told(effective.limits),
@@ -86,6 +66,22 @@ def tell(effective: Effective) -> ToldPolicies:
     names = [*parts, _RETRY, _FAILURE]
     origins = {name: effective.origins.get(name, PolicyOrigin.DEFAULT) for name in names}
     return ToldPolicies(**policies, origins=origins)
+
+
+def in_force(approval: ApprovalPolicy) -> ApprovalPolicy:
+    """With what holds where nobody says anything; without a mode only the gates that are named hold a step."""
+    return replace(
+        approval,
+        expires_after_seconds=approval.expires_after_seconds or DEFAULT_EXPIRES_AFTER_SECONDS,
+        approvals_required=approval.approvals_required or 1,
+        allow_requester=bool(approval.allow_requester),
+        while_waiting=approval.while_waiting or WhileWaiting.COUNT,
+    )
+
+
+def _for_ever(approval: ApprovalPolicy) -> dict[str, Any]:
+    """Null stands for a question that waits for ever."""
+    return {"expires_after_seconds": None} if approval.expires_after_seconds == NEVER_SECONDS else {}
 
 
 def told(policy: object) -> dict[str, Any]:

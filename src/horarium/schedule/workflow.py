@@ -164,7 +164,7 @@ class _Reader(MemberReader):
         triggers = [self._trigger(i, item) for i, item in enumerate(self.array("triggers", given, MAX_TRIGGERS))]
         self._check_keys(triggers)
         sound = {index: node for index, node in enumerate(nodes) if node is not None}
-        joined = self._joined(sound, [edge for edge in edges if edge])
+        joined = self._joined(sound, [edge for edge in edges if edge]) if nodes else None
         if self.problems.any or joined is None:
             return None
         needs: dict[str, list[str]] = {}
@@ -273,8 +273,7 @@ class _Reader(MemberReader):
         if sum(len(node.needs) for node in nodes.values()) > MAX_EDGES:
             self.problems.add("nodes", f"more than {MAX_EDGES} needs in all")
             return None
-        if not nodes or not self._has_sound_names(nodes, edges):
-            return None
+        self._check_names(nodes, edges)
         joined = _united(nodes.values(), edges)
         if len(joined) > MAX_EDGES:
             self.problems.add("edges", f"{len(joined)} edges; a workflow has at most {MAX_EDGES}")
@@ -286,8 +285,8 @@ class _Reader(MemberReader):
             self.problems.add("edges", CycleDetected(self.cycle).message)
         return None if self.cycle else joined
 
-    def _has_sound_names(self, nodes: Mapping[int, Node], edges: Sequence[Edge]) -> bool:
-        before, known = self.problems.count, {node.id for node in nodes.values()}
+    def _check_names(self, nodes: Mapping[int, Node], edges: Sequence[Edge]) -> None:
+        known = {node.id for node in nodes.values()}
         seen: set[str] = set()
         for index, node in nodes.items():
             if node.id in seen:
@@ -300,7 +299,6 @@ class _Reader(MemberReader):
             self._check_end(f"{path}.from", edge.source, edge.target, known)
             if edge.target not in known:
                 self.problems.add(f"{path}.to", f"{shown(edge.target)} is no node")
-        return self.problems.count == before
 
     def _check_end(self, path: str, source: str, target: str, known: set[str]) -> None:
         if source == target:
@@ -310,14 +308,17 @@ class _Reader(MemberReader):
 
 
 def _united(nodes: Collection[Node], edges: Sequence[Edge]) -> tuple[Edge, ...]:
+    """Those whose ends are nodes: of the others it was told, and the rest is looked at without them."""
     given = set(pairs_of(edges))
     into: dict[str, list[Edge]] = {node.id: [] for node in nodes}
-    for edge in edges:
+    sound = [edge for edge in edges if edge.source in into and edge.target in into and edge.source != edge.target]
+    for edge in sound:
         if edge.condition is None:
             into[edge.target].append(edge)
     for node in nodes:
-        into[node.id] += [Edge(source, node.id) for source in node.needs if (source, node.id) not in given]
-    return (*(edge for edge in edges if edge.condition is not None), *(edge for some in into.values() for edge in some))
+        needed = (source for source in node.needs if (source, node.id) not in given)
+        into[node.id] += [Edge(source, node.id) for source in needed if source in into and source != node.id]
+    return (*(edge for edge in sound if edge.condition is not None), *(edge for some in into.values() for edge in some))
 
 
 def _trigger_key(value: object, index: int) -> str:

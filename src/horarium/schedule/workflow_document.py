@@ -6,13 +6,16 @@ with a condition. Id and version are no part of it: they are those of the row.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from horarium.schedule.canonical import policy_document
 from horarium.schedule.graph import topological_order
 from horarium.schedule.kinds import WORKFLOW
 from horarium.schedule.node_action import action_of
 from horarium.schedule.workflow_parts import Node, Trigger, TriggerKind, Workflow, pairs_of
+
+TEMPLATES: Final = "workflow:"
+"""What the names of such bundles begin with: nobody else's may."""
 
 
 class Graph(NamedTuple):
@@ -51,6 +54,11 @@ def workflow_document(workflow: Workflow) -> dict[str, Any]:
         "triggers": [_trigger(trigger) for trigger in workflow.triggers],
     }
     return {name: value for name, value in document.items() if value not in (None, [])}
+
+
+def template_bundle(workflow_id: str) -> str:
+    """The bundle of the schedules that its triggers make."""
+    return f"{TEMPLATES}{workflow_id}"
 
 
 def graph_of(workflow: Workflow) -> Graph:

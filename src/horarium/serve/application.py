@@ -17,7 +17,10 @@ from horarium.launchers.tasks import TaskRegistry
 
 @runtime_checkable
 class Application(Protocol):
-    """It may also have a `name` and a `release`: then its templates are the bundle of that name."""
+    """It may also have a `name` and a `release`: then its templates are the bundle of that name.
+
+    And `workflows`, by namespace and id: documents that are put in place with the templates.
+    """
 
     @property
     def tasks(self) -> TaskRegistry: ...

@@ -31,7 +31,7 @@ from horarium.store import leases, namespaces, tokens
 from horarium.store.database import Connection, Database, open_database
 from horarium.store.database.sqlite import database_path
 from horarium.store.migrate import check_schema
-from horarium.store.runs import open_runs
+from horarium.store.runs import open_runs, step_changes
 from horarium.store.schedules import lists as schedule_lists
 
 _OLDEST_PYTHON = (3, 11)
@@ -244,7 +244,7 @@ def _unclaimed(database: Database, clock: Clock) -> Iterator[Check]:
 def _unnoticed(database: Database, clock: Clock) -> Iterator[Check]:
     """A workflow takes note of its steps within a second or so, where an engine runs."""
     before = clock.now() - MINUTE
-    waiting = database.read(lambda connection: open_runs.changes_pending(connection, made_before=before))
+    waiting = database.read(lambda connection: step_changes.pending(connection, made_before=before))
     if waiting:
         found = f"{waiting} ends of steps have waited for more than a minute for their workflows to go on"
         yield Check("workflows", Level.WARNING, found, "horarium up, or horarium worker; else look at its log")

@@ -28,9 +28,12 @@ from horarium.launchers.webhook import WebhookSender
 from horarium.life.report_token import ReportTokens
 from horarium.operations.caller import internal
 from horarium.operations.errors import OperationError, QuotaExceeded
-from horarium.operations.registrations import Registered, register
+from horarium.operations.registrations import Registered, namespaces_of_app, register
 from horarium.operations.resources import Resources
+from horarium.policy.limits import RunLimits
+from horarium.policy.limits import parse as amount
 from horarium.policy.quotas import Quota, Quotas
+from horarium.schedule.document import from_canonical
 from horarium.schedule.release import fingerprint
 from horarium.serve.admin import AdminTokenFile, make_data_dir
 from horarium.serve.application import Application, Bare, load_application, load_provider
@@ -45,7 +48,7 @@ from horarium.store.database.shared_clock import SharedClock
 from horarium.store.errors import Conflict
 from horarium.store.migrate import DEFAULT_NAMESPACE, check_schema, migrate
 from horarium.store.quotas import QuotaBook
-from horarium.store.schedules.rows import namespaces_of_bundle
+from horarium.store.runs.definitions import Definitions
 from horarium.store.sealing import Sealer
 from horarium.telemetry.log import make_logger
 from horarium.telemetry.telemetry import Telemetry
@@ -162,6 +165,7 @@ def _compose(
         signals=signals,
         admin_file=AdminTokenFile(settings) if settings.token is None else None,
         quotas=quotas,
+        definitions=Definitions(from_canonical, run_caps(settings)),
     )
     pauses = DelivererOptions(pauses=settings.subscription_retry_seconds)
     engine = Engine(
@@ -216,6 +220,17 @@ def default_quotas(settings: Settings) -> Quotas:
     return Quotas(**{quota.value: getattr(settings, f"quota_{quota.value}") for quota in Quota})
 
 
+def run_caps(settings: Settings) -> RunLimits | None:
+    """What no run may pass, whatever its definition says; None = nobody has set any."""
+    given = RunLimits(
+        settings.run_runtime_seconds_cap,
+        None if settings.run_cost_cap is None else amount(settings.run_cost_cap, "run_cost_cap"),
+        settings.run_tokens_cap,
+        settings.run_tool_calls_cap,
+    )
+    return None if given == RunLimits() else given
+
+
 def engine_options(settings: Settings, registry: Registry) -> EngineOptions:
     return EngineOptions(
         ticker=TickerOptions(settings.tick_batch, settings.max_catchup_per_tick),
@@ -228,6 +243,7 @@ def engine_options(settings: Settings, registry: Registry) -> EngineOptions:
             ),
             lease_seconds=settings.lease_seconds,
             run_log_bytes=settings.run_log_bytes,
+            caps=run_caps(settings),
         ),
         longest_sleep_seconds=settings.tick_ms / 1_000,
         janitor_seconds=settings.janitor_seconds,
@@ -250,7 +266,7 @@ def _places(settings: Settings, registry: Registry) -> dict[str, int]:
 
 
 def put_templates(service: Service) -> None:
-    """The schedules that the application declares; one that has not changed is left alone, and so is a pause.
+    """The schedules and workflows that the application declares; what has not changed is left alone, as is a pause.
 
     What a release of a named application declares no more is paused by the first process of that release.
     """
@@ -260,14 +276,16 @@ def put_templates(service: Service) -> None:
     for document in application.templates:
         namespace = document.get("namespace", DEFAULT_NAMESPACE)
         by_namespace.setdefault(namespace, {})[document["schedule_id"]] = document
-    if app is not None:
-        for namespace in service.database.read(lambda connection: namespaces_of_bundle(connection, app)):
-            by_namespace.setdefault(namespace, {})
-    for namespace, templates in by_namespace.items():
-        caller = internal("application", namespace)
-        known_as = release or fingerprint(templates.values())
+    workflows: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for (namespace, workflow_id), document in getattr(application, "workflows", {}).items():
+        workflows.setdefault(namespace, {})[workflow_id] = document
+    known = [] if app is None else service.database.read(lambda connection: namespaces_of_app(connection, app))
+    for namespace in dict.fromkeys([*by_namespace, *workflows, *known]):
+        caller, templates = internal("application", namespace), by_namespace.get(namespace, {})
+        own = workflows.get(namespace, {})
+        known_as = release or fingerprint([*templates.values(), *({"workflow": each} for each in own.items())])
         try:
-            _tell(service, register(service.resources, caller, app, known_as, templates))
+            _tell(service, register(service.resources, caller, app, known_as, templates, own))
         except OperationError as refused:
             if refused.reason != QuotaExceeded.reason:
                 raise
@@ -281,6 +299,8 @@ def _tell(service: Service, done: Registered) -> None:
         log.warning("not declared", schedule=name, why="a schedule of this id was written by hand")
     for name in done.foreign:
         log.warning("not declared", schedule=name, why="a schedule of this id belongs to another bundle")
+    for name in done.foreign_workflows:
+        log.warning("not declared", workflow=name, why="a workflow of this id is somebody else's")
     for name in done.paused:
         log.warning("paused", schedule=name, why="the application declares it no more")
     for name in done.resumed:

@@ -164,6 +164,20 @@ class Settings(BaseSettings):
         1, ge=1, le=_MOST, description="Seconds between two occurrences of one schedule, at least."
     )
 
+    # ── what one run may use, whatever its definition says ───────────────────────────────────────────
+    run_runtime_seconds_cap: int | None = Field(
+        None, ge=1, le=_MOST, description="Seconds that a run may take with all its attempts and steps; none = any."
+    )
+    run_cost_cap: float | None = Field(
+        None, ge=0, le=10**12, description="Credits that a run may cost, its steps together; none = any."
+    )
+    run_tokens_cap: int | None = Field(
+        None, ge=0, le=_MOST, description="Tokens that a run may use, its steps together; none = any."
+    )
+    run_tool_calls_cap: int | None = Field(
+        None, ge=0, le=_MOST, description="Tool calls that a run may make, its steps together; none = any."
+    )
+
     # ── tidying up ───────────────────────────────────────────────────────────────────────────────────
     janitor_seconds: float = Field(5, gt=0, description="Seconds between two looks for lost leases and deadlines.")
     keep_history_days: int | None = Field(None, ge=1, description="Days that history is kept; none = for ever.")

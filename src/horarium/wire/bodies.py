@@ -21,6 +21,8 @@ from msgspec import Meta, Struct
 from horarium.errors import InvalidDefinition, InvalidSpec
 from horarium.instant import from_rfc3339, to_datetime
 from horarium.life.event import ReportedState
+from horarium.policy.deciding import ALIASES as DECISION_ALIASES
+from horarium.policy.deciding import Decision
 from horarium.policy.names import PolicyError, parse_name
 from horarium.policy.overlap import ALIASES as OVERLAP_ALIASES
 from horarium.policy.overlap import OverlapPolicy
@@ -36,6 +38,7 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 # A time without an offset is read as UTC, as the Durable Workflow server reads it.
 _HAS_OFFSET = re.compile(r"([Zz]|[+-]\d\d:\d\d)$")
 _MAX_UNKNOWN = 10
+_ALIASES: Mapping[type[StrEnum], Mapping[str, Any]] = {OverlapPolicy: OVERLAP_ALIASES, Decision: DECISION_ALIASES}
 
 
 def _text(most: int) -> Any:
@@ -49,9 +52,13 @@ Whole = Annotated[int, Meta(ge=0, le=MAX_WHOLE)]
 
 
 class Body(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The base of all bodies; `OTHER_NAMES` maps another name to the field that it means."""
+    """The base of all bodies; `OTHER_NAMES` maps another name to the field that it means.
+
+    `REFUSALS` are statuses of refusals that only requests with this body meet.
+    """
 
     OTHER_NAMES: ClassVar[Mapping[str, str]] = {}
+    REFUSALS: ClassVar[tuple[int, ...]] = ()
 
 
 class NoteBody(Body, frozen=True, kw_only=True):
@@ -78,6 +85,8 @@ class TriggerBody(Body, frozen=True, kw_only=True):
     inputs: Any = None
     reason: Note | None = None
     namespace: Name | None = None
+    approval_status: Text | None = None
+    skip_approval: bool = False
 
 
 class RerunBody(Body, frozen=True, kw_only=True):
@@ -87,6 +96,8 @@ class RerunBody(Body, frozen=True, kw_only=True):
     even_if_paused: bool = False
     reason: Note | None = None
     namespace: Name | None = None
+    approval_status: Text | None = None
+    skip_approval: bool = False
 
 
 class BackfillBody(Body, frozen=True, kw_only=True):
@@ -104,6 +115,8 @@ class BackfillBody(Body, frozen=True, kw_only=True):
     dry_run: bool = False
     reason: Note | None = None
     namespace: Name | None = None
+    approval_status: Text | None = None
+    skip_approval: bool = False
 
 
 class CalendarsBody(Body, frozen=True, kw_only=True):
@@ -171,6 +184,8 @@ class StartBody(Body, frozen=True, kw_only=True):
     user_id: str | None = None
     inputs: Any = None
     scheduled_for: Time | None = None
+    approval_status: Text | None = None
+    skip_approval: bool = False
 
 
 class CalendarBody(Body, frozen=True, kw_only=True):
@@ -312,7 +327,7 @@ def _reader(hint: Any) -> _Read:
     if bounds is not None and get_origin(hint) is Mapping:
         return _pairs_reader(bounds)
     if isinstance(hint, type) and issubclass(hint, StrEnum):
-        aliases = OVERLAP_ALIASES if hint is OverlapPolicy else {}
+        aliases = _ALIASES.get(hint, {})
         return lambda value, field: parse_name(hint, aliases, value, field)
     return lambda value, _field: value
 

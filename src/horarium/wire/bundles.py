@@ -1,4 +1,4 @@
-"""What is sent and answered about bundles: what to apply, and what became of each calendar and schedule."""
+"""What is sent and answered about bundles: what to apply, and what became of each document."""
 
 from __future__ import annotations
 
@@ -19,20 +19,22 @@ class Change(StrEnum):
 
 
 class ApplyBody(Body, frozen=True, kw_only=True):
-    """A bundle, and what may be done for it. `workflows` must be empty: this server stores none yet."""
+    """A bundle, and what may be done for it."""
 
     bundle: Name | None = None
     calendars: tuple[Object, ...] = ()
-    schedules: tuple[Object, ...] = ()
+    agents: tuple[Object, ...] = ()
+    teams: tuple[Object, ...] = ()
     workflows: tuple[Object, ...] = ()
+    assignments: tuple[Object, ...] = ()
+    schedules: tuple[Object, ...] = ()
     dry_run: bool = False
     prune: bool = False
     adopt: bool = False
 
     def members(self) -> dict[str, tuple[Object, ...]]:
         """The lists of documents by their names."""
-        named = {kind.member: getattr(self, kind.member) for kind in BundleKind}
-        return {**named, "workflows": self.workflows}
+        return {kind.member: getattr(self, kind.member) for kind in BundleKind}
 
 
 class FieldChange(Answer, frozen=True, kw_only=True):

@@ -14,6 +14,7 @@ from horarium.wire.answer import encode
 from horarium.wire.service import FeedEntry
 
 _SOURCE = "urn:horarium"
+_OF_RUNS = ("duration_seconds", "workflow", "version", "approval")
 
 
 class Written(Protocol):
@@ -59,7 +60,7 @@ def _told(kind: NoticeType, payload: Mapping[str, Any]) -> dict[str, Any]:
                 "state": RunState(payload["state"]),
                 "error": payload.get("error"),
                 "attempt": payload.get("attempt"),
-                "duration_seconds": payload.get("duration_seconds"),
+                **{name: payload.get(name) for name in _OF_RUNS},
             }
         case NoticeType.SCHEDULE_HEALTH:
             return {"status": HealthStatus(payload["status"])}

@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar
 from msgspec import Meta
 
 from horarium.job.run_log import Stream
+from horarium.policy.approval import ApprovalDecision, ApprovalMode
 from horarium.schedule.assignee import AssigneeType
 from horarium.schedule.effective import PolicyOrigin
 from horarium.schedule.reason import Reason
@@ -51,12 +52,12 @@ class RunUsage(Answer, frozen=True, kw_only=True):
 class RunApproval(Answer, frozen=True, kw_only=True):
     """The newest question about a run, and what came of it; a run that is held has not been asked about yet.
 
-    `gates` are those that held it, none where the run as a whole needed a yes.
+    `gates` are those that held it, none where the run as a whole needed a yes; `expires_at` null = it waits for ever.
     """
 
     needed: bool
     approval_id: str | None
-    status: str | None
+    status: ApprovalDecision | None
     gates: tuple[str, ...]
     expires_at: Time | None
     decided_by: str | None
@@ -181,11 +182,21 @@ class RunList(Answer, frozen=True, kw_only=True):
 
 
 class ClaimedRun(Run, frozen=True, kw_only=True):
-    """All that a worker needs; `lease_epoch` goes back with every heartbeat and with the report."""
+    """All that a worker needs; `lease_epoch` goes back with every heartbeat and with the report.
+
+    `gates` need a yes on the way: a worker that comes to one of them reports `blocked`. `limits` are those that there
+    are, and `allow_tools` null means any. `step_of` is the workflow that the node of a step belongs to.
+    """
 
     HIDDEN: ClassVar = frozenset({"report_token"})
 
     action: Object | None
+    step_of: RunWorkflow | None = None
+    approval_mode: ApprovalMode | None
+    gates: tuple[str, ...]
+    limits: Object
+    allow_tools: tuple[str, ...] | None
+    global_model_id: str | None
     lease_epoch: int
     lease_until: Time
     lease_seconds: float

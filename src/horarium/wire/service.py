@@ -55,7 +55,8 @@ class FeedEntry(Answer, frozen=True, kw_only=True):
     """`id` is what a stream is resumed from; `payload` is all that is told, some of which stands beside it too.
 
     `event_type` and `sequence` are those of the event in the schedule's history. What has no place there has
-    neither: the end of a run (`run_finished`, with `state`), and a change of health (`schedule_health`, with `status`).
+    neither: the end of a run (`run_finished`, with `state`, and with `approval` where somebody was asked), and a change
+    of health (`schedule_health`, with `status`). `version` is that of a stored `workflow`.
     """
 
     id: str
@@ -73,6 +74,9 @@ class FeedEntry(Answer, frozen=True, kw_only=True):
     error: str | None = None
     attempt: int | None = None
     duration_seconds: float | None = None
+    workflow: str | None = None
+    version: int | None = None
+    approval: str | None = None
     status: HealthStatus | None = None
 
 

@@ -2,75 +2,64 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from horarium.condition import compile_condition
 from horarium.decision.advance import advance
-from horarium.decision.step import (
-    RETRYABLE,
-    Advance,
-    RunPolicies,
-    SkipReason,
-    StepFact,
-)
-from horarium.instant import SECOND
+from horarium.decision.step import Advance, ResultsNeeded, RunFacts, SkipReason, StepFact
 from horarium.policy.failure import FailureMode, FailurePolicy
-from horarium.policy.limits import Usage
-from horarium.policy.retry import RetryPolicy
+from horarium.schedule.compiled import CompiledWorkflow
 from horarium.schedule.run import RunState
 from horarium.schedule.workflow import Edge, Node, Workflow
 
-START = 1_800_000_000 * SECOND
-ONCE = RetryPolicy(max_retries=0)
 IS_YES = {"/result": {"eq": "yes"}}
 ANY: dict[str, Any] = {}
 
 S = RunState
 
 
-def graph(*names: str, edges: tuple[tuple[Any, ...], ...] = (), **nodes: dict[str, Any]) -> Workflow:
+def graph(*names: str, edges: tuple[tuple[Any, ...], ...] = (), **nodes: dict[str, Any]) -> CompiledWorkflow:
     """Edges are (source, target) or (source, target, filter); keywords are nodes with fields of their own."""
     joined = tuple(
         Edge(source, target, *(compile_condition(given) for given in condition)) for source, target, *condition in edges
     )
     made = {**{name: {} for name in names}, **nodes}
     needs = {name: tuple(edge.source for edge in joined if edge.target == name) for name in made}
-    return Workflow("w", 1, tuple(Node(name, {}, needs=needs[name], **fields) for name, fields in made.items()), joined)
+    listed = tuple(Node(name, {}, needs=needs[name], **fields) for name, fields in made.items())
+    return CompiledWorkflow(Workflow("w", 1, listed, joined))
 
 
 def fact(node_id: str, state: RunState, **known: Any) -> StepFact:
-    attempt = known.pop("attempt", 1 if state in RETRYABLE else 0)
-    return StepFact(node_id, f"run-{node_id}", state, attempt, **known)
+    return StepFact(node_id, state, **known)
 
 
 def ask(
-    workflow: Workflow, /, *facts: StepFact, usage: Usage | None = None, cancel: bool = False, **given: Any
+    workflow: CompiledWorkflow,
+    /,
+    *facts: StepFact,
+    progress: str | None = None,
+    results: Mapping[str, Any] | None = None,
+    **about: Any,
 ) -> Advance:
-    """Failures are not retried unless the case brings a retry policy of its own."""
-    now, inputs = given.pop("now", START), given.pop("inputs", {})
-    return advance(
-        workflow,
-        {each.node_id: each for each in facts},
-        root_inputs=inputs,
-        root_started_at=START,
-        policies=RunPolicies(**{"retry": ONCE, **given}),
-        usage=usage or Usage(),
-        now=now,
-        cancel_requested=cancel,
-    )
+    """Without `progress`, of a run whose starts were born, and whose facts are all news."""
+    known = {each.node_id for each in facts}
+    open_ones = {workflow.nodes[place].id for place in workflow.starts} | known
+    if progress is None and facts:
+        back = {each.node_id for each in facts if each.fallback}
+        letters = ["r" if node.id in back else "o" if node.id in open_ones else "." for node in workflow.nodes]
+        progress = "".join(letters)
+    answer = advance(workflow, progress, facts, RunFacts(**about), results or {})
+    assert not isinstance(answer, ResultsNeeded), f"it wants the results of {sorted(answer.node_ids)}"
+    return answer
 
 
-def born(answer: Advance) -> dict[str, RunState]:
-    return {birth.node_id: birth.state for birth in answer.births}
+def born(answer: Advance) -> list[str]:
+    return [birth.node_id for birth in answer.births]
 
 
 def skipped(answer: Advance) -> dict[str, SkipReason]:
     return {skip.node_id: skip.reason for skip in answer.skips}
-
-
-def ended(answer: Advance) -> tuple[RunState, str | None]:
-    assert answer.root is not None
-    return answer.root.state, answer.root.cause
 
 
 HALT = FailurePolicy(FailureMode.HALT)

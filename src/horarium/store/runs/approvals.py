@@ -15,6 +15,7 @@ from sqlalchemy import Connection, bindparam, update
 from horarium.ids import id_text, new_id
 from horarium.instant import Instant, to_rfc3339
 from horarium.policy.approval import (
+    AGENT_INPUT,
     NEVER,
     ApprovalDecision,
     ApprovalMode,
@@ -97,12 +98,13 @@ def _row(
     if isinstance(definition, Exception):
         raise definition
     policy = definition.approval if run.effective is None else read_effective(run.effective).approval
+    gates = _gates(run, policy, asked)
     return NewApproval(
         approval_id=new_id(),
         namespace=run.namespace,
         run_id=run.run_id,
         input_hash=input_hash(current_inputs(run, definition)),
-        gates=to_text(_gates(run, policy, asked)),
+        gates=to_text(gates),
         decision=ApprovalDecision.PENDING.value,
         requested_at=now,
         expires_at=policy.expires_at(now),
@@ -113,7 +115,8 @@ def _row(
         revision=run.revision,
         approvals_required=policy.approvals_required or 1,
         approvers=to_text(sorted(policy.approvers)),
-        allow_requester=bool(policy.allow_requester),
+        # What an agent asks its own people is theirs to answer.
+        allow_requester=bool(policy.allow_requester) or gates == [AGENT_INPUT],
         requesters=to_text(requesters),
     )
 

@@ -24,7 +24,7 @@ from horarium.store.database.json_text import event_text, kept_text
 from horarium.store.database.set_wise import Update
 from horarium.store.history import notices
 from horarium.store.history.notices import Notice
-from horarium.store.runs import closed_approvals, events
+from horarium.store.runs import closed_approvals, events, newest_approvals
 from horarium.store.runs.events import NewRunEvent
 from horarium.store.runs.work import Work
 from horarium.store.tables import runs
@@ -34,6 +34,7 @@ MAX_ERROR = 4_000
 _MAX_TOLD_ERROR = 1_000
 
 BY_ITSELF: Mapping[bytes, CommandContext] = MappingProxyType({})
+_UNAPPROVED = frozenset({RunState.REJECTED, RunState.EXPIRED})
 _LEASE = "lease_epoch lease_owner lease_until"
 _USED = "cost tokens tool_calls"
 _EARLIER = "earlier_cost earlier_tokens earlier_tool_calls"
@@ -70,27 +71,23 @@ def write_changes(
     """Each with its run as it was. `by` are those who asked for it, by run; what happens by itself has nobody."""
     by_kind: defaultdict[type[Change], list[tuple[Any, ...]]] = defaultdict(list)
     told: list[NewRunEvent] = []
-    finished: list[Notice] = []
+    finished: list[tuple[Work, End]] = []
     freed = Counter[counters.Counter]()
     for run, change in changed:
-        event = _event(run, change)
+        said = _events(run, change, by.get(run.run_id))
         values = _after(run, change, now)
-        next_event = run.next_event + (event is not None)
-        named = {**values, "run_id": run.run_id, "next_event": next_event}
+        named = {**values, "run_id": run.run_id, "next_event": run.next_event + len(said)}
         by_kind[type(change)].append(tuple(named[name] for name in _UPDATES[type(change)].columns))
-        if event is not None:
-            kind, said = event
-            context = by.get(run.run_id)
-            told.append((run.run_id, run.next_event, kind, said if context is None else said | context.to_payload()))
+        told += [(run.run_id, run.next_event + place, *event) for place, event in enumerate(said)]
         if isinstance(change, End):
             freed.update(_freed(run, change))
             if run.parent_run_id is None:
-                finished.append(_finished(run, change, now))
+                finished.append((run, change))
     for change_kind, rows in by_kind.items():
         _UPDATES[change_kind].run(connection, rows)
     events.append(connection, told, now=now)
     closed_approvals.close_unanswered(connection, changed, now)
-    notices.append(connection, finished, now=now)
+    notices.append(connection, _finished_runs(connection, finished, now), now=now)
     counters.add_to_counters(connection, freed)
 
 
@@ -187,6 +184,26 @@ def _again(run: Work, again: Again) -> dict[str, Any]:
     }
 
 
+def _events(run: Work, change: Change, by: CommandContext | None) -> list[tuple[RunEventType, dict[str, Any]]]:
+    """What its stream is told; a step whose target answered at once has started, too."""
+    found = [] if (event := _event(run, change)) is None else [event]
+    if by is not None:
+        found = [(kind, said | by.to_payload()) for kind, said in found]
+    if run.parent_run_id is None:
+        return found
+    if _began_unseen(run, change):
+        found.insert(0, (RunEventType.NODE_STARTED, {}))
+    return [(kind, {"node_id": run.node_id, "attempt": run.attempt, **said}) for kind, said in found]
+
+
+def _began_unseen(run: Work, change: Change) -> bool:
+    over = (isinstance(change, End) and change.state in _DONE) or (isinstance(change, Again) and change.known)
+    return over and run.state == RunState.LAUNCHING
+
+
+_DONE = (RunState.SUCCEEDED, RunState.FAILED, RunState.TIMED_OUT)
+
+
 def _event(run: Work, change: Change) -> tuple[RunEventType, dict[str, Any]] | None:
     """What the stream of the run says about the change; most changes are said."""
     match change:
@@ -227,10 +244,22 @@ def _said(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _finished(run: Work, end: End, now: Instant) -> Notice:
+def _finished_runs(connection: Connection, finished: Sequence[tuple[Work, End]], now: Instant) -> list[Notice]:
+    asked = [run.approval_id for run, _ in finished if run.approval_id is not None]
+    answers = newest_approvals.outcomes(connection, asked)
+    return [_finished(run, end, answers, now) for run, end in finished]
+
+
+def _approval(run: Work, end: End, answers: Mapping[bytes, str]) -> str | None:
+    """What came of the question whether it may run; None = it was not asked, or has not been answered."""
+    if end.state in _UNAPPROVED:
+        return end.state.value
+    return None if run.approval_id is None else answers.get(run.approval_id)
+
+
+def _finished(run: Work, end: End, answers: Mapping[bytes, str], now: Instant) -> Notice:
     """What the feed tells of the end of a root run, whatever ended it."""
-    started = run.started_at
-    error = end.error
+    started, error = run.started_at, end.error
     values = {
         "state": end.state.value,
         "error": None if error is None else kept_text(error, _MAX_TOLD_ERROR),
@@ -243,6 +272,9 @@ def _finished(run: Work, end: End, now: Instant) -> Notice:
         "finished_at": to_rfc3339(now),
         # A clock that was set back while it ran must not make it end before it began.
         "duration_seconds": None if started is None else max(0, now - started) / SECOND,
+        "workflow": run.workflow,
+        "version": run.workflow_version,
+        "approval": _approval(run, end, answers),
     }
     return Notice(NoticeType.RUN_FINISHED, run.namespace, run.schedule_uid, run.run_id, values)
 

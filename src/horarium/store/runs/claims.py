@@ -16,10 +16,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from sqlalchemy import Connection, text, update
+from sqlalchemy import Connection, TextClause, text, update
 
 from horarium.instant import MILLISECOND, SECOND, Instant
+from horarium.schedule.event import RunEventType
+from horarium.schedule.run import RunState
 from horarium.store.database.json_text import event_text
+from horarium.store.runs import events
 from horarium.store.runs.work import COLUMNS, Work, as_works, run_works
 from horarium.store.tables import runs
 
@@ -150,33 +153,50 @@ def candidates(connection: Connection, places: Sequence[tuple[ReadyTarget, int]]
 
 
 # The time of an attempt begins here, and ends with the time of the whole run if that comes first.
-_WHOLE = f"COALESCE(ends_by, {{now}} + runtime_seconds * CAST({SECOND} AS BIGINT))"
+_WHOLE = f"COALESCE(ends_by, {{now}} + {{runtime}} * CAST({SECOND} AS BIGINT))"
 _ATTEMPT = f"{{now}} + COALESCE(attempt_ms, timeout_seconds * CAST(1000 AS BIGINT)) * {MILLISECOND}"
 _TAKE = f"""
 UPDATE runs SET state = {{state}}, lease_epoch = lease_epoch + 1, lease_owner = {{owner}}, lease_until = {{until}},
   claimed_by = NULL, launches = launches + 1, started_at = COALESCE(started_at, {{now}}), ends_by = {_WHOLE},
-  deadline = CASE WHEN {_WHOLE} < {_ATTEMPT} THEN {_WHOLE} ELSE {_ATTEMPT} END
+  deadline = CASE WHEN {_WHOLE} < {_ATTEMPT} THEN {_WHOLE} ELSE {_ATTEMPT} END, next_event = next_event + {{told}}
 WHERE state = 'ready' AND run_id {{ids}}
 RETURNING {COLUMNS}
 """
-_TAKE_POSTGRES = text(
-    _TAKE.format(
-        state="CASE WHEN run_id = ANY(:here) THEN 'running' ELSE 'launching' END",
-        owner=":owner",
-        until=":until",
-        now=":now",
-        ids="= ANY(:ids)",
+
+
+def _runtime(cap: int | None) -> str:
+    """Seconds that all attempts together may take: as the run says, and not more than everybody may."""
+    if cap is None:
+        return "runtime_seconds"
+    return f"CASE WHEN runtime_seconds < {cap:d} THEN runtime_seconds ELSE {cap:d} END"
+
+
+@lru_cache(maxsize=4)
+def _take_postgres(cap: int | None) -> TextClause:
+    return text(
+        _TAKE.format(
+            state="CASE WHEN run_id = ANY(:here) THEN 'running' ELSE 'launching' END",
+            owner=":owner",
+            until=":until",
+            now=":now",
+            runtime=_runtime(cap),
+            told="CASE WHEN parent_run_id IS NOT NULL AND run_id = ANY(:here) THEN 1 ELSE 0 END",
+            ids="= ANY(:ids)",
+        )
     )
-)
 
 
+# A step that runs from now on says so in its stream.
+_TOLD = "CASE WHEN parent_run_id IS NULL THEN 0 ELSE 1 END"
 # How often the moment stands in the statement.
 _TIMES = _TAKE.count("{now}")
 
 
 @lru_cache(maxsize=1_024)
-def _take_sqlite(state: str, count: int) -> str:
-    return _TAKE.format(state=f"'{state}'", owner="?", until="?", now="?", ids=f"IN ({', '.join('?' * count)})")
+def _take_sqlite(state: str, count: int, cap: int | None) -> str:
+    ids = f"IN ({', '.join('?' * count)})"
+    told = _TOLD if state == RunState.RUNNING else "0"
+    return _TAKE.format(state=f"'{state}'", owner="?", until="?", now="?", runtime=_runtime(cap), told=told, ids=ids)
 
 
 def take(
@@ -187,33 +207,47 @@ def take(
     owner: str,
     now: Instant,
     lease_seconds: int,
+    runtime_cap: int | None = None,
 ) -> list[Work]:
-    """Chosen candidates are ours until their leases end. Those in `here` are worked on by this process: they run."""
+    """Chosen candidates are ours until their leases end. Those in `here` are worked on by this process: they run.
+
+    No run may take more than `runtime_cap` seconds with all its attempts.
+    """
     if not chosen:
         return []
     until = now + lease_seconds * SECOND
     if connection.dialect.name == "postgresql":
         values = {"ids": list(chosen), "here": list(here), "owner": owner, "until": until, "now": now}
-        return as_works(connection.execute(_TAKE_POSTGRES, values))
+        return _begun(connection, as_works(connection.execute(_take_postgres(runtime_cap), values)), now)
     works: list[Work] = []
     for state, ids in (("running", [*here]), ("launching", [each for each in chosen if each not in here])):
         if ids:
             times = (now,) * _TIMES
-            works += as_works(connection.exec_driver_sql(_take_sqlite(state, len(ids)), (owner, until, *times, *ids)))
+            statement = _take_sqlite(state, len(ids), runtime_cap)
+            works += as_works(connection.exec_driver_sql(statement, (owner, until, *times, *ids)))
+    return _begun(connection, works, now)
+
+
+def _begun(connection: Connection, works: list[Work], now: Instant) -> list[Work]:
+    """Steps that run from now on have taken a number for that."""
+    started = [work for work in works if work.parent_run_id is not None and work.state == RunState.RUNNING]
+    said = [({"node_id": work.node_id, "attempt": work.attempt}, work) for work in started]
+    told = [(work.run_id, work.next_event - 1, RunEventType.NODE_STARTED, values) for values, work in said]
+    events.append(connection, told, now=now)
     return works
 
 
 _TAKE_QUEUED = f"""
 UPDATE runs SET state = 'running', lease_epoch = lease_epoch + 1, lease_owner = :owner, lease_until = :until,
-  claimed_by = :claimed_by, started_at = COALESCE(started_at, :now)
+  claimed_by = :claimed_by, started_at = COALESCE(started_at, :now), next_event = next_event + {_TOLD}
 WHERE run_id IN (SELECT run_id FROM picked) AND state = 'queued'
 RETURNING {COLUMNS}
 """
-# What is assigned to somebody is nobody else's to take; whoever may read everything takes for all.
-# Of a team's work, whoever's turn it is: an agent may be called as a team is.
+# What is assigned to somebody is nobody else's to take, and what a team was given is for the member whose turn it is;
+# whoever may read everything takes for all.
 _FOR_WHOM = (
-    "(CAST(:agent AS TEXT) IS NULL OR assignee IS NULL OR member = :agent "
-    "OR (assignee = :agent AND COALESCE(assignee_type, 'agent') = 'agent'))"
+    "(CAST(:agent AS TEXT) IS NULL OR assignee IS NULL OR member = :agent"
+    " OR (assignee = :agent AND COALESCE(assignee_type, 'agent') <> 'team'))"
 )
 _QUEUE_CLAIM = f"""
 WITH picked AS MATERIALIZED (
@@ -264,11 +298,12 @@ def claim_queued(
     held = {"owner": owner, "claimed_by": claimed_by, "until": now + lease_seconds * SECOND, "now": now}
     where = {"namespace": namespace, "queue": queue, "limit": limit, "agent": agent}
     if types is None:
-        return run_works(connection, _QUEUE_CLAIM, {**held, **where})
+        return _begun(connection, run_works(connection, _QUEUE_CLAIM, {**held, **where}), now)
     if connection.dialect.name == "postgresql":
-        return run_works(connection, _QUEUE_CLAIM_BY_TYPE, {**held, **where, "types": event_text(list(types))})
+        asked = {**held, **where, "types": event_text(list(types))}
+        return _begun(connection, run_works(connection, _QUEUE_CLAIM_BY_TYPE, asked), now)
     ids = _best_of_types(connection, types, {**where, "now": now})
-    return run_works(connection, _QUEUE_CLAIM_BY_ID, {**held, "ids": ids}) if ids else []
+    return _begun(connection, run_works(connection, _QUEUE_CLAIM_BY_ID, {**held, "ids": ids}), now) if ids else []
 
 
 def _best_of_types(connection: Connection, types: Sequence[str], where: Mapping[str, object]) -> list[bytes]:

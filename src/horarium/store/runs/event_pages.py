@@ -9,8 +9,11 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.instant import Instant
+from horarium.schedule.event import RunEventType
 from horarium.store.database.json_text import from_text
 from horarium.store.tables import run_events, runs
+
+_MEMBER = (runs.c.run_id, runs.c.node_id, runs.c.created_at)
 
 
 class EventPlace(NamedTuple):
@@ -28,42 +31,51 @@ class StreamRow:
     sequence: int
     event_type: str
     recorded_at: Instant
-    payload: dict[str, Any]
+    payload: dict[str, Any] | None
 
 
 def merged(
     connection: Connection, run_id: bytes, *, is_root: bool, after: EventPlace | None, limit: int
 ) -> list[StreamRow]:
-    """Those that are stored, of the run and of all that is below it."""
-    key = sa.tuple_(run_events.c.recorded_at, run_events.c.run_id, run_events.c.sequence)
+    """Of the run those that are stored; of all below it also that it was created, which is read off its row.
+
+    What that event says is the same for all of them, and left to the caller.
+    """
     family = (_of_root if is_root else _below)(run_id)
-    statement = (
-        sa.select(
-            run_events.c.run_id,
-            family.c.node_id,
-            run_events.c.sequence,
-            run_events.c.event_type,
-            run_events.c.recorded_at,
-            run_events.c.payload,
-        )
-        .join_from(family, run_events, run_events.c.run_id == family.c.run_id)
-        .order_by(run_events.c.recorded_at, run_events.c.run_id, run_events.c.sequence)
-        .limit(limit)
-    )
+    stored = sa.select(
+        run_events.c.run_id,
+        family.c.node_id,
+        run_events.c.sequence,
+        run_events.c.event_type,
+        run_events.c.recorded_at,
+        run_events.c.payload,
+    ).join_from(family, run_events, run_events.c.run_id == family.c.run_id)
+    births = sa.select(
+        family.c.run_id,
+        family.c.node_id,
+        sa.literal(1, sa.Integer),
+        sa.literal(RunEventType.RUN_CREATED.value, sa.Text),
+        family.c.created_at,
+        sa.null(),
+    ).where(family.c.run_id != run_id)
+    both = sa.union_all(stored, births).subquery("told")
+    key = both.c.recorded_at, both.c.run_id, both.c.sequence
+    statement = sa.select(both).order_by(*key).limit(limit)
     if after is not None:
-        statement = statement.where(key > sa.tuple_(*(sa.literal(part) for part in after)))
-    return [StreamRow(*row[:5], from_text(row[5])) for row in connection.execute(statement)]
+        statement = statement.where(sa.tuple_(*key) > sa.tuple_(*(sa.literal(part) for part in after)))
+    return [
+        StreamRow(run_id, node_id, sequence, kind, at, from_text(payload))
+        for run_id, node_id, sequence, kind, at, payload in connection.execute(statement)
+    ]
 
 
 def _itself(run_id: bytes) -> sa.Select[Any]:
-    return sa.select(runs.c.run_id, runs.c.node_id).where(runs.c.run_id == run_id)
+    return sa.select(*_MEMBER).where(runs.c.run_id == run_id)
 
 
 def _of_root(run_id: bytes) -> sa.CTE:
     """Every step names its root, however deep it is; the condition of the index stands there as text."""
-    below = sa.select(runs.c.run_id, runs.c.node_id).where(
-        sa.text("root_run_id IS NOT NULL"), runs.c.root_run_id == run_id
-    )
+    below = sa.select(*_MEMBER).where(sa.text("root_run_id IS NOT NULL"), runs.c.root_run_id == run_id)
     return sa.union(_itself(run_id), below).cte("family")
 
 
@@ -71,6 +83,5 @@ def _below(run_id: bytes) -> sa.CTE:
     """From a run inside a workflow downwards, as deep as sub-workflows go."""
     family = _itself(run_id).cte("family", recursive=True)
     child = runs.alias("child")
-    return family.union(
-        sa.select(child.c.run_id, child.c.node_id).join_from(family, child, child.c.parent_run_id == family.c.run_id)
-    )
+    columns = sa.select(*(child.c[each.name] for each in _MEMBER))
+    return family.union(columns.join_from(family, child, child.c.parent_run_id == family.c.run_id))

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from horarium.errors import HorariumError
 from horarium.instant import Instant
 from horarium.schedule.run import RunState
-from horarium.schedule.workflow import MAX_NODES, parse_workflow, topological_order
+from horarium.schedule.workflow import MAX_NODES
+from horarium.store import workflow_graphs
 from horarium.store.database.json_text import from_text
 from horarium.store.database.page_bytes import MAX_PAGE_BYTES, sized
-from horarium.store.tables import runs, workflows
+from horarium.store.tables import runs
+from horarium.store.workflow_graphs import WorkflowVersion
 
 # A node has its step, and one more where somebody else took its place.
 MAX_STEPS = 2 * MAX_NODES
@@ -66,7 +66,7 @@ def steps_of(connection: Connection, run_id: bytes, namespace: str, workflow: st
     Results are listed as far as they fit in a page, the first ones first.
     """
     rows = [tuple(row) for row in connection.execute(_STEPS, {"run_id": run_id})]
-    places = _places(connection, namespace, workflow, version)
+    places = _places(connection, WorkflowVersion(namespace, workflow, version))
     of_node, fallback = _NAMES.index("node_id"), _NAMES.index("fallback")
     # By birth where the workflow is gone.
     rows.sort(key=lambda row: (places.get(row[of_node], len(places)), row[fallback]))
@@ -98,21 +98,7 @@ def within(sizes: Iterable[int], most: int = MAX_PAGE_BYTES) -> list[bool]:
     return fit
 
 
-def _places(connection: Connection, namespace: str, workflow: str, version: int) -> Mapping[str, int]:
-    found = connection.execute(
-        sa.select(workflows.c.document).where(
-            workflows.c.namespace == namespace, workflows.c.workflow_id == workflow, workflows.c.version == version
-        )
-    ).scalar_one_or_none()
-    return {} if found is None else _order(found)
-
-
-@lru_cache(maxsize=32)
-def _order(document: str) -> Mapping[str, int]:
-    try:
-        read = parse_workflow(from_text(document))
-    except (HorariumError, ValueError, TypeError):  # what cannot be read is listed by birth
-        return {}
-    pairs = [(edge.source, edge.target) for edge in read.edges]
-    order = topological_order([node.id for node in read.nodes], pairs)
-    return {node: place for place, node in enumerate(order)}
+def _places(connection: Connection, asked: WorkflowVersion) -> Mapping[str, int]:
+    found = workflow_graphs.load(connection, [asked])[asked]
+    # What cannot be read is listed by birth.
+    return {} if isinstance(found, Exception) else {node: place for place, node in enumerate(found.order)}

@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
-from horarium.store.database.found import rows_with
-from horarium.store.database.json_text import from_text
+from horarium.schedule.compiled import CompiledWorkflow
+from horarium.store import workflow_graphs
 from horarium.store.runs.work import Work
-from horarium.store.tables import workflows
-
-_KEY = (workflows.c.namespace, workflows.c.workflow_id, workflows.c.version)
+from horarium.store.workflow_graphs import WorkflowVersion
 
 
 def node_gates(connection: Connection, steps: Iterable[Work]) -> dict[bytes, tuple[str, ...]]:
     """By step. What cannot be found declares none: that the step waits was settled at its birth."""
-    of = {step.run_id: step for step in steps if step.of_workflow is not None and step.of_version is not None}
-    wanted = {(step.namespace, step.of_workflow, step.of_version) for step in of.values()}
-    if not wanted:
-        return {}
-    found = rows_with(connection, select(*_KEY, workflows.c.document), _KEY, wanted)
-    documents = {(namespace, name, version): from_text(text) for namespace, name, version, text in found}
-    return {
-        run_id: _declared(documents.get((step.namespace, step.of_workflow, step.of_version)), step.node_id)
-        for run_id, step in of.items()
+    of = {
+        step.run_id: (WorkflowVersion(step.namespace, step.of_workflow, step.of_version), step.node_id)
+        for step in steps
+        if step.of_workflow is not None and step.of_version is not None
     }
+    if not of:
+        return {}
+    found = workflow_graphs.load(connection, {workflow for workflow, _ in of.values()})
+    return {run_id: _declared(found[workflow], node_id) for run_id, (workflow, node_id) in of.items()}
 
 
-def _declared(document: object, node_id: str | None) -> tuple[str, ...]:
-    nodes: Sequence[object] = document.get("nodes", ()) if isinstance(document, dict) else ()
-    for node in nodes:
-        if isinstance(node, dict) and node_id in (node.get("id"), node.get("node_id")):
-            return tuple(node.get("gates") or ())
-    return ()
+def _declared(workflow: CompiledWorkflow | Exception, node_id: str | None) -> tuple[str, ...]:
+    if isinstance(workflow, Exception) or node_id not in workflow.places:
+        return ()
+    return workflow.node(node_id).gates

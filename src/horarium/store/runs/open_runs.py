@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from horarium.ids import id_at
 from horarium.instant import Instant
 from horarium.schedule.event import CommandContext
 from horarium.schedule.run import Origin
@@ -17,7 +16,7 @@ from horarium.store.runs.definitions import insert_own
 from horarium.store.runs.states import ACTIVE_NAMES, FINAL_NAMES, NOT_STARTED_NAMES, OPEN_ROOT
 from horarium.store.runs.step_changes import note_stops
 from horarium.store.schedules.decisions import ZEROS
-from horarium.store.tables import approvals, runs, step_changes
+from horarium.store.tables import approvals, runs
 
 # Of variables in one statement older SQLites take 999.
 _IDS_AT_ONCE = 900
@@ -128,15 +127,6 @@ def unclaimed(connection: Connection, *, born_before: Instant, limit: int) -> li
     waiting = sa.select(*of_one, count).where(runs.c.state == "queued", runs.c.created_at < born_before)
     rows = connection.execute(waiting.group_by(*of_one).order_by(count.desc(), *of_one).limit(limit))
     return [Unclaimed(*row) for row in rows]
-
-
-def changes_pending(connection: Connection, *, made_before: Instant | None = None) -> int:
-    """What has become of steps, and their workflows have not taken note of."""
-    count = sa.select(sa.func.count()).select_from(step_changes)
-    if made_before is not None:
-        count = count.where(step_changes.c.change_id < id_at(made_before))
-    number: int = connection.execute(count).scalar_one()
-    return number
 
 
 def approvals_waiting(connection: Connection) -> int:

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from horarium.ids import new_id
+from horarium.ids import id_at, new_id
+from horarium.instant import Instant
 from horarium.life.change import Used
 from horarium.store.database.set_wise import Insert, select_by_ids
 from horarium.store.tables import step_changes
@@ -68,3 +70,12 @@ def forget(connection: Connection, run_ids: Sequence[bytes]) -> None:
     """Nothing that was noted of these matters any more: they have ended."""
     if run_ids:
         select_by_ids(connection, "DELETE FROM step_changes WHERE run_id", run_ids, "RETURNING run_id")
+
+
+def pending(connection: Connection, *, made_before: Instant | None = None) -> int:
+    """How many workflows have not taken note of."""
+    count = sa.select(sa.func.count()).select_from(step_changes)
+    if made_before is not None:
+        count = count.where(step_changes.c.change_id < id_at(made_before))
+    number: int = connection.execute(count).scalar_one()
+    return number

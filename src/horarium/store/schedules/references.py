@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
@@ -36,6 +37,16 @@ def newest_workflow(connection: Connection, namespace: str, workflow_id: str) ->
     if found is None:
         return None
     return WorkflowReference(found.version, found.owner, tuple(from_text(found.cycle) or ()))
+
+
+def workflow_author(
+    connection: Connection, namespace: str, workflow_id: str
+) -> tuple[dict[str, Any], str | None] | None:
+    """The newest document, and who put it."""
+    mine = (workflows.c.namespace == namespace, workflows.c.workflow_id == workflow_id)
+    newest = sa.select(workflows.c.document, workflows.c.created_by).where(*mine).order_by(workflows.c.version.desc())
+    found = connection.execute(newest.limit(1)).one_or_none()
+    return None if found is None else (from_text(found.document), found.created_by)
 
 
 def schedules_with_calendar(connection: Connection, namespace: str, names: Collection[str]) -> list[tuple[str, str]]:

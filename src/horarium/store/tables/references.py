@@ -43,6 +43,10 @@ workflows = Table(
     Column("created_at", BigInteger, nullable=False),
     Column("bundle", Text),
     Column("created_by", Text),
+    # Of its document, so that lists and searches need not read it.
+    Column("name", Text),
+    Column("nodes", Integer),  # how many
+    Column("uses", Text),  # JSON: the workflows that its nodes name, each with its version; NULL = none
     PrimaryKeyConstraint("namespace", "workflow_id", "version"),
 )
 

@@ -49,7 +49,13 @@ def _added() -> dict[str, tuple[sa.Column[Any], ...]]:
             sa.Column("standing_id", sa.LargeBinary(16)),
         ),
         "schedules": (sa.Column("created_by", sa.Text()), sa.Column("edited_by", sa.Text())),
-        "workflows": (sa.Column("bundle", sa.Text()), sa.Column("created_by", sa.Text())),
+        "workflows": (
+            sa.Column("bundle", sa.Text()),
+            sa.Column("created_by", sa.Text()),
+            sa.Column("name", sa.Text()),
+            sa.Column("nodes", sa.Integer()),
+            sa.Column("uses", sa.Text()),
+        ),
         "agents": (
             sa.Column("bundle", sa.Text()),
             sa.Column("parent_id", sa.Text()),

@@ -1,0 +1,98 @@
+"""What open questions cost whoever does not ask about them: the first page of the inbox, and a tick beside them."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import tempfile
+import time
+
+from ground import HERD, database, load, pattern, rest, seed_each
+from process import up
+from rich.table import Table
+from sqlalchemy import text
+
+from horarium.client.client import Client
+from horarium.clock import SystemClock
+from horarium.engine.ticker import Ticker
+from horarium.instant import MINUTE, SECOND
+from horarium.store.database import Database
+
+# Milliseconds for a page, and how many times slower a tick may be.
+PAGE_MS, TICK = 50.0, 1.1
+_PAGES = 60
+_HERD = 2_000
+_TURNS = 5
+_ASKING = {
+    **HERD,
+    "schedule_id": "asking",
+    "approval_policy": {"requires_approval": True, "expires_after_seconds": 8_640_000},
+}
+
+
+def measured(count: int) -> Table:
+    table = Table(title=f"{count:,} open questions, PostgreSQL, load average before {load()}")
+    for heading in ("what", "without", "with them", "ratio", "target"):
+        table.add_column(heading, justify="left" if heading == "what" else "right")
+    with database("postgresql") as alone, database("postgresql") as beside:
+        _ask(beside, count)
+        ticks = [(_tick(alone, turn), _tick(beside, turn)) for turn in range(_TURNS)]
+        without, with_them = (statistics.median(times) * 1_000 for times in zip(*ticks, strict=True))
+        ratio = statistics.median(late / early for early, late in ticks)
+        table.add_row(
+            f"tick of {_HERD:,}, ms", f"{without:,.0f}", f"{with_them:,.0f}", f"{ratio:.2f}", f"ratio ≤ {TICK}"
+        )
+        for name, asked in (("first page, p99 ms", {}), ("those I may decide, p99 ms", {"mine": True})):
+            few, many = (_page(opened, asked) for opened in (alone, beside))
+            table.add_row(name, f"{few:.1f}", f"{many:.1f}", f"{many / few:.2f}", f"< {PAGE_MS:.0f} ms")
+    return table
+
+
+def _ask(opened: Database, count: int) -> None:
+    """As many schedules, each with a run that waits for a yes: decided as a tick does."""
+    now = SystemClock().now()
+    like = pattern(_ASKING, now=now, needs_approval=True)
+    due = now - now % MINUTE
+    seed_each(opened, count, lambda number: (like, due), now=due - SECOND, title="asking", prefix="asking")
+    ticker = Ticker(opened, SystemClock(), "bench")
+    while ticker.step().more:
+        pass
+    opened.write(lambda connection: connection.execute(text("UPDATE positions SET next_due = NULL")))
+    waiting = text("SELECT count(*) FROM runs WHERE state = 'awaiting_approval'")
+    asked = text("SELECT count(*) FROM approvals WHERE decision = 'pending'")
+    found = [
+        opened.read(lambda connection, each=each: connection.execute(each).scalar_one()) for each in (waiting, asked)
+    ]
+    assert found == [count, count], found
+    rest(opened)
+
+
+def _tick(opened: Database, turn: int) -> float:
+    """Seconds until a herd is decided that has nothing to do with the questions."""
+    now = SystemClock().now()
+    due = now - now % MINUTE
+    like = pattern(HERD, now=now)
+    seed_each(opened, _HERD, lambda number: (like, due), now=due - SECOND, title="a herd", prefix=f"herd-{turn}")
+    ticker = Ticker(opened, SystemClock(), "bench")
+    started = time.perf_counter()
+    while ticker.step().more:
+        pass
+    seconds = time.perf_counter() - started
+    opened.write(lambda connection: connection.execute(text("UPDATE positions SET next_due = NULL")))
+    return seconds
+
+
+def _page(opened: Database, asked: dict[str, bool]) -> float:
+    """p99 in milliseconds, over loopback, of a real server."""
+    took = []
+    with (
+        tempfile.TemporaryDirectory(prefix="horarium-bench-") as folder,
+        up(opened, folder) as server,
+        Client(server.address, token=server.token, namespace="default") as client,
+    ):
+        for _ in range(_PAGES):
+            started = time.perf_counter()
+            client.list_approvals(status="pending", **asked)
+            took.append((time.perf_counter() - started) * 1_000)
+    took.sort()
+    return took[math.ceil(0.99 * len(took)) - 1]

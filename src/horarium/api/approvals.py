@@ -1,0 +1,317 @@
+"""The routes of approvals: the inbox, decisions on one or many, and yeses that are given beforehand.
+
+Who may decide is a matter of the question, which may name its approvers, so that deciding asks for no permission at
+the door: the operation says who is heard.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import Query
+
+from horarium.api import examples
+from horarium.api.answers import Reply
+from horarium.api.audited import Audited
+from horarium.api.pages import within_bytes
+from horarium.api.requests import CallerOf, Document, ResourcesOf, same_namespace
+from horarium.api.routing import LOOK, READ, Routes
+from horarium.ids import id_text
+from horarium.operations import approvals, deciding, standing
+from horarium.operations.approvals import Asked
+from horarium.operations.caller import Caller
+from horarium.operations.deciding import Said
+from horarium.operations.resources import Resources
+from horarium.policy.approval import NEVER, ApprovalDecision
+from horarium.policy.deciding import Decision
+from horarium.schedule.run import Origin
+from horarium.store.database.json_text import from_text
+from horarium.store.runs.standing_approvals import StandingRow
+from horarium.wire.answer import time_of
+from horarium.wire.approvals import (
+    Approval,
+    ApprovalList,
+    ApprovalVote,
+    DecidedMany,
+    DecidedOne,
+    DecisionBody,
+    DecisionOutcome,
+    DecisionsBody,
+    RunDecisionBody,
+    StandingApproval,
+    StandingBody,
+    StandingDeleted,
+    StandingList,
+    StatusFilter,
+)
+from horarium.wire.bodies import read_body
+
+routes = Routes("/api/approvals", tag="approvals")
+run_routes = Routes("/api/runs/{run_id}", tag="approvals")
+
+_ASKED = Approval(
+    approval_id=examples.UID,
+    status=ApprovalDecision.PENDING,
+    run_id=examples.RUN_ID,
+    root_run_id=examples.RUN_ID,
+    schedule_id="nightly-report",
+    workflow_id=None,
+    node_id=None,
+    origin=Origin.SCHEDULED,
+    nominal=examples.AT,
+    gates=("external_message",),
+    inputs={"audience": "board"},
+    input_hash="5d0c9e7e0b9b7d5bd3dc1a6ed54a2b3ab3f5c8c9d9e4f1a7b6c5d4e3f2a1b0c9",
+    requested_at=examples.AT,
+    expires_at=examples.LATER,
+    approvals_required=1,
+    approvers=(),
+    votes=(),
+    decided_at=None,
+    decided_by=None,
+    reason=None,
+)
+_STANDING = StandingApproval(
+    standing_id=examples.UID,
+    schedule_id="nightly-report",
+    workflow_id=None,
+    revision=3,
+    gates=("external_message",),
+    until=examples.LATER,
+    max_uses=30,
+    uses=0,
+    reason="the board agreed for this month",
+    made_by="ada",
+    created_at=examples.AT,
+)
+
+
+@routes(
+    "GET",
+    "",
+    needs=READ,
+    summary="List what waits for a yes, or did",
+    answer=ApprovalList,
+    example=ApprovalList(approvals=(_ASKED,), next_page_token=None),
+)
+def list_approvals(
+    resources: ResourcesOf,
+    caller: CallerOf,
+    status: Annotated[StatusFilter, Query(description="pending unless it is given")] = StatusFilter.PENDING,
+    schedule_id: Annotated[str | None, Query(max_length=256)] = None,
+    gate: Annotated[str | None, Query(max_length=256)] = None,
+    mine: Annotated[bool, Query(description="only what the caller may decide now")] = False,
+    page_size: Annotated[int | None, Query(description="1 to 200")] = None,
+    next_page_token: Annotated[str | None, Query(max_length=256)] = None,
+) -> Reply:
+    """Oldest first."""
+    page, shown = within_bytes(
+        page_size,
+        lambda most: approvals.list_approvals(
+            resources,
+            caller,
+            status=status,
+            schedule_id=schedule_id,
+            gate=gate,
+            mine=mine,
+            page_size=most,
+            next_page_token=next_page_token,
+        ),
+        lambda page: map(_shown, page.approvals),
+    )
+    return Reply(ApprovalList(approvals=shown, next_page_token=page.next_page_token))
+
+
+@routes(
+    "POST",
+    "/decisions",
+    needs=LOOK,
+    summary="Decide many questions",
+    body=DecisionsBody,
+    sends={"ids": [examples.UID], "decision": "approve", "reason": "all as discussed"},
+    answer=DecidedMany,
+    example=DecidedMany(outcomes=(DecidedOne(approval_id=examples.UID, outcome=DecisionOutcome.APPROVED),)),
+    repeatable=False,  # one transaction each; what is decided is left alone the second time
+)
+def decide_approvals(resources: ResourcesOf, caller: CallerOf, body: Document) -> Reply:
+    """At most 100 a request, with one outcome each: `approved`, `rejected`, `waiting` for others, or `failed`."""
+    asked = read_body(DecisionsBody, body)
+    same_namespace(caller, asked.namespace)
+    done = deciding.decide_many(resources, caller, asked.ids, asked.decision, asked.reason)
+    return Reply(DecidedMany(outcomes=tuple(done)))
+
+
+@routes(
+    "GET",
+    "/standing",
+    needs=READ,
+    summary="List standing approvals",
+    answer=StandingList,
+    example=StandingList(standing=(_STANDING,), next_page_token=None),
+)
+def list_standing_approvals(
+    resources: ResourcesOf,
+    caller: CallerOf,
+    page_size: Annotated[int | None, Query(description="1 to 200")] = None,
+    next_page_token: Annotated[str | None, Query(max_length=256)] = None,
+) -> Reply:
+    """Oldest first, also those that are used up or over."""
+    page = standing.list_standing(resources, caller, page_size=page_size, next_page_token=next_page_token)
+    return Reply(StandingList(standing=tuple(map(_stands, page.standing)), next_page_token=page.next_page_token))
+
+
+@routes(
+    "POST",
+    "/standing",
+    needs=READ,
+    audited=Audited.IN_NAMESPACE,
+    summary="Give a standing approval",
+    body=StandingBody,
+    sends={"schedule_id": "nightly-report", "gates": ["external_message"], "max_uses": 30},
+    answer=StandingApproval,
+    status=201,
+    example=_STANDING,
+)
+def create_standing_approval(resources: ResourcesOf, caller: CallerOf, body: Document) -> Reply:
+    """Decides future questions about these gates while it lasts; each use is a recorded decision.
+
+    Without gates it agrees to runs of the schedule as it is now: after an edit it is good for gates alone. Only who may
+    decide such questions may give one, and none about what they wrote or asked for themselves.
+    """
+    asked = read_body(StandingBody, body)
+    same_namespace(caller, asked.namespace)
+    return Reply(_stands(standing.create(resources, caller, asked)), 201)
+
+
+@routes(
+    "DELETE",
+    "/standing/{standing_id}",
+    needs=READ,
+    audited=Audited.IN_NAMESPACE,
+    summary="Take a standing approval back",
+    answer=StandingDeleted,
+    example=StandingDeleted(standing_id=examples.UID, outcome="deleted"),
+)
+def delete_standing_approval(resources: ResourcesOf, caller: CallerOf, standing_id: str) -> Reply:
+    """What it has decided stays decided."""
+    gone = standing.delete(resources, caller, standing_id)
+    return Reply(StandingDeleted(standing_id=id_text(gone), outcome="deleted"))
+
+
+@routes("GET", "/{approval_id}", needs=READ, summary="Show a question", answer=Approval, example=_ASKED)
+def get_approval(resources: ResourcesOf, caller: CallerOf, approval_id: str) -> Reply:
+    """With what the run would do; secrets are named, never shown."""
+    return Reply(_shown(approvals.get(resources, caller, approval_id)))
+
+
+@routes(
+    "POST",
+    "/{approval_id}/decision",
+    needs=LOOK,
+    summary="Approve, reject or modify",
+    body=DecisionBody,
+    sends={"decision": "approve", "reason": "looks right"},
+    answer=Approval,
+    example=_ASKED,
+)
+def decide_approval(resources: ResourcesOf, caller: CallerOf, approval_id: str, body: Document) -> Reply:
+    """One no is enough; yeses of different people are counted. `modify` is a yes to other inputs."""
+    asked = read_body(DecisionBody, body)
+    same_namespace(caller, asked.namespace)
+    said = Said(asked.decision, asked.reason, asked.modifications, asked.input_hash)
+    return Reply(_shown(deciding.decide(resources, caller, approval_id, said)))
+
+
+@run_routes(
+    "POST",
+    "/approve",
+    needs=LOOK,
+    summary="Approve what a run waits for",
+    body=RunDecisionBody,
+    sends={"reason": "looks right"},
+    answer=Approval,
+    example=_ASKED,
+)
+def approve_run(resources: ResourcesOf, caller: CallerOf, run_id: str, body: Document) -> Reply:
+    """With `modifications` it is a yes to other inputs."""
+    asked = read_body(RunDecisionBody, body)
+    decision = Decision.APPROVE if asked.modifications is None else Decision.MODIFY
+    return _of_run(resources, caller, run_id, asked, decision)
+
+
+@run_routes(
+    "POST",
+    "/reject",
+    needs=LOOK,
+    summary="Reject what a run waits for",
+    body=RunDecisionBody,
+    sends={"reason": "not today"},
+    answer=Approval,
+    example=_ASKED,
+)
+def reject_run(resources: ResourcesOf, caller: CallerOf, run_id: str, body: Document) -> Reply:
+    """It ends at once."""
+    return _of_run(resources, caller, run_id, read_body(RunDecisionBody, body), Decision.REJECT)
+
+
+def _of_run(resources: Resources, caller: Caller, run_id: str, asked: RunDecisionBody, decision: Decision) -> Reply:
+    same_namespace(caller, asked.namespace)
+    said = Said(decision, asked.reason, asked.modifications, asked.input_hash)
+    return Reply(_shown(deciding.decide_run(resources, caller, run_id, said)))
+
+
+def _shown(asked: Asked) -> Approval:
+    row = asked.row
+    return Approval(
+        approval_id=id_text(row.approval_id),
+        status=row.decision,
+        run_id=id_text(row.run_id),
+        root_run_id=id_text(row.root_run_id or row.run_id),
+        schedule_id=row.schedule_id,
+        workflow_id=row.workflow,
+        node_id=row.node_id,
+        origin=asked.origin,
+        nominal=_time(asked.run.nominal),
+        gates=tuple(from_text(row.gates)),
+        inputs=asked.inputs,
+        input_hash=row.input_hash,
+        requested_at=_time(row.requested_at),
+        expires_at=None if row.expires_at >= NEVER else time_of(row.expires_at),
+        approvals_required=row.approvals_required,
+        approvers=row.approvers,
+        votes=tuple(
+            ApprovalVote(
+                by=vote.principal, decision=Decision(vote.decision), reason=vote.reason, at=_time(vote.voted_at)
+            )
+            for vote in asked.votes
+        ),
+        decided_at=time_of(row.decided_at),
+        decided_by=row.decider,
+        reason=row.reason,
+        proposed_inputs=row.proposed,
+        standing_id=None if row.standing_id is None else id_text(row.standing_id),
+        action=asked.action,
+    )
+
+
+def _stands(row: StandingRow) -> StandingApproval:
+    return StandingApproval(
+        standing_id=id_text(row.standing_id),
+        schedule_id=row.schedule_id,
+        workflow_id=row.workflow_id,
+        revision=row.revision,
+        gates=row.gates,
+        until=time_of(row.until),
+        max_uses=row.max_uses,
+        uses=row.uses,
+        reason=row.reason,
+        made_by=row.made_by,
+        created_at=_time(row.created_at),
+    )
+
+
+def _time(instant: int) -> datetime:
+    found = time_of(instant)
+    assert found is not None  # an instant is given
+    return found

@@ -1,0 +1,180 @@
+"""`horarium agent`: who is given work, and what each of them may use."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from horarium.cli import completion
+from horarium.cli.bulk import agree
+from horarium.cli.kept import File, IfVersion, described, document_of, show_deleted, show_written
+from horarium.cli.naming import by_flags
+from horarium.cli.pages import All, Limit, Listing, PageToken, Paging, show_listing
+from horarium.cli.present import printable, show_document
+from horarium.cli.reading import json_value, read_bytes, refuse
+from horarium.cli.remote import Remote, with_remote
+from horarium.cli.render import Format, talk
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    help="Agents: who is given work, and what each of them may use.",
+    epilog="Example: horarium agent list",
+)
+
+_MAX_TOKEN = 4_096
+_FLAGS = {
+    "name": "--name", "url": "--url", "parent_id": "--parent", "capacity": "--capacity", "protocol": "--protocol",
+    "context": "--conversation", "token": "--token-file", "policies": "--policies",
+    "policies.approval_policy.requires_approval": "--requires-approval",
+    "policies.budget.spending_limit_credits": "--spending-limit", "policies.budget.max_daily_runs": "--max-daily-runs",
+}  # fmt: skip
+
+AgentId = Annotated[
+    str,
+    typer.Argument(metavar="ID", show_default=False, help="Which agent.", autocompletion=completion.agent_ids),
+]
+
+
+@app.command("put")
+@with_remote
+def put_command(
+    remote: Remote,
+    agent_id: AgentId,
+    file: File = None,
+    name: Annotated[str | None, typer.Option("--name", metavar="TEXT", show_default=False, help="For people.")] = None,
+    url: Annotated[
+        str | None, typer.Option("--url", metavar="URL", show_default=False, help="Where it is spoken to.")
+    ] = None,
+    parent: Annotated[
+        str | None,
+        typer.Option(
+            "--parent", metavar="ID", show_default="none", help="Above it.", autocompletion=completion.agent_ids
+        ),
+    ] = None,
+    capacity: Annotated[
+        int | None, typer.Option("--capacity", metavar="N", show_default="1", help="Runs at the same time.")
+    ] = None,
+    protocol: Annotated[
+        str | None, typer.Option("--protocol", metavar="WORD", show_default="auto", help="auto, 0.3 or 1.0.")
+    ] = None,
+    conversation: Annotated[
+        str | None,
+        typer.Option(
+            "--conversation", metavar="WORD", show_default="fresh", help="fresh for each run, or one per schedule."
+        ),
+    ] = None,
+    token_file: Annotated[
+        str | None,
+        typer.Option("--token-file", metavar="FILE", show_default=False, help="What it asks for; - is stdin."),
+    ] = None,
+    requires_approval: Annotated[
+        bool | None,
+        typer.Option("--requires-approval/--no-requires-approval", show_default=False, help="Whether its runs wait."),
+    ] = None,
+    spending_limit: Annotated[
+        float | None,
+        typer.Option("--spending-limit", metavar="CREDITS", show_default=False, help="What its runs of a day cost."),
+    ] = None,
+    max_daily_runs: Annotated[
+        int | None, typer.Option("--max-daily-runs", metavar="N", show_default=False, help="How many runs a day.")
+    ] = None,
+    policies: Annotated[
+        str | None,
+        typer.Option("--policies", metavar="JSON", show_default=False, help="What holds for its work; @FILE."),
+    ] = None,
+    native_scheduler: Annotated[
+        bool, typer.Option("--native-scheduler", help="It has a scheduler of its own, which is left alone.")
+    ] = False,
+    if_version: IfVersion = None,
+) -> None:
+    """Make an agent, or make the one with this id say the same. What is not said has its default.
+
+    A schedule cannot lower what its agent demands. The token is read from a file and never shown
+    again; one that is not said stays.
+
+    Example: horarium agent put writer --name "The writer" --url https://agents.example.com/writer --capacity 2
+    """
+    said = {
+        "name": name,
+        "url": url,
+        "parent_id": parent,
+        "capacity": capacity,
+        "protocol": protocol,
+        "context": conversation,
+        "native_scheduler": native_scheduler or None,
+        "token": None if token_file is None else _token(token_file),
+        "policies": None if policies is None else json_value("--policies", policies),
+        "policies.approval_policy.requires_approval": requires_approval,
+        "policies.budget.spending_limit_credits": spending_limit,
+        "policies.budget.max_daily_runs": max_daily_runs,
+    }
+    document = document_of("agent_id", agent_id, file, said)
+    with by_flags(_FLAGS):
+        done = remote.client.put_agent(agent_id, document, if_version=if_version)
+    show_written(remote, agent_id, done)
+
+
+def _token(file: str) -> str:
+    if file == "-" and sys.stdin.isatty():
+        return str(typer.prompt("Token", hide_input=True, err=True))
+    raw = read_bytes("--token-file", file)
+    try:
+        text = raw[: _MAX_TOKEN + 3].decode("ascii").rstrip("\r\n")
+    except UnicodeDecodeError:
+        refuse("--token-file: holds no ASCII text")
+    return text
+
+
+@app.command("list")
+@with_remote
+def list_command(remote: Remote, limit: Limit = 50, everything: All = False, page_token: PageToken = None) -> None:
+    """The agents of the namespace.
+
+    Example: horarium agent list
+    """
+    from horarium.client.assignee_calls import AssigneeCalls
+
+    show_listing(
+        Listing(remote, AssigneeCalls.list_agents(next_page_token=page_token), Paging("agents"),
+                None if everything else limit),
+        ("Agent ID", "Name", "URL", "Parent", "Capacity", "Has Token"),
+        lambda each: (each.id, each.name, each.url, each.parent_id, each.capacity, each.has_token),
+        empty="no agents in namespace {namespace}",
+        hint="more agents: --all, or --page-token {cursor}",
+    )  # fmt: skip
+
+
+@app.command("show")
+@with_remote
+def show_command(remote: Remote, agent_id: AgentId) -> None:
+    """One agent, and how many runs it has.
+
+    Example: horarium agent show writer
+    """
+    found = remote.client.get_agent(agent_id)
+    show_document(found.raw, remote.output, described(found.raw, "id"))
+
+
+@app.command("delete")
+@with_remote
+def delete_command(
+    remote: Remote,
+    agent_id: AgentId,
+    purge: Annotated[bool, typer.Option("--purge", help="Delete its schedules instead of pausing them.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Also while a team or an assignment names it.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask whether it is meant.")] = False,
+) -> None:
+    """Delete an agent. Its schedules, and those of the agents below it, are paused.
+
+    Example: horarium agent delete writer
+    """
+    agree(f"delete agent {agent_id}{' with its schedules' if purge else ' and pause its schedules'}?", yes)
+    gone = remote.client.delete_agent(agent_id, purge=purge or None, force=force or None)
+    show_deleted(remote, f"agent {agent_id}", gone)
+    if remote.output is Format.TABLE:
+        for outcome, schedules in (("paused", gone.paused_schedules), ("deleted", gone.deleted_schedules)):
+            for schedule_id in schedules:
+                talk(printable(f"schedule {schedule_id} is {outcome}"))

@@ -1,0 +1,149 @@
+"""`horarium assignment`: who does the work of a workflow, and under which policies."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from horarium.cli import completion
+from horarium.cli.bulk import agree
+from horarium.cli.definition import assignee_of
+from horarium.cli.kept import File, IfVersion, described, document_of, show_deleted, show_written
+from horarium.cli.naming import by_flags
+from horarium.cli.pages import All, Limit, Listing, PageToken, Paging, show_listing
+from horarium.cli.present import show_document
+from horarium.cli.reading import json_value
+from horarium.cli.remote import Remote, with_remote
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    help="Assignments: who does the work of a workflow, and under which policies.",
+    epilog="Example: horarium assignment list",
+)
+
+_POLICIES = ("approval_policy", "retry_policy", "failure_policy", "queue_policy")
+_FLAGS = {
+    "workflow_id": "--workflow", "assignee_type": "--assignee", "assignee_id": "--assignee",
+    "approval_policy.requires_approval": "--requires-approval", "approval_policy.gates": "--gate",
+    **{policy: f"--{policy.replace('_', '-')}" for policy in _POLICIES},
+}  # fmt: skip
+
+AssignmentId = Annotated[
+    str,
+    typer.Argument(
+        metavar="ID", show_default=False, help="Which assignment.", autocompletion=completion.assignment_ids
+    ),
+]
+
+
+@app.command("put")
+@with_remote
+def put_command(
+    remote: Remote,
+    assignment_id: AssignmentId,
+    file: File = None,
+    workflow: Annotated[
+        str | None,
+        typer.Option(
+            "--workflow",
+            metavar="ID",
+            show_default=False,
+            help="Whose work it is about.",
+            autocompletion=completion.workflow_ids,
+        ),
+    ] = None,
+    assignee: Annotated[
+        str | None,
+        typer.Option(
+            "--assignee",
+            metavar="TYPE:ID",
+            show_default=False,
+            help="Who works: agent:ID or team:ID.",
+            autocompletion=completion.assignees,
+        ),
+    ] = None,
+    requires_approval: Annotated[
+        bool | None,
+        typer.Option("--requires-approval/--no-requires-approval", show_default=False, help="Whether its runs wait."),
+    ] = None,
+    gate: Annotated[
+        list[str] | None,
+        typer.Option("--gate", metavar="GATE", show_default=False, help="What may not happen without a yes."),
+    ] = None,
+    approval_policy: Annotated[
+        str | None,
+        typer.Option("--approval-policy", metavar="JSON", show_default=False, help="As in a schedule; @FILE."),
+    ] = None,
+    retry_policy: Annotated[
+        str | None, typer.Option("--retry-policy", metavar="JSON", show_default=False, help="As in a schedule; @FILE.")
+    ] = None,
+    failure_policy: Annotated[
+        str | None,
+        typer.Option("--failure-policy", metavar="JSON", show_default=False, help="As in a schedule; @FILE."),
+    ] = None,
+    queue_policy: Annotated[
+        str | None, typer.Option("--queue-policy", metavar="JSON", show_default=False, help="mode and more; @FILE.")
+    ] = None,
+    if_version: IfVersion = None,
+) -> None:
+    """Make an assignment, or make the one with this id say the same. What is not said is not said.
+
+    A schedule obeys it that names it with --assignment.
+
+    Example: horarium assignment put brief-by-writer --workflow daily-brief --assignee agent:writer --gate publish
+    """
+    said = {"workflow_id": workflow, **({} if assignee is None else assignee_of("--assignee", assignee))}
+    texts = dict(zip(_POLICIES, (approval_policy, retry_policy, failure_policy, queue_policy), strict=True))
+    policies = {name: json_value(_FLAGS[name], text) for name, text in texts.items() if text is not None}
+    asked = {"approval_policy.requires_approval": requires_approval, "approval_policy.gates": gate}
+    document = document_of("assignment_id", assignment_id, file, {**said, **policies, **asked})
+    with by_flags(_FLAGS):
+        done = remote.client.put_assignment(assignment_id, document, if_version=if_version)
+    show_written(remote, assignment_id, done)
+
+
+@app.command("list")
+@with_remote
+def list_command(remote: Remote, limit: Limit = 50, everything: All = False, page_token: PageToken = None) -> None:
+    """The assignments of the namespace.
+
+    Example: horarium assignment list
+    """
+    from horarium.client.assignee_calls import AssigneeCalls
+
+    show_listing(
+        Listing(remote, AssigneeCalls.list_assignments(next_page_token=page_token), Paging("assignments"),
+                None if everything else limit),
+        ("Assignment ID", "Workflow ID", "Assignee"),
+        lambda each: (each.assignment_id, each.workflow_id, f"{each.assignee_type}:{each.assignee_id}"),
+        empty="no assignments in namespace {namespace}",
+        hint="more assignments: --all, or --page-token {cursor}",
+    )  # fmt: skip
+
+
+@app.command("show")
+@with_remote
+def show_command(remote: Remote, assignment_id: AssignmentId) -> None:
+    """One assignment.
+
+    Example: horarium assignment show brief-by-writer
+    """
+    found = remote.client.get_assignment(assignment_id)
+    show_document(found.raw, remote.output, described(found.raw, "assignment_id"))
+
+
+@app.command("delete")
+@with_remote
+def delete_command(
+    remote: Remote,
+    assignment_id: AssignmentId,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask whether it is meant.")] = False,
+) -> None:
+    """Delete an assignment that no live schedule names.
+
+    Example: horarium assignment delete brief-by-writer
+    """
+    agree(f"delete assignment {assignment_id}?", yes)
+    show_deleted(remote, f"assignment {assignment_id}", remote.client.delete_assignment(assignment_id))

@@ -1,0 +1,78 @@
+"""How a run reads: what it is, what became of it, who does it and who has agreed to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from horarium.cli.present import NOTHING, cell, labelled, text_lines
+from horarium.schedule.run import attempt_number
+
+if TYPE_CHECKING:
+    from horarium.wire.runs import Run
+
+
+def described(run: Run) -> Iterator[tuple[str, str]]:
+    yield "run", run.run_id
+    yield "schedule", cell(run.schedule_id)
+    yield "namespace", run.namespace
+    number = attempt_number(run.state, run.attempt)
+    yield "state", run.state + (f" (attempt {number})" if number > 1 else "")
+    yield "origin", f"{cell(run.origin)} · revision {cell(run.revision)}"
+    yield "workflow", f"{cell(run.workflow_type)} · {cell(run.workflow_instance_id)}"
+    if run.covers is not None:
+        told = run.covers
+        yield "covers", f"{told.count} occurrences, {cell(told.first)} to {cell(told.last)}"
+    for label, value in _optional(run):
+        if value is not None:
+            yield label, cell(value)
+    yield from _error(run)
+    times = ("nominal", "due", "created_at", "started_at", "finished_at", "deadline", "stop_requested_at")
+    yield from ((name.removesuffix("_at"), cell(run.raw[name])) for name in times if run.raw.get(name))
+
+
+def _error(run: Run) -> Iterator[tuple[str, str]]:
+    """A traceback has its class above it, and its own lines."""
+    if run.error is None and run.error_class is None:
+        return
+    lines = text_lines(run.error or NOTHING)
+    if run.error_class is not None:
+        lines = [f"{run.error_class}: {lines[0]}"] if len(lines) == 1 else [run.error_class, *lines]
+    yield from labelled("error", lines)
+
+
+def _assignee(found: Mapping[str, Any] | None) -> str | None:
+    """`team:desk (writer)`: the member whose turn it was."""
+    if not found:
+        return None
+    member = f" ({found['member']})" if found.get("member") else ""
+    return f"{found['type']}:{found['id']}{member}"
+
+
+def _approval(found: Mapping[str, Any] | None) -> str | None:
+    """`approved by ada at …: looks good · for spend`."""
+    if not found:
+        return None
+    told = str(found.get("status") or "needed")
+    told += f" by {found['decided_by']}" if found.get("decided_by") else ""
+    told += f" at {found['decided_at']}" if found.get("decided_at") else ""
+    told += f": {found['reason']}" if found.get("reason") else ""
+    told += f" · for {', '.join(found['gates'])}" if found.get("gates") else ""
+    asked = found.get("approval_id") if found.get("status") in (None, "pending") else None
+    return told + (f" · {asked}" if asked else "")
+
+
+def _optional(run: Run) -> Iterator[tuple[str, object]]:
+    yield "queue", run.task_queue
+    yield "inputs", run.inputs
+    yield "rotation", run.rotation_index_used
+    yield "result", run.result
+    yield "cause", run.cause
+    yield "assignee", _assignee(run.raw.get("assignee"))
+    yield "approval", _approval(run.raw.get("approval"))
+    if run.cost or run.tokens or run.tool_calls:
+        yield "used", f"cost {run.cost:g}, {run.tokens} tokens, {run.tool_calls} tool calls"
+    yield "rerun of", run.rerun_of
+    yield "reruns", ", ".join(run.reruns) or None
+    yield "parent", run.parent_run_id
+    yield "node", run.node_id

@@ -1,0 +1,133 @@
+"""`horarium team`: agents who take turns, or follow a lead."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from horarium.cli import completion
+from horarium.cli.bulk import agree
+from horarium.cli.kept import File, IfVersion, described, document_of, show_deleted, show_written
+from horarium.cli.naming import by_flags
+from horarium.cli.pages import All, Limit, Listing, PageToken, Paging, show_listing
+from horarium.cli.present import show_document
+from horarium.cli.remote import Remote, with_remote
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    help="Teams: agents who take turns, or follow a lead.",
+    epilog="Example: horarium team list",
+)
+
+_FLAGS = {
+    "name": "--name", "members": "--member", "strategy": "--strategy", "lead": "--lead",
+    "budget.spending_limit_credits": "--spending-limit", "budget.max_daily_runs": "--max-daily-runs",
+}  # fmt: skip
+
+TeamId = Annotated[
+    str, typer.Argument(metavar="ID", show_default=False, help="Which team.", autocompletion=completion.team_ids)
+]
+
+
+@app.command("put")
+@with_remote
+def put_command(
+    remote: Remote,
+    team_id: TeamId,
+    file: File = None,
+    name: Annotated[str | None, typer.Option("--name", metavar="TEXT", show_default=False, help="For people.")] = None,
+    member: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--member",
+            metavar="ID",
+            show_default=False,
+            help="An agent of it; may be repeated.",
+            autocompletion=completion.agent_ids,
+        ),
+    ] = None,
+    strategy: Annotated[
+        str | None, typer.Option("--strategy", metavar="WORD", show_default="lead", help="lead or round_robin.")
+    ] = None,
+    lead: Annotated[
+        str | None,
+        typer.Option(
+            "--lead",
+            metavar="ID",
+            show_default="the first member",
+            help="Who works.",
+            autocompletion=completion.agent_ids,
+        ),
+    ] = None,
+    spending_limit: Annotated[
+        float | None,
+        typer.Option("--spending-limit", metavar="CREDITS", show_default=False, help="What its runs of a day cost."),
+    ] = None,
+    max_daily_runs: Annotated[
+        int | None, typer.Option("--max-daily-runs", metavar="N", show_default=False, help="How many runs a day.")
+    ] = None,
+    if_version: IfVersion = None,
+) -> None:
+    """Make a team, or make the one with this id say the same. What is not said has its default.
+
+    Example: horarium team put desk --member writer --member editor --strategy round_robin
+    """
+    said = {
+        "name": name,
+        "members": member,
+        "strategy": strategy,
+        "lead": lead,
+        "budget.spending_limit_credits": spending_limit,
+        "budget.max_daily_runs": max_daily_runs,
+    }
+    document = document_of("team_id", team_id, file, said)
+    with by_flags(_FLAGS):
+        done = remote.client.put_team(team_id, document, if_version=if_version)
+    show_written(remote, team_id, done)
+
+
+@app.command("list")
+@with_remote
+def list_command(remote: Remote, limit: Limit = 50, everything: All = False, page_token: PageToken = None) -> None:
+    """The teams of the namespace.
+
+    Example: horarium team list
+    """
+    from horarium.client.assignee_calls import AssigneeCalls
+
+    show_listing(
+        Listing(remote, AssigneeCalls.list_teams(next_page_token=page_token), Paging("teams"),
+                None if everything else limit),
+        ("Team ID", "Name", "Strategy", "Lead", "Members"),
+        lambda each: (each.team_id, each.name, each.strategy, each.lead, ", ".join(each.members)),
+        empty="no teams in namespace {namespace}",
+        hint="more teams: --all, or --page-token {cursor}",
+    )  # fmt: skip
+
+
+@app.command("show")
+@with_remote
+def show_command(remote: Remote, team_id: TeamId) -> None:
+    """One team.
+
+    Example: horarium team show desk
+    """
+    found = remote.client.get_team(team_id)
+    show_document(found.raw, remote.output, described(found.raw, "team_id"))
+
+
+@app.command("delete")
+@with_remote
+def delete_command(
+    remote: Remote,
+    team_id: TeamId,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask whether it is meant.")] = False,
+) -> None:
+    """Delete a team. Its agents stay.
+
+    Example: horarium team delete desk
+    """
+    agree(f"delete team {team_id}?", yes)
+    show_deleted(remote, f"team {team_id}", remote.client.delete_team(team_id))

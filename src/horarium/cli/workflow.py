@@ -1,0 +1,290 @@
+"""`horarium workflow`: steps that wait for each other, kept under a name, in versions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from horarium.cli import completion
+from horarium.cli.bulk import agree
+from horarium.cli.definition import assignee_of, number_or_word
+from horarium.cli.graph_view import workflow_lines
+from horarium.cli.naming import by_flags
+from horarium.cli.pages import All, Limit, Listing, PageToken, Paging, show_listing
+from horarium.cli.present import cell, printable, show_document, show_lines
+from horarium.cli.reading import json_value, pairs, read_object, refuse
+from horarium.cli.remote import ExitCode, Remote, with_remote
+from horarium.cli.render import Format, talk
+from horarium.cli.waiting import Patience, Timeout, all_succeeded, ended_runs, span_of
+
+if TYPE_CHECKING:
+    from horarium.wire.workflows import Workflow, WorkflowStarted
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    help="Workflows: steps that wait for each other, kept under a name, in versions.",
+    epilog="Example: horarium workflow show daily-brief",
+)
+
+_MORE = "more workflows: --all, or --page-token {cursor}"
+_FLAGS = {
+    "version": "--version", "inputs": "--input", "labels": "--label", "assignee_type": "--assignee",
+    "assignee_id": "--assignee", "workflow_assignment_id": "--assignment", "page_size": "--limit",
+    "next_page_token": "--page-token",
+}  # fmt: skip
+
+WorkflowId = Annotated[
+    str,
+    typer.Argument(metavar="ID", show_default=False, help="Which workflow.", autocompletion=completion.workflow_ids),
+]
+File = Annotated[
+    str, typer.Argument(metavar="FILE", show_default=False, help="Its document, JSON or YAML; - is stdin.")
+]
+Version = Annotated[
+    str | None,
+    typer.Option("--version", metavar="N", show_default="latest", help="Which version: a number, or latest."),
+]
+
+
+@app.command("put")
+@with_remote
+def put_command(
+    remote: Remote,
+    workflow_id: Annotated[str, typer.Argument(metavar="ID", show_default=False, help="Its name; made if new.")],
+    file: File,
+    if_version: Annotated[
+        int | None,
+        typer.Option("--if-version", metavar="N", show_default=False, help="Only if this is still the newest."),
+    ] = None,
+) -> None:
+    """Keep a workflow: a new one, or a new version of it. An equal document makes no new version.
+
+    Its triggers become schedules, whose ids begin with workflow:ID. Runs that have begun keep their version.
+
+    Example: horarium workflow put daily-brief brief.yaml
+    """
+    document = read_object("FILE", file)
+    said = document.get("workflow_id", document.get("id"))
+    if said not in (None, workflow_id):
+        refuse(f"the file is about {str(said)[:128]!r}, not {workflow_id!r}")
+    done = remote.client.put_workflow(workflow_id, document, if_version=if_version)
+    if remote.output is Format.TABLE:
+        typer.echo(printable(f"{done.workflow_id}: {done.outcome}; version {done.version}"))
+        for each in done.schedules:
+            typer.echo(printable(f"{each.schedule_id}: {each.outcome}"))
+    else:
+        show_document(done.raw, remote.output, [])
+    _warn(done.warnings)
+
+
+def _warn(warnings: Sequence[str]) -> None:
+    for each in warnings:
+        talk(f"warning: {printable(each)}")
+
+
+@app.command("validate")
+@with_remote
+def validate_command(remote: Remote, file: File) -> None:
+    """Say everything that is wrong with a document, and keep nothing. What is right is drawn.
+
+    Example: horarium workflow validate brief.yaml
+    """
+    from horarium.client.errors import ValidationFailed
+
+    try:
+        found = remote.client.validate_workflow(read_object("FILE", file))
+    except ValidationFailed as wrong:
+        problems = [(path, text) for path, texts in wrong.errors.items() for text in texts]
+        for path, text in problems:
+            talk(printable(f"{path}: {text}"))
+        if not problems:
+            raise
+        talk(f"{len(problems)} problem{'' if len(problems) == 1 else 's'}; nothing was kept")
+        raise typer.Exit(ExitCode.BAD_QUESTION) from None
+    show_document(found.raw, remote.output, (("", line) for line in workflow_lines(found.document)))
+    _warn(found.warnings)
+
+
+@app.command("show")
+@with_remote
+def show_command(remote: Remote, workflow_id: WorkflowId, version: Version = None) -> None:
+    """One workflow: what it is, and its steps drawn as they wait for each other.
+
+    Where the drawing would be wider than the terminal, or the steps are too many, they are listed layer by layer.
+
+    Example: horarium workflow show daily-brief --version 3
+    """
+    with by_flags(_FLAGS):
+        found = remote.client.get_workflow(workflow_id, version=version)
+    show_document(found.raw, remote.output, _described(found))
+    if remote.output is Format.TABLE:
+        show_lines([("", ""), *(("", line) for line in workflow_lines(found.document))])
+
+
+@app.command("list")
+@with_remote
+def list_command(
+    remote: Remote,
+    text: Annotated[
+        str | None, typer.Option("--text", metavar="TEXT", show_default=False, help="Part of the id or the name.")
+    ] = None,
+    owner: Annotated[str | None, typer.Option("--owner", metavar="WHO", show_default="any", help="Whose.")] = None,
+    limit: Limit = 50,
+    everything: All = False,
+    page_token: PageToken = None,
+) -> None:
+    """The workflows of the namespace, each with its newest version.
+
+    Example: horarium workflow list
+    """
+    from horarium.client.workflow_calls import WorkflowCalls
+
+    call = WorkflowCalls.list_workflows(text=text, owner=owner, next_page_token=page_token)
+    show_listing(
+        Listing(remote, call, Paging("workflows"), None if everything else limit),
+        ("Workflow ID", "Version", "Name", "Owner", "Nodes", "Created"),
+        lambda each: (each.workflow_id, each.version, each.name, each.owner, each.nodes, each.created_at),
+        empty="no workflows in namespace {namespace}",
+        hint=_MORE,
+    )
+
+
+@app.command("versions")
+@with_remote
+def versions_command(
+    remote: Remote, workflow_id: WorkflowId, limit: Limit = 50, everything: All = False, page_token: PageToken = None
+) -> None:
+    """All versions of a workflow, and who wrote each.
+
+    Example: horarium workflow versions daily-brief
+    """
+    from horarium.client.workflow_calls import WorkflowCalls
+
+    call = WorkflowCalls.workflow_versions(workflow_id, next_page_token=page_token)
+    show_listing(
+        Listing(remote, call, Paging("versions"), None if everything else limit),
+        ("Version", "Nodes", "Created", "Created By"),
+        lambda each: (each.version, each.nodes, each.created_at, each.created_by),
+        empty=f"no versions of {workflow_id}",
+        hint=_MORE.replace("workflows", "versions"),
+    )
+
+
+@app.command("delete")
+@with_remote
+def delete_command(
+    remote: Remote,
+    workflow_id: WorkflowId,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask whether it is meant.")] = False,
+) -> None:
+    """Delete a workflow that no live schedule and no open run names. Runs that have ended keep what they say.
+
+    Example: horarium workflow delete daily-brief
+    """
+    agree(f"delete workflow {workflow_id} with all its versions?", yes)
+    gone = remote.client.delete_workflow(workflow_id)
+    if remote.output is Format.TABLE:
+        talk(printable(f"workflow {workflow_id} is deleted"))
+    else:
+        show_document(gone.raw, remote.output, [])
+
+
+@app.command("run")
+@with_remote
+def run_command(
+    remote: Remote,
+    workflow_id: WorkflowId,
+    inputs: Annotated[
+        str | None,
+        typer.Option("--input", metavar="JSON", show_default="none", help="What the run is given; @FILE reads a file."),
+    ] = None,
+    version: Version = None,
+    assignee: Annotated[
+        str | None,
+        typer.Option(
+            "--assignee",
+            metavar="TYPE:ID",
+            show_default="nobody",
+            help="Who works: agent:ID or team:ID.",
+            autocompletion=completion.assignees,
+        ),
+    ] = None,
+    assignment: Annotated[
+        str | None,
+        typer.Option(
+            "--assignment",
+            metavar="ID",
+            show_default="none",
+            help="Under whose policies.",
+            autocompletion=completion.assignment_ids,
+        ),
+    ] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option("--label", metavar="NAME=VALUE", show_default=False, help="On the run; may be repeated."),
+    ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option("--key", metavar="KEY", show_default="a new one", help="The same key again is the same run."),
+    ] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Until the run has ended.")] = False,
+    timeout: Timeout = None,
+) -> None:
+    """Start a workflow once, now, without a schedule.
+
+    One that needs a yes waits for it: see approval list. With --wait, exit code 1 means that it did not succeed.
+
+    Example: horarium workflow run daily-brief --input '{"day": "2026-11-16"}' --wait
+    """
+    if timeout is not None and not wait:
+        refuse("--timeout needs --wait")
+    patience = Patience(span_of("--timeout", timeout))
+    with by_flags(_FLAGS):
+        done = remote.client.run_workflow(
+            workflow_id,
+            inputs=None if inputs is None else json_value("--input", inputs),
+            version=None if version is None else number_or_word("--version", version),
+            workflow_assignment_id=assignment,
+            labels=pairs("--label", label) if label else None,
+            idempotency_key=key,
+            **({} if assignee is None else assignee_of("--assignee", assignee)),
+        )
+    if remote.output is Format.TABLE:
+        show_lines(_started(done))
+    elif not wait:
+        show_document(done.raw, remote.output, [])
+    if wait:
+        _show_end(remote, done, patience)
+
+
+def _started(done: WorkflowStarted) -> list[tuple[str, str]]:
+    return [("outcome", done.outcome), ("run", done.run_id), ("state", done.state)]
+
+
+def _show_end(remote: Remote, done: WorkflowStarted, patience: Patience) -> None:
+    """To a person the run is named at once; a program gets one document, with the run in it."""
+    from horarium.cli.run_words import described
+
+    run = next(ended_runs(remote.client, [done.run_id], patience), None)
+    if run is None:
+        talk(f"run {done.run_id} has not ended within {patience.seconds:g} s; it goes on")
+    if remote.output is not Format.TABLE:
+        show_document({**done.raw, "run": None if run is None else dict(run.raw)}, remote.output, [])
+    elif run is not None:
+        show_lines([("", ""), *described(run)])
+    if run is None or not all_succeeded([done.run_id], {done.run_id: run}):
+        raise typer.Exit(ExitCode.NO)
+
+
+def _described(found: Workflow) -> Iterator[tuple[str, str]]:
+    document = found.document
+    yield "workflow", found.workflow_id
+    yield "version", f"{found.version} · {cell(found.created_at)} by {cell(found.created_by)}"
+    for name in ("name", "description", "owner", "queue", "connection", "approval_policy"):
+        if document.get(name):
+            yield name.replace("_", " "), cell(document[name])
+    for number, trigger in enumerate(document.get("triggers") or ()):
+        yield ("" if number else "triggers"), f"{trigger.get('key', number)}: {cell(trigger.get('schedule', trigger))}"

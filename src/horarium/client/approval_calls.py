@@ -1,0 +1,134 @@
+"""Every call about approvals: the inbox, decisions, and yeses that are given beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from horarium.client.call import Call, When, given, many, one
+from horarium.client.methods import Method, Pages
+from horarium.client.page import Page
+from horarium.wire.approvals import Approval, DecidedMany, StandingApproval, StandingDeleted
+
+APPROVALS, APPROVAL = "/api/approvals", "/api/approvals/{approval_id}"
+STANDING = "/api/approvals/standing"
+RUN = "/api/runs/{run_id}"
+
+Modifications = Mapping[str, Any]
+
+
+class ApprovalCalls:
+    @Method
+    @staticmethod
+    def list_approvals(
+        *,
+        status: str | None = None,
+        schedule_id: str | None = None,
+        gate: str | None = None,
+        mine: bool | None = None,
+        page_size: int | None = None,
+        next_page_token: str | None = None,
+    ) -> Call[Page[Approval]]:
+        """What waits for a yes, or, by `status`, what did; oldest first. `mine`: only what I may decide now."""
+        query = {
+            "status": status,
+            "schedule_id": schedule_id,
+            "gate": gate,
+            "mine": mine,
+            "page_size": page_size,
+            "next_page_token": next_page_token,
+        }
+        return Call("GET", APPROVALS, many(Approval, "approvals"), query=query, cursor="next_page_token")
+
+    @Method
+    @staticmethod
+    def get_approval(approval_id: str) -> Call[Approval]:
+        """With what the run would do."""
+        return Call("GET", APPROVAL, one(Approval), {"approval_id": approval_id})
+
+    @Method
+    @staticmethod
+    def decide_approval(
+        approval_id: str,
+        decision: str,
+        *,
+        reason: str | None = None,
+        modifications: Modifications | None = None,
+        input_hash: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Call[Approval]:
+        """`approve`, `reject` or `modify`. With `input_hash` only if the inputs are still those that were shown.
+
+        Raises AlreadyDecided, ApprovalOver, InputsChanged, NotAnApprover and RequesterMayNotDecide.
+        """
+        told = given(reason=reason, modifications=modifications, input_hash=input_hash)
+        body = {"decision": decision, **told}
+        path = {"approval_id": approval_id}
+        return Call("POST", f"{APPROVAL}/decision", one(Approval), path, body=body, key=idempotency_key)
+
+    @Method
+    @staticmethod
+    def decide_approvals(ids: Sequence[str], decision: str, *, reason: str | None = None) -> Call[DecidedMany]:
+        """`approve` or `reject` at most 100, with one outcome each."""
+        body = {"ids": list(ids), "decision": decision, **given(reason=reason)}
+        return Call("POST", f"{APPROVALS}/decisions", one(DecidedMany), body=body)
+
+    @Method
+    @staticmethod
+    def approve_run(
+        run_id: str,
+        *,
+        reason: str | None = None,
+        modifications: Modifications | None = None,
+        input_hash: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Call[Approval]:
+        """Say yes to what a run asks now; with `modifications`, to other inputs."""
+        body = given(reason=reason, modifications=modifications, input_hash=input_hash)
+        return Call("POST", f"{RUN}/approve", one(Approval), {"run_id": run_id}, body=body, key=idempotency_key)
+
+    @Method
+    @staticmethod
+    def reject_run(
+        run_id: str,
+        *,
+        reason: str | None = None,
+        input_hash: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Call[Approval]:
+        """Say no to what a run asks now: it ends."""
+        body = given(reason=reason, input_hash=input_hash)
+        return Call("POST", f"{RUN}/reject", one(Approval), {"run_id": run_id}, body=body, key=idempotency_key)
+
+    @Method
+    @staticmethod
+    def create_standing_approval(
+        *,
+        schedule_id: str | None = None,
+        workflow_id: str | None = None,
+        gates: Sequence[str] = (),
+        until: When | None = None,
+        max_uses: int | None = None,
+        reason: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Call[StandingApproval]:
+        """A yes to future questions about these gates, of one schedule or of one workflow."""
+        told = given(schedule_id=schedule_id, workflow_id=workflow_id, until=until, max_uses=max_uses, reason=reason)
+        return Call("POST", STANDING, one(StandingApproval), body={"gates": list(gates), **told}, key=idempotency_key)
+
+    @Method
+    @staticmethod
+    def list_standing_approvals(
+        *, page_size: int | None = None, next_page_token: str | None = None
+    ) -> Call[Page[StandingApproval]]:
+        query = {"page_size": page_size, "next_page_token": next_page_token}
+        return Call("GET", STANDING, many(StandingApproval, "standing"), query=query, cursor="next_page_token")
+
+    @Method
+    @staticmethod
+    def delete_standing_approval(standing_id: str) -> Call[StandingDeleted]:
+        """What it has decided stays decided."""
+        return Call("DELETE", f"{STANDING}/{{standing_id}}", one(StandingDeleted), {"standing_id": standing_id})
+
+    iter_approvals = Pages(list_approvals)
+    iter_standing_approvals = Pages(list_standing_approvals)

@@ -1,0 +1,157 @@
+"""How questions that wait for a yes are looked at: the inbox, and one of them with what its run would do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from horarium.errors import InvalidDefinition
+from horarium.ids import id_text, parse_id
+from horarium.operations.caller import Caller
+from horarium.operations.drafts import require_namespace
+from horarium.operations.errors import ApprovalNotFound
+from horarium.operations.history import find_any
+from horarium.operations.pages import checked_limit
+from horarium.operations.resources import Resources
+from horarium.policy.approval import ApprovalDecision
+from horarium.policy.names import MAX_TEXT_LENGTH
+from horarium.schedule.canonical import action_document
+from horarium.schedule.definition import Definition
+from horarium.schedule.envelope import shown_input
+from horarium.schedule.run import Origin
+from horarium.store.database import Connection
+from horarium.store.database.page_bytes import fitting
+from horarium.store.runs import questions
+from horarium.store.runs import read as runs_read
+from horarium.store.runs.approvals import current_inputs
+from horarium.store.runs.questions import Mine, QuestionFilter, QuestionRow, VoteRow
+from horarium.store.runs.read import RunRow
+from horarium.wire.approvals import StatusFilter
+from horarium.wire.roles import Permission
+
+_ROW_BYTES = 1_024
+NOBODY = "nobody"
+"""Who decides where callers have no names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question with the run that it is about; `votes` are those for the inputs as they are now."""
+
+    row: QuestionRow
+    run: RunRow
+    inputs: Any
+    votes: tuple[VoteRow, ...]
+    action: dict[str, object] | None = None
+
+    @property
+    def origin(self) -> Origin:
+        return self.run.origin
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalPage:
+    approvals: tuple[Asked, ...]
+    next_page_token: str | None
+
+
+def principal_of(caller: Caller) -> str:
+    return caller.principal or NOBODY
+
+
+def list_approvals(
+    resources: Resources,
+    caller: Caller,
+    *,
+    status: StatusFilter = StatusFilter.PENDING,
+    schedule_id: str | None = None,
+    gate: str | None = None,
+    mine: bool = False,
+    page_size: int | None = None,
+    next_page_token: str | None = None,
+) -> ApprovalPage:
+    """Oldest first. `mine`: those that the caller may decide now."""
+    caller.require(Permission.READ)
+    limit = checked_limit(page_size)
+    after = None if next_page_token is None else parse_id(next_page_token, "next_page_token")
+    if gate is not None and not 1 <= len(gate) <= MAX_TEXT_LENGTH:
+        raise InvalidDefinition({"gate": [f"must have between 1 and {MAX_TEXT_LENGTH} characters"]})
+    chosen = StatusFilter.PENDING if mine else status
+    decider = _mine(resources, caller) if mine else None
+
+    def look(connection: Connection) -> ApprovalPage:
+        require_namespace(connection, caller.namespace)
+        uids = None if schedule_id is None else [find_any(connection, caller, schedule_id).schedule_uid]
+        wanted = QuestionFilter(_state(chosen), uids, gate, decider)
+        rows, more = questions.page(connection, caller.namespace, wanted, after=after, limit=limit)
+        sizes = runs_read.sizes(connection, [row.run_id for row in rows])
+        fit = rows[: fitting(size + _ROW_BYTES for size in sizes)]
+        token = id_text(fit[-1].approval_id) if fit and (more or len(fit) < len(rows)) else None
+        return ApprovalPage(tuple(view(resources, connection, fit)), token)
+
+    return resources.database.read(look)
+
+
+def get(resources: Resources, caller: Caller, approval_id: str) -> Asked:
+    caller.require(Permission.READ)
+
+    def look(connection: Connection) -> Asked:
+        return whole(resources, connection, find(connection, caller, approval_id))
+
+    return resources.database.read(look)
+
+
+def _state(status: StatusFilter) -> ApprovalDecision | None:
+    return None if status is StatusFilter.ALL else ApprovalDecision(status.value)
+
+
+def _mine(resources: Resources, caller: Caller) -> Mine:
+    permitted = caller.may(Permission.APPROVE)
+    return Mine(principal_of(caller), caller.role.value, permitted, resources.clock.now())
+
+
+# ── for those who decide ─────────────────────────────────────────────────────────────────────────────
+
+
+def find(connection: Connection, caller: Caller, approval_id: str) -> QuestionRow:
+    """Another tenant's is not there; neither is one whose name is no id at all."""
+    try:
+        row = questions.find(connection, caller.namespace, parse_id(approval_id, "approval_id"))
+    except InvalidDefinition:
+        row = None
+    if row is None:
+        raise ApprovalNotFound(approval_id[:64])
+    return row
+
+
+def whole(resources: Resources, connection: Connection, row: QuestionRow) -> Asked:
+    """With what the run would do. One whose run is gone is gone with it."""
+    found = view(resources, connection, [row], with_action=True)
+    if not found:
+        raise ApprovalNotFound(id_text(row.approval_id))
+    return found[0]
+
+
+def view(
+    resources: Resources, connection: Connection, rows: Sequence[QuestionRow], *, with_action: bool = False
+) -> list[Asked]:
+    runs = {run.run_id: run for run in runs_read.find_all(connection, [row.run_id for row in rows])}
+    definitions = resources.definitions.load(connection, runs.values())
+    cast = questions.votes(connection, [row.approval_id for row in rows])
+    return [
+        _asked(row, runs[row.run_id], definitions[row.run_id], cast[row.approval_id], with_action)
+        for row in rows
+        if row.run_id in runs
+    ]
+
+
+def _asked(
+    row: QuestionRow, run: RunRow, definition: Definition | Exception, votes: Sequence[VoteRow], with_action: bool
+) -> Asked:
+    """A definition that cannot be read is the trouble of this run alone: it is shown as far as it is known."""
+    known = None if isinstance(definition, Exception) else definition
+    inputs = run.inputs if known is None else current_inputs(run, known)
+    heard = tuple(vote for vote in votes if vote.input_hash == row.input_hash)
+    action = action_document(known.action) if with_action and known is not None else None
+    return Asked(row, run, shown_input(inputs), heard, action)

@@ -1,0 +1,335 @@
+"""How a question is decided: one voice, judged under lock, recorded, and told to the run that waits for it.
+
+What gets round an approval is refused and written down: a decision by an agent, or by whoever does the work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, assert_never
+
+from horarium.errors import HorariumError, InvalidDefinition
+from horarium.ids import id_text
+from horarium.instant import Instant
+from horarium.life.change import End
+from horarium.life.event import ApprovalGiven, ApprovalRefused
+from horarium.operations import approvals
+from horarium.operations.approvals import Asked, principal_of
+from horarium.operations.bulk import tried
+from horarium.operations.bypasses import record_bypass
+from horarium.operations.caller import Caller, run_principal
+from horarium.operations.drafts import check_input
+from horarium.operations.errors import (
+    AlreadyDecided,
+    ApprovalNotFound,
+    ApprovalOver,
+    ApprovalRequired,
+    Forbidden,
+    InputsChanged,
+    NotAnApprover,
+    OperationError,
+    RequesterMayNotDecide,
+    RunNotFound,
+)
+from horarium.operations.resources import Resources
+from horarium.operations.runs import find_in_namespace
+from horarium.policy.approval import ApprovalDecision, input_hash
+from horarium.policy.deciding import (
+    Agreed,
+    Decision,
+    Declined,
+    NotHeard,
+    Question,
+    Refusal,
+    Vote,
+    Voter,
+    Waits,
+    judge,
+)
+from horarium.policy.merge_patch import merged
+from horarium.policy.names import PolicyError
+from horarium.schedule.definition import Definition
+from horarium.schedule.envelope import is_envelope
+from horarium.schedule.event import CommandContext, NoticeType
+from horarium.schedule.problems import Problems
+from horarium.schedule.run import RunState
+from horarium.schedule.secret import KINDS, check_value
+from horarium.schedule.storable import check_storable
+from horarium.store.database import Connection
+from horarium.store.database.channels import READY
+from horarium.store.history import notices
+from horarium.store.history.notices import Notice
+from horarium.store.runs import open_runs, questions
+from horarium.store.runs import read as runs_read
+from horarium.store.runs.approvals import current_inputs
+from horarium.store.runs.new_approval import told_of
+from horarium.store.runs.questions import QuestionRow, VoteRow
+from horarium.store.runs.read import RunRow
+from horarium.store.runs.writer import record_event
+from horarium.store.schedules import positions
+from horarium.wire.approvals import BulkDecision, DecidedOne, DecisionOutcome
+from horarium.wire.roles import Permission, Role
+
+_ERRORS: dict[Refusal, type[OperationError]] = {
+    Refusal.APPROVAL_REQUIRED: ApprovalRequired,
+    Refusal.NOT_AN_APPROVER: NotAnApprover,
+    Refusal.REQUESTER_MAY_NOT_DECIDE: RequesterMayNotDecide,
+    Refusal.ALREADY_DECIDED: AlreadyDecided,
+    Refusal.APPROVAL_EXPIRED: ApprovalOver,
+    Refusal.INPUTS_CHANGED: InputsChanged,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What somebody says to a question; `shown_hash` is that of the inputs they have seen."""
+
+    decision: Decision
+    reason: str | None = None
+    modifications: Any = None
+    shown_hash: str | None = None
+
+    def __post_init__(self) -> None:
+        is_patch = isinstance(self.modifications, dict) and bool(self.modifications)
+        if self.decision is Decision.MODIFY and not is_patch:
+            raise InvalidDefinition({"modifications": ["must be an object with the inputs to change"]})
+        if self.decision is not Decision.MODIFY and self.modifications is not None:
+            raise InvalidDefinition({"modifications": [f"do not go with {self.decision}; modify changes inputs"]})
+        problems = Problems()
+        check_storable({"modifications": self.modifications}, problems)
+        problems.raise_any()
+
+
+def decide(resources: Resources, caller: Caller, approval_id: str, said: Said) -> Asked:
+    """Raises what `Refusal` names. What was tried to get round an approval stays on record."""
+    caller.require(Permission.LOOK)
+
+    def work(connection: Connection) -> _Heard:
+        return _decide(resources, connection, caller, approvals.find(connection, caller, approval_id), said)
+
+    return _answered(resources, resources.database.write(work))
+
+
+def decide_run(resources: Resources, caller: Caller, run_id: str, said: Said) -> Asked:
+    """The same for the question that a run asks now."""
+    caller.require(Permission.LOOK)
+
+    def work(connection: Connection) -> _Heard:
+        run = find_in_namespace(connection, caller, run_id)
+        row = questions.newest_of_run(connection, caller.namespace, run.run_id)
+        if row is None:
+            if not caller.sees(run):
+                raise RunNotFound(run_id[:64])
+            raise ApprovalNotFound(run_id[:64], "this run asks nothing")
+        return _decide(resources, connection, caller, row, said)
+
+    return _answered(resources, resources.database.write(work))
+
+
+def decide_many(
+    resources: Resources, caller: Caller, ids: Sequence[str], decision: BulkDecision, reason: str | None
+) -> list[DecidedOne]:
+    """One transaction and one outcome each."""
+    said = Said(Decision(decision.value), reason)
+
+    def one(approval_id: str) -> DecidedOne:
+        asked = decide(resources, caller, approval_id, said)
+        pending = asked.row.decision is ApprovalDecision.PENDING
+        outcome = DecisionOutcome.WAITING if pending else DecisionOutcome(asked.row.decision.value)
+        return DecidedOne(approval_id=approval_id, outcome=outcome)
+
+    def failed(approval_id: str, wrong: HorariumError) -> DecidedOne:
+        told = {"reason": wrong.reason, "message": wrong.message}
+        return DecidedOne(approval_id=approval_id[:64], outcome=DecisionOutcome.FAILED, **told)
+
+    return [tried(partial(one, each), partial(failed, each)) for each in ids]
+
+
+# ── one voice ────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    """What came of it: the question as it is now, or why the voice was not heard; `ended` is how the run did."""
+
+    asked: Asked | None = None
+    refused: OperationError | None = None
+    ended: RunState | None = None
+
+
+def _answered(resources: Resources, heard: _Heard) -> Asked:
+    if heard.refused is not None:  # raised here: what was tried stays on record
+        raise heard.refused
+    if heard.ended is not None:
+        resources.telemetry.ended(heard.ended)
+    assert heard.asked is not None  # nothing was refused
+    return heard.asked
+
+
+def _decide(resources: Resources, connection: Connection, caller: Caller, row: QuestionRow, said: Said) -> _Heard:
+    row, run = _locked(connection, row)
+    now = resources.clock.now()
+    definition = resources.definitions.of(connection, run)
+    voice = _Voice(resources, connection, caller, row, run, said, now)
+    inputs = run.inputs if isinstance(definition, Exception) else current_inputs(run, definition)
+    current = row.input_hash if isinstance(definition, Exception) else input_hash(inputs)
+    changed = _modified(inputs, said, definition) if said.decision is Decision.MODIFY else None
+    judged = judge(
+        _question(connection, row),
+        _voter(caller, run),
+        said.decision,
+        now=now,
+        current_hash=current,
+        shown_hash=said.shown_hash,
+        new_hash=None if changed is None else input_hash(changed),
+    )
+    match judged:
+        case NotHeard(refusal, text):
+            return _Heard(refused=voice.refused(refusal, text))
+        case Declined():
+            return voice.declined()
+        case Waits():
+            voice.counted(inputs, changed)
+            return voice.told()
+        case Agreed(agreed_hash):
+            voice.counted(inputs, changed)
+            return voice.agreed(changed, agreed_hash)
+        case _:
+            assert_never(judged)
+
+
+def _locked(connection: Connection, row: QuestionRow) -> tuple[QuestionRow, RunRow]:
+    """The position, the run and the question, in the order of everybody who holds them; read again after the wait."""
+    if row.schedule_uid is not None:
+        positions.lock(connection, row.schedule_uid)
+    open_runs.lock(connection, row.run_id)
+    run = runs_read.find(connection, row.namespace, row.run_id)
+    again = questions.find(connection, row.namespace, row.approval_id, lock=True)
+    if run is None or again is None:
+        raise ApprovalNotFound(id_text(row.approval_id))
+    return again, run
+
+
+def _question(connection: Connection, row: QuestionRow) -> Question:
+    cast = questions.votes(connection, [row.approval_id])[row.approval_id]
+    return Question(
+        row.input_hash,
+        row.expires_at,
+        row.decision,
+        row.reason,
+        row.decider,
+        row.approvals_required,
+        frozenset(row.approvers),
+        row.allow_requester,
+        frozenset(row.requesters),
+        tuple(Vote(each.principal, each.input_hash) for each in cast),
+    )
+
+
+def _voter(caller: Caller, run: RunRow) -> Voter:
+    principal = principal_of(caller)
+    return Voter(
+        principal,
+        caller.role.value,
+        permitted=caller.may(Permission.APPROVE),
+        is_agent=caller.role is Role.AGENT,
+        is_worker=principal in (run.claimed_by, run_principal(run.run_id)),
+    )
+
+
+def _modified(inputs: object, said: Said, definition: Definition | Exception) -> object:
+    """Checked as those of a trigger by hand are."""
+    if isinstance(inputs, list) or is_envelope(inputs):
+        kind = "a list" if isinstance(inputs, list) else "encoded"
+        raise InvalidDefinition({"modifications": [f"the inputs are {kind}, and cannot be merged with an object"]})
+    changed = merged(inputs, said.modifications)
+    problems = Problems()
+    if not isinstance(definition, Exception):
+        check_value(changed, "modifications", problems, allowed=definition.action.kind in KINDS)
+    problems.raise_any()
+    if wrong := check_input("modifications", changed):
+        raise InvalidDefinition(wrong)
+    try:
+        input_hash(changed)
+    except PolicyError as no_json:
+        raise InvalidDefinition({"modifications": [no_json.text]}) from None
+    return changed
+
+
+@dataclass(frozen=True, slots=True)
+class _Voice:
+    """What is written of one voice; the locks are held."""
+
+    resources: Resources
+    connection: Connection
+    caller: Caller
+    row: QuestionRow
+    run: RunRow
+    said: Said
+    now: Instant
+
+    @property
+    def by(self) -> CommandContext:
+        return self.caller.because(self.said.reason).context()
+
+    def refused(self, refusal: Refusal, text: str) -> OperationError:
+        if refusal is Refusal.APPROVAL_REQUIRED:
+            if self.run.state is not RunState.AWAITING_APPROVAL:
+                return Forbidden(text)
+            record_bypass(self.connection, self.caller, self.run, f"decision {self.said.decision}", self.now)
+        return _ERRORS[refusal](text)
+
+    def counted(self, inputs: object, changed: object) -> None:
+        """The vote, and the inputs that it is for, where they are other ones from now on."""
+        voted_for = self.row.input_hash if changed is None else input_hash(changed)
+        if voted_for != self.row.input_hash:
+            questions.set_inputs(
+                self.connection,
+                self.row,
+                shown=inputs,
+                inputs=changed,
+                input_hash=voted_for,
+                modifications=self.said.modifications,
+            )
+        self._cast(voted_for)
+
+    def declined(self) -> _Heard:
+        self._cast(self.row.input_hash)
+        self._close(ApprovalDecision.REJECTED)
+        event = ApprovalRefused(self.said.reason)
+        change = record_event(self.connection, self.resources.known, self.run.run_id, event, now=self.now, by=self.by)
+        return replace(self.told(), ended=change.state if isinstance(change, End) else None)
+
+    def agreed(self, changed: object, agreed_hash: str) -> _Heard:
+        modified = self.row.proposed is not None or agreed_hash != self.row.input_hash
+        self._close(ApprovalDecision.MODIFIED if modified else ApprovalDecision.APPROVED)
+        event = ApprovalGiven(self.row.approval_id, changed, modified)
+        record_event(self.connection, self.resources.known, self.run.run_id, event, now=self.now, by=self.by)
+        return self.told()
+
+    def told(self) -> _Heard:
+        self.resources.database.notify(self.connection, READY)
+        row = questions.find(self.connection, self.row.namespace, self.row.approval_id)
+        assert row is not None  # it is locked
+        return _Heard(approvals.whole(self.resources, self.connection, row))
+
+    def _cast(self, voted_for: str) -> None:
+        who, word = principal_of(self.caller), self.said.decision.value
+        vote = VoteRow(self.row.approval_id, who, voted_for, word, self.said.reason, self.now)
+        questions.cast(self.connection, vote)
+
+    def _close(self, decision: ApprovalDecision) -> None:
+        who, reason = principal_of(self.caller), self.said.reason
+        questions.close(self.connection, self.row.approval_id, decision, decider=who, reason=reason, now=self.now)
+        values = {
+            **told_of(self.row, self.run.origin.value, self.run.nominal),
+            "decision": decision.value,
+            "decided_by": who,
+            "reason": reason,
+            "command_context": self.by,
+        }
+        kind = NoticeType.APPROVAL_DECIDED
+        notice = Notice(kind, self.row.namespace, self.row.schedule_uid, self.run.run_id, values)
+        notices.append(self.connection, [notice], now=self.now)

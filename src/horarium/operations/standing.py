@@ -1,0 +1,190 @@
+"""How a yes is given beforehand, to questions that will be asked: by those who may decide, for as long as it lasts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from horarium.errors import InvalidDefinition
+from horarium.ids import id_text, new_id, parse_id
+from horarium.instant import Instant
+from horarium.operations.approvals import principal_of
+from horarium.operations.caller import Caller
+from horarium.operations.drafts import hold_namespace, require_namespace
+from horarium.operations.errors import (
+    Forbidden,
+    NotAnApprover,
+    RequesterMayNotDecide,
+    StandingNotFound,
+    TooManyStanding,
+)
+from horarium.operations.pages import checked_limit
+from horarium.operations.resources import Resources, not_found
+from horarium.policy.approval import NEVER, ApprovalPolicy, parse_approval_policy
+from horarium.policy.deciding import Question, Refusal, Voter, may_decide
+from horarium.policy.names import PolicyError, texts
+from horarium.schedule.document import from_canonical
+from horarium.store.database import Connection
+from horarium.store.runs import standing_approvals
+from horarium.store.runs.standing_approvals import StandingRow
+from horarium.store.schedules import references
+from horarium.store.schedules import rows as schedules
+from horarium.wire.answer import instant_of
+from horarium.wire.approvals import StandingBody
+from horarium.wire.roles import Permission, Role
+
+MAX_STANDING = 1_000
+"""In one namespace: each question looks at those that may be about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class StandingPage:
+    standing: tuple[StandingRow, ...]
+    next_page_token: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """What it is about, with what is known of who may decide there."""
+
+    schedule_uid: bytes | None
+    workflow_id: str | None
+    revision: int | None
+    policy: ApprovalPolicy
+    requesters: frozenset[str]
+    schedule_id: str | None = None
+
+
+def create(resources: Resources, caller: Caller, asked: StandingBody) -> StandingRow:
+    """Raises Forbidden for whoever could not decide such questions one by one."""
+    caller.require(Permission.READ)
+    gates, until = _checked(asked, resources.clock.now())
+
+    def work(connection: Connection) -> StandingRow:
+        hold_namespace(connection, caller.namespace)
+        subject = _subject(resources, connection, caller, asked)
+        _check_decider(caller, subject)
+        if standing_approvals.count_of(connection, caller.namespace) >= MAX_STANDING:
+            raise TooManyStanding(f"there are {MAX_STANDING} standing approvals; delete some first")
+        row = StandingRow(
+            new_id(),
+            caller.namespace,
+            subject.schedule_uid,
+            subject.workflow_id,
+            subject.revision,
+            gates,
+            until,
+            asked.max_uses,
+            0,
+            asked.reason,
+            principal_of(caller),
+            resources.clock.now(),
+            caller.role.value,
+            subject.schedule_id,
+        )
+        standing_approvals.insert(connection, row)
+        return row
+
+    return resources.database.write(work)
+
+
+def list_standing(
+    resources: Resources, caller: Caller, *, page_size: int | None = None, next_page_token: str | None = None
+) -> StandingPage:
+    caller.require(Permission.READ)
+    limit = checked_limit(page_size)
+    after = None if next_page_token is None else parse_id(next_page_token, "next_page_token")
+
+    def look(connection: Connection) -> StandingPage:
+        require_namespace(connection, caller.namespace)
+        rows, more = standing_approvals.page(connection, caller.namespace, after=after, limit=limit)
+        return StandingPage(rows, id_text(rows[-1].standing_id) if more else None)
+
+    return resources.database.read(look)
+
+
+def delete(resources: Resources, caller: Caller, standing_id: str) -> bytes:
+    """By whoever gave it, or may approve: to take a yes back is never too much."""
+    caller.require(Permission.READ)
+
+    def work(connection: Connection) -> bytes:
+        row = _find(connection, caller, standing_id)
+        if row.made_by != principal_of(caller) and not caller.may(Permission.APPROVE):
+            raise Forbidden(f"the role {caller.role} may not take back what somebody else has approved")
+        standing_approvals.delete(connection, row.standing_id)
+        return row.standing_id
+
+    return resources.database.write(work)
+
+
+def _find(connection: Connection, caller: Caller, standing_id: str) -> StandingRow:
+    try:
+        row = standing_approvals.find(connection, caller.namespace, parse_id(standing_id, "standing_id"))
+    except InvalidDefinition:
+        row = None
+    if row is None:
+        raise StandingNotFound(standing_id[:64])
+    return row
+
+
+def _checked(asked: StandingBody, now: Instant) -> tuple[tuple[str, ...], Instant | None]:
+    problems: dict[str, list[str]] = {}
+    if (asked.schedule_id is None) == (asked.workflow_id is None):
+        problems["schedule_id"] = ["give either a schedule_id or a workflow_id"]
+    gates: tuple[str, ...] = ()
+    try:
+        gates = tuple(sorted(texts("gates", asked.gates)))
+    except PolicyError as wrong:
+        problems["gates"] = [wrong.text]
+    if not gates and asked.schedule_id is None:
+        problems["gates"] = ["must name a gate; only runs of a schedule may be agreed to as a whole"]
+    until = instant_of(asked.until)
+    if until is not None and until <= now:
+        problems["until"] = ["is over already"]
+    if asked.max_uses is not None and asked.max_uses < 1:
+        problems["max_uses"] = ["must be 1 or more"]
+    if problems:
+        raise InvalidDefinition(problems)
+    return gates, until
+
+
+def _subject(resources: Resources, connection: Connection, caller: Caller, asked: StandingBody) -> _Subject:
+    if asked.schedule_id is not None:
+        row = schedules.find(connection, caller.namespace, asked.schedule_id)
+        if row is None:
+            raise not_found(resources, connection, caller, asked.schedule_id)
+        revision = schedules.find_revision(connection, row.schedule_uid, row.revision)
+        policy = ApprovalPolicy() if revision is None else from_canonical(revision.document).approval
+        wrote = frozenset(who for who in (row.created_by, row.edited_by) if who is not None)
+        return _Subject(row.schedule_uid, None, row.revision, policy, wrote, row.schedule_id)
+    assert asked.workflow_id is not None  # one of the two is given
+    found = references.workflow_author(connection, caller.namespace, asked.workflow_id)
+    if found is None:
+        raise InvalidDefinition({"workflow_id": [f"there is no workflow {asked.workflow_id[:64]!r}"]})
+    document, created_by = found
+    given = document.get("approval_policy")
+    policy = ApprovalPolicy() if given is None else parse_approval_policy(given)
+    return _Subject(None, asked.workflow_id, None, policy, frozenset({created_by} if created_by else ()))
+
+
+def _check_decider(caller: Caller, subject: _Subject) -> None:
+    """As far as it is known now. What each question says of its own is asked when it is used."""
+    policy = subject.policy
+    question = Question(
+        "",
+        NEVER,
+        approvers=policy.approvers,
+        allow_requester=bool(policy.allow_requester),
+        requesters=subject.requesters,
+    )
+    voter = Voter(
+        principal_of(caller),
+        caller.role.value,
+        permitted=caller.may(Permission.APPROVE),
+        is_agent=caller.role is Role.AGENT,
+    )
+    found = may_decide(question, voter)
+    if found is None:
+        return
+    if found.refusal is Refusal.REQUESTER_MAY_NOT_DECIDE:
+        raise RequesterMayNotDecide(found.text)
+    raise NotAnApprover(found.text)

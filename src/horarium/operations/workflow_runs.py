@@ -1,0 +1,67 @@
+"""How a stored workflow is started without a schedule: by its owner or an admin, once for each idempotency key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from horarium.operations import launches
+from horarium.operations.caller import Caller
+from horarium.operations.drafts import require_namespace
+from horarium.operations.errors import WorkflowNotFound
+from horarium.operations.resources import Resources
+from horarium.operations.workflows import read_version
+from horarium.schedule.kinds import WORKFLOW
+from horarium.schedule.run import RunState
+from horarium.store.database import Connection
+from horarium.store.workflow_graphs import newest_versions
+from horarium.wire.outcomes import StartOutcome
+from horarium.wire.roles import Permission
+from horarium.wire.workflows import WorkflowRunBody, WorkflowStart
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    run_id: bytes
+    state: RunState
+    outcome: WorkflowStart
+    version: int
+
+
+def start(
+    resources: Resources, caller: Caller, workflow_id: str, asked: WorkflowRunBody, *, key: str | None
+) -> Started:
+    """Raises WorkflowNotFound, also for a version that is not there."""
+    caller.require(Permission.WRITE)
+    wanted = read_version(asked.version)
+    resources.database.read(lambda connection: _check_there(connection, caller, workflow_id))
+    action: dict[str, Any] = {"kind": WORKFLOW.name, "workflow_id": workflow_id, "version": wanted or "latest"}
+    if asked.inputs is not None:
+        action["input"] = asked.inputs
+    done = launches.start_run(
+        resources,
+        caller,
+        action,
+        key=key,
+        beside={
+            "assignee_type": asked.assignee_type,
+            "assignee_id": asked.assignee_id,
+            "workflow_assignment_id": asked.workflow_assignment_id,
+            "labels": asked.labels,
+        },
+    )
+    return Started(done.run_id, done.state, _outcome(done), done.version or 0)
+
+
+def _outcome(done: launches.Started) -> WorkflowStart:
+    if done.outcome is StartOutcome.ALREADY_STARTED:
+        return WorkflowStart.ALREADY_STARTED
+    waits = done.state is RunState.AWAITING_APPROVAL
+    return WorkflowStart.AWAITING_APPROVAL if waits else WorkflowStart.STARTED
+
+
+def _check_there(connection: Connection, caller: Caller, workflow_id: str) -> None:
+    """Elsewhere a name that nobody has stored is a task's, or a worker's."""
+    require_namespace(connection, caller.namespace)
+    if not newest_versions(connection, [(caller.namespace, workflow_id)]):
+        raise WorkflowNotFound(workflow_id)

@@ -1,0 +1,97 @@
+"""`horarium approval`: what waits for a yes, and how it is said."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from cli.served import Server
+
+POLICY = '{"day": 1}'
+
+
+@pytest.fixture
+def editor(server: Server) -> tuple[str, ...]:
+    """Somebody else than who asks."""
+    secret = json.loads(server.told("token", "create", "editor", "--role", "operator", "-o", "json"))["secret"]
+    return ("--token", secret)
+
+
+def question(server: Server, name: str = "payouts", *flags: str) -> str:
+    """The id of the approval that a run of a new schedule waits for."""
+    server.told(
+        "schedule", "create", name, "--every", "PT1H", "--workflow-type", "w", "--queue", "q", "--input", POLICY,
+        "--requires-approval", *flags,
+    )  # fmt: skip
+    server.told("schedule", "trigger", name)
+    found = json.loads(server.told("approval", "list", "--schedule", name, "-o", "json"))["approvals"]
+    return str(found[0]["approval_id"])
+
+
+def test_a_yes_is_said_after_it_was_shown_what_it_is_for(server: Server, editor: tuple[str, ...]) -> None:
+    asked = question(server)
+    assert asked in server.told("approval", "list")
+    assert asked in server.told("approval", "list", "--mine", *editor)
+    assert server.ask("approval", "list", "--mine").err == "no approvals in namespace default\n"
+    assert '{"day": 1}' in server.told("approval", "show", asked)
+
+    unasked = server.ask("approval", "approve", asked, *editor)
+    assert (unasked.code, "--yes" in unasked.err, '{"day": 1}' in unasked.err) == (2, True, True)
+    assert server.ask("approval", "approve", asked, "--yes").code == 4
+    done = server.told("approval", "approve", asked, "--reason", "good", "--yes", *editor)
+    assert done == f"{asked}: approved\n"
+    assert server.ask("approval", "approve", asked, "--yes", *editor).code == 1
+    assert "approve by editor" in server.told("approval", "show", asked)
+    assert asked in server.told("approval", "list", "--status", "approved")
+    assert server.ask("approval", "list", "--status", "nonsense").err.startswith("error: --status: ")
+
+
+def test_a_yes_may_change_the_inputs_and_a_no_ends_the_run(server: Server, editor: tuple[str, ...]) -> None:
+    asked = question(server)
+    for wrong in ("[", "[]"):
+        assert server.ask("approval", "modify", asked, "--set", wrong, "--yes", *editor).code == 2
+    changed = server.told("approval", "modify", asked, "--set", '{"day": 2}', "--yes", *editor, "-o", "json")
+    assert json.loads(changed)["status"] == "modified"
+    [run] = [run for run in server.service.runs() if run.schedule_id == "payouts"]
+    assert json.loads(server.told("run", "show", run.run_id, "-o", "json"))["inputs"] == {"day": 2}
+
+    refused = question(server, "other")
+    assert server.told("approval", "reject", refused, "--yes", *editor) == f"{refused}: rejected\n"
+    [run] = [run for run in server.service.runs() if run.schedule_id == "other"]
+    assert run.state == "rejected"
+
+
+def test_a_run_is_approved_by_its_own_id_too(server: Server, editor: tuple[str, ...]) -> None:
+    question(server, "one")
+    question(server, "two")
+    one, two = server.service.runs()
+    assert "approved" in server.told("run", "approve", one.run_id, "--yes", *editor)
+    assert "rejected" in server.told("run", "reject", two.run_id, "--yes", *editor)
+    assert server.ask("run", "approve", two.run_id, "--yes", *editor).code == 1
+
+
+def test_several_are_decided_at_once_and_each_has_its_outcome(server: Server, editor: tuple[str, ...]) -> None:
+    ids = [question(server, name) for name in ("a", "b")]
+    done = server.ask("approval", "approve", *ids, "--yes", *editor)
+    assert (done.code, [line.split()[1] for line in done.out.splitlines()[1:]]) == (0, ["approved", "approved"])
+    again = server.ask("approval", "approve", *ids, "--yes", *editor)
+    assert again.code == 1
+    assert "already_decided" in again.out
+
+
+def test_a_standing_yes_is_made_listed_and_taken_back(server: Server, editor: tuple[str, ...]) -> None:
+    server.told("schedule", "create", "s", "--every", "PT1H", "--workflow-type", "w")
+    flags = ("--gate", "publish", "--until", "7d", "--max-uses", "3", "--reason", "away")
+    made = server.told("approval", "standing", "create", "--schedule", "s", *flags, *editor)
+    standing_id = made.split(":")[0]
+    assert standing_id in server.told("approval", "standing", "list")
+    assert "is deleted" in server.ask("approval", "standing", "delete", standing_id, *editor).err
+    assert server.ask("approval", "standing", "list").err == "no standing\n"
+    for wrong in ([], ["--schedule", "s", "--workflow", "w"]):
+        assert server.ask("approval", "standing", "create", "--gate", "publish", *wrong).code == 2
+
+
+@pytest.mark.parametrize("verb", ["show", "approve", "reject"])
+def test_what_is_not_there_is_not_found(empty_server: Server, verb: str) -> None:
+    yes = [] if verb == "show" else ["--yes"]
+    assert empty_server.ask("approval", verb, "01JQ8Z6H4M8X2V0T1R3S5W7Y9B", *yes).code == 5

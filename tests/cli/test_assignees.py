@@ -1,0 +1,79 @@
+"""`horarium agent`, `team` and `assignment`: keeping who works, and under which policies."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from cli.served import Server
+
+BRIEF = {"nodes": [{"id": "write", "action": {"kind": "pull", "queue": "q", "workflow_type": "write"}}]}
+
+
+def test_agents_teams_and_assignments_are_kept_shown_and_deleted(server: Server) -> None:
+    Path("token").write_text("hunter2\n")
+    writer = ("--name", "The writer", "--capacity", "2", "--token-file", "token", "--max-daily-runs", "5")
+    assert server.told("agent", "put", "writer", *writer) == "writer: created; version 1\n"
+    assert (
+        server.told("agent", "put", "writer", *writer[:4], "--max-daily-runs", "5") == "writer: unchanged; version 1\n"
+    )
+    Path("editor.yaml").write_text("policies: {approval_policy: {requires_approval: true}}\n")
+    server.told("agent", "put", "editor", "--file", "editor.yaml", "--parent", "writer")
+    listed = server.told("agent", "list")
+    assert [line.split()[0] for line in listed.splitlines()] == ["Agent", "editor", "writer"]
+    shown = server.told("agent", "show", "writer")
+    assert "hunter2" not in shown + server.told("agent", "show", "writer", "-o", "json")
+    assert json.loads(server.told("agent", "show", "writer", "-o", "json"))["has_token"] is True
+    assert "max_daily_runs" in shown
+
+    members = ("--member", "writer", "--member", "editor", "--strategy", "round_robin")
+    assert server.told("team", "put", "desk", *members) == "desk: created; version 1\n"
+    assert "round_robin" in server.told("team", "list")
+    assert "writer" in server.told("team", "show", "desk")
+
+    server.service.client().put_workflow("brief", BRIEF)
+    rules = ("--gate", "publish", "--retry-policy", '{"max_retries": 3}')
+    made = server.told("assignment", "put", "b", "--workflow", "brief", "--assignee", "team:desk", *rules)
+    assert made == "b: created; version 1\n"
+    found = json.loads(server.told("assignment", "show", "b", "-o", "json"))
+    assert (found["approval_policy"]["gates"], found["retry_policy"]["max_retries"]) == (["publish"], 3)
+    assert "team:desk" in server.told("assignment", "list")
+
+    answer = server.ask("agent", "delete", "writer", "--yes")
+    assert (answer.code, answer.out) == (1, "")
+    for noun, name in (("assignment", "b"), ("team", "desk"), ("agent", "editor")):
+        assert server.ask(noun, "delete", name, "--yes").err == f"{noun} {name} is deleted\n"
+        assert server.ask(noun, "show", name).code == 5
+
+
+def test_the_schedules_of_an_agent_that_goes_are_named(server: Server) -> None:
+    server.told("agent", "put", "writer")
+    server.told("schedule", "create", "s", "--every", "PT1H", "--workflow-type", "w", "--assignee", "agent:writer")
+    assert server.ask("agent", "delete", "writer", "--yes").err.endswith("schedule s is paused\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "flag"),
+    [
+        (["agent", "put", "x", "--capacity", "0"], "--capacity"),
+        (["agent", "put", "x", "--url", "nonsense"], "--url"),
+        (["agent", "put", "x", "--max-daily-runs", "-1"], "--max-daily-runs"),
+        (["agent", "put", "x", "--token-file", "missing"], "--token-file"),
+        (["team", "put", "x", "--member", "nobody"], "--member"),
+        (["team", "put", "x", "--member", "a", "--strategy", "dice"], "--strategy"),
+        (["assignment", "put", "x", "--workflow", "w", "--assignee", "writer"], "--assignee"),
+        (["assignment", "put", "x", "--workflow", "w", "--retry-policy", "["], "--retry-policy"),
+    ],
+    ids=lambda value: " ".join(value[:4]) if isinstance(value, list) else "",
+)  # fmt: skip
+def test_a_wrong_word_is_named_by_its_flag(empty_server: Server, words: list[str], flag: str) -> None:
+    answer = empty_server.ask(*words)
+    assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
+    assert answer.err.startswith(f"error: {flag}: ")
+
+
+def test_nothing_is_deleted_where_nobody_can_be_asked(empty_server: Server) -> None:
+    for noun in ("agent", "team", "assignment", "workflow"):
+        answer = empty_server.ask(noun, "delete", "x")
+        assert (answer.code, "--yes" in answer.err) == (2, True)
