@@ -158,3 +158,60 @@ def test_money_is_counted_for_those_who_work(horarium: TestService, http: httpx.
     # What was set aside for it comes back to its purse when it ends without a cost.
     http.post(f"/api/runs/{id_text(run.run_id)}/terminate").raise_for_status()
     assert trigger(http)["outcome"] == "triggered"
+
+
+STEP = {"kind": "http", "url": "https://example.com/"}
+WORKFLOW = {
+    "nodes": [
+        {"id": "first", "action": STEP, "assignee_type": "team", "assignee_id": "desk"},
+        {"id": "second", "action": STEP, "assignee_type": "team", "assignee_id": "desk"},
+        {"id": "third", "action": STEP},
+    ]
+}
+
+
+def test_the_run_of_a_workflow_names_its_version_and_its_steps_whose_turn_it_was(
+    horarium: TestService, http: httpx.Client
+) -> None:
+    for name in ("ada", "bob"):
+        put(http, f"agents/{name}", policies={"limits": {"runtime_seconds": 60 if name == "ada" else 90}})
+    put(http, "teams/desk", members=["ada", "bob"], strategy="round_robin")
+    put(http, "workflows/brief", **WORKFLOW)
+    floor = {**WORKFLOW, "approval_policy": {"requires_approval": True}}
+    hourly(horarium, action={"workflow_id": "brief"})
+    trigger(http)
+    horarium.settle()
+    root, *steps = born(horarium)
+    assert (root.workflow_version, root.needs_approval, root.effective) == (1, False, None)
+    assert [(each.node_id, each.assignee, each.member) for each in steps] == [
+        ("first", "desk", "ada"),
+        ("second", "desk", "bob"),
+        ("third", None, None),
+    ]
+    assert [read_effective(each.effective).limits.runtime_seconds for each in steps[:2]] == [60, 90]
+    put(http, "workflows/brief", **floor)
+    assert trigger(http)["state"] == "awaiting_approval"
+    assert (born(horarium)[-1].workflow_version, born(horarium)[-1].needs_approval) == (2, True)
+    started = http.post("/api/workflows/brief/runs", json={"version": 1}).json()
+    assert started["outcome"] == "started"
+    waiting = http.post("/api/workflows/brief/runs", json={}).json()
+    assert waiting["outcome"] == "awaiting_approval"
+
+
+def test_a_start_without_a_schedule_is_asked_for_and_paid_by_whoever_works(
+    horarium: TestService, http: httpx.Client
+) -> None:
+    put(http, "agents/ada", policies={"budget": {"max_daily_runs": 1}, "approval_policy": {"gates": ["spend"]}})
+    put(http, "workflows/brief", nodes=[{"id": "only", "action": STEP}])
+    body = {"assignee_type": "agent", "assignee_id": "ada"}
+    first = http.post("/api/workflows/brief/runs", json=body)
+    assert (first.status_code, first.json()["outcome"]) == (201, "awaiting_approval")
+    [row] = born(horarium)
+    assert (row.assignee_type, row.assignee, read_effective(row.effective).approval.gates) == (
+        "agent",
+        "ada",
+        frozenset({"spend"}),
+    )
+    second = http.post("/api/workflows/brief/runs", json=body)
+    assert (second.status_code, second.json()["reason"]) == (409, "budget_exceeded")
+    assert http.post("/api/workflows/brief/runs", json={**body, "assignee_id": "nobody"}).status_code == 422

@@ -55,6 +55,11 @@ class BirthPolicies:
         """Who works, where so many runs were given to the team before."""
         return None if self.team is None else resolve_agent(self.team, turn)
 
+    def waits(self) -> bool:
+        """Whether somebody asks for a yes, whoever works."""
+        said = (bundle.effective for bundle in self.bundles.values())
+        return any(each is not None and each.approval.requires_approval for each in said)
+
     def bundle(self, member: str | None) -> Bundle:
         return self.bundles[member]
 

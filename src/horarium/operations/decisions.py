@@ -89,12 +89,13 @@ def write_decisions(
     `known` are the facts that were decided by.
     """
     row, planning, now = opened.row, opened.sound, opened.now
-    refuse_skipping(caller.skipping, needs_approval=planning.needs_approval)
+    policies = known.policies if isinstance(known.policies, BirthPolicies) else None
+    waits = planning.needs_approval or (policies is not None and policies.waits())
+    refuse_skipping(caller.skipping, needs_approval=waits)
     told = [*decisions, *_left_over(opened, position)]
     if position.status is Status.DELETED:
         position = position._replace(decided_until=max(position.decided_until, now))
     again = None if rerun_of is None else id_text(rerun_of)
-    policies = known.policies if isinstance(known.policies, BirthPolicies) else None
     named = Named(row.schedule_id, row.revision, _under(planning, overlap_policy), again, policies)
     entry = record_decisions(
         named, row.counts(), told, position, now=now, origin=origin, ids=new_ids(), context=caller.context()

@@ -80,9 +80,9 @@ def start_run(
             return _again(earlier, definition.action.workflow)
         keep_credentials(resources, connection, caller, parsed)
         draft = check_draft(resources, connection, caller, definition)
-        refuse_skipping(caller.skipping, needs_approval=draft.planning.needs_approval)
         _check_room(resources, connection, caller.namespace)
         started = _start(resources, connection, draft, run_id, key, nominal)
+        refuse_skipping(caller.skipping, needs_approval=started.state is RunState.AWAITING_APPROVAL)
         open_runs.set_requested_by(connection, [started.run_id], caller.context())
         if started.state is RunState.AWAITING_APPROVAL and approvals.request(connection, [run_id], now):
             return replace(started, state=RunState.READY)  # somebody had said yes beforehand
