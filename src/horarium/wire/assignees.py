@@ -74,7 +74,7 @@ class AgentCard(Answer, frozen=True, kw_only=True):
 class Agent(Answer, frozen=True, kw_only=True):
     """`active_runs` and `children` stand in the answer about one agent, and in no list.
 
-    `card` is null until somebody has asked the agent for it, `last_seen_at` until it has claimed or reported.
+    `card` is null until somebody has asked the agent for it, `last_seen_at` until it has asked a queue for work.
     """
 
     id: str
