@@ -187,3 +187,21 @@ def test_the_runs_of_a_schedule_tell_what_came_of_the_questions(http: httpx.Clie
     until(lambda: any(entry["kind"] == "run_finished" for entry in http.get("/api/feed").json()["entries"]))
     [told] = [entry for entry in http.get("/api/feed").json()["entries"] if entry["kind"] == "run_finished"]
     assert (told["run_id"], told["workflow"], told["approval"]) == (run_id, "daily", "expired")
+
+
+def test_whoever_is_called_again_after_a_yes_is_told_what_it_is_for(http: httpx.Client, horarium: TestService) -> None:
+    """At a gate in the midst of a plain run, and at the gate of a node before its step begins."""
+    http.put("/api/workflows/daily", json=DAILY).raise_for_status()
+    run_id = begin(horarium, approval_policy={"gates": ["publish"], "allow_requester": True})
+    end(http, horarium, run_id, "fetch", result={"rows": 3})
+    asked = step(http, run_id, "send")["approval"]["approval_id"]
+    http.post(f"/api/approvals/{asked}/decision", json={"decision": "approve"}).raise_for_status()
+    horarium.settle()
+    assert horarium.launcher.deliveries[-1].terms.approved_gates == ("publish",)
+    end(http, horarium, run_id, "send", state="blocked", gate="spend")
+    asked = step(http, run_id, "send")["approval"]["approval_id"]
+    http.post(f"/api/approvals/{asked}/decision", json={"decision": "approve"}).raise_for_status()
+    horarium.settle()
+    again = horarium.launcher.deliveries[-1]
+    assert (again.node_id, again.terms.approved_gates) == ("send", ("publish", "spend"))
+    assert (again.terms.gates, again.key.endswith(":gate1")) == (("publish",), True)
