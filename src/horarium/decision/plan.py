@@ -24,13 +24,17 @@ class Covers:
 
 
 class Fire(NamedTuple):
-    """A run is born and may start; with `terminate_active` the active ones end in the same transaction."""
+    """A run is born and may start; with `terminate_active` the active ones end in the same transaction.
+
+    `superseded` are those that wait for a yes, and end because this one asks in their place.
+    """
 
     nominal: Instant
     due: Instant
     rotation_index: int | None = None
     covers: Covers | None = None
     terminate_active: bool = False
+    superseded: int = 0
 
 
 class Hold(NamedTuple):

@@ -21,6 +21,7 @@ from horarium.schedule.document import named_in
 from horarium.schedule.holidays import is_rule_name
 from horarium.schedule.naming import MAX_ID, checked_id
 from horarium.schedule.storable import same_json
+from horarium.schedule.workflow_document import TEMPLATES
 
 Document = Mapping[str, Any]
 
@@ -204,10 +205,13 @@ class Standing(StrEnum):
 
 
 def standing(owner: str | None, bundle: str | None, *, by_hand: bool, adopt: bool) -> Standing:
-    """`owner` is the bundle that brought it. What came with a bundle without a name is anybody's to take."""
+    """`owner` is the bundle that brought it. What came with a bundle without a name is anybody's to take.
+
+    The schedule of a workflow's trigger follows its workflow: whoever took it would have it put back, or in the way.
+    """
     if owner == bundle and not by_hand:
         return Standing.OURS
-    if adopt:
+    if adopt and not (owner or "").startswith(TEMPLATES):
         return Standing.TAKEN
     if owner is not None:
         return Standing.REFUSED
