@@ -23,7 +23,7 @@ from horarium.cli.waiting import Patience, Timeout, all_succeeded, ended_runs, s
 if TYPE_CHECKING:
     from horarium.client.call import Call
     from horarium.client.page import Page
-    from horarium.wire.runs import Run, RunStopped, RunSummary
+    from horarium.wire.runs import Run, RunEvent, RunStopped, RunSummary
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -203,7 +203,7 @@ def events_command(
     show_listing(
         Listing(remote, RunCalls.get_run_events(run_id, own=own or None), Paging("events", "limit", 500), None),
         ("Seq", "Event", "Recorded At", "Details"),
-        lambda event: (event.sequence, event.event_type, event.recorded_at, _short(event.payload)),
+        lambda event: (event.sequence, event.event_type, event.recorded_at, _details(event)),
         empty=f"no events about run {run_id}",
         hint="",
         below=lambda event: [line for text in _long(event.payload).values() for line in text_lines(text)],
@@ -213,6 +213,11 @@ def events_command(
 def _long(payload: Mapping[str, Any]) -> dict[str, str]:
     """What has several lines, such as a traceback."""
     return {name: value for name, value in payload.items() if isinstance(value, str) and "\n" in value.strip()}
+
+
+def _details(event: RunEvent) -> dict[str, Any]:
+    """Whose it is, where several have events in the same list."""
+    return {**({"node_id": event.node_id} if event.node_id else {}), **_short(event.payload)}
 
 
 def _short(payload: Mapping[str, Any]) -> dict[str, Any]:
