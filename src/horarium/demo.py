@@ -35,9 +35,7 @@ def make_demo() -> Horarium:
     app.task(name="demo.greet")(greet)
     app.task(name="demo.slow")(slow)
     app.task(name="demo.flaky")(flaky)
-    app.task(name="demo.collect")(collect)
-    app.task(name="demo.compose")(compose)
-    app.task(name="demo.send")(send)
+    declare_brief(app)
     _declare_times(app)
     _declare_guards(app)
     _declare_policies(app)
@@ -171,6 +169,13 @@ def _call_ourselves(url: str) -> Mapping[str, Any]:
 
 # ── a workflow that asks ─────────────────────────────────────────────────────────────────────────────
 
+
+def declare_brief(app: Horarium) -> None:
+    app.task(name="demo.collect")(collect)
+    app.task(name="demo.compose")(compose)
+    app.task(name="demo.send")(send)
+
+
 _WRITER, _BRIEF, _ASSIGNMENT = "demo-writer", "demo-brief", "demo-brief-by-writer"
 
 _BRIEF_WORKFLOW: Mapping[str, Any] = {
@@ -199,16 +204,18 @@ def _asking() -> Mapping[str, Any]:
     """Whoever tries the demonstration is alone with one token, so `allow_requester` lets it answer itself."""
     return {
         "schedule_id": "demo-approval",
-        "cron_expressions": ["@every PT1M"],
+        "cron_expressions": ["@every PT15S"],
         "action": {"kind": "workflow", "workflow_id": _BRIEF, "version": "latest"},
         "workflow_assignment_id": _ASSIGNMENT,
-        "approval_policy": {"requires_approval": False, "allow_requester": True, "while_waiting": "supersede"},
-        "note": "Its last step waits for a yes: `horarium approval list`, then `approval approve ID`. You are alone "
-        "here, so its policy lets whoever asked agree (allow_requester); elsewhere that takes somebody else.",
+        "approval_policy": {"requires_approval": False, "mode": "sensitive_actions", "allow_requester": True},
+        "note": "Its last step waits for a yes, and what comes meanwhile finds it busy: `horarium approval list`, then "
+        "`horarium approval approve ID`. You are alone here, so its policy lets whoever asked agree (allow_requester); "
+        "elsewhere that takes somebody else.",
     }
 
 
-def _put_brief(resources: Resources, caller: Caller) -> None:
+def put_brief(resources: Resources, caller: Caller) -> None:
+    """An agent, a workflow, who does it, and when."""
     agents.put(resources, caller, _WRITER, {"name": "The writer", "policies": {"budget": {"max_daily_runs": 1_000}}})
     workflows.put(resources, caller, _BRIEF, _BRIEF_WORKFLOW)
     assignment = {"workflow_id": _BRIEF, "assignee_type": "agent", "assignee_id": _WRITER}
@@ -250,4 +257,4 @@ def prepare(service: Service, url: str) -> None:
     schedules.upsert(service.resources, caller, _call_ourselves(url))
     earlier = replace(service.resources, clock=Behind(service.resources.clock, _MISSED_MINUTES * MINUTE))
     schedules.upsert(earlier, caller, _catchup(url))
-    _put_brief(service.resources, caller)
+    put_brief(service.resources, caller)
