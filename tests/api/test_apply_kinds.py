@@ -101,3 +101,71 @@ def test_a_credential_that_a_bundle_changes_is_shown_by_its_name_only(http: http
     [told] = apply(http, workflows=[with_token("other-secret")])["changes"]
     assert told["change"] == "update"
     assert "secret" not in str([(each["old"], each["new"]) for each in told["diff"]])
+
+
+# ── those who work ───────────────────────────────────────────────────────────────────────────────────
+
+WRITER: dict[str, Any] = {"id": "writer", "url": "https://agents.example/w", "parent_id": "editor"}
+EDITOR: dict[str, Any] = {"id": "editor", "name": "The editor"}
+DESK: dict[str, Any] = {"team_id": "desk", "members": ["writer", "editor"]}
+GIVEN: dict[str, Any] = {"assignment_id": "given", "workflow_id": "w", "assignee_type": "team", "assignee_id": "desk"}
+ALL: dict[str, Any] = {
+    "bundle": "news",
+    "agents": [WRITER, EDITOR],
+    "teams": [DESK],
+    "assignments": [GIVEN],
+    "schedules": [{**HOURLY, "workflow_assignment_id": "given"}],
+}
+
+
+def test_agents_teams_and_assignments_come_before_the_schedules_that_need_them(http: httpx.Client) -> None:
+    names = ["writer", "editor", "desk", "given", "hourly"]
+    assert changes(http, **ALL, dry_run=True) == dict.fromkeys(names, "create")
+    assert http.get("/api/agents").json()["agents"] == []
+    assert changes(http, **ALL) == dict.fromkeys(names, "create")
+    assert changes(http, **ALL) == dict.fromkeys(names, "unchanged")
+    assert {http.get(f"/api/{each}").json()["bundle"] for each in ("agents/writer", "teams/desk")} == {"news"}
+    [told] = [
+        each
+        for each in apply(http, **{**ALL, "agents": [WRITER, {**EDITOR, "capacity": 4}]})["changes"]
+        if each["change"] == "update"
+    ]
+    assert (told["kind"], told["name"]) == ("agent", "editor")
+    assert told["diff"] == [{"path": "capacity", "old": None, "new": 4}]
+    assert changes(http, bundle="news", prune=True) == dict.fromkeys(names, "delete")
+    assert http.get("/api/agents").json()["agents"] == []
+
+
+def test_what_somebody_else_needs_is_not_pruned(http: httpx.Client) -> None:
+    apply(http, **ALL)
+    http.put("/api/teams/theirs", json={"members": ["writer"]})
+    told = refused(http, bundle="news", prune=True)
+    assert (told["status"], told["reason"]) == (409, "agent_in_use")
+    assert "agent 'writer'" in told["message"]
+
+
+def test_a_member_that_nobody_knows_is_told_under_its_place(http: httpx.Client) -> None:
+    told = refused(http, agents=[WRITER], teams=[DESK, {**DESK, "team_id": "two", "members": []}])
+    assert told["status"] == 422
+    assert {"agents.0.parent_id", "teams.1.members"} <= told["errors"].keys()
+    assert http.get("/api/agents").json()["agents"] == []
+
+
+def test_a_token_that_a_bundle_changes_is_not_shown(http: httpx.Client) -> None:
+    def with_token(value: str) -> dict[str, Any]:
+        return {"agents": [{"id": "writer", "url": "https://agents.example/w", "token": value}]}
+
+    assert changes(http, **with_token("first-one")) == {"writer": "create"}
+    assert changes(http, **with_token("first-one")) == {"writer": "unchanged"}
+    answer = http.post("/api/apply", json=with_token("other-one"))
+    [told] = answer.json()["changes"]
+    assert (told["change"], [each["path"] for each in told["diff"]]) == ("update", ["token"])
+    assert "-one" not in answer.text
+
+
+def test_agents_that_were_made_by_hand_are_kept_until_they_are_adopted(http: httpx.Client) -> None:
+    http.put("/api/agents/editor", json={"name": "by hand"})
+    bundle = {"bundle": "news", "agents": [EDITOR]}
+    assert changes(http, **bundle, prune=True) == {"editor": "keep"}
+    assert changes(http, **bundle, adopt=True) == {"editor": "update"}
+    assert refused(http, bundle="other", agents=[EDITOR])["reason"] == "owned_by_another_bundle"

@@ -235,6 +235,7 @@ def test_a_schedule_on_a_workflow_with_a_cycle_is_neither_written_nor_resumed_no
         http.post("/api/workflows/looped/runs", json={}),
     ):
         assert (answer.status_code, answer.json()["reason"]) == (422, "cycle_detected"), answer.text
+        assert list(answer.json()["errors"]) == ["action"]
     assert http.get("/api/workflows/looped").json()["graph"] is None
 
 
@@ -276,6 +277,37 @@ def test_workflows_that_are_parts_of_each_other_are_refused(http: httpx.Client) 
     assert missing["errors"] == {"nodes.0.action.version": ["there is no version 7 of 'c'"]}
     # A name that nobody has stored may be a task's, or a worker's.
     assert written(put(http, "d", brief(part("nobody"), part("c", version=1)))) == (201, 1, "created")
+
+
+@ONE
+def test_what_a_workflow_names_must_be_there_and_all_that_is_not_is_told_at_once(http: httpx.Client) -> None:
+    put(http, "part", brief())
+    lost = {"assignee_type": "agent", "assignee_id": "writer"}
+    calendars = {"key": "k", "schedule": {"cron_expressions": ["0 * * * *"], "calendars": ["no-such"]}}
+    asked = brief({"id": "a", "action": CALL, **lost}, part("part", version=7), triggers=[calendars])
+    found = {"nodes.0.assignee_id": ["there is no agent 'writer'"]}
+    found["nodes.1.action.version"] = ["there is no version 7 of 'part'"]
+    assert put(http, "brief", asked).json()["errors"] == found
+    found["triggers.0.schedule.calendars.0"] = ["there is no calendar 'no-such'"]
+    assert http.post("/api/workflows/validate", json=asked).json()["errors"] == found
+    made = http.post("/api/agents", json={"id": "writer", "name": "Writer", "url": "https://agents.example.com/"})
+    assert made.status_code == 201, made.text
+    assert written(put(http, "brief", brief({"id": "a", "action": CALL, **lost}))) == (201, 1, "created")
+    # Whom a version has had may go, and the workflow can still be changed.
+    assert http.delete("/api/agents/writer", params={"force": True}).is_success
+    assert written(put(http, "brief", brief({"id": "a", "action": CALL, **lost}, name="Second"))) == (200, 2, "updated")
+
+
+@ONE
+def test_a_schedule_on_a_version_that_is_not_there_yet_is_warned_about(http: httpx.Client) -> None:
+    put(http, "brief", brief())
+    schedule = {"schedule_id": "s", "cron_expressions": ["0 * * * *"], "workflow_id": "brief", "version": 2}
+    said = http.post("/api/schedules", json=schedule).json()["warnings"]
+    assert said == ["action.version: there is no version 2 of 'brief'; runs end launch_failed until there is"]
+    put(http, "brief", brief(name="Second"))
+    assert "warnings" not in http.post("/api/schedules", json={**schedule, "schedule_id": "t"}).json()
+    unknown = http.post("/api/schedules", json={**schedule, "schedule_id": "u", "workflow_id": "nobody", "version": 9})
+    assert unknown.status_code == 201  # a task or a worker may know it
 
 
 # ── who needs one ────────────────────────────────────────────────────────────────────────────────────
@@ -379,6 +411,10 @@ def test_a_workflow_is_started_once_for_each_key_at_the_version_it_names(http: h
     assert http.post("/api/workflows/brief/runs", json={"version": "latest"}).json()["version"] == 2
     missing = http.post("/api/workflows/brief/runs", json={"version": 3})
     assert (missing.status_code, missing.json()["reason"]) == (404, "workflow_not_found")
+    launched = http.post("/api/run-launcher/start", json={"workflow_id": "brief", "idempotency_key": "k2"}).json()
+    known = http.post("/api/workflows/brief/runs", json={}, headers={"Idempotency-Key": "k2"})
+    assert (known.status_code, known.json()["outcome"], known.json()["version"]) == (200, "already_started", 2)
+    assert known.json()["run_id"] == launched["run_id"]
     other = {"workflow_id": "other", "idempotency_key": "k"}
     assert http.post("/api/run-launcher/start", json=other).json()["reason"] == "idempotency_key_reused"
     for body in ({"version": "two"}, {"labels": {"a": 5}}, {"colour": 1}, {"inputs": {"$secret": "x"}}):

@@ -28,6 +28,33 @@ def test_applying_twice_changes_nothing_the_second_time(server: Server) -> None:
     assert json.loads(server.told("schedule", "describe", "hourly", "-o", "json"))["version"] == 1
 
 
+def test_those_who_work_are_exported_without_their_tokens(server: Server) -> None:
+    policies = {"approval_policy": {"requires_approval": True, "gates": ["publish"]},
+                "budget": {"spending_limit_credits": 2.5}}  # fmt: skip
+    bundle = {
+        "agents": [
+            {"id": "writer", "parent_id": "editor", "url": "https://agents.example/w", "token": "tok-1"},
+            {"id": "editor", "name": "The editor", "capacity": 3, "policies": policies},
+        ],
+        "teams": [{"team_id": "desk", "members": ["writer", "editor"], "strategy": "round_robin"}],
+        "assignments": [{"assignment_id": "a1", "workflow_id": "w", "assignee_type": "team", "assignee_id": "desk",
+                         "retry_policy": {"max_retries": 2}}],
+        "schedules": [{**HOURLY, "workflow_assignment_id": "a1"}],
+    }  # fmt: skip
+    made = apply(server, **bundle)
+    assert set(made.values()) == {"create"}
+    written = server.told("export")
+    assert "tok-1" not in written
+    exported = json.loads(written)
+    assert [each["id"] for each in exported["agents"]] == ["editor", "writer"]
+    assert set(apply(server, **exported).values()) == {"unchanged"}
+    shown = server.service.http().get("/api/agents/writer").json()
+    assert (shown["has_token"], shown["parent_id"]) == (True, "editor"), "a document without a token leaves it"
+    server.told("namespace", "create", "desk")
+    assert set(apply(server, "--namespace", "desk", **exported).values()) == {"create"}
+    assert json.loads(server.told("export", "--namespace", "desk")) == exported
+
+
 def test_workflows_are_exported_with_the_schedules_of_their_triggers_and_no_others(server: Server) -> None:
     nodes = [{"id": "a", "action": {"kind": "http", "url": "https://example.com"}}]
     brief = {"workflow_id": "brief", "nodes": nodes, "triggers": [{"key": "t", "schedule": {"cron_expr": "0 2 * * *"}}]}

@@ -193,7 +193,7 @@ def nested(database: Database) -> Flow:
     return Flow(database, {"deep": Accepted("ref")})
 
 
-GATED = {"approval_policy": {"gates": ["publish"]}}
+GATED: dict[str, Any] = {"approval_policy": {"gates": ["publish"]}}
 
 
 def test_a_wish_to_cancel_reaches_all_the_way_down(database: Database) -> None:

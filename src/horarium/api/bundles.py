@@ -1,4 +1,4 @@
-"""The route of bundles: calendars and schedules that are put in place together."""
+"""The route of bundles: schedules, and what they need, that are put in place together."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def start_run(resources: ResourcesOf, caller: CallerOf, body: Document) -> Reply
     scheduled_for = None if asked.scheduled_for is None else from_datetime(asked.scheduled_for)
     done = launches.start_run(
         resources,
-        caller,
+        caller.asking_to_skip(asked.approval_status, asked.skip_approval),
         launches.action_of_start(asked),
         key=asked.idempotency_key,
         scheduled_for=scheduled_for,

@@ -40,7 +40,7 @@ def rerun_run(resources: ResourcesOf, caller: CallerOf, run_id: str, body: Docum
     same_namespace(caller, asked.namespace)
     done = reruns.rerun(
         resources,
-        caller.because(asked.reason),
+        caller.because(asked.reason).asking_to_skip(asked.approval_status, asked.skip_approval),
         run_id,
         overlap_policy=asked.overlap_policy,
         even_if_paused=asked.even_if_paused,

@@ -44,7 +44,7 @@ def trigger_schedule(
     same_namespace(caller, asked.namespace)
     done = triggers.trigger(
         resources,
-        caller.because(asked.reason),
+        caller.because(asked.reason).asking_to_skip(asked.approval_status, asked.skip_approval),
         schedule_id,
         overlap_policy=asked.overlap_policy,
         even_if_paused=asked.even_if_paused,
@@ -88,7 +88,7 @@ def backfill_schedule(resources: ResourcesOf, caller: CallerOf, schedule_id: str
         raise InvalidDefinition({"end_time": ["must be after start_time"]})
     done = backfills.backfill(
         resources,
-        caller.because(asked.reason),
+        caller.because(asked.reason).asking_to_skip(asked.approval_status, asked.skip_approval),
         schedule_id,
         start=from_datetime(asked.start_time),
         end=from_datetime(asked.end_time),

@@ -1,4 +1,4 @@
-"""`horarium apply`: brings calendars, workflows and schedules into the state that a bundle describes."""
+"""`horarium apply`: brings schedules, and all that they need, into the state that a bundle describes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def apply_command(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before something is deleted.")] = False,
     confirm: Confirm = False,
 ) -> None:
-    """Make calendars, workflows and schedules what a bundle says, all or none. Done twice it changes nothing more.
+    """Make schedules and all they need what a bundle says, all or none. Done twice it changes nothing more.
 
     Schedules that somebody made by hand are kept, and pauses survive. The plan counts the fires of the next seven
     days that come and go, whatever guards will say to them. A bundle that is refused ends with 1.

@@ -1,15 +1,17 @@
 """How a bundle is read from files and folders, and written from what a server tells.
 
-{"bundle": "billing", "calendars": [{"name": …, "dates": […]}], "schedules": [{"schedule_id": …, "spec": …}]}
+Which lists a bundle has is said in `schedule/bundle.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from horarium.cli.reading import STDIN, read_object, refuse
+from horarium.schedule.agent import FIELDS as AGENT_FIELDS
+from horarium.schedule.assignee import ASSIGNMENT_FIELDS, TEAM_FIELDS
 from horarium.schedule.bundle import EXHAUSTED, IDENTITIES, PAUSE_REASON, PAUSED_UNTIL
 from horarium.schedule.places import NAMES
 
@@ -115,4 +117,21 @@ def _without_owner(document: Mapping[str, Any]) -> Document:
 
 
 def written_calendar(calendar: Mapping[str, Any]) -> Document:
-    return {name: calendar[name] for name in _CALENDAR_FIELDS if calendar.get(name) not in _EMPTY}
+    return _said(calendar, _CALENDAR_FIELDS)
+
+
+def written_agent(agent: Mapping[str, Any]) -> Document:
+    """Without its token, which the server tells nobody."""
+    return _said(agent, AGENT_FIELDS)
+
+
+def written_team(team: Mapping[str, Any]) -> Document:
+    return _said(team, TEAM_FIELDS)
+
+
+def written_assignment(assignment: Mapping[str, Any]) -> Document:
+    return _said(assignment, ASSIGNMENT_FIELDS)
+
+
+def _said(answer: Mapping[str, Any], fields: Sequence[str]) -> Document:
+    return {name: answer[name] for name in fields if answer.get(name) not in _EMPTY}

@@ -26,9 +26,10 @@ def export_command(
         str | None, typer.Option("--bundle", metavar="NAME", show_default="any", help="Only what this bundle brought.")
     ] = None,
 ) -> None:
-    """Your calendars, workflows and schedules as one bundle, as people write them: without counts and times.
+    """Calendars, agents, teams, workflows, assignments and schedules as one bundle, as people write them.
 
-    A workflow is its newest version, and the schedules of its triggers are part of it.
+    A workflow is its newest version, and the schedules of its triggers are part of it. No token of an agent and no
+    value of a secret is written.
 
     What is paused or finished, or has used up its runs, is so where the bundle is applied to an empty namespace.
     It is JSON unless -o says yaml or jsonl; `apply` reads JSON and YAML.
@@ -53,7 +54,7 @@ def export_command(
 
 def _documents(remote: Remote, bundle: str | None) -> dict[str, list[dict[str, Any]]]:
     """All that comes before schedules, by the list that holds it; most namespaces have calendars only."""
-    from horarium.cli.bundle import written_calendar, written_workflow
+    from horarium.cli.bundle import written_agent, written_assignment, written_calendar, written_team, written_workflow
 
     client = remote.client
     calendars = [
@@ -62,8 +63,13 @@ def _documents(remote: Remote, bundle: str | None) -> dict[str, list[dict[str, A
         if not each.read_only and bundle in (None, each.bundle)
     ]
     found = {
+        "agents": [written_agent(each.raw) for each in client.iter_agents() if bundle in (None, each.bundle)],
+        "teams": [written_team(each.raw) for each in client.iter_teams() if bundle in (None, each.bundle)],
         "workflows": [
             written_workflow(client.get_workflow(each.workflow_id).raw) for each in client.iter_workflows(bundle=bundle)
+        ],
+        "assignments": [
+            written_assignment(each.raw) for each in client.iter_assignments() if bundle in (None, each.bundle)
         ],
     }
     return {"calendars": calendars, **{name: documents for name, documents in found.items() if documents}}

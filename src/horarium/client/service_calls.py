@@ -92,7 +92,7 @@ class ServiceCalls:
         confirm: bool | None = None,
         idempotency_key: str | None = None,
     ) -> Call[Applied]:
-        """Make calendars and schedules what a bundle says, all of them or none; `dry_run` only tells what it would do.
+        """Make schedules, and what they need, what a bundle says, all or none; `dry_run` only tells what it would do.
 
         `prune` deletes what the bundle has brought before and has no more; `adopt` takes over what others made. Where
         more than 1,000 schedules would fire within a minute, `confirm` is needed.

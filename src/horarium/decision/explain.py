@@ -6,14 +6,16 @@ all that must change. Of what was decided the answers are those of then, as far 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
 from horarium.decision.decide import key_is_free
 from horarium.decision.facts import Facts, Shared, Tally
 from horarium.decision.guards import GUARDS, Question
+from horarium.decision.health import Waiting, waiting_sentence
 from horarium.decision.plan import Detail
-from horarium.decision.recorded import OVERLAP, Finding, Recorded, findings_then
+from horarium.decision.recorded import OF_OVERLAP, OVERLAP, Finding, Recorded, findings_then
 from horarium.instant import SECOND, Instant, to_rfc3339
 from horarium.policy.overlap import Buffer, Refuse, Start, decide_overlap
 from horarium.recurrence.duration import format_duration
@@ -24,6 +26,7 @@ from horarium.recurrence.zone import EARLIEST, LATEST
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Position
 from horarium.schedule.reason import Reason
+from horarium.schedule.run import FINAL, RunState
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,16 @@ class Explanation:
     sentence: str
 
 
+@dataclass(frozen=True, slots=True)
+class RunNow:
+    """What has become of the run of an occurrence; `waiting` are it and its steps that wait for a yes."""
+
+    run_id: str
+    state: RunState
+    waiting: Waiting | None = None
+    gates: tuple[str, ...] = ()
+
+
 def explain(
     planning: Planning,
     uid: bytes,
@@ -53,8 +66,13 @@ def explain(
     now: Instant,
     recorded: Recorded | None = None,
     shared: Shared | None = None,
+    run: RunNow | None = None,
+    waiting: Waiting | None = None,
 ) -> Explanation:
-    """Facts are those of now. With `recorded`, which is about `at`, `planning` is the one that was in force then."""
+    """Facts are those of now. With `recorded`, which is about `at`, `planning` is the one that was in force then.
+
+    `run` is the one that was born of it, where it is still kept; `waiting` are those of the schedule that wait for a yes.
+    """
     spec = planning.spec
     if not EARLIEST * SECOND < at < LATEST * SECOND:
         return _beyond_time(at, now)
@@ -79,7 +97,32 @@ def explain(
         following=spec.next_after(at),
         sentence="",
     )
-    return _with_sentence(explanation, position, now)
+    said = _sentence(explanation, position, now)
+    return replace(explanation, sentence=" ".join([said, *_more(explanation, planning, run, waiting, now)]))
+
+
+def _more(
+    found: Explanation, planning: Planning, run: RunNow | None, waiting: Waiting | None, now: Instant
+) -> Iterator[str]:
+    """What is to be known of those who wait for a yes."""
+    if run is not None:
+        yield _become(run)
+    elif found.recorded is None and found.on_spec and found.at > now:
+        if found.reason is None and planning.needs_approval:
+            yield "Its run will wait for approval."
+        if found.reason in OF_OVERLAP and waiting is not None:
+            yield waiting_sentence(waiting)
+
+
+def _become(run: RunNow) -> str:
+    if run.state in FINAL:
+        return f"Its run {run.run_id} ended as {run.state}."
+    if run.waiting is None:
+        return f"Its run {run.run_id} is {run.state}."
+    gates = f" The question is about {', '.join(run.gates)}." if run.gates else ""
+    if run.state is RunState.AWAITING_APPROVAL:
+        return f"Its run {run.run_id} has waited for approval since {to_rfc3339(run.waiting.since)}.{gates}"
+    return f"Its run {run.run_id} is {run.state}. {waiting_sentence(run.waiting)}{gates}"
 
 
 def _first_reason(findings: list[Finding]) -> Reason | None:
@@ -155,7 +198,7 @@ def _why_not_now(part: CronSchedule, t: int, fraction: int) -> str:
     return "outside the window" if part.contains(t) else "the other pass of a repeated hour was chosen"
 
 
-def _with_sentence(found: Explanation, position: Position, now: Instant) -> Explanation:
+def _sentence(found: Explanation, position: Position, now: Instant) -> str:
     when = to_rfc3339(found.at)
     if found.recorded is not None:
         why = found.recorded.payload.get("reason")
@@ -174,4 +217,4 @@ def _with_sentence(found: Explanation, position: Position, now: Instant) -> Expl
         said = f"{when} is on the spec and {tense}: {found.reason}."
     else:
         said = f"{when} is on the spec and nothing known now stands against it."
-    return replace(found, sentence=said)
+    return said

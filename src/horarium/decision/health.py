@@ -40,10 +40,11 @@ class FailedRun:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Runs that wait for an approval; `since` is when the oldest was born."""
+    """Runs, and steps of runs, that wait for an approval; `since` is when the oldest began to."""
 
     count: int
     since: Instant
+    steps: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,7 @@ def _judged(vitals: Vitals, planning: Planning, times: _Times) -> tuple[HealthSt
     if vitals.status is Status.PAUSED:
         return HealthStatus.PAUSED, _paused(vitals)
     if vitals.waiting is not None:
-        return HealthStatus.WAITING_FOR_APPROVAL, _waiting(vitals.waiting)
+        return HealthStatus.WAITING_FOR_APPROVAL, waiting_sentence(vitals.waiting)
     if vitals.failures_in_a_row >= FAILING_AFTER:
         return HealthStatus.FAILING, _failing(vitals)
     if times.late and times.nominal is not None:
@@ -142,11 +143,16 @@ def _paused(vitals: Vitals) -> str:
     return f"It has been paused{since}{f': {_cut(vitals.pause_reason)}' if vitals.pause_reason else ''}."
 
 
-def _waiting(waiting: Waiting) -> str:
+def waiting_sentence(waiting: Waiting) -> str:
     since = to_rfc3339(waiting.since)
-    if waiting.count == 1:
-        return f"A run has waited for approval since {since}."
-    return f"{waiting.count} runs wait for approval, the oldest since {since}."
+    if waiting.count + waiting.steps == 1:
+        return f"A {'run' if waiting.count else 'step of a run'} has waited for approval since {since}."
+    parts = [_some(waiting.count, "run"), _some(waiting.steps, "step")]
+    return f"{' and '.join(part for part in parts if part)} wait for approval, the oldest since {since}."
+
+
+def _some(count: int, word: str) -> str:
+    return "" if not count else f"{count} {word}{'' if count == 1 else 's'}"
 
 
 def _failing(vitals: Vitals) -> str:

@@ -19,7 +19,7 @@ from horarium.schedule.reason import Reason
 from horarium.schedule.run import Origin
 
 OVERLAP = "overlap"
-_OF_OVERLAP = (Reason.OVERLAP_POLICY_SKIP, Reason.BUFFER_FULL, Reason.MAX_CONCURRENT_REACHED)
+OF_OVERLAP = (Reason.OVERLAP_POLICY_SKIP, Reason.BUFFER_FULL, Reason.MAX_CONCURRENT_REACHED)
 _BIRTHS = {EventType.TRIGGERED.value: "fire", EventType.BUFFERED.value: "hold"}
 
 
@@ -74,7 +74,7 @@ def findings_then(planning: Planning, recorded: Recorded) -> list[Finding]:
 
 def _asked(planning: Planning, recorded: Recorded) -> frozenset[Reason]:
     """Nobody asks about what was overtaken, or has had its run."""
-    if not recorded.is_birth and recorded.reason not in (*(guard.reason for guard in GUARDS), *_OF_OVERLAP):
+    if not recorded.is_birth and recorded.reason not in (*(guard.reason for guard in GUARDS), *OF_OVERLAP):
         return frozenset()
     origin = recorded.payload.get("origin", Origin.SCHEDULED.value)
     known = Origin(origin) if origin in frozenset(Origin) else Origin.SCHEDULED
@@ -87,7 +87,7 @@ def _overlap_then(planning: Planning, recorded: Recorded) -> Finding:
         policy = said.get("effective_overlap_policy", planning.overlap.policy.value)
         seen = {"policy": policy, "outcome": _BIRTHS[recorded.event_type], "buffer_depth": said.get("buffer_depth")}
         return Finding(OVERLAP, True, {key: value for key, value in seen.items() if value is not None})
-    if recorded.reason in _OF_OVERLAP:
+    if recorded.reason in OF_OVERLAP:
         counts = said.get("detail") or {}
         return Finding(OVERLAP, False, {"policy": planning.overlap.policy.value, **counts, "reason": recorded.reason})
     return Finding(OVERLAP, None)

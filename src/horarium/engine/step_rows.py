@@ -22,13 +22,12 @@ from horarium.schedule.problems import Problems
 from horarium.schedule.run import RunState
 from horarium.schedule.secret import KEY
 from horarium.schedule.storable import check_storable
+from horarium.schedule.sub_workflows import MAX_DEPTH
 from horarium.schedule.workflow import Node
 from horarium.store.database.json_text import event_text, from_text
 from horarium.store.policies import PolicyQuestion
 from horarium.store.runs.steps import Advancing, NewStep
 
-MAX_DEPTH = 8
-"""Of sub-workflows; the root is at 0."""
 _LATEST = "latest"
 
 

@@ -9,6 +9,7 @@ from horarium.decision.backfill import BackfillPlan, occurrences_to_fill, plan_b
 from horarium.decision.plan import Birth, Detail, Fire, Hold, Skip
 from horarium.ids import id_text
 from horarium.instant import Instant
+from horarium.operations.bypasses import bypass_on_record
 from horarium.operations.caller import Caller
 from horarium.operations.decisions import gather_facts, refuse_beyond_quota, write_decisions
 from horarium.operations.errors import ScheduleNotFound
@@ -95,7 +96,8 @@ def backfill(
     sketch = resources.database.read(wish.look)
     if not sketch.occurrences:
         return wish.nothing(sketch, dry_run=False)
-    answer, decisions = resources.database.write(lambda connection: wish.fill(connection, sketch))
+    with bypass_on_record(resources, caller, schedule_id):
+        answer, decisions = resources.database.write(lambda connection: wish.fill(connection, sketch))
     resources.telemetry.decided(caller.namespace, schedule_id, decisions, resources.clock.now(), Origin.BACKFILL)
     return answer
 

@@ -1,22 +1,77 @@
-"""How an attempt to get round an approval is written down: on the run, in its schedule's history and in the feed."""
+"""How an attempt to get round an approval is written down: on the run, in its schedule's history and in the feed.
+
+What concerns no run yet is in history and feed; what concerns no schedule, in the feed.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from horarium.ids import id_text
 from horarium.instant import Instant
 from horarium.operations.caller import Caller
-from horarium.policy.approval import BYPASS_EVENT
+from horarium.operations.errors import BundleRefused, BypassTried
+from horarium.operations.resources import Resources
+from horarium.policy.approval import BYPASS_EVENT, Skipping, detect_bypass
 from horarium.schedule.event import EventType, NoticeType, RunEventType
 from horarium.store.database import Connection
-from horarium.store.history import notices
+from horarium.store.history import events, notices
 from horarium.store.history.append import Journal
 from horarium.store.history.notices import Notice
 from horarium.store.runs.events import add_event, count_events
 from horarium.store.runs.read import RunRow
 from horarium.store.schedules import positions
+from horarium.store.schedules import rows as schedules
 
 MAX_RECORDED = 20
-"""Attempts on one run: whoever goes on trying is refused as before, and fills nothing."""
+"""Attempts on one run, or in a row on one schedule: whoever goes on is refused as before, and fills nothing."""
+
+
+def refuse_skipping(skipping: Skipping, *, needs_approval: bool) -> None:
+    """Raises BypassTried, which undoes the transaction: see `bypass_on_record`."""
+    asked = detect_bypass(needs_approval=needs_approval, approval_status=skipping.approval_status, skip=skipping.skip)
+    if asked is not None:
+        raise BypassTried(asked)
+
+
+@contextmanager
+def bypass_on_record(resources: Resources, caller: Caller, schedule_id: str | None = None) -> Iterator[None]:
+    """Around what may raise BypassTried: nothing of it was done, and that it was tried is written here."""
+    try:
+        yield
+    except (BypassTried, BundleRefused) as refused:
+        tried = refused if isinstance(refused, BypassTried) else refused.__cause__
+        if isinstance(tried, BypassTried):
+            named = schedule_id or getattr(refused, "schedule_id", None)
+            _record(resources, caller, named, tried)
+        raise
+
+
+def _record(resources: Resources, caller: Caller, schedule_id: str | None, tried: BypassTried) -> None:
+    def write(connection: Connection) -> BypassTried:
+        row = None
+        if schedule_id is not None:
+            row = schedules.find(connection, caller.namespace, schedule_id, lock=True)
+        now, context, values = resources.clock.now(), caller.context(), {"attempted": tried.attempted}
+        if row is None:
+            told = {**values, "command_context": context}
+            notice = Notice(NoticeType.APPROVAL_BYPASS_ATTEMPT, caller.namespace, None, None, told)
+            notices.append(connection, [notice], now=now)
+        elif not _filled(connection, row.schedule_uid):
+            journal = Journal(row.next_sequence, now, context)
+            journal.about(EventType.APPROVAL_BYPASS_ATTEMPT, values)
+            following = journal.write(connection, row.schedule_uid, row.namespace)
+            positions.move(connection, row.schedule_uid, next_sequence=following)
+        return tried
+
+    resources.database.write(write)
+
+
+def _filled(connection: Connection, schedule_uid: bytes) -> bool:
+    """Whether the newest of its history are nothing but such attempts."""
+    newest = events.newest_types(connection, schedule_uid, MAX_RECORDED)
+    return len(newest) == MAX_RECORDED and set(newest) == {EventType.APPROVAL_BYPASS_ATTEMPT.value}
 
 
 def record_bypass(connection: Connection, caller: Caller, run: RunRow, attempted: str, now: Instant) -> None:

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from horarium.ids import id_text
 from horarium.operations.errors import Forbidden
+from horarium.policy.approval import NO_SKIPPING, Skipping
 from horarium.schedule.assignee import AssigneeType
 from horarium.schedule.event import CommandContext
 from horarium.store.migrate import DEFAULT_NAMESPACE
@@ -51,7 +52,8 @@ class Caller:
 
     `everywhere`: an admin whose credential is good in every namespace, whichever is spoken for now. `address` is where
     the request came from. `queues`: those that its credential is good for, None = all. The principal of an agent is
-    its agent id. `confirmed`: what is asked for is meant, also where it starts very many runs at once.
+    its agent id. `confirmed`: what is asked for is meant, also where it starts very many runs at once. `skipping`: what
+    the request says to get round an approval.
     """
 
     principal: str | None
@@ -64,6 +66,7 @@ class Caller:
     address: str | None = None
     queues: frozenset[str] | None = None
     confirmed: bool = False
+    skipping: Skipping = NO_SKIPPING
 
     @property
     def is_admin(self) -> bool:
@@ -117,6 +120,9 @@ class Caller:
 
     def confirming(self, confirmed: bool) -> Caller:
         return replace(self, confirmed=True) if confirmed else self
+
+    def asking_to_skip(self, approval_status: str | None, skip: bool) -> Caller:
+        return replace(self, skipping=Skipping(approval_status, skip)) if approval_status is not None or skip else self
 
     def context(self) -> CommandContext:
         return CommandContext(self.principal, self.request_id, self.source, self.reason)

@@ -11,6 +11,7 @@ from horarium.decision.plan import Decision, Missed, Skip
 from horarium.decision.record import Entry, Named, record_decisions
 from horarium.ids import id_text
 from horarium.instant import MINUTE, SECOND, Instant
+from horarium.operations.bypasses import refuse_skipping
 from horarium.operations.caller import Caller
 from horarium.operations.errors import QuotaExceeded
 from horarium.operations.resources import Opened, Resources
@@ -71,6 +72,7 @@ def write_decisions(
 ) -> Entry:
     """`position` is the one after the decisions; a schedule whose runs are used up ends here."""
     row, planning, now = opened.row, opened.sound, opened.now
+    refuse_skipping(caller.skipping, needs_approval=planning.needs_approval)
     told = [*decisions, *_left_over(opened, position)]
     if position.status is Status.DELETED:
         position = position._replace(decided_until=max(position.decided_until, now))

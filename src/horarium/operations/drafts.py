@@ -25,7 +25,8 @@ from horarium.schedule.kinds import WORKFLOW
 from horarium.schedule.planning import Planning, compile_planning, planning_text
 from horarium.schedule.secret import references as references_in
 from horarium.schedule.secret_value import may_go_to, not_allowed
-from horarium.store import calendars, namespaces, secrets
+from horarium.schedule.sub_workflows import Use
+from horarium.store import calendars, namespaces, secrets, workflows
 from horarium.store.database import Connection
 from horarium.store.policies import PolicyQuestion, Speakers, Unreadable, find_speakers
 from horarium.store.schedules import references
@@ -113,7 +114,7 @@ def check_draft(
     hold_namespace(connection, caller.namespace)
     _check_inputs(definition)
     known = lookups or Lookups(connection, definition.namespace)
-    zones = _check_calendars(known, definition)
+    zones = check_calendars(known, definition)
     stored = _check_workflow(known, caller, definition)
     speakers = _check_assigned(known, definition, before)
     text = planning_text(
@@ -126,6 +127,7 @@ def check_draft(
     planning = compile_planning(text)
     warnings = (
         *_unserved(resources, connection, definition, stored=stored is not None),
+        *_missing_version(connection, definition, stored),
         *_unsignalled(resources, planning),
         *_unset(known, definition),
     )
@@ -170,6 +172,18 @@ def _unserved(resources: Resources, connection: Connection, definition: Definiti
     return unserved(definition.action, kinds, [here, *elsewhere], namespace, stored=stored)
 
 
+def _missing_version(
+    connection: Connection, definition: Definition, stored: references.WorkflowReference | None
+) -> tuple[str, ...]:
+    """That nobody has put it yet is no error: whoever does may be next."""
+    name, version = definition.action.workflow, definition.action.target.get("version")
+    if stored is None or name is None or not isinstance(version, int) or version == stored.version:
+        return ()
+    if workflows.uses_of(connection, definition.namespace, [Use(name, version)]):
+        return ()
+    return (f"action.version: there is no version {version} of {name!r}; runs end launch_failed until there is",)
+
+
 def require_namespace(connection: Connection, namespace: str) -> None:
     if namespaces.find(connection, namespace) is None:
         raise NamespaceNotFound(namespace)
@@ -206,7 +220,7 @@ def _check_inputs(definition: Definition) -> None:
         raise InvalidDefinition(problems)
 
 
-def _check_calendars(known: Lookups, definition: Definition) -> dict[str, str | None]:
+def check_calendars(known: Lookups, definition: Definition) -> dict[str, str | None]:
     """Which zone each of them has, where it has one."""
     if not definition.calendars:
         return {}
@@ -238,7 +252,7 @@ def _check_workflow(known: Lookups, caller: Caller, definition: Definition) -> r
     if workflow is None:
         return None
     if workflow.cycle:
-        raise CycleDetected(workflow.cycle)
+        raise CycleDetected(workflow.cycle, path="action")
     caller.require_owner(workflow.owner, f"the workflow {name!r}")
     return workflow
 

@@ -335,6 +335,14 @@ class ApprovalRequired(Forbidden):
     reason = "approval_required"
 
 
+class BypassTried(ApprovalRequired):
+    """`attempted` is what was asked for to get round an approval; it is still to be written down."""
+
+    def __init__(self, attempted: str) -> None:
+        super().__init__(f"this waits for approval, and a request cannot skip that ({attempted})")
+        self.attempted = attempted
+
+
 class NotAnApprover(Forbidden):
     """Neither the permission nor a list of approvers lets this caller decide."""
 

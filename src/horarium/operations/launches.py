@@ -8,6 +8,7 @@ from typing import Any
 
 from horarium.ids import id_text, new_id
 from horarium.instant import DAY, SECOND, Instant, to_rfc3339
+from horarium.operations.bypasses import bypass_on_record, refuse_skipping
 from horarium.operations.caller import Caller
 from horarium.operations.credentials import keep_credentials
 from horarium.operations.decisions import births_exceed
@@ -76,6 +77,7 @@ def start_run(
             return _again(earlier, definition.action.workflow)
         keep_credentials(resources, connection, caller, parsed)
         draft = check_draft(resources, connection, caller, definition)
+        refuse_skipping(caller.skipping, needs_approval=draft.planning.needs_approval)
         _check_room(resources, connection, caller.namespace)
         started = _start(resources, connection, draft, run_id, key, nominal)
         open_runs.set_requested_by(connection, [started.run_id], caller.context())
@@ -84,7 +86,8 @@ def start_run(
         return started
 
     try:
-        started = resources.database.write(work)
+        with bypass_on_record(resources, caller):
+            started = resources.database.write(work)
     except Conflict as taken:
         if taken.constraint != "runs_by_callers_key":
             raise

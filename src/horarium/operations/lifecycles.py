@@ -167,7 +167,7 @@ def _check_workflow(connection: Connection, row: ScheduleRow, planning: Planning
     if planning.kind == WORKFLOW.name and planning.workflow is not None:
         stored = newest_workflow(connection, row.namespace, planning.workflow)
         if stored is not None and stored.cycle:
-            raise CycleDetected(stored.cycle)
+            raise CycleDetected(stored.cycle, path="action")
 
 
 def _set_note(connection: Connection, caller: Caller, row: ScheduleRow) -> None:

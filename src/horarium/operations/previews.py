@@ -8,14 +8,14 @@ from typing import Any
 
 from horarium.decision import explain as explaining
 from horarium.decision import preview as previewing
-from horarium.decision.explain import Explanation
+from horarium.decision.explain import Explanation, RunNow
 from horarium.decision.facts import NO_FACTS, NO_SIGNAL, Signal
 from horarium.decision.forecast import Forecast
 from horarium.decision.guards import reads_signal
 from horarium.decision.preview import MAX_ROWS, Row
 from horarium.decision.recorded import Recorded
 from horarium.errors import InvalidDefinition
-from horarium.ids import id_text
+from horarium.ids import id_text, parse_id
 from horarium.instant import Instant
 from horarium.operations.caller import Caller
 from horarium.operations.decisions import gather_facts
@@ -30,7 +30,10 @@ from horarium.schedule.run import Origin
 from horarium.store.database import Connection
 from horarium.store.history import events as history
 from horarium.store.runs import open_runs
+from horarium.store.runs import read as runs_read
+from horarium.store.runs.newest_approvals import waiting_below
 from horarium.store.schedules import rows as schedules
+from horarium.store.schedules.health import waiting_runs
 from horarium.wire.roles import Permission
 
 _SHOWN_RUNS = 20
@@ -92,8 +95,9 @@ def explain(resources: Resources, caller: Caller, schedule_id: str, at: Instant)
         decided = _decided(resources, connection, opened, at)
         if decided is not None:
             recorded, then = decided
+            run = _run_now(connection, caller, recorded)
             return explaining.explain(
-                then, row.schedule_uid, row.position(), NO_FACTS, at=at, now=opened.now, recorded=recorded
+                then, row.schedule_uid, row.position(), NO_FACTS, at=at, now=opened.now, recorded=recorded, run=run
             )
         facts, shared = gather_facts(
             connection, opened, Origin.SCHEDULED, lock=False, signal=signal, quotas=resources.quotas
@@ -107,9 +111,22 @@ def explain(resources: Resources, caller: Caller, schedule_id: str, at: Instant)
             at=at,
             now=opened.now,
             shared=shared,
+            waiting=waiting_runs(connection, [row.schedule_uid]).get(row.schedule_uid),
         )
 
     return resources.database.read(work)
+
+
+def _run_now(connection: Connection, caller: Caller, recorded: Recorded) -> RunNow | None:
+    """What has become of the run that history names, as long as it is kept."""
+    named = recorded.payload.get("workflow_run_id")
+    if not recorded.is_birth or named is None:
+        return None
+    row = runs_read.find(connection, caller.namespace, parse_id(named, "workflow_run_id"))
+    if row is None:
+        return None
+    waiting, gates = waiting_below(connection, row.run_id)
+    return RunNow(id_text(row.run_id), row.state, waiting, gates)
 
 
 def _signal(resources: Resources, caller: Caller, schedule_id: str, at: Instant | None = None) -> Signal:

@@ -13,12 +13,14 @@ from horarium.decision.plan import Birth, Covers, Fire, Skip
 from horarium.decision.trigger import Ended, decide_rerun, rerun_planning
 from horarium.ids import id_text
 from horarium.instant import Instant
+from horarium.operations.bypasses import bypass_on_record
 from horarium.operations.caller import Caller
 from horarium.operations.decisions import gather_facts, refuse_beyond_quota, write_decisions
 from horarium.operations.errors import RunNotEnded, RunNotRepeatable, ScheduleBroken
 from horarium.operations.resources import Opened, Resources
 from horarium.operations.runs import find_run
 from horarium.operations.triggers import position_after
+from horarium.policy.approval import NO_SKIPPING
 from horarium.policy.overlap import OverlapPolicy
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
@@ -72,9 +74,17 @@ def rerun(
         refuse_beyond_quota(caller.namespace, [decision], opened.now)
         return _write(resources, connection, caller, run, opened, decision, overlap_policy), decision, opened.now
 
-    answer, decision, now = resources.database.write(work)
+    with bypass_on_record(resources, caller, _schedule_of(resources, caller, run_id)):
+        answer, decision, now = resources.database.write(work)
     resources.telemetry.decided(caller.namespace, answer.schedule_id, [decision], now, Origin.MANUAL)
     return answer
+
+
+def _schedule_of(resources: Resources, caller: Caller, run_id: str) -> str | None:
+    """Looked up only for whoever asks to skip something."""
+    if caller.skipping == NO_SKIPPING:
+        return None
+    return resources.database.read(lambda connection: find_run(connection, caller, run_id)).schedule_id
 
 
 def _write(

@@ -17,6 +17,7 @@ from horarium.decision.storm import released_by_edit
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text, new_id
 from horarium.operations.beginnings import begin_schedule, told
+from horarium.operations.bypasses import bypass_on_record, refuse_skipping
 from horarium.operations.caller import Caller
 from horarium.operations.changes import ScheduleChange, moved, unchanged
 from horarium.operations.credentials import SECRETS, keep_credentials
@@ -28,6 +29,7 @@ from horarium.operations.quotas import check_definitions
 from horarium.operations.resources import Opened, Resources, open_schedule, wake_tickers
 from horarium.operations.storms import require_confirmed
 from horarium.operations.upcoming import Planned, next_runs
+from horarium.policy.approval import run_needs_approval
 from horarium.schedule.canonical import to_document
 from horarium.schedule.definition import Definition
 from horarium.schedule.document import Parsed, changed_fields, named_in, parse_definition, spec_equal
@@ -59,7 +61,8 @@ def create(resources: Resources, caller: Caller, document: object) -> ScheduleCh
     caller.require(Permission.WRITE)
     parsed = parse_new(resources, caller, document)
     try:
-        return resources.database.write(lambda connection: _create(resources, connection, caller, parsed))
+        with bypass_on_record(resources, caller):
+            return resources.database.write(lambda connection: _create(resources, connection, caller, parsed))
     except Conflict as taken:
         if taken.constraint == "schedules_live_id":
             raise ScheduleAlreadyExists(parsed.definition.schedule_id) from None
@@ -94,7 +97,8 @@ def upsert(resources: Resources, caller: Caller, document: object, *, update: Up
         return update_opened(resources, connection, caller, opened, document, update, obey_pause=False)
 
     try:
-        return resources.database.write(put)
+        with bypass_on_record(resources, caller, schedule_id):
+            return resources.database.write(put)
     except ScheduleNotFound:
         return resources.database.write(put)  # somebody has deleted it between the look and the lock
     except Conflict as taken:
@@ -119,7 +123,8 @@ def update(
         opened = open_schedule(resources, connection, caller, schedule_id, if_version=if_version)
         return update_opened(resources, connection, caller, opened, document, how, obey_pause=True)
 
-    return resources.database.write(change)
+    with bypass_on_record(resources, caller, schedule_id):
+        return resources.database.write(change)
 
 
 # ── creating ─────────────────────────────────────────────────────────────────────────────────────────
@@ -212,11 +217,18 @@ def update_opened(
     caller.require_owner(row.owner, f"the schedule {row.schedule_id!r}")
     base = current_definition(connection, row)
     parsed = wanted(resources, caller, base, document, how, opened.now)
+    refuse_skipping(parsed.skipping, needs_approval=_waits(opened, parsed.definition))
     beside = (SECRETS,) if keep_credentials(resources, connection, caller, parsed) else ()
     written = change_opened(resources, connection, caller, opened, base, parsed.definition, beside)
     if obey_pause and parsed.paused is not None:
         written = _set_paused(resources, connection, caller, written, parsed.paused)
     return replace(written, warnings=(*parsed.warnings, *written.warnings))
+
+
+def _waits(opened: Opened, wanted: Definition) -> bool:
+    """Whether runs wait for approval as the schedule is, or would be."""
+    now = not isinstance(opened.planning, Exception) and opened.planning.needs_approval
+    return now or run_needs_approval(wanted.approval, has_assignee=wanted.assignee is not None)
 
 
 def change_opened(

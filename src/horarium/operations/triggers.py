@@ -9,6 +9,7 @@ from horarium.decision.trigger import decide_trigger
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text
 from horarium.instant import Instant
+from horarium.operations.bypasses import bypass_on_record
 from horarium.operations.caller import Caller
 from horarium.operations.decisions import gather_facts, refuse_beyond_quota, write_decisions
 from horarium.operations.drafts import check_input
@@ -67,7 +68,8 @@ def trigger(
         raise InvalidDefinition(problems)
     wish = _Wish(resources, caller, schedule_id, overlap_policy, even_if_paused, key, inputs)
     try:
-        answer, decided = resources.database.write(wish.fire)
+        with bypass_on_record(resources, caller, schedule_id):
+            answer, decided = resources.database.write(wish.fire)
     except Conflict as taken:
         if taken.constraint == "runs_by_callers_key":
             raise KeyReused("this key has started a run of something else") from None

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from horarium.errors import InvalidDefinition, InvalidWorkflow
 from horarium.launchers.served import Serves, unserved
 from horarium.operations.caller import Caller
 from horarium.operations.credentials import keep_credentials
+from horarium.operations.drafts import Lookups, check_calendars
 from horarium.operations.errors import Forbidden
 from horarium.operations.resources import Resources
 from horarium.operations.schedules import parse_new
+from horarium.schedule.assignee import AssigneeType
 from horarium.schedule.canonical import action_document
 from horarium.schedule.credentials import hosts_of, moved, of_node
 from horarium.schedule.definition import Action, Definition, SpecText
@@ -27,6 +30,7 @@ from horarium.schedule.workflow import Trigger, TriggerKind, Workflow, parse_wor
 from horarium.schedule.workflow_document import sub_workflows
 from horarium.store import secrets, workflows
 from horarium.store.database import Connection
+from horarium.store.policies import find_speakers
 from horarium.store.workflow_graphs import newest_versions
 
 _MAX_WARNINGS = 50
@@ -88,7 +92,36 @@ def settled_owner(caller: Caller, given: str | None, before: workflows.WorkflowR
     return given
 
 
-def check_parts(connection: Connection, namespace: str, workflow: Workflow) -> None:
+def check_references(
+    connection: Connection,
+    caller: Caller,
+    workflow: Workflow,
+    before: workflows.WorkflowRow | None,
+    *more: Callable[[], None],
+) -> None:
+    """What its nodes name is there, and comes to an end. Raises InvalidWorkflow with all problems, or CycleDetected.
+
+    `more` are checks that are made beside these.
+    """
+    namespace = caller.namespace
+    checks: tuple[Callable[[], None], ...] = (
+        partial(_check_parts, connection, namespace, workflow),
+        partial(_check_assignees, connection, namespace, workflow, before),
+        *more,
+    )
+    found: list[InvalidWorkflow] = []
+    for check in checks:
+        try:
+            check()
+        except InvalidWorkflow as wrong:
+            found.append(wrong)
+    if len(found) == 1:
+        raise found[0]
+    if found:
+        raise InvalidWorkflow({path: said for wrong in found for path, said in wrong.errors.items()})
+
+
+def _check_parts(connection: Connection, namespace: str, workflow: Workflow) -> None:
     """Raises CycleDetected or InvalidWorkflow for what its nodes name."""
     subs = sub_workflows(workflow)
     if not subs:
@@ -106,6 +139,40 @@ def check_parts(connection: Connection, namespace: str, workflow: Workflow) -> N
     if missing:
         raise InvalidWorkflow(missing)
     check_sub_workflows(root, subs, known)
+
+
+def _check_assignees(
+    connection: Connection, namespace: str, workflow: Workflow, before: workflows.WorkflowRow | None
+) -> None:
+    """Raises InvalidWorkflow for work for nobody. Whom the version before had may be gone."""
+    named = {index: node.assignee for index, node in enumerate(workflow.nodes) if node.assignee is not None}
+    if not named:
+        return
+    speakers = find_speakers(connection, [], {(namespace, assignee) for assignee in named.values()})
+    nodes = [] if before is None else before.document.get("nodes", ())
+    had = {(node.get("assignee_type"), node.get("assignee_id")) for node in nodes}
+    problems = {}
+    for index, assignee in named.items():
+        rows: Mapping[Any, Any] = speakers.agents if assignee.type is AssigneeType.AGENT else speakers.teams
+        if (namespace, assignee.id) not in rows and (assignee.type.value, assignee.id) not in had:
+            problems[f"nodes.{index}.assignee_id"] = [f"there is no {assignee.type.value} {assignee.id!r}"]
+    if problems:
+        raise InvalidWorkflow(problems)
+
+
+def check_trigger_calendars(resources: Resources, connection: Connection, caller: Caller, workflow: Workflow) -> None:
+    """Raises InvalidWorkflow for those that are not there."""
+    known, problems = Lookups(connection, caller.namespace), dict[str, list[str]]()
+    for index, trigger in enumerate(workflow.triggers):
+        if trigger.kind is not TriggerKind.SCHEDULE:
+            continue
+        document = schedule_document(workflow.workflow_id, None, trigger)
+        try:
+            check_calendars(known, parse_new(resources, caller, document, may_be_over=True).definition)
+        except InvalidDefinition as wrong:
+            problems |= {f"triggers.{index}.schedule.{path}": said for path, said in wrong.errors.items()}
+    if problems:
+        raise InvalidWorkflow(problems)
 
 
 def _reachable(connection: Connection, namespace: str, first: Sequence[Use]) -> dict[Use, Stored]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from horarium.errors import InvalidDefinition, InvalidWorkflow
@@ -17,7 +18,8 @@ from horarium.operations.pages import checked_limit
 from horarium.operations.quotas import check_bytes
 from horarium.operations.resources import Resources
 from horarium.operations.workflow_drafts import (
-    check_parts,
+    check_references,
+    check_trigger_calendars,
     keep_taken,
     read_document,
     settled_owner,
@@ -124,7 +126,7 @@ def put_read(
         raise PreconditionFailed(if_version, 0 if before is None else before.version)
     owner, version = settled_owner(caller, asked.owner, before), 1 if before is None else before.version + 1
     workflow, taken = without_credentials(replace(asked, owner=owner, version=version))
-    check_parts(connection, caller.namespace, workflow)
+    check_references(connection, caller, workflow, before)
     document = workflow_document(workflow)
     new_secrets = keep_taken(resources, connection, caller, taken)
     is_same = before is not None and same_json(before.document, document)
@@ -187,7 +189,8 @@ def validate(resources: Resources, caller: Caller, document: Mapping[str, Any]) 
         require_namespace(connection, caller.namespace)
         before = workflows.find(connection, caller.namespace, workflow.workflow_id)
         next_one = replace(workflow, version=1 if before is None else before.version + 1)
-        check_parts(connection, caller.namespace, next_one)
+        calendars = partial(check_trigger_calendars, resources, connection, caller, workflow)
+        check_references(connection, caller, next_one, before, calendars)
         told = warnings_of(resources, connection, caller, workflow, generated)
         return Checked(workflow_document(workflow), graph_of(workflow), told)
 

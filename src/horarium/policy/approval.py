@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from enum import StrEnum
 from hashlib import sha256
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias, TypeVar, assert_never
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, assert_never
 
 from horarium.instant import SECOND, Instant
 from horarium.policy.json_text import canonical_json
@@ -208,6 +208,25 @@ def input_hash(inputs: object) -> str:
     except (TypeError, ValueError, RecursionError) as wrong:
         raise PolicyError("inputs", f"cannot be written as JSON ({type(wrong).__name__})") from None
     return sha256(canonical.encode("ascii")).hexdigest()
+
+
+class Skipping(NamedTuple):
+    """What a request says to get round an approval, where it says such a thing."""
+
+    approval_status: str | None = None
+    skip: bool = False
+
+
+NO_SKIPPING: Final = Skipping()
+
+
+def skipping_in(document: object) -> Skipping:
+    """Of a schedule's document, which may spell the names either way."""
+    if not isinstance(document, Mapping):
+        return NO_SKIPPING
+    status = document.get("approval_status", document.get("approvalStatus"))
+    skip = document.get("skip_approval", document.get("skipApproval"))
+    return Skipping(None if status is None else str(status), bool(skip))
 
 
 def detect_bypass(*, needs_approval: bool, approval_status: str | None = None, skip: bool = False) -> str | None:

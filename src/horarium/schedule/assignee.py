@@ -116,10 +116,12 @@ def parse_assignee(assignee_type: object, assignee_id: object) -> Assignee | Non
     return Assignee(kind, checked_id("assignee_id", assignee_id))
 
 
+TEAM_FIELDS: Final = ("team_id", "name", "members", "lead", "strategy", "policies")
+
+
 def parse_team(document: object) -> Team:
     """`budget` may stand beside `policies`, in which it has its place."""
-    known = ("team_id", "name", "members", "lead", "strategy", "policies", "budget")
-    given = read_object(document, "team", known, {"id": "team_id"})
+    given = read_object(document, "team", (*TEAM_FIELDS, "budget"), {"id": "team_id"})
     members = given.get("members")
     if not isinstance(members, list | tuple):
         raise PolicyError("members", f"must be an array of agent ids, not {shown(members)}")
@@ -165,9 +167,11 @@ _POLICIES: Final = {
 }
 
 
+ASSIGNMENT_FIELDS: Final = ("assignment_id", "workflow_id", "assignee_type", "assignee_id", *_POLICIES)
+
+
 def parse_assignment(document: object) -> Assignment:
-    own = ("assignment_id", "workflow_id", "assignee_type", "assignee_id")
-    given = read_object(document, "assignment", (*own, *_POLICIES), {"id": "assignment_id"})
+    given = read_object(document, "assignment", ASSIGNMENT_FIELDS, {"id": "assignment_id"})
     assignee = parse_assignee(given.get("assignee_type"), given.get("assignee_id"))
     if assignee is None:
         raise PolicyError("assignee_id", "is required")

@@ -1,6 +1,8 @@
-"""What a bundle is: calendars and schedules that are kept together under a name, and what it may do to others' things.
+"""What a bundle is: schedules and what they need, kept together under a name, and what it may do to others' things.
 
-{"bundle": "billing", "calendars": [{"name": …, "dates": […]}], "schedules": [{"schedule_id": …, "spec": …}]}
+{"bundle": "billing", "calendars": [{"name": …, "dates": […]}], "agents": [{"id": …}], "teams": [{"team_id": …}],
+ "workflows": [{"workflow_id": …, "nodes": […]}], "assignments": [{"assignment_id": …}],
+ "schedules": [{"schedule_id": …, "spec": …}]}
 """
 
 from __future__ import annotations
@@ -45,7 +47,10 @@ class BundleKind(StrEnum):
     """In the order in which they are applied: what a document names stands before it. Pruned is from the end."""
 
     CALENDAR = "calendar"
+    AGENT = "agent"
+    TEAM = "team"
     WORKFLOW = "workflow"
+    ASSIGNMENT = "assignment"
     SCHEDULE = "schedule"
 
     @property
@@ -57,7 +62,10 @@ class BundleKind(StrEnum):
 IDENTITIES: Final[Mapping[BundleKind, str]] = MappingProxyType(
     {
         BundleKind.CALENDAR: "name",
+        BundleKind.AGENT: "id",
+        BundleKind.TEAM: "team_id",
         BundleKind.WORKFLOW: "workflow_id",
+        BundleKind.ASSIGNMENT: "assignment_id",
         BundleKind.SCHEDULE: "schedule_id",
     }
 )
@@ -120,7 +128,7 @@ def _put(found: dict[str, Document], row: object, kind: BundleKind) -> str | Non
     if name is None and kind is BundleKind.SCHEDULE:
         name = named_in(row)
     if not isinstance(name, str) or not name:
-        return f"needs a {identity}"
+        return f"needs {'an' if identity[0] in 'ai' else 'a'} {identity}"
     if not _is_name(name, may_be_rule=kind is BundleKind.CALENDAR):
         return f"the {identity} {shown(name)} is not an id"
     if name in found:

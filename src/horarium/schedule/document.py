@@ -20,6 +20,7 @@ from typing import Any
 from horarium.condition import compile_condition
 from horarium.errors import InvalidSpec
 from horarium.instant import Instant
+from horarium.policy.approval import NO_SKIPPING, Skipping, skipping_in
 from horarium.policy.catchup import Catchup, CatchupPolicy
 from horarium.policy.failure import FailureMode
 from horarium.policy.names import flag, shown, whole_number
@@ -103,7 +104,7 @@ class Parsed:
 
     `tells_note`: the document says something about the note, be it that there is none. `credentials` are the plain
     ones that it held, by the names of the secrets that the definition names in their place: whoever keeps the
-    definition keeps them.
+    definition keeps them. `skipping`: it asks to get round an approval.
     """
 
     definition: Definition
@@ -111,6 +112,7 @@ class Parsed:
     warnings: tuple[str, ...] = ()
     tells_note: bool = False
     credentials: Mapping[str, str] = field(default_factory=dict, repr=False)
+    skipping: Skipping = NO_SKIPPING
 
 
 def parse_definition(
@@ -160,7 +162,8 @@ def parse_definition(
     tells_note = "note" in given.places or "note" in given.nulls
     warnings = _warnings(definition, given.places, given.ignored)
     action, credentials = credentials_moved(definition.action, secrets_of or of_schedule(definition.schedule_id))
-    return Parsed(replace(definition, action=action), paused, warnings, tells_note, credentials)
+    skipping = skipping_in(document)
+    return Parsed(replace(definition, action=action), paused, warnings, tells_note, credentials, skipping)
 
 
 def named_in(document: object) -> str | None:

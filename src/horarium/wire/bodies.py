@@ -85,6 +85,8 @@ class TriggerBody(Body, frozen=True, kw_only=True):
     inputs: Any = None
     reason: Note | None = None
     namespace: Name | None = None
+    approval_status: Text | None = None
+    skip_approval: bool = False
 
 
 class RerunBody(Body, frozen=True, kw_only=True):
@@ -94,6 +96,8 @@ class RerunBody(Body, frozen=True, kw_only=True):
     even_if_paused: bool = False
     reason: Note | None = None
     namespace: Name | None = None
+    approval_status: Text | None = None
+    skip_approval: bool = False
 
 
 class BackfillBody(Body, frozen=True, kw_only=True):
@@ -111,6 +115,8 @@ class BackfillBody(Body, frozen=True, kw_only=True):
     dry_run: bool = False
     reason: Note | None = None
     namespace: Name | None = None
+    approval_status: Text | None = None
+    skip_approval: bool = False
 
 
 class CalendarsBody(Body, frozen=True, kw_only=True):
@@ -178,6 +184,8 @@ class StartBody(Body, frozen=True, kw_only=True):
     user_id: str | None = None
     inputs: Any = None
     scheduled_for: Time | None = None
+    approval_status: Text | None = None
+    skip_approval: bool = False
 
 
 class CalendarBody(Body, frozen=True, kw_only=True):

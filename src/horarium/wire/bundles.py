@@ -23,7 +23,10 @@ class ApplyBody(Body, frozen=True, kw_only=True):
 
     bundle: Name | None = None
     calendars: tuple[Object, ...] = ()
+    agents: tuple[Object, ...] = ()
+    teams: tuple[Object, ...] = ()
     workflows: tuple[Object, ...] = ()
+    assignments: tuple[Object, ...] = ()
     schedules: tuple[Object, ...] = ()
     dry_run: bool = False
     prune: bool = False

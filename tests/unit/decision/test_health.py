@@ -92,6 +92,18 @@ CASES = {
         "waiting_for_approval",
         "2 runs wait for approval, the oldest since 2026-05-04T11:00:00Z",
     ),
+    "a step that waits": (
+        vitals(waiting=Waiting(0, NOON, 1)),
+        0,
+        "waiting_for_approval",
+        "A step of a run has waited for approval since 2026-05-04T12:00:00Z.",
+    ),
+    "a run and steps that wait": (
+        vitals(waiting=Waiting(1, NOON, 2)),
+        0,
+        "waiting_for_approval",
+        "1 run and 2 steps wait for approval, the oldest since 2026-05-04T12:00:00Z.",
+    ),
     "one that waits": (vitals(waiting=Waiting(1, NOON)), 0, "waiting_for_approval", "A run has waited"),
     "paused before waiting": (
         vitals(status=Status.PAUSED, waiting=WAITS, paused_at=NOON, pause_reason="holidays"),

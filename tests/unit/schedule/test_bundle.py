@@ -53,6 +53,7 @@ def test_a_bundle_changes_its_own(
         ({"name": "a b"}, "bundle", "is not an id"),
         ({"prune": True}, "bundle", "without a name"),
         ({"workflows": [{"name": "w"}]}, "workflows.0", "needs a workflow_id"),
+        ({"agents": [{"name": "w"}]}, "agents.0", "needs an id"),
         ({"schedules": {}}, "schedules", "array"),
         ({"schedules": [{}] * (MAX_DOCUMENTS + 1)}, "schedules", "at most"),
         ({"schedules": [1]}, "schedules.0", "must be an object"),

@@ -76,6 +76,12 @@ def read_newest(
     return EVENTS.all(connection, statement.order_by(history.c.sequence.desc()).limit(limit))
 
 
+def newest_types(connection: Connection, uid: bytes, limit: int) -> list[str]:
+    """Of the last events, the newest first."""
+    mine = sa.select(history.c.event_type).where(history.c.schedule_uid == uid, history.c.sequence.is_not(None))
+    return list(connection.execute(mine.order_by(history.c.sequence.desc()).limit(limit)).scalars())
+
+
 def last_sequence(connection: Connection, uid: bytes) -> int:
     """0 = it has no history."""
     last = connection.execute(sa.select(sa.func.max(history.c.sequence)).where(history.c.schedule_uid == uid))

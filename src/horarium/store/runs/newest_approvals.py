@@ -8,12 +8,17 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+from horarium.decision.health import Waiting
 from horarium.instant import Instant
+from horarium.policy.approval import ApprovalDecision
 from horarium.store.database.json_text import from_text
-from horarium.store.tables import approvals
+from horarium.store.tables import approvals, runs
 
 # Of values that SQLite takes in one statement there may be far more; of those that PostgreSQL plans well, not.
 _AT_ONCE = 500
+# Steps of one run that wait at the same time; beyond that nobody counts.
+_MOST_TOLD = 2_000
+_GATES_OF = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,25 @@ _asked = (
     .subquery()
 )
 _NEWEST = sa.select(_asked).where(_asked.c.place == 1)
+
+
+def waiting_below(connection: Connection, run_id: bytes) -> tuple[Waiting | None, tuple[str, ...]]:
+    """The open questions about a root run and its steps, and the gates that the oldest of them are about."""
+    below = sa.select(runs.c.run_id).where(sa.text("root_run_id IS NOT NULL"), runs.c.root_run_id == run_id)
+    asked = connection.execute(
+        sa.select(approvals.c.run_id, approvals.c.requested_at, approvals.c.gates)
+        .where(
+            approvals.c.decision == ApprovalDecision.PENDING.value,
+            sa.or_(approvals.c.run_id == run_id, approvals.c.run_id.in_(below)),
+        )
+        .order_by(approvals.c.requested_at)
+        .limit(_MOST_TOLD)
+    ).all()
+    if not asked:
+        return None, ()
+    own = sum(bytes(row.run_id) == run_id for row in asked)
+    gates = dict.fromkeys(gate for row in asked[:_GATES_OF] for gate in from_text(row.gates))
+    return Waiting(own, asked[0].requested_at, len(asked) - own), tuple(gates)
 
 
 def outcomes(connection: Connection, approval_ids: Collection[bytes]) -> dict[bytes, str]:

@@ -16,6 +16,7 @@ from horarium.decision.ending import FAILURES
 from horarium.decision.health import FAILING_AFTER, FailedRun, Vitals, Waiting
 from horarium.ids import id_text
 from horarium.instant import Instant
+from horarium.policy.approval import ApprovalDecision
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
 from horarium.schedule.run import RunState
@@ -31,7 +32,7 @@ _MAX_ERROR = 1_000
 
 
 def vitals_of(connection: Connection, known: Plannings, rows: Sequence[ScheduleRow]) -> list[Vitals]:
-    """In the order of the rows; three questions, whatever their number."""
+    """In the order of the rows; four questions, whatever their number."""
     plannings = known.load(connection, {row.planning for row in rows})
     waiting = waiting_runs(connection, [row.schedule_uid for row in rows if row.active])
     failed = failed_runs(connection, [row.schedule_uid for row in rows if row.failures_in_a_row >= FAILING_AFTER])
@@ -62,9 +63,10 @@ def _vitals(
 
 
 def waiting_runs(connection: Connection, uids: Collection[bytes]) -> dict[bytes, Waiting]:
-    """Of each schedule that has any, its root runs that wait for an approval."""
+    """Of each schedule that has any, its root runs that wait for an approval, and the steps of its runs that do."""
     if not uids:
         return {}
+    steps = {uid: Waiting(0, since, count) for uid, count, since in connection.execute(_waiting_steps(uids))}
     statement = (
         sa.select(runs.c.schedule_uid, sa.func.count(), sa.func.min(runs.c.created_at))
         # The condition of the index `runs_open`, as text, so that both databases see that it is the one to use.
@@ -75,7 +77,25 @@ def waiting_runs(connection: Connection, uids: Collection[bytes]) -> dict[bytes,
         )
         .group_by(runs.c.schedule_uid)
     )
-    return {uid: Waiting(count, since) for uid, count, since in connection.execute(statement)}
+    roots = {uid: Waiting(count, since) for uid, count, since in connection.execute(statement)}
+    both = {
+        uid: Waiting(root.count, min(root.since, steps[uid].since), steps[uid].steps)
+        for uid, root in roots.items()
+        if uid in steps
+    }
+    return {**steps, **roots, **both}
+
+
+def _waiting_steps(uids: Collection[bytes]) -> sa.Select[Any]:
+    return (
+        sa.select(approvals.c.schedule_uid, sa.func.count(), sa.func.min(approvals.c.requested_at))
+        .where(
+            approvals.c.schedule_uid.in_(list(uids)),
+            approvals.c.decision == ApprovalDecision.PENDING.value,
+            approvals.c.node_id.is_not(None),
+        )
+        .group_by(approvals.c.schedule_uid)
+    )
 
 
 def failed_runs(connection: Connection, uids: Sequence[bytes]) -> dict[bytes, tuple[FailedRun, ...]]:

@@ -1,0 +1,139 @@
+"""No door lets anybody get round an approval, and whoever tries is on record."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+
+from horarium.operations import tokens
+from horarium.testing import Accepted, TestService
+
+ACTION = {"workflow_type": "report", "task_queue": "reports", "input": {"n": 1}}
+DOCUMENT: dict[str, Any] = {
+    "schedule_id": "brief",
+    "cron_expressions": ["0 0 1 1 *"],
+    "action": ACTION,
+    "approval_policy": {"requires_approval": True},
+}
+SKIP: dict[str, Any] = {"skip_approval": True}
+NOT_REQUIRED = {"approval_status": "not_required"}
+
+
+@pytest.fixture
+def answer() -> Accepted:
+    return Accepted(reference="reports", queued=True)
+
+
+def door(horarium: TestService, subject: str, role: str) -> httpx.Client:
+    issued = tokens.issue(horarium.resources, horarium.caller, name=subject, role=role, subject=subject)
+    return horarium.http(token=issued.secret)
+
+
+def attempts(horarium: TestService) -> list[str]:
+    """As the feed tells them."""
+    entries = horarium.http().get("/api/feed", params={"limit": 200}).json()["entries"]
+    return [each["payload"]["attempted"] for each in entries if each["kind"] == "approval_bypass_attempt"]
+
+
+def in_history(horarium: TestService, schedule_id: str = "brief") -> int:
+    told = horarium.history(schedule_id)
+    return sum(event.event_type == "ScheduleApprovalBypassAttempted" for event in told)
+
+
+def ended_run(horarium: TestService) -> str:
+    run_id: str = horarium.http().post("/api/schedules/brief/trigger").json()["run_id"]
+    assert horarium.http().post(f"/api/runs/{run_id}/cancel").status_code == 200
+    return run_id
+
+
+# the door, what is sent, and whether there is a schedule in whose history it stands
+DOORS: list[tuple[str, str, dict[str, Any], bool]] = [
+    ("POST", "/api/schedules/brief/trigger", SKIP, True),
+    ("POST", "/api/schedules/brief/trigger", {"approvalStatus": "approved"}, True),
+    (
+        "POST",
+        "/api/schedules/brief/backfill",
+        {**NOT_REQUIRED, "start_time": "2025-12-31T00:00:00Z", "end_time": "2026-01-02T00:00:00Z"},
+        True,
+    ),
+    ("POST", "/api/runs/{run_id}/rerun", NOT_REQUIRED, True),
+    ("PATCH", "/api/schedules/brief", {**NOT_REQUIRED, "note": "x"}, True),
+    ("PUT", "/api/schedules/brief", {"approval_policy": {"requires_approval": False}, "skipApproval": True}, True),
+    ("POST", "/api/schedules", {**DOCUMENT, "schedule_id": "new", **NOT_REQUIRED}, False),
+    ("POST", "/api/apply", {"bundle": "b", "schedules": [{**DOCUMENT, "schedule_id": "new", **SKIP}]}, False),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "body", "has_schedule"), DOORS, ids=[f"{d[0]} {d[1]}" for d in DOORS])
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+def test_whoever_asks_to_skip_is_refused_and_on_record(
+    horarium: TestService, method: str, path: str, body: dict[str, Any], has_schedule: bool
+) -> None:
+    horarium.create(DOCUMENT)
+    run_id = ended_run(horarium)
+    before = len(horarium.runs())
+    answer = horarium.http().request(method, path.format(run_id=run_id), json=body)
+    assert (answer.status_code, answer.json()["reason"]) == (403, "approval_required")
+    assert len(attempts(horarium)) == 1
+    assert in_history(horarium) == has_schedule
+    assert len(horarium.runs()) == before
+    shown = horarium.http().get("/api/schedules/brief").json()
+    assert (shown["approval_policy"], shown.get("note")) == ({"requires_approval": True}, None)
+    assert horarium.verify() == []
+
+
+@pytest.mark.parametrize("asked", [SKIP, NOT_REQUIRED, {"approval_status": "pending"}], ids=str)
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+def test_where_nobody_must_agree_there_is_nothing_to_skip(horarium: TestService, asked: dict[str, Any]) -> None:
+    horarium.create({**DOCUMENT, "approval_policy": {}})
+    answer = horarium.http().post("/api/schedules/brief/trigger", json=asked)
+    assert (answer.status_code, answer.json()["state"]) == (200, "ready")
+    start = {"workflow_id": "report", "idempotency_key": "k", **asked}
+    assert horarium.http().post("/api/run-launcher/start", json=start).status_code == 201
+    assert attempts(horarium) == []
+
+
+def test_an_agent_and_whoever_works_never_decide(horarium: TestService) -> None:
+    horarium.create(DOCUMENT)
+    run_id = horarium.http().post("/api/schedules/brief/trigger").json()["run_id"]
+    [asked] = horarium.http().get("/api/approvals").json()["approvals"]
+    agent, owner = door(horarium, "ada", "agent"), door(horarium, "olga", "owner")
+    for path, body in (
+        (f"/api/approvals/{asked['approval_id']}/decision", {"decision": "approve"}),
+        (f"/api/runs/{run_id}/approve", {}),
+        (f"/api/runs/{run_id}/report", {"state": "succeeded"}),
+    ):
+        answer = agent.post(path, json=body)
+        assert (answer.status_code, answer.json()["reason"]) == (403, "approval_required")
+    assert owner.post(f"/api/runs/{run_id}/approve", json={}).status_code == 200
+    horarium.settle()
+    # Olga claims what she let go; at the gate it comes to she is no judge any more.
+    [claimed] = owner.post("/api/queues/reports/claim", json={}).json()["runs"]
+    blocked = {"state": "blocked", "gate": "publish", "lease_epoch": claimed["lease_epoch"]}
+    assert owner.post(f"/api/runs/{run_id}/report", json=blocked).json()["outcome"] == "blocked"
+    answer = owner.post(f"/api/runs/{run_id}/approve", json={})
+    assert (answer.status_code, answer.json()["reason"]) == (403, "approval_required")
+    events = horarium.http().get(f"/api/runs/{run_id}/events").json()["events"]
+    tried = [each["payload"]["attempted"] for each in events if each["event_type"] == "approval_bypass_attempt"]
+    assert tried == ["decision approve", "decision approve", "report succeeded", "decision approve"]
+    assert in_history(horarium) == len(attempts(horarium)) == 4
+    # Somebody else may, and it goes on behind the gate.
+    [gate] = horarium.http().get("/api/approvals").json()["approvals"]
+    assert gate["gates"] == ["publish"]
+    assert door(horarium, "bob", "operator").post(f"/api/runs/{run_id}/approve", json={}).status_code == 200
+    horarium.settle()
+    assert [run.state for run in horarium.runs()] == ["queued"]
+    assert len({each.key for each in horarium.launcher.deliveries}) == 2
+
+
+def test_lowering_the_policy_leaves_a_waiting_run_waiting(horarium: TestService) -> None:
+    horarium.create({**DOCUMENT, "overlap_policy": "allow_all"})
+    horarium.http().post("/api/schedules/brief/trigger")
+    lower = {"approval_policy": {"requires_approval": False}}
+    assert horarium.http().patch("/api/schedules/brief", json=lower).status_code == 200
+    horarium.http().post("/api/schedules/brief/trigger")
+    horarium.settle()
+    assert [run.state for run in horarium.runs()] == ["awaiting_approval", "queued"]
+    assert len(horarium.http().get("/api/approvals").json()["approvals"]) == 1
