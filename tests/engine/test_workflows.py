@@ -15,6 +15,7 @@ from horarium.life.event import Reported, ReportedState, Terminated
 from horarium.life.outcome import Accepted, Finished, RunFailed
 from horarium.schedule.run import step_key
 from horarium.store.database import Database
+from horarium.store.database.channels import READY
 from horarium.store.runs import open_runs, step_changes
 from horarium.store.runs.step_changes import Noted
 from horarium.store.runs.writer import record_event
@@ -55,7 +56,7 @@ def test_five_steps_are_run_in_their_order_and_hand_on_what_they_find(database: 
     assert given["join"]["results"] == {name: {"of": name} for name in ("fetch", "left", "right")}
     assert given["send"] == {"of": "join"}
     assert [each.key for each in flow.launcher.deliveries[:1]] == [step_key(id_text(root), "fetch")]
-    assert flow.events(flow.step(root, "send").run_id)[0] == "node.queued"
+    assert flow.events(flow.step(root, "send").run_id) == ["node.queued", "node.started", "node.completed"]
     assert flow.events(root)[0] == "run.started"
     flow.account()
 
@@ -332,3 +333,17 @@ def test_a_thousand_nodes_end_with_a_thousand_steps(database: Database) -> None:
     assert flow.run(root).state == "succeeded"
     assert json.loads(flow.step(root, "last").inputs) == "n7"
     assert len(flow.steps(root)) == 1_000
+
+
+@on_sqlite
+def test_whoever_moves_workflows_on_hears_at_once_that_one_has_begun(database: Database) -> None:
+    store(database, "w", node("only"))
+    flow = Flow(database)
+    flow.add("s", cron_expressions=["0 * * * *"], action={"kind": "workflow", "workflow_id": "w"})
+    flow.clock.move(3_600)
+    flow.tick()
+    heard: list[str] = []
+    listener = database.listen([READY], heard.append)
+    flow.dispatch()
+    listener.close()
+    assert heard == [READY]

@@ -71,7 +71,7 @@ def explain(
 ) -> Explanation:
     """Facts are those of now. With `recorded`, which is about `at`, `planning` is the one that was in force then.
 
-    `run` is the one that was born of it, where it is still kept; `waiting` are those of the schedule that wait for a yes.
+    `run` is the one that was born of it, where it is still kept; `waiting` are those of the schedule that await a yes.
     """
     spec = planning.spec
     if not EARLIEST * SECOND < at < LATEST * SECOND:

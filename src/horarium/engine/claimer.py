@@ -36,6 +36,7 @@ from horarium.schedule.document import run_part_of
 from horarium.schedule.kinds import WORKFLOW
 from horarium.store import namespaces
 from horarium.store.database import Connection, Database
+from horarium.store.database.channels import READY
 from horarium.store.runs import claims
 from horarium.store.runs.changes import write_changes
 from horarium.store.runs.claims import ReadyTarget
@@ -211,6 +212,8 @@ class Claimer:
         self._turn = chosen[-1].namespace
         workflows = [work for work in works if self._is_workflow(work)]
         handed, self._refused = hand_over.workflows(connection, workflows, self._definitions, now)
+        if handed:
+            self._database.notify(connection, READY)  # whoever moves workflows on is to begin at once
         handed += self._hand_over(connection, [work for work in works if not self._is_workflow(work)], now)
         gone = {each.run.run_id for each in handed}
         left = [work for work in works if work.run_id not in gone]

@@ -140,9 +140,17 @@ def with_action(step: NewStep, definition: Definition | Exception, kinds: Kinds)
 
 
 def born(
-    parent: Parent, step: NewStep, definition: Definition | Exception, results: Mapping[str, str | None], kinds: Kinds
+    parent: Parent,
+    step: NewStep,
+    definition: Definition | Exception,
+    results: Mapping[str, str | None],
+    inner: CompiledWorkflow | Exception | None,
+    kinds: Kinds,
 ) -> NewStep:
-    """`results` are the texts of those that it may read. A step that cannot be given its input is born failed."""
+    """`results` are the texts of those that it may read; `inner` is the stored workflow that it runs, if it does.
+
+    A step that cannot be given its input is born failed.
+    """
     step = with_action(step, definition, kinds)
     node = parent.workflow.node(step.node_id)
     if isinstance(definition, Exception):
@@ -153,7 +161,8 @@ def born(
         inputs = _inputs(parent, node, results)
     except (NothingFound, Unusable, HorariumError) as wrong:
         return _never_run(step, RunState.FAILED, str(wrong), CONTRACT_VIOLATED)
-    waits = isinstance(step_needs_approval(_approval(parent, step, definition), node_gates=node.gates), StepWaits)
+    held = step_needs_approval(_approval(parent, step, definition), node_gates=node.gates)
+    waits = isinstance(held, StepWaits) or _asks_first(inner)
     state = RunState.AWAITING_APPROVAL if waits else RunState.READY
     return step._replace(inputs=inputs, needs_approval=waits, state=state.value)
 
@@ -168,6 +177,12 @@ def _approval(parent: Parent, step: NewStep, definition: Definition) -> Approval
     if policy.mode is None and step.assignee is not None:
         return replace(policy, mode=ApprovalMode.SENSITIVE_ACTIONS)
     return policy
+
+
+def _asks_first(inner: CompiledWorkflow | Exception | None) -> bool:
+    """What a workflow asks of every start holds for its start as a step, too."""
+    floor = inner.workflow.approval if isinstance(inner, CompiledWorkflow) else None
+    return floor is not None and floor.requires_approval is True
 
 
 def _inputs(parent: Parent, node: Node, results: Mapping[str, str | None]) -> str:

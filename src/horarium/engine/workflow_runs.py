@@ -165,12 +165,13 @@ class Workflows:
         definitions = self._definitions.load(connection, [*(step for _, step in drafts), *skipped])
         results = self._results(connection, drafts)
         versions = self._versions(connection, drafts, definitions)
-        made = [
-            step_rows.born(parent, step, definitions[step.run_id], results[step.run_id], self._kinds)._replace(
-                workflow_version=versions.get(step.run_id)
-            )
-            for parent, step in drafts
-        ]
+        inner = workflow_graphs.load(connection, versions.values()) if versions else {}
+        made = []
+        for parent, step in drafts:
+            version = versions.get(step.run_id)
+            step = step if version is None else step._replace(workflow_version=version.version)
+            sub = None if version is None else inner[version]
+            made.append(step_rows.born(parent, step, definitions[step.run_id], results[step.run_id], sub, self._kinds))
         made += [step_rows.with_action(step, definitions[step.run_id], self._kinds) for step in skipped]
         return made
 
@@ -212,7 +213,7 @@ class Workflows:
         connection: Connection,
         drafts: Sequence[tuple[Parent, NewStep]],
         definitions: Mapping[bytes, Definition | Exception],
-    ) -> dict[bytes, int]:
+    ) -> dict[bytes, WorkflowVersion]:
         """Of steps that are stored workflows themselves: as asked for, as when the root was born, or the newest."""
         subs: dict[bytes, tuple[Parent, NewStep, Definition, str]] = {}
         for parent, step in drafts:
@@ -223,12 +224,13 @@ class Workflows:
             return {}
         names = {(step.namespace, name) for _, step, _, name in subs.values()}
         newest = workflow_graphs.newest_versions(connection, names)
-        found: dict[bytes, int] = {}
+        found: dict[bytes, WorkflowVersion] = {}
         for run_id, (parent, step, definition, name) in subs.items():
             if (step.namespace, name) not in newest:
                 continue
             at_birth = None if parent.effective is None else parent.effective.versions.get(name)
-            found[run_id] = step_rows.asked_version(definition.action) or at_birth or newest[step.namespace, name]
+            version = step_rows.asked_version(definition.action) or at_birth or newest[step.namespace, name]
+            found[run_id] = WorkflowVersion(step.namespace, name, version)
         return found
 
 

@@ -72,15 +72,11 @@ def write_changes(
     finished: list[tuple[Work, End]] = []
     freed = Counter[counters.Counter]()
     for run, change in changed:
-        event = _event(run, change)
+        said = _events(run, change, by.get(run.run_id))
         values = _after(run, change, now)
-        next_event = run.next_event + (event is not None)
-        named = {**values, "run_id": run.run_id, "next_event": next_event}
+        named = {**values, "run_id": run.run_id, "next_event": run.next_event + len(said)}
         by_kind[type(change)].append(tuple(named[name] for name in _UPDATES[type(change)].columns))
-        if event is not None:
-            kind, said = event
-            context = by.get(run.run_id)
-            told.append((run.run_id, run.next_event, kind, said if context is None else said | context.to_payload()))
+        told += [(run.run_id, run.next_event + place, *event) for place, event in enumerate(said)]
         if isinstance(change, End):
             freed.update(_freed(run, change))
             if run.parent_run_id is None:
@@ -184,6 +180,26 @@ def _again(run: Work, again: Again) -> dict[str, Any]:
         "earlier_tokens": earlier.tokens,
         "earlier_tool_calls": earlier.tool_calls,
     }
+
+
+def _events(run: Work, change: Change, by: CommandContext | None) -> list[tuple[RunEventType, dict[str, Any]]]:
+    """What its stream is told; a step whose target answered at once has started, too."""
+    found = [] if (event := _event(run, change)) is None else [event]
+    if by is not None:
+        found = [(kind, said | by.to_payload()) for kind, said in found]
+    if run.parent_run_id is None:
+        return found
+    if _began_unseen(run, change):
+        found.insert(0, (RunEventType.NODE_STARTED, {}))
+    return [(kind, {"node_id": run.node_id, "attempt": run.attempt, **said}) for kind, said in found]
+
+
+def _began_unseen(run: Work, change: Change) -> bool:
+    over = (isinstance(change, End) and change.state in _DONE) or (isinstance(change, Again) and change.known)
+    return over and run.state == RunState.LAUNCHING
+
+
+_DONE = (RunState.SUCCEEDED, RunState.FAILED, RunState.TIMED_OUT)
 
 
 def _event(run: Work, change: Change) -> tuple[RunEventType, dict[str, Any]] | None:

@@ -29,7 +29,7 @@ from horarium.store.history.append import Journal
 from horarium.store.runs import approvals, events
 from horarium.store.runs.after_end import ReleasedRun, tell_released
 from horarium.store.runs.changes import write_changes
-from horarium.store.runs.descendants import close_questions, end_with
+from horarium.store.runs.descendants import end_with
 from horarium.store.runs.states import TO_STOP
 from horarium.store.runs.work import Work, lock_works
 from horarium.store.schedules import positions
@@ -153,7 +153,6 @@ def _terminate(connection: Connection, run_ids: Sequence[bytes], now: Instant) -
     judged = [(run, react(run, stopped, NO_RULES, now)) for run in lock_works(connection, run_ids)]
     ended = [(run, end) for run, end in judged if isinstance(end, End)]
     write_changes(connection, ended, now)
-    close_questions(connection, ended, now)
     end_with(connection, [run for run, _ in ended], now)
 
 
