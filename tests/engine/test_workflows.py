@@ -11,6 +11,8 @@ import sqlalchemy as sa
 from engine.workflows import Flow, called, node, store
 
 from horarium.engine import step_rows
+from horarium.engine.claimer import DispatcherOptions
+from horarium.engine.room import Limits
 from horarium.ids import id_text
 from horarium.life.event import Reported, ReportedState, Terminated
 from horarium.life.outcome import Accepted, Finished, RunFailed
@@ -379,7 +381,8 @@ def test_a_thousand_nodes_end_with_a_thousand_steps(database: Database) -> None:
         *(node(name, "first", input=1) for name in names),
         node("last", *names, input={"$from": "/results/n7/of"}),
     )
-    flow = Flow(database)
+    at_once = Limits(process=1_000, namespace=1_000, target=1_000)
+    flow = Flow(database, dispatcher=DispatcherOptions(limits=at_once, batch=1_000))
     root = flow.begin()
     assert flow.run(root).state == "succeeded"
     assert json.loads(flow.step(root, "last").inputs) == "n7"
