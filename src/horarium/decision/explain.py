@@ -71,7 +71,7 @@ def explain(
 ) -> Explanation:
     """Facts are those of now. With `recorded`, which is about `at`, `planning` is the one that was in force then.
 
-    `run` is the one that was born of it, where it is still kept; `waiting` are those of the schedule that wait for a yes.
+    `run` is the one that was born of it, where it is still kept; `waiting` are those of the schedule that await a yes.
     """
     spec = planning.spec
     if not EARLIEST * SECOND < at < LATEST * SECOND:
@@ -157,7 +157,7 @@ def _overlap_finding(tally: Tally, facts: Facts) -> Finding:
         "held": tally.held,
         "active_run_ids": list(facts.active_run_ids),
     }
-    outcome = decide_overlap(tally.planning.overlap, active=tally.active, held=tally.held, backfilled=tally.backfilled)
+    outcome = decide_overlap(tally.planning.overlap, active=tally.busy, held=tally.held, backfilled=tally.backfilled)
     match outcome:
         case Refuse(reason):
             return Finding(OVERLAP, False, {**seen, "reason": reason})

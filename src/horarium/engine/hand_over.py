@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from horarium.engine.step_rows import asked_version
-from horarium.instant import Instant
+from horarium.instant import SECOND, Instant
 from horarium.life.change import Wait
 from horarium.schedule.definition import RunDefinition
 from horarium.schedule.kinds import WORKFLOW
@@ -60,7 +60,7 @@ def workflows(
         if isinstance(graph, Exception) or isinstance(name, Exception) or isinstance(definition, Exception):
             refused[work.run_id] = str(graph)
         else:
-            begun.append((work, name, _deadline(work, definition)))
+            begun.append((work, name, _deadline(work, definition, now)))
     write_changes(connection, [(work, _BEGUN) for work, _, _ in begun], now)
     _BEGIN.run(connection, [(work.run_id, name.version, deadline) for work, name, deadline in begun])
     step_changes.note(connection, [Noted(work.run_id) for work, _, _ in begun])
@@ -88,7 +88,11 @@ def _named(
     return named
 
 
-def _deadline(work: Work, definition: RunDefinition) -> Instant | None:
-    """Where somebody wrote one: steps have their own, and a question to a person may stay open for a day."""
-    is_written = definition.action.timeout is not None or work.attempt_ms is not None
-    return work.deadline if is_written else work.ends_by
+def _deadline(work: Work, definition: RunDefinition, now: Instant) -> Instant | None:
+    """Where somebody wrote one: steps have their own, and a question to a person may stay open for a day.
+
+    The time that a retry policy gives to an attempt is that of each step.
+    """
+    written = definition.action.timeout
+    bounds = [work.ends_by, None if written is None else now + written * SECOND]
+    return min((bound for bound in bounds if bound is not None), default=None)

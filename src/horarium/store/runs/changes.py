@@ -12,9 +12,11 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from horarium.decision.births import payers
 from horarium.ids import id_text
 from horarium.instant import DAY, SECOND, Instant, rfc3339_or_none, to_rfc3339
 from horarium.life.change import Admit, Again, Block, Change, End, Nothing, Progress, Wait
+from horarium.schedule.assignee import Assignee, AssigneeType
 from horarium.schedule.event import CommandContext, NoticeType, RunEventType, final_event
 from horarium.schedule.run import RunState
 from horarium.store import counters
@@ -72,15 +74,11 @@ def write_changes(
     finished: list[tuple[Work, End]] = []
     freed = Counter[counters.Counter]()
     for run, change in changed:
-        event = _event(run, change)
+        said = _events(run, change, by.get(run.run_id))
         values = _after(run, change, now)
-        next_event = run.next_event + (event is not None)
-        named = {**values, "run_id": run.run_id, "next_event": next_event}
+        named = {**values, "run_id": run.run_id, "next_event": run.next_event + len(said)}
         by_kind[type(change)].append(tuple(named[name] for name in _UPDATES[type(change)].columns))
-        if event is not None:
-            kind, said = event
-            context = by.get(run.run_id)
-            told.append((run.run_id, run.next_event, kind, said if context is None else said | context.to_payload()))
+        told += [(run.run_id, run.next_event + place, *event) for place, event in enumerate(said)]
         if isinstance(change, End):
             freed.update(_freed(run, change))
             if run.parent_run_id is None:
@@ -186,6 +184,26 @@ def _again(run: Work, again: Again) -> dict[str, Any]:
     }
 
 
+def _events(run: Work, change: Change, by: CommandContext | None) -> list[tuple[RunEventType, dict[str, Any]]]:
+    """What its stream is told; a step whose target answered at once has started, too."""
+    found = [] if (event := _event(run, change)) is None else [event]
+    if by is not None:
+        found = [(kind, said | by.to_payload()) for kind, said in found]
+    if run.parent_run_id is None:
+        return found
+    if _began_unseen(run, change):
+        found.insert(0, (RunEventType.NODE_STARTED, {}))
+    return [(kind, {"node_id": run.node_id, "attempt": run.attempt, **said}) for kind, said in found]
+
+
+def _began_unseen(run: Work, change: Change) -> bool:
+    over = (isinstance(change, End) and change.state in _DONE) or (isinstance(change, Again) and change.known)
+    return over and run.state == RunState.LAUNCHING
+
+
+_DONE = (RunState.SUCCEEDED, RunState.FAILED, RunState.TIMED_OUT)
+
+
 def _event(run: Work, change: Change) -> tuple[RunEventType, dict[str, Any]] | None:
     """What the stream of the run says about the change; most changes are said."""
     match change:
@@ -262,8 +280,8 @@ def _finished(run: Work, end: End, answers: Mapping[bytes, str], now: Instant) -
 
 
 def _freed(run: Work, end: End) -> dict[counters.Counter, int]:
-    """A step counts with its root, and a run of no schedule with nobody."""
-    if run.schedule_uid is None or run.parent_run_id is not None:
+    """A step counts with its root, and a run of no schedule with whoever works."""
+    if run.parent_run_id is not None:
         return {}
     changes: dict[counters.Counter, int] = {}
     if run.concurrency_key is not None and run.state != RunState.HELD:
@@ -272,7 +290,14 @@ def _freed(run: Work, end: End) -> dict[counters.Counter, int]:
     spent = (run.used if end.used is None else end.used).cost - run.reserved
     if spent:
         day = run.created_at // DAY
-        changes["spent", counters.schedule_owner(run.schedule_uid), day] = spent
-        if run.assignee is not None:
-            changes["spent", counters.assignee_owner(run.namespace, run.assignee), day] = spent
+        if run.schedule_uid is not None:
+            changes["spent", counters.schedule_owner(run.schedule_uid), day] = spent
+        for who in _payers(run):
+            changes["spent", counters.assignee_owner(run.namespace, who), day] = spent
     return changes
+
+
+def _payers(run: Work) -> tuple[str, ...]:
+    if run.assignee is None:
+        return ()
+    return payers(Assignee(AssigneeType(run.assignee_type or AssigneeType.AGENT), run.assignee), run.member)

@@ -19,7 +19,10 @@ from typing import NamedTuple
 from sqlalchemy import Connection, TextClause, text, update
 
 from horarium.instant import MILLISECOND, SECOND, Instant
+from horarium.schedule.event import RunEventType
+from horarium.schedule.run import RunState
 from horarium.store.database.json_text import event_text
+from horarium.store.runs import events
 from horarium.store.runs.work import COLUMNS, Work, as_works, run_works
 from horarium.store.tables import runs
 
@@ -155,7 +158,7 @@ _ATTEMPT = f"{{now}} + COALESCE(attempt_ms, timeout_seconds * CAST(1000 AS BIGIN
 _TAKE = f"""
 UPDATE runs SET state = {{state}}, lease_epoch = lease_epoch + 1, lease_owner = {{owner}}, lease_until = {{until}},
   claimed_by = NULL, launches = launches + 1, started_at = COALESCE(started_at, {{now}}), ends_by = {_WHOLE},
-  deadline = CASE WHEN {_WHOLE} < {_ATTEMPT} THEN {_WHOLE} ELSE {_ATTEMPT} END
+  deadline = CASE WHEN {_WHOLE} < {_ATTEMPT} THEN {_WHOLE} ELSE {_ATTEMPT} END, next_event = next_event + {{told}}
 WHERE state = 'ready' AND run_id {{ids}}
 RETURNING {COLUMNS}
 """
@@ -177,11 +180,14 @@ def _take_postgres(cap: int | None) -> TextClause:
             until=":until",
             now=":now",
             runtime=_runtime(cap),
+            told="CASE WHEN parent_run_id IS NOT NULL AND run_id = ANY(:here) THEN 1 ELSE 0 END",
             ids="= ANY(:ids)",
         )
     )
 
 
+# A step that runs from now on says so in its stream.
+_TOLD = "CASE WHEN parent_run_id IS NULL THEN 0 ELSE 1 END"
 # How often the moment stands in the statement.
 _TIMES = _TAKE.count("{now}")
 
@@ -189,7 +195,8 @@ _TIMES = _TAKE.count("{now}")
 @lru_cache(maxsize=1_024)
 def _take_sqlite(state: str, count: int, cap: int | None) -> str:
     ids = f"IN ({', '.join('?' * count)})"
-    return _TAKE.format(state=f"'{state}'", owner="?", until="?", now="?", runtime=_runtime(cap), ids=ids)
+    told = _TOLD if state == RunState.RUNNING else "0"
+    return _TAKE.format(state=f"'{state}'", owner="?", until="?", now="?", runtime=_runtime(cap), told=told, ids=ids)
 
 
 def take(
@@ -211,19 +218,28 @@ def take(
     until = now + lease_seconds * SECOND
     if connection.dialect.name == "postgresql":
         values = {"ids": list(chosen), "here": list(here), "owner": owner, "until": until, "now": now}
-        return as_works(connection.execute(_take_postgres(runtime_cap), values))
+        return _begun(connection, as_works(connection.execute(_take_postgres(runtime_cap), values)), now)
     works: list[Work] = []
     for state, ids in (("running", [*here]), ("launching", [each for each in chosen if each not in here])):
         if ids:
             times = (now,) * _TIMES
             statement = _take_sqlite(state, len(ids), runtime_cap)
             works += as_works(connection.exec_driver_sql(statement, (owner, until, *times, *ids)))
+    return _begun(connection, works, now)
+
+
+def _begun(connection: Connection, works: list[Work], now: Instant) -> list[Work]:
+    """Steps that run from now on have taken a number for that."""
+    started = [work for work in works if work.parent_run_id is not None and work.state == RunState.RUNNING]
+    said = [({"node_id": work.node_id, "attempt": work.attempt}, work) for work in started]
+    told = [(work.run_id, work.next_event - 1, RunEventType.NODE_STARTED, values) for values, work in said]
+    events.append(connection, told, now=now)
     return works
 
 
 _TAKE_QUEUED = f"""
 UPDATE runs SET state = 'running', lease_epoch = lease_epoch + 1, lease_owner = :owner, lease_until = :until,
-  claimed_by = :claimed_by, started_at = COALESCE(started_at, :now)
+  claimed_by = :claimed_by, started_at = COALESCE(started_at, :now), next_event = next_event + {_TOLD}
 WHERE run_id IN (SELECT run_id FROM picked) AND state = 'queued'
 RETURNING {COLUMNS}
 """
@@ -282,11 +298,12 @@ def claim_queued(
     held = {"owner": owner, "claimed_by": claimed_by, "until": now + lease_seconds * SECOND, "now": now}
     where = {"namespace": namespace, "queue": queue, "limit": limit, "agent": agent}
     if types is None:
-        return run_works(connection, _QUEUE_CLAIM, {**held, **where})
+        return _begun(connection, run_works(connection, _QUEUE_CLAIM, {**held, **where}), now)
     if connection.dialect.name == "postgresql":
-        return run_works(connection, _QUEUE_CLAIM_BY_TYPE, {**held, **where, "types": event_text(list(types))})
+        asked = {**held, **where, "types": event_text(list(types))}
+        return _begun(connection, run_works(connection, _QUEUE_CLAIM_BY_TYPE, asked), now)
     ids = _best_of_types(connection, types, {**where, "now": now})
-    return run_works(connection, _QUEUE_CLAIM_BY_ID, {**held, "ids": ids}) if ids else []
+    return _begun(connection, run_works(connection, _QUEUE_CLAIM_BY_ID, {**held, "ids": ids}), now) if ids else []
 
 
 def _best_of_types(connection: Connection, types: Sequence[str], where: Mapping[str, object]) -> list[bytes]:

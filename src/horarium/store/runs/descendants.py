@@ -12,9 +12,9 @@ from horarium.life.change import End
 from horarium.life.event import CancelledUnstarted, Event, Terminated
 from horarium.life.live_run import NO_RULES
 from horarium.life.react import react
-from horarium.schedule.run import OPEN, RunState
+from horarium.schedule.run import OPEN
 from horarium.store.database.set_wise import select_by_ids
-from horarium.store.runs import approvals, step_changes
+from horarium.store.runs import step_changes
 from horarium.store.runs.changes import write_changes
 from horarium.store.runs.states import NOT_STARTED_NAMES, sql_list
 from horarium.store.runs.step_changes import Noted
@@ -49,20 +49,11 @@ def end_with(connection: Connection, ended: Iterable[Work], now: Instant) -> lis
 
 
 def end_runs(connection: Connection, run_ids: Sequence[bytes], event: Event, now: Instant) -> list[tuple[Work, End]]:
-    """Those of them that the event ends, with their questions; who waits for them is told by the caller."""
+    """Those of them that the event ends; who waits for them is told by the caller."""
     judged = [(run, react(run, event, NO_RULES, now)) for run in lock_works(connection, run_ids)]
     ended = [(run, change) for run, change in judged if isinstance(change, End)]
     write_changes(connection, ended, now)
-    close_questions(connection, ended, now)
     return ended
-
-
-def close_questions(connection: Connection, ended: Iterable[tuple[Work, End]], now: Instant) -> None:
-    """Of runs that ended otherwise than by an answer."""
-    answered = (RunState.REJECTED, RunState.EXPIRED)
-    waited = [run.run_id for run, end in ended if run.state == RunState.AWAITING_APPROVAL and end.state not in answered]
-    if waited:
-        approvals.close_of_ended(connection, waited, now, RUN_CANCELLED)
 
 
 def stop_steps(connection: Connection, parents: Sequence[bytes], now: Instant, *, at_once: bool) -> None:

@@ -33,7 +33,7 @@ from horarium.store.database.set_wise import select_by_ids
 from horarium.store.runs import approvals, step_changes
 from horarium.store.runs.after_end import pause_after_failures
 from horarium.store.runs.changes import BY_ITSELF, kept_error, write_changes
-from horarium.store.runs.descendants import close_questions, end_with
+from horarium.store.runs.descendants import end_with
 from horarium.store.runs.release import pass_on, release
 from horarium.store.runs.step_changes import Noted
 from horarium.store.runs.work import Work, lock_works
@@ -187,7 +187,6 @@ def _follow_up(
     ended = [(run, change) for run, change in changed if isinstance(change, End)]
     if not ended:
         return
-    close_questions(connection, ended, now)
     end_with(connection, [run for run, _ in ended], now)
     _count(connection, known, places, ended, now)
     for run, _ in ended:
