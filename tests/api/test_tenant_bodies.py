@@ -34,6 +34,7 @@ PLAIN_FIELDS = {
     *("tokens", "tool_calls", "until", "url", "version", "workflows"),
     *("approval_policy", "budget", "capacity", "context", "failure_policy", "native_scheduler", "policies"),
     *("protocol", "queue_policy", "retry_policy", "strategy"),
+    *("approval_status", "gates", "input_hash", "max_uses", "modifications", "skip_approval"),
     *("namespace", "next_page_token", "report_token"),  # each is tried by a test of its own
 }
 

@@ -172,7 +172,8 @@ NAMING: Mapping[str, Callable[[Things], str]] = {
 CURSORS = {"next_page_token", "after", "Last-Event-ID"}
 # How much, when, in which state: nothing that could be somebody's.
 PLAIN = {
-    *("act", "after_sequence", "at", "bucket_seconds", "confirm", "dry_run", "force", "from", "include"),
+    *("act", "after_sequence", "at", "bucket_seconds", "confirm", "dry_run", "force", "from", "gate"),
+    *("include", "mine"),
     *("include_deleted", "limit", "n", "order", "origin", "own", "page_size", "purge", "since", "source", "state"),
     *("status", "to", "until", "unwell", "version", "year"),
     *("Idempotency-Key", "If-Match"),  # each has a test of its own, or stands in the table of names

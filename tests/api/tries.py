@@ -101,6 +101,8 @@ def _given(things: Things) -> dict[str, Any]:
     }
 
 
+_STANDING = "/api/approvals/standing"
+_DECISIONS = "/api/approvals/decisions"
 _CALENDARS = "/api/schedules/{schedule_id}/calendars"
 _REDELIVER = "/api/subscriptions/{subscription_id}/redeliver"
 _TRIGGER = "/api/schedules/{schedule_id}/trigger"
@@ -131,6 +133,9 @@ TRIES = [
         lambda of: {"schedule_ids": [of.schedule_id]},
         lambda of: {"labels": {"team": of.team}},
     ),
+    tried("POST", _STANDING, "schedule_id", lambda of: {"schedule_id": of.schedule_id, "gates": ["publish"]}, 404),
+    tried("POST", _STANDING, "workflow_id", lambda of: {"workflow_id": of.workflow_id, "gates": ["publish"]}, 422),
+    tried("POST", _DECISIONS, "ids decision", lambda of: {"ids": [of.approval_id], "decision": "approve"}, 200),
     tried("POST", _REDELIVER, "ids", lambda of: {"ids": [of.letter_id]}, 200),
     tried("POST", "/api/queues/{queue}/claim", "worker workflow_types limit", _claimed, 200),
     tried("PUT", _WORKFLOW, "nodes triggers", _triggered, 422),

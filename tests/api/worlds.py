@@ -21,6 +21,15 @@ from horarium.wire.roles import Role
 
 SCHEDULE = "nightly-report"
 CALENDAR = "company-holidays"
+STANDING = ("POST", "/api/approvals/standing")
+GATED: dict[str, Any] = {
+    "schedule_id": "gated",
+    "cron_expressions": ["0 0 1 1 *"],
+    "action": {"workflow_type": "report", "task_queue": "reports"},
+    "overlap_policy": "allow_all",
+    "approval_policy": {"requires_approval": True, "allow_requester": True},
+}
+"""Its runs wait for a yes, and whoever asks for one may give it."""
 WORKFLOW = "brief"
 GUARDED = sorted(route for route, operation in OPERATIONS.items() if operation.needs is not OPEN)
 # It answers for as long as its reader stays; asked for something wrong it ends at once.
@@ -71,6 +80,14 @@ def world(database: str) -> Iterator[World]:
         issued = http.post("/api/tokens", json={"name": "ci", "role": "viewer"}).json()
         run_id = http.post(f"/api/schedules/{SCHEDULE}/trigger").json()["run_id"]
         horarium.settle()
+        found = World(horarium, {})
+        assert http.post("/api/schedules", json=GATED).status_code == 201
+        assert http.post(f"/api/schedules/{GATED['schedule_id']}/trigger").json()["state"] == "awaiting_approval"
+        [asked] = http.get("/api/approvals").json()["approvals"]
+        # Not by whoever wrote the schedule.
+        operator = horarium.http(token=found.token("operator"))
+        stands = operator.post("/api/approvals/standing", json=OPERATIONS[STANDING].example.body)
+        assert stands.status_code == 201, stands.text
         names = {
             "schedule_id": SCHEDULE,
             "run_id": run_id,
@@ -80,6 +97,8 @@ def world(database: str) -> Iterator[World]:
             "queue": "reports",
             "subscription_id": "told",
             "secret_name": "erp-token",
+            "approval_id": asked["approval_id"],
+            "standing_id": stands.json()["standing_id"],
             "workflow_id": WORKFLOW,
             "agent_id": "writer",
             "team_id": "desk",
