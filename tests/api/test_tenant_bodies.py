@@ -31,10 +31,10 @@ PLAIN_FIELDS = {
     *("even_if_paused", "expires_at", "gate", "hosts", "inputs", "inputs_rotation", "kind", "kinds", "lease_epoch"),
     *("lines", "note", "overlap_policy", "overlap_seconds", "paused", "pre_dispatch_condition", "quotas", "reason"),
     *("result", "retention", "reverse", "role", "rule", "scheduled_for", "secret", "start_time", "state", "timezone"),
-    *("tokens", "tool_calls", "until", "url", "version", "workflows"),
+    *("tokens", "tool_calls", "until", "url", "version"),
+    *("approval_status", "decision", "gates", "input_hash", "max_uses", "modifications", "skip_approval"),
     *("approval_policy", "budget", "capacity", "context", "failure_policy", "native_scheduler", "policies"),
     *("protocol", "queue_policy", "retry_policy", "strategy"),
-    *("approval_status", "gates", "input_hash", "max_uses", "modifications", "skip_approval"),
     *("namespace", "next_page_token", "report_token"),  # each is tried by a test of its own
 }
 
