@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from horarium.decision.births import BirthPolicies, payer, reserve_of
+from horarium.policy.approval import WhileWaiting
 from horarium.policy.limits import Budget
 from horarium.policy.quotas import ROOM_WITHOUT_END, Room
 from horarium.schedule.assignee import Assignee
@@ -59,9 +60,9 @@ class Facts(NamedTuple):
     `active` are root runs that are neither final nor held, and `backfilled` those of the held ones that a backfill
     asked for. `calendars` lacks a name that nobody has. `context` holds the members that the condition reads;
     `signal_error` says why the signal in it is null, where it should not be. `cycle` are the nodes of a cycle in the
-    schedule's workflow, and `workflow_owner` is who owns that, where it is not the schedule's own owner.
-    `assignee_budget` is that of the agent or team that its work is given to; `policies` None = only the schedule
-    itself says anything.
+    schedule's workflow, and `workflow_owner` is who owns that, where it is not the schedule's own owner. `waiting` are
+    those of the active ones that wait for a yes, where that makes a difference to the schedule. `assignee_budget` is
+    that of the agent or team that its work is given to; `policies` None = only the schedule itself says anything.
     """
 
     active: int = 0
@@ -76,6 +77,7 @@ class Facts(NamedTuple):
     signal_error: str | None = None
     backfilled: int = 0
     workflow_owner: str | None = None
+    waiting: int = 0
     policies: BirthPolicies | UnreadablePolicies | None = None
 
 
@@ -121,7 +123,7 @@ class Tally:
 
     __slots__ = (
         "active", "assignee_budget", "backfilled", "held", "planning", "policies", "rotation_index", "runs_born",
-        "runs_today", "shared", "spent", "status",
+        "runs_today", "shared", "spent", "status", "waiting",
     )  # fmt: skip
 
     def __init__(self, planning: Planning, position: Position, facts: Facts, shared: Shared) -> None:
@@ -135,6 +137,7 @@ class Tally:
         self.active = facts.active
         self.held = facts.held
         self.backfilled = facts.backfilled
+        self.waiting = facts.waiting
         self.spent = facts.spent_today
         self.runs_today = facts.runs_today
         self.runs_born = position.runs_born
@@ -174,14 +177,21 @@ class Tally:
             self.shared.spent_by_assignee[who] = Decimal(0)
             self.shared.runs_by_assignee[who] = 0
 
-    def bear(self, *, held: bool, terminated: bool = False) -> int | None:
-        """Count one more run; the place in the rotation that it uses."""
+    @property
+    def busy(self) -> int:
+        """Active runs that count for overlap: what waits for a yes may be nothing to the next occurrence."""
+        return self.active if self.planning.while_waiting is WhileWaiting.COUNT else self.active - self.waiting
+
+    def bear(self, *, held: bool, terminated: bool = False, superseded: int = 0) -> int | None:
+        """Count one more run; the place in the rotation that it uses. `superseded` waiting ones end in its favour."""
         planning, shared = self.planning, self.shared
         if held:
             self.held += 1
         else:
-            ended = self.active if terminated else 0
+            ended = self.active if terminated else superseded
             self.active += 1 - ended
+            self.waiting = 0 if terminated else self.waiting - superseded
+            self.waiting += planning.needs_approval
             if planning.concurrency_key is not None:
                 key = planning.concurrency_key
                 shared.active_by_key[key] = max(0, shared.active_by_key.get(key, 0) - ended) + 1

@@ -26,7 +26,8 @@ class Covers:
 class Fire(NamedTuple):
     """A run is born and may start; with `terminate_active` the active ones end in the same transaction.
 
-    `member` is the agent of its team that works.
+    `superseded` are those that wait for a yes, and end because this one asks in their place. `member` is the agent of
+    its team that works.
     """
 
     nominal: Instant
@@ -34,6 +35,7 @@ class Fire(NamedTuple):
     rotation_index: int | None = None
     covers: Covers | None = None
     terminate_active: bool = False
+    superseded: int = 0
     member: str | None = None
 
 

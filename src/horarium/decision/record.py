@@ -89,7 +89,7 @@ class Entry(NamedTuple):
     """Everything that one transaction writes about one schedule.
 
     With `terminate_active`, runs born before the one at `kept_from` make room too: of several
-    occurrences that each replace the one before, the last stays.
+    occurrences that each replace the one before, the last stays. So with `supersede_waiting`, for those that wait.
     """
 
     position: Position
@@ -99,6 +99,7 @@ class Entry(NamedTuple):
     terminate_active: bool = False
     cancel_active: bool = False
     kept_from: int = 0
+    supersede_waiting: bool = False
 
 
 def record_decisions(
@@ -134,6 +135,7 @@ def record_decisions(
         pen.terminate_active,
         pen.cancel_active,
         pen.kept_from,
+        pen.supersede_waiting,
     )
 
 
@@ -142,7 +144,8 @@ class _Recorder:
 
     __slots__ = (
         "active", "before", "cancel_active", "context", "events", "fires", "held", "ids", "kept_from", "last_run",
-        "last_skip", "named", "now", "origin", "runs", "sequence", "skips", "status", "terminate_active",
+        "last_skip", "named", "now", "origin", "runs", "sequence", "skips", "status", "supersede_waiting",
+        "terminate_active",
     )  # fmt: skip
 
     def __init__(
@@ -170,7 +173,7 @@ class _Recorder:
         self.last_run: bytes | None = None
         self.last_skip: Reason | None = None
         self.status = counts.last_dispatch_status
-        self.terminate_active = self.cancel_active = False
+        self.terminate_active = self.cancel_active = self.supersede_waiting = False
         self.kept_from = 0
 
     def birth(self, decision: Birth) -> None:
@@ -256,6 +259,9 @@ class _Recorder:
         self.fires += 1
         if decision.terminate_active:
             self.terminate_active, self.active = True, 0
+            self.kept_from = len(self.runs)
+        if decision.superseded:
+            self.supersede_waiting, self.active = True, self.active - decision.superseded
             self.kept_from = len(self.runs)
         self.active += 1
         self.last_run = run_id

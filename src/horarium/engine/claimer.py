@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from horarium.clock import Clock
 from horarium.engine import hand_over
-from horarium.engine.requests import build_request, named_secrets, rules_of
+from horarium.engine.requests import build_request, named_secrets, rules_of, with_approved
 from horarium.engine.room import Limits, Room, Seat, choose, places_for
 from horarium.engine.secrets import Found, fetch, open_secrets
 from horarium.errors import HorariumError
@@ -36,10 +36,12 @@ from horarium.schedule.document import run_part_of
 from horarium.schedule.kinds import WORKFLOW
 from horarium.store import namespaces
 from horarium.store.database import Connection, Database
+from horarium.store.database.channels import READY
 from horarium.store.runs import claims
 from horarium.store.runs.changes import write_changes
 from horarium.store.runs.claims import ReadyTarget
 from horarium.store.runs.definitions import Definitions
+from horarium.store.runs.newest_approvals import approved_gates
 from horarium.store.runs.work import Work
 from horarium.store.runs.writer import Recorded
 from horarium.store.sealing import Sealer
@@ -211,6 +213,8 @@ class Claimer:
         self._turn = chosen[-1].namespace
         workflows = [work for work in works if self._is_workflow(work)]
         handed, self._refused = hand_over.workflows(connection, workflows, self._definitions, now)
+        if handed:
+            self._database.notify(connection, READY)  # whoever moves workflows on is to begin at once
         handed += self._hand_over(connection, [work for work in works if not self._is_workflow(work)], now)
         gone = {each.run.run_id for each in handed}
         left = [work for work in works if work.run_id not in gone]
@@ -231,9 +235,9 @@ class Claimer:
         self, connection: Connection, works: Sequence[Work]
     ) -> tuple[Mapping[bytes, RunDefinition | Exception], Found]:
         definitions = self._definitions.load(connection, works)
-        return definitions, fetch(
-            connection, ((each.namespace, named_secrets(each, definitions[each.run_id])) for each in works)
-        )
+        secrets = fetch(connection, ((each.namespace, named_secrets(each, definitions[each.run_id])) for each in works))
+        approved = approved_gates(connection, [each.run_id for each in works if each.approval_id is not None])
+        return with_approved(definitions, approved), secrets
 
     def _in_flight(
         self, work: Work, definition: RunDefinition | Exception, found: Mapping[str, SecretRow] = NO_ROWS

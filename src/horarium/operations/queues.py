@@ -22,6 +22,7 @@ from horarium.store.database.page_bytes import fitting
 from horarium.store.runs import claims
 from horarium.store.runs import read as runs_read
 from horarium.store.runs.events import add_event
+from horarium.store.runs.newest_approvals import approved_gates
 from horarium.store.runs.node_gates import node_gates
 from horarium.wire.roles import Permission
 
@@ -41,6 +42,7 @@ class Claimed:
     report_url: str | None
     report_token: str
     node_gates: tuple[str, ...] = ()
+    approved_gates: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +129,15 @@ def _claim(resources: Resources, wish: _Wish, connection: Connection) -> list[Cl
         add_event(connection, each.run_id, RunEventType.RUN_STARTED, now, {"worker": wish.owner})
     rows = runs_read.find_all(connection, run_ids)
     declared = node_gates(connection, taken)
-    viewed = view(resources, connection, rows)
-    return [_claimed(resources, run, now, seconds, declared.get(run.row.run_id, ())) for run in viewed]
+    approved = approved_gates(connection, [each.run_id for each in taken if each.approval_id is not None])
+    return [
+        replace(
+            _claimed(resources, run, now, seconds),
+            node_gates=declared.get(run.row.run_id, ()),
+            approved_gates=approved.get(run.row.run_id, ()),
+        )
+        for run in view(resources, connection, rows)
+    ]
 
 
 def _checked_types(types: Sequence[object]) -> list[str]:
@@ -143,10 +152,10 @@ def _checked_types(types: Sequence[object]) -> list[str]:
     return list(known)
 
 
-def _claimed(resources: Resources, run: Run, now: Instant, seconds: int, gates: tuple[str, ...]) -> Claimed:
+def _claimed(resources: Resources, run: Run, now: Instant, seconds: int) -> Claimed:
     row = run.row
     token, url = resources.tokens.make(row.run_id, row.attempt), resources.tokens.report_url(id_text(row.run_id))
-    return Claimed(run, row.lease_epoch, now + seconds * SECOND, seconds, url, token, gates)
+    return Claimed(run, row.lease_epoch, now + seconds * SECOND, seconds, url, token)
 
 
 def heartbeat(resources: Resources, caller: Caller, run_id: str, lease_epoch: int) -> Beat:

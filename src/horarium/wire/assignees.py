@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from horarium.schedule.agent import AgentContext, AgentProtocol
+from horarium.schedule.agent_words import AgentContext, AgentProtocol
 from horarium.schedule.assignee import AssigneeType, TeamStrategy
 from horarium.wire.answer import Answer, Object, Time
 from horarium.wire.bodies import Body

@@ -13,6 +13,7 @@ import pytest
 
 from horarium.condition import compile_condition
 from horarium.instant import from_rfc3339
+from horarium.policy.approval import ApprovalPolicy, WhileWaiting
 from horarium.policy.catchup import Catchup, CatchupPolicy
 from horarium.policy.limits import Budget, RunLimits
 from horarium.policy.overlap import Overlap, OverlapPolicy
@@ -100,6 +101,7 @@ KEPT: dict[str, Any] = {
     "attempt_ms": 5_000,
     "runtime_seconds": 600,
     "workflow_owner": None,
+    "while_waiting": WhileWaiting.SUPERSEDE,
     "assignee_type": AssigneeType.AGENT,
     "assignment": None,
     "asked_version": None,
@@ -109,7 +111,8 @@ KEPT: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", KEPT)
 def test_a_field_survives_the_text(name: str) -> None:
-    assert getattr(compiled(RICH, needs_approval=True), name) == KEPT[name]
+    waiting = replace(RICH, approval=ApprovalPolicy(while_waiting=WhileWaiting.SUPERSEDE))
+    assert getattr(compiled(waiting, needs_approval=True), name) == KEPT[name]
 
 
 def test_the_spec_survives_the_text() -> None:

@@ -50,6 +50,9 @@ def settle_side_effects(
     if entry.terminate_active:
         kept = frozenset(run.run_id for run in entry.runs[entry.kept_from :])
         make_room.end_active(connection, schedule_uid, now=now, keep=kept)
+    if entry.supersede_waiting:
+        kept = frozenset(run.run_id for run in entry.runs[entry.kept_from :])
+        make_room.end_waiting(connection, schedule_uid, now=now, keep=kept)
     if entry.cancel_active:
         make_room.ask_active_to_stop(connection, schedule_uid, now)
     waiting = [run.run_id for run in entry.runs[entry.kept_from :] if run.state is RunState.AWAITING_APPROVAL]

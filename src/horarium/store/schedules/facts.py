@@ -20,6 +20,7 @@ from horarium.decision.guards import context_needed, facts_needed
 from horarium.errors import HorariumError
 from horarium.ids import id_at
 from horarium.instant import DAY, MINUTE, Instant
+from horarium.policy.approval import WhileWaiting
 from horarium.policy.limits import Budget
 from horarium.schedule.calendar import Calendar, parse_calendar, shared_calendar
 from horarium.schedule.context import ContextMember, DayCount
@@ -38,6 +39,7 @@ from horarium.store.database.found import rows_with
 from horarium.store.database.json_text import from_text
 from horarium.store.quotas import QuotaBook
 from horarium.store.runs.states import FINAL_NAMES
+from horarium.store.runs.waiting import waiting_roots
 from horarium.store.schedules.birth_policies import Birth, Gathered, gather_policies
 from horarium.store.schedules.graphs import NO_GRAPH, Graph, graphs_of
 from horarium.store.tables import calendars, runs
@@ -90,7 +92,14 @@ def gather(
         known[uid] = _with_signal(known.get(uid, NO_FACTS), signal)
     for uid, count in _backfilled(connection, [each.schedule_uid for each in subjects if each.held]):
         known[uid] = known[uid]._replace(backfilled=count)
+    apart = [each.schedule_uid for each in subjects if each.active and _tells_waiting_apart(each.planning)]
+    for uid, count in waiting_roots(connection, apart).items():
+        known[uid] = known[uid]._replace(waiting=count)
     return known, shared
+
+
+def _tells_waiting_apart(planning: Planning) -> bool:
+    return planning.while_waiting is not WhileWaiting.COUNT
 
 
 def _backfilled(connection: Connection, uids: Sequence[bytes]) -> Iterable[tuple[bytes, int]]:
