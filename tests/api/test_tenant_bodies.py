@@ -26,7 +26,7 @@ def alone() -> Iterator[Tenants]:
 
 # How much, when, why, what to say and to whom: nothing that is found by it.
 PLAIN_FIELDS = {
-    *("approval_policy", "connection", "edges", "labels"),
+    *("approval_policy", "approval_status", "connection", "edges", "labels", "skip_approval"),
     *("all", "attempt", "cost", "dates", "description", "dropped", "dry_run", "end_time", "error", "error_class"),
     *("even_if_paused", "expires_at", "gate", "hosts", "inputs", "inputs_rotation", "kind", "kinds", "lease_epoch"),
     *("lines", "note", "overlap_policy", "overlap_seconds", "paused", "pre_dispatch_condition", "quotas", "reason"),
