@@ -33,7 +33,7 @@ def decide(
     nominal, tally = question.nominal, question.tally
     if release_at is not None:
         # Spread out on purpose: whether there is room is asked when its time has come.
-        return Hold(nominal, due, tally.bear(held=True), release_at=release_at)
+        return _held(tally, nominal, due, release_at=release_at)
     wants_newest = question.planning.while_waiting is WhileWaiting.SUPERSEDE
     active = tally.active if wants_newest and not supersedes else tally.busy
     outcome = decide_overlap(overlap, active=active, held=tally.held, backfilled=tally.backfilled, caught_up=caught_up)
@@ -41,15 +41,24 @@ def decide(
         case Refuse(reason):
             return Skip(nominal, Reason(reason), {"active": tally.active, "held": tally.held})
         case Buffer(cancel_active):
-            return Hold(nominal, due, tally.bear(held=True), cancel_active=cancel_active)
+            return _held(tally, nominal, due, cancel_active=cancel_active)
         case Start(terminate_active):
             superseded = tally.waiting if wants_newest and supersedes and not terminate_active else 0
             if not key_is_free(tally, ending=tally.active if terminate_active else superseded):
-                return Hold(nominal, due, tally.bear(held=True))
+                return _held(tally, nominal, due)
+            member = tally.member()
             used = tally.bear(held=False, terminated=terminate_active, superseded=superseded)
-            return Fire(nominal, due, used, terminate_active=terminate_active, superseded=superseded)
+            return Fire(nominal, due, used, terminate_active=terminate_active, superseded=superseded, member=member)
         case _:
             assert_never(outcome)
+
+
+def _held(
+    tally: Tally, nominal: Instant, due: Instant, *, cancel_active: bool = False, release_at: Instant | None = None
+) -> Hold:
+    member = tally.member()  # before the next one has the turn
+    used = tally.bear(held=True)
+    return Hold(nominal, due, used, cancel_active=cancel_active, release_at=release_at, member=member)
 
 
 def key_is_free(tally: Tally, *, ending: int = 0) -> bool:
@@ -65,6 +74,4 @@ def key_is_free(tally: Tally, *, ending: int = 0) -> bool:
 
 def covering(birth: Birth, covers: Covers) -> Birth:
     """The same birth, standing for a range of missed occurrences."""
-    if isinstance(birth, Fire):
-        return birth._replace(covers=covers)
-    return Hold(birth.nominal, birth.due, birth.rotation_index, covers, birth.cancel_active, birth.release_at)
+    return birth._replace(covers=covers)

@@ -98,7 +98,7 @@ def question(parent: Parent, step: NewStep) -> PolicyQuestion | None:
     if step.assignee is not None and (node.assignee is not None or step.fallback):
         own = Assignee(AssigneeType(step.assignee_type or AssigneeType.AGENT), step.assignee)
     return PolicyQuestion(
-        definition.approval, definition.retry, definition.failure, definition.limits, None, own, floor
+        definition.approval, definition.retry, definition.failure, definition.limits, None, own, floor, step.member
     )
 
 

@@ -16,6 +16,7 @@ from horarium.life.change import Used
 from horarium.policy.limits import RunLimits, Usage, credits_of, exceeded
 from horarium.policy.names import MAX_LONG
 from horarium.policy.rotation import inputs_for
+from horarium.schedule.assignee import AssigneeType
 from horarium.schedule.compiled import CompiledWorkflow
 from horarium.schedule.data_flow import results_read
 from horarium.schedule.definition import Definition
@@ -29,7 +30,7 @@ from horarium.schedule.storable import MAX_BYTES
 from horarium.store import usage, workflow_graphs
 from horarium.store.database import Connection
 from horarium.store.database.json_text import from_text
-from horarium.store.policies import NO_CAPS, PolicyQuestion, effective_for
+from horarium.store.policies import NO_CAPS, PolicyQuestion, effective_for, take_turns
 from horarium.store.runs import descendants, step_changes, steps
 from horarium.store.runs.definitions import Definitions
 from horarium.store.runs.step_changes import NOTHING_USED, Noted
@@ -167,7 +168,7 @@ class Workflows:
     def _make(self, connection: Connection, moving: Sequence[_Moving]) -> list[NewStep]:
         plans = [(each.parent, each.plan) for each in moving if each.plan is not None]
         drafts = [(parent, step_rows.drafted(parent, birth)) for parent, plan in plans for birth in plan.births]
-        drafts = self._settled(connection, drafts)
+        drafts = self._settled(connection, _with_members(connection, drafts))
         skipped = [step_rows.skipped(parent, skip) for parent, plan in plans for skip in plan.skips]
         definitions = self._definitions.load(connection, [*(step for _, step in drafts), *skipped])
         results = self._results(connection, drafts)
@@ -260,6 +261,19 @@ class Workflows:
             version = step_rows.asked_version(definition.action) or at_birth or newest[step.namespace, name]
             found[run_id] = WorkflowVersion(step.namespace, name, version)
         return found
+
+
+def _with_members(connection: Connection, drafts: Sequence[tuple[Parent, NewStep]]) -> list[tuple[Parent, NewStep]]:
+    """A step that is given to a team names the agent whose turn it is."""
+    given: dict[str, list[NewStep]] = defaultdict(list)
+    for _, step in drafts:
+        if step.assignee_type == AssigneeType.TEAM and step.member is None:
+            given[step.namespace].append(step)
+    members: dict[bytes, str | None] = {}
+    for namespace, those in given.items():
+        taken = take_turns(connection, namespace, [step.assignee or "" for step in those])
+        members |= {step.run_id: member for step, member in zip(those, taken, strict=True)}
+    return [(parent, step._replace(member=members.get(step.run_id, step.member))) for parent, step in drafts]
 
 
 def _parent(

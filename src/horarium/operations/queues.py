@@ -16,6 +16,7 @@ from horarium.operations.runs import Run, find_held, lease_over, view
 from horarium.policy.names import MAX_TEXT_LENGTH
 from horarium.schedule.event import RunEventType
 from horarium.schedule.storable import is_storable
+from horarium.store import assignees
 from horarium.store.database import Connection
 from horarium.store.database.page_bytes import fitting
 from horarium.store.runs import claims
@@ -105,6 +106,8 @@ class _TooLarge(Exception):
 
 def _claim(resources: Resources, wish: _Wish, connection: Connection) -> list[Claimed]:
     now, seconds = resources.clock.now(), resources.settings.lease_seconds
+    if wish.caller.agent_id:
+        assignees.see(connection, wish.caller.namespace, wish.caller.agent_id, now)
     taken = claims.claim_queued(
         connection,
         namespace=wish.caller.namespace,

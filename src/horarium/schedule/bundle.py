@@ -17,6 +17,7 @@ from horarium.errors import InvalidDefinition, InvalidSpec
 from horarium.instant import Instant, from_rfc3339
 from horarium.policy.json_text import canonical_json
 from horarium.policy.names import PolicyError, shown
+from horarium.schedule.bundle_kind import BundleKind as BundleKind  # who reads bundles names their kinds too
 from horarium.schedule.document import named_in
 from horarium.schedule.holidays import is_rule_name
 from horarium.schedule.naming import MAX_ID, checked_id
@@ -42,22 +43,6 @@ class Beginning:
     pause_reason: str | None = None
     paused_until: Instant | None = None
     exhausted: bool = False
-
-
-class BundleKind(StrEnum):
-    """In the order in which they are applied: what a document names stands before it. Pruned is from the end."""
-
-    CALENDAR = "calendar"
-    AGENT = "agent"
-    TEAM = "team"
-    WORKFLOW = "workflow"
-    ASSIGNMENT = "assignment"
-    SCHEDULE = "schedule"
-
-    @property
-    def member(self) -> str:
-        """The list of a bundle that holds them."""
-        return f"{self}s"
 
 
 IDENTITIES: Final[Mapping[BundleKind, str]] = MappingProxyType(
