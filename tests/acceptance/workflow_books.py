@@ -167,7 +167,7 @@ def _of_approvals(books: Books) -> Iterable[str]:
         if waits and (run.lease_owner is not None or run.lease_until is not None):
             yield f"{name} waits and holds a lease"
         if run.state in _SEEN and must_ask(books, run) and not books.yes.get(run.run_id):
-            yield f"{name} had to ask and went on without a decision"
+            yield f"{name}, {run.origin}, had to ask and went on without a decision: {_policies(books, run)}"
 
 
 def _of_steps(books: Books) -> Iterable[str]:

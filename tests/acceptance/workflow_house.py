@@ -41,12 +41,13 @@ class Target:
     def __init__(self) -> None:
         self.accepted: list[LaunchRequest] = []
         self.coming: deque[Outcome] = deque()
+        self.usual: Outcome = Accepted()
         self._answers: dict[str, Outcome] = {}
 
     def answer(self, request: LaunchRequest) -> Outcome:
         if request.key in self._answers:
             return self._answers[request.key]
-        outcome = self.coming.popleft() if self.coming else Accepted()
+        outcome = self.coming.popleft() if self.coming else self.usual
         if not isinstance(outcome, _NOT_TAKEN):
             self._answers[request.key] = outcome
         if isinstance(outcome, Accepted):

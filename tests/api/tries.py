@@ -166,7 +166,7 @@ TRIES = [
     tried("POST", "/api/calendars/{name}/clone", "name", lambda of: {"name": f"{of.name}-copy"}, 201),
     tried("POST", "/api/subscriptions", "name filter", _told, 201),
     tried("PUT", _WORKFLOW, "nodes owner queue workflow_id", _workflow, 201),
-    tried("POST", _RUN_WORKFLOW, "assignee_id workflow_assignment_id", _assigned, 201, 422),
+    tried("POST", _RUN_WORKFLOW, "assignee assignee_id workflow_assignment_id", _assigned, 201, 422),
     tried("POST", "/api/tokens", "name subject queues", _token, 201),
     tried("POST", _TRIGGER, "idempotency_key", lambda of: {"idempotency_key": of.key}, 200),
     tried("POST", "/api/run-launcher/start", "workflow_id user_id idempotency_key", _started, 201),
