@@ -16,8 +16,9 @@ from horarium.client.discover import DEMO_DIR
 from horarium.clock import Clock
 from horarium.instant import MINUTE, Instant
 from horarium.job.job import Job
-from horarium.operations import schedules
-from horarium.operations.caller import internal
+from horarium.operations import agents, assignments, schedules, workflows
+from horarium.operations.caller import Caller, internal
+from horarium.operations.resources import Resources
 from horarium.serve.admin import make_data_dir
 from horarium.serve.process import UP, run
 from horarium.serve.service import Service
@@ -34,6 +35,7 @@ def make_demo() -> Horarium:
     app.task(name="demo.greet")(greet)
     app.task(name="demo.slow")(slow)
     app.task(name="demo.flaky")(flaky)
+    declare_brief(app)
     _declare_times(app)
     _declare_guards(app)
     _declare_policies(app)
@@ -59,6 +61,19 @@ def flaky(context: Job) -> str:
     if context.attempt == 0:
         raise RuntimeError("the first attempt always fails")
     return f"worked at attempt {context.attempt + 1}"
+
+
+def collect() -> dict[str, list[str]]:
+    return {"names": ["Ada", "Grace", "Edsger"]}
+
+
+def compose(names: list[str], day: str) -> dict[str, str]:
+    return {"text": f"Good morning, {', '.join(names)}. It is {day[:10]}."}
+
+
+def send(text: str) -> dict[str, str]:
+    """Nothing is sent; in the demonstration it is enough that somebody had to agree."""
+    return {"sent": text}
 
 
 # ── the schedules ────────────────────────────────────────────────────────────────────────────────────
@@ -152,6 +167,62 @@ def _call_ourselves(url: str) -> Mapping[str, Any]:
     }
 
 
+# ── a workflow that asks ─────────────────────────────────────────────────────────────────────────────
+
+
+def declare_brief(app: Horarium) -> None:
+    app.task(name="demo.collect")(collect)
+    app.task(name="demo.compose")(compose)
+    app.task(name="demo.send")(send)
+
+
+_WRITER, _BRIEF, _ASSIGNMENT = "demo-writer", "demo-brief", "demo-brief-by-writer"
+
+_BRIEF_WORKFLOW: Mapping[str, Any] = {
+    "name": "Morning brief",
+    "description": "Three steps; the last one touches the outside, and waits for somebody's yes.",
+    "nodes": [
+        {"id": "collect", "action": {"kind": "python", "task": "demo.collect"}, "input": {}},
+        {
+            "id": "compose",
+            "needs": ["collect"],
+            "action": {"kind": "python", "task": "demo.compose"},
+            "input": {"names": {"$from": "/results/collect/names"}, "day": {"$from": "/run/nominal"}},
+        },
+        {
+            "id": "send",
+            "needs": ["compose"],
+            "gates": ["external_message"],
+            "action": {"kind": "python", "task": "demo.send"},
+            "input": {"text": {"$from": "/results/compose/text"}},
+        },
+    ],
+}
+
+
+def _asking() -> Mapping[str, Any]:
+    """Whoever tries the demonstration is alone with one token, so `allow_requester` lets it answer itself."""
+    return {
+        "schedule_id": "demo-approval",
+        "cron_expressions": ["@every PT15S"],
+        "action": {"kind": "workflow", "workflow_id": _BRIEF, "version": "latest"},
+        "workflow_assignment_id": _ASSIGNMENT,
+        "approval_policy": {"requires_approval": False, "mode": "sensitive_actions", "allow_requester": True},
+        "note": "Its last step waits for a yes, and what comes meanwhile finds it busy: `horarium approval list`, then "
+        "`horarium approval approve ID`. You are alone here, so its policy lets whoever asked agree (allow_requester); "
+        "elsewhere that takes somebody else.",
+    }
+
+
+def put_brief(resources: Resources, caller: Caller) -> None:
+    """An agent, a workflow, who does it, and when."""
+    agents.put(resources, caller, _WRITER, {"name": "The writer", "policies": {"budget": {"max_daily_runs": 1_000}}})
+    workflows.put(resources, caller, _BRIEF, _BRIEF_WORKFLOW)
+    assignment = {"workflow_id": _BRIEF, "assignee_type": "agent", "assignee_id": _WRITER}
+    assignments.put(resources, caller, _ASSIGNMENT, {**assignment, "retry_policy": {"max_retries": 2}})
+    schedules.upsert(resources, caller, _asking())
+
+
 # ── the process ──────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -181,8 +252,9 @@ def run_demo(settings: Settings, *, say: Callable[[str], None]) -> None:
 
 
 def prepare(service: Service, url: str) -> None:
-    """The two schedules that cannot be declared beforehand: one needs our address, one an earlier time."""
+    """What cannot be declared beforehand: it needs our address, an earlier time, or rows beside schedules."""
     caller = internal("demo")
     schedules.upsert(service.resources, caller, _call_ourselves(url))
     earlier = replace(service.resources, clock=Behind(service.resources.clock, _MISSED_MINUTES * MINUTE))
     schedules.upsert(earlier, caller, _catchup(url))
+    put_brief(service.resources, caller)

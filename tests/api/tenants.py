@@ -59,6 +59,8 @@ class Things:
     key: str
     run_id: str
     gated_run_id: str
+    approval_id: str
+    standing_id: str
     token_id: str
     subscription_uid: str
     letter_id: str
@@ -102,6 +104,8 @@ GHOST = named(
     subscription_uid="01KJF0Z7C8E2V9Q4M6T1N3B5X4",
     letter_id="01KJF0Z7C8E2V9Q4M6T1N3B5X5",
     uid="01KJF0Z7C8E2V9Q4M6T1N3B5X6",
+    approval_id="01KJF0Z7C8E2V9Q4M6T1N3B5X7",
+    standing_id="01KJF0Z7C8E2V9Q4M6T1N3B5X8",
 )
 """Of the same shape as the things of a tenant, and nowhere."""
 
@@ -139,7 +143,10 @@ def workflow(things: Things) -> dict[str, Any]:
     return {"name": things.team, "nodes": [{"id": "a", "action": action, "input": {"of": things.team}}]}
 
 
-IDS = ("run_id", "gated_run_id", "token_id", "subscription_uid", "letter_id", "uid")
+IDS = (
+    *("run_id", "gated_run_id", "token_id", "subscription_uid", "letter_id", "uid"),
+    *("approval_id", "standing_id"),
+)
 
 
 def settle_in(horarium: TestService, namespace: str, mark: str) -> Tenant:
@@ -179,7 +186,11 @@ def settle_in(horarium: TestService, namespace: str, mark: str) -> Tenant:
     horarium.settle()
     uid = http.get(f"/api/schedules/{plain.schedule_id}").json()["uid"]
     letter = _undelivered(horarium, namespace, subscription)
-    ids = (runs[0]["run_id"], runs[1]["run_id"], token, subscription, letter, uid)
+    [question] = http.get("/api/approvals").json()["approvals"]
+    # Nobody says yes to what they wrote themselves.
+    operator, yes = horarium.http(token=secrets[Role.OPERATOR]), {"schedule_id": plain.schedule_id, "gates": ["spend"]}
+    [standing, _] = [operator.post("/api/approvals/standing", json=yes).json()["standing_id"] for _ in range(2)]
+    ids = (runs[0]["run_id"], runs[1]["run_id"], token, subscription, letter, uid, question["approval_id"], standing)
     return Tenant(named(namespace, mark, **dict(zip(IDS, ids, strict=True))), secrets)
 
 

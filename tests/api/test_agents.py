@@ -32,6 +32,8 @@ def door(horarium: TestService, subject: str, role: str = "agent", **given: Any)
 def make_run(horarium: TestService, schedule_id: str, assignee: str | None = None, **parts: Any) -> str:
     """A run that waits on the queue."""
     assigned = {} if assignee is None else {"assignee_id": assignee}
+    if assignee is not None:
+        horarium.http().put(f"/api/agents/{assignee}", json={}).raise_for_status()
     horarium.create(
         schedule_id=schedule_id,
         cron_expressions=["0 0 1 1 *"],

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
-from api.worlds import CALENDAR, SCHEDULE, World, world
+from api.worlds import CALENDAR, GATED, SCHEDULE, World, world
 
 from horarium.api.audited import Audited
 from horarium.api.refusals import MOST_ALIKE
@@ -36,6 +36,10 @@ IN_HISTORY = {
     ("POST", "/api/run-launcher/start"),
     ("POST", "/run-launcher/start"),
     ("POST", "/api/workflows/{workflow_id}/runs"),
+    ("POST", "/api/approvals/{approval_id}/decision"),
+    ("POST", "/api/approvals/decisions"),
+    ("POST", "/api/runs/{run_id}/approve"),
+    ("POST", "/api/runs/{run_id}/reject"),
 }
 # Work, which happens too often and changes nothing of anybody's; a message that says nothing about anybody; and what
 # only looks.
@@ -78,6 +82,7 @@ def test_no_write_is_forgotten() -> None:
 INSTEAD: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/api/agents"): {"id": "another"},
     ("POST", "/api/apply"): {"dry_run": False},
+    ("POST", "/api/approvals/standing"): {"schedule_id": GATED},
     ("POST", "/api/assignments"): {"assignment_id": "another"},
     ("POST", "/api/teams"): {"team_id": "another"},
     ("POST", "/api/calendars"): {"name": "another"},

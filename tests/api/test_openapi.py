@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
-from api.worlds import SCHEDULE, STREAM, World, new_run, routes, world
+from api.worlds import GATED, SCHEDULE, STREAM, World, asked_run, new_run, routes, world
 from fastapi import FastAPI
 
 from horarium.api.openapi import HIDDEN
@@ -105,6 +105,10 @@ def ask(here: World, http: httpx.Client, route: tuple[str, str]) -> httpx.Respon
         run_id = http.post(f"/api/schedules/{SCHEDULE}/trigger", json=anyhow).json()["run_id"]
         http.post(f"/api/runs/{run_id}/terminate")
         return http.post(f"/api/runs/{run_id}/rerun", json={**(OPERATIONS[route].example.body or {}), **anyhow})
+    if route[1] in ("/api/runs/{run_id}/approve", "/api/runs/{run_id}/reject"):
+        return http.post(route[1].format(run_id=asked_run(http)), json=OPERATIONS[route].example.body)
+    if route == ("POST", "/api/approvals/standing"):
+        return http.post(route[1], json={**(OPERATIONS[route].example.body or {}), "schedule_id": GATED})
     if route == ("DELETE", "/api/namespaces/{namespace}"):
         return http.delete("/api/namespaces/other")
     return here.ask(http, route)

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 NOT_ONCE = {
     ("POST", "/api/schedules/bulk"),
     ("POST", "/api/runs/bulk"),
+    ("POST", "/api/approvals/decisions"),
     ("DELETE", "/api/namespaces/{namespace}"),
     ("POST", "/api/tokens"),
     ("POST", "/api/tokens/{token_id}/rotate"),
@@ -28,6 +29,12 @@ NOT_ONCE = {
 }
 # To be of a role that may read is not enough.
 NOT_FOR = {("GET", "/api/secrets"): Role.AGENT}
+# Who is heard is a matter of the question: where it names nobody, those who may approve.
+DECIDED = {
+    ("POST", "/api/approvals/{approval_id}/decision"),
+    ("POST", "/api/approvals/standing"),
+    ("DELETE", "/api/approvals/standing/{standing_id}"),
+}
 # Whoever asks about the contract is not asked for a namespace.
 NAMELESS = {("GET", "/api/cluster/info")}
 
@@ -69,7 +76,7 @@ def test_every_role_may_do_its_part_and_no_more(here: World, role: Role) -> None
     http = here.horarium.http(token=here.token(role))
     wrong = {}
     for route in GUARDED:
-        needed = OPERATIONS[route].needs
+        needed = Permission.APPROVE if route in DECIDED else OPERATIONS[route].needs
         assert isinstance(needed, Permission)
         answer = here.ask(http, route)
         # An owner may change what is his own: this schedule is the admin's.

@@ -31,7 +31,8 @@ PLAIN_FIELDS = {
     *("even_if_paused", "expires_at", "gate", "hosts", "inputs", "inputs_rotation", "kind", "kinds", "lease_epoch"),
     *("lines", "note", "overlap_policy", "overlap_seconds", "paused", "pre_dispatch_condition", "quotas", "reason"),
     *("result", "retention", "reverse", "role", "rule", "scheduled_for", "secret", "start_time", "state", "timezone"),
-    *("tokens", "tool_calls", "until", "url", "version", "workflows"),
+    *("tokens", "tool_calls", "until", "url", "version"),
+    *("decision", "gates", "input_hash", "max_uses", "modifications"),
     *("approval_policy", "budget", "capacity", "context", "failure_policy", "native_scheduler", "policies"),
     *("protocol", "queue_policy", "retry_policy", "strategy"),
     *("namespace", "next_page_token", "report_token"),  # each is tried by a test of its own

@@ -172,8 +172,21 @@ NAMING: Mapping[str, Callable[[Things], str]] = {
 CURSORS = {"next_page_token", "after", "Last-Event-ID"}
 # How much, when, in which state: nothing that could be somebody's.
 PLAIN = {
-    *("act", "after_sequence", "at", "bucket_seconds", "confirm", "dry_run", "force", "from", "include"),
-    *("include_deleted", "limit", "n", "order", "origin", "own", "page_size", "purge", "since", "source", "state"),
+    *("act", "after_sequence", "at", "bucket_seconds", "confirm", "dry_run", "force", "from", "gate", "include"),
+    *(
+        "include_deleted",
+        "limit",
+        "mine",
+        "n",
+        "order",
+        "origin",
+        "own",
+        "page_size",
+        "purge",
+        "since",
+        "source",
+        "state",
+    ),
     *("status", "to", "until", "unwell", "version", "year"),
     *("Idempotency-Key", "If-Match"),  # each has a test of its own, or stands in the table of names
 }
@@ -221,6 +234,7 @@ def test_the_cursor_of_another_tenant_leads_to_nothing_of_it(shared: Tenants) ->
         "/api/agents",
         "/api/teams",
         "/api/assignments",
+        "/api/approvals/standing",
     }
     assert {("/api/feed", "after"), ("/api/subscriptions/{subscription_id}/dead-letters", "next_page_token")} <= tried
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import httpx
 import pytest
+from client.any_worker import until
 
-from horarium.store.tables import workflows
 from horarium.testing import TestService
 
 CALL = {"kind": "http", "url": "https://example.com/"}
@@ -20,12 +19,6 @@ DAILY = {
     ],
     "edges": [{"from": "fetch", "to": "alert", "condition": {"/result/rows": {"eq": 0}}}],
 }
-
-
-def put(horarium: TestService, workflow_id: str, document: dict[str, Any], version: int = 1) -> None:
-    row = {"namespace": "default", "workflow_id": workflow_id, "version": version, "created_at": version}
-    row["document"] = json.dumps({"workflow_id": workflow_id, **document})
-    horarium.resources.database.write(lambda c: c.execute(workflows.insert().values(**row)))
 
 
 def begin(horarium: TestService, **parts: Any) -> str:
@@ -58,7 +51,7 @@ def end(http: httpx.Client, horarium: TestService, run_id: str, node: str, **sai
 @pytest.fixture
 def root(http: httpx.Client, horarium: TestService) -> str:
     """It has fetched; sending waits for a yes, and nobody needs to be alerted."""
-    put(horarium, "daily", DAILY)
+    http.put("/api/workflows/daily", json=DAILY).raise_for_status()
     run_id = begin(horarium)
     end(http, horarium, run_id, "fetch", result={"rows": 3}, cost=0.25, tokens=7)
     return run_id
@@ -153,3 +146,62 @@ def test_a_step_s_target_is_told_its_place_and_its_terms(http: httpx.Client, hor
     assert delivery.workflow == {"workflow_id": "daily", "version": 1}
     assert (delivery.terms.gates, delivery.terms.limits) == (("publish",), {"cost": 5})
     assert delivery.terms.global_model_id == "small"
+
+
+def test_a_step_that_waits_makes_its_schedule_wait_and_is_told_of(http: httpx.Client, root: str) -> None:
+    health = http.get("/api/schedules/brief/health").json()
+    assert health["status"] == "waiting_for_approval"
+    assert health["sentence"] == "A step of a run has waited for approval since 2026-03-01T01:00:00Z."
+    [unwell] = http.get("/api/health/schedules", params={"unwell": "true"}).json()["schedules"]
+    assert (unwell["schedule_id"], unwell["status"]) == ("brief", "waiting_for_approval")
+    told = http.get("/api/schedules/brief/explain", params={"at": "2026-03-01T01:00:00Z"}).json()["sentence"]
+    assert told.endswith(f"Its run {root} is running. {health['sentence']} The question is about publish.")
+    ahead = http.get("/api/schedules/brief/explain", params={"at": "2026-03-01T02:00:00Z"}).json()["sentence"]
+    assert ahead.endswith(f"would be skipped: overlap_policy_skip. {health['sentence']}")
+
+
+def test_the_end_of_a_workflow_is_told_with_its_version(http: httpx.Client, horarium: TestService) -> None:
+    http.put("/api/workflows/daily", json={"nodes": [{"id": "fetch", "action": CALL}]}).raise_for_status()
+    run_id = begin(horarium)
+    horarium.advance(seconds=90)
+    end(http, horarium, run_id, "fetch", result={"rows": 3}, cost=0.5)
+    [run] = http.get("/api/schedules/brief/runs", params={"workflow_id": "daily"}).json()["runs"]
+    assert (run["state"], run["cost"], run["approval"], run["duration_seconds"]) == ("succeeded", 0.5, None, 90.0)
+    assert run["usage"] == {"runtime_seconds": 90.0, "cost": 0.5, "tokens": 0, "tool_calls": 0}
+    assert http.get(f"/api/runs/{run_id}").json()["result"] == {"fetch": {"rows": 3}}
+    until(lambda: any(entry["kind"] == "run_finished" for entry in http.get("/api/feed").json()["entries"]))
+    [told] = [entry for entry in http.get("/api/feed").json()["entries"] if entry["kind"] == "run_finished"]
+    assert (told["run_id"], told["workflow"], told["version"], "approval" in told) == (run_id, "daily", 1, False)
+    described = http.get("/api/schedules/brief").json()
+    assert (described["last_completed_run_id"], described["last_result"]) == (run_id, {"fetch": {"rows": 3}})
+
+
+def test_the_runs_of_a_schedule_tell_what_came_of_the_questions(http: httpx.Client, horarium: TestService) -> None:
+    http.put("/api/workflows/daily", json={"nodes": [{"id": "fetch", "action": CALL}]}).raise_for_status()
+    run_id = begin(horarium, approval_policy={"requires_approval": True})
+    [waits] = http.get("/api/schedules/brief/runs", params={"state": "awaiting_approval"}).json()["runs"]
+    assert (waits["run_id"], waits["approval"]["status"], waits["duration_seconds"]) == (run_id, "pending", None)
+    horarium.advance(hours=24)
+    [expired] = http.get("/api/schedules/brief/runs", params={"state": "expired"}).json()["runs"]
+    assert (expired["state"], expired["approval"]["status"]) == ("expired", "expired")
+    until(lambda: any(entry["kind"] == "run_finished" for entry in http.get("/api/feed").json()["entries"]))
+    [told] = [entry for entry in http.get("/api/feed").json()["entries"] if entry["kind"] == "run_finished"]
+    assert (told["run_id"], told["workflow"], told["approval"]) == (run_id, "daily", "expired")
+
+
+def test_whoever_is_called_again_after_a_yes_is_told_what_it_is_for(http: httpx.Client, horarium: TestService) -> None:
+    """At a gate in the midst of a plain run, and at the gate of a node before its step begins."""
+    http.put("/api/workflows/daily", json=DAILY).raise_for_status()
+    run_id = begin(horarium, approval_policy={"gates": ["publish"], "allow_requester": True})
+    end(http, horarium, run_id, "fetch", result={"rows": 3})
+    asked = step(http, run_id, "send")["approval"]["approval_id"]
+    http.post(f"/api/approvals/{asked}/decision", json={"decision": "approve"}).raise_for_status()
+    horarium.settle()
+    assert horarium.launcher.deliveries[-1].terms.approved_gates == ("publish",)
+    end(http, horarium, run_id, "send", state="blocked", gate="spend")
+    asked = step(http, run_id, "send")["approval"]["approval_id"]
+    http.post(f"/api/approvals/{asked}/decision", json={"decision": "approve"}).raise_for_status()
+    horarium.settle()
+    again = horarium.launcher.deliveries[-1]
+    assert (again.node_id, again.terms.approved_gates) == ("send", ("publish", "spend"))
+    assert (again.terms.gates, again.key.endswith(":gate1")) == (("publish",), True)

@@ -126,6 +126,8 @@ def test_what_is_not_there_is_said_so(http: httpx.Client) -> None:
     for version in ("0", "-1", "two", "99999999999"):
         assert http.get("/api/workflows/brief", params={"version": version}).status_code == 422, version
     assert put(http, "a b", brief()).json()["errors"].keys() == {"workflow_id"}
+    elsewhere = brief({"id": "a", "action": {}}, workflow_id="other")
+    assert put(http, "brief", elsewhere).json()["errors"].keys() == {"workflow_id", "nodes.0.action"}
     assert put(http, "brief", brief(workflow_id="other")).json()["errors"].keys() == {"workflow_id"}
 
 
@@ -389,7 +391,9 @@ def test_nobody_s_bundle_takes_the_templates_of_a_workflow(http: httpx.Client) -
     stolen = http.post("/api/apply", json={"bundle": "workflow:brief", "schedules": [], "prune": True})
     assert (stolen.status_code, stolen.json()["reason"]) == (409, "owned_by_another_bundle")
     taken = {"schedule_id": "workflow:brief:nightly", "cron_expressions": ["0 * * * *"], "workflow_type": "x"}
-    assert http.post("/api/apply", json={"bundle": "mine", "schedules": [taken]}).status_code == 409
+    for adopt in (False, True):
+        assert http.post("/api/apply", json={"bundle": "mine", "schedules": [taken], "adopt": adopt}).status_code == 409
+    assert templates(put(http, "brief", brief(triggers=[NIGHTLY]))) == {"workflow:brief:nightly": "unchanged"}
 
 
 # ── starting without a schedule ──────────────────────────────────────────────────────────────────────
@@ -417,8 +421,16 @@ def test_a_workflow_is_started_once_for_each_key_at_the_version_it_names(http: h
     assert known.json()["run_id"] == launched["run_id"]
     other = {"workflow_id": "other", "idempotency_key": "k"}
     assert http.post("/api/run-launcher/start", json=other).json()["reason"] == "idempotency_key_reused"
-    for body in ({"version": "two"}, {"labels": {"a": 5}}, {"colour": 1}, {"inputs": {"$secret": "x"}}):
-        assert http.post("/api/workflows/brief/runs", json=body).status_code == 422, body
+    for body, path in (
+        ({"version": "two"}, "version"),
+        ({"labels": {"a": 5}}, "labels"),
+        ({"colour": 1}, "colour"),
+        ({"inputs": 5}, "inputs"),
+        ({"inputs": {"key": {"$secret": "x"}}}, "inputs.key"),
+        ({"assignee": {"type": "agent", "id": "nobody"}}, "assignee_id"),
+    ):
+        refused = http.post("/api/workflows/brief/runs", json=body)
+        assert (refused.status_code, list(refused.json()["errors"])) == (422, [path]), refused.text
 
 
 @ONE

@@ -68,6 +68,18 @@ def _bundle(things: Things) -> dict[str, Any]:
     return {"bundle": things.bundle, "calendars": [calendar], "schedules": [taken], "prune": True, "adopt": True}
 
 
+def _brought(things: Things) -> dict[str, Any]:
+    """One of each kind, by the names of the other's."""
+    agent, given = f"{things.agent_id}-brought", f"{things.assignment_id}-brought"
+    action = {"kind": "pull", "workflow_type": things.workflow, "queue": things.queue}
+    return {
+        "agents": [{"id": agent, "name": things.team}],
+        "teams": [{"team_id": f"{things.team_id}-brought", "members": [agent]}],
+        "workflows": [{"workflow_id": f"{things.workflow_id}-brought", "nodes": [{"id": "a", "action": action}]}],
+        "assignments": [{"assignment_id": given, "workflow_id": things.workflow_id, "assignee_id": agent}],
+    }
+
+
 def _claimed(things: Things) -> dict[str, Any]:
     return {"worker": things.principal, "workflow_types": [things.workflow], "limit": 10}
 
@@ -101,6 +113,7 @@ def _given(things: Things) -> dict[str, Any]:
     }
 
 
+_STANDING = "/api/approvals/standing"
 _CALENDARS = "/api/schedules/{schedule_id}/calendars"
 _REDELIVER = "/api/subscriptions/{subscription_id}/redeliver"
 _TRIGGER = "/api/schedules/{schedule_id}/trigger"
@@ -117,6 +130,12 @@ TRIES = [
     tried("POST", "/api/agents", "parent_id", lambda of: {"id": "below", "parent_id": of.agent_id}, 422),
     tried("POST", "/api/teams", "members lead", lambda of: {"team_id": "other", "members": [of.agent_id]}, 422),
     tried("POST", "/api/assignments", "assignee_type assignee_id workflow_id", _given, 422),
+    tried("POST", "/api/apply", "teams", lambda of: {"teams": [{"team_id": "t", "members": [of.agent_id]}]}, 422),
+    tried("POST", "/api/apply", "agents", lambda of: {"agents": [{"id": "a", "parent_id": of.agent_id}]}, 422),
+    tried("POST", "/api/apply", "assignments", lambda of: {"assignments": [_given(of)]}, 422),
+    tried("POST", "/api/approvals/decisions", "ids", lambda of: {"ids": [of.approval_id], "decision": "reject"}, 200),
+    tried("POST", _STANDING, "schedule_id", lambda of: {"schedule_id": of.schedule_id, "gates": ["publish"]}, 404),
+    tried("POST", _STANDING, "workflow_id", lambda of: {"workflow_id": of.workflow_id, "gates": ["publish"]}, 422),
     *bulk(
         "delete",
         "/api/schedules/bulk",
@@ -147,9 +166,10 @@ TRIES = [
     tried("POST", "/api/calendars/{name}/clone", "name", lambda of: {"name": f"{of.name}-copy"}, 201),
     tried("POST", "/api/subscriptions", "name filter", _told, 201),
     tried("PUT", _WORKFLOW, "nodes owner queue workflow_id", _workflow, 201),
-    tried("POST", _RUN_WORKFLOW, "assignee_id workflow_assignment_id", _assigned, 201, 422),
+    tried("POST", _RUN_WORKFLOW, "assignee assignee_id workflow_assignment_id", _assigned, 201, 422),
     tried("POST", "/api/tokens", "name subject queues", _token, 201),
     tried("POST", _TRIGGER, "idempotency_key", lambda of: {"idempotency_key": of.key}, 200),
     tried("POST", "/api/run-launcher/start", "workflow_id user_id idempotency_key", _started, 201),
     tried("POST", "/api/apply", "bundle calendars schedules prune adopt", _bundle, 200),
+    tried("POST", "/api/apply", "agents teams workflows assignments", _brought, 200),
 ]

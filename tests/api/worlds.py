@@ -20,6 +20,7 @@ from horarium.testing import Accepted, TestService, service
 from horarium.wire.roles import Role
 
 SCHEDULE = "nightly-report"
+GATED = "gated-report"
 CALENDAR = "company-holidays"
 WORKFLOW = "brief"
 GUARDED = sorted(route for route, operation in OPERATIONS.items() if operation.needs is not OPEN)
@@ -68,8 +69,16 @@ def world(database: str) -> Iterator[World]:
         assert http.put("/api/secrets/erp-token", json=kept).status_code == 201
         stored = {**(OPERATIONS["PUT", "/api/workflows/{workflow_id}"].example.body or {}), "triggers": []}
         assert http.put(f"/api/workflows/{WORKFLOW}", json=stored).status_code == 201
+        waits = {"requires_approval": True, "allow_requester": True}
+        asks = {**(OPERATIONS["POST", "/api/schedules"].example.body or {}), "schedule_id": GATED}
+        assert http.post("/api/schedules", json={**asks, "approval_policy": waits}).status_code == 201
+        # Not by whoever wrote the schedule, and of one that asks nothing.
+        operator = tokens.issue(horarium.resources, Caller("root", Role.ADMIN), name="yes", role="operator").secret
+        yes = {"schedule_id": SCHEDULE, "gates": ["publish"]}
+        standing = horarium.http(token=operator).post("/api/approvals/standing", json=yes).json()
         issued = http.post("/api/tokens", json={"name": "ci", "role": "viewer"}).json()
         run_id = http.post(f"/api/schedules/{SCHEDULE}/trigger").json()["run_id"]
+        asked_run(http)
         horarium.settle()
         names = {
             "schedule_id": SCHEDULE,
@@ -84,6 +93,8 @@ def world(database: str) -> Iterator[World]:
             "agent_id": "writer",
             "team_id": "desk",
             "assignment_id": "daily-brief-by-writer",
+            "approval_id": http.get("/api/approvals").json()["approvals"][0]["approval_id"],
+            "standing_id": standing["standing_id"],
         }
         namespaces.create(horarium.resources, horarium.caller, "other")
         yield World(horarium, names)
@@ -105,6 +116,12 @@ def own_routes(horarium: TestService) -> set[tuple[str, str]]:
     """Those that the framework adds by itself."""
     plain = (route for route in horarium.parts.api.routes if isinstance(route, Route))
     return {(method, route.path) for route in plain for method in route.methods or () if method != "HEAD"}
+
+
+def asked_run(http: httpx.Client) -> str:
+    """One that waits for a yes."""
+    run_id: str = http.post(f"/api/schedules/{GATED}/trigger", json={"overlap_policy": "allow_all"}).json()["run_id"]
+    return run_id
 
 
 def new_run(horarium: TestService, http: httpx.Client) -> str:

@@ -57,13 +57,18 @@ def test_short_flags_say_two_fields_or_a_longer_name(server: Server) -> None:
     server.told(
         "schedule", "create", "short", "--every", "PT1H", "--workflow-type", "w", "--on-failure", "fallback:editor",
         "--gate", "publish", "--gate", "spend", "--approval-mode", "sensitive_actions", "--approval-expires", "3600",
-        "--backoff", "250", "--max-cost", "2", "--max-tokens", "900",
+        "--backoff", "250", "--max-cost", "2", "--max-tokens", "900", "--approver", "role:admin", "--allow-requester",
+        "--approvals-required", "2", "--while-waiting", "supersede",
     )  # fmt: skip
     told = json.loads(server.told("export", "-o", "json"))["schedules"][0]
     assert told["failure_policy"] == {"mode": "fallback", "fallback_assignee_id": "editor"}
     assert told["approval_policy"] == {
         "mode": "sensitive_actions", "gates": ["publish", "spend"], "expires_after_seconds": 3_600,
+        "approvers": ["role:admin"], "approvals_required": 2, "allow_requester": True, "while_waiting": "supersede",
     }  # fmt: skip
+    server.told("schedule", "update", "short", "--approval-expires", "never")
+    changed = json.loads(server.told("export", "-o", "json"))["schedules"][0]["approval_policy"]
+    assert changed["expires_after_seconds"] is None
     assert (told["retry_policy"]["backoff_ms"], told["limits"]) == (250, {"cost": 2, "tokens": 900})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import subprocess
@@ -38,6 +39,14 @@ def test_it_reads_a_context_from_stdin(tmp_path: Path) -> None:
     (tmp_path / "filter.json").write_text('{"/a": {"gt": 1}}', "utf-8")
     done = horarium("condition", "test", "--filter", str(tmp_path / "filter.json"), "--context", "-", stdin='{"a": 2}')
     assert (done.returncode, done.stdout, done.stderr) == (0, '{"result": true, "error": null}\n', "")
+
+
+def test_a_terminal_without_utf8_gets_escapes_and_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii", write_through=True))
+    assert main(["next", "0 9 * * *", "--tz", "Europe/Istanbul", "-o", "table"]) == 0
+    assert main(["--help"]) == 0
+    assert b"Exit codes: 0 done \\xb7 1" in written.getvalue()
 
 
 def test_a_reader_who_leaves_early_is_no_error() -> None:

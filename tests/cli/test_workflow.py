@@ -83,6 +83,10 @@ def test_a_run_is_drawn_with_the_state_of_each_step(server: Server) -> None:
     finish_open(server, {"text": "seven"})
     finish_open(server, None)
     assert "✓ send" in server.told("run", "show", started["run_id"])
+    assert len(server.told("run", "list", "--workflow", "brief").splitlines()) == 2
+    assert len(server.told("run", "list", "--steps").splitlines()) == 5
+    assert "node.completed" in server.told("run", "events", started["run_id"])
+    assert "node.completed" not in server.told("run", "events", started["run_id"], "--own")
     assert server.ask("workflow", "run", "nothing").code == 5
     for wrong in (["--input", "["], ["--assignee", "writer"], ["--timeout", "1s"], ["--label", "x"]):
         answer = server.ask("workflow", "run", "brief", *wrong)

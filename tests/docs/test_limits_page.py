@@ -14,7 +14,7 @@ from horarium.store.database.page_bytes import MAX_PAGE_BYTES
 
 TEXT = (ROOT / "docs" / "reference" / "limits.md").read_text("utf-8")
 # Names in the page that are no settings: fields of answers.
-FIELDS = {"next_page_token", "next_cursor", "inputs_omitted"}
+FIELDS = {"next_page_token", "next_cursor", "inputs_omitted", "result_omitted"}
 
 
 def test_every_setting_on_the_page_is_one() -> None:

@@ -10,6 +10,7 @@ import pytest
 import sqlalchemy as sa
 from engine.workflows import Flow, called, node, store
 
+from horarium.engine import step_rows
 from horarium.ids import id_text
 from horarium.life.event import Reported, ReportedState, Terminated
 from horarium.life.outcome import Accepted, Finished, RunFailed
@@ -149,6 +150,31 @@ def test_a_result_opens_no_secret(database: Database) -> None:
     assert flow.step(root, "b").error_class == "contract_violated"
 
 
+@on_sqlite
+def test_what_is_sent_to_a_workflow_opens_no_secret(database: Database) -> None:
+    store(database, "w", node("a"))
+    flow = Flow(database, {"a": Accepted("1")})
+    flow.add("s", cron_expressions=["0 * * * *"], action={"kind": "workflow", "workflow_id": "w"})
+    flow.clock.move(3_600)
+    flow.tick()
+    named = json.dumps({"x": {"$secret": "password"}})
+    flow.write(lambda connection: connection.execute(sa.update(runs).values(inputs=named)))
+    flow.settle()
+    assert [(row.error_class, row.state) for row in flow.runs() if row.node_id] == [("contract_violated", "failed")]
+
+
+@on_sqlite
+def test_a_step_is_not_given_more_than_fits(database: Database) -> None:
+    names = [f"n{place}" for place in range(9)]
+    store(database, "w", *map(node, names), node("all", *names), node("one", *names, input={"$from": "/results/n1"}))
+    flow = Flow(database, dict.fromkeys(names, Finished("x" * 1_000_000)))
+    root = flow.begin()
+    for _ in range(2):
+        flow.settle()
+    assert flow.nodes(root)["one"] == "succeeded"
+    assert "too large together" in flow.step(root, "all").error
+
+
 def test_a_sub_workflow_has_steps_of_its_own(database: Database) -> None:
     store(database, "inner", node("c1", input={"$from": "/inputs/n"}), node("c2", "c1"))
     store(database, "inner", node("other"), version=2)
@@ -164,6 +190,28 @@ def test_a_sub_workflow_has_steps_of_its_own(database: Database) -> None:
     assert (inside.node_path, inside.root_run_id, json.loads(inside.inputs)) == ("sub/c1", root, 5)
     key = next(each.key for each in flow.launcher.deliveries if called(each) == "c1")
     assert key == step_key(id_text(root), "sub/c1")
+
+
+@on_sqlite
+def test_sub_workflows_end_somewhere(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each within the other, and each with as many steps as it likes."""
+    sub = {"kind": "workflow", "workflow_id": "w"}
+    store(database, "w", node("again", action=sub), node("a"))
+    flow = Flow(database)
+    root = flow.begin()
+    assert flow.run(root).state == "failed"
+    refused = [row for row in flow.runs() if row.state == "launch_failed"]
+    assert [(row.node_path.count("again"), row.error) for row in refused] == [
+        (9, "workflows nest deeper than 8 levels")
+    ]
+    monkeypatch.setattr(step_rows, "MAX_STEPS", 6)
+    root = flow.begin("w", schedule_id="t")
+    below = [row for row in flow.runs() if row.root_run_id == root]
+    assert len(below) == 8, "six, and those that were refused"
+    assert {row.error for row in below if row.state == "launch_failed"} == {
+        "a run has at most 6 steps, those of its sub-workflows among them"
+    }
+    flow.account()
 
 
 @on_sqlite
@@ -330,6 +378,9 @@ def test_what_a_crash_leaves_between_two_transactions_is_taken_up(database: Data
     other.settle()
     assert (other.run(root).state, other.nodes(root)) == ("succeeded", {"a": "succeeded", "b": "succeeded"})
     assert len(other.launcher.deliveries) == 2
+    other.write(lambda connection: step_changes.note(connection, [Noted(b"0" * 16)]))
+    other.settle()
+    assert other.noted() == 0, "of a run that is there no more"
 
 
 @on_sqlite

@@ -55,7 +55,7 @@ class Flow(World):
     def begin(self, workflow_id: str = "w", **fields: Any) -> bytes:
         """The run of a schedule that falls due now, moved on as far as it goes by itself."""
         action = {"kind": "workflow", "workflow_id": workflow_id, **fields.pop("action", {})}
-        self.add("s", cron_expressions=["0 * * * *"], action=action, **fields)
+        self.add(fields.pop("schedule_id", "s"), cron_expressions=["0 * * * *"], action=action, **fields)
         self.clock.move(3_600)
         self.tick()
         self.settle()

@@ -66,7 +66,7 @@ STEP: Mapping[str, Any] = {
     "root_run_id": "r",
     "assignee": {"type": "team", "id": "desk", "member": "ann"},
     "search_attributes": {"tenant": 42},
-    "terms": Terms(ApprovalMode.ON_BLOCK, ("publish",), {"cost": 0.5}, ("search",), "m"),
+    "terms": Terms(ApprovalMode.ON_BLOCK, ("publish", "spend"), ("spend",), {"cost": 0.5}, ("search",), "m"),
 }
 """What there is to tell about a step of a workflow."""
 

@@ -83,7 +83,8 @@ def test_a_step_is_told_its_place_and_its_terms() -> None:
     _, [received] = launch({}, **STEP)
     told = {name: value for name, value in STEP.items() if name != "terms"} | {
         "approval_mode": "on_block",
-        "gates": ["publish"],
+        "gates": ["publish", "spend"],
+        "approved_gates": ["spend"],
         "limits": {"cost": 0.5},
         "allow_tools": ["search"],
         "global_model_id": "m",

@@ -194,5 +194,6 @@ def test_a_task_is_told_its_step_and_its_terms() -> None:
     job = job_of(request_for("python", **STEP), None)
     assert (job.node_id, job.parent_run_id, job.root_run_id, job.workflow) == ("send", "p", "r", STEP["workflow"])
     assert (job.assignee, job.search_attributes) == (STEP["assignee"], {"tenant": 42})
-    assert (job.approval_mode, job.gates, job.limits) == ("on_block", ["publish"], {"cost": 0.5})
+    assert (job.approval_mode, job.gates, job.limits) == ("on_block", ["publish", "spend"], {"cost": 0.5})
+    assert job.approved_gates == ["spend"]
     assert (job.allow_tools, job.global_model_id) == (["search"], "m")

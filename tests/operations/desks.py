@@ -13,7 +13,7 @@ from world import FakeClock
 from horarium.instant import from_rfc3339
 from horarium.life.change import End
 from horarium.life.report_token import ReportTokens
-from horarium.operations import history, schedules
+from horarium.operations import agents, history, schedules
 from horarium.operations.caller import Caller
 from horarium.operations.changes import ScheduleChange
 from horarium.operations.resources import Resources
@@ -55,6 +55,11 @@ class Office:
 
     def create(self, schedule_id: str = "nightly", caller: Caller = ADMIN, **parts: Any) -> ScheduleChange:
         return schedules.create(self.resources, caller, document(schedule_id, **parts))
+
+    def create_for(self, agent_id: str, schedule_id: str = "nightly", **parts: Any) -> ScheduleChange:
+        """A schedule whose work is an agent's."""
+        agents.put(self.resources, ADMIN, agent_id, {})
+        return self.create(schedule_id, assignee_id=agent_id, **parts)
 
     def tick(self, seconds: float = 0) -> None:
         """Time passes, with a ticker alive all the while; then all that is due is decided."""

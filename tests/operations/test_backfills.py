@@ -135,7 +135,7 @@ def test_a_window_that_ends_before_it_starts_is_refused(office: Office) -> None:
 
 
 def test_approval_is_asked_for_backfilled_runs_too(office: Office) -> None:
-    office.create(overlap_policy="allow_all", assignee_id="agent-7")
+    office.create_for("agent-7", overlap_policy="allow_all")
     _fill(office, 2)
     assert office.states() == ["awaiting_approval", "awaiting_approval"]
 

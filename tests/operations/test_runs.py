@@ -366,7 +366,7 @@ def test_a_run_that_nobody_was_given_cannot_be_reported_on(office: Office) -> No
 
 
 def test_a_run_awaiting_approval_cannot_be_reported_as_running(office: Office) -> None:
-    office.create(assignee_id="agent-7")
+    office.create_for("agent-7")
     office.tick(60)
     with pytest.raises(ApprovalRequired):
         _report(office, id_text(office.runs()[0].run_id), state="running")

@@ -106,12 +106,12 @@ def test_the_last_run_deletes_the_schedule_and_accounts_for_what_was_due(office:
 
 
 def test_work_for_an_agent_waits_for_approval(office: Office) -> None:
-    office.create(assignee_id="agent-7")
+    office.create_for("agent-7")
     assert trigger(office.resources, ADMIN, "nightly").state is RunState.AWAITING_APPROVAL
 
 
 def test_a_run_that_was_held_still_waits_for_approval_when_it_is_released(office: Office) -> None:
-    office.create(assignee_id="agent-7", overlap_policy="buffer_all")
+    office.create_for("agent-7", overlap_policy="buffer_all")
     trigger(office.resources, ADMIN, "nightly")
     trigger(office.resources, ADMIN, "nightly")
     office.end(office.runs()[0], RunState.REJECTED)

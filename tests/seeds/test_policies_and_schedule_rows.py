@@ -21,6 +21,13 @@ ROW: dict[str, Any] = {
 AGENT = {"assignee_type": "agent", "assignee_id": "agent-1"}
 
 
+@pytest.fixture(autouse=True)
+def agent(door: Door) -> None:
+    """Whom the rows name; a team may be called as its agent is."""
+    door.post("/api/agents", {"id": "agent-1"}, status=201)
+    door.post("/api/teams", {"team_id": "agent-1", "members": ["agent-1"]}, status=201)
+
+
 def row(**changes: Any) -> dict[str, Any]:
     return {**ROW, **changes}
 

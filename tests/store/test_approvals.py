@@ -144,3 +144,56 @@ def test_a_released_run_asks_for_its_approval_then(database: Database) -> None:
     world.tidy()
     assert world.states(uid)[:2] == ["expired", "awaiting_approval"]
     assert requests(database)[-1].run_id == second.run_id
+
+
+# ── while a run waits ────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_newer_occurrence_asks_in_the_place_of_what_waits(database: Database) -> None:
+    world = World(database)
+    uid = world.add(needs_approval=True, approval_policy={"while_waiting": "supersede"}, **ASSIGNED)
+    world.clock.move(180)  # three occurrences in one tick
+    world.tick()
+    world.clock.move(60)
+    world.tick()
+    assert world.states(uid) == ["expired", "expired", "expired", "awaiting_approval"]
+    assert [world.run(run.run_id).cause for run in world.runs(uid)] == ["superseded"] * 3 + [None]
+    asked = requests(database)
+    assert [(each.decision, each.reason) for each in asked] == [("expired", "superseded"), ("pending", None)]
+    world.account()
+
+
+def test_what_waits_is_in_nobody_s_way_if_the_schedule_says_so(database: Database) -> None:
+    world = World(database)
+    uid = world.add(needs_approval=True, approval_policy={"while_waiting": "ignore"}, **ASSIGNED)
+    for _ in range(3):
+        world.clock.move(60)
+        world.tick()
+    assert world.states(uid) == ["awaiting_approval"] * 3
+    yes = sa.update(runs).where(runs.c.run_id == world.runs(uid)[0].run_id)
+    yes = yes.values(approval_id=requests(database)[0].approval_id, state="ready")
+    world.write(lambda c: c.execute(yes))
+    world.clock.move(60)
+    world.tick()  # what was agreed to is busy now
+    assert world.states(uid) == ["ready"] + ["awaiting_approval"] * 2
+    world.account()
+
+
+def test_what_is_let_go_asks_in_the_place_of_what_waits(database: Database) -> None:
+    world = World(database)
+    policy = {"while_waiting": "supersede"}
+    uid = world.add(needs_approval=True, overlap_policy="buffer_all", approval_policy=policy, **ASSIGNED)
+    world.clock.move(60)
+    world.tick()
+    (first,) = world.runs(uid)
+    yes = sa.update(runs).values(approval_id=requests(database)[0].approval_id, state="ready")
+    world.write(lambda c: c.execute(yes))
+    world.clock.move(120)
+    world.tick()
+    assert world.states(uid) == ["ready", "held", "held"]
+    world.dispatch()
+    for _ in range(3):
+        world.tidy()
+    assert world.run(first.run_id).state == "succeeded"
+    assert world.states(uid) == ["succeeded", "expired", "awaiting_approval"]
+    world.account()

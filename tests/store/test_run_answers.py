@@ -14,7 +14,7 @@ from horarium.store.database.page_bytes import MAX_PAGE_BYTES
 from horarium.store.runs import event_pages
 from horarium.store.runs.event_pages import EventPlace
 from horarium.store.runs.listed_steps import StepRow, steps_of, within
-from horarium.store.runs.newest_approvals import newest_approvals, outcomes
+from horarium.store.runs.newest_approvals import approved_gates, newest_approvals, outcomes
 from horarium.store.tables import workflows
 
 NOTHING = {"kind": "http", "url": "https://example.com"}
@@ -96,6 +96,16 @@ def test_the_newest_question_about_each_run_is_the_one_that_is_told(database: Da
     assert (found[second].decided_by, found[second].decided_at, found[second].reason) == ("bob", 3, "no")
     assert database.read(lambda c: newest_approvals(c, [])) == {}
     assert database.read(lambda c: outcomes(c, [refused, newest])) == {refused: "rejected", newest: "pending"}
+
+
+def test_what_a_run_has_a_yes_for_is_told_of_it_and_of_no_other(database: Database) -> None:
+    first, second = add_run(database), add_run(database)
+    for run_id, decision, gates in (
+        (first, "approved", ["spend"]), (first, "modified", ["publish"]), (first, "pending", ["delete"]),
+        (second, "rejected", ["spend"]), (second, "approved", []),
+    ):  # fmt: skip
+        add_approval(database, run_id, decision=decision, gates=json.dumps(gates))
+    assert database.read(lambda c: approved_gates(c, [first, second])) == {first: ("publish", "spend")}
 
 
 def test_events_of_all_steps_are_merged_in_the_order_of_recording(database: Database) -> None:

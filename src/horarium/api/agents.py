@@ -16,7 +16,7 @@ from horarium.api.routing import LOOK, READ, WRITE, Routes
 from horarium.instant import to_datetime
 from horarium.operations import agents
 from horarium.operations.agents import AgentView
-from horarium.schedule.agent import AgentContext, AgentProtocol
+from horarium.schedule.agent_words import AgentContext, AgentProtocol
 from horarium.schedule.worker_policies import policies_document
 from horarium.wire.answer import time_of
 from horarium.wire.assignees import Agent, AgentBody, AgentDeleted, AgentList

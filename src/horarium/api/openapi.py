@@ -70,8 +70,10 @@ def _described(api: FastAPI) -> dict[str, Any]:
             kinds.add(operation.answer)
         if operation.body is not None and not issubclass(operation.body, ScheduleDocument):
             kinds.add(operation.body)
+    # Words that only a parameter knows.
+    words = {name: each for name, each in schema.get("components", {}).get("schemas", {}).items() if "enum" in each}
     schema["components"] = {
-        "schemas": schemas(sorted(kinds, key=lambda kind: kind.__name__), api.state.resources.kinds),
+        "schemas": {**words, **schemas(sorted(kinds, key=lambda kind: kind.__name__), api.state.resources.kinds)},
         "securitySchemes": {
             "bearer": {"type": "http", "scheme": "bearer", "description": "A token of ours, or a signed JWT."}
         },

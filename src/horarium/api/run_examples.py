@@ -84,6 +84,7 @@ CLAIMED = ClaimedRun(
     action={"kind": "workflow", "workflow_type": "report", "queue": "reports"},
     approval_mode=None,
     gates=("publish",),
+    approved_gates=(),
     limits={"cost": 5},
     allow_tools=None,
     global_model_id=None,

@@ -76,6 +76,7 @@ def _terms(taken: Claimed) -> Terms:
         definition.action.global_model_id,
         has_assignee=row.assignee is not None,
         node_gates=taken.node_gates,
+        approved_gates=taken.approved_gates,
     )
 
 

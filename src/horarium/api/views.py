@@ -62,9 +62,12 @@ def listed(schedule: Listed) -> Schedule:
 
 
 def described(schedule: Described) -> Schedule:
+    last = schedule.row.last_completed_run_id
     details = ScheduleDetails(
         **_state(schedule),
         latest_workflow_instance_id=schedule.last_instance_id,
+        last_completed_run_id=None if last is None else id_text(last),
+        last_result=schedule.last_result,
         next_fire_times=tuple(to_datetime(fire.nominal) for fire in schedule.next_fires),
         error=schedule.error,
         state=Standing(

@@ -115,6 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The program: arguments in, exit code out."""
     if sys.stdin is None:  # whoever started us has closed it; to a command it is as good as empty
         sys.stdin = io.TextIOWrapper(io.BytesIO())
+    _speak_what_it_can(sys.stdout)
     try:
         typed = sys.argv[1:] if arguments is None else arguments
         # Only who begins with an option needs to know which command follows.
@@ -132,6 +133,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         talk(f"error: the answer cannot be written: {wrong.strerror}")
         return _NO
     return code if isinstance(code, int) else 0
+
+
+def _speak_what_it_can(stream: object) -> None:
+    """A terminal that has no UTF-8 gets escapes, as in `\\xb7`, and no traceback."""
+    if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+        stream.reconfigure(errors="backslashreplace")
 
 
 def _fail(message: str) -> int:

@@ -21,7 +21,9 @@ from horarium.cli.run_words import described
 from horarium.cli.waiting import Patience, Timeout, all_succeeded, ended_runs, span_of
 
 if TYPE_CHECKING:
-    from horarium.wire.runs import Run, RunStopped, RunSummary
+    from horarium.client.call import Call
+    from horarium.client.page import Page
+    from horarium.wire.runs import Run, RunEvent, RunStopped, RunSummary
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -68,6 +70,23 @@ WorkflowType = Annotated[
     str | None, typer.Option("--workflow-type", metavar="NAME", show_default="any", help="What they do.")
 ]
 Queue = Annotated[str | None, typer.Option("--queue", metavar="NAME", show_default="any", help="Where they wait.")]
+WorkflowId = Annotated[
+    str | None,
+    typer.Option(
+        "--workflow", metavar="ID", show_default="any", help="A stored one.", autocompletion=completion.workflow_ids
+    ),
+]
+Who = Annotated[
+    str | None,
+    typer.Option(
+        "--assignee",
+        metavar="ID",
+        show_default="anybody",
+        help="Of an agent or a team; an agent's as a member too.",
+        autocompletion=completion.agent_ids,
+    ),
+]
+Steps = Annotated[bool, typer.Option("--steps", help="Also the steps of workflows.")]
 Skips = Annotated[bool, typer.Option("--skips", help="Also what was skipped; with --schedule.")]
 
 
@@ -80,6 +99,9 @@ def list_command(
     origin: Origins = None,
     workflow_type: WorkflowType = None,
     queue: Queue = None,
+    workflow_id: WorkflowId = None,
+    assignee: Who = None,
+    steps: Steps = False,
     skips: Skips = False,
     limit: Limit = 50,
     everything: All = False,
@@ -92,21 +114,16 @@ def list_command(
 
     Example: horarium run list --schedule nightly --state failed --state timed_out
     """
-    from horarium.client.run_calls import RunCalls
-    from horarium.client.schedule_calls import ScheduleCalls
-
+    shared: dict[str, Any] = {"state": state, "origin": origin, "workflow_id": workflow_id, "assignee": assignee}
+    shared["next_page_token"] = page_token
     if schedule_id is not None:
-        if workflow_type is not None or queue is not None:
-            refuse("--workflow-type and --queue do not go with --schedule")
-        call = ScheduleCalls.list_schedule_runs(
-            schedule_id, state=state, origin=origin, include="skips" if skips else None, next_page_token=page_token
-        )
+        if workflow_type is not None or queue is not None or steps:
+            refuse("--workflow-type, --queue and --steps do not go with --schedule")
+        call = _schedule_call(schedule_id, skips, shared)
     elif skips:
         refuse("--skips needs --schedule: skips are kept in the history of one schedule")
     else:
-        call = RunCalls.list_runs(
-            state=state, origin=origin, workflow_type=workflow_type, queue=queue, next_page_token=page_token
-        )
+        call = _call({**shared, "workflow_type": workflow_type, "queue": queue}, steps)
     if watched:
         if everything or page_token is not None:
             refuse("--all and --page-token do not go with --watch")
@@ -115,6 +132,18 @@ def list_command(
         _watch_runs(remote, lambda: list(Listing(remote, call, Paging("runs"), limit)))
         return
     _show_runs(Listing(remote, call, Paging("runs"), None if everything else limit))
+
+
+def _schedule_call(schedule_id: str, skips: bool, asked: Mapping[str, Any]) -> Call[Page[RunSummary]]:
+    from horarium.client.schedule_calls import ScheduleCalls
+
+    return ScheduleCalls.list_schedule_runs(schedule_id, include="skips" if skips else None, **asked)
+
+
+def _call(asked: Mapping[str, Any], steps: bool) -> Call[Page[RunSummary]]:
+    from horarium.client.run_calls import RunCalls
+
+    return RunCalls.list_runs(include="steps" if steps else None, **asked)
 
 
 def _watch_runs(remote: Remote, ask: Callable[[], Sequence[RunSummary]]) -> None:
@@ -160,17 +189,21 @@ def show_command(remote: Remote, run_id: RunId) -> None:
 
 @app.command("events")
 @with_remote
-def events_command(remote: Remote, run_id: RunId) -> None:
-    """What happened to a run, oldest first.
+def events_command(
+    remote: Remote,
+    run_id: RunId,
+    own: Annotated[bool, typer.Option("--own", help="Without those of its steps.")] = False,
+) -> None:
+    """What happened to a run and to its steps, oldest first.
 
     Example: horarium run events 01JQ8Z6H4M8X2V0T1R3S5W7Y9B
     """
     from horarium.client.run_calls import RunCalls
 
     show_listing(
-        Listing(remote, RunCalls.get_run_events(run_id), Paging("events", "limit", 500), None),
+        Listing(remote, RunCalls.get_run_events(run_id, own=own or None), Paging("events", "limit", 500), None),
         ("Seq", "Event", "Recorded At", "Details"),
-        lambda event: (event.sequence, event.event_type, event.recorded_at, _short(event.payload)),
+        lambda event: (event.sequence, event.event_type, event.recorded_at, _details(event)),
         empty=f"no events about run {run_id}",
         hint="",
         below=lambda event: [line for text in _long(event.payload).values() for line in text_lines(text)],
@@ -180,6 +213,11 @@ def events_command(remote: Remote, run_id: RunId) -> None:
 def _long(payload: Mapping[str, Any]) -> dict[str, str]:
     """What has several lines, such as a traceback."""
     return {name: value for name, value in payload.items() if isinstance(value, str) and "\n" in value.strip()}
+
+
+def _details(event: RunEvent) -> dict[str, Any]:
+    """Whose it is, where several have events in the same list."""
+    return {**({"node_id": event.node_id} if event.node_id else {}), **_short(event.payload)}
 
 
 def _short(payload: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,13 +19,16 @@ def described(run: Run) -> Iterator[tuple[str, str]]:
     number = attempt_number(run.state, run.attempt)
     yield "state", run.state + (f" (attempt {number})" if number > 1 else "")
     yield "origin", f"{cell(run.origin)} · revision {cell(run.revision)}"
-    yield "workflow", f"{cell(run.workflow_type)} · {cell(run.workflow_instance_id)}"
+    version = "" if run.workflow is None else f" · version {run.workflow.version}"
+    yield "workflow", f"{cell(run.workflow_type)}{version} · {cell(run.workflow_instance_id)}"
     if run.covers is not None:
         told = run.covers
         yield "covers", f"{told.count} occurrences, {cell(told.first)} to {cell(told.last)}"
     for label, value in _optional(run):
         if value is not None:
             yield label, cell(value)
+    held = [] if run.policies is None else list(_policies(run.policies.raw))
+    yield from labelled("policies", held) if held else ()
     yield from _error(run)
     times = ("nominal", "due", "created_at", "started_at", "finished_at", "deadline", "stop_requested_at")
     yield from ((name.removesuffix("_at"), cell(run.raw[name])) for name in times if run.raw.get(name))
@@ -39,6 +42,14 @@ def _error(run: Run) -> Iterator[tuple[str, str]]:
     if run.error_class is not None:
         lines = [f"{run.error_class}: {lines[0]}"] if len(lines) == 1 else [run.error_class, *lines]
     yield from labelled("error", lines)
+
+
+def _policies(held: Mapping[str, Any]) -> Iterator[str]:
+    """What somebody has said, and who: what is only a default needs no line."""
+    for path, origin in held["origins"].items():
+        if origin != "default":
+            part, _, name = path.partition(".")
+            yield f"{path}: {cell(held[part].get(name) if name else held[part])} ({origin})"
 
 
 def _assignee(found: Mapping[str, Any] | None) -> str | None:

@@ -47,6 +47,12 @@ class AssignmentInUse(Conflict):
     reason = "assignment_in_use"
 
 
+class BudgetExceeded(Conflict):
+    """Whoever would do the work has no money, or no runs, left today."""
+
+    reason = "budget_exceeded"
+
+
 MISSING = (AgentNotFound, TeamNotFound, AssignmentNotFound)
 REFUSED = (
     AgentAlreadyExists,
@@ -55,4 +61,5 @@ REFUSED = (
     AgentInUse,
     TeamInUse,
     AssignmentInUse,
+    BudgetExceeded,
 )

@@ -59,6 +59,7 @@ def job_of(run: ClaimedRun, log: RunLog | None = None) -> Job:
         assignee=run.raw.get("assignee"),
         approval_mode=run.approval_mode,
         gates=run.gates,
+        approved_gates=run.approved_gates,
         limits=run.limits,
         allow_tools=run.allow_tools,
         global_model_id=run.global_model_id,

@@ -24,7 +24,7 @@ from horarium.schedule.run import Origin
 
 HORIZON: Final = 366 * DAY
 MAX_QUESTIONS: Final = 400
-FACTS: Final = frozenset({Fact.CALENDARS, Fact.SPENDING, Fact.DAILY_RUNS})
+FACTS: Final = frozenset({Fact.CALENDARS, Fact.SPENDING, Fact.DAILY_RUNS, Fact.POLICIES})
 """What has to be known for it."""
 
 _FORESEEN = frozenset(each.value for each in NoRun)

@@ -98,7 +98,7 @@ def plan_backfill(
             decisions.append(Skip(nominal, Reason.ALREADY_EXISTS, _FORGOTTEN))
             continue
         question = Question(planning, facts, tally, nominal)
-        decision = decide(guards, question, due=nominal, overlap=overlap)
+        decision = decide(guards, question, due=nominal, overlap=overlap, supersedes=False)
         if isinstance(decision, Skip) and decision.reason is Reason.REMAINING_ACTIONS_EXHAUSTED:
             break
         decisions.append(decision)

@@ -157,7 +157,7 @@ def _overlap_finding(tally: Tally, facts: Facts) -> Finding:
         "held": tally.held,
         "active_run_ids": list(facts.active_run_ids),
     }
-    outcome = decide_overlap(tally.planning.overlap, active=tally.active, held=tally.held, backfilled=tally.backfilled)
+    outcome = decide_overlap(tally.planning.overlap, active=tally.busy, held=tally.held, backfilled=tally.backfilled)
     match outcome:
         case Refuse(reason):
             return Finding(OVERLAP, False, {**seen, "reason": reason})

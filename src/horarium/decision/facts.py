@@ -9,8 +9,11 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from horarium.decision.births import BirthPolicies, payer, reserve_of
+from horarium.policy.approval import WhileWaiting
 from horarium.policy.limits import Budget
 from horarium.policy.quotas import ROOM_WITHOUT_END, Room
+from horarium.schedule.assignee import Assignee
 from horarium.schedule.calendar import Calendar
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Position, Status
@@ -27,6 +30,7 @@ class Fact(StrEnum):
     GRAPH = "graph"
     KEYS = "keys"
     QUOTA = "quota"
+    POLICIES = "policies"
 
 
 class Signal(NamedTuple):
@@ -40,13 +44,25 @@ NO_SIGNAL = Signal()
 _NONE: Mapping[str, Any] = MappingProxyType({})
 
 
+class UnreadablePolicies(NamedTuple):
+    """Somebody who has a word in the runs of a schedule cannot be read: it cannot be decided until that is mended."""
+
+    why: str
+
+
+class PoliciesUnreadable(ValueError):
+    """A schedule cannot be decided: it is set aside, and the others go on."""
+
+
 class Facts(NamedTuple):
     """What the store knew of one schedule; a fact that nobody asked for keeps its default.
 
     `active` are root runs that are neither final nor held, and `backfilled` those of the held ones that a backfill
     asked for. `calendars` lacks a name that nobody has. `context` holds the members that the condition reads;
     `signal_error` says why the signal in it is null, where it should not be. `cycle` are the nodes of a cycle in the
-    schedule's workflow, and `workflow_owner` is who owns that, where it is not the schedule's own owner.
+    schedule's workflow, and `workflow_owner` is who owns that, where it is not the schedule's own owner. `waiting` are
+    those of the active ones that wait for a yes, where that makes a difference to the schedule. `assignee_budget` is
+    that of the agent or team that its work is given to; `policies` None = only the schedule itself says anything.
     """
 
     active: int = 0
@@ -61,6 +77,8 @@ class Facts(NamedTuple):
     signal_error: str | None = None
     backfilled: int = 0
     workflow_owner: str | None = None
+    waiting: int = 0
+    policies: BirthPolicies | UnreadablePolicies | None = None
 
 
 NO_FACTS = Facts()
@@ -71,6 +89,7 @@ class Shared:
     """What several schedules of one batch share; each decision leaves it as the next one must see it.
 
     `room` is what the quotas of the namespace left when the batch began, and `births` how many of it were used since.
+    Of teams `turns` are how many runs each was given before; whom money and runs are counted for is named by `payer`.
     """
 
     active_by_key: dict[str, int] = field(default_factory=dict)
@@ -78,6 +97,7 @@ class Shared:
     runs_by_assignee: dict[str, int] = field(default_factory=dict)
     room: Room = ROOM_WITHOUT_END
     births: int = 0
+    turns: dict[str, int] = field(default_factory=dict)
 
     def copy(self) -> Shared:
         return Shared(
@@ -86,6 +106,7 @@ class Shared:
             dict(self.runs_by_assignee),
             self.room,
             self.births,
+            dict(self.turns),
         )
 
     def restore(self, before: Shared) -> None:
@@ -94,56 +115,105 @@ class Shared:
         self.spent_by_assignee = before.spent_by_assignee
         self.runs_by_assignee = before.runs_by_assignee
         self.births = before.births
+        self.turns = before.turns
 
 
 class Tally:
     """The counts of one schedule while its occurrences are decided in turn; lives for one plan only."""
 
     __slots__ = (
-        "active", "backfilled", "held", "planning", "rotation_index", "runs_born", "runs_today", "shared", "spent",
-        "status",
+        "active", "assignee_budget", "backfilled", "held", "planning", "policies", "rotation_index", "runs_born",
+        "runs_today", "shared", "spent", "status", "waiting",
     )  # fmt: skip
 
     def __init__(self, planning: Planning, position: Position, facts: Facts, shared: Shared) -> None:
+        """Raises PoliciesUnreadable."""
+        if isinstance(facts.policies, UnreadablePolicies):
+            raise PoliciesUnreadable(facts.policies.why)
         self.planning = planning
+        self.policies = facts.policies
+        self.assignee_budget = facts.assignee_budget
         self.status: Status = position.status
         self.active = facts.active
         self.held = facts.held
         self.backfilled = facts.backfilled
+        self.waiting = facts.waiting
         self.spent = facts.spent_today
         self.runs_today = facts.runs_today
         self.runs_born = position.runs_born
         self.rotation_index = position.rotation_index
         self.shared = shared
 
+    @property
+    def assignee(self) -> Assignee | None:
+        """Whom the work is given to: by the schedule itself, or by its assignment."""
+        return self.planning.assigned if self.policies is None else self.policies.assignee
+
+    def member(self) -> str | None:
+        """Of a team, whoever works next."""
+        policies = self.policies
+        if policies is None or policies.team is None:
+            return None
+        return policies.member(self.shared.turns.get(policies.team.team_id, 0))
+
+    def reserve(self) -> Decimal:
+        """What is set aside for the next run."""
+        if self.policies is None:
+            return self.planning.reserve
+        return reserve_of(self.planning, self.policies.bundle(self.member()).effective)
+
+    def budgets(self) -> list[tuple[str, Budget]]:
+        """Whose money the next run costs, beside the schedule's own, and what each may spend."""
+        assignee, member = self.assignee, self.member()
+        found = [] if assignee is None else [(payer(assignee), self.assignee_budget)]
+        if self.policies is not None and member is not None:
+            found.append((member, self.policies.bundle(member).budget))
+        return found
+
     def new_day(self) -> None:
         """What counts per UTC day starts again; only a look ahead crosses a midnight."""
         self.spent, self.runs_today = Decimal(0), 0
-        if self.planning.assignee is not None:
-            self.shared.spent_by_assignee[self.planning.assignee] = Decimal(0)
-            self.shared.runs_by_assignee[self.planning.assignee] = 0
+        for who, _ in self.budgets():
+            self.shared.spent_by_assignee[who] = Decimal(0)
+            self.shared.runs_by_assignee[who] = 0
 
-    def bear(self, *, held: bool, terminated: bool = False) -> int | None:
-        """Count one more run; the place in the rotation that it uses."""
+    @property
+    def busy(self) -> int:
+        """Active runs that count for overlap: what waits for a yes may be nothing to the next occurrence."""
+        return self.active if self.planning.while_waiting is WhileWaiting.COUNT else self.active - self.waiting
+
+    def bear(self, *, held: bool, terminated: bool = False, superseded: int = 0) -> int | None:
+        """Count one more run; the place in the rotation that it uses. `superseded` waiting ones end in its favour."""
         planning, shared = self.planning, self.shared
         if held:
             self.held += 1
         else:
-            ended = self.active if terminated else 0
+            ended = self.active if terminated else superseded
             self.active += 1 - ended
+            self.waiting = 0 if terminated else self.waiting - superseded
+            self.waiting += planning.needs_approval
             if planning.concurrency_key is not None:
                 key = planning.concurrency_key
                 shared.active_by_key[key] = max(0, shared.active_by_key.get(key, 0) - ended) + 1
         shared.births += 1
         self.runs_born += 1
         self.runs_today += 1
-        self.spent += planning.reserve
-        if planning.assignee is not None:
-            who = planning.assignee
-            shared.spent_by_assignee[who] = shared.spent_by_assignee.get(who, Decimal(0)) + planning.reserve
-            shared.runs_by_assignee[who] = shared.runs_by_assignee.get(who, 0) + 1
+        reserve = self.reserve()
+        self.spent += reserve
+        if planning.assignee is not None or self.policies is not None:
+            self._give(reserve)
         if planning.rotation == 0:
             return None
         used = self.rotation_index % planning.rotation
         self.rotation_index += 1
         return used
+
+    def _give(self, reserve: Decimal) -> None:
+        """Count it for those who work, and give the next turn to the next."""
+        shared, policies = self.shared, self.policies
+        for who, _ in self.budgets():
+            shared.spent_by_assignee[who] = shared.spent_by_assignee.get(who, Decimal(0)) + reserve
+            shared.runs_by_assignee[who] = shared.runs_by_assignee.get(who, 0) + 1
+        if policies is not None and policies.takes_turns and policies.team is not None:
+            team = policies.team.team_id
+            shared.turns[team] = shared.turns.get(team, 0) + 1

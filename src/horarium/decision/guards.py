@@ -82,6 +82,11 @@ def guards_for(planning: Planning, origin: Origin) -> tuple[Guard, ...]:
     return tuple(guard for guard in GUARDS if origin in guard.asked_of and guard.applies(planning))
 
 
+def is_given(planning: Planning) -> bool:
+    """Whether its work is somebody's, by its own word or by that of an assignment."""
+    return planning.assignee is not None or planning.assignment is not None
+
+
 @lru_cache(maxsize=65_536)
 def facts_needed(planning: Planning, origin: Origin) -> frozenset[Fact]:
     """What the store must look up before this schedule can be decided."""
@@ -90,6 +95,8 @@ def facts_needed(planning: Planning, origin: Origin) -> frozenset[Fact]:
         needed.add(Fact.RUNS)
     if planning.concurrency_key is not None:
         needed.add(Fact.KEYS)
+    if is_given(planning):
+        needed.add(Fact.POLICIES)
     return frozenset(needed)
 
 
@@ -176,14 +183,14 @@ def _condition(question: Question) -> Answer:
 
 def _budget(question: Question) -> Answer:
     planning, tally = question.planning, question.tally
-    own = planning.budget.spending_limit_credits
-    if not budget_allows(own, spent=tally.spent, reserve=planning.reserve):
-        return _spending("schedule", own, tally.spent, planning.reserve)
-    if planning.assignee is not None:
-        limit = question.facts.assignee_budget.spending_limit_credits
-        spent = tally.shared.spent_by_assignee.get(planning.assignee, Decimal(0))
-        if not budget_allows(limit, spent=spent, reserve=planning.reserve):
-            return _spending(planning.assignee, limit, spent, planning.reserve)
+    own, reserve = planning.budget.spending_limit_credits, tally.reserve()
+    if not budget_allows(own, spent=tally.spent, reserve=reserve):
+        return _spending("schedule", own, tally.spent, reserve)
+    for who, budget in tally.budgets():
+        limit = budget.spending_limit_credits
+        spent = tally.shared.spent_by_assignee.get(who, Decimal(0))
+        if not budget_allows(limit, spent=spent, reserve=reserve):
+            return _spending(who, limit, spent, reserve)
     return None
 
 
@@ -196,11 +203,10 @@ def _daily(question: Question) -> Answer:
     own = planning.budget.max_daily_runs
     if not daily_allows(own, runs_today=tally.runs_today):
         return {"of": "schedule", "max_daily_runs": own, "runs_today": tally.runs_today}
-    if planning.assignee is not None:
-        limit = question.facts.assignee_budget.max_daily_runs
-        runs = tally.shared.runs_by_assignee.get(planning.assignee, 0)
-        if not daily_allows(limit, runs_today=runs):
-            return {"of": planning.assignee, "max_daily_runs": limit, "runs_today": runs}
+    for who, budget in tally.budgets():
+        runs = tally.shared.runs_by_assignee.get(who, 0)
+        if not daily_allows(budget.max_daily_runs, runs_today=runs):
+            return {"of": who, "max_daily_runs": budget.max_daily_runs, "runs_today": runs}
     return None
 
 
@@ -259,14 +265,14 @@ GUARDS: tuple[Guard, ...] = (
     Guard(
         Reason.BUDGET_EXCEEDED,
         _CLOCK | _HAND | _BACKFILL,
-        lambda planning: planning.budget.spending_limit_credits is not None or planning.assignee is not None,
+        lambda planning: planning.budget.spending_limit_credits is not None or is_given(planning),
         _budget,
         Fact.SPENDING,
     ),
     Guard(
         Reason.DAILY_LIMIT_REACHED,
         _CLOCK | _HAND | _BACKFILL,
-        lambda planning: planning.budget.max_daily_runs is not None or planning.assignee is not None,
+        lambda planning: planning.budget.max_daily_runs is not None or is_given(planning),
         _daily,
         Fact.DAILY_RUNS,
     ),

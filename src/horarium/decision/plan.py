@@ -24,13 +24,19 @@ class Covers:
 
 
 class Fire(NamedTuple):
-    """A run is born and may start; with `terminate_active` the active ones end in the same transaction."""
+    """A run is born and may start; with `terminate_active` the active ones end in the same transaction.
+
+    `superseded` are those that wait for a yes, and end because this one asks in their place. `member` is the agent of
+    its team that works.
+    """
 
     nominal: Instant
     due: Instant
     rotation_index: int | None = None
     covers: Covers | None = None
     terminate_active: bool = False
+    superseded: int = 0
+    member: str | None = None
 
 
 class Hold(NamedTuple):
@@ -42,6 +48,7 @@ class Hold(NamedTuple):
     covers: Covers | None = None
     cancel_active: bool = False
     release_at: Instant | None = None
+    member: str | None = None
 
 
 class Skip(NamedTuple):

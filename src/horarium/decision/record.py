@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, assert_never
 
+from horarium.decision.births import BirthPolicies, Settled, settle
 from horarium.decision.plan import Birth, Covers, Decision, Fire, Hold, Missed, Skip
 from horarium.instant import Instant, to_rfc3339
 from horarium.schedule.event import MAX_RUNS_EXHAUSTED, CommandContext, EventType, TriggerOutcome, checked_payload
@@ -31,7 +32,10 @@ class NewId(NamedTuple):
 
 
 class NewRun(NamedTuple):
-    """The columns of `runs` that a birth fills; all others have their defaults."""
+    """The columns of `runs` that a birth fills; all others have their defaults.
+
+    `settled` None = only the schedule itself says anything.
+    """
 
     run_id: bytes
     state: RunState
@@ -41,6 +45,7 @@ class NewRun(NamedTuple):
     rotation_index: int | None
     trigger_number: int | None
     covers: Covers | None
+    settled: Settled | None = None
 
 
 class NewEvent(NamedTuple):
@@ -68,19 +73,23 @@ class Counts(NamedTuple):
 
 
 class Named(NamedTuple):
-    """Which schedule is written about; `rerun_of` names the run that is done once more."""
+    """Which schedule is written about; `rerun_of` names the run that is done once more.
+
+    `policies` are those that hold for births, where others than the schedule have a word.
+    """
 
     schedule_id: str
     revision: int
     planning: Planning
     rerun_of: str | None = None
+    policies: BirthPolicies | None = None
 
 
 class Entry(NamedTuple):
     """Everything that one transaction writes about one schedule.
 
     With `terminate_active`, runs born before the one at `kept_from` make room too: of several
-    occurrences that each replace the one before, the last stays.
+    occurrences that each replace the one before, the last stays. So with `supersede_waiting`, for those that wait.
     """
 
     position: Position
@@ -90,6 +99,7 @@ class Entry(NamedTuple):
     terminate_active: bool = False
     cancel_active: bool = False
     kept_from: int = 0
+    supersede_waiting: bool = False
 
 
 def record_decisions(
@@ -125,6 +135,7 @@ def record_decisions(
         pen.terminate_active,
         pen.cancel_active,
         pen.kept_from,
+        pen.supersede_waiting,
     )
 
 
@@ -133,7 +144,8 @@ class _Recorder:
 
     __slots__ = (
         "active", "before", "cancel_active", "context", "events", "fires", "held", "ids", "kept_from", "last_run",
-        "last_skip", "named", "now", "origin", "runs", "sequence", "skips", "status", "terminate_active",
+        "last_skip", "named", "now", "origin", "runs", "sequence", "skips", "status", "supersede_waiting",
+        "terminate_active",
     )  # fmt: skip
 
     def __init__(
@@ -161,7 +173,7 @@ class _Recorder:
         self.last_run: bytes | None = None
         self.last_skip: Reason | None = None
         self.status = counts.last_dispatch_status
-        self.terminate_active = self.cancel_active = False
+        self.terminate_active = self.cancel_active = self.supersede_waiting = False
         self.kept_from = 0
 
     def birth(self, decision: Birth) -> None:
@@ -248,27 +260,44 @@ class _Recorder:
         if decision.terminate_active:
             self.terminate_active, self.active = True, 0
             self.kept_from = len(self.runs)
+        if decision.superseded:
+            self.supersede_waiting, self.active = True, self.active - decision.superseded
+            self.kept_from = len(self.runs)
         self.active += 1
         self.last_run = run_id
-        state = RunState.AWAITING_APPROVAL if self.named.planning.needs_approval else RunState.READY
-        self.runs.append(_run(run_id, state, decision, self.now, self.fires))
+        settled = self._settled(decision)
+        waits = self.named.planning.needs_approval if settled is None else settled.needs_approval
+        state = RunState.AWAITING_APPROVAL if waits else RunState.READY
+        self.runs.append(_run(run_id, state, decision, self.now, self.fires, settled))
         outcome = TriggerOutcome.BACKFILLED if self.origin is Origin.BACKFILL else TriggerOutcome.SCHEDULED
         return {"outcome": outcome.value, "trigger_number": self.fires}
 
     def _hold(self, decision: Hold, run_id: bytes) -> dict[str, object]:
         self.held += 1
         self.cancel_active = self.cancel_active or decision.cancel_active
-        self.runs.append(_run(run_id, RunState.HELD, decision, decision.release_at or self.now, None))
+        ready_at = decision.release_at or self.now
+        self.runs.append(_run(run_id, RunState.HELD, decision, ready_at, None, self._settled(decision)))
         return {"buffer_depth": self.held}
+
+    def _settled(self, decision: Birth) -> Settled | None:
+        policies = self.named.policies
+        return None if policies is None else settle(self.named.planning, policies, decision.member)
 
 
 _DISPATCHED = dispatch_status(None)
 _NOT_ASKED = (Reason.MISSED, Reason.CATCHUP_CAP, Reason.SUPERSEDED, Reason.REMAINING_ACTIONS_EXHAUSTED)
 
 
-def _run(run_id: bytes, state: RunState, decision: Birth, ready_at: Instant, number: int | None) -> NewRun:
+def _run(
+    run_id: bytes,
+    state: RunState,
+    decision: Birth,
+    ready_at: Instant,
+    number: int | None,
+    settled: Settled | None,
+) -> NewRun:
     nominal, due, rotation, covers = decision[:4]
-    return NewRun(run_id, state, nominal, due, ready_at, rotation, number, covers)
+    return NewRun(run_id, state, nominal, due, ready_at, rotation, number, covers, settled)
 
 
 def missed_values(missed: Missed) -> dict[str, object]:

@@ -15,7 +15,7 @@ from typing import NamedTuple, assert_never
 
 from horarium.decision.decide import covering, decide
 from horarium.decision.facts import NO_FACTS, Facts, Shared, Tally
-from horarium.decision.guards import Question, guards_for, refusal_until
+from horarium.decision.guards import Question, guards_for, is_given, refusal_until
 from horarium.decision.plan import Birth, Covers, Decision, Missed, Plan, Skip
 from horarium.instant import SECOND, Instant
 from horarium.policy.catchup import CatchupPolicy, spread_due
@@ -82,7 +82,7 @@ def plan_batch(
 
 
 def _shares(planning: Planning) -> bool:
-    return planning.concurrency_key is not None or planning.assignee is not None
+    return planning.concurrency_key is not None or is_given(planning)
 
 
 def plan_tick(due: Due, facts: Facts, shared: Shared, moment: PlanTime) -> Plan:

@@ -37,7 +37,6 @@ from horarium.store.schedules.due import Plannings
 
 # Rows that one transaction looks at: those of a run are taken all together.
 _BATCH = 400
-_ENDS_AT_ONCE = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,23 +71,21 @@ class Advancer:
 
     def step(self) -> Advanced:
         """What is noted at this moment, up to a batch."""
-        moved, busy = self._move_on()
-        return Advanced(moved, self._end(), busy)
+        noted = self._database.glance(lambda connection: step_changes.first_noted(connection, _BATCH))
+        moved = self._move_on(noted.to_move) if noted.to_move else 0
+        ended = self._end(noted.to_end) if noted.to_end else []
+        return Advanced(moved, ended, moved < len(noted.to_move))
 
     # ── moving on ────────────────────────────────────────────────────────────────────────────────
 
-    def _move_on(self) -> tuple[int, bool]:
-        noted = self._database.glance(lambda connection: step_changes.first_noted(connection, _BATCH, finish=False))
-        if not noted:
-            return 0, False
+    def _move_on(self, run_ids: Sequence[bytes]) -> int:
         now = self._clock.now()
         try:
-            moved = self._database.write(lambda connection: self._advance(connection, noted, now))
+            return self._database.write(lambda connection: self._advance(connection, run_ids, now))
         except Exception as wrong:  # one of them cannot be moved; the others do not wait for it
             if not is_fault_of_a_row(wrong):
                 raise
-            moved = sum(self._advance_alone(run_id, now) for run_id in noted)
-        return moved, moved < len(noted)
+            return sum(self._advance_alone(run_id, now) for run_id in run_ids)
 
     def _advance(self, connection: Connection, run_ids: Sequence[bytes], now: Instant) -> int:
         """How many of these nobody else had; one that cannot be moved is to end."""
@@ -111,19 +108,14 @@ class Advancer:
 
     # ── ending ───────────────────────────────────────────────────────────────────────────────────
 
-    def _end(self) -> list[Recorded]:
-        noted = self._database.glance(
-            lambda connection: step_changes.first_noted(connection, _ENDS_AT_ONCE, finish=True)
-        )
-        if not noted:
-            return []
+    def _end(self, run_ids: Sequence[bytes]) -> list[Recorded]:
         now = self._clock.now()
         try:
-            return self._database.write(lambda connection: self._finish(connection, noted, now))
+            return self._database.write(lambda connection: self._finish(connection, run_ids, now))
         except Exception as wrong:
             if not is_fault_of_a_row(wrong):
                 raise
-            return [each for run_id in noted for each in self._finish_alone(run_id, now)]
+            return [each for run_id in run_ids for each in self._finish_alone(run_id, now)]
 
     def _finish_alone(self, run_id: bytes, now: Instant) -> list[Recorded]:
         try:

@@ -11,10 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from horarium.decision.facts import Signal
+from horarium.decision.births import BirthPolicies, under_queue
+from horarium.decision.facts import Facts, Signal
 from horarium.decision.plan import Decision, Plan
 from horarium.decision.record import Entry, Named, NewId, record_decisions
-from horarium.decision.tick import Parked, PlanTime, plan_batch
+from horarium.decision.tick import Due, Parked, PlanTime, plan_batch
 from horarium.instant import Instant
 from horarium.schedule.planning import Planning
 from horarium.schedule.run import Origin
@@ -120,7 +121,7 @@ def _plan(
     parked: list[tuple[Claim, Parked]] = []
     left = moment.batch_limit
     for place, (namespace, members) in enumerate(by_namespace.items()):
-        batch = [claim.due() for claim in members]
+        batch = [_due(claim, gathered) for claim in members]
         # What one namespace leaves of its part of the work, the next ones may use.
         part = replace(moment, batch_limit=left // (len(by_namespace) - place))
         for due, plan in plan_batch(batch, gathered, shared[namespace], part):
@@ -129,12 +130,35 @@ def _plan(
                 parked.append((claim, plan))
             else:
                 left -= len(plan.decisions)
-                planned.append((claim, due.planning, _decided(claim, due.planning, plan, moment.now, ids)))
+                policies = _policies_of(claim, gathered)
+                decided = _decided(claim, due.planning, policies, plan, moment.now, ids)
+                planned.append((claim, due.planning, decided))
     return planned, parked
 
 
-def _decided(claim: Claim, planning: Planning, plan: Plan, now: Instant, ids: Iterator[NewId]) -> Decided:
-    named = Named(claim.schedule_id, claim.revision, planning)
+def _policies_of(claim: Claim, gathered: Mapping[bytes, Facts]) -> BirthPolicies | None:
+    """One that cannot be read was parked before anything was born."""
+    found = gathered[claim.schedule_uid].policies if claim.schedule_uid in gathered else None
+    return found if isinstance(found, BirthPolicies) else None
+
+
+def _due(claim: Claim, gathered: Mapping[bytes, Facts]) -> Due:
+    """With what an assignment says where the schedule says nothing."""
+    due, policies = claim.due(), _policies_of(claim, gathered)
+    if policies is None or policies.queue is None:
+        return due
+    return due._replace(planning=under_queue(due.planning, policies.queue))
+
+
+def _decided(
+    claim: Claim,
+    planning: Planning,
+    policies: BirthPolicies | None,
+    plan: Plan,
+    now: Instant,
+    ids: Iterator[NewId],
+) -> Decided:
+    named = Named(claim.schedule_id, claim.revision, planning, policies=policies)
     entry = record_decisions(
         named, claim.counts, plan.decisions, plan.position, now=now, origin=Origin.SCHEDULED, ids=ids
     )

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from horarium.clock import Clock
 from horarium.engine import hand_over
-from horarium.engine.requests import build_request, named_secrets, rules_of
+from horarium.engine.requests import build_request, named_secrets, rules_of, with_approved
 from horarium.engine.room import Limits, Room, Seat, choose, places_for
 from horarium.engine.secrets import Found, fetch, open_secrets
 from horarium.errors import HorariumError
@@ -41,6 +41,7 @@ from horarium.store.runs import claims
 from horarium.store.runs.changes import write_changes
 from horarium.store.runs.claims import ReadyTarget
 from horarium.store.runs.definitions import Definitions
+from horarium.store.runs.newest_approvals import approved_gates
 from horarium.store.runs.work import Work
 from horarium.store.runs.writer import Recorded
 from horarium.store.sealing import Sealer
@@ -234,9 +235,9 @@ class Claimer:
         self, connection: Connection, works: Sequence[Work]
     ) -> tuple[Mapping[bytes, RunDefinition | Exception], Found]:
         definitions = self._definitions.load(connection, works)
-        return definitions, fetch(
-            connection, ((each.namespace, named_secrets(each, definitions[each.run_id])) for each in works)
-        )
+        secrets = fetch(connection, ((each.namespace, named_secrets(each, definitions[each.run_id])) for each in works))
+        approved = approved_gates(connection, [each.run_id for each in works if each.approval_id is not None])
+        return with_approved(definitions, approved), secrets
 
     def _in_flight(
         self, work: Work, definition: RunDefinition | Exception, found: Mapping[str, SecretRow] = NO_ROWS

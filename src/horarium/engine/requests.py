@@ -67,6 +67,20 @@ def _with_headers(target: Mapping[str, Json], secrets: Mapping[str, str]) -> Map
     return {**target, "headers": resolved(target["headers"], secrets)} if "headers" in target else target
 
 
+def with_approved(
+    definitions: Mapping[bytes, RunDefinition | Exception], approved: Mapping[bytes, tuple[str, ...]]
+) -> Mapping[bytes, RunDefinition | Exception]:
+    """Each with the gates that its run has a yes for."""
+    if not approved:
+        return definitions
+    return {
+        run_id: definition
+        if isinstance(definition, Exception) or run_id not in approved
+        else definition._replace(approved_gates=approved[run_id])
+        for run_id, definition in definitions.items()
+    }
+
+
 def _place_of(work: Work) -> dict[str, Any]:
     """Where a run stands: which stored workflow it is a run or a step of, and below which runs."""
     of_workflow, version = work.of_workflow, work.of_version
@@ -120,6 +134,7 @@ def build_request(
             action.global_model_id,
             has_assignee=work.assignee is not None,
             node_gates=definition.node_gates,
+            approved_gates=definition.approved_gates,
         ),
         report_url=None if tokens is None else tokens.report_url(run_id),
         report_token=None if tokens is None else tokens.make(work.run_id, work.attempt),

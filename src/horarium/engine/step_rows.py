@@ -28,6 +28,8 @@ from horarium.store.database.json_text import event_text, from_text
 from horarium.store.policies import PolicyQuestion
 from horarium.store.runs.steps import Advancing, NewStep
 
+MAX_STEPS = 20_000
+"""Of one root, at all depths."""
 _LATEST = "latest"
 
 
@@ -96,7 +98,7 @@ def question(parent: Parent, step: NewStep) -> PolicyQuestion | None:
     if step.assignee is not None and (node.assignee is not None or step.fallback):
         own = Assignee(AssigneeType(step.assignee_type or AssigneeType.AGENT), step.assignee)
     return PolicyQuestion(
-        definition.approval, definition.retry, definition.failure, definition.limits, None, own, floor
+        definition.approval, definition.retry, definition.failure, definition.limits, None, own, floor, step.member
     )
 
 
@@ -143,19 +145,19 @@ def born(
     parent: Parent,
     step: NewStep,
     definition: Definition | Exception,
-    results: Mapping[str, str | None],
+    results: Mapping[str, str | None] | None,
     inner: CompiledWorkflow | Exception | None,
     kinds: Kinds,
 ) -> NewStep:
-    """`results` are the texts of those that it may read; `inner` is the stored workflow that it runs, if it does.
+    """`results` are the texts of those that it may read, None where they are too large together.
 
-    A step that cannot be given its input is born failed.
+    `inner` is the stored workflow that it runs, if it does. A step that cannot be given its input is born failed.
     """
     step = with_action(step, definition, kinds)
     node = parent.workflow.node(step.node_id)
     if isinstance(definition, Exception):
         return _never_run(step, RunState.LAUNCH_FAILED, f"its action cannot be read: {definition}", "refused")
-    if definition.action.kind == WORKFLOW.name and step.node_path.count("/") >= MAX_DEPTH:
+    if inner is not None and step.node_path.count("/") >= MAX_DEPTH:
         return _never_run(step, RunState.LAUNCH_FAILED, f"workflows nest deeper than {MAX_DEPTH} levels", "refused")
     try:
         inputs = _inputs(parent, node, results)
@@ -165,6 +167,11 @@ def born(
     waits = isinstance(held, StepWaits) or _asks_first(inner)
     state = RunState.AWAITING_APPROVAL if waits else RunState.READY
     return step._replace(inputs=inputs, needs_approval=waits, state=state.value)
+
+
+def one_too_many(step: NewStep, definition: Definition | Exception, kinds: Kinds) -> NewStep:
+    error = f"a run has at most {MAX_STEPS} steps, those of its sub-workflows among them"
+    return _never_run(with_action(step, definition, kinds), RunState.LAUNCH_FAILED, error, "refused")
 
 
 def _never_run(step: NewStep, state: RunState, error: str, error_class: str) -> NewStep:
@@ -185,11 +192,16 @@ def _asks_first(inner: CompiledWorkflow | Exception | None) -> bool:
     return floor is not None and floor.requires_approval is True
 
 
-def _inputs(parent: Parent, node: Node, results: Mapping[str, str | None]) -> str:
+def _inputs(parent: Parent, node: Node, results: Mapping[str, str | None] | None) -> str:
+    if results is None:
+        raise Unusable("input: the results before it are too large together; name those that it needs in its `input`")
+    # Neither what a target answers nor what a caller sends was written by the author of the workflow: no secret is
+    # opened for it.
+    if _names_secret(parent.inputs):
+        raise Unusable("input: the inputs of the workflow name a secret, which only its nodes may")
     known: dict[str, Any] = {}
     for name, text in results.items():
         known[name] = None if text is None else from_text(text)
-        # What a target answers is not what the author of the workflow wrote: it opens no secret.
         if text is not None and KEY in text and _names_secret(known[name]):
             raise Unusable(f"input: the result of {name!r} names a secret, which no result may")
     given = step_input(node, {"inputs": parent.inputs, "results": known, "run": _told_of(parent)})

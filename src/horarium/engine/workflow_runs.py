@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -16,6 +16,7 @@ from horarium.life.change import Used
 from horarium.policy.limits import RunLimits, Usage, credits_of, exceeded
 from horarium.policy.names import MAX_LONG
 from horarium.policy.rotation import inputs_for
+from horarium.schedule.assignee import AssigneeType
 from horarium.schedule.compiled import CompiledWorkflow
 from horarium.schedule.data_flow import results_read
 from horarium.schedule.definition import Definition
@@ -25,15 +26,20 @@ from horarium.schedule.envelope import decode_input
 from horarium.schedule.json_limits import Json
 from horarium.schedule.kinds import Kinds
 from horarium.schedule.run import FINAL, RunState
+from horarium.schedule.storable import MAX_BYTES
 from horarium.store import usage, workflow_graphs
 from horarium.store.database import Connection
 from horarium.store.database.json_text import from_text
-from horarium.store.policies import NO_CAPS, PolicyQuestion, effective_for
+from horarium.store.policies import NO_CAPS, PolicyQuestion, effective_for, take_turns
 from horarium.store.runs import descendants, step_changes, steps
 from horarium.store.runs.definitions import Definitions
 from horarium.store.runs.step_changes import NOTHING_USED, Noted
 from horarium.store.runs.steps import Advancing, NewStep, NodeOf
 from horarium.store.workflow_graphs import WorkflowVersion
+
+# Each is a megabyte at most, and so is what a step may be given.
+_FEW_RESULTS = 8
+_MOST_BYTES = _FEW_RESULTS * MAX_BYTES
 
 
 class Broken(NamedTuple):
@@ -84,6 +90,8 @@ class Workflows:
 
     def move_on(self, connection: Connection, run_ids: Sequence[bytes], now: Instant) -> Moved:
         locked = steps.lock_workflows(connection, run_ids)
+        if len(locked) < len(run_ids):
+            step_changes.forget_missing(connection, run_ids)
         taken = step_changes.take(connection, [each.work.run_id for each in locked], finish=False)
         moving, unread = self._gather(connection, locked, taken)
         stuck = self._decide(connection, moving)
@@ -155,15 +163,16 @@ class Workflows:
         for how in Stop:
             stopped = [each.run_id for each in moving if each.plan is not None and each.plan.stop is how]
             descendants.stop_steps(connection, stopped, now, at_once=how is Stop.END)
-        usage.add_births(connection, ((step.namespace, 1) for step in made), now)
+        usage.add(connection, _growth(made), now)
 
     def _make(self, connection: Connection, moving: Sequence[_Moving]) -> list[NewStep]:
         plans = [(each.parent, each.plan) for each in moving if each.plan is not None]
         drafts = [(parent, step_rows.drafted(parent, birth)) for parent, plan in plans for birth in plan.births]
-        drafts = self._settled(connection, drafts)
+        drafts = self._settled(connection, _with_members(connection, drafts))
         skipped = [step_rows.skipped(parent, skip) for parent, plan in plans for skip in plan.skips]
         definitions = self._definitions.load(connection, [*(step for _, step in drafts), *skipped])
         results = self._results(connection, drafts)
+        too_many = self._too_many(connection, drafts)
         versions = self._versions(connection, drafts, definitions)
         inner = workflow_graphs.load(connection, versions.values()) if versions else {}
         made = []
@@ -171,9 +180,18 @@ class Workflows:
             version = versions.get(step.run_id)
             step = step if version is None else step._replace(workflow_version=version.version)
             sub = None if version is None else inner[version]
+            if step.root_run_id in too_many:
+                made.append(step_rows.one_too_many(step, definitions[step.run_id], self._kinds))
+                continue
             made.append(step_rows.born(parent, step, definitions[step.run_id], results[step.run_id], sub, self._kinds))
         made += [step_rows.with_action(step, definitions[step.run_id], self._kinds) for step in skipped]
         return made
+
+    def _too_many(self, connection: Connection, drafts: Sequence[tuple[Parent, NewStep]]) -> set[bytes]:
+        """Roots that have as many steps as they may: workflows of a thousand workflows would never come to an end."""
+        nested = {step.root_run_id for _, step in drafts if step.root_run_id != step.parent_run_id}
+        most = step_rows.MAX_STEPS
+        return {root for root in nested if steps.count_below(connection, root, most) >= most}
 
     def _settled(
         self, connection: Connection, drafts: Sequence[tuple[Parent, NewStep]]
@@ -193,8 +211,8 @@ class Workflows:
 
     def _results(
         self, connection: Connection, drafts: Sequence[tuple[Parent, NewStep]]
-    ) -> dict[bytes, dict[str, str | None]]:
-        """By step: those that its template names, or those of all ancestors."""
+    ) -> dict[bytes, dict[str, str | None] | None]:
+        """By step: those that its template names, or those of all ancestors; None = they are too large together."""
         wanted: dict[bytes, list[NodeOf]] = {}
         for parent, step in drafts:
             graph = parent.workflow
@@ -202,11 +220,22 @@ class Workflows:
             places = sorted(graph.ancestors(graph.places[step.node_id])) if read is None else ()
             named = [graph.nodes[place].id for place in places] if read is None else sorted(read)
             wanted[step.run_id] = [(step.parent_run_id, node) for node in named]
-        found = steps.results(connection, {each for some in wanted.values() for each in some})
-        return {
+        heavy = self._too_heavy(connection, wanted)
+        light = {run_id: some for run_id, some in wanted.items() if run_id not in heavy}
+        found = steps.results(connection, {each for some in light.values() for each in some})
+        read_now = {
             run_id: {node: found[parent, node] for parent, node in some if (parent, node) in found}
-            for run_id, some in wanted.items()
+            for run_id, some in light.items()
         }
+        return {**read_now, **dict.fromkeys(heavy)}
+
+    def _too_heavy(self, connection: Connection, wanted: Mapping[bytes, Sequence[NodeOf]]) -> set[bytes]:
+        """Steps that would read more than they could ever be given; a few results are never too many."""
+        many = {run_id: some for run_id, some in wanted.items() if len(some) > _FEW_RESULTS}
+        if not many:
+            return set()
+        sizes = steps.result_sizes(connection, {each for some in many.values() for each in some})
+        return {run_id for run_id, some in many.items() if sum(sizes.get(each, 0) for each in some) > _MOST_BYTES}
 
     def _versions(
         self,
@@ -234,6 +263,19 @@ class Workflows:
         return found
 
 
+def _with_members(connection: Connection, drafts: Sequence[tuple[Parent, NewStep]]) -> list[tuple[Parent, NewStep]]:
+    """A step that is given to a team names the agent whose turn it is."""
+    given: dict[str, list[NewStep]] = defaultdict(list)
+    for _, step in drafts:
+        if step.assignee_type == AssigneeType.TEAM and step.member is None:
+            given[step.namespace].append(step)
+    members: dict[bytes, str | None] = {}
+    for namespace, those in given.items():
+        taken = take_turns(connection, namespace, [step.assignee or "" for step in those])
+        members |= {step.run_id: member for step, member in zip(those, taken, strict=True)}
+    return [(parent, step._replace(member=members.get(step.run_id, step.member))) for parent, step in drafts]
+
+
 def _parent(
     run: Advancing, graph: CompiledWorkflow | Exception, definition: Definition | Exception
 ) -> Parent | Exception:
@@ -257,6 +299,15 @@ def facts_of_run(parent: Parent, used: Used) -> RunFacts:
         cap=exceeded(limits, spent),
         cancel_requested=parent.run.work.stop_requested_at is not None,
     )
+
+
+def _growth(made: Sequence[NewStep]) -> dict[str, usage.Growth]:
+    """A step is a birth as any other, and brings what it is given."""
+    births = Counter(step.namespace for step in made)
+    sizes: Counter[str] = Counter()
+    for step in made:
+        sizes[step.namespace] += len(step.inputs or "")
+    return {name: usage.Growth(births=count, bytes=sizes[name]) for name, count in births.items()}
 
 
 def version_of(run: Advancing) -> WorkflowVersion:

@@ -53,6 +53,8 @@ class Job:
     approval_mode: str | None = None
     gates: Sequence[str] = ()
     """What needs a yes on the way: whoever comes to one of them stops and says that it is blocked."""
+    approved_gates: Sequence[str] = ()
+    """What this run has a yes for already: whoever comes to one of them goes on."""
     limits: Mapping[str, Any] = field(default_factory=dict)
     """What the run may use: `runtime_seconds`, `cost`, `tokens`, `tool_calls`, as far as there are limits."""
     allow_tools: Sequence[str] | None = None

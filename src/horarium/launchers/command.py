@@ -232,6 +232,7 @@ def _about_steps(request: LaunchRequest) -> dict[str, str]:
         "ASSIGNEE_MEMBER": who.get("member"),
         "APPROVAL_MODE": terms.approval_mode,
         "GATES": _json(list(terms.gates)) if terms.gates else None,
+        "APPROVED_GATES": _json(list(terms.approved_gates)) if terms.approved_gates else None,
         "LIMITS": _json(dict(terms.limits)) if terms.limits else None,
         "ALLOW_TOOLS": None if terms.allow_tools is None else _json(list(terms.allow_tools)),
         "GLOBAL_MODEL_ID": terms.global_model_id,

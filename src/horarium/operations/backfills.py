@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from horarium.decision.backfill import BackfillPlan, occurrences_to_fill, plan_backfill, remark
+from horarium.decision.facts import Facts
 from horarium.decision.plan import Birth, Detail, Fire, Hold, Skip
 from horarium.ids import id_text
 from horarium.instant import Instant
 from horarium.operations.bypasses import bypass_on_record
 from horarium.operations.caller import Caller
-from horarium.operations.decisions import gather_facts, refuse_beyond_quota, write_decisions
+from horarium.operations.decisions import gather_facts, refuse_beyond_quota, under_policies, write_decisions
 from horarium.operations.errors import ScheduleNotFound
 from horarium.operations.resources import Opened, Resources, open_schedule
 from horarium.policy.overlap import OverlapPolicy
@@ -124,7 +125,7 @@ class _Wish:
         sketch = self.look(connection)
         if not sketch.occurrences:
             return self.nothing(sketch, dry_run=True)
-        plan = self._plan(connection, sketch.opened, sketch.occurrences, sketch.past, lock=False)
+        plan, _, _ = self._plan(connection, sketch.opened, sketch.occurrences, sketch.past, lock=False)
         return self._answer(sketch.opened, sketch.occurrences, plan.decisions, (), dry_run=True)
 
     def fill(self, connection: Connection, before: _Sketch) -> tuple[Backfilled, tuple[Birth | Skip, ...]]:
@@ -133,7 +134,7 @@ class _Wish:
         if not sketch.occurrences:
             return self.nothing(sketch, dry_run=False), ()
         past = sketch.past.union(_past(connection, opened, sketch.occurrences, sketch.opened.row.next_sequence))
-        plan = self._plan(connection, opened, sketch.occurrences, past, lock=True)
+        plan, opened, known = self._plan(connection, opened, sketch.occurrences, past, lock=True)
         entry = write_decisions(
             self.resources,
             connection,
@@ -143,6 +144,7 @@ class _Wish:
             plan.position,
             Origin.BACKFILL,
             overlap_policy=self.overlap_policy,
+            known=known,
         )
         # Whatever held them may be gone already, or may not hold back a backfill: then nobody's end releases them.
         if entry.counts.held and not entry.counts.active:
@@ -175,8 +177,10 @@ class _Wish:
 
     def _plan(
         self, connection: Connection, opened: Opened, occurrences: list[Instant], past: PastRuns, *, lock: bool
-    ) -> BackfillPlan:
+    ) -> tuple[BackfillPlan, Opened, Facts]:
+        """With the schedule as it was planned, and the facts that it was planned by."""
         gathered, shared = gather_facts(connection, opened, Origin.BACKFILL, lock=lock, quotas=self.resources.quotas)
+        opened = under_policies(opened, gathered)
         plan = plan_backfill(
             opened.sound,
             opened.row.position(),
@@ -189,7 +193,7 @@ class _Wish:
             reverse=self.reverse,
         )
         refuse_beyond_quota(self.caller.namespace, plan.decisions, opened.now)
-        return plan
+        return plan, opened, gathered
 
 
 def _past(connection: Connection, opened: Opened, occurrences: list[Instant], since_sequence: int = 1) -> PastRuns:

@@ -6,14 +6,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from horarium.decision import lifecycle
-from horarium.decision.facts import NO_FACTS, NO_SIGNAL, Facts, Shared, Signal
+from horarium.decision.births import BirthPolicies, under_queue
+from horarium.decision.facts import NO_FACTS, NO_SIGNAL, Facts, Shared, Signal, UnreadablePolicies
 from horarium.decision.plan import Decision, Missed, Skip
 from horarium.decision.record import Entry, Named, record_decisions
 from horarium.ids import id_text
 from horarium.instant import MINUTE, SECOND, Instant
 from horarium.operations.bypasses import refuse_skipping
 from horarium.operations.caller import Caller
-from horarium.operations.errors import QuotaExceeded
+from horarium.operations.errors import QuotaExceeded, ScheduleBroken
 from horarium.operations.resources import Opened, Resources
 from horarium.policy.overlap import OverlapPolicy
 from horarium.policy.quotas import Exceeded, Quota
@@ -46,14 +47,26 @@ def gather_facts(
 ) -> tuple[Facts, Shared]:
     """The facts that this schedule's guards ask for; `signal` was asked for before, outside of any transaction.
 
-    `quotas` are for whoever wants to know about now.
+    `quotas` are for whoever wants to know about now. Raises ScheduleBroken where somebody who has a word in its runs
+    cannot be read.
     """
     row = opened.row
     subject = facts.Subject(row.schedule_uid, row.namespace, opened.sound, row.active, row.held)
     found, shared = facts.gather(
         connection, [subject], opened.now, origin, lock=lock, signals={row.schedule_uid: signal}, quotas=quotas
     )
-    return found.get(row.schedule_uid, NO_FACTS), shared[row.namespace]
+    known = found.get(row.schedule_uid, NO_FACTS)
+    if isinstance(known.policies, UnreadablePolicies):
+        raise ScheduleBroken(f"{row.schedule_id!r} cannot be decided: {known.policies.why}")
+    return known, shared[row.namespace]
+
+
+def under_policies(opened: Opened, known: Facts) -> Opened:
+    """With what an assignment says where the schedule says nothing."""
+    policies = known.policies
+    if not isinstance(policies, BirthPolicies) or policies.queue is None:
+        return opened
+    return replace(opened, planning=under_queue(opened.sound, policies.queue))
 
 
 def write_decisions(
@@ -69,15 +82,21 @@ def write_decisions(
     external_key: str | None = None,
     inputs: object = None,
     rerun_of: bytes | None = None,
+    known: Facts = NO_FACTS,
 ) -> Entry:
-    """`position` is the one after the decisions; a schedule whose runs are used up ends here."""
+    """`position` is the one after the decisions; a schedule whose runs are used up ends here.
+
+    `known` are the facts that were decided by.
+    """
     row, planning, now = opened.row, opened.sound, opened.now
-    refuse_skipping(caller.skipping, needs_approval=planning.needs_approval)
+    policies = known.policies if isinstance(known.policies, BirthPolicies) else None
+    waits = planning.needs_approval or (policies is not None and policies.waits())
+    refuse_skipping(caller.skipping, needs_approval=waits)
     told = [*decisions, *_left_over(opened, position)]
     if position.status is Status.DELETED:
         position = position._replace(decided_until=max(position.decided_until, now))
     again = None if rerun_of is None else id_text(rerun_of)
-    named = Named(row.schedule_id, row.revision, _under(planning, overlap_policy), again)
+    named = Named(row.schedule_id, row.revision, _under(planning, overlap_policy), again, policies)
     entry = record_decisions(
         named, row.counts(), told, position, now=now, origin=origin, ids=new_ids(), context=caller.context()
     )

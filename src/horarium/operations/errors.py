@@ -174,6 +174,12 @@ class ScheduleBroken(Refused):
     reason = "schedule_broken"
 
 
+class BudgetExceeded(Refused):
+    """Whoever would do the work has no money, or no runs, left today."""
+
+    reason = "budget_exceeded"
+
+
 class CalendarReadOnly(Refused):
     reason = "calendar_read_only"
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from horarium.decision.births import Settled
 from horarium.ids import id_text, new_id
 from horarium.instant import DAY, SECOND, Instant, to_rfc3339
 from horarium.operations.bypasses import bypass_on_record, refuse_skipping
@@ -15,6 +16,7 @@ from horarium.operations.decisions import births_exceed
 from horarium.operations.drafts import Draft, check_draft, signed
 from horarium.operations.errors import KeyReused, WorkflowNotFound
 from horarium.operations.resources import Resources
+from horarium.operations.started_policies import settle_start
 from horarium.operations.triggers import check_key
 from horarium.policy.quotas import ROOM_WITHOUT_END
 from horarium.schedule.credentials import of_run
@@ -24,6 +26,7 @@ from horarium.schedule.kinds import WORKFLOW
 from horarium.schedule.run import Origin, RunState
 from horarium.schedule.sub_workflows import Use
 from horarium.store import usage, workflows
+from horarium.store.counters import to_millionths
 from horarium.store.database import Connection
 from horarium.store.database.channels import READY
 from horarium.store.database.json_text import to_text
@@ -77,9 +80,9 @@ def start_run(
             return _again(earlier, definition.action.workflow)
         keep_credentials(resources, connection, caller, parsed)
         draft = check_draft(resources, connection, caller, definition)
-        refuse_skipping(caller.skipping, needs_approval=draft.planning.needs_approval)
         _check_room(resources, connection, caller.namespace)
         started = _start(resources, connection, draft, run_id, key, nominal)
+        refuse_skipping(caller.skipping, needs_approval=started.state is RunState.AWAITING_APPROVAL)
         open_runs.set_requested_by(connection, [started.run_id], caller.context())
         if started.state is RunState.AWAITING_APPROVAL and approvals.request(connection, [run_id], now):
             return replace(started, state=RunState.READY)  # somebody had said yes beforehand
@@ -129,7 +132,9 @@ def _start(
     """No schedule asked for it: its definition is kept with the run itself."""
     now, planning = resources.clock.now(), draft.planning
     version = _version(connection, draft.definition)
-    state = RunState.AWAITING_APPROVAL if planning.needs_approval else RunState.READY
+    settled = settle_start(connection, draft, run_id, now)
+    waits = planning.needs_approval if settled is None else settled.needs_approval
+    state = RunState.AWAITING_APPROVAL if waits else RunState.READY
     values: dict[str, Any] = {
         "run_id": run_id,
         "namespace": draft.definition.namespace,
@@ -144,8 +149,8 @@ def _start(
         "priority": planning.priority,
         "queue": planning.queue,
         "delivery": planning.delivery.value,
-        "needs_approval": planning.needs_approval,
-        "assignee": planning.assignee,
+        "needs_approval": waits,
+        "assignee": None,
         "reserved": 0,  # no schedule's budget pays for it
         "target": planning.target,
         "attempt_ms": planning.attempt_ms,
@@ -153,6 +158,7 @@ def _start(
         "external_key": key,
         "created_at": now,
         "workflow_version": version,
+        **({} if settled is None else _settled_columns(settled)),
     }
     document = draft.revision(1).document
     open_runs.insert_unscheduled(connection, values, document)
@@ -172,6 +178,20 @@ def _version(connection: Connection, definition: Definition) -> int | None:
     if not workflows.uses_of(connection, definition.namespace, [Use(name, wanted)]):
         raise WorkflowNotFound(name, f"it has no version {wanted}")
     return wanted
+
+
+def _settled_columns(settled: Settled) -> dict[str, Any]:
+    """What others than the definition have made of it; those who work pay for it."""
+    who = settled.assignee
+    return {
+        "assignee": None if who is None else who.id,
+        "assignee_type": None if who is None else who.type.value,
+        "member": settled.member,
+        "effective": settled.effective,
+        "reserved": 0 if who is None else to_millionths(settled.reserve),
+        "attempt_ms": settled.attempt_ms,
+        "runtime_seconds": settled.runtime_seconds,
+    }
 
 
 def action_of_start(asked: StartBody) -> dict[str, Any]:

@@ -68,6 +68,7 @@ class Described(Listed):
 
     next_fires: tuple[NextFire, ...] = ()
     last_instance_id: str | None = None
+    last_result: Any = None
     error: str | None = None
     recent: tuple[RunRow, ...] = ()
     held: tuple[RunRow, ...] = ()
@@ -168,6 +169,7 @@ def _describe(
         next_runs(connection, [planned], now)[row.schedule_uid],
         next_fires=() if isinstance(planning, Exception) else next_fires(row, planning, now),
         last_instance_id=_last_instance(connection, row, recent),
+        last_result=runs_read.result_of(connection, row.namespace, row.last_completed_run_id),
         error=row.last_error if broken or row.status is Status.BROKEN else None,
         recent=recent,
         held=_held(connection, row),

@@ -16,11 +16,13 @@ from horarium.operations.runs import Run, find_held, lease_over, view
 from horarium.policy.names import MAX_TEXT_LENGTH
 from horarium.schedule.event import RunEventType
 from horarium.schedule.storable import is_storable
+from horarium.store import assignees
 from horarium.store.database import Connection
 from horarium.store.database.page_bytes import fitting
 from horarium.store.runs import claims
 from horarium.store.runs import read as runs_read
 from horarium.store.runs.events import add_event
+from horarium.store.runs.newest_approvals import approved_gates
 from horarium.store.runs.node_gates import node_gates
 from horarium.wire.roles import Permission
 
@@ -40,6 +42,7 @@ class Claimed:
     report_url: str | None
     report_token: str
     node_gates: tuple[str, ...] = ()
+    approved_gates: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +106,8 @@ class _TooLarge(Exception):
 
 def _claim(resources: Resources, wish: _Wish, connection: Connection) -> list[Claimed]:
     now, seconds = resources.clock.now(), resources.settings.lease_seconds
+    if wish.caller.agent_id:
+        assignees.see(connection, wish.caller.namespace, wish.caller.agent_id, now)
     taken = claims.claim_queued(
         connection,
         namespace=wish.caller.namespace,
@@ -124,8 +129,15 @@ def _claim(resources: Resources, wish: _Wish, connection: Connection) -> list[Cl
         add_event(connection, each.run_id, RunEventType.RUN_STARTED, now, {"worker": wish.owner})
     rows = runs_read.find_all(connection, run_ids)
     declared = node_gates(connection, taken)
-    viewed = view(resources, connection, rows)
-    return [_claimed(resources, run, now, seconds, declared.get(run.row.run_id, ())) for run in viewed]
+    approved = approved_gates(connection, [each.run_id for each in taken if each.approval_id is not None])
+    return [
+        replace(
+            _claimed(resources, run, now, seconds),
+            node_gates=declared.get(run.row.run_id, ()),
+            approved_gates=approved.get(run.row.run_id, ()),
+        )
+        for run in view(resources, connection, rows)
+    ]
 
 
 def _checked_types(types: Sequence[object]) -> list[str]:
@@ -140,10 +152,10 @@ def _checked_types(types: Sequence[object]) -> list[str]:
     return list(known)
 
 
-def _claimed(resources: Resources, run: Run, now: Instant, seconds: int, gates: tuple[str, ...]) -> Claimed:
+def _claimed(resources: Resources, run: Run, now: Instant, seconds: int) -> Claimed:
     row = run.row
     token, url = resources.tokens.make(row.run_id, row.attempt), resources.tokens.report_url(id_text(row.run_id))
-    return Claimed(run, row.lease_epoch, now + seconds * SECOND, seconds, url, token, gates)
+    return Claimed(run, row.lease_epoch, now + seconds * SECOND, seconds, url, token)
 
 
 def heartbeat(resources: Resources, caller: Caller, run_id: str, lease_epoch: int) -> Beat:

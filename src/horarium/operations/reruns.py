@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from horarium.decision.facts import Facts
 from horarium.decision.plan import Birth, Covers, Fire, Skip
 from horarium.decision.trigger import Ended, decide_rerun, rerun_planning
 from horarium.ids import id_text
 from horarium.instant import Instant
 from horarium.operations.bypasses import bypass_on_record
 from horarium.operations.caller import Caller
-from horarium.operations.decisions import gather_facts, refuse_beyond_quota, write_decisions
+from horarium.operations.decisions import gather_facts, refuse_beyond_quota, under_policies, write_decisions
 from horarium.operations.errors import RunNotEnded, RunNotRepeatable, ScheduleBroken
 from horarium.operations.resources import Opened, Resources
 from horarium.operations.runs import find_run
@@ -61,6 +62,7 @@ def rerun(
     def work(connection: Connection) -> tuple[Rerun, Birth | Skip, Instant]:
         run, opened = _open(resources, connection, caller, run_id)
         gathered, shared = gather_facts(connection, opened, Origin.MANUAL, quotas=resources.quotas)
+        opened = under_policies(opened, gathered)
         decision = decide_rerun(
             opened.sound,
             opened.row.position(),
@@ -72,7 +74,8 @@ def rerun(
             even_if_paused=even_if_paused,
         )
         refuse_beyond_quota(caller.namespace, [decision], opened.now)
-        return _write(resources, connection, caller, run, opened, decision, overlap_policy), decision, opened.now
+        written = _write(resources, connection, caller, run, opened, decision, overlap_policy, gathered)
+        return written, decision, opened.now
 
     with bypass_on_record(resources, caller, _schedule_of(resources, caller, run_id)):
         answer, decision, now = resources.database.write(work)
@@ -95,6 +98,7 @@ def _write(
     opened: Opened,
     decision: Birth | Skip,
     overlap_policy: OverlapPolicy | None,
+    known: Facts,
 ) -> Rerun:
     entry = write_decisions(
         resources,
@@ -107,6 +111,7 @@ def _write(
         overlap_policy=overlap_policy,
         inputs=run.inputs,
         rerun_of=run.run_id,
+        known=known,
     )
     if isinstance(decision, Skip):
         return _refused(run, opened, decision)
@@ -132,6 +137,8 @@ def _open(resources: Resources, connection: Connection, caller: Caller, run_id: 
     known = resources.known.load(connection, [row.planning, revision.planning])
     frozen, current = (_sound(row, known[each]) for each in (revision.planning, row.planning))
     planning = rerun_planning(frozen, current, _ended(run))
+    if run.workflow_version is not None:
+        planning = replace(planning, asked_version=run.workflow_version)  # the same work, whatever was put since
     return run, Opened(replace(row, revision=revision.revision), planning, resources.clock.now())
 
 

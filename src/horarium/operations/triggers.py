@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from horarium.decision.facts import Facts, Shared
 from horarium.decision.plan import Birth, Fire, Hold, Skip
 from horarium.decision.trigger import decide_trigger
 from horarium.errors import InvalidDefinition
@@ -11,7 +12,7 @@ from horarium.ids import id_text
 from horarium.instant import Instant
 from horarium.operations.bypasses import bypass_on_record
 from horarium.operations.caller import Caller
-from horarium.operations.decisions import gather_facts, refuse_beyond_quota, write_decisions
+from horarium.operations.decisions import gather_facts, refuse_beyond_quota, under_policies, write_decisions
 from horarium.operations.drafts import check_input
 from horarium.operations.errors import KeyReused
 from horarium.operations.resources import Opened, Resources, open_schedule
@@ -97,7 +98,9 @@ class _Wish:
         earlier = None if self.key is None else runs_read.find_by_callers_key(connection, namespace, self.key)
         if earlier is not None:
             return _again(opened, earlier), None
-        decision = self._decide(connection, opened)
+        known, shared = gather_facts(connection, opened, Origin.MANUAL, quotas=self.resources.quotas)
+        opened = under_policies(opened, known)
+        decision = self._decide(opened, known, shared)
         refuse_beyond_quota(namespace, [decision], opened.now)
         entry = write_decisions(
             self.resources,
@@ -110,17 +113,17 @@ class _Wish:
             overlap_policy=self.overlap_policy,
             external_key=self.key,
             inputs=self.inputs,
+            known=known,
         )
         run = entry.runs[0] if entry.runs else None
         answer = _answer(opened, decision, None if run is None else (run.run_id, run.state), entry.counts.held)
         return answer, (decision, opened.now)
 
-    def _decide(self, connection: Connection, opened: Opened) -> Birth | Skip:
-        gathered, shared = gather_facts(connection, opened, Origin.MANUAL, quotas=self.resources.quotas)
+    def _decide(self, opened: Opened, known: Facts, shared: Shared) -> Birth | Skip:
         return decide_trigger(
             opened.sound,
             opened.row.position(),
-            gathered,
+            known,
             shared,
             now=opened.now,
             overlap_policy=self.overlap_policy,

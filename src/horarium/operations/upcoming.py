@@ -20,7 +20,7 @@ from horarium.store.schedules.rows import ScheduleRow
 
 NEXT_FIRES = 5
 # What a document holds where something may stand against the next occurrence of an active schedule.
-GUARDED_BY = ("calendars", "max_runs", "budget", "assignee_id")
+GUARDED_BY = ("calendars", "max_runs", "budget", "assignee_id", "workflow_assignment_id")
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ from horarium.store.workflow_graphs import newest_versions
 _MAX_WARNINGS = 50
 # What the workflow itself says of the schedules of its triggers.
 _OURS = ("schedule_id", "id", "namespace", "action", "owner", "source", "workflow_id", "workflow_type", "version")
+_ID = ("workflow_id", "workflowId", "id")
 _NAMELESS = "workflow"
 
 
@@ -43,25 +44,32 @@ def read_document(
     resources: Resources, caller: Caller, document: Mapping[str, Any], workflow_id: str | None = None
 ) -> Workflow:
     """As its author wrote it, version and owner to be settled. Raises InvalidWorkflow with all problems."""
-    given = {name: value for name, value in document.items() if name != "version"}
-    known = given.get("workflow_id", given.get("workflowId", given.get("id")))
-    if workflow_id is not None and known not in (None, workflow_id):
-        raise InvalidWorkflow({"workflow_id": [f"is {workflow_id} in the address"]})
-    if known is None:
-        given["workflow_id"] = workflow_id or _NAMELESS
-    name = str(given.get("workflow_id", known))
+    given = {name: value for name, value in document.items() if name not in ("version", *_ID)}
+    said = next((document[name] for name in _ID if document.get(name) is not None), None)
+    name = said if workflow_id is None else workflow_id
+    given["workflow_id"] = _NAMELESS if name is None else name
+    elsewhere = {} if said in (None, name) else {"workflow_id": [f"is {name} in the address"]}
 
     def check_trigger(trigger: Trigger) -> Mapping[str, Sequence[str]]:
         own = {field: ["is what the workflow says"] for field in trigger.settings if field in _OURS}
         if own:
             return own
         try:
-            parse_new(resources, caller, schedule_document(name, None, trigger), may_be_over=True)
+            parse_new(resources, caller, schedule_document(str(name), None, trigger), may_be_over=True)
         except InvalidDefinition as wrong:
-            return wrong.errors
+            # Its id is made of the workflow's, of which it is told elsewhere.
+            return {path: said for path, said in wrong.errors.items() if path != "schedule_id"}
         return {}
 
-    return parse_workflow(given, kinds=resources.kinds_for(caller.namespace), check_trigger=check_trigger)
+    try:
+        read = parse_workflow(given, kinds=resources.kinds_for(caller.namespace), check_trigger=check_trigger)
+    except InvalidWorkflow as wrong:
+        if not elsewhere:
+            raise
+        raise InvalidWorkflow({**elsewhere, **wrong.errors}) from None
+    if elsewhere:
+        raise InvalidWorkflow(elsewhere)
+    return read
 
 
 def schedule_document(workflow_id: str, owner: str | None, trigger: Trigger) -> dict[str, Any]:

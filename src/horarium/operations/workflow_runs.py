@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from horarium.errors import InvalidDefinition
 from horarium.operations import launches
 from horarium.operations.caller import Caller
 from horarium.operations.drafts import require_namespace
@@ -38,19 +39,24 @@ def start(
     action: dict[str, Any] = {"kind": WORKFLOW.name, "workflow_id": workflow_id, "version": wanted or "latest"}
     if asked.inputs is not None:
         action["input"] = asked.inputs
-    done = launches.start_run(
-        resources,
-        caller,
-        action,
-        key=key,
-        beside={
-            "assignee_type": asked.assignee_type,
-            "assignee_id": asked.assignee_id,
-            "workflow_assignment_id": asked.workflow_assignment_id,
-            "labels": asked.labels,
-        },
-    )
+    beside = {
+        "assignee": asked.assignee,
+        "assignee_type": asked.assignee_type,
+        "assignee_id": asked.assignee_id,
+        "workflow_assignment_id": asked.workflow_assignment_id,
+        "labels": asked.labels,
+    }
+    try:
+        done = launches.start_run(resources, caller, action, key=key, beside=beside)
+    except InvalidDefinition as wrong:
+        raise InvalidDefinition({_as_asked(path): said for path, said in wrong.errors.items()}) from None
     return Started(done.run_id, done.state, _outcome(done), done.version or 0)
+
+
+def _as_asked(path: str) -> str:
+    """The body says beside each other what a schedule has in its action."""
+    inputs = "action.input"
+    return f"inputs{path.removeprefix(inputs)}" if path.startswith(inputs) else path
 
 
 def _outcome(done: launches.Started) -> WorkflowStart:

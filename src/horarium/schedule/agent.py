@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any, Final
 
 from horarium.policy.names import PolicyError, flag, parse_name, read_object, shown, whole_number
 from horarium.schedule import checks
+from horarium.schedule.agent_words import AgentContext, AgentProtocol
 from horarium.schedule.naming import checked_id
 from horarium.schedule.worker_policies import (
     WorkerPolicies,
@@ -22,21 +22,6 @@ MAX_CAPACITY = 1_000
 # From an agent to the outermost of its parents, itself included.
 MAX_DEPTH = 32
 MAX_TOKEN_LENGTH = 4_096
-
-
-class AgentProtocol(StrEnum):
-    """Of the A2A protocol: which generation it speaks."""
-
-    AUTO = "auto"
-    V0_3 = "0.3"
-    V1_0 = "1.0"
-
-
-class AgentContext(StrEnum):
-    """Whether each run begins a new conversation, or those of a schedule share one."""
-
-    FRESH = "fresh"
-    SCHEDULE = "schedule"
 
 
 @dataclass(frozen=True, slots=True)

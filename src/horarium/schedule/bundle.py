@@ -17,10 +17,12 @@ from horarium.errors import InvalidDefinition, InvalidSpec
 from horarium.instant import Instant, from_rfc3339
 from horarium.policy.json_text import canonical_json
 from horarium.policy.names import PolicyError, shown
+from horarium.schedule.bundle_kind import BundleKind as BundleKind  # who reads bundles names their kinds too
 from horarium.schedule.document import named_in
 from horarium.schedule.holidays import is_rule_name
 from horarium.schedule.naming import MAX_ID, checked_id
 from horarium.schedule.storable import same_json
+from horarium.schedule.workflow_document import TEMPLATES
 
 Document = Mapping[str, Any]
 
@@ -41,22 +43,6 @@ class Beginning:
     pause_reason: str | None = None
     paused_until: Instant | None = None
     exhausted: bool = False
-
-
-class BundleKind(StrEnum):
-    """In the order in which they are applied: what a document names stands before it. Pruned is from the end."""
-
-    CALENDAR = "calendar"
-    AGENT = "agent"
-    TEAM = "team"
-    WORKFLOW = "workflow"
-    ASSIGNMENT = "assignment"
-    SCHEDULE = "schedule"
-
-    @property
-    def member(self) -> str:
-        """The list of a bundle that holds them."""
-        return f"{self}s"
 
 
 IDENTITIES: Final[Mapping[BundleKind, str]] = MappingProxyType(
@@ -204,10 +190,13 @@ class Standing(StrEnum):
 
 
 def standing(owner: str | None, bundle: str | None, *, by_hand: bool, adopt: bool) -> Standing:
-    """`owner` is the bundle that brought it. What came with a bundle without a name is anybody's to take."""
+    """`owner` is the bundle that brought it. What came with a bundle without a name is anybody's to take.
+
+    The schedule of a workflow's trigger follows its workflow: whoever took it would have it put back, or in the way.
+    """
     if owner == bundle and not by_hand:
         return Standing.OURS
-    if adopt:
+    if adopt and not (owner or "").startswith(TEMPLATES):
         return Standing.TAKEN
     if owner is not None:
         return Standing.REFUSED

@@ -114,6 +114,8 @@ class RunDefinition(NamedTuple):
     user_id: str | None
     node_gates: tuple[str, ...] = ()
     """Of a step: what its node touches that may need a yes."""
+    approved_gates: tuple[str, ...] = ()
+    """Of a run that somebody was asked about: what it has a yes for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from operator import attrgetter
 from typing import Annotated, Any, Final, NamedTuple
 
 from horarium.condition import Condition, compile_condition
+from horarium.policy.approval import WhileWaiting
 from horarium.policy.catchup import Catchup, CatchupPolicy
 from horarium.policy.json_text import canonical_json
 from horarium.policy.limits import Budget, credits_of, millionths_of
@@ -131,6 +132,10 @@ class Planning:
     own_policies: Annotated[Effective | None, Kept(None, lambda said: read_effective(said), missing=lambda _: None)] = (
         None
     )
+    # What a run that waits for a yes is to the next occurrence; most texts say nothing of it.
+    while_waiting: Annotated[WhileWaiting, Kept(None, WhileWaiting, missing=lambda _: WhileWaiting.COUNT)] = (
+        WhileWaiting.COUNT
+    )
     # Who owned a stored workflow when its scheduler was found to be entitled to it; most texts say nothing of it.
     workflow_owner: Annotated[str | None, Kept(None, missing=lambda _: None)] = None
 
@@ -165,6 +170,9 @@ def planning_text(
     document |= _rare(definition)
     if workflow_owner is not None:
         document["workflow_owner"] = workflow_owner
+    waiting = definition.approval.while_waiting
+    if waiting is not None and waiting is not WhileWaiting.COUNT:
+        document["while_waiting"] = waiting.value
     return canonical_json(document)
 
 

@@ -19,11 +19,13 @@ _TOOLS = "allow_tools"
 class Terms:
     """`gates` need a yes: those that the policy names, and those that the node of a step declares.
 
-    `allow_tools` None = any; `limits` has those that there are.
+    `approved_gates` have one for this run already: whoever comes to one of them goes on. `allow_tools` None = any;
+    `limits` has those that there are.
     """
 
     approval_mode: ApprovalMode | None = None
     gates: tuple[str, ...] = ()
+    approved_gates: tuple[str, ...] = ()
     limits: Mapping[str, Json] = field(default_factory=dict)
     allow_tools: tuple[str, ...] | None = None
     global_model_id: str | None = None
@@ -32,6 +34,7 @@ class Terms:
         return {
             "approval_mode": self.approval_mode,
             "gates": list(self.gates),
+            "approved_gates": list(self.approved_gates),
             "limits": dict(self.limits),
             _TOOLS: None if self.allow_tools is None else list(self.allow_tools),
             "global_model_id": self.global_model_id,
@@ -46,6 +49,7 @@ def terms_of(
     *,
     has_assignee: bool,
     node_gates: tuple[str, ...] = (),
+    approved_gates: tuple[str, ...] = (),
 ) -> Terms:
     """Where somebody is assigned, sensitive actions need a yes unless the policy says otherwise."""
     usual = ApprovalMode.SENSITIVE_ACTIONS if has_assignee else None
@@ -53,6 +57,7 @@ def terms_of(
     return Terms(
         approval_mode=usual if approval.mode is None else approval.mode,
         gates=tuple(sorted({*approval.gates, *node_gates})),
+        approved_gates=approved_gates,
         limits=given,
         allow_tools=limits.allow_tools,
         global_model_id=global_model_id,

@@ -68,9 +68,7 @@ def policies_document(policies: WorkerPolicies) -> dict[str, Any]:
 
 def policy_document(policy: Any) -> dict[str, Any]:
     """What it says, as JSON has it; reading that gives an equal policy."""
+    if isinstance(policy, ApprovalPolicy):
+        return policy.document()
     found = {each.name: getattr(policy, each.name) for each in fields(policy) if each.name != "unasked"}
-    return {name: _plain(value) for name, value in found.items() if value is not None}
-
-
-def _plain(value: object) -> object:
-    return sorted(value) if isinstance(value, frozenset) else plain(value)
+    return {name: plain(value) for name, value in found.items() if value is not None}

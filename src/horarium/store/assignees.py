@@ -7,13 +7,15 @@ from collections.abc import Collection, Sequence
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from horarium.instant import Instant
+from horarium.instant import SECOND, Instant
 from horarium.schedule.agent import MAX_DEPTH
 from horarium.schedule.assignee import Assignee, AssigneeType
 from horarium.store.database.json_text import from_text, to_text
 from horarium.store.named_documents import NamedDocuments
 from horarium.store.runs.states import OPEN_OF_ASSIGNEE, OPEN_OF_MEMBER
 from horarium.store.tables import agents, assignments, runs, schedule_revisions, schedules, teams
+
+_SEEN_EVERY = 30 * SECOND
 
 AGENTS = NamedDocuments(agents)
 TEAMS = NamedDocuments(teams)
@@ -24,6 +26,13 @@ def last_seen(connection: Connection, namespace: str, agent_ids: Collection[str]
     own = (agents.c.namespace == namespace, agents.c.agent_id.in_(agent_ids))
     rows = connection.execute(sa.select(agents.c.agent_id, agents.c.last_seen_at).where(*own))
     return {row.agent_id: row.last_seen_at for row in rows}
+
+
+def see(connection: Connection, namespace: str, agent_id: str, now: Instant) -> None:
+    """It was here; how exactly that is told is not worth a write at every question."""
+    own = (agents.c.namespace == namespace, agents.c.agent_id == agent_id)
+    is_old = sa.or_(agents.c.last_seen_at.is_(None), agents.c.last_seen_at < now - _SEEN_EVERY)
+    connection.execute(sa.update(agents).where(*own, is_old).values(last_seen_at=now))
 
 
 def parents_above(connection: Connection, namespace: str, agent_id: str) -> dict[str, str | None]:

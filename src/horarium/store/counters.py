@@ -39,8 +39,9 @@ def schedule_owner(schedule_uid: bytes) -> str:
     return f"schedule:{schedule_uid.hex()}"
 
 
-def assignee_owner(namespace: str, assignee: str) -> str:
-    return f"assignee:{namespace} {assignee}"
+def assignee_owner(namespace: str, payer: str) -> str:
+    """`payer` as `decision/births.py` names them: an agent by its id, so that older counters stay good."""
+    return f"assignee:{namespace} {payer}"
 
 
 def key_owner(namespace: str, key: str) -> str:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, Final, NamedTuple, TypeVar
+from functools import lru_cache, partial
+from typing import Final, NamedTuple, TypeVar
 
 from sqlalchemy import Connection, Table, select, update
 
@@ -18,6 +18,7 @@ from horarium.errors import HorariumError
 from horarium.policy.approval import ApprovalMode, ApprovalPolicy
 from horarium.policy.failure import FailurePolicy
 from horarium.policy.limits import RunLimits
+from horarium.policy.queue import QueuePolicy
 from horarium.policy.retry import RetryPolicy
 from horarium.schedule.agent import Agent, parse_agent
 from horarium.schedule.assignee import (
@@ -32,6 +33,7 @@ from horarium.schedule.assignee import (
 )
 from horarium.schedule.effective import Effective, PolicyOrigin
 from horarium.schedule.merged_policies import Said, merge_policies
+from horarium.schedule.worker_policies import POLICY_NAMES
 from horarium.store.database.found import rows_with
 from horarium.store.database.json_text import from_text
 from horarium.store.tables import agents, assignments, teams
@@ -154,6 +156,12 @@ def _of_worker(found: Agent | Team | Unreadable | None) -> list[Said]:
             return [Said(PolicyOrigin.AGENT, said.approval, said.retry, said.failure, said.limits)]
 
 
+def queue_policy_of(connection: Connection, namespace: str, assignment_id: str) -> QueuePolicy | None:
+    """None also for an assignment that is gone or cannot be read."""
+    found = _assignments(connection, [(namespace, assignment_id)]).get((namespace, assignment_id))
+    return found.queue_policy if isinstance(found, Assignment) else None
+
+
 def effective_for(
     connection: Connection, namespace: str, asked: Sequence[PolicyQuestion], *, caps: RunLimits = NO_CAPS
 ) -> list[Effective | None]:
@@ -226,11 +234,11 @@ def move_turns(connection: Connection, taken: Mapping[Key, int]) -> None:
 
 
 def _assignments(connection: Connection, keys: Collection[Key]) -> dict[Key, Assignment | Unreadable]:
-    return {key: _read(parse_assignment_text, text) for key, text in _texts(connection, assignments, keys)}
+    return {key: _read(_assignment_of, text) for key, text in _texts(connection, assignments, keys)}
 
 
 def _agents(connection: Connection, keys: Collection[Key]) -> dict[Key, Agent | Unreadable]:
-    return {key: _read(parse_agent_text, text) for key, text in _texts(connection, agents, keys)}
+    return {key: _read(partial(_agent_of, key[1]), text) for key, text in _texts(connection, agents, keys)}
 
 
 def _texts(connection: Connection, table: Table, keys: Collection[Key]) -> list[tuple[Key, str]]:
@@ -249,7 +257,7 @@ def _teams(connection: Connection, keys: Collection[Key], *, lock: bool) -> dict
     rows = rows_with(connection, statement.with_for_update() if lock else statement, columns, keys)
     found: dict[Key, TeamTurn | Unreadable] = {}
     for namespace, name, turn, text in rows:
-        team = _read(parse_team_text, text)
+        team = _read(_team_of, text)
         found[namespace, name] = team if isinstance(team, Unreadable) else TeamTurn(team, turn)
     return found
 
@@ -262,19 +270,21 @@ def _read(parse: Callable[[str], T], text: str) -> T | Unreadable:
 
 
 @lru_cache(maxsize=1_024)
-def parse_agent_text(text: str) -> Agent:
-    return parse_agent(_document(text))
+def _agent_of(agent_id: str, text: str) -> Agent:
+    """Before agents had a door, people wrote rows by hand: without the id, and with policies beside the rest."""
+    document = from_text(text)
+    beside = {name: document[name] for name in POLICY_NAMES if name in document}
+    if not beside:
+        return parse_agent({"id": agent_id, **document})
+    plain = {name: value for name, value in document.items() if name not in beside}
+    return parse_agent({"id": agent_id, **plain, "policies": {**plain.get("policies", {}), **beside}})
 
 
 @lru_cache(maxsize=1_024)
-def parse_team_text(text: str) -> Team:
-    return parse_team(_document(text))
+def _team_of(text: str) -> Team:
+    return parse_team(from_text(text))
 
 
 @lru_cache(maxsize=1_024)
-def parse_assignment_text(text: str) -> Assignment:
-    return parse_assignment(_document(text))
-
-
-def _document(text: str) -> Any:
-    return from_text(text)
+def _assignment_of(text: str) -> Assignment:
+    return parse_assignment(from_text(text))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from horarium.schedule.agent import AgentContext, AgentProtocol
+from horarium.schedule.agent_words import AgentContext, AgentProtocol
 from horarium.schedule.assignee import AssigneeType, TeamStrategy
 from horarium.wire.answer import Answer, Object, Time
 from horarium.wire.bodies import Body
@@ -74,7 +74,7 @@ class AgentCard(Answer, frozen=True, kw_only=True):
 class Agent(Answer, frozen=True, kw_only=True):
     """`active_runs` and `children` stand in the answer about one agent, and in no list.
 
-    `card` is null until somebody has asked the agent for it, `last_seen_at` until it has claimed or reported.
+    `card` is null until somebody has asked the agent for it, `last_seen_at` until it has asked a queue for work.
     """
 
     id: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any
 
-from horarium.schedule.bundle import BundleKind
+from horarium.schedule.bundle_kind import BundleKind
 from horarium.wire.answer import Answer, Object
 from horarium.wire.bodies import Body, Name
 

@@ -184,8 +184,9 @@ class RunList(Answer, frozen=True, kw_only=True):
 class ClaimedRun(Run, frozen=True, kw_only=True):
     """All that a worker needs; `lease_epoch` goes back with every heartbeat and with the report.
 
-    `gates` need a yes on the way: a worker that comes to one of them reports `blocked`. `limits` are those that there
-    are, and `allow_tools` null means any. `step_of` is the workflow that the node of a step belongs to.
+    `gates` need a yes on the way: a worker that comes to one of them reports `blocked`, unless it is among
+    `approved_gates`. `limits` are those that there are, and `allow_tools` null means any. `step_of` is the workflow
+    that the node of a step belongs to.
     """
 
     HIDDEN: ClassVar = frozenset({"report_token"})
@@ -194,6 +195,7 @@ class ClaimedRun(Run, frozen=True, kw_only=True):
     step_of: RunWorkflow | None = None
     approval_mode: ApprovalMode | None
     gates: tuple[str, ...]
+    approved_gates: tuple[str, ...]
     limits: Object
     allow_tools: tuple[str, ...] | None
     global_model_id: str | None

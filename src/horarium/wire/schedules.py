@@ -111,9 +111,14 @@ class ScheduleInfo(Answer, frozen=True, kw_only=True):
 
 
 class ScheduleDetails(ScheduleState, frozen=True, kw_only=True):
-    """The state of one schedule that was asked for by itself; `error` says why it cannot be planned."""
+    """The state of one schedule that was asked for by itself; `error` says why it cannot be planned.
+
+    `last_result` is that of the run that ended last, `last_completed_run_id`.
+    """
 
     latest_workflow_instance_id: str | None
+    last_completed_run_id: str | None
+    last_result: Any
     next_fire_times: tuple[Time, ...]
     error: str | None
     state: Standing
@@ -145,6 +150,8 @@ class Schedule(ScheduleState, frozen=True, kw_only=True):
     pre_dispatch_condition: Object | None = None
     inputs_rotation: tuple[Any, ...] = ()
     latest_workflow_instance_id: str | None = None
+    last_completed_run_id: str | None = None
+    last_result: Any = None
     next_fire_times: tuple[Time, ...] = ()
     error: str | None = None
     state: Standing | None = None

@@ -33,12 +33,13 @@ class WorkflowBody(Body, frozen=True, kw_only=True):
 
 
 class WorkflowRunBody(Body, frozen=True, kw_only=True):
-    """`version` is a number or `latest`, which it is without one."""
+    """`version` is a number or `latest`, which it is without one. `assignee` is both fields of it as one object."""
 
     OTHER_NAMES: ClassVar = {"input": "inputs"}
 
     inputs: Any = None
     version: int | str | None = None
+    assignee: Object | None = None
     assignee_type: str | None = None
     assignee_id: Text | None = None
     workflow_assignment_id: Name | None = None

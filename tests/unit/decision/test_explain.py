@@ -10,9 +10,10 @@ import pytest
 from unit.decision.builders import NOON, UID, clock, make_planning, make_position, make_spec
 
 from horarium.condition import compile_condition
-from horarium.decision.explain import Explanation, explain
+from horarium.decision.explain import Explanation, RunNow, explain
 from horarium.decision.facts import NO_FACTS, Facts, Shared
 from horarium.decision.guards import GUARDS
+from horarium.decision.health import Waiting
 from horarium.decision.recorded import Finding, Recorded
 from horarium.instant import MINUTE, SECOND, Instant, from_rfc3339
 from horarium.policy.limits import Budget
@@ -22,6 +23,7 @@ from horarium.schedule.calendar import Calendar, CalendarKind
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
 from horarium.schedule.reason import Reason
+from horarium.schedule.run import RunState
 
 BEFORE = make_position(NOON - MINUTE)
 
@@ -51,6 +53,43 @@ def test_an_occurrence_that_nothing_stands_against_fires() -> None:
     assert (answer.at, answer.on_spec, answer.fires, answer.reason, answer.due) == (NOON, True, True, None, NOON)
     assert (answer.previous, answer.following) == (clock("11:00"), clock("13:00"))
     assert answer.sentence == "2026-05-04T12:00:00Z is on the spec and nothing known now stands against it."
+
+
+RUN = "01JQ8Z6H4M8X2V0T1R3S5W7Y9B"
+ON_SPEC = "2026-05-04T12:00:00Z is on the spec and"
+TRIGGERED = "2026-05-04T12:00:00Z: history has ScheduleTriggered."
+
+
+@pytest.mark.parametrize(
+    ("run", "said"),
+    [
+        (None, ""),
+        (RunNow(RUN, RunState.SUCCEEDED), f" Its run {RUN} ended as succeeded."),
+        (RunNow(RUN, RunState.QUEUED), f" Its run {RUN} is queued."),
+        (
+            RunNow(RUN, RunState.AWAITING_APPROVAL, Waiting(1, NOON)),
+            f" Its run {RUN} has waited for approval since 2026-05-04T12:00:00Z.",
+        ),
+        (
+            RunNow(RUN, RunState.RUNNING, Waiting(0, NOON, 1), ("publish", "spend")),
+            f" Its run {RUN} is running. A step of a run has waited for approval since 2026-05-04T12:00:00Z."
+            " The question is about publish, spend.",
+        ),
+    ],
+    ids=["gone", "ended", "open", "waits", "a step waits"],
+)
+def test_of_what_was_decided_it_is_told_what_has_become_of_its_run(run: RunNow | None, said: str) -> None:
+    recorded = Recorded("ScheduleTriggered", {"occurrence_time": "2026-05-04T12:00:00Z"}, NOON)
+    assert why(make_planning(), now=NOON + MINUTE, recorded=recorded, run=run).sentence == TRIGGERED + said
+
+
+def test_it_is_told_that_the_run_of_an_occurrence_will_wait_and_behind_what_it_would_be_skipped() -> None:
+    will = why(make_planning(needs_approval=True))
+    assert will.sentence.endswith("stands against it. Its run will wait for approval.")
+    busy = why(make_planning(needs_approval=True), facts=Facts(active=1), waiting=Waiting(1, NOON - MINUTE))
+    assert busy.sentence == (
+        f"{ON_SPEC} would be skipped: overlap_policy_skip. A run has waited for approval since 2026-05-04T11:59:00Z."
+    )
 
 
 def test_every_question_is_answered_in_order() -> None:

@@ -340,6 +340,7 @@ def test_a_backfill_asks_calendars_and_budget_but_no_condition() -> None:
     assert R.CONDITION_FAILED not in asked
 
 
+GIVEN = {Fact.RUNS, Fact.SPENDING, Fact.DAILY_RUNS, Fact.POLICIES}
 NEEDED: list[tuple[str, Planning, set[Fact]]] = [
     ("overlap skip", make_planning(), {Fact.RUNS}),
     ("allow_all", make_planning(overlap=OverlapPolicy.ALLOW_ALL), set()),
@@ -348,7 +349,8 @@ NEEDED: list[tuple[str, Planning, set[Fact]]] = [
     ("a condition", make_planning(condition=PASSED), {Fact.RUNS, Fact.CONTEXT}),
     ("credits", make_planning(budget=Budget(1)), {Fact.RUNS, Fact.SPENDING}),
     ("runs a day", make_planning(budget=Budget(None, 1)), {Fact.RUNS, Fact.DAILY_RUNS}),
-    ("an assignee", make_planning(assignee="ada"), {Fact.RUNS, Fact.SPENDING, Fact.DAILY_RUNS}),
+    ("an assignee", make_planning(assignee="ada"), GIVEN),
+    ("an assignment", make_planning(assignment="a"), GIVEN),
     ("a workflow", make_planning(workflow="w"), {Fact.RUNS, Fact.GRAPH}),
     ("a key", make_planning(concurrency_key="k"), {Fact.RUNS, Fact.KEYS}),
 ]

@@ -39,6 +39,9 @@ S = Standing
         (None, "a", True, True, S.TAKEN),
         (None, None, True, False, S.KEPT),
         (None, None, True, True, S.TAKEN),
+        ("workflow:w", "a", False, True, S.REFUSED),
+        ("workflow:w", None, False, True, S.REFUSED),
+        ("workflow:w", "workflow:w", False, False, S.OURS),
     ],
 )
 def test_a_bundle_changes_its_own(

@@ -13,6 +13,7 @@ import pytest
 
 from horarium.condition import compile_condition
 from horarium.instant import from_rfc3339
+from horarium.policy.approval import ApprovalPolicy, WhileWaiting
 from horarium.policy.catchup import Catchup, CatchupPolicy
 from horarium.policy.limits import Budget, RunLimits
 from horarium.policy.overlap import Overlap, OverlapPolicy
@@ -21,6 +22,7 @@ from horarium.recurrence.spec import Spec
 from horarium.recurrence.wall import CronSchedule, DstFold, DstGap
 from horarium.schedule.assignee import Assignee, AssigneeType
 from horarium.schedule.definition import Action, Definition, IntervalText, SpecText
+from horarium.schedule.effective import Effective, effective_text
 from horarium.schedule.kinds import SHIPPED
 from horarium.schedule.planning import Planning, compile_planning, planning_text
 from horarium.schedule.run import Delivery
@@ -99,12 +101,18 @@ KEPT: dict[str, Any] = {
     "attempt_ms": 5_000,
     "runtime_seconds": 600,
     "workflow_owner": None,
+    "while_waiting": WhileWaiting.SUPERSEDE,
+    "assignee_type": AssigneeType.AGENT,
+    "assignment": None,
+    "asked_version": None,
+    "own_policies": Effective(RICH.approval, RICH.retry, RICH.failure, RICH.limits),
 }
 
 
 @pytest.mark.parametrize("name", KEPT)
 def test_a_field_survives_the_text(name: str) -> None:
-    assert getattr(compiled(RICH, needs_approval=True), name) == KEPT[name]
+    waiting = replace(RICH, approval=ApprovalPolicy(while_waiting=WhileWaiting.SUPERSEDE))
+    assert getattr(compiled(waiting, needs_approval=True), name) == KEPT[name]
 
 
 def test_the_spec_survives_the_text() -> None:
@@ -119,6 +127,18 @@ def test_the_spec_survives_the_text() -> None:
 
 def test_the_owner_of_a_stored_workflow_survives_the_text() -> None:
     assert compile_planning(planning_text(RICH, needs_approval=False, workflow_owner="ada")).workflow_owner == "ada"
+
+
+def test_what_few_say_survives_the_text() -> None:
+    team, action = Assignee(AssigneeType.TEAM, "desk"), replace(WORK, target={**WORK.target, "version": 3})
+    planning = compiled(replace(RICH, assignee=team, workflow_assignment_id="given", action=action))
+    assert (planning.assigned, planning.assignment, planning.asked_version) == (team, "given", 3)
+
+
+def test_a_text_of_an_older_program_names_an_agent_and_no_policies() -> None:
+    older = "{" + ",".join(each for each in STORED if "own_policies" not in each) + "}"
+    planning = compile_planning(older)
+    assert (planning.assigned, planning.own_policies) == (Assignee(AssigneeType.AGENT, "ada"), None)
 
 
 def test_every_field_of_a_planning_is_looked_at() -> None:
@@ -139,6 +159,7 @@ def test_amounts_are_exact_to_a_millionth(amount: str) -> None:
     assert planning.budget.spending_limit_credits == planning.reserve == Decimal(amount)
 
 
+OWN = effective_text(Effective(RICH.approval, RICH.retry, RICH.failure, RICH.limits))
 # As it stands in databases: a text that changes would be a new key for every schedule.
 STORED = (
     '"assignee":"ada"',
@@ -153,6 +174,7 @@ STORED = (
     '"max_runs":99',
     '"needs_approval":true',
     '"overlap":["cancel_other",2,5,45]',
+    f'"own_policies":{json.dumps(OWN)}',
     '"pause_on_failure":3',
     '"priority":9',
     '"queue":"slow"',

@@ -25,6 +25,7 @@ from horarium.schedule.run import (
     public_status,
     result_status,
     state_after_termination,
+    step_key,
 )
 
 FINAL_NAMES = "succeeded failed timed_out cancelled terminated rejected expired skipped launch_failed unknown"
@@ -145,6 +146,17 @@ def test_a_redelivery_repeats_the_key_and_a_retry_numbers_it() -> None:
     assert [delivery_key("abc", attempt) for attempt in (0, 1, 2)] == ["abc", "abc:1", "abc:2"]
     with pytest.raises(ValueError, match="cannot be -1"):
         delivery_key("abc", -1)
+
+
+def test_what_is_sent_after_a_gate_is_another_delivery() -> None:
+    assert [delivery_key("abc", 1, passed) for passed in (0, 1, 2)] == ["abc:1", "abc:1:gate1", "abc:1:gate2"]
+
+
+def test_a_step_is_named_by_its_root_and_its_place() -> None:
+    """`printf 01ROOT:sub/c1 | sha256sum`"""
+    key = "c11978bd3742ed3d0fbac5c61e8ccec2c02976de38da24b9b2d4ed219f676c7c"
+    assert step_key("01ROOT", "sub/c1") == key
+    assert step_key("01ROOT", "sub/c1", fallback=True) == f"{key}:fallback"
 
 
 # The state, how many failures are known, and which attempt that is to a person.

@@ -12,9 +12,11 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from horarium.decision.births import payers
 from horarium.ids import id_text
 from horarium.instant import DAY, SECOND, Instant, rfc3339_or_none, to_rfc3339
 from horarium.life.change import Admit, Again, Block, Change, End, Nothing, Progress, Wait
+from horarium.schedule.assignee import Assignee, AssigneeType
 from horarium.schedule.event import CommandContext, NoticeType, RunEventType, final_event
 from horarium.schedule.run import RunState
 from horarium.store import counters
@@ -278,8 +280,8 @@ def _finished(run: Work, end: End, answers: Mapping[bytes, str], now: Instant) -
 
 
 def _freed(run: Work, end: End) -> dict[counters.Counter, int]:
-    """A step counts with its root, and a run of no schedule with nobody."""
-    if run.schedule_uid is None or run.parent_run_id is not None:
+    """A step counts with its root, and a run of no schedule with whoever works."""
+    if run.parent_run_id is not None:
         return {}
     changes: dict[counters.Counter, int] = {}
     if run.concurrency_key is not None and run.state != RunState.HELD:
@@ -288,7 +290,14 @@ def _freed(run: Work, end: End) -> dict[counters.Counter, int]:
     spent = (run.used if end.used is None else end.used).cost - run.reserved
     if spent:
         day = run.created_at // DAY
-        changes["spent", counters.schedule_owner(run.schedule_uid), day] = spent
-        if run.assignee is not None:
-            changes["spent", counters.assignee_owner(run.namespace, run.assignee), day] = spent
+        if run.schedule_uid is not None:
+            changes["spent", counters.schedule_owner(run.schedule_uid), day] = spent
+        for who in _payers(run):
+            changes["spent", counters.assignee_owner(run.namespace, who), day] = spent
     return changes
+
+
+def _payers(run: Work) -> tuple[str, ...]:
+    if run.assignee is None:
+        return ()
+    return payers(Assignee(AssigneeType(run.assignee_type or AssigneeType.AGENT), run.assignee), run.member)

@@ -6,12 +6,13 @@ from sqlalchemy import Connection, update
 
 from horarium.instant import Instant
 from horarium.life.change import End
-from horarium.life.event import Terminated
+from horarium.life.event import ApprovalExpired, Terminated
 from horarium.life.live_run import NO_RULES
 from horarium.life.react import react
+from horarium.policy.deciding import SUPERSEDED
 from horarium.store.runs.changes import write_changes
 from horarium.store.runs.descendants import end_below
-from horarium.store.runs.states import ACTIVE_LIST, ACTIVE_NAMES
+from horarium.store.runs.states import ACTIVE_LIST, ACTIVE_NAMES, WAITING_ROOT
 from horarium.store.runs.step_changes import note_stops
 from horarium.store.runs.work import COLUMNS, as_works
 from horarium.store.tables import runs
@@ -32,6 +33,24 @@ def end_active(
     changes = [(work, react(work, replaced, NO_RULES, now)) for work in works if work.run_id not in keep]
     ended = [(work, change) for work, change in changes if isinstance(change, End)]
     write_changes(connection, end_below(connection, ended, now), now)
+    return len(ended)
+
+
+_WAITING = f"SELECT {COLUMNS} FROM runs WHERE schedule_uid = {{mark}} AND {WAITING_ROOT} "
+
+
+def end_waiting(
+    connection: Connection, schedule_uid: bytes, *, now: Instant, keep: frozenset[bytes] = frozenset()
+) -> int:
+    """End what waits for a yes, for `while_waiting: supersede`, with its question; the caller counts them out."""
+    postgres = connection.dialect.name == "postgresql"
+    statement = _WAITING.format(mark="%s" if postgres else "?") + ("FOR UPDATE" if postgres else "")
+    works = as_works(connection.exec_driver_sql(statement, (schedule_uid,)))
+    newer = ApprovalExpired(SUPERSEDED)
+    changes = [(work, react(work, newer, NO_RULES, now)) for work in works if work.run_id not in keep]
+    ended = [(work, change) for work, change in changes if isinstance(change, End)]
+    write_changes(connection, ended, now)
+    end_with(connection, [work for work, _ in ended], now)
     return len(ended)
 
 

@@ -71,6 +71,22 @@ _asked = (
 _NEWEST = sa.select(_asked).where(_asked.c.place == 1)
 
 
+def approved_gates(connection: Connection, run_ids: Collection[bytes]) -> dict[bytes, tuple[str, ...]]:
+    """The gates at which somebody said yes, by run; of those that never came to one nothing."""
+    found: dict[bytes, dict[str, None]] = {}
+    wanted = list(run_ids)
+    for start in range(0, len(wanted), _AT_ONCE):
+        for run_id, gates in connection.execute(_APPROVED, {"run_ids": wanted[start : start + _AT_ONCE]}):
+            found.setdefault(bytes(run_id), {}).update(dict.fromkeys(from_text(gates) or ()))
+    return {run_id: tuple(sorted(gates)) for run_id, gates in found.items() if gates}
+
+
+_YES = (ApprovalDecision.APPROVED.value, ApprovalDecision.MODIFIED.value)
+_APPROVED = sa.select(approvals.c.run_id, approvals.c.gates).where(
+    approvals.c.run_id.in_(sa.bindparam("run_ids", expanding=True)), approvals.c.decision.in_(_YES)
+)
+
+
 def waiting_below(connection: Connection, run_id: bytes) -> tuple[Waiting | None, tuple[str, ...]]:
     """The open questions about a root run and its steps, and the gates that the oldest of them are about."""
     below = sa.select(runs.c.run_id).where(sa.text("root_run_id IS NOT NULL"), runs.c.root_run_id == run_id)

@@ -168,6 +168,14 @@ def find_all(connection: Connection, run_ids: Collection[bytes]) -> list[RunRow]
     return _ROWS.all(connection, statement)
 
 
+def result_of(connection: Connection, namespace: str, run_id: bytes | None) -> Any:
+    """None also for a run that is gone."""
+    if run_id is None:
+        return None
+    own = sa.select(runs.c.result).where(runs.c.namespace == namespace, runs.c.run_id == run_id)
+    return from_text(connection.execute(own).scalar_one_or_none())
+
+
 def namespace_of(connection: Connection, run_id: bytes) -> str | None:
     """Whose a run is, for whoever can show that it was handed over to them."""
     found: str | None = connection.execute(

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import ColumnElement, Connection, TextClause, bindparam, case, func, or_, select, text, update
 
+from horarium.decision.births import under_queue
 from horarium.decision.facts import Shared
 from horarium.decision.release import ActiveRun, HeldRun, plan_release
 from horarium.ids import id_text
@@ -19,6 +20,7 @@ from horarium.life.change import End
 from horarium.life.event import Terminated
 from horarium.life.live_run import NO_RULES
 from horarium.life.react import react
+from horarium.policy.approval import WhileWaiting
 from horarium.schedule.event import RunEventType
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
@@ -26,11 +28,13 @@ from horarium.schedule.run import Origin, RunState
 from horarium.store.counters import add_to_counters, key_owner, lock_counters
 from horarium.store.database.set_wise import select_by_ids
 from horarium.store.history.append import Journal
-from horarium.store.runs import approvals, events
+from horarium.store.policies import queue_policy_of
+from horarium.store.runs import approvals, events, make_room
 from horarium.store.runs.after_end import ReleasedRun, tell_released
 from horarium.store.runs.changes import write_changes
 from horarium.store.runs.descendants import end_below
 from horarium.store.runs.states import TO_STOP
+from horarium.store.runs.waiting import waiting_roots
 from horarium.store.runs.work import Work, lock_works
 from horarium.store.schedules import positions
 from horarium.store.schedules.due import Plannings
@@ -58,8 +62,12 @@ def release(connection: Connection, known: Plannings, schedule_uid: bytes, *, no
     planning = known.load(connection, [position.planning])[position.planning]
     if isinstance(planning, Exception):
         return 0
+    planning = _under_assignment(connection, position.namespace, planning)
     asked = _asked_to_stop(connection, schedule_uid)
-    others = position.active - len(asked)
+    waiting = 0
+    if planning.while_waiting is not WhileWaiting.COUNT:
+        waiting = waiting_roots(connection, [schedule_uid]).get(schedule_uid, 0)
+    others = max(0, position.active - len(asked) - waiting)
     status = Status(position.status)
     held = _held(connection, schedule_uid, status, now, _most_usable(planning, others))
     ids = {id_text(run_id): run_id for run_id in (*asked, *held)}
@@ -72,8 +80,19 @@ def release(connection: Connection, known: Plannings, schedule_uid: bytes, *, no
         now,
     )
     _terminate(connection, [ids[each] for each in plan.terminate], now)
-    _let_go(connection, position, planning, [ids[each] for each in plan.release], len(plan.terminate), now)
-    return len(plan.release)
+    released, gone = [ids[each] for each in plan.release], len(plan.terminate)
+    if planning.while_waiting is WhileWaiting.SUPERSEDE and released and waiting:
+        gone += make_room.end_waiting(connection, schedule_uid, now=now)
+    _let_go(connection, position, planning, released, gone, now)
+    return len(released)
+
+
+def _under_assignment(connection: Connection, namespace: str, planning: Planning) -> Planning:
+    """With what its assignment says of room, where it says nothing itself."""
+    if planning.assignment is None:
+        return planning
+    queue = queue_policy_of(connection, namespace, planning.assignment)
+    return planning if queue is None else under_queue(planning, queue)
 
 
 # ── looking ──────────────────────────────────────────────────────────────────────────────────────────
@@ -114,6 +133,8 @@ def _held(connection: Connection, schedule_uid: bytes, status: Status, now: Inst
 def _most_usable(planning: Planning, others: int) -> int:
     """As many as would find room if all that were asked to stop ended now; one at least, who waits for that."""
     limits = [MOST_CHANGED]
+    if planning.while_waiting is WhileWaiting.SUPERSEDE:
+        limits.append(1)  # of several at once each would ask a question of its own
     if planning.overlap.capacity is not None:
         limits.append(planning.overlap.capacity - others)
     if planning.concurrency_key is not None:

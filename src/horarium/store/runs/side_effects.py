@@ -5,19 +5,22 @@ The tick, a trigger by hand and a backfill all end here, so that none of them ca
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from sqlalchemy import Connection
 
+from horarium.decision.births import payers
 from horarium.decision.facts import Fact
 from horarium.decision.guards import facts_needed
-from horarium.decision.record import Entry, NewId
+from horarium.decision.record import Entry, NewId, NewRun
 from horarium.ids import id_text, new_id
 from horarium.instant import DAY, Instant
 from horarium.schedule.planning import Planning
 from horarium.schedule.run import Origin, RunState
 from horarium.store import counters
+from horarium.store.policies import move_turns
 from horarium.store.runs import approvals, make_room
 from horarium.store.schedules.due import Plannings
 
@@ -40,16 +43,21 @@ def settle_side_effects(
     """What few plans need beyond their three rows: counters, approvals, runs that must make room."""
     if not entry.runs:
         return
+    if any(run.settled is not None and run.settled.member is not None for run in entry.runs):
+        _give_turns(connection, namespace, entry)
     if _is_counted(planning):
         counters.add_to_counters(connection, births_to_count(namespace, schedule_uid, planning, entry, now))
     if entry.terminate_active:
         kept = frozenset(run.run_id for run in entry.runs[entry.kept_from :])
         make_room.end_active(connection, schedule_uid, now=now, keep=kept)
+    if entry.supersede_waiting:
+        kept = frozenset(run.run_id for run in entry.runs[entry.kept_from :])
+        make_room.end_waiting(connection, schedule_uid, now=now, keep=kept)
     if entry.cancel_active:
         make_room.ask_active_to_stop(connection, schedule_uid, now)
-    if planning.needs_approval:
-        living = entry.runs[entry.kept_from :]
-        approvals.request(connection, [run.run_id for run in living if run.state is not RunState.HELD], now)
+    waiting = [run.run_id for run in entry.runs[entry.kept_from :] if run.state is RunState.AWAITING_APPROVAL]
+    if waiting:
+        approvals.request(connection, waiting, now)
 
 
 @lru_cache(maxsize=65_536)
@@ -62,18 +70,32 @@ def births_to_count(
 ) -> Mapping[counters.Counter, int]:
     """How the births of an entry move the counters that somebody watches."""
     needed = facts_needed(planning, Origin.SCHEDULED)
-    day, births = now // DAY, len(entry.runs)
-    reserve = counters.to_millionths(planning.reserve)
-    owners = [counters.schedule_owner(schedule_uid)]
-    if planning.assignee is not None:
-        owners.append(counters.assignee_owner(namespace, planning.assignee))
-    changes: dict[counters.Counter, int] = {}
-    for owner in owners:
-        if Fact.SPENDING in needed and reserve:
-            changes["spent", owner, day] = births * reserve
-        if Fact.DAILY_RUNS in needed:
-            changes["runs", owner, day] = births
+    day = now // DAY
+    changes: Counter[counters.Counter] = Counter()
+    for run in entry.runs:
+        reserve = counters.to_millionths(planning.reserve if run.settled is None else run.settled.reserve)
+        for owner in _owners(namespace, schedule_uid, planning, run):
+            if Fact.SPENDING in needed and reserve:
+                changes["spent", owner, day] += reserve
+            if Fact.DAILY_RUNS in needed:
+                changes["runs", owner, day] += 1
     if planning.concurrency_key is not None:
         started = sum(run.state is not RunState.HELD for run in entry.runs)
         changes["key", counters.key_owner(namespace, planning.concurrency_key), 0] = started
     return changes
+
+
+def _owners(namespace: str, schedule_uid: bytes, planning: Planning, run: NewRun) -> list[str]:
+    """Whose counters a birth moves: the schedule's, and those of all who work."""
+    settled = run.settled
+    who = payers(planning.assigned, None) if settled is None else payers(settled.assignee, settled.member)
+    return [counters.schedule_owner(schedule_uid), *(counters.assignee_owner(namespace, each) for each in who)]
+
+
+def _give_turns(connection: Connection, namespace: str, entry: Entry) -> None:
+    """The teams are locked already, where a turn was asked for."""
+    taken: Counter[tuple[str, str]] = Counter()
+    for run in entry.runs:
+        if run.settled is not None and run.settled.assignee is not None and run.settled.member is not None:
+            taken[namespace, run.settled.assignee.id] += 1
+    move_turns(connection, taken)

@@ -44,13 +44,23 @@ def note_stops(connection: Connection, run_ids: Sequence[bytes]) -> None:
         note(connection, [Noted(row[0]) for row in select_by_ids(connection, _RUNNING_WORKFLOWS, run_ids)])
 
 
-_FIRST = "SELECT DISTINCT run_id FROM (SELECT run_id FROM step_changes WHERE {which} ORDER BY change_id LIMIT {limit})"
+_FIRST = """
+SELECT DISTINCT run_id, finish
+FROM (SELECT run_id, finish FROM step_changes ORDER BY change_id LIMIT {limit:d}) AS oldest
+"""
 
 
-def first_noted(connection: Connection, limit: int, *, finish: bool) -> list[bytes]:
+class FirstNoted(NamedTuple):
+    """Workflows: those to be moved on, and those to be ended."""
+
+    to_move: list[bytes]
+    to_end: list[bytes]
+
+
+def first_noted(connection: Connection, limit: int) -> FirstNoted:
     """The workflows that the oldest rows are about."""
-    statement = _FIRST.format(which="finish" if finish else "NOT finish", limit=limit) + " AS oldest"
-    return [row[0] for row in connection.exec_driver_sql(statement)]
+    rows = list(connection.exec_driver_sql(_FIRST.format(limit=limit)))
+    return FirstNoted([run_id for run_id, ends in rows if not ends], [run_id for run_id, ends in rows if ends])
 
 
 _TAKE = "DELETE FROM step_changes WHERE {which} AND run_id"
@@ -64,6 +74,12 @@ def take(connection: Connection, run_ids: Sequence[bytes], *, finish: bool) -> l
     statement = _TAKE.format(which="finish" if finish else "NOT finish")
     rows = select_by_ids(connection, statement, run_ids, _TAKEN)
     return [Noted(run_id, step, Used(*used), finish) for run_id, step, *used in rows]
+
+
+def forget_missing(connection: Connection, run_ids: Sequence[bytes]) -> None:
+    """Of these, what was noted of runs that are there no more: nobody would ever take it."""
+    known = {row[0] for row in select_by_ids(connection, "SELECT run_id FROM runs WHERE run_id", run_ids)}
+    forget(connection, [run_id for run_id in run_ids if run_id not in known])
 
 
 def forget(connection: Connection, run_ids: Sequence[bytes]) -> None:

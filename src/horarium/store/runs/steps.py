@@ -146,12 +146,20 @@ _OF_NODES = (
     "JOIN runs ON parent_run_id = parent AND node_id = node WHERE {which}"
 )
 _SUCCEEDED = ("result", "state = 'succeeded'")
+# PostgreSQL reads no large text to tell its length so; SQLite has no other word for it.
+_SIZE = {"postgresql": "octet_length(result)", "sqlite": "length(CAST(result AS BLOB))"}
 _FAILED = ("state, error_class, assignee, fallback, cause", f"state IN {sql_list(FINAL - {RunState.SUCCEEDED})}")
 
 
 def results(connection: Connection, wanted: Collection[NodeOf]) -> dict[NodeOf, str | None]:
     """As they are stored, of those that succeeded."""
     return {(parent, node): text for parent, node, text in _of_nodes(connection, wanted, *_SUCCEEDED)}
+
+
+def result_sizes(connection: Connection, wanted: Collection[NodeOf]) -> dict[NodeOf, int]:
+    """How many bytes they take, for who must not read them all."""
+    size_of, which = _SIZE[connection.dialect.name], _SUCCEEDED[1]
+    return {(parent, node): size or 0 for parent, node, size in _of_nodes(connection, wanted, size_of, which)}
 
 
 def failures(connection: Connection, wanted: Collection[NodeOf]) -> dict[NodeOf, StepFact]:
@@ -185,6 +193,14 @@ def _of_nodes(connection: Connection, wanted: Collection[NodeOf], columns: str, 
 @lru_cache(maxsize=_AT_ONCE * 2)
 def _sqlite(count: int, columns: str, which: str) -> str:
     return _OF_NODES.format(asked=f"VALUES {', '.join(['(?, ?)'] * count)}", columns=columns, which=which)
+
+
+def count_below(connection: Connection, root_run_id: bytes, most: int) -> int:
+    """How many steps a root has at all depths; nobody counts further than `most`."""
+    mark = "%s" if connection.dialect.name == "postgresql" else "?"
+    some = f"SELECT 1 FROM runs WHERE root_run_id = {mark} LIMIT {most:d}"
+    counted = connection.exec_driver_sql(f"SELECT count(*) FROM ({some}) AS found", (root_run_id,))
+    return int(counted.scalar_one())
 
 
 # ── moving on ────────────────────────────────────────────────────────────────────────────────────────

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
+from horarium.decision.births import Settled
 from horarium.decision.record import Entry, NewRun, first_stored_event
 from horarium.instant import Instant
 from horarium.schedule.planning import Planning
@@ -42,7 +43,8 @@ _RUNS = Insert(
         "run_id", "namespace", "schedule_uid", "revision", "origin", "state", "nominal", "due", "ready_at",
         "rotation_index", "trigger_number", "covers_first", "covers_last", "covers_count", "created_at", "next_event",
         "workflow", "kind", "timeout_seconds", "priority", "queue", "delivery", "needs_approval", "concurrency_key",
-        "assignee", "reserved", "target", "attempt_ms", "runtime_seconds",
+        "assignee", "reserved", "target", "attempt_ms", "runtime_seconds", "assignee_type", "member", "effective",
+        "workflow_version",
     ),
     ZEROS,
 )  # fmt: skip
@@ -84,7 +86,7 @@ def _run_row(record: ScheduleRecord, run: NewRun, now: Instant, origin: str) -> 
         count,
         now,
         first_stored_event(run.state),
-        *_run_constants(record.planning),
+        *(_run_constants(record.planning) if run.settled is None else _settled(record.planning, run.settled)),
     )
 
 
@@ -105,4 +107,31 @@ def _run_constants(planning: Planning) -> tuple[Any, ...]:
         planning.target,
         planning.attempt_ms,
         planning.runtime_seconds,
+        None if planning.assignee_type is None else planning.assignee_type.value,
+        None,
+        None,
+        None,
+    )
+
+
+def _settled(planning: Planning, settled: Settled) -> tuple[Any, ...]:
+    """The same for a run in which others than its schedule have a word."""
+    return (
+        planning.workflow,
+        planning.kind,
+        planning.timeout_seconds,
+        settled.priority,
+        planning.queue,
+        planning.delivery.value,
+        settled.needs_approval,
+        planning.concurrency_key,
+        None if settled.assignee is None else settled.assignee.id,
+        to_millionths(settled.reserve),
+        planning.target,
+        settled.attempt_ms,
+        settled.runtime_seconds,
+        None if settled.assignee is None else settled.assignee.type.value,
+        settled.member,
+        settled.effective,
+        settled.workflow_version,
     )

@@ -12,14 +12,16 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple, assert_never
 
-from sqlalchemy import ColumnElement, Connection, and_, exists, func, or_, select, text
+from sqlalchemy import ColumnElement, Connection, and_, func, select, text
 
-from horarium.decision.facts import NO_FACTS, Fact, Facts, Shared, Signal
+from horarium.decision.births import BirthPolicies, payer
+from horarium.decision.facts import NO_FACTS, Fact, Facts, Shared, Signal, UnreadablePolicies
 from horarium.decision.guards import context_needed, facts_needed
 from horarium.errors import HorariumError
 from horarium.ids import id_at
 from horarium.instant import DAY, MINUTE, Instant
-from horarium.policy.limits import Budget, parse_budget
+from horarium.policy.approval import WhileWaiting
+from horarium.policy.limits import Budget
 from horarium.schedule.calendar import Calendar, parse_calendar, shared_calendar
 from horarium.schedule.context import ContextMember, DayCount
 from horarium.schedule.planning import Planning
@@ -37,7 +39,10 @@ from horarium.store.database.found import rows_with
 from horarium.store.database.json_text import from_text
 from horarium.store.quotas import QuotaBook
 from horarium.store.runs.states import FINAL_NAMES
-from horarium.store.tables import agents, calendars, runs, schedules, workflows
+from horarium.store.runs.waiting import waiting_roots
+from horarium.store.schedules.birth_policies import Birth, Gathered, gather_policies
+from horarium.store.schedules.graphs import NO_GRAPH, Graph, graphs_of
+from horarium.store.tables import calendars, runs
 
 _NO_SIGNALS: Mapping[bytes, Signal] = MappingProxyType({})
 _FAILED = frozenset({RunState.FAILED, RunState.TIMED_OUT, RunState.LAUNCH_FAILED})
@@ -70,7 +75,7 @@ def gather(
     `signals` were asked for before, since nobody outside is called while rows are locked; a schedule that has none
     sees null. Without `quotas` there is room without end, for whoever looks ahead: they are about this minute.
     """
-    graphs = _graphs(connection, subjects) if Fact.GRAPH in kinds else {}
+    graphs = graphs_of(connection, subjects) if Fact.GRAPH in kinds else {}
     curious = [each for each in subjects if _asks_us(each.planning, origin) or each.schedule_uid in graphs]
     shared = {namespace: Shared() for namespace in {subject.namespace for subject in subjects}}
     if quotas is not None:
@@ -87,7 +92,14 @@ def gather(
         known[uid] = _with_signal(known.get(uid, NO_FACTS), signal)
     for uid, count in _backfilled(connection, [each.schedule_uid for each in subjects if each.held]):
         known[uid] = known[uid]._replace(backfilled=count)
+    apart = [each.schedule_uid for each in subjects if each.active and _tells_waiting_apart(each.planning)]
+    for uid, count in waiting_roots(connection, apart).items():
+        known[uid] = known[uid]._replace(waiting=count)
     return known, shared
+
+
+def _tells_waiting_apart(planning: Planning) -> bool:
+    return planning.while_waiting is not WhileWaiting.COUNT
 
 
 def _backfilled(connection: Connection, uids: Sequence[bytes]) -> Iterable[tuple[bytes, int]]:
@@ -126,10 +138,14 @@ def _look_up(
 
     own_calendars = _calendars(connection, who(Fact.CALENDARS))
     contexts = _contexts(connection, who(Fact.CONTEXT), now)
-    counted = _counters(connection, who(Fact.SPENDING), who(Fact.DAILY_RUNS), who(Fact.KEYS), now, lock=lock)
-    budgets = _budgets(connection, [*who(Fact.SPENDING), *who(Fact.DAILY_RUNS)])
+    policies = _policies(connection, subjects, needs, graphs, lock=lock)
+    owners = {uid: _payers(found) for uid, found in policies.policies.items()}
+    asking = (who(Fact.SPENDING), who(Fact.DAILY_RUNS), who(Fact.KEYS))
+    counted = _counters(connection, *asking, owners, now, lock=lock)
     day = now // DAY
-    _share(subjects, shared, counted, day)
+    _share(subjects, shared, counted, owners, day)
+    for (namespace, team), turn in policies.turns.items():
+        shared[namespace].turns[team] = turn
     return {
         subject.schedule_uid: Facts(
             active=subject.active,
@@ -138,9 +154,10 @@ def _look_up(
             context=contexts.get(_context_key(subject), {}),
             spent_today=to_credits(_counted(counted, "spent", subject, day)),
             runs_today=_counted(counted, "runs", subject, day),
-            assignee_budget=budgets.get((subject.namespace, subject.planning.assignee or ""), _NO_BUDGET),
-            cycle=graphs.get(subject.schedule_uid, _NO_GRAPH).cycle,
-            workflow_owner=graphs.get(subject.schedule_uid, _NO_GRAPH).stranger,
+            assignee_budget=policies.budgets.get(subject.schedule_uid, _NO_BUDGET),
+            cycle=graphs.get(subject.schedule_uid, NO_GRAPH).cycle,
+            workflow_owner=graphs.get(subject.schedule_uid, NO_GRAPH).stranger,
+            policies=policies.policies.get(subject.schedule_uid),
         )
         for subject in subjects
     }
@@ -253,70 +270,34 @@ def _prior(state: RunState, result: str | None) -> dict[str, Any]:
     return {**fields, "status": result_status(state)}
 
 
-# ── workflows, budgets ───────────────────────────────────────────────────────────────────────────────
+# ── policies ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-Workflow = tuple[str, str | None]
+def _policies(
+    connection: Connection,
+    subjects: Sequence[Subject],
+    needs: Mapping[bytes, frozenset[Fact]],
+    graphs: Mapping[bytes, Graph],
+    *,
+    lock: bool,
+) -> Gathered:
+    """Of those whose work is somebody's, or a stored workflow's; the others have none but their own."""
+    births = []
+    for subject in subjects:
+        version = graphs.get(subject.schedule_uid, NO_GRAPH).newest
+        if Fact.POLICIES in needs[subject.schedule_uid] or version is not None:
+            births.append(Birth(subject.schedule_uid, subject.namespace, subject.planning, version))
+    return gather_policies(connection, births, lock=lock) if births else _NO_POLICIES
 
 
-def _workflow_of(subject: Subject) -> Workflow:
-    return subject.namespace, subject.planning.workflow
+_NO_POLICIES = Gathered({}, {}, {})
 
 
-class Graph(NamedTuple):
-    """What is to be said against the workflow of a schedule: the nodes of a cycle, an owner that is another's."""
-
-    cycle: tuple[str, ...] = ()
-    stranger: str | None = None
-
-
-_NO_GRAPH = Graph()
-_newer = workflows.alias("newer")
-_IS_NEWEST = ~exists().where(
-    _newer.c.namespace == workflows.c.namespace,
-    _newer.c.workflow_id == workflows.c.workflow_id,
-    _newer.c.version > workflows.c.version,
-)
-# Of a workflow of a thousand versions two rows at most are looked at, if the cycles of old ones are mended.
-_TELLING = (
-    select(workflows.c.namespace, workflows.c.workflow_id, workflows.c.cycle, workflows.c.owner)
-    .where(or_(workflows.c.cycle.is_not(None), and_(workflows.c.owner.is_not(None), _IS_NEWEST)))
-    .order_by(workflows.c.version)
-)
-
-
-def _graphs(connection: Connection, subjects: Sequence[Subject]) -> dict[bytes, Graph]:
-    """Of those schedules of whose workflow there is something to say."""
-    names = {_workflow_of(subject) for subject in subjects if subject.planning.workflow is not None}
-    cycles: dict[Workflow, tuple[str, ...]] = {}
-    owners: dict[Workflow, str | None] = {}
-    columns = (workflows.c.namespace, workflows.c.workflow_id)
-    for namespace, name, cycle, owner in rows_with(connection, _TELLING, columns, names):
-        owners[namespace, name] = owner
-        if cycle is not None:
-            cycles[namespace, name] = tuple(from_text(cycle))
-    if not owners:
-        return {}
-    told = [subject for subject in subjects if _workflow_of(subject) in owners]
-    own = _owners(connection, [subject.schedule_uid for subject in told if owners[_workflow_of(subject)] is not None])
-    found: dict[bytes, Graph] = {}
-    for uid, workflow in ((subject.schedule_uid, _workflow_of(subject)) for subject in told):
-        owner = owners[workflow]
-        found[uid] = Graph(cycles.get(workflow, ()), None if owner == own.get(uid) else owner)
-    return found
-
-
-def _owners(connection: Connection, uids: Sequence[bytes]) -> dict[bytes, str | None]:
-    statement = select(schedules.c.schedule_uid, schedules.c.owner)
-    rows = rows_with(connection, statement, (schedules.c.schedule_uid,), [(uid,) for uid in uids])
-    return dict(iter(rows))
-
-
-def _budgets(connection: Connection, subjects: Sequence[Subject]) -> dict[tuple[str, str], Budget]:
-    names = {(subject.namespace, subject.planning.assignee) for subject in subjects if subject.planning.assignee}
-    statement = select(agents.c.namespace, agents.c.agent_id, agents.c.document)
-    rows = rows_with(connection, statement, (agents.c.namespace, agents.c.agent_id), names)
-    return {(ns, agent): parse_budget(from_text(document).get("budget") or {}) for ns, agent, document in rows}
+def _payers(policies: BirthPolicies | UnreadablePolicies) -> tuple[str, ...]:
+    """Everybody whose budget the next runs may be counted against."""
+    if isinstance(policies, UnreadablePolicies) or policies.assignee is None:
+        return ()
+    return (payer(policies.assignee), *(member for member in policies.bundles if member is not None))
 
 
 # ── counters ─────────────────────────────────────────────────────────────────────────────────────────
@@ -327,6 +308,7 @@ def _counters(
     spending: Sequence[Subject],
     daily: Sequence[Subject],
     keyed: Sequence[Subject],
+    owners: Mapping[bytes, tuple[str, ...]],
     now: Instant,
     *,
     lock: bool,
@@ -336,8 +318,8 @@ def _counters(
     for kind, subjects in (("spent", spending), ("runs", daily)):
         for subject in subjects:
             wanted.add((kind, schedule_owner(subject.schedule_uid), day))
-            if subject.planning.assignee is not None:
-                wanted.add((kind, assignee_owner(subject.namespace, subject.planning.assignee), day))
+            for who in owners.get(subject.schedule_uid, ()):
+                wanted.add((kind, assignee_owner(subject.namespace, who), day))
     for subject in keyed:
         assert subject.planning.concurrency_key is not None  # that is why it asks
         wanted.add(("key", key_owner(subject.namespace, subject.planning.concurrency_key), 0))
@@ -345,14 +327,18 @@ def _counters(
 
 
 def _share(
-    subjects: Sequence[Subject], by_namespace: Mapping[str, Shared], counted: Mapping[Counter, int], day: int
+    subjects: Sequence[Subject],
+    by_namespace: Mapping[str, Shared],
+    counted: Mapping[Counter, int],
+    owners: Mapping[bytes, tuple[str, ...]],
+    day: int,
 ) -> None:
     for subject in subjects:
         planning, shared = subject.planning, by_namespace[subject.namespace]
         if planning.concurrency_key is not None:
             owner = key_owner(subject.namespace, planning.concurrency_key)
             shared.active_by_key[planning.concurrency_key] = counted.get(("key", owner, 0), 0)
-        if planning.assignee is not None:
-            owner = assignee_owner(subject.namespace, planning.assignee)
-            shared.spent_by_assignee[planning.assignee] = to_credits(counted.get(("spent", owner, day), 0))
-            shared.runs_by_assignee[planning.assignee] = counted.get(("runs", owner, day), 0)
+        for who in owners.get(subject.schedule_uid, ()):
+            owner = assignee_owner(subject.namespace, who)
+            shared.spent_by_assignee[who] = to_credits(counted.get(("spent", owner, day), 0))
+            shared.runs_by_assignee[who] = counted.get(("runs", owner, day), 0)

@@ -1,0 +1,147 @@
+"""What is settled for a run when it is born: who works, whose policies hold, and what that makes of its columns.
+
+A team that takes turns sends another agent with each birth, and each agent may have policies and a budget of its own:
+so what is known beforehand is a bundle for each who may work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import lru_cache
+from typing import NamedTuple
+
+from horarium.policy.limits import Budget
+from horarium.policy.overlap import Overlap
+from horarium.policy.queue import QueuePolicy
+from horarium.schedule.assignee import Assignee, AssigneeType, Team, TeamStrategy, resolve_agent
+from horarium.schedule.effective import Effective
+from horarium.schedule.planning import Planning
+
+_USUAL_OVERLAP = Overlap()
+
+
+class Bundle(NamedTuple):
+    """What holds where one agent works. `effective` None = only the schedule itself says anything.
+
+    `text` is what the run keeps of it; `budget` is that of a member of a team, beside the team's own.
+    """
+
+    effective: Effective | None
+    text: str | None
+    budget: Budget = Budget()
+
+
+@dataclass(frozen=True, slots=True)
+class BirthPolicies:
+    """Of one schedule. `bundles` are by the member of a team that works, or under None where it is no team.
+
+    `workflow_version` is that of its stored workflow, where it has one; `queue` is what its assignment says of
+    overlap and priority.
+    """
+
+    assignee: Assignee | None
+    bundles: Mapping[str | None, Bundle]
+    team: Team | None = None
+    workflow_version: int | None = None
+    queue: QueuePolicy | None = None
+
+    @property
+    def takes_turns(self) -> bool:
+        return self.team is not None and self.team.strategy is TeamStrategy.ROUND_ROBIN
+
+    def member(self, turn: int) -> str | None:
+        """Who works, where so many runs were given to the team before."""
+        return None if self.team is None else resolve_agent(self.team, turn)
+
+    def waits(self) -> bool:
+        """Whether somebody asks for a yes, whoever works."""
+        said = (bundle.effective for bundle in self.bundles.values())
+        return any(each is not None and each.approval.requires_approval for each in said)
+
+    def bundle(self, member: str | None) -> Bundle:
+        return self.bundles[member]
+
+
+class Settled(NamedTuple):
+    """The columns of a run that depend on whose policies hold; all others are those of its planning."""
+
+    needs_approval: bool
+    reserve: Decimal
+    attempt_ms: int | None
+    runtime_seconds: int | None
+    priority: int
+    assignee: Assignee | None
+    member: str | None
+    effective: str | None
+    workflow_version: int | None
+
+
+def payer(assignee: Assignee) -> str:
+    """Under which name money and runs of a day are counted: no id has a blank in it, so a team is never an agent."""
+    return assignee.id if assignee.type is AssigneeType.AGENT else f"{assignee.type.value} {assignee.id}"
+
+
+def payers(assignee: Assignee | None, member: str | None) -> tuple[str, ...]:
+    """Everybody whose budget a run is counted against, beside its schedule's."""
+    of_assignee = () if assignee is None else (payer(assignee),)
+    return of_assignee if member is None else (*of_assignee, member)
+
+
+def settle(planning: Planning, policies: BirthPolicies, member: str | None) -> Settled:
+    """What was written with the schedule is the least: an approval that it asked for then is asked for now."""
+    bundle = policies.bundle(member)
+    effective = bundle.effective
+    if effective is None:
+        return Settled(
+            planning.needs_approval,
+            planning.reserve,
+            planning.attempt_ms,
+            planning.runtime_seconds,
+            planning.priority,
+            policies.assignee,
+            member,
+            None,
+            policies.workflow_version,
+        )
+    return Settled(
+        planning.needs_approval or effective.approval.requires_approval is True,
+        reserve_of(planning, effective),
+        _attempt_ms(planning, effective),
+        effective.limits.runtime_seconds,
+        planning.priority,
+        policies.assignee,
+        member,
+        bundle.text,
+        policies.workflow_version,
+    )
+
+
+def reserve_of(planning: Planning, effective: Effective | None) -> Decimal:
+    """What a run may cost is set aside for it."""
+    if effective is None:
+        return planning.reserve
+    return Decimal(effective.limits.cost) if effective.limits.cost is not None else Decimal(0)
+
+
+def _attempt_ms(planning: Planning, effective: Effective) -> int | None:
+    """The time of an attempt, where the retry policy allows less of it than the action."""
+    allowed = effective.retry.timeout_ms
+    return None if allowed is None or allowed >= planning.timeout_seconds * 1_000 else allowed
+
+
+@lru_cache(maxsize=65_536)
+def under_queue(planning: Planning, queue: QueuePolicy) -> Planning:
+    """As the schedule's where it says nothing of its own: what equals the defaults was not said."""
+    overlap = planning.overlap
+    if overlap == _USUAL_OVERLAP:
+        overlap = replace(
+            overlap,
+            policy=queue.overlap_policy or overlap.policy,
+            max_concurrency=queue.max_concurrency or overlap.max_concurrency,
+        )
+    priority = queue.priority if queue.priority is not None and planning.priority == 0 else planning.priority
+    if overlap is planning.overlap and priority == planning.priority:
+        return planning
+    return replace(planning, overlap=overlap, priority=priority)
