@@ -49,8 +49,7 @@ def end_waiting(
     newer = ApprovalExpired(SUPERSEDED)
     changes = [(work, react(work, newer, NO_RULES, now)) for work in works if work.run_id not in keep]
     ended = [(work, change) for work, change in changes if isinstance(change, End)]
-    write_changes(connection, ended, now)
-    end_with(connection, [work for work, _ in ended], now)
+    write_changes(connection, end_below(connection, ended, now), now)
     return len(ended)
 
 
