@@ -94,6 +94,8 @@ def _plain(value: object) -> object:
     match value:
         case frozenset():
             return sorted(value)
+        case tuple():
+            return list(value)
         case Decimal():
             return amount(value)
         case _:
