@@ -23,7 +23,7 @@ DELETES = [route for route in OPERATIONS if route[0] == "DELETE"]
 _MADE = ("schedules", "calendars", "namespaces", "agents", "teams", "assignments")
 MADE = {("POST", f"/api/{each}") for each in _MADE}
 # Its example of a run is under way.
-IN_USE = {("DELETE", "/api/workflows/{workflow_id}")}
+IN_USE = {("DELETE", "/api/workflows/{workflow_id}"), ("DELETE", "/api/agents/{agent_id}")}
 
 
 @pytest.fixture
