@@ -125,7 +125,7 @@ class AlreadyExists(OperationError):
 
     def __init__(self, name: str) -> None:
         self.name = _short(name)
-        super().__init__(f"there is a {self.what} {self.name!r} already")
+        super().__init__(f"there is {'an' if self.what[0] in 'aeio' else 'a'} {self.what} {self.name!r} already")
 
 
 class ScheduleAlreadyExists(AlreadyExists):
