@@ -17,6 +17,10 @@ DOCUMENT: dict[str, Any] = {
     "action": ACTION,
     "approval_policy": {"requires_approval": True},
 }
+WORKFLOW: dict[str, Any] = {
+    "nodes": [{"id": "a", "action": {"kind": "pull", "workflow_type": "report", "queue": "reports"}}],
+    "approval_policy": {"requires_approval": True},
+}
 SKIP: dict[str, Any] = {"skip_approval": True}
 NOT_REQUIRED = {"approval_status": "not_required"}
 
@@ -62,6 +66,7 @@ DOORS: list[tuple[str, str, dict[str, Any], bool]] = [
     ("PATCH", "/api/schedules/brief", {**NOT_REQUIRED, "note": "x"}, True),
     ("PUT", "/api/schedules/brief", {"approval_policy": {"requires_approval": False}, "skipApproval": True}, True),
     ("POST", "/api/schedules", {**DOCUMENT, "schedule_id": "new", **NOT_REQUIRED}, False),
+    ("POST", "/api/workflows/flow/runs", SKIP, False),
     ("POST", "/api/apply", {"bundle": "b", "schedules": [{**DOCUMENT, "schedule_id": "new", **SKIP}]}, False),
 ]
 
@@ -72,6 +77,7 @@ def test_whoever_asks_to_skip_is_refused_and_on_record(
     horarium: TestService, method: str, path: str, body: dict[str, Any], has_schedule: bool
 ) -> None:
     horarium.create(DOCUMENT)
+    assert horarium.http().put("/api/workflows/flow", json=WORKFLOW).status_code == 201
     run_id = ended_run(horarium)
     before = len(horarium.runs())
     answer = horarium.http().request(method, path.format(run_id=run_id), json=body)
