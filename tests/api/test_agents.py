@@ -237,4 +237,4 @@ def test_a_run_that_came_to_a_gate_is_not_reported_past_it_by_its_own_worker(hor
     assert said(http, run_id, state="succeeded", **token) == (403, "approval_required")
     # No schedule asked for it: the feed tells.
     kinds = [entry["kind"] for entry in http.get("/api/feed").json()["entries"]]
-    assert kinds == ["approval_bypass_attempt"]
+    assert kinds == ["approval_bypass_attempt", "approval_requested"]

@@ -227,3 +227,29 @@ def test_the_steps_of_a_sub_workflow_stand_under_its_own_run(http: httpx.Client,
     assert [row["run_id"] for row in http.get("/api/runs", params={"workflow_id": "inner"}).json()["runs"]] == []
     of_inner = http.get("/api/runs", params={"workflow_id": "inner", "include": "steps"}).json()["runs"]
     assert [row["run_id"] for row in of_inner] == [sub["run_id"]]
+
+
+def test_a_rerun_is_of_the_same_version_and_asked_about_anew(http: httpx.Client, horarium: TestService) -> None:
+    first = {"nodes": [{"id": "fetch", "action": CALL}]}
+    http.put("/api/workflows/daily", json=first).raise_for_status()
+    run_id = begin(horarium, approval_policy={"requires_approval": True, "allow_requester": True})
+    asked = http.get(f"/api/runs/{run_id}").json()
+    assert asked["workflow"] == {"workflow_id": "daily", "version": 1}
+    http.put("/api/workflows/daily", json={**first, "name": "Daily"}).raise_for_status()
+    decision = {"decision": "approve"}
+    http.post(f"/api/approvals/{asked['approval']['approval_id']}/decision", json=decision).raise_for_status()
+    horarium.settle()
+    refused = http.post(f"/api/runs/{step(http, run_id, 'fetch')['run_id']}/rerun")
+    assert (refused.status_code, refused.json()["reason"]) == (409, "run_not_repeatable")
+    assert "with the run that it is a part of" in refused.json()["detail"]
+    end(http, horarium, run_id, "fetch")
+    again = http.post(f"/api/runs/{run_id}/rerun").json()
+    assert (again["outcome"], again["state"]) == ("triggered", "awaiting_approval")
+    new = http.get(f"/api/runs/{again['run_id']}").json()
+    assert (new["workflow"], new["rerun_of"], new["steps"]) == ({"workflow_id": "daily", "version": 1}, run_id, [])
+    assert new["approval"]["status"] == "pending"
+    assert new["approval"]["approval_id"] != asked["approval"]["approval_id"]
+    http.post(f"/api/approvals/{new['approval']['approval_id']}/decision", json=decision).raise_for_status()
+    horarium.settle()
+    assert http.get(f"/api/runs/{again['run_id']}").json()["workflow"]["version"] == 1
+    assert horarium.launcher.deliveries[-1].workflow == {"workflow_id": "daily", "version": 1}
