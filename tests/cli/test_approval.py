@@ -55,6 +55,11 @@ def test_a_yes_may_change_the_inputs_and_a_no_ends_the_run(server: Server, edito
     [run] = [run for run in server.service.runs() if run.schedule_id == "payouts"]
     assert json.loads(server.told("run", "show", run.run_id, "-o", "json"))["inputs"] == {"day": 2}
 
+    late = question(server, "late")
+    server.service.advance(hours=25)
+    answer = server.ask("approval", "approve", late, "--yes", *editor)
+    assert (answer.code, answer.out) == (1, "")
+
     refused = question(server, "other")
     assert server.told("approval", "reject", refused, "--yes", *editor) == f"{refused}: rejected\n"
     [run] = [run for run in server.service.runs() if run.schedule_id == "other"]

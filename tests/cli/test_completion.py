@@ -45,6 +45,7 @@ def complete(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
         ("horarium schedule create x --tz Europe/Ist", ["Europe/Istanbul"]),
         ("horarium next @daily --tz Asia/Tok", ["Asia/Tokyo"]),
         ("horarium token create x --role vi", ["viewer"]),
+        ("horarium approval list --status pen", ["pending"]),
         ("horarium events --kind schedule_sk", ["schedule_skipped"]),
         ("horarium --outp", ["--output"]),
     ],

@@ -26,4 +26,6 @@ def test_the_brief_waits_for_a_yes_and_is_sent_after_it() -> None:
         ended = client.get_run(run.run_id)
         assert ended.state == "succeeded"
         assert ended.result["send"]["sent"].startswith("Good morning, Ada, Grace, Edsger. It is 20")
+        assert ended.assignee is not None
+        assert (ended.assignee.type, ended.assignee.id) == ("agent", "demo-writer")
         assert running.verify() == []

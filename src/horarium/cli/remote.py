@@ -244,6 +244,8 @@ def ending(error: ClientError) -> tuple[ExitCode, str]:
             return ExitCode.NOT_ALLOWED, ""
         case errors.NotFound():
             return ExitCode.NOT_FOUND, ""
+        case errors.ApprovalOver() | errors.InputsChanged():
+            return ExitCode.NO, ""
         case errors.Conflict() | errors.PreconditionFailed() | errors.RateLimited() | errors.ServerError():
             return ExitCode.NO, ""
         case _:
