@@ -20,9 +20,7 @@ pytestmark = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 
 DELETES = [route for route in OPERATIONS if route[0] == "DELETE"]
 # Made by the world itself: once more is refused.
-MADE = {
-    ("POST", f"/api/{each}") for each in ("schedules", "calendars", "namespaces", "agents", "teams", "assignments")
-}
+MADE = {("POST", f"/api/{each}") for each in ("schedules", "calendars", "namespaces", "agents", "teams", "assignments")}
 # Its example of a run is under way; a team and an assignment name it.
 IN_USE = {("DELETE", "/api/workflows/{workflow_id}"), ("DELETE", "/api/agents/{agent_id}")}
 
