@@ -13,7 +13,7 @@ from typing import Any
 from ground import HERD, database, load, pattern, rest, seed_each
 from process import up
 from rich.table import Table
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
 from horarium.client.client import Client
 from horarium.clock import SystemClock
@@ -64,13 +64,16 @@ def _ask(opened: Database, count: int) -> None:
     while ticker.step().more:
         pass
     opened.write(lambda connection: connection.execute(text("UPDATE positions SET next_due = NULL")))
-    waiting = text("SELECT count(*) FROM runs WHERE state = 'awaiting_approval'")
-    asked = text("SELECT count(*) FROM approvals WHERE decision = 'pending'")
-    found = [
-        opened.read(lambda connection, each=each: connection.execute(each).scalar_one()) for each in (waiting, asked)
-    ]
-    assert found == [count, count], found
+    found = opened.read(_questions)
+    assert found == (count, count), found
     rest(opened)
+
+
+def _questions(connection: Connection) -> tuple[int, int]:
+    """Runs that wait, and what is asked about them."""
+    waiting = connection.execute(text("SELECT count(*) FROM runs WHERE state = 'awaiting_approval'")).scalar_one()
+    asked = connection.execute(text("SELECT count(*) FROM approvals WHERE decision = 'pending'")).scalar_one()
+    return waiting, asked
 
 
 def _tick(opened: Database, turn: int) -> float:

@@ -76,7 +76,7 @@ async def _run_in_turn(
         for _ in range(count):
             begun = await here(lambda: client.run_workflow(workflow_id, inputs=dict(inputs)))
             run_id = parse_id(begun.run_id, "run_id")
-            while not await here(lambda run_id=run_id: service.database.glance(partial(_is_over, run_id=run_id))):
+            while not await here(partial(service.database.glance, partial(_is_over, run_id=run_id))):
                 await asyncio.wait([running], timeout=_LOOK_SECONDS)
                 assert not running.done(), "the engine has ended"
     stop.set()

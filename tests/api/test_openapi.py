@@ -20,7 +20,8 @@ pytestmark = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 
 DELETES = [route for route in OPERATIONS if route[0] == "DELETE"]
 # Made by the world itself: once more is refused.
-MADE = {("POST", f"/api/{each}") for each in ("schedules", "calendars", "namespaces", "agents", "teams", "assignments")}
+_MADE = ("schedules", "calendars", "namespaces", "agents", "teams", "assignments")
+MADE = {("POST", f"/api/{each}") for each in _MADE}
 # Its example of a run is under way; a team and an assignment name it.
 IN_USE = {("DELETE", "/api/workflows/{workflow_id}"), ("DELETE", "/api/agents/{agent_id}")}
 
@@ -107,8 +108,8 @@ def ask(here: World, http: httpx.Client, route: tuple[str, str]) -> httpx.Respon
         return http.post(f"/api/runs/{run_id}/rerun", json={**(OPERATIONS[route].example.body or {}), **anyhow})
     if route[1] in ("/api/runs/{run_id}/approve", "/api/runs/{run_id}/reject"):
         return http.post(route[1].format(run_id=asked_run(http)), json=OPERATIONS[route].example.body)
-    if route == ("POST", "/api/approvals/standing"):  # not by whoever wrote the schedule
-        return here.ask(here.horarium.http(token=here.token("operator")), route)
+    if route == ("POST", "/api/approvals/standing"):
+        return here.ask(here.horarium.http(token=here.token("operator")), route)  # not by whoever wrote the schedule
     if route == ("DELETE", "/api/namespaces/{namespace}"):
         return http.delete("/api/namespaces/other")
     return here.ask(http, route)

@@ -25,6 +25,7 @@ NOT_ONCE = {
     ("POST", "/api/tokens/{token_id}/rotate"),
     ("POST", "/api/subscriptions/{subscription_id}/test"),
     ("POST", "/api/queues/{queue}/claim"),
+    ("POST", "/api/workflows/validate"),
     ("POST", "/api/runs/{run_id}/heartbeat"),
     ("POST", "/api/runs/{run_id}/logs"),
 }

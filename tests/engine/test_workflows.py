@@ -278,6 +278,20 @@ def test_a_run_that_is_terminated_takes_everything_below_with_it(database: Datab
     flow.account()
 
 
+def test_what_steps_have_used_counts_for_a_run_that_ends_before_it_took_note_of_it(database: Database) -> None:
+    """At every depth: what was spent was spent, and a budget has to know."""
+    flow = nested(database)
+    root = flow.begin(**GATED)
+    child = flow.step(root, "sub").run_id
+    said = Reported(ReportedState.RUNNING, tokens=7, proven=True)
+    over = Terminated("now")
+    for run_id, event in ((flow.step(child, "deep").run_id, said), (root, over)):
+        flow.write(
+            lambda c, run_id=run_id, event=event: record_event(c, Plannings(), run_id, event, now=flow.clock.now())
+        )
+    assert [flow.run(run_id).tokens for run_id in (child, root)] == [7, 7]
+
+
 def test_a_cap_sums_what_steps_use_while_they_are_at_work(database: Database) -> None:
     store(database, "w", node("a"), node("b"), node("c", "a", "b"))
     flow = Flow(database, {"a": Accepted("1"), "b": Accepted("2")})

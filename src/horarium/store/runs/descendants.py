@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.instant import Instant
-from horarium.life.change import End
+from horarium.life.change import Again, End, Progress, Used
 from horarium.life.event import CancelledUnstarted, Event, Terminated
 from horarium.life.live_run import NO_RULES
 from horarium.life.react import react
@@ -17,7 +19,7 @@ from horarium.store.database.set_wise import select_by_ids
 from horarium.store.runs import step_changes
 from horarium.store.runs.changes import write_changes
 from horarium.store.runs.states import NOT_STARTED_NAMES, sql_list
-from horarium.store.runs.step_changes import Noted
+from horarium.store.runs.step_changes import NOTHING_USED, Noted
 from horarium.store.runs.work import Work, lock_works
 from horarium.store.tables import runs
 
@@ -28,30 +30,53 @@ _OPEN_CHILDREN = f"SELECT run_id, workflow_version FROM runs WHERE state IN {_OP
 RUN_CANCELLED = "run_cancelled"
 
 
-def end_with(connection: Connection, ended: Iterable[Work], now: Instant) -> list[tuple[Work, End]]:
-    """All that is open below workflows that have just ended: nobody waits for it any more."""
-    parents = [run.run_id for run in ended if run.workflow_version is not None]
-    if not parents:
-        return []
-    step_changes.forget(connection, parents)
+def end_below(
+    connection: Connection, ended: Sequence[tuple[Work, End]], now: Instant, levels: int = _MOST_LEVELS
+) -> list[tuple[Work, End]]:
+    """The same ends, still to be written, after all that is open below them: nobody waits for it any more.
+
+    What steps have used counts for the workflows above them, also where these have not taken note of it yet.
+    """
+    parents = [run.run_id for run, _ in ended if run.workflow_version is not None]
+    if not parents or not levels:
+        return list(ended)
+    more: defaultdict[bytes, Used] = defaultdict(lambda: NOTHING_USED)
+    noted = [
+        *step_changes.take(connection, parents, finish=False),
+        *step_changes.take(connection, parents, finish=True),
+    ]
+    for each in noted:
+        more[each.run_id] = _added(more[each.run_id], each.used)
     over = Terminated("the workflow that it is a step of has ended", "workflow_ended")
-    found: list[tuple[Work, End]] = []
-    for _ in range(_MOST_LEVELS):
-        children = select_by_ids(connection, _OPEN_CHILDREN, parents)
-        if not children:
-            break
-        found += end_runs(connection, [row[0] for row in children], over, now)
-        parents = [run_id for run_id, version in children if version is not None]
-        if not parents:
-            break
-        step_changes.forget(connection, parents)
-    return found
+    children = [row[0] for row in select_by_ids(connection, _OPEN_CHILDREN, parents)]
+    below = end_below(connection, _ended_by(connection, children, over, now), now, levels - 1)
+    write_changes(connection, below, now)
+    for run, end in below:
+        if run.parent_run_id is not None:
+            more[run.parent_run_id] = _added(more[run.parent_run_id], used_more(run, end))
+    return [
+        (run, replace(end, used=_added(end.used or run.used, more[run.run_id])) if run.run_id in more else end)
+        for run, end in ended
+    ]
+
+
+def used_more(run: Work, change: End | Again | Progress) -> Used:
+    """By how much, than was known of the run before."""
+    return Used(*(after - before for after, before in zip(change.used or run.used, run.used, strict=True)))
+
+
+def _added(first: Used, second: Used) -> Used:
+    return Used(*(one + other for one, other in zip(first, second, strict=True)))
+
+
+def _ended_by(connection: Connection, run_ids: Sequence[bytes], event: Event, now: Instant) -> list[tuple[Work, End]]:
+    judged = [(run, react(run, event, NO_RULES, now)) for run in lock_works(connection, run_ids)]
+    return [(run, change) for run, change in judged if isinstance(change, End)]
 
 
 def end_runs(connection: Connection, run_ids: Sequence[bytes], event: Event, now: Instant) -> list[tuple[Work, End]]:
-    """Those of them that the event ends; who waits for them is told by the caller."""
-    judged = [(run, react(run, event, NO_RULES, now)) for run in lock_works(connection, run_ids)]
-    ended = [(run, change) for run, change in judged if isinstance(change, End)]
+    """Those of them that the event ends, with all that is below them; who waits for them is told by the caller."""
+    ended = end_below(connection, _ended_by(connection, run_ids, event, now), now)
     write_changes(connection, ended, now)
     return ended
 
@@ -65,9 +90,13 @@ def stop_steps(connection: Connection, parents: Sequence[bytes], now: Instant, *
     if at_once:
         event = Terminated("a limit of the run was reached", "run_cap_reached")
     ended = end_runs(connection, children, event, now)
-    end_with(connection, [run for run, _ in ended], now)
     step_changes.note(
-        connection, [Noted(run.parent_run_id, run.run_id) for run, _ in ended if run.parent_run_id is not None]
+        connection,
+        [
+            Noted(run.parent_run_id, run.run_id, used_more(run, end))
+            for run, end in ended
+            if run.parent_run_id is not None
+        ],
     )
     gone = {run.run_id for run, _ in ended}
     _ask_to_stop(connection, [run_id for run_id in children if run_id not in gone], now)

@@ -11,7 +11,7 @@ from horarium.life.live_run import NO_RULES
 from horarium.life.react import react
 from horarium.policy.deciding import SUPERSEDED
 from horarium.store.runs.changes import write_changes
-from horarium.store.runs.descendants import end_with
+from horarium.store.runs.descendants import end_below
 from horarium.store.runs.states import ACTIVE_LIST, ACTIVE_NAMES, WAITING_ROOT
 from horarium.store.runs.step_changes import note_stops
 from horarium.store.runs.work import COLUMNS, as_works
@@ -32,8 +32,7 @@ def end_active(
     replaced = Terminated("replaced by a newer occurrence", "terminate_other")
     changes = [(work, react(work, replaced, NO_RULES, now)) for work in works if work.run_id not in keep]
     ended = [(work, change) for work, change in changes if isinstance(change, End)]
-    write_changes(connection, ended, now)
-    end_with(connection, [work for work, _ in ended], now)
+    write_changes(connection, end_below(connection, ended, now), now)
     return len(ended)
 
 
@@ -50,8 +49,7 @@ def end_waiting(
     newer = ApprovalExpired(SUPERSEDED)
     changes = [(work, react(work, newer, NO_RULES, now)) for work in works if work.run_id not in keep]
     ended = [(work, change) for work, change in changes if isinstance(change, End)]
-    write_changes(connection, ended, now)
-    end_with(connection, [work for work, _ in ended], now)
+    write_changes(connection, end_below(connection, ended, now), now)
     return len(ended)
 
 

@@ -32,7 +32,7 @@ from horarium.store.policies import queue_policy_of
 from horarium.store.runs import approvals, events, make_room
 from horarium.store.runs.after_end import ReleasedRun, tell_released
 from horarium.store.runs.changes import write_changes
-from horarium.store.runs.descendants import end_with
+from horarium.store.runs.descendants import end_below
 from horarium.store.runs.states import TO_STOP
 from horarium.store.runs.waiting import waiting_roots
 from horarium.store.runs.work import Work, lock_works
@@ -173,8 +173,7 @@ def _terminate(connection: Connection, run_ids: Sequence[bytes], now: Instant) -
     stopped = Terminated("did not stop in time", "cancel_other")
     judged = [(run, react(run, stopped, NO_RULES, now)) for run in lock_works(connection, run_ids)]
     ended = [(run, end) for run, end in judged if isinstance(end, End)]
-    write_changes(connection, ended, now)
-    end_with(connection, [run for run, _ in ended], now)
+    write_changes(connection, end_below(connection, ended, now), now)
 
 
 def _let_go(

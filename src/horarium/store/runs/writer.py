@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 
 from horarium.decision.ending import plan_ending
 from horarium.instant import Instant
-from horarium.life.change import Admit, Again, Block, Change, End, Nothing, Progress, Used, Wait, Why
+from horarium.life.change import Admit, Again, Block, Change, End, Nothing, Progress, Wait, Why
 from horarium.life.event import Answered, Event
 from horarium.life.live_run import Rules
 from horarium.life.outcome import Accepted
@@ -33,7 +33,7 @@ from horarium.store.database.set_wise import select_by_ids
 from horarium.store.runs import approvals, step_changes
 from horarium.store.runs.after_end import pause_after_failures
 from horarium.store.runs.changes import BY_ITSELF, kept_error, write_changes
-from horarium.store.runs.descendants import end_with
+from horarium.store.runs.descendants import end_below, used_more
 from horarium.store.runs.release import pass_on, release
 from horarium.store.runs.step_changes import Noted
 from horarium.store.runs.work import Work, lock_works
@@ -133,6 +133,11 @@ def change_runs(
             _check(run, change)
             changed.add(run_id)
         recorded.append(Recorded(run, change))
+    ends = [(run, change) for run, change in recorded if isinstance(change, End)]
+    whole = {run.run_id: end for run, end in end_below(connection, ends, now)}
+    recorded = [
+        each._replace(change=whole[each.run.run_id]) if isinstance(each.change, End) else each for each in recorded
+    ]
     counted = [each for each in recorded if each.counted]
     write_changes(connection, counted, now, by)
     _follow_up(connection, known, places, counted, now)
@@ -187,7 +192,6 @@ def _follow_up(
     ended = [(run, change) for run, change in changed if isinstance(change, End)]
     if not ended:
         return
-    end_with(connection, [run for run, _ in ended], now)
     _count(connection, known, places, ended, now)
     for run, _ in ended:
         if run.schedule_uid in places:
@@ -202,8 +206,7 @@ def _noted(run: Work, change: Change) -> Noted | None:
     """What the workflow of a step is to hear of: that it has ended, or has used more."""
     if run.parent_run_id is None or not isinstance(change, End | Again | Progress):
         return None
-    used = run.used if change.used is None else change.used
-    more = Used(*(after - before for after, before in zip(used, run.used, strict=True)))
+    more = used_more(run, change)
     return Noted(run.parent_run_id, run.run_id, more) if isinstance(change, End) or any(more) else None
 
 
