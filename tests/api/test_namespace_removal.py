@@ -83,6 +83,31 @@ def test_what_is_live_goes_only_by_force(http: httpx.Client, horarium: TestServi
     assert horarium.http(namespace="tenant").get("/api/runs").json()["runs"] == []
 
 
+def test_workflows_agents_and_questions_go_with_it(http: httpx.Client, horarium: TestService) -> None:
+    before = everything(horarium)
+    inside, _ = tenant(http, horarium)
+    node = {"id": "send", "action": {"kind": "pull", "workflow_type": "w", "queue": "q"}, "gates": ["publish"]}
+    for path, body in (
+        ("agents/writer", {"token": "t"}),
+        ("teams/desk", {"members": ["writer"]}),
+        ("workflows/brief", {"nodes": [node], "approval_policy": {"gates": ["publish"], "approvals_required": 2}}),
+        ("assignments/given", {"workflow_id": "brief", "assignee_id": "writer"}),
+    ):
+        assert inside.put(f"/api/{path}", json=body).status_code == 201
+    assert inside.post("/api/workflows/brief/runs", json={}).status_code == 201
+    horarium.settle()
+    other = horarium.http(token=inside.post("/api/tokens", json={"name": "o", "role": "operator"}).json()["secret"])
+    assert other.post("/api/approvals/standing", json={"schedule_id": "s0", "gates": ["spend"]}).status_code == 201
+    [question] = inside.get("/api/approvals").json()["approvals"]
+    assert other.post(f"/api/approvals/{question['approval_id']}/decision", json={"decision": "approve"}).is_success
+    there = everything(horarium)
+    assert {
+        name for name in ("approvals", "approval_votes", "standing_approvals", "workflows") if not there[name]
+    } == set()
+    assert http.delete("/api/namespaces/tenant", params={"force": "true"}).json()["outcome"] == "deleted"
+    assert (rows(horarium, "tenant"), everything(horarium)) == ({}, before)
+
+
 def test_a_large_one_goes_by_itself_and_leaves_the_others_alone(
     http: httpx.Client, horarium: TestService, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,11 +11,11 @@ from sqlalchemy import Connection
 
 from horarium.life.soundness import Answer, RunFacts
 from horarium.policy.approval import ApprovalDecision, input_hash
-from horarium.policy.rotation import inputs_for
 from horarium.schedule.definition import Definition
 from horarium.schedule.document import from_canonical
 from horarium.schedule.run import RunState
 from horarium.store.database.json_text import from_text
+from horarium.store.runs.approvals import current_inputs
 from horarium.store.runs.definitions import Definitions
 from horarium.store.runs.states import FINAL_NAMES
 from horarium.store.tables import approvals, runs, schedules, step_changes
@@ -134,4 +134,4 @@ def _hash(row: Any, definition: Definition | Exception | None) -> str | None:
             return ""
     if not isinstance(definition, Definition):
         return None
-    return input_hash(inputs_for(definition.action.input, definition.inputs_rotation, row.rotation_index or 0))
+    return input_hash(current_inputs(row, definition))
