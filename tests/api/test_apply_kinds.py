@@ -29,7 +29,8 @@ def calling(name: str, *others: str) -> dict[str, Any]:
 
 def test_a_workflow_is_made_changed_and_pruned_with_its_schedules(http: httpx.Client) -> None:
     bundle: dict[str, Any] = {"bundle": "news", "workflows": [{**BRIEF, "triggers": [NIGHTLY]}]}
-    assert changes(http, **bundle, dry_run=True) == {"brief": "create"}
+    [planned] = apply(http, **bundle, dry_run=True)["changes"]
+    assert (planned["name"], planned["change"], planned["fires_added"]) == ("brief", "create", 7)
     assert http.get("/api/workflows/brief").status_code == 404
     assert changes(http, **bundle) == {"brief": "create"}
     assert ids(http) == ["workflow:brief:nightly"]
@@ -37,7 +38,7 @@ def test_a_workflow_is_made_changed_and_pruned_with_its_schedules(http: httpx.Cl
     shown = http.get("/api/workflows/brief").json()
     assert (shown["version"], shown["bundle"]) == (1, "news")
     [told] = apply(http, bundle="news", workflows=[{**BRIEF, "name": "Brief"}])["changes"]
-    assert (told["change"], told["kind"]) == ("update", "workflow")
+    assert (told["change"], told["kind"], told["fires_removed"]) == ("update", "workflow", 7)
     assert {"path": "name", "old": "Daily brief", "new": "Brief"} in told["diff"]
     assert {"path": "schedules.workflow:brief:nightly", "old": None, "new": "deleted"} in told["diff"]
     assert (http.get("/api/workflows/brief").json()["version"], ids(http)) == (2, [])

@@ -141,6 +141,9 @@ def test_a_row_that_nobody_can_read_is_the_trouble_of_its_schedules_alone(
         hourly(horarium, f"of-{name}", assignee_id=name, approval_policy=FREE)
     broken = agents.update().where(agents.c.agent_id == "ada").values(document='{"id":7}')
     horarium.resources.database.write(lambda connection: connection.execute(broken))
+    listed = http.get("/api/schedules").json()["schedules"]
+    assert [each["next_run_at"] is None for each in listed] == [True, False]
+    assert http.get("/api/agenda").status_code == 200
     refused = http.post("/api/schedules/of-ada/trigger")
     assert (refused.status_code, refused.json()["reason"]) == (409, "schedule_broken")
     horarium.advance(hours=1)

@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
-from api.worlds import GATED, SCHEDULE, STREAM, World, asked_run, new_run, routes, world
+from api.worlds import SCHEDULE, STREAM, World, asked_run, new_run, routes, world
 from fastapi import FastAPI
 
 from horarium.api.openapi import HIDDEN
@@ -20,9 +20,10 @@ pytestmark = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 
 DELETES = [route for route in OPERATIONS if route[0] == "DELETE"]
 # Made by the world itself: once more is refused.
-MADE = {("POST", "/api/schedules"), ("POST", "/api/calendars"), ("POST", "/api/namespaces")}
-# Its example of a run is under way.
-IN_USE = {("DELETE", "/api/workflows/{workflow_id}")}
+_MADE = ("schedules", "calendars", "namespaces", "agents", "teams", "assignments")
+MADE = {("POST", f"/api/{each}") for each in _MADE}
+# Its example of a run is under way; a team and an assignment name it.
+IN_USE = {("DELETE", "/api/workflows/{workflow_id}"), ("DELETE", "/api/agents/{agent_id}")}
 
 
 @pytest.fixture
@@ -108,7 +109,7 @@ def ask(here: World, http: httpx.Client, route: tuple[str, str]) -> httpx.Respon
     if route[1] in ("/api/runs/{run_id}/approve", "/api/runs/{run_id}/reject"):
         return http.post(route[1].format(run_id=asked_run(http)), json=OPERATIONS[route].example.body)
     if route == ("POST", "/api/approvals/standing"):
-        return http.post(route[1], json={**(OPERATIONS[route].example.body or {}), "schedule_id": GATED})
+        return here.ask(here.horarium.http(token=here.token("operator")), route)  # not by whoever wrote the schedule
     if route == ("DELETE", "/api/namespaces/{namespace}"):
         return http.delete("/api/namespaces/other")
     return here.ask(http, route)

@@ -13,17 +13,19 @@ from horarium.wire.roles import Permission, Role
 
 pytestmark = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 
-# A repetition of these is no repetition: a secret is not kept, a lease is good for the moment, a test is sent anew. Of
-# many at once each is a transaction of its own, and one that is done is left alone.
+# A repetition of these is no repetition: a secret is not kept, a lease is good for the moment, a test is sent anew, and
+# what only looks changes nothing. Of many at once each is a transaction of its own, and one that is done is left alone.
 NOT_ONCE = {
     ("POST", "/api/schedules/bulk"),
     ("POST", "/api/runs/bulk"),
     ("POST", "/api/approvals/decisions"),
+    ("POST", "/api/workflows/validate"),
     ("DELETE", "/api/namespaces/{namespace}"),
     ("POST", "/api/tokens"),
     ("POST", "/api/tokens/{token_id}/rotate"),
     ("POST", "/api/subscriptions/{subscription_id}/test"),
     ("POST", "/api/queues/{queue}/claim"),
+    ("POST", "/api/workflows/validate"),
     ("POST", "/api/runs/{run_id}/heartbeat"),
     ("POST", "/api/runs/{run_id}/logs"),
 }

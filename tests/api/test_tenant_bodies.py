@@ -26,13 +26,13 @@ def alone() -> Iterator[Tenants]:
 
 # How much, when, why, what to say and to whom: nothing that is found by it.
 PLAIN_FIELDS = {
-    *("approval_policy", "assignee_type", "connection", "edges", "labels"),
+    *("approval_policy", "approval_status", "connection", "edges", "labels"),
     *("all", "attempt", "cost", "dates", "description", "dropped", "dry_run", "end_time", "error", "error_class"),
     *("even_if_paused", "expires_at", "gate", "hosts", "inputs", "inputs_rotation", "kind", "kinds", "lease_epoch"),
     *("lines", "note", "overlap_policy", "overlap_seconds", "paused", "pre_dispatch_condition", "quotas", "reason"),
     *("result", "retention", "reverse", "role", "rule", "scheduled_for", "secret", "start_time", "state", "timezone"),
     *("tokens", "tool_calls", "until", "url", "version"),
-    *("decision", "gates", "input_hash", "max_uses", "modifications"),
+    *("decision", "gates", "input_hash", "max_uses", "modifications", "skip_approval"),
     *("approval_policy", "budget", "capacity", "context", "failure_policy", "native_scheduler", "policies"),
     *("protocol", "queue_policy", "retry_policy", "strategy"),
     *("namespace", "next_page_token", "report_token"),  # each is tried by a test of its own

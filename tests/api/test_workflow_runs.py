@@ -205,3 +205,25 @@ def test_whoever_is_called_again_after_a_yes_is_told_what_it_is_for(http: httpx.
     again = horarium.launcher.deliveries[-1]
     assert (again.node_id, again.terms.approved_gates) == ("send", ("publish", "spend"))
     assert (again.terms.gates, again.key.endswith(":gate1")) == (("publish",), True)
+
+
+def test_the_steps_of_a_sub_workflow_stand_under_its_own_run(http: httpx.Client, horarium: TestService) -> None:
+    http.put("/api/workflows/inner", json={"nodes": [{"id": "c1", "action": CALL}]}).raise_for_status()
+    nodes = [{"id": "sub", "action": {"kind": "workflow", "workflow_id": "inner"}}]
+    http.put("/api/workflows/daily", json={"nodes": nodes}).raise_for_status()
+    root = begin(horarium)
+    [sub] = http.get(f"/api/runs/{root}").json()["steps"]
+    assert (sub["node_id"], sub["state"]) == ("sub", "running")
+    assert sub["workflow"] == {"workflow_id": "inner", "version": 1}
+    child = http.get(f"/api/runs/{sub['run_id']}").json()
+    [c1] = child["steps"]
+    assert (child["workflow"], child["node_id"], c1["node_id"]) == (sub["workflow"], "sub", "c1")
+    below = http.get("/api/runs", params={"root_run_id": root}).json()["runs"]
+    assert {row["run_id"]: row["parent_run_id"] for row in below} == {sub["run_id"]: root, c1["run_id"]: sub["run_id"]}
+    told = http.get(f"/api/runs/{root}/events").json()["events"]
+    of_child = http.get(f"/api/runs/{sub['run_id']}/events").json()["events"]
+    assert of_child == [event for event in told if event["run_id"] != root]
+    assert {event["node_id"] for event in of_child} == {"sub", "c1"}
+    assert [row["run_id"] for row in http.get("/api/runs", params={"workflow_id": "inner"}).json()["runs"]] == []
+    of_inner = http.get("/api/runs", params={"workflow_id": "inner", "include": "steps"}).json()["runs"]
+    assert [row["run_id"] for row in of_inner] == [sub["run_id"]]

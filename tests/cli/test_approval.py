@@ -7,25 +7,25 @@ import json
 import pytest
 from cli.served import Server
 
-POLICY = '{"day": 1}'
-
 
 @pytest.fixture
 def editor(server: Server) -> tuple[str, ...]:
     """Somebody else than who asks."""
-    secret = json.loads(server.told("token", "create", "editor", "--role", "operator", "-o", "json"))["secret"]
-    return ("--token", secret)
+    return ("--token", server.service.client().issue_token("editor", "operator").secret)
 
 
-def question(server: Server, name: str = "payouts", *flags: str) -> str:
+def question(server: Server, name: str = "payouts") -> str:
     """The id of the approval that a run of a new schedule waits for."""
-    server.told(
-        "schedule", "create", name, "--every", "PT1H", "--workflow-type", "w", "--queue", "q", "--input", POLICY,
-        "--requires-approval", *flags,
-    )  # fmt: skip
-    server.told("schedule", "trigger", name)
-    found = json.loads(server.told("approval", "list", "--schedule", name, "-o", "json"))["approvals"]
-    return str(found[0]["approval_id"])
+    client = server.service.client()
+    client.create_schedule(
+        schedule_id=name,
+        intervals=[{"every": "PT1H"}],
+        action={"kind": "workflow", "workflow_type": "w", "queue": "q", "input": {"day": 1}},
+        approval_policy={"requires_approval": True},
+    )
+    client.trigger_schedule(name)
+    [asked] = client.list_approvals(schedule_id=name)
+    return asked.approval_id
 
 
 def test_a_yes_is_said_after_it_was_shown_what_it_is_for(server: Server, editor: tuple[str, ...]) -> None:
@@ -80,7 +80,7 @@ def test_several_are_decided_at_once_and_each_has_its_outcome(server: Server, ed
 
 
 def test_a_standing_yes_is_made_listed_and_taken_back(server: Server, editor: tuple[str, ...]) -> None:
-    server.told("schedule", "create", "s", "--every", "PT1H", "--workflow-type", "w")
+    server.service.create(schedule_id="s", cron_expressions=["@hourly"], workflow_type="w")
     flags = ("--gate", "publish", "--until", "7d", "--max-uses", "3", "--reason", "away")
     made = server.told("approval", "standing", "create", "--schedule", "s", *flags, *editor)
     standing_id = made.split(":")[0]

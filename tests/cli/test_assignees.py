@@ -49,7 +49,9 @@ def test_agents_teams_and_assignments_are_kept_shown_and_deleted(server: Server)
 
 def test_the_schedules_of_an_agent_that_goes_are_named(server: Server) -> None:
     server.told("agent", "put", "writer")
-    server.told("schedule", "create", "s", "--every", "PT1H", "--workflow-type", "w", "--assignee", "agent:writer")
+    server.service.create(
+        schedule_id="s", cron_expressions=["@hourly"], workflow_type="w", assignee_type="agent", assignee_id="writer"
+    )
     assert server.ask("agent", "delete", "writer", "--yes").err.endswith("schedule s is paused\n")
 
 

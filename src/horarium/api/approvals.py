@@ -17,6 +17,7 @@ from horarium.api.audited import Audited
 from horarium.api.pages import within_bytes
 from horarium.api.requests import CallerOf, Document, ResourcesOf, same_namespace
 from horarium.api.routing import LOOK, READ, Routes
+from horarium.errors import InvalidDefinition
 from horarium.ids import id_text
 from horarium.operations import approvals, deciding, standing
 from horarium.operations.approvals import Asked
@@ -25,6 +26,7 @@ from horarium.operations.deciding import Said
 from horarium.operations.resources import Resources
 from horarium.policy.approval import NEVER, ApprovalDecision
 from horarium.policy.deciding import Decision
+from horarium.policy.names import PolicyError, parse_name
 from horarium.schedule.run import Origin
 from horarium.store.database.json_text import from_text
 from horarium.store.runs.standing_approvals import StandingRow
@@ -98,7 +100,7 @@ _STANDING = StandingApproval(
 def list_approvals(
     resources: ResourcesOf,
     caller: CallerOf,
-    status: Annotated[StatusFilter, Query(description="pending unless it is given")] = StatusFilter.PENDING,
+    status: Annotated[str, Query(max_length=64, description="pending unless it is given; all for any")] = "pending",
     schedule_id: Annotated[str | None, Query(max_length=256)] = None,
     gate: Annotated[str | None, Query(max_length=256)] = None,
     mine: Annotated[bool, Query(description="only what the caller may decide now")] = False,
@@ -111,7 +113,7 @@ def list_approvals(
         lambda most: approvals.list_approvals(
             resources,
             caller,
-            status=status,
+            status=status_of(status),
             schedule_id=schedule_id,
             gate=gate,
             mine=mine,
@@ -259,6 +261,13 @@ def _of_run(resources: Resources, caller: Caller, run_id: str, asked: RunDecisio
     same_namespace(caller, asked.namespace)
     said = Said(decision, asked.reason, asked.modifications, asked.input_hash)
     return Reply(_shown(deciding.decide_run(resources, caller, run_id, said)))
+
+
+def status_of(word: str) -> StatusFilter:
+    try:
+        return parse_name(StatusFilter, {}, word, "status")
+    except PolicyError as wrong:
+        raise InvalidDefinition({wrong.field: [wrong.text]}) from None
 
 
 def _shown(asked: Asked) -> Approval:

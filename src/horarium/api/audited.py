@@ -21,7 +21,7 @@ from horarium.audit import Deed, DetailValue
 from horarium.ids import id_text
 from horarium.operations.caller import Caller
 from horarium.operations.changes import ScheduleChange
-from horarium.operations.errors import BypassTried
+from horarium.operations.errors import ApprovalRequired
 from horarium.operations.resources import Resources
 from horarium.store import audit
 from horarium.store.database import Connection, Database
@@ -101,7 +101,7 @@ def audited(endpoint: Endpoint, name: str, rule: Audited) -> Endpoint:
         deed = Deed(name, caller.principal, caller.address, caller.request_id, caller.source, detail_of(given))
 
         def tell(connection: Connection, result: object) -> None:
-            if isinstance(result, BypassTried):  # it was refused, and only that was written
+            if isinstance(result, ApprovalRequired):  # it was refused, and only that was written
                 return
             made = _made(result) if rule is not Audited.NAMING_OWNER else _given_away(connection, caller, result)
             if made is not None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
+from horarium.decision.births import BirthPolicies
 from horarium.decision.decide import key_is_free
 from horarium.decision.facts import Facts, Shared, Tally
 from horarium.decision.guards import GUARDS, Question
@@ -71,7 +72,8 @@ def explain(
 ) -> Explanation:
     """Facts are those of now. With `recorded`, which is about `at`, `planning` is the one that was in force then.
 
-    `run` is the one that was born of it, where it is still kept; `waiting` are those of the schedule that await a yes.
+    `run` is the one that was born of it, where it is still kept; `waiting` are those of the schedule that wait for a
+    yes.
     """
     spec = planning.spec
     if not EARLIEST * SECOND < at < LATEST * SECOND:
@@ -98,20 +100,24 @@ def explain(
         sentence="",
     )
     said = _sentence(explanation, position, now)
-    return replace(explanation, sentence=" ".join([said, *_more(explanation, planning, run, waiting, now)]))
+    waits = planning.needs_approval or _others_ask(facts)
+    return replace(explanation, sentence=" ".join([said, *_more(explanation, waits, run, waiting, now)]))
 
 
-def _more(
-    found: Explanation, planning: Planning, run: RunNow | None, waiting: Waiting | None, now: Instant
-) -> Iterator[str]:
+def _more(found: Explanation, waits: bool, run: RunNow | None, waiting: Waiting | None, now: Instant) -> Iterator[str]:
     """What is to be known of those who wait for a yes."""
     if run is not None:
         yield _become(run)
     elif found.recorded is None and found.on_spec and found.at > now:
-        if found.reason is None and planning.needs_approval:
+        if found.reason is None and waits:
             yield "Its run will wait for approval."
         if found.reason in OF_OVERLAP and waiting is not None:
             yield waiting_sentence(waiting)
+
+
+def _others_ask(facts: Facts) -> bool:
+    """Whether an agent, an assignment or a workflow asks for a yes, though the schedule may not."""
+    return isinstance(facts.policies, BirthPolicies) and facts.policies.waits()
 
 
 def _become(run: RunNow) -> str:
@@ -157,7 +163,7 @@ def _overlap_finding(tally: Tally, facts: Facts) -> Finding:
         "held": tally.held,
         "active_run_ids": list(facts.active_run_ids),
     }
-    outcome = decide_overlap(tally.planning.overlap, active=tally.busy, held=tally.held, backfilled=tally.backfilled)
+    outcome = decide_overlap(tally.planning.overlap, active=tally.active, held=tally.held, backfilled=tally.backfilled)
     match outcome:
         case Refuse(reason):
             return Finding(OVERLAP, False, {**seen, "reason": reason})

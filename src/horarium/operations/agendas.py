@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from horarium.decision import agenda
 from horarium.decision.agenda import MAX_ROWS, Bucket, Coming, Entry
-from horarium.decision.facts import NO_FACTS
+from horarium.decision.facts import NO_FACTS, UnreadablePolicies
 from horarium.decision.forecast import Forecast
 from horarium.decision.preview import HORIZON
 from horarium.errors import InvalidDefinition
@@ -164,13 +164,16 @@ def _with_facts(
         ]
         found, shared = facts.gather(connection, subjects, now, Origin.SCHEDULED, lock=False)
         for each, planning in part:
+            told = found.get(each.schedule_uid, NO_FACTS)
+            if isinstance(told.policies, UnreadablePolicies):
+                continue  # it will be set aside, as one that cannot be planned
             yield Coming(
                 each.schedule_uid,
                 each.schedule_id,
                 planning,
                 each.position,
                 agenda.undecided_after(each.position, start, now),
-                found.get(each.schedule_uid, NO_FACTS),
+                told,
                 shared[namespace],
                 each.paused_until,
             )

@@ -32,11 +32,17 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """`diff` is what has changed beside the document; `starts_soon` runs start within a minute because of it."""
+    """`diff` is what has changed beside the document; the rest as of a `Step`."""
 
     diff: tuple[Difference, ...] = ()
     warnings: tuple[str, ...] = ()
     starts_soon: int = 0
+    fires_added: int = 0
+    fires_removed: int = 0
+
+    def step(self, change: Change, kind: BundleKind, name: str, diff: tuple[Difference, ...] = ()) -> Step:
+        fires = self.fires_added, self.fires_removed
+        return Step(change, kind, name, diff, *fires, warnings=self.warnings, starts_soon=self.starts_soon)
 
 
 class BundledDocuments(Protocol):
@@ -95,7 +101,7 @@ def _apply(applying: Applying, of: BundledDocuments, name: str, document: Docume
         made = of.write(applying, name, document, None)
         if bundle is not None:
             of.set_bundle(applying, name)
-        return Step(Change.CREATE, of.kind, name, warnings=made.warnings, starts_soon=made.starts_soon)
+        return made.step(Change.CREATE, of.kind, name)
     by_hand = there.bundle is None and bundle is not None
     standing = applying.standing(of.kind, name, there.bundle, by_hand=by_hand)
     if standing is Standing.KEPT:
@@ -110,7 +116,7 @@ def _apply(applying: Applying, of: BundledDocuments, name: str, document: Docume
         of.set_bundle(applying, name)
         diff += (Difference("bundle", there.bundle, bundle),)
     change = Change.UPDATE if diff else Change.UNCHANGED
-    return Step(change, of.kind, name, diff, warnings=done.warnings, starts_soon=done.starts_soon)
+    return done.step(change, of.kind, name, diff)
 
 
 def prune_documents(applying: Applying, refusals: Refusals, of: BundledDocuments) -> list[Step]:

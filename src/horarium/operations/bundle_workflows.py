@@ -48,9 +48,14 @@ class BundledWorkflows:
 
     def write(self, applying: Applying, name: str, document: Document, there: Stored | None) -> Written:
         done = operations.put(applying.inside(), applying.caller, name, document)
-        soon = sum(each.starts_soon for each in done.schedules)
+        told = Written(
+            warnings=done.warnings,
+            starts_soon=sum(each.starts_soon for each in done.schedules),
+            fires_added=sum(each.fires_added for each in done.schedules),
+            fires_removed=sum(each.fires_removed for each in done.schedules),
+        )
         if there is None:
-            return Written(warnings=done.warnings, starts_soon=soon)
+            return told
         diff = tuple(
             Difference(f"schedules.{each.schedule_id}", None, each.outcome.value)
             for each in done.schedules
@@ -59,7 +64,7 @@ class BundledWorkflows:
         # Where the document is the same, only a credential can have changed.
         if done.outcome is WriteOutcome.UPDATED and done.version == there.version:
             diff += (Difference("secrets", MASK, MASK),)
-        return Written(diff, done.warnings, soon)
+        return replace(told, diff=diff)
 
     def set_bundle(self, applying: Applying, name: str) -> None:
         workflows.set_bundle(applying.connection, applying.caller.namespace, name, applying.bundle.name)

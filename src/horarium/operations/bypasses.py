@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from horarium.ids import id_text
 from horarium.instant import Instant
 from horarium.operations.caller import Caller
-from horarium.operations.errors import BundleRefused, BypassTried
+from horarium.operations.errors import ApprovalRequired, BundleRefused
 from horarium.operations.resources import Resources
 from horarium.policy.approval import BYPASS_EVENT, Skipping, detect_bypass
 from horarium.schedule.event import EventType, NoticeType, RunEventType
@@ -29,27 +29,27 @@ MAX_RECORDED = 20
 
 
 def refuse_skipping(skipping: Skipping, *, needs_approval: bool) -> None:
-    """Raises BypassTried, which undoes the transaction: see `bypass_on_record`."""
+    """Raises ApprovalRequired, which undoes the transaction: see `bypass_on_record`."""
     asked = detect_bypass(needs_approval=needs_approval, approval_status=skipping.approval_status, skip=skipping.skip)
     if asked is not None:
-        raise BypassTried(asked)
+        raise ApprovalRequired(f"this waits for approval, and a request cannot skip that ({asked})", asked)
 
 
 @contextmanager
 def bypass_on_record(resources: Resources, caller: Caller, schedule_id: str | None = None) -> Iterator[None]:
-    """Around what may raise BypassTried: nothing of it was done, and that it was tried is written here."""
+    """Around what `refuse_skipping` may undo: nothing of it was done, and that it was tried is written here."""
     try:
         yield
-    except (BypassTried, BundleRefused) as refused:
-        tried = refused if isinstance(refused, BypassTried) else refused.__cause__
-        if isinstance(tried, BypassTried):
+    except (ApprovalRequired, BundleRefused) as refused:
+        tried = refused if isinstance(refused, ApprovalRequired) else refused.__cause__
+        if isinstance(tried, ApprovalRequired) and tried.attempted is not None:
             named = schedule_id or getattr(refused, "schedule_id", None)
             _record(resources, caller, named, tried)
         raise
 
 
-def _record(resources: Resources, caller: Caller, schedule_id: str | None, tried: BypassTried) -> None:
-    def write(connection: Connection) -> BypassTried:
+def _record(resources: Resources, caller: Caller, schedule_id: str | None, tried: ApprovalRequired) -> None:
+    def write(connection: Connection) -> ApprovalRequired:
         row = None
         if schedule_id is not None:
             row = schedules.find(connection, caller.namespace, schedule_id, lock=True)

@@ -125,7 +125,7 @@ class AlreadyExists(OperationError):
 
     def __init__(self, name: str) -> None:
         self.name = _short(name)
-        super().__init__(f"there is a {self.what} {self.name!r} already")
+        super().__init__(f"there is {'an' if self.what[0] in 'aeio' else 'a'} {self.what} {self.name!r} already")
 
 
 class ScheduleAlreadyExists(AlreadyExists):
@@ -336,16 +336,15 @@ class ReportUnproven(Forbidden):
 
 
 class ApprovalRequired(Forbidden):
-    """Something was to go on that waits for a yes; that it was tried is on record."""
+    """Something was to go on that waits for a yes; that it was tried is on record.
+
+    `attempted` is what was asked for, as long as it is still to be written down.
+    """
 
     reason = "approval_required"
 
-
-class BypassTried(ApprovalRequired):
-    """`attempted` is what was asked for to get round an approval; it is still to be written down."""
-
-    def __init__(self, attempted: str) -> None:
-        super().__init__(f"this waits for approval, and a request cannot skip that ({attempted})")
+    def __init__(self, message: str, attempted: str | None = None) -> None:
+        super().__init__(message)
         self.attempted = attempted
 
 

@@ -61,10 +61,7 @@ def register(
     where the name is that of a bundle that somebody applies.
     """
     owned = {name: {"owner": owner_of(app), **document} for name, document in templates.items()}
-    asked = [
-        read_document(resources, caller, {"owner": owner_of(app), **document}, name)
-        for name, document in declared.items()
-    ]
+    asked = _read(resources, caller, app, declared)
 
     def work(connection: Connection) -> Registered:
         if not namespaces.lock(connection, caller.namespace):
@@ -88,6 +85,11 @@ def register(
         return Registered(kept, foreign, paused, resumed, others)
 
     return resources.database.write(work)
+
+
+def _read(resources: Resources, caller: Caller, app: str | None, declared: Templates) -> list[Workflow]:
+    owned = ((name, {"owner": owner_of(app), **document}) for name, document in declared.items())
+    return [read_document(resources, caller, document, name) for name, document in owned]
 
 
 def owner_of(app: str | None) -> str:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from horarium.decision import lifecycle
 from horarium.decision.ahead import FACTS, NOT_TRIGGERABLE, NextRun, RefusedSpans, is_guarded, next_run
-from horarium.decision.facts import NO_FACTS
+from horarium.decision.facts import NO_FACTS, UnreadablePolicies
 from horarium.instant import Instant
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Position, Status
@@ -85,6 +85,9 @@ def next_runs(connection: Connection, planned: Sequence[Planned], now: Instant) 
             found[uid] = NOT_TRIGGERABLE
             continue
         told = known.get(uid, NO_FACTS)
+        if isinstance(told.policies, UnreadablePolicies):
+            found[uid] = NOT_TRIGGERABLE  # the tick will set it aside
+            continue
         found[uid] = next_run(
             planning, uid, position, told, now=now, shared=shared.get(namespace), spans=spans[namespace]
         )

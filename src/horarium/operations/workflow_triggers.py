@@ -37,6 +37,8 @@ class TemplateChange:
     warnings: tuple[str, ...] = ()
     starts_soon: int = 0
     """Runs of it that start within a minute, because it is new or was changed."""
+    fires_added: int = 0
+    fires_removed: int = 0
 
 
 def put_templates(
@@ -69,7 +71,17 @@ def _apply(
     by_hand = next((step.name for step in steps if step.change is Change.KEEP), None)
     if by_hand is not None:
         raise Refused(f"somebody made a schedule {by_hand!r} by hand, which is the name of a trigger; delete it first")
-    return tuple(TemplateChange(step.name, _OUTCOMES[step.change], step.warnings, step.starts_soon) for step in steps)
+    return tuple(
+        TemplateChange(
+            step.name,
+            _OUTCOMES[step.change],
+            step.warnings,
+            step.starts_soon,
+            step.fires_added,
+            step.fires_removed,
+        )
+        for step in steps
+    )
 
 
 def _by_trigger(workflow: Workflow, wrong: InvalidBundle) -> dict[str, list[str]]:

@@ -193,7 +193,8 @@ def _events(run: Work, change: Change, by: CommandContext | None) -> list[tuple[
         return found
     if _began_unseen(run, change):
         found.insert(0, (RunEventType.NODE_STARTED, {}))
-    return [(kind, {"node_id": run.node_id, "attempt": run.attempt, **said}) for kind, said in found]
+    step = _said({"node_id": run.node_id, "attempt": run.attempt, "assignee": run.assignee, "member": run.member})
+    return [(kind, {**step, **said}) for kind, said in found]
 
 
 def _began_unseen(run: Work, change: Change) -> bool:
