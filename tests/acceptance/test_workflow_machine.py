@@ -360,7 +360,7 @@ def run_machine(places: Callable[[], Any], *, examples: int, steps: int, anew: b
 
 
 def test_whatever_happens_to_workflows_and_approvals_what_must_be_true_stays_true(places: Callable[[], Any]) -> None:
-    run_machine(places, examples=5, steps=40, anew=False)
+    run_machine(places, examples=4, steps=30, anew=False)
 
 
 @pytest.mark.long

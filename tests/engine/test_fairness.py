@@ -102,6 +102,21 @@ def test_hanging_targets_stop_nobody_else(database: Database) -> None:
     world.account()
 
 
+def test_the_next_claim_of_a_crowd_sees_what_another_tenant_has_just_got(database: Database) -> None:
+    world = world_of(database, Targets(), DispatcherOptions(batch=5))
+    add_namespace(database, "other")
+    add_many(world, 15, action=FAST)
+    world.clock.move(60)
+    world.tick()
+    crowd = asyncio.run(world.dispatcher.claim())
+    assert crowd.more
+    world.add("late", namespace="other", action=SLOW, **EVERY_SECOND)
+    world.clock.move(1)
+    world.tick()
+    taken = asyncio.run(world.dispatcher.claim()).taken
+    assert Counter(each.work.namespace for each in taken) == {"default": 4, "other": 1}
+
+
 def test_no_run_times_out_that_was_not_launched(database: Database) -> None:
     """100 runs, ten places, and less time for each than all together take: none has its time running meanwhile."""
     targets = Targets()

@@ -142,10 +142,10 @@ class Claimer:
     def claim(self, room: Room, in_hand: Collection[bytes]) -> Claimed:
         """`room` is a copy that nobody else changes; a run in `in_hand` is still being worked on here."""
         now = self._clock.now()
-        ready = self._ready()
+        room.alone = self._is_alone(now)
+        ready = self._ready(_CLAIMS_A_LOOK if room.alone else 1)
         if not ready:
             return Claimed()
-        room.alone = self._is_alone(now)
         places = places_for(ready, room, self._place_kind, _CANDIDATES)
         if not places:
             self._seen = []
@@ -157,9 +157,12 @@ class Claimer:
             self._seen = []
         return Claimed(self._prepared(works), handed, more, waiting=len(places) < len(ready))
 
-    def _ready(self) -> list[ReadyTarget]:
-        """While there is more than one claim takes, the next few need not look anew at who has something ready."""
-        if not self._seen or self._looked >= _CLAIMS_A_LOOK:
+    def _ready(self, claims_a_look: int) -> list[ReadyTarget]:
+        """While there is more than one claim takes, the next few need not look anew at who has something ready.
+
+        Where there are other tenants they do: what one of them has must not wait for claims of another's crowd.
+        """
+        if not self._seen or self._looked >= claims_a_look:
             self._seen, self._looked = self._database.glance(self._look), 0
         self._looked += 1
         return self._seen

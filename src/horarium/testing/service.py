@@ -56,8 +56,9 @@ _ADDRESS = "http://horarium.test"
 # Of every service under test: what one signs, another on the same database recognises.
 _KEY = b"horarium.testing"
 _MANY = 100_000
-# More rounds than this at one instant mean that two parts of the engine keep each other busy.
-_MAX_ROUNDS = 1_000
+# More rounds than this at one instant mean that two parts of the engine keep each other busy: a chain of a thousand
+# nodes takes two for each.
+_MAX_ROUNDS = 20_000
 
 
 class _Loop:
