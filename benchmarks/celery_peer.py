@@ -36,7 +36,7 @@ app.conf.update(
 )
 
 
-@app.task(name="step")  # type: ignore[untyped-decorator] # Celery has no types
+@app.task(name="step")  # type: ignore[untyped-decorator]  # Celery has no types
 def step(region: str, size: int) -> dict[str, Any]:
     return {"region": region, "size": size}
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
+from api.fed import fed
 
 from horarium.instant import HOUR, to_rfc3339
 from horarium.operations import tokens
@@ -61,8 +62,7 @@ def events(horarium: TestService, asked: dict[str, Any]) -> list[tuple[str, dict
 
 
 def told(horarium: TestService, kind: str) -> list[dict[str, Any]]:
-    entries = horarium.http().get("/api/feed", params={"limit": 200}).json()["entries"]
-    return [entry["payload"] for entry in entries if entry["kind"] == kind]
+    return [entry["payload"] for entry in fed(horarium.http(), kind)]
 
 
 def test_a_question_says_what_would_run_and_a_yes_lets_it(horarium: TestService) -> None:

@@ -8,7 +8,8 @@ import pytest
 from engine.workflows import node
 
 from horarium.client.client import Client
-from horarium.life.outcome import Finished
+from horarium.launchers.launcher import LaunchRequest
+from horarium.life.outcome import Finished, Outcome, RunFailed
 from horarium.testing import TestService
 
 
@@ -76,3 +77,34 @@ def test_a_refusal_fails_the_step_and_nobody_takes_it_over(horarium: TestService
     assert (run.state, run.cause) == ("failed", "step_failed")
     assert states(horarium, started.run_id) == {"act": "rejected", "end": "skipped"}
     assert horarium.launcher.deliveries == []
+
+
+def _fails_at_first(request: LaunchRequest) -> Outcome:
+    return Finished() if request.key.endswith(":fallback") else RunFailed("no", "bad_input")
+
+
+@pytest.mark.parametrize("answer", [_fails_at_first])
+@pytest.mark.parametrize("spare", ["second", "night"])
+def test_who_takes_over_may_be_an_agent_or_a_team_whoever_worked_before(horarium: TestService, spare: str) -> None:
+    client = horarium.client()
+    for name in ("first", "second"):
+        client.create_agent({"id": name, "url": "http://agent.test/"})
+    client.create_team({"team_id": "desk", "members": ["first"]})
+    client.create_team({"team_id": "night", "members": ["second"]})
+    put(horarium, "w", node("act"))
+    client.create_schedule(
+        schedule_id="s",
+        spec={"cron_expressions": ["0 0 1 1 *"]},
+        action={"kind": "workflow", "workflow_id": "w"},
+        assignee_type="team",
+        assignee_id="desk",
+        approval_policy={"requires_approval": False},
+        failure_policy={"mode": "fallback", "fallback_assignee_id": spare},
+    )
+    client.trigger_schedule("s")
+    horarium.settle()
+    steps = client.list_runs(include="steps").items
+    [after] = [each for each in steps if each.node_id == "act" and each.state == "succeeded"]
+    assert after.assignee is not None
+    expected = {"second": ("agent", None), "night": ("team", "second")}[spare]
+    assert (after.assignee.type, after.assignee.member, after.assignee.id) == (*expected, spare)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -14,14 +16,14 @@ from horarium.engine import step_rows
 from horarium.engine.claimer import DispatcherOptions
 from horarium.engine.room import Limits
 from horarium.ids import id_text
-from horarium.life.event import Reported, ReportedState, Terminated
+from horarium.life.event import Event, Reported, ReportedState, Terminated
 from horarium.life.outcome import Accepted, Finished, RunFailed
 from horarium.schedule.run import step_key
-from horarium.store.database import Database
+from horarium.store.database import Connection, Database
 from horarium.store.database.channels import READY
 from horarium.store.runs import open_runs, step_changes
 from horarium.store.runs.step_changes import Noted
-from horarium.store.runs.writer import record_event
+from horarium.store.runs.writer import Happened, record_event, record_events
 from horarium.store.schedules.due import Plannings
 from horarium.store.tables import approvals, runs, workflows
 
@@ -292,6 +294,30 @@ def test_what_steps_have_used_counts_for_a_run_that_ends_before_it_took_note_of_
             lambda c, run_id=run_id, event=event: record_event(c, Plannings(), run_id, event, now=flow.clock.now())
         )
     assert [flow.run(run_id).tokens for run_id in (child, root)] == [7, 7]
+
+
+@pytest.mark.parametrize("of_step", [Terminated("now"), Reported(ReportedState.RUNNING, tokens=7, proven=True)])
+def test_a_run_may_end_together_with_its_steps(database: Database, of_step: Event) -> None:
+    """As when all of a namespace goes, or several deadlines pass at once; whichever is told first."""
+    flow = nested(database)
+    root = flow.begin(**GATED)
+    child = flow.step(root, "sub").run_id
+    deep = flow.step(child, "deep").run_id
+    for told in ([(deep, of_step), (root, Terminated("now"))], [(root, Terminated("now")), (deep, of_step)]):
+        with suppress(_Undone):
+            flow.write(lambda c, told=told: _end_all(c, flow, told, [deep, child, root]))
+
+
+class _Undone(Exception):
+    """So that the other order finds everything as it was."""
+
+
+def _end_all(connection: Connection, flow: Flow, told: Sequence[tuple[bytes, Event]], gone: Sequence[bytes]) -> None:
+    happened = [Happened(run_id, event) for run_id, event in told]
+    record_events(connection, Plannings(), happened, now=flow.clock.now())
+    ended = sa.select(runs.c.run_id).where(runs.c.run_id.in_(gone), runs.c.state == "terminated")
+    assert {row.run_id for row in connection.execute(ended)} == set(gone)
+    raise _Undone
 
 
 def test_a_cap_sums_what_steps_use_while_they_are_at_work(database: Database) -> None:

@@ -77,7 +77,7 @@ def draft(parent: Parent, node_id: str, *, fallback_to: str | None = None) -> Ne
         member=work.member,
     )
     if fallback_to is not None:
-        return step._replace(assignee=fallback_to, assignee_type=work.assignee_type or "agent", member=None)
+        return step._replace(assignee=fallback_to, assignee_type=AssigneeType.AGENT.value, member=None)
     if node.assignee is not None:
         return step._replace(assignee=node.assignee.id, assignee_type=node.assignee.type.value, member=None)
     return step

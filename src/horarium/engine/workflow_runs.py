@@ -30,7 +30,7 @@ from horarium.schedule.storable import MAX_BYTES
 from horarium.store import usage, workflow_graphs
 from horarium.store.database import Connection
 from horarium.store.database.json_text import from_text
-from horarium.store.policies import NO_CAPS, PolicyQuestion, effective_for, take_turns
+from horarium.store.policies import NO_CAPS, PolicyQuestion, effective_for, take_turns, teams_among
 from horarium.store.runs import descendants, step_changes, steps
 from horarium.store.runs.definitions import Definitions
 from horarium.store.runs.step_changes import NOTHING_USED, Noted
@@ -168,7 +168,7 @@ class Workflows:
     def _make(self, connection: Connection, moving: Sequence[_Moving]) -> list[NewStep]:
         plans = [(each.parent, each.plan) for each in moving if each.plan is not None]
         drafts = [(parent, step_rows.drafted(parent, birth)) for parent, plan in plans for birth in plan.births]
-        drafts = self._settled(connection, _with_members(connection, drafts))
+        drafts = self._settled(connection, _with_members(connection, _with_teams(connection, drafts)))
         skipped = [step_rows.skipped(parent, skip) for parent, plan in plans for skip in plan.skips]
         definitions = self._definitions.load(connection, [*(step for _, step in drafts), *skipped])
         results = self._results(connection, drafts)
@@ -261,6 +261,18 @@ class Workflows:
             version = step_rows.asked_version(definition.action) or at_birth or newest[step.namespace, name]
             found[run_id] = WorkflowVersion(step.namespace, name, version)
         return found
+
+
+def _with_teams(connection: Connection, drafts: Sequence[tuple[Parent, NewStep]]) -> list[tuple[Parent, NewStep]]:
+    """Who takes over is named by an id alone: an agent's, or that of a team where no agent has it."""
+    named = {(step.namespace, step.assignee) for _, step in drafts if step.fallback and step.assignee is not None}
+    found = teams_among(connection, named) if named else set()
+    return [
+        (parent, step._replace(assignee_type=AssigneeType.TEAM.value))
+        if step.fallback and (step.namespace, step.assignee) in found
+        else (parent, step)
+        for parent, step in drafts
+    ]
 
 
 def _with_members(connection: Connection, drafts: Sequence[tuple[Parent, NewStep]]) -> list[tuple[Parent, NewStep]]:

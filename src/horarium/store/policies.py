@@ -199,6 +199,11 @@ def find_speakers(
     return Speakers(given, found, _agents(connection, {*single, *members, *also}))
 
 
+def teams_among(connection: Connection, keys: Collection[Key]) -> set[Key]:
+    """Of ids that may be an agent's or a team's, those that are a team's alone."""
+    return _teams(connection, keys, lock=False).keys() - {key for key, _ in _texts(connection, agents, keys)}
+
+
 def _workers(found: TeamTurn) -> list[str]:
     """Whoever may work for it in this transaction."""
     if found.team.strategy is TeamStrategy.ROUND_ROBIN:

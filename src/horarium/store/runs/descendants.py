@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
@@ -30,16 +31,29 @@ _OPEN_CHILDREN = f"SELECT run_id, workflow_version FROM runs WHERE state IN {_OP
 RUN_CANCELLED = "run_cancelled"
 
 
-def end_below(
-    connection: Connection, ended: Sequence[tuple[Work, End]], now: Instant, levels: int = _MOST_LEVELS
-) -> list[tuple[Work, End]]:
-    """The same ends, still to be written, after all that is open below them: nobody waits for it any more.
+class Below(NamedTuple):
+    """`ended` are the ends that were asked about, still to be written; `gone` are the runs below that were ended."""
 
-    What steps have used counts for the workflows above them, also where these have not taken note of it yet.
+    ended: list[tuple[Work, End]]
+    gone: set[bytes]
+
+
+def end_below(
+    connection: Connection,
+    ended: Sequence[tuple[Work, End]],
+    now: Instant,
+    levels: int = _MOST_LEVELS,
+    apart: frozenset[bytes] = frozenset(),
+) -> Below:
+    """All that is open below these is ended before them: nobody waits for it any more.
+
+    What steps have used counts for the workflows above them, also where these have not taken note of it yet. Those
+    `apart`, which are the ones that were asked about first, have ends of their own.
     """
     parents = [run.run_id for run, _ in ended if run.workflow_version is not None]
     if not parents or not levels:
-        return list(ended)
+        return Below(list(ended), set())
+    apart |= {run.run_id for run, _ in ended}
     more: defaultdict[bytes, Used] = defaultdict(lambda: NOTHING_USED)
     noted = [
         *step_changes.take(connection, parents, finish=False),
@@ -48,16 +62,17 @@ def end_below(
     for each in noted:
         more[each.run_id] = _added(more[each.run_id], each.used)
     over = Terminated("the workflow that it is a step of has ended", "workflow_ended")
-    children = [row[0] for row in select_by_ids(connection, _OPEN_CHILDREN, parents)]
-    below = end_below(connection, _ended_by(connection, children, over, now), now, levels - 1)
-    write_changes(connection, below, now)
-    for run, end in below:
+    children = [row[0] for row in select_by_ids(connection, _OPEN_CHILDREN, parents) if row[0] not in apart]
+    below = end_below(connection, _ended_by(connection, children, over, now), now, levels - 1, apart)
+    write_changes(connection, below.ended, now)
+    for run, end in (*below.ended, *ended):
         if run.parent_run_id is not None:
             more[run.parent_run_id] = _added(more[run.parent_run_id], used_more(run, end))
-    return [
+    whole = [
         (run, replace(end, used=_added(end.used or run.used, more[run.run_id])) if run.run_id in more else end)
         for run, end in ended
     ]
+    return Below(whole, below.gone | {run.run_id for run, _ in below.ended})
 
 
 def used_more(run: Work, change: End | Again | Progress) -> Used:
@@ -76,7 +91,7 @@ def _ended_by(connection: Connection, run_ids: Sequence[bytes], event: Event, no
 
 def end_runs(connection: Connection, run_ids: Sequence[bytes], event: Event, now: Instant) -> list[tuple[Work, End]]:
     """Those of them that the event ends, with all that is below them; who waits for them is told by the caller."""
-    ended = end_below(connection, _ended_by(connection, run_ids, event, now), now)
+    ended = end_below(connection, _ended_by(connection, run_ids, event, now), now).ended
     write_changes(connection, ended, now)
     return ended
 

@@ -32,7 +32,7 @@ def end_active(
     replaced = Terminated("replaced by a newer occurrence", "terminate_other")
     changes = [(work, react(work, replaced, NO_RULES, now)) for work in works if work.run_id not in keep]
     ended = [(work, change) for work, change in changes if isinstance(change, End)]
-    write_changes(connection, end_below(connection, ended, now), now)
+    write_changes(connection, end_below(connection, ended, now).ended, now)
     return len(ended)
 
 
@@ -49,7 +49,7 @@ def end_waiting(
     newer = ApprovalExpired(SUPERSEDED)
     changes = [(work, react(work, newer, NO_RULES, now)) for work in works if work.run_id not in keep]
     ended = [(work, change) for work, change in changes if isinstance(change, End)]
-    write_changes(connection, end_below(connection, ended, now), now)
+    write_changes(connection, end_below(connection, ended, now).ended, now)
     return len(ended)
 
 

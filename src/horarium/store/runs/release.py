@@ -173,7 +173,7 @@ def _terminate(connection: Connection, run_ids: Sequence[bytes], now: Instant) -
     stopped = Terminated("did not stop in time", "cancel_other")
     judged = [(run, react(run, stopped, NO_RULES, now)) for run in lock_works(connection, run_ids)]
     ended = [(run, end) for run, end in judged if isinstance(end, End)]
-    write_changes(connection, end_below(connection, ended, now), now)
+    write_changes(connection, end_below(connection, ended, now).ended, now)
 
 
 def _let_go(

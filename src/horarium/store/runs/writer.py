@@ -134,9 +134,12 @@ def change_runs(
             changed.add(run_id)
         recorded.append(Recorded(run, change))
     ends = [(run, change) for run, change in recorded if isinstance(change, End)]
-    whole = {run.run_id: end for run, end in end_below(connection, ends, now)}
+    below = end_below(connection, ends, now)
+    whole: dict[bytes, Change] = {run.run_id: end for run, end in below.ended}
+    whole |= dict.fromkeys(below.gone, Nothing(Why.TOO_LATE))  # the workflow has just ended, and this with it
     recorded = [
-        each._replace(change=whole[each.run.run_id]) if isinstance(each.change, End) else each for each in recorded
+        each if isinstance(each.change, Nothing) else each._replace(change=whole.get(each.run.run_id, each.change))
+        for each in recorded
     ]
     counted = [each for each in recorded if each.counted]
     write_changes(connection, counted, now, by)
