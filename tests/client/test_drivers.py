@@ -17,7 +17,10 @@ PAGED = {"iter_schedules": "list_schedules", "iter_schedule_history": "get_sched
          "iter_schedule_runs": "list_schedule_runs", "iter_runs": "list_runs", "iter_run_events": "get_run_events",
          "iter_run_logs": "get_run_logs", "iter_feed": "get_feed", "iter_schedule_health": "list_schedule_health",
          "iter_dead_letters": "list_dead_letters", "iter_audit": "list_audit",
-         "iter_calendars": "list_calendars", "iter_secrets": "list_secrets"}  # fmt: skip
+         "iter_calendars": "list_calendars", "iter_secrets": "list_secrets", "iter_workflows": "list_workflows",
+         "iter_workflow_versions": "workflow_versions", "iter_approvals": "list_approvals",
+         "iter_standing_approvals": "list_standing_approvals", "iter_agents": "list_agents",
+         "iter_teams": "list_teams", "iter_assignments": "list_assignments"}  # fmt: skip
 
 
 def methods(kind: type) -> dict[str, Any]:

@@ -122,7 +122,7 @@ def test_two_that_wait_for_each_other_both_get_through(database: Database) -> No
         lambda c: c.exec_driver_sql("SELECT value FROM installation WHERE name IN ('left', 'right')").scalars().all()
     )
     assert values == ["xx", "xx"]
-    assert len(attempts) == 3
+    assert len(attempts) >= 3
 
 
 def test_an_error_that_the_work_swallowed_cannot_pass_for_a_commit(database: Database) -> None:

@@ -394,7 +394,7 @@ def test_a_schedule_that_was_deleted_long_ago_goes_whole(database: Database) -> 
         add_events(database, each, (EventType.CREATED, OLD, None), (EventType.DELETED, OLD, None))
         put(database, counters, [{"kind": "runs", "owner": schedule_owner(each), "day": 1, "value": 1}])
         yes = {"standing_id": new_id(), "namespace": "default", "schedule_uid": each, "gates": "[]", "uses": 0}
-        put(database, standing_approvals, [{**yes, "made_by": "p", "created_at": OLD}])
+        put(database, standing_approvals, [{**yes, "made_by": "p", "made_role": "admin", "created_at": OLD}])
     assert gone(database) == Found((uid,), None)
     assert purge(database, uid, other) == 1
     tables = (schedules_table, positions, schedule_revisions, schedule_attributes, counters, standing_approvals)

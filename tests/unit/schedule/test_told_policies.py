@@ -60,7 +60,7 @@ def test_what_was_settled_at_the_birth_goes_before_the_definition() -> None:
     told = policies_of(effective_text(settled), definition())
     assert told is not None
     assert (told.approval_policy["mode"], told.approval_policy["gates"]) == ("every_node", ["spend"])
-    assert (told.retry_policy["max_retries"], told.limits["cost"], told.limits["allow_tools"]) == (5, 0.1, ("search",))
+    assert (told.retry_policy["max_retries"], told.limits["cost"], told.limits["allow_tools"]) == (5, 0.1, ["search"])
     assert "unasked" not in told.retry_policy
     assert (told.origins["approval_policy.mode"], told.origins["retry_policy"]) == ("agent", "default")
 
