@@ -8,7 +8,7 @@ import httpx
 import pytest
 from client.any_worker import until
 
-from horarium.testing import TestService
+from horarium.testing import Accepted, TestService
 
 CALL = {"kind": "http", "url": "https://example.com/"}
 DAILY = {
@@ -227,3 +227,14 @@ def test_the_steps_of_a_sub_workflow_stand_under_its_own_run(http: httpx.Client,
     assert [row["run_id"] for row in http.get("/api/runs", params={"workflow_id": "inner"}).json()["runs"]] == []
     of_inner = http.get("/api/runs", params={"workflow_id": "inner", "include": "steps"}).json()["runs"]
     assert [row["run_id"] for row in of_inner] == [sub["run_id"]]
+
+
+@pytest.mark.parametrize("answer", [Accepted(reference="q", queued=True)], ids=["queued"])
+def test_a_step_that_a_worker_claims_has_started_once(http: httpx.Client, horarium: TestService) -> None:
+    pull = {"kind": "pull", "workflow_type": "sweep", "queue": "q"}
+    http.put("/api/workflows/daily", json={"nodes": [{"id": "p", "action": pull}]}).raise_for_status()
+    begin(horarium)
+    [step] = http.post("/api/queues/q/claim", json={"worker": "w1"}).json()["runs"]
+    told = http.get(f"/api/runs/{step['run_id']}/events").json()["events"]
+    assert [event["event_type"] for event in told] == ["run.created", "node.queued", "node.started"]
+    assert told[-1]["payload"] == {"node_id": "p", "attempt": 0, "worker": "w1"}

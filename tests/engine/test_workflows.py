@@ -175,6 +175,17 @@ def test_a_step_is_not_given_more_than_fits(database: Database) -> None:
     assert "too large together" in flow.step(root, "all").error
 
 
+@on_sqlite
+def test_the_result_of_a_workflow_is_cut_where_that_of_any_run_is(database: Database) -> None:
+    store(database, "w", *map(node, "abc"))
+    flow = Flow(database, dict.fromkeys("abc", Finished("x" * 400_000)))
+    run = flow.run(flow.begin())
+    result = json.loads(run.result)
+    assert (run.state, result["truncated"], result["limit_bytes"]) == ("succeeded", True, 1_048_576)
+    assert result["text"].startswith('{"a":"xxx')
+    assert len(run.result) < 100_000
+
+
 def test_a_sub_workflow_has_steps_of_its_own(database: Database) -> None:
     store(database, "inner", node("c1", input={"$from": "/inputs/n"}), node("c2", "c1"))
     store(database, "inner", node("other"), version=2)
