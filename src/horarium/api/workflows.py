@@ -222,6 +222,7 @@ def run_workflow(
 ) -> Reply:
     """With an assignee it waits for approval, as a schedule's run would. The key is kept with the run."""
     asked = read_body(WorkflowRunBody, body)
+    caller = caller.asking_to_skip(asked.approval_status, asked.skip_approval)
     done = workflow_runs.start(resources, caller, workflow_id, asked, key=idempotency_key)
     answer = WorkflowStarted(
         run_id=id_text(done.run_id),

@@ -44,6 +44,8 @@ class WorkflowRunBody(Body, frozen=True, kw_only=True):
     assignee_id: Text | None = None
     workflow_assignment_id: Name | None = None
     labels: Labels | None = None
+    approval_status: Text | None = None
+    skip_approval: bool = False
 
 
 class WorkflowStart(StrEnum):
