@@ -285,6 +285,8 @@ def test_a_run_that_is_terminated_takes_everything_below_with_it(database: Datab
     assert flow.nodes(root) == {"sub": "terminated", "gated": "cancelled"}
     assert flow.nodes(child.run_id) == {"deep": "terminated"}
     flow.settle()
+    assert flow.nodes(root) == {"sub": "terminated", "gated": "cancelled", "late": "skipped"}
+    assert flow.nodes(child.run_id) == {"deep": "terminated", "after": "skipped"}
     assert flow.noted() == 0
     flow.account()
 
@@ -333,7 +335,11 @@ def test_the_time_of_the_whole_run_ends_its_steps(database: Database) -> None:
     flow.clock.move(31)
     flow.settle()
     run = flow.run(root)
-    assert (run.state, run.cause, flow.nodes(root)) == ("failed", "runtime_cap", {"a": "terminated"})
+    assert (run.state, run.cause) == ("failed", "runtime_cap")
+    flow.settle()
+    assert flow.nodes(root) == {"a": "terminated", "b": "skipped"}
+    assert (flow.step(root, "b").cause, flow.run(root).progress) == ("workflow_ended", "oc")
+    assert flow.noted() == 0
 
 
 # ── what may go wrong ────────────────────────────────────────────────────────────────────────────────

@@ -14,7 +14,7 @@ from horarium.life.change import Again, End, Progress, Used
 from horarium.life.event import CancelledUnstarted, Event, Terminated
 from horarium.life.live_run import NO_RULES
 from horarium.life.react import react
-from horarium.schedule.run import OPEN
+from horarium.schedule.run import OPEN, RunState
 from horarium.store.database.set_wise import select_by_ids
 from horarium.store.runs import step_changes
 from horarium.store.runs.changes import write_changes
@@ -47,6 +47,9 @@ def end_below(
     ]
     for each in noted:
         more[each.run_id] = _added(more[each.run_id], each.used)
+    # Nodes that had not begun are listed as never run by whoever reads the workflow next.
+    begun = [run.run_id for run, end in ended if run.workflow_version is not None and _is_cut_short(run, end)]
+    step_changes.note(connection, [Noted(run_id) for run_id in begun])
     over = Terminated("the workflow that it is a step of has ended", "workflow_ended")
     children = [row[0] for row in select_by_ids(connection, _OPEN_CHILDREN, parents)]
     below = end_below(connection, _ended_by(connection, children, over, now), now, levels - 1)
@@ -58,6 +61,10 @@ def end_below(
         (run, replace(end, used=_added(end.used or run.used, more[run.run_id])) if run.run_id in more else end)
         for run, end in ended
     ]
+
+
+def _is_cut_short(run: Work, end: End) -> bool:
+    return run.state == RunState.RUNNING and end.state is not RunState.SUCCEEDED
 
 
 def used_more(run: Work, change: End | Again | Progress) -> Used:
