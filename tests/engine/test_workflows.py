@@ -123,6 +123,23 @@ def test_a_failure_is_isolated_halts_or_is_given_to_somebody_else(
     flow.account()
 
 
+@on_sqlite
+def test_a_sub_workflow_that_somebody_else_takes_over_is_not_the_same_work_to_its_targets(database: Database) -> None:
+    store(database, "inner", node("c1"))
+    store(database, "w", node("sub", action={"kind": "workflow", "workflow_id": "inner"}))
+    asked: list[str] = []
+
+    def fails_twice(request: Any) -> Any:
+        asked.append(request.key)
+        return FAILS if len(asked) < 3 else Finished()
+
+    flow = Flow(database, {"c1": fails_twice})
+    root = flow.begin(failure_policy={"mode": "fallback", "fallback_assignee_id": "spare"})
+    first = step_key(id_text(root), "sub/c1")
+    assert asked == [first, f"{first}:fallback", step_key(id_text(root), "sub!fallback/c1")]
+    assert flow.run(root).state == "succeeded"
+
+
 def report(flow: Flow, run_id: bytes, **said: Any) -> None:
     done = Reported(**{"state": ReportedState.SUCCEEDED, "proven": True, **said})
     flow.write(lambda connection: record_event(connection, Plannings(), run_id, done, now=flow.clock.now()))
