@@ -91,6 +91,17 @@ def test_whoever_asks_to_skip_is_refused_and_on_record(
     assert horarium.verify() == []
 
 
+@pytest.mark.parametrize("asked", [SKIP, NOT_REQUIRED], ids=str)
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+def test_a_direct_start_of_a_workflow_skips_nothing_either(horarium: TestService, asked: dict[str, Any]) -> None:
+    http = horarium.http()
+    asks = {"nodes": [{"id": "a", "action": ACTION}], "approval_policy": {"requires_approval": True}}
+    http.put("/api/workflows/w", json=asks).raise_for_status()
+    answer = http.post("/api/workflows/w/runs", json=asked)
+    assert (answer.status_code, answer.json()["reason"]) == (403, "approval_required")
+    assert (len(attempts(horarium)), horarium.runs()) == (1, [])
+
+
 @pytest.mark.parametrize("asked", [SKIP, NOT_REQUIRED, {"approval_status": "pending"}], ids=str)
 @pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 def test_where_nobody_must_agree_there_is_nothing_to_skip(horarium: TestService, asked: dict[str, Any]) -> None:

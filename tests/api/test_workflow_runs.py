@@ -8,7 +8,7 @@ import httpx
 import pytest
 from client.any_worker import until
 
-from horarium.testing import TestService
+from horarium.testing import Accepted, TestService
 
 CALL = {"kind": "http", "url": "https://example.com/"}
 DAILY = {
@@ -253,3 +253,14 @@ def test_a_rerun_is_of_the_same_version_and_asked_about_anew(http: httpx.Client,
     horarium.settle()
     assert http.get(f"/api/runs/{again['run_id']}").json()["workflow"]["version"] == 1
     assert horarium.launcher.deliveries[-1].workflow == {"workflow_id": "daily", "version": 1}
+
+
+@pytest.mark.parametrize("answer", [Accepted(reference="q", queued=True)], ids=["queued"])
+def test_a_step_that_a_worker_claims_has_started_once(http: httpx.Client, horarium: TestService) -> None:
+    pull = {"kind": "pull", "workflow_type": "sweep", "queue": "q"}
+    http.put("/api/workflows/daily", json={"nodes": [{"id": "p", "action": pull}]}).raise_for_status()
+    begin(horarium)
+    [step] = http.post("/api/queues/q/claim", json={"worker": "w1"}).json()["runs"]
+    told = http.get(f"/api/runs/{step['run_id']}/events").json()["events"]
+    assert [event["event_type"] for event in told] == ["run.created", "node.queued", "node.started"]
+    assert told[-1]["payload"] == {"node_id": "p", "attempt": 0, "worker": "w1"}

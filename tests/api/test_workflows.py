@@ -344,6 +344,26 @@ def test_a_workflow_that_somebody_needs_is_not_deleted(http: httpx.Client, horar
     assert written(put(http, "part", brief())) == (201, 1, "created")
 
 
+@pytest.mark.parametrize("pinned", [{}, {"version": 1}])
+def test_a_workflow_is_needed_as_long_as_a_run_comes_to_it_through_an_older_version_of_another(
+    http: httpx.Client, horarium: TestService, pinned: dict[str, int]
+) -> None:
+    put(http, "inner", brief())
+    put(http, "middle", brief(part("inner", **pinned)))
+    put(http, "outer", brief(part("middle", **pinned)))
+    run = http.post("/api/workflows/outer/runs", json={}).json()["run_id"]
+    put(http, "middle", brief())
+    for _ in range(2):  # before its steps are born, and while the innermost is at work
+        refused = http.delete("/api/workflows/inner").json()
+        assert (refused["reason"], refused["workflows"], refused["open_runs"]) == ("workflow_in_use", [], 1)
+        horarium.settle()
+    http.post(f"/api/runs/{run}/terminate")
+    other = http.post("/api/workflows/outer/runs", json={}).json()["run_id"]
+    answer = http.delete("/api/workflows/inner")
+    assert answer.status_code == (409 if pinned else 200)  # the new run takes the newest that is in between
+    http.post(f"/api/runs/{other}/terminate")
+
+
 # ── triggers ─────────────────────────────────────────────────────────────────────────────────────────
 
 

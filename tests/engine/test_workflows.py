@@ -127,6 +127,23 @@ def test_a_failure_is_isolated_halts_or_is_given_to_somebody_else(
     flow.account()
 
 
+@on_sqlite
+def test_a_sub_workflow_that_somebody_else_takes_over_is_not_the_same_work_to_its_targets(database: Database) -> None:
+    store(database, "inner", node("c1"))
+    store(database, "w", node("sub", action={"kind": "workflow", "workflow_id": "inner"}))
+    asked: list[str] = []
+
+    def fails_twice(request: Any) -> Any:
+        asked.append(request.key)
+        return FAILS if len(asked) < 3 else Finished()
+
+    flow = Flow(database, {"c1": fails_twice})
+    root = flow.begin(failure_policy={"mode": "fallback", "fallback_assignee_id": "spare"})
+    first = step_key(id_text(root), "sub/c1")
+    assert asked == [first, f"{first}:fallback", step_key(id_text(root), "sub!fallback/c1")]
+    assert flow.run(root).state == "succeeded"
+
+
 def report(flow: Flow, run_id: bytes, **said: Any) -> None:
     done = Reported(**{"state": ReportedState.SUCCEEDED, "proven": True, **said})
     flow.write(lambda connection: record_event(connection, Plannings(), run_id, done, now=flow.clock.now()))
@@ -177,6 +194,17 @@ def test_a_step_is_not_given_more_than_fits(database: Database) -> None:
         flow.settle()
     assert flow.nodes(root)["one"] == "succeeded"
     assert "too large together" in flow.step(root, "all").error
+
+
+@on_sqlite
+def test_the_result_of_a_workflow_is_cut_where_that_of_any_run_is(database: Database) -> None:
+    store(database, "w", *map(node, "abc"))
+    flow = Flow(database, dict.fromkeys("abc", Finished("x" * 400_000)))
+    run = flow.run(flow.begin())
+    result = json.loads(run.result)
+    assert (run.state, result["truncated"], result["limit_bytes"]) == ("succeeded", True, 1_048_576)
+    assert result["text"].startswith('{"a":"xxx')
+    assert len(run.result) < 100_000
 
 
 def test_a_sub_workflow_has_steps_of_its_own(database: Database) -> None:
@@ -278,6 +306,8 @@ def test_a_run_that_is_terminated_takes_everything_below_with_it(database: Datab
     assert flow.nodes(root) == {"sub": "terminated", "gated": "cancelled"}
     assert flow.nodes(child.run_id) == {"deep": "terminated"}
     flow.settle()
+    assert flow.nodes(root) == {"sub": "terminated", "gated": "cancelled", "late": "skipped"}
+    assert flow.nodes(child.run_id) == {"deep": "terminated", "after": "skipped"}
     assert flow.noted() == 0
     flow.account()
 
@@ -350,7 +380,11 @@ def test_the_time_of_the_whole_run_ends_its_steps(database: Database) -> None:
     flow.clock.move(31)
     flow.settle()
     run = flow.run(root)
-    assert (run.state, run.cause, flow.nodes(root)) == ("failed", "runtime_cap", {"a": "terminated"})
+    assert (run.state, run.cause) == ("failed", "runtime_cap")
+    flow.settle()
+    assert flow.nodes(root) == {"a": "terminated", "b": "skipped"}
+    assert (flow.step(root, "b").cause, flow.run(root).progress) == ("workflow_ended", "oc")
+    assert flow.noted() == 0
 
 
 # ── what may go wrong ────────────────────────────────────────────────────────────────────────────────

@@ -108,13 +108,25 @@ def _stop_reason(letters: Sequence[str], run: RunFacts) -> SkipReason | None:
     return None
 
 
-def _stopped(workflow: CompiledWorkflow, letters: list[str], reason: SkipReason) -> Advance:
-    """Nothing starts any more; a cap does not wait for those that are slow to stop."""
+def left_over(workflow: CompiledWorkflow, progress: str | None) -> Advance:
+    """Of a run that was ended from outside: the nodes whose turn never came."""
+    letters = _read(workflow, progress)
+    skips = _skip_undecided(workflow, letters, SkipReason.WORKFLOW_ENDED)
+    return Advance("".join(letters), skips=tuple(skips), is_over=True)
+
+
+def _skip_undecided(workflow: CompiledWorkflow, letters: list[str], reason: SkipReason) -> list[StepSkip]:
     skips = []
     for place, node in enumerate(workflow.nodes):
         if letters[place] == _UNDECIDED:
             letters[place] = Standing.STOPPED.value
             skips.append(StepSkip(node.id, reason))
+    return skips
+
+
+def _stopped(workflow: CompiledWorkflow, letters: list[str], reason: SkipReason) -> Advance:
+    """Nothing starts any more; a cap does not wait for those that are slow to stop."""
+    skips = _skip_undecided(workflow, letters, reason)
     after = "".join(letters)
     how = Stop.END if reason is SkipReason.RUN_CAP_REACHED else Stop.ASK
     over = is_over(after)

@@ -39,6 +39,7 @@ class SkipReason(StrEnum):
     WORKFLOW_HALTED = "workflow_halted"
     RUN_CANCELLED = "run_cancelled"
     RUN_CAP_REACHED = "run_cap_reached"
+    WORKFLOW_ENDED = "workflow_ended"
 
 
 class EndCause(StrEnum):
@@ -49,7 +50,9 @@ class EndCause(StrEnum):
     CANCEL_REQUESTED = "cancel_requested"
 
 
-STOP_REASONS = frozenset({SkipReason.WORKFLOW_HALTED, SkipReason.RUN_CANCELLED, SkipReason.RUN_CAP_REACHED})
+STOP_REASONS = frozenset(
+    {SkipReason.WORKFLOW_HALTED, SkipReason.RUN_CANCELLED, SkipReason.RUN_CAP_REACHED, SkipReason.WORKFLOW_ENDED}
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ that the next process takes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import structlog
@@ -20,18 +20,21 @@ from horarium.engine.step_rows import Parent
 from horarium.engine.workflow_runs import Workflows, facts_of_run
 from horarium.ids import id_text
 from horarium.instant import Instant
+from horarium.launchers.payload import KEPT_OF_A_CUT_RESULT, MAX_RESULT_BYTES, cut_result
 from horarium.life.event import WorkflowEnded
 from horarium.life.live_run import Rules
 from horarium.policy.limits import RunLimits
 from horarium.policy.retry import UNASKED
+from horarium.schedule.json_limits import Json
 from horarium.schedule.kinds import SHIPPED, Kinds
 from horarium.schedule.run import RunState
 from horarium.store.database import Connection, Database
 from horarium.store.database.channels import READY
-from horarium.store.database.json_text import from_text
+from horarium.store.database.json_text import from_text, to_text
 from horarium.store.errors import is_fault_of_a_row
 from horarium.store.runs import step_changes, steps
 from horarium.store.runs.step_changes import Noted
+from horarium.store.runs.steps import NodeOf
 from horarium.store.runs.writer import Happened, Recorded, record_events
 from horarium.store.schedules.due import Plannings
 
@@ -147,15 +150,14 @@ class Advancer:
     def _ends(self, connection: Connection, parents: Sequence[Parent]) -> list[Happened]:
         letters = {each.run_id: each.run.progress or "" for each in parents}
         ends = {each.run_id: results_at_end(each.workflow, letters[each.run_id]) for each in parents}
-        texts = steps.results(connection, [(run_id, node) for run_id, nodes in ends.items() for node in nodes])
+        results = _results(connection, ends)
         failed = {each.run_id: first_failure(each.workflow, letters[each.run_id]) or "" for each in parents}
         facts = steps.failures(connection, [(run_id, node) for run_id, node in failed.items() if node])
         happened = []
         for each in parents:
             run_id = each.run_id
-            result = {node: from_text(texts.get((run_id, node))) for node in ends[run_id]}
             about = facts_of_run(each, each.run.work.used)
-            end = run_end(letters[run_id], about, result, facts.get((run_id, failed[run_id])))
+            end = run_end(letters[run_id], about, results[run_id], facts.get((run_id, failed[run_id])))
             over = WorkflowEnded(end.state, end.result, end.error, cause=end.cause)
             happened.append(Happened(run_id, over, Rules(UNASKED, each.definition.limits)))
         return happened
@@ -172,6 +174,32 @@ class Advancer:
 
     def _tell(self, run_id: bytes, why: Exception) -> None:
         self._log.error("a workflow cannot be moved on", run=id_text(run_id), error=f"{type(why).__name__}: {why}")
+
+
+def _results(connection: Connection, ends: Mapping[bytes, Sequence[str]]) -> dict[bytes, dict[str, Json]]:
+    """By run, of its end nodes; what is larger than a result may be is cut, as that of any run, and not read whole."""
+    several = [(run_id, node) for run_id, nodes in ends.items() if len(nodes) > 1 for node in nodes]
+    sizes = steps.result_sizes(connection, several)
+    cut = {run_id: _first(run_id, nodes, sizes) for run_id, nodes in ends.items() if _is_large(run_id, nodes, sizes)}
+    read = {run_id: cut.get(run_id, nodes) for run_id, nodes in ends.items()}
+    texts = steps.results(connection, [(run_id, node) for run_id, nodes in read.items() for node in nodes])
+    found = {run_id: {node: from_text(texts.get((run_id, node))) for node in nodes} for run_id, nodes in read.items()}
+    return found | {run_id: cut_result(to_text(found[run_id]).encode()) for run_id in cut}
+
+
+def _is_large(run_id: bytes, nodes: Sequence[str], sizes: Mapping[NodeOf, int]) -> bool:
+    return sum(sizes.get((run_id, node), 0) for node in nodes) > MAX_RESULT_BYTES
+
+
+def _first(run_id: bytes, nodes: Sequence[str], sizes: Mapping[NodeOf, int]) -> list[str]:
+    """As many as the text that is kept may show."""
+    some, total = [], 0
+    for node in nodes:
+        some.append(node)
+        total += sizes.get((run_id, node), 0)
+        if total > KEPT_OF_A_CUT_RESULT:
+            break
+    return some
 
 
 def _given_up(run_id: bytes, why: Exception) -> Happened:

@@ -55,7 +55,10 @@ class Parent:
 def draft(parent: Parent, node_id: str, *, fallback_to: str | None = None) -> NewStep:
     """A row with what it takes from its parent and its node; what its action says is still missing."""
     work, node = parent.run.work, parent.workflow.node(node_id)
-    path = node_id if work.node_path is None else f"{work.node_path}/{node_id}"
+    # Inside of what somebody else has taken over: under the old keys a target would answer with the old failure.
+    # No id of a node has this mark.
+    above = f"{work.node_path}!fallback" if work.fallback else work.node_path
+    path = node_id if above is None else f"{above}/{node_id}"
     step = NewStep(
         run_id=new_id(),
         namespace=work.namespace,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from horarium.decision.advance import advance
+from horarium.decision.advance import advance, left_over
 from horarium.decision.step import Advance, ResultsNeeded, RunFacts, StepFact, Stop
 from horarium.engine import step_rows
 from horarium.engine.step_rows import Parent
@@ -96,6 +96,7 @@ class Workflows:
         moving, unread = self._gather(connection, locked, taken)
         stuck = self._decide(connection, moving)
         self._write(connection, [each for each in moving if each.plan is not None], now)
+        self._list_left_over(connection, [each for each in locked if each.work.state in FINAL], now)
         return Moved(len(locked), [*unread, *stuck])
 
     def _gather(
@@ -142,6 +143,25 @@ class Workflows:
                 for node in needed[each.run_id]:
                     each.known[node] = from_text(texts.get((each.run_id, node)))
         return broken
+
+    def _list_left_over(self, connection: Connection, ended: Sequence[Advancing], now: Instant) -> None:
+        """Of runs that were ended from outside: nodes that never ran stand in the list, too."""
+        made: list[NewStep] = []
+        letters: dict[bytes, tuple[str | None, Used]] = {}
+        for run, parent in self.read(connection, ended) if ended else ():
+            if isinstance(parent, Exception) or (
+                run.progress is not None and len(run.progress) != len(parent.workflow.nodes)
+            ):
+                continue  # it has ended, so nobody waits for this
+            plan = left_over(parent.workflow, run.progress)
+            made += [step_rows.skipped(parent, skip) for skip in plan.skips]
+            letters[parent.run_id] = plan.progress, run.work.used
+        definitions = self._definitions.load(connection, made) if made else {}
+        made = [step_rows.with_action(step, definitions[step.run_id], self._kinds) for step in made]
+        if made:
+            steps.insert(connection, made, now)
+            steps.move(connection, letters)
+            usage.add(connection, _growth(made), now)
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────────
 

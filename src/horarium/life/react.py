@@ -121,7 +121,7 @@ def _unanswered(cause: str | None) -> str:
 
 def _workflow_ended(run: LiveRun, event: WorkflowEnded, rules: Rules, now: Instant) -> Change:
     """Its steps were retried one by one; the whole is not."""
-    attempt = run.attempt if event.state is RunState.SUCCEEDED else run.attempt + 1
+    attempt = run.attempt + 1 if event.state is RunState.FAILED else run.attempt
     end = End(event.state, event.result, event.error, event.error_class, event.cause, attempt=attempt)
     return _done(run, end, rules, now) if event.state is RunState.SUCCEEDED else end
 

@@ -126,6 +126,8 @@ def _claim(resources: Resources, wish: _Wish, connection: Connection) -> list[Cl
     if fit < len(taken):
         raise _TooLarge(fit)
     for each in taken:
+        if each.parent_run_id is not None:
+            continue  # a step has told so itself
         add_event(connection, each.run_id, RunEventType.RUN_STARTED, now, {"worker": wish.owner})
     rows = runs_read.find_all(connection, run_ids)
     declared = node_gates(connection, taken)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.instant import Instant
+from horarium.schedule.effective import read_effective
 from horarium.schedule.kinds import WORKFLOW
 from horarium.schedule.secret import KEY
 from horarium.schedule.sub_workflows import Stored, Use
@@ -201,17 +202,46 @@ def schedules_with_workflow(
 
 
 def open_runs_with_workflow(connection: Connection, namespace: str, workflow_id: str, *, most: int) -> int:
-    """Runs of it, of any version, that have not ended, and runs of others that will come to it; at most `most`."""
-    running = sa.and_(
-        workflows.c.namespace == runs.c.namespace,
-        workflows.c.workflow_id == runs.c.workflow,
-        workflows.c.version == runs.c.workflow_version,
-    )
-    theirs = sa.or_(runs.c.workflow == workflow_id, _may_use(workflow_id))
+    """Roots that have not ended and are of it, of any version, or have come or will come to it; at most `most`."""
+    which = (runs.c.workflow, runs.c.workflow_version, runs.c.effective)
     # As text, so that both databases see that the index of open runs is the one to use.
-    statement = sa.select(runs.c.run_id).join_from(runs, workflows, running)
-    statement = statement.where(runs.c.namespace == namespace, sa.text(OPEN_ROOT), theirs).limit(most)
-    return len(connection.execute(statement).all())
+    wanted = (runs.c.namespace == namespace, sa.text(OPEN_ROOT), runs.c.workflow_version.is_not(None))
+    alike = sa.select(*which, sa.func.count()).where(*wanted).group_by(*which)
+    found, known = 0, dict[Use, tuple[Use, ...]]()
+    for name, version, effective, count in connection.execute(alike).all():
+        if _comes_to(connection, namespace, workflow_id, Use(name, version), _settled(effective), known):
+            found += count
+    return min(found, most)
+
+
+def _settled(effective: str | None) -> Mapping[str, int]:
+    try:
+        return {} if effective is None else read_effective(effective).versions
+    except Exception:  # a damaged row is its own run's trouble, and keeps nobody from deleting something else
+        return {}
+
+
+def _comes_to(
+    connection: Connection,
+    namespace: str,
+    workflow_id: str,
+    root: Use,
+    settled: Mapping[str, int],
+    known: dict[Use, tuple[Use, ...]],
+) -> bool:
+    """Level by level; `settled` are versions that were the latest when the run was born, `known` what was read before.
+
+    A newer version of a workflow in between may have dropped it: the run keeps the one that it was born with.
+    """
+    level, seen = {root}, set[Use]()
+    while level and all(use.name != workflow_id for use in level):
+        unread = level - known.keys()
+        stored = uses_of(connection, namespace, unread) if unread else {}
+        known |= {use: stored[use].uses if use in stored else () for use in unread}
+        seen |= level
+        below = {use for above in level for use in known[above]}
+        level = {Use(use.name, use.version or settled.get(use.name)) for use in below} - seen
+    return bool(level)
 
 
 def workflows_with_workflow(connection: Connection, namespace: str, workflow_id: str, *, most: int) -> list[str]:

@@ -524,6 +524,9 @@ def test_a_workflow_ends_as_it_is_told_unless_a_cap_was_passed() -> None:
     failed = react(going, WorkflowEnded(RunState.FAILED, {}, "a step failed", cause="step_failed"), Rules(), NOW)
     assert isinstance(failed, End)
     assert (failed.state, failed.cause, failed.attempt) == ("failed", "step_failed", 1)
+    stopped = react(going, WorkflowEnded(RunState.CANCELLED, {}, "cancelled on request"), Rules(), NOW)
+    assert isinstance(stopped, End)
+    assert (stopped.state, stopped.attempt) == ("cancelled", 0)  # somebody's wish is no failure
     done = react(going, WorkflowEnded(RunState.SUCCEEDED, {"a": 1}), Rules(), NOW)
     assert isinstance(done, End)
     assert (done.state, done.result) == (RunState.SUCCEEDED, {"a": 1})

@@ -228,10 +228,11 @@ def take(
     return _begun(connection, works, now)
 
 
-def _begun(connection: Connection, works: list[Work], now: Instant) -> list[Work]:
-    """Steps that run from now on have taken a number for that."""
+def _begun(connection: Connection, works: list[Work], now: Instant, worker: str | None = None) -> list[Work]:
+    """Steps that run from now on have taken a number for that; `worker` is who claimed them."""
     started = [work for work in works if work.parent_run_id is not None and work.state == RunState.RUNNING]
-    said = [({"node_id": work.node_id, "attempt": work.attempt}, work) for work in started]
+    by = {} if worker is None else {"worker": worker}
+    said = [({"node_id": work.node_id, "attempt": work.attempt, **by}, work) for work in started]
     told = [(work.run_id, work.next_event - 1, RunEventType.NODE_STARTED, values) for values, work in said]
     events.append(connection, told, now=now)
     return works
@@ -298,12 +299,13 @@ def claim_queued(
     held = {"owner": owner, "claimed_by": claimed_by, "until": now + lease_seconds * SECOND, "now": now}
     where = {"namespace": namespace, "queue": queue, "limit": limit, "agent": agent}
     if types is None:
-        return _begun(connection, run_works(connection, _QUEUE_CLAIM, {**held, **where}), now)
+        return _begun(connection, run_works(connection, _QUEUE_CLAIM, {**held, **where}), now, owner)
     if connection.dialect.name == "postgresql":
         asked = {**held, **where, "types": event_text(list(types))}
-        return _begun(connection, run_works(connection, _QUEUE_CLAIM_BY_TYPE, asked), now)
+        return _begun(connection, run_works(connection, _QUEUE_CLAIM_BY_TYPE, asked), now, owner)
     ids = _best_of_types(connection, types, {**where, "now": now})
-    return _begun(connection, run_works(connection, _QUEUE_CLAIM_BY_ID, {**held, "ids": ids}), now) if ids else []
+    taken = run_works(connection, _QUEUE_CLAIM_BY_ID, {**held, "ids": ids}) if ids else []
+    return _begun(connection, taken, now, owner)
 
 
 def _best_of_types(connection: Connection, types: Sequence[str], where: Mapping[str, object]) -> list[bytes]:

@@ -15,7 +15,7 @@ from horarium.life.change import Again, End, Progress, Used
 from horarium.life.event import CancelledUnstarted, Event, Terminated
 from horarium.life.live_run import NO_RULES
 from horarium.life.react import react
-from horarium.schedule.run import OPEN
+from horarium.schedule.run import OPEN, RunState
 from horarium.store.database.set_wise import select_by_ids
 from horarium.store.runs import step_changes
 from horarium.store.runs.changes import write_changes
@@ -61,6 +61,9 @@ def end_below(
     ]
     for each in noted:
         more[each.run_id] = _added(more[each.run_id], each.used)
+    # Nodes that had not begun are listed as never run by whoever reads the workflow next.
+    begun = [run.run_id for run, end in ended if run.workflow_version is not None and _is_cut_short(run, end)]
+    step_changes.note(connection, [Noted(run_id) for run_id in begun])
     over = Terminated("the workflow that it is a step of has ended", "workflow_ended")
     children = [row[0] for row in select_by_ids(connection, _OPEN_CHILDREN, parents) if row[0] not in apart]
     below = end_below(connection, _ended_by(connection, children, over, now), now, levels - 1, apart)
@@ -73,6 +76,10 @@ def end_below(
         for run, end in ended
     ]
     return Below(whole, below.gone | {run.run_id for run, _ in below.ended})
+
+
+def _is_cut_short(run: Work, end: End) -> bool:
+    return run.state == RunState.RUNNING and end.state is not RunState.SUCCEEDED
 
 
 def used_more(run: Work, change: End | Again | Progress) -> Used:

@@ -17,11 +17,14 @@ _LOOK = sa.text(
     f"""
 SELECT EXISTS (SELECT 1 FROM runs WHERE {OPEN_ROOT})
   OR EXISTS (SELECT 1 FROM runs WHERE root_run_id IS NOT NULL AND state IN {sql_list(OPEN)})
+  OR EXISTS (SELECT 1 FROM step_changes)
 """
 )
 
 
 class Outlook(NamedTuple):
+    """`has_open_runs`: or one that has ended, and of which something is yet to be noted."""
+
     earliest: Earliest
     has_open_runs: bool
 
