@@ -45,6 +45,8 @@ def test_it_answers_until_it_is_used_up_or_the_schedule_is_another(horarium: Tes
     [said] = [each["payload"] for each in events if each["event_type"] == "run.approved"]
     assert (said["principal"], said["source"]) == ("ada", "standing")
     # What was agreed to beforehand was this schedule, as it was.
+    other = horarium.http().post("/api/schedules/brief/trigger", json={"inputs": {"n": 2}}).json()["run_id"]
+    assert horarium.http().get(f"/api/runs/{other}").json()["state"] == "awaiting_approval"
     edited = {"action": {**ACTION, "input": {"n": 2}}}
     assert horarium.http().patch("/api/schedules/brief", json=edited).status_code == 200
     assert trigger(horarium.http())["state"] == "awaiting_approval"
