@@ -27,8 +27,9 @@ def door(horarium: TestService, subject: str, role: str = "operator") -> httpx.C
 
 
 def trigger(http: httpx.Client) -> dict[str, Any]:
-    run_id = http.post("/api/schedules/brief/trigger").json()["run_id"]
-    found: dict[str, Any] = http.get(f"/api/runs/{run_id}").json()
+    answer = http.post("/api/schedules/brief/trigger").json()
+    found: dict[str, Any] = http.get(f"/api/runs/{answer['run_id']}").json()
+    assert answer["state"] == found["state"]
     return found
 
 
