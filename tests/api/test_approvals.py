@@ -28,8 +28,7 @@ def waiting(horarium: TestService, schedule_id: str = "brief", **parts: Any) -> 
     horarium.create(
         schedule_id=schedule_id,
         at=[to_rfc3339(horarium.clock.now() + HOUR)],
-        action=action,
-        **{"approval_policy": POLICY, **parts},
+        **{"action": action, "approval_policy": POLICY, **parts},
     )
     horarium.advance(hours=1)
     [asked] = inbox(horarium.http(), schedule_id=schedule_id)
@@ -120,6 +119,47 @@ def test_two_people_must_agree_to_the_same_inputs(horarium: TestService) -> None
     horarium.settle()
     assert [each.inputs for each in horarium.launcher.deliveries] == [{"audience": "board", "rows": {"most": 5}}]
     assert "run.modified" in [kind for kind, _ in events(horarium, asked)]
+
+
+def test_what_was_proposed_may_be_nothing_and_a_yes_may_become_a_no(horarium: TestService) -> None:
+    two: dict[str, Any] = {"approval_policy": {**POLICY, "approvals_required": 2}}
+    asked = waiting(horarium, **two, action={"kind": "http", "url": "http://target.test/hook"})
+    ada, bob = door(horarium, "ada"), door(horarium, "bob")
+    decide(ada, asked, "modify", modifications={"rows": 5})
+    done = decide(bob, asked).json()
+    assert (asked["inputs"], done["inputs"], done["status"]) == (None, {"rows": 5}, "modified")
+    assert "run.modified" in [kind for kind, _ in events(horarium, asked)]
+    asked = waiting(horarium, "other", **two)
+    decide(ada, asked, reason="looks right")
+    done = decide(ada, asked, "reject", reason="it does not").json()
+    assert [(each["by"], each["decision"], each["reason"]) for each in done["votes"]] == [
+        ("ada", "reject", "it does not")
+    ]
+
+
+def test_what_was_handed_out_before_a_gate_is_not_heard_after_it(horarium: TestService) -> None:
+    horarium.create(
+        schedule_id="brief", cron_expressions=["0 0 1 1 *"], action={"kind": "http", "url": "http://a.test/"}
+    )
+    run_id = horarium.http().post("/api/schedules/brief/trigger").json()["run_id"]
+    horarium.settle()
+
+    def say(state: str, delivery: int) -> tuple[str, str]:
+        token = horarium.launcher.deliveries[delivery].report_token
+        body = {"state": state, "gate": "publish", "report_token": token}
+        said = horarium.http().post(f"/api/runs/{run_id}/report", json=body).json()
+        return said["outcome"], said["state"]
+
+    assert say("blocked", 0) == ("blocked", "awaiting_approval")
+    assert say("blocked", 0) == ("unchanged", "awaiting_approval")
+    assert door(horarium, "ada").post(f"/api/runs/{run_id}/approve", json={}).status_code == 200
+    horarium.settle()
+    # A message that is repeated asks no second time, and what stopped at the gate cannot end what went on.
+    assert say("blocked", 0) == say("succeeded", 0) == ("late", "running")
+    assert say("blocked", 1) == ("blocked", "awaiting_approval")
+    assert door(horarium, "ada").post(f"/api/runs/{run_id}/approve", json={}).status_code == 200
+    horarium.settle()
+    assert say("succeeded", 2) == ("recorded", "succeeded")
 
 
 def test_who_wrote_or_asked_may_not_decide_unless_that_is_allowed(horarium: TestService) -> None:

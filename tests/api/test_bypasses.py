@@ -24,6 +24,7 @@ WORKFLOW: dict[str, Any] = {
 }
 SKIP: dict[str, Any] = {"skip_approval": True}
 NOT_REQUIRED = {"approval_status": "not_required"}
+TRIGGERED = {"cron_expressions": ["0 0 1 1 *"], "approval_policy": {"requires_approval": True}, **SKIP}
 
 
 @pytest.fixture
@@ -68,6 +69,7 @@ DOORS: list[tuple[str, str, dict[str, Any], bool]] = [
     ("PUT", "/api/schedules/brief", {"approval_policy": {"requires_approval": False}, "skipApproval": True}, True),
     ("POST", "/api/schedules", {**DOCUMENT, "schedule_id": "new", **NOT_REQUIRED}, False),
     ("POST", "/api/workflows/flow/runs", SKIP, False),
+    ("PUT", "/api/workflows/flow", {**WORKFLOW, "triggers": [{"key": "k", "schedule": TRIGGERED}]}, False),
     ("POST", "/api/apply", {"bundle": "b", "schedules": [{**DOCUMENT, "schedule_id": "new", **SKIP}]}, False),
 ]
 
@@ -120,7 +122,7 @@ def test_an_agent_and_whoever_works_never_decide(horarium: TestService) -> None:
     agent, owner = door(horarium, "ada", "agent"), door(horarium, "olga", "owner")
     for path, body in (
         (f"/api/approvals/{asked['approval_id']}/decision", {"decision": "approve"}),
-        (f"/api/runs/{run_id}/approve", {}),
+        (f"/api/runs/{run_id}/approve", {"modifications": {"a": {"$secret": 1}}}),
         (f"/api/runs/{run_id}/report", {"state": "succeeded"}),
     ):
         answer = agent.post(path, json=body)
@@ -135,7 +137,7 @@ def test_an_agent_and_whoever_works_never_decide(horarium: TestService) -> None:
     assert (answer.status_code, answer.json()["reason"]) == (403, "approval_required")
     events = horarium.http().get(f"/api/runs/{run_id}/events").json()["events"]
     tried = [each["payload"]["attempted"] for each in events if each["event_type"] == "approval_bypass_attempt"]
-    assert tried == ["decision approve", "decision approve", "report succeeded", "decision approve"]
+    assert tried == ["decision approve", "decision modify", "report succeeded", "decision approve"]
     assert in_history(horarium) == len(attempts(horarium, 4)) == 4
     # Somebody else may, and it goes on behind the gate.
     [gate] = horarium.http().get("/api/approvals").json()["approvals"]

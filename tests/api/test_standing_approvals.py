@@ -27,8 +27,9 @@ def door(horarium: TestService, subject: str, role: str = "operator") -> httpx.C
 
 
 def trigger(http: httpx.Client) -> dict[str, Any]:
-    run_id = http.post("/api/schedules/brief/trigger").json()["run_id"]
-    found: dict[str, Any] = http.get(f"/api/runs/{run_id}").json()
+    answer = http.post("/api/schedules/brief/trigger").json()
+    found: dict[str, Any] = http.get(f"/api/runs/{answer['run_id']}").json()
+    assert answer["state"] == found["state"]
     return found
 
 
@@ -45,6 +46,8 @@ def test_it_answers_until_it_is_used_up_or_the_schedule_is_another(horarium: Tes
     [said] = [each["payload"] for each in events if each["event_type"] == "run.approved"]
     assert (said["principal"], said["source"]) == ("ada", "standing")
     # What was agreed to beforehand was this schedule, as it was.
+    other = horarium.http().post("/api/schedules/brief/trigger", json={"inputs": {"n": 2}}).json()["run_id"]
+    assert horarium.http().get(f"/api/runs/{other}").json()["state"] == "awaiting_approval"
     edited = {"action": {**ACTION, "input": {"n": 2}}}
     assert horarium.http().patch("/api/schedules/brief", json=edited).status_code == 200
     assert trigger(horarium.http())["state"] == "awaiting_approval"

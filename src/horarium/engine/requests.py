@@ -137,7 +137,7 @@ def build_request(
             approved_gates=definition.approved_gates,
         ),
         report_url=None if tokens is None else tokens.report_url(run_id),
-        report_token=None if tokens is None else tokens.make(work.run_id, work.attempt),
+        report_token=None if tokens is None else tokens.make(work.run_id, work.attempt, work.gates_passed),
         cancelled=cancelled,
         log=log,
         secrets=tuple(secrets.values()),

@@ -39,7 +39,7 @@ class Reported:
     """`cost` is in millionths of a credit; usage is that of this attempt alone.
 
     `epoch` and `attempt` are None where the reporter does not say. `by` is who reports. `proven`: the attempt is
-    shown by the token that its target was handed.
+    shown by the token that its target was handed, and with it `gates_passed`, what had been agreed to by then.
     """
 
     state: ReportedState
@@ -54,6 +54,7 @@ class Reported:
     attempt: int | None = None
     by: str | None = None
     proven: bool = False
+    gates_passed: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

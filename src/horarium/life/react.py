@@ -168,6 +168,8 @@ def _heard(run: LiveRun, report: Reported) -> Nothing | None:
         return Nothing(Why.NOT_HELD)
     if report.attempt is not None and report.attempt != run.attempt:
         return Nothing(Why.TOO_LATE if report.attempt < run.attempt else Why.NOT_HELD)
+    if report.gates_passed is not None and report.gates_passed != run.gates_passed:
+        return Nothing(Why.TOO_LATE if report.gates_passed < run.gates_passed else Why.NOT_HELD)
     return None
 
 

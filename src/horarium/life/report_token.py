@@ -1,4 +1,4 @@
-"""What shows that a report is about an attempt that its sender was given: a signature over run and attempt.
+"""What shows that a report is about a delivery that its sender was given: a signature over run, attempt and gates.
 
 It is handed to the target with the run, and comes back with the report, in the body or as the bearer token.
 Nothing is stored: whoever has the key can make it again, so a redelivery carries the same one.
@@ -7,15 +7,29 @@ Nothing is stored: whoever has the key can make it again, so a redelivery carrie
 from __future__ import annotations
 
 import hmac
+import re
 from base64 import urlsafe_b64encode
 from dataclasses import dataclass, field
 from hashlib import sha256
+from typing import NamedTuple
 
 PREFIX = "hrt_"
 _PURPOSE = b"report:"
 _SIGNATURE_BYTES = 24
-# More than any attempt has, and few enough for eight bytes.
-_MAX_DIGITS = 9
+# More digits than any attempt has, and few enough for eight bytes; one spelling for each number, since what a token may
+# do is counted by its text.
+_FENCE = re.compile(r"(?P<attempt>0|[1-9][0-9]{0,8})(?:g(?P<gates>[1-9][0-9]{0,8}))?")
+
+
+class Fence(NamedTuple):
+    """One delivery of a run. What comes after a gate is another one than what came before it."""
+
+    attempt: int
+    gates_passed: int = 0
+
+    @property
+    def text(self) -> str:
+        return str(self.attempt) if self.gates_passed == 0 else f"{self.attempt}g{self.gates_passed}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,26 +48,33 @@ class ReportTokens:
         """The one that is in use, then those before it."""
         return (self.key, *self.previous)
 
-    def make(self, run_id: bytes, attempt: int) -> str:
-        return f"{PREFIX}{attempt}.{_signature(self.key, run_id, attempt)}"
+    def make(self, run_id: bytes, attempt: int, gates_passed: int = 0) -> str:
+        fence = Fence(attempt, gates_passed)
+        return f"{PREFIX}{fence.text}.{_signature(self.key, run_id, fence)}"
+
+    def fence_of(self, token: str, run_id: bytes) -> Fence | None:
+        """The delivery that the token stands for; None for a token that is not of this run."""
+        text, dot, signature = token.removeprefix(PREFIX).partition(".")
+        found = _FENCE.fullmatch(text)
+        if not dot or found is None:
+            return None
+        fence = Fence(int(found["attempt"]), int(found["gates"] or 0))
+        given = signature.encode("utf-8", "replace")
+        wanted = (_signature(key, run_id, fence).encode() for key in self.keys)
+        return fence if any(hmac.compare_digest(given, each) for each in wanted) else None
 
     def attempt_of(self, token: str, run_id: bytes) -> int | None:
-        """The attempt that the token stands for; None for a token that is not of this run."""
-        number, dot, signature = token.removeprefix(PREFIX).partition(".")
-        if not dot or not 0 < len(number) <= _MAX_DIGITS or not (number.isascii() and number.isdigit()):
-            return None
-        if number != str(int(number)):  # one spelling for each: what a token may do is counted by its text
-            return None
-        given = signature.encode("utf-8", "replace")
-        wanted = (_signature(key, run_id, int(number)).encode() for key in self.keys)
-        return int(number) if any(hmac.compare_digest(given, each) for each in wanted) else None
+        """The attempt that it is about; None for a token that is not of this run."""
+        fence = self.fence_of(token, run_id)
+        return None if fence is None else fence.attempt
 
     def report_url(self, run_id: str) -> str | None:
         return None if self.url is None else f"{self.url.rstrip('/')}/api/runs/{run_id}/report"
 
 
-def _signature(key: bytes, run_id: bytes, attempt: int) -> str:
-    signed = hmac.new(key, _PURPOSE + run_id + attempt.to_bytes(8, "big"), sha256).digest()
+def _signature(key: bytes, run_id: bytes, fence: Fence) -> str:
+    after = b"" if fence.gates_passed == 0 else fence.gates_passed.to_bytes(8, "big")
+    signed = hmac.new(key, _PURPOSE + run_id + fence.attempt.to_bytes(8, "big") + after, sha256).digest()
     return urlsafe_b64encode(signed[:_SIGNATURE_BYTES]).decode()
 
 

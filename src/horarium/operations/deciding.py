@@ -47,6 +47,7 @@ from horarium.policy.deciding import (
     Voter,
     Waits,
     judge,
+    not_heard,
 )
 from horarium.policy.merge_patch import merged
 from horarium.policy.names import PolicyError
@@ -173,12 +174,15 @@ def _decide(resources: Resources, connection: Connection, caller: Caller, row: Q
     now = resources.clock.now()
     definition = resources.definitions.of(connection, run)
     voice = _Voice(resources, connection, caller, row, run, said, now)
+    question, voter = _question(connection, row), _voter(caller, run)
+    if (wrong := not_heard(question, voter, now)) is not None:
+        return _Heard(refused=voice.refused(wrong.refusal, wrong.text))
     inputs = run.inputs if isinstance(definition, Exception) else current_inputs(run, definition)
     current = row.input_hash if isinstance(definition, Exception) else input_hash(inputs)
     changed = _modified(inputs, said, definition) if said.decision is Decision.MODIFY else None
     judged = judge(
-        _question(connection, row),
-        _voter(caller, run),
+        question,
+        voter,
         said.decision,
         now=now,
         current_hash=current,
@@ -303,7 +307,7 @@ class _Voice:
         return replace(self.told(), ended=change.state if isinstance(change, End) else None)
 
     def agreed(self, changed: object, agreed_hash: str) -> _Heard:
-        modified = self.row.proposed is not None or agreed_hash != self.row.input_hash
+        modified = self.row.modifications is not None or agreed_hash != self.row.input_hash
         self._close(ApprovalDecision.MODIFIED if modified else ApprovalDecision.APPROVED)
         event = ApprovalGiven(self.row.approval_id, changed, modified)
         record_event(self.connection, self.resources.known, self.run.run_id, event, now=self.now, by=self.by)

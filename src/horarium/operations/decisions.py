@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from horarium.decision import lifecycle
@@ -86,7 +86,7 @@ def write_decisions(
 ) -> Entry:
     """`position` is the one after the decisions; a schedule whose runs are used up ends here.
 
-    `known` are the facts that were decided by.
+    `known` are the facts that were decided by. In the answer a run that a yes given beforehand let go is ready.
     """
     row, planning, now = opened.row, opened.sound, opened.now
     policies = known.policies if isinstance(known.policies, BirthPolicies) else None
@@ -105,13 +105,23 @@ def write_decisions(
     for run in entry.runs:
         open_runs.set_callers_part(connection, run.run_id, external_key=external_key, inputs=inputs, rerun_of=rerun_of)
     open_runs.set_requested_by(connection, [run.run_id for run in entry.runs], caller.context())
-    settle_side_effects(connection, resources.known, row.namespace, row.schedule_uid, planning, entry, now)
+    entry = _let_go(
+        entry,
+        settle_side_effects(connection, resources.known, row.namespace, row.schedule_uid, planning, entry, now),
+    )
     if any(run.state is RunState.READY for run in entry.runs):
         resources.database.notify(connection, READY)
     if entry.runs:
         size = 0 if inputs is None else len(entry.runs) * len(to_text(inputs))
         usage.add(connection, {row.namespace: usage.Growth(births=len(entry.runs), bytes=size)}, now)
     return entry
+
+
+def _let_go(entry: Entry, run_ids: Collection[bytes]) -> Entry:
+    if not run_ids:
+        return entry
+    runs = [run._replace(state=RunState.READY) if run.run_id in run_ids else run for run in entry.runs]
+    return entry._replace(runs=tuple(runs))
 
 
 def refuse_beyond_quota(namespace: str, decisions: Iterable[Decision], now: Instant) -> None:

@@ -156,7 +156,8 @@ def _checked_types(types: Sequence[object]) -> list[str]:
 
 def _claimed(resources: Resources, run: Run, now: Instant, seconds: int) -> Claimed:
     row = run.row
-    token, url = resources.tokens.make(row.run_id, row.attempt), resources.tokens.report_url(id_text(row.run_id))
+    token = resources.tokens.make(row.run_id, row.attempt, row.gates_passed)
+    url = resources.tokens.report_url(id_text(row.run_id))
     return Claimed(run, row.lease_epoch, now + seconds * SECOND, seconds, url, token)
 
 

@@ -133,13 +133,14 @@ def _proves(resources: Resources, row: RunRow, report: Report) -> bool:
 
 
 def _shown(resources: Resources, caller: Caller, row: RunRow, report: Report) -> Reported:
-    """A token speaks for its own attempt, whatever else is said."""
+    """A token speaks for its own delivery, whatever else is said."""
     if report.token is None:
         return replace(report.said, by=caller.principal)
-    attempt = resources.tokens.attempt_of(report.token, row.run_id)
-    if attempt is None or report.said.attempt not in (None, attempt):
+    fence = resources.tokens.fence_of(report.token, row.run_id)
+    if fence is None or report.said.attempt not in (None, fence.attempt):
         raise Forbidden("this report_token is not of this run, or not of this attempt")
-    return replace(report.said, attempt=attempt, by=caller.principal, proven=True)
+    shown = replace(report.said, attempt=fence.attempt, gates_passed=fence.gates_passed)
+    return replace(shown, by=caller.principal, proven=True)
 
 
 def _without_secrets(said: Reported, redactor: Redactor) -> Reported:

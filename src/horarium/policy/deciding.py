@@ -120,14 +120,18 @@ def may_decide(question: Question, voter: Voter) -> NotHeard | None:
     if voter.is_agent or voter.is_worker:
         who = "an agent" if voter.is_agent else "whoever does the work"
         return NotHeard(Refusal.APPROVAL_REQUIRED, f"{who} may not decide what waits for approval")
-    named = voter.principal in question.approvers or f"{ROLE_PREFIX}{voter.role}" in question.approvers
-    if question.approvers and not named:
+    if question.approvers and question.approvers.isdisjoint(names_of(voter.principal, voter.role)):
         return NotHeard(Refusal.NOT_AN_APPROVER, f"only {_shown(question.approvers)} may decide this")
     if not question.approvers and not voter.permitted:
         return NotHeard(Refusal.NOT_AN_APPROVER, f"the role {voter.role} may not approve")
     if voter.principal in question.requesters and not question.allow_requester:
         return NotHeard(Refusal.REQUESTER_MAY_NOT_DECIDE, _ALONE)
     return None
+
+
+def names_of(principal: str, role: str) -> set[str]:
+    """Under which a list of approvers may have somebody; nobody has a role by being called like one."""
+    return {f"{ROLE_PREFIX}{role}"} | (set() if principal.startswith(ROLE_PREFIX) else {principal})
 
 
 _ALONE: Final = (
@@ -147,7 +151,7 @@ def judge(
     new_hash: str | None = None,
 ) -> Judgement:
     """The hashes are of the run's inputs, of those that the voter says were shown, and of those that `modify` makes."""
-    wrong = may_decide(question, voter) or _closed(question, now)
+    wrong = not_heard(question, voter, now)
     if wrong is not None:
         return wrong
     if current_hash != question.input_hash or shown_hash not in (None, question.input_hash):
@@ -164,6 +168,11 @@ def judge(
             return count(question, [*votes, Vote(voter.principal, new_hash)])
         case _:
             assert_never(decision)
+
+
+def not_heard(question: Question, voter: Voter, now: Instant) -> NotHeard | None:
+    """Whatever they have to say: who may not speak is not told what is wrong with it."""
+    return may_decide(question, voter) or _closed(question, now)
 
 
 def count(question: Question, votes: Collection[Vote]) -> Waits | Agreed:
@@ -215,11 +224,13 @@ def covers(
     revision: int | None,
     whole_run: bool,
     now: Instant,
+    brings_inputs: bool = False,
 ) -> bool:
     """Whether it answers the question about these gates of a run of that revision.
 
     `whole_run`: it is asked whether the run may start at all. To that, and to a step that waits without a gate, a
-    yes was given for what the schedule said then, and is good for nothing else.
+    yes was given for what the schedule said then, and is good for nothing else: not for a run to which somebody
+    `brings_inputs` of their own.
     """
     if standing.until is not None and now >= standing.until:
         return False
@@ -228,4 +239,5 @@ def covers(
     if not standing.gates.issuperset(gates) or may_decide(question, standing.maker) is not None:
         return False
     by_gates_alone = bool(gates) and not whole_run
-    return by_gates_alone or (revision is not None and standing.revision == revision)
+    as_agreed = revision is not None and standing.revision == revision and not (whole_run and brings_inputs)
+    return by_gates_alone or as_agreed

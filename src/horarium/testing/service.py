@@ -20,7 +20,6 @@ import httpx
 from horarium.api import run_views
 from horarium.api.history import history_event
 from horarium.client.client import Client
-from horarium.ids import parse_id
 from horarium.instant import DAY, HOUR, MINUTE, SECOND, Instant, to_rfc3339
 from horarium.launchers.recording import RecordingLauncher, Step
 from horarium.life.outcome import Finished
@@ -151,7 +150,8 @@ class TestService:
         self._report(run, state="failed", error=error, error_class=error_class)
 
     def _report(self, run: RunSummary, **said: Any) -> None:
-        said["report_token"] = self.resources.tokens.make(parse_id(run.run_id, "run_id"), run.attempt)
+        row = self.resources.database.read(partial(runs.find_in_namespace, caller=self.caller, run_id=run.run_id))
+        said["report_token"] = self.resources.tokens.make(row.run_id, run.attempt, row.gates_passed)
         reports.report(self.resources, self.caller, run.run_id, reports.parse_report(said))
         self.settle()
 

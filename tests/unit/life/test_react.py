@@ -59,6 +59,7 @@ class Run:
     state: str = "launching"
     delivery: str = "at_least_once"
     attempt: int = 0
+    gates_passed: int = 0
     launches: int = 1
     busy_since: int | None = None
     lease_epoch: int = EPOCH
@@ -303,6 +304,10 @@ def test_whoever_lost_the_lease_changes_nothing(event: Event) -> None:
         ({"attempt": 0, "proven": True}, {"attempt": 1}, Why.TOO_LATE),
         ({"attempt": 0, "proven": True}, {"attempt": 1, "state": "ready"}, Why.TOO_LATE),
         ({"attempt": 2, "proven": True}, {"attempt": 1}, Why.NOT_HELD),
+        # What was handed out before a gate was passed is not what is being done now.
+        ({"attempt": 0, "gates_passed": 1, "proven": True}, {"gates_passed": 1}, None),
+        ({"attempt": 0, "gates_passed": 0, "proven": True}, {"gates_passed": 1}, Why.TOO_LATE),
+        ({"attempt": 0, "gates_passed": 2, "proven": True}, {"gates_passed": 1}, Why.NOT_HELD),
         ({"epoch": EPOCH - 1, "attempt": 0, "proven": True}, {}, Why.NOT_HELD),
         ({"attempt": 0, "proven": True}, {"state": "succeeded"}, Why.SAID_BEFORE),
         ({"attempt": 0, "proven": True}, {"state": "cancelled"}, Why.TOO_LATE),

@@ -51,6 +51,12 @@ MAY = [
     ("also for those who hold it", {"approvers": frozenset({"vera"})}, ADA, Refusal.NOT_AN_APPROVER),
     ("a role on the list", {"approvers": frozenset({"role:viewer"})}, VIEWER, None),
     ("another role on it", {"approvers": frozenset({"role:owner"})}, ADA, Refusal.NOT_AN_APPROVER),
+    (
+        "nor is a principal called like one",
+        {"approvers": frozenset({"role:admin"})},
+        Voter("role:admin", "operator", permitted=True),
+        Refusal.NOT_AN_APPROVER,
+    ),
     ("a role is no principal", {"approvers": frozenset({"operator"})}, ADA, Refusal.NOT_AN_APPROVER),
     ("who asked for it", {"requesters": frozenset({"ada"})}, ADA, Refusal.REQUESTER_MAY_NOT_DECIDE),
     (
@@ -151,6 +157,8 @@ STANDING = [
     ("a gate, after an edit", {"revision": 1}, {"revision": 2}, True),
     ("the whole run", {"revision": 1}, {"whole_run": True, "revision": 1}, True),
     ("the whole run, after an edit", {"revision": 1}, {"whole_run": True, "revision": 2}, False),
+    ("with other inputs", {"revision": 1}, {"whole_run": True, "revision": 1, "brings_inputs": True}, False),
+    ("a step has its own", {"revision": 1}, {"gates": (), "revision": 1, "brings_inputs": True}, True),
     ("the whole run, by a workflow", {}, {"whole_run": True, "revision": 1}, False),
     ("a step without a gate", {"revision": 1}, {"gates": (), "revision": 1}, True),
     ("a step without a gate, after an edit", {"revision": 1}, {"gates": (), "revision": 2}, False),

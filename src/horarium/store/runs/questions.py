@@ -13,7 +13,8 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 
 from horarium.instant import Instant
-from horarium.policy.approval import ROLE_PREFIX, ApprovalDecision
+from horarium.policy.approval import ApprovalDecision
+from horarium.policy.deciding import Decision, names_of
 from horarium.store.database.json_text import from_text, to_text
 from horarium.store.database.typed_rows import TypedRows
 from horarium.store.tables import approval_votes, approvals, runs, schedules
@@ -21,7 +22,10 @@ from horarium.store.tables import approval_votes, approvals, runs, schedules
 
 @dataclass(frozen=True, slots=True)
 class QuestionRow:
-    """All columns of `approvals` but the modifications, and the id of the schedule that its uid stands for."""
+    """All columns of `approvals`, and the id of the schedule that its uid stands for.
+
+    `modifications` are None until somebody modified; `proposed` may be null even then.
+    """
 
     approval_id: bytes
     namespace: str
@@ -29,6 +33,7 @@ class QuestionRow:
     input_hash: str
     gates: str
     decision: ApprovalDecision
+    modifications: Any
     decider: str | None
     reason: str | None
     requested_at: Instant
@@ -85,6 +90,7 @@ _ROWS = TypedRows(
     decision=ApprovalDecision,
     approvers=lambda text: tuple(from_text(text)),
     requesters=lambda text: tuple(from_text(text)),
+    modifications=from_text,
     proposed=from_text,
 )
 _SELECT = _ROWS.select.outerjoin_from(approvals, schedules, approvals.c.schedule_uid == schedules.c.schedule_uid)
@@ -146,7 +152,7 @@ def page(
 def _mine(mine: Mine) -> list[sa.ColumnElement[bool]]:
     """As `may_decide` says it; a page of thousands is not read to show fifty."""
     named: list[sa.ColumnElement[bool]] = [
-        holds_text(approvals.c.approvers, _quoted(who)) for who in (mine.principal, f"{ROLE_PREFIX}{mine.role}")
+        holds_text(approvals.c.approvers, _quoted(name)) for name in names_of(mine.principal, mine.role)
     ]
     if mine.permitted:
         named.append(approvals.c.approvers == "[]")
@@ -175,16 +181,20 @@ def votes(connection: Connection, approval_ids: Sequence[bytes]) -> dict[bytes, 
 # ── deciding ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-_CAST = {
-    "postgresql": postgresql.insert(approval_votes).on_conflict_do_nothing(),
-    "sqlite": sqlite.insert(approval_votes).on_conflict_do_nothing(),
-}
+_KEYS = [column.name for column in approval_votes.primary_key]
+_SAID = ("decision", "reason", "voted_at")
 
 
 def cast(connection: Connection, vote: VoteRow) -> None:
-    """Said again, it stays as it was said first."""
+    """A yes that is said again stays as it was said first; a no takes the place of the yes before it."""
     values = {column.name: getattr(vote, column.name) for column in approval_votes.columns}
-    connection.execute(_CAST[connection.dialect.name], values)
+    of_postgres = connection.dialect.name == "postgresql"
+    insert = postgresql.insert(approval_votes) if of_postgres else sqlite.insert(approval_votes)
+    if vote.decision == Decision.REJECT:
+        said = {name: insert.excluded[name] for name in _SAID}
+        connection.execute(insert.on_conflict_do_update(index_elements=_KEYS, set_=said), values)
+    else:
+        connection.execute(insert.on_conflict_do_nothing(), values)
 
 
 def close(
@@ -207,7 +217,7 @@ def set_inputs(
     """What is asked about from now on; `shown` are the inputs up to now, the first of which are kept."""
     own = sa.update(approvals).where(approvals.c.approval_id == row.approval_id)
     values: dict[str, Any] = {"input_hash": input_hash, "modifications": to_text(modifications)}
-    if row.proposed is None:
+    if row.modifications is None:
         values["proposed"] = to_text(shown)
     connection.execute(own.values(**values))
     connection.execute(sa.update(runs).where(runs.c.run_id == row.run_id).values(inputs=to_text(inputs)))

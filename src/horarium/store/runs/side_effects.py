@@ -39,10 +39,13 @@ def settle_side_effects(
     planning: Planning,
     entry: Entry,
     now: Instant,
-) -> None:
-    """What few plans need beyond their three rows: counters, approvals, runs that must make room."""
+) -> list[bytes]:
+    """What few plans need beyond their three rows: counters, approvals, runs that must make room.
+
+    Returns the runs that a yes given beforehand has let go: they are born waiting, and wait no more.
+    """
     if not entry.runs:
-        return
+        return []
     if any(run.settled is not None and run.settled.member is not None for run in entry.runs):
         _give_turns(connection, namespace, entry)
     if _is_counted(planning):
@@ -56,8 +59,7 @@ def settle_side_effects(
     if entry.cancel_active:
         make_room.ask_active_to_stop(connection, schedule_uid, now)
     waiting = [run.run_id for run in entry.runs[entry.kept_from :] if run.state is RunState.AWAITING_APPROVAL]
-    if waiting:
-        approvals.request(connection, waiting, now)
+    return approvals.request(connection, waiting, now)
 
 
 @lru_cache(maxsize=65_536)

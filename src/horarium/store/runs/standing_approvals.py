@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import sqlalchemy as sa
@@ -116,7 +117,9 @@ def answer(
             yes = _standing(row, uses[row.standing_id], run)
             if not _is_about(row, made) or any(vote.principal == row.made_by for vote in heard):
                 continue
-            if covers(yes, question, gates=gates, revision=made.revision, whole_run=whole_run, now=now):
+            brings = run.inputs is not None
+            about = partial(covers, revision=made.revision, whole_run=whole_run, brings_inputs=brings)
+            if about(yes, question, gates=gates, now=now):
                 uses[row.standing_id] += 1
                 heard.append(Vote(row.made_by, made.input_hash))
                 votes.append(_vote(made, row, now))
