@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import httpx
@@ -60,8 +61,14 @@ def events(horarium: TestService, asked: dict[str, Any]) -> list[tuple[str, dict
 
 
 def told(horarium: TestService, kind: str) -> list[dict[str, Any]]:
-    entries = horarium.http().get("/api/feed", params={"limit": 200}).json()["entries"]
-    return [entry["payload"] for entry in entries if entry["kind"] == kind]
+    """At least one: on PostgreSQL a transaction anywhere on the server holds the feed back for a while."""
+    deadline = time.monotonic() + 60
+    while True:
+        entries = horarium.http().get("/api/feed", params={"limit": 200}).json()["entries"]
+        found = [entry["payload"] for entry in entries if entry["kind"] == kind]
+        if found or time.monotonic() > deadline:
+            return found
+        time.sleep(0.02)
 
 
 def test_a_question_says_what_would_run_and_a_yes_lets_it(horarium: TestService) -> None:
