@@ -115,6 +115,19 @@ def test_where_nobody_must_agree_there_is_nothing_to_skip(horarium: TestService,
     assert attempts(horarium, 0) == []
 
 
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+def test_a_repeated_start_cannot_skip_either(horarium: TestService) -> None:
+    http = horarium.http()
+    assert http.put("/api/workflows/flow", json=WORKFLOW).status_code == 201
+    start = {"workflow_id": "flow", "idempotency_key": "k"}
+    run_id = http.post("/api/run-launcher/start", json=start).json()["run_id"]
+    assert http.post("/api/run-launcher/start", json=start).json()["outcome"] == "already_started"
+    answer = http.post("/api/run-launcher/start", json={**start, **SKIP})
+    assert (answer.status_code, answer.json()["reason"]) == (403, "approval_required")
+    told = [each["event_type"] for each in http.get(f"/api/runs/{run_id}/events").json()["events"]]
+    assert told.count("approval_bypass_attempt") == len(attempts(horarium)) == 1
+
+
 def test_an_agent_and_whoever_works_never_decide(horarium: TestService) -> None:
     horarium.create(DOCUMENT)
     run_id = horarium.http().post("/api/schedules/brief/trigger").json()["run_id"]

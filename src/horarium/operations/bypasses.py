@@ -15,10 +15,12 @@ from horarium.operations.errors import ApprovalRequired, BundleRefused
 from horarium.operations.resources import Resources
 from horarium.policy.approval import BYPASS_EVENT, Skipping, detect_bypass
 from horarium.schedule.event import EventType, NoticeType, RunEventType
+from horarium.schedule.run import RunState
 from horarium.store.database import Connection
 from horarium.store.history import events, notices
 from horarium.store.history.append import Journal
 from horarium.store.history.notices import Notice
+from horarium.store.runs import read as runs_read
 from horarium.store.runs.events import add_event, count_events
 from horarium.store.runs.read import RunRow
 from horarium.store.schedules import positions
@@ -28,11 +30,17 @@ MAX_RECORDED = 20
 """Attempts on one run, or in a row on one schedule: whoever goes on is refused as before, and fills nothing."""
 
 
-def refuse_skipping(skipping: Skipping, *, needs_approval: bool) -> None:
+def refuse_skipping(skipping: Skipping, *, needs_approval: bool, about: bytes | None = None) -> None:
     """Raises ApprovalRequired, which undoes the transaction: see `bypass_on_record`."""
     asked = detect_bypass(needs_approval=needs_approval, approval_status=skipping.approval_status, skip=skipping.skip)
     if asked is not None:
-        raise ApprovalRequired(f"this waits for approval, and a request cannot skip that ({asked})", asked)
+        raise ApprovalRequired(f"this waits for approval, and a request cannot skip that ({asked})", asked, about)
+
+
+def refuse_skipping_again(caller: Caller, run: RunRow) -> None:
+    """Of a request that is repeated, and names a run that waits."""
+    waits = run.state is RunState.AWAITING_APPROVAL
+    refuse_skipping(caller.skipping, needs_approval=waits, about=run.run_id)
 
 
 @contextmanager
@@ -50,6 +58,10 @@ def bypass_on_record(resources: Resources, caller: Caller, schedule_id: str | No
 
 def _record(resources: Resources, caller: Caller, schedule_id: str | None, tried: ApprovalRequired) -> None:
     def write(connection: Connection) -> ApprovalRequired:
+        run = None if tried.about is None else runs_read.find(connection, caller.namespace, tried.about)
+        if run is not None and tried.attempted is not None:
+            record_bypass(connection, caller, run, tried.attempted, resources.clock.now())
+            return tried
         row = None
         if schedule_id is not None:
             row = schedules.find(connection, caller.namespace, schedule_id, lock=True)

@@ -338,14 +338,16 @@ class ReportUnproven(Forbidden):
 class ApprovalRequired(Forbidden):
     """Something was to go on that waits for a yes; that it was tried is on record.
 
-    `attempted` is what was asked for, as long as it is still to be written down.
+    `attempted` is what was asked for, as long as it is still to be written down; `about` is the run that waits, where
+    there is one already.
     """
 
     reason = "approval_required"
 
-    def __init__(self, message: str, attempted: str | None = None) -> None:
+    def __init__(self, message: str, attempted: str | None = None, about: bytes | None = None) -> None:
         super().__init__(message)
         self.attempted = attempted
+        self.about = about
 
 
 class NotAnApprover(Forbidden):

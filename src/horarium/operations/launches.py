@@ -9,7 +9,7 @@ from typing import Any
 from horarium.decision.births import Settled
 from horarium.ids import id_text, new_id
 from horarium.instant import DAY, SECOND, Instant, to_rfc3339
-from horarium.operations.bypasses import bypass_on_record, refuse_skipping
+from horarium.operations.bypasses import bypass_on_record, refuse_skipping, refuse_skipping_again
 from horarium.operations.caller import Caller
 from horarium.operations.credentials import keep_credentials
 from horarium.operations.decisions import births_exceed
@@ -77,6 +77,7 @@ def start_run(
     def work(connection: Connection) -> Started:
         earlier = None if key is None else runs_read.find_by_callers_key(connection, caller.namespace, key)
         if earlier is not None:
+            refuse_skipping_again(caller, earlier)
             return _again(earlier, definition.action.workflow)
         keep_credentials(resources, connection, caller, parsed)
         draft = check_draft(resources, connection, caller, definition)
