@@ -282,3 +282,13 @@ def test_the_inbox_is_read_in_pages_and_by_gate(horarium: TestService) -> None:
     assert inbox(http, gate='g"1') == inbox(http, status="approved") == []
     assert len(inbox(http, status="all")) == 3
     assert http.get("/api/approvals", params={"schedule_id": "nowhere"}).status_code == 404
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+def test_who_may_only_approve_brings_in_no_secret(horarium: TestService) -> None:
+    call = {"kind": "http", "url": "https://example.com/", "input": {"n": 1}}
+    asked = waiting(horarium, action=call)
+    more = {"key": {"$secret": "erp"}}
+    said = decide(door(horarium, "ada"), asked, "modify", modifications=more)
+    assert (said.status_code, said.json()["reason"]) == (403, "forbidden")
+    assert decide(door(horarium, "eve", "owner"), asked, "modify", modifications=more).status_code == 200

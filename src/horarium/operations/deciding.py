@@ -56,7 +56,7 @@ from horarium.schedule.envelope import is_envelope
 from horarium.schedule.event import CommandContext, NoticeType
 from horarium.schedule.problems import Problems
 from horarium.schedule.run import RunState
-from horarium.schedule.secret import KINDS, check_value
+from horarium.schedule.secret import KINDS, check_value, names_in
 from horarium.schedule.storable import check_storable
 from horarium.store.database import Connection
 from horarium.store.database.channels import READY
@@ -179,7 +179,7 @@ def _decide(resources: Resources, connection: Connection, caller: Caller, row: Q
         return _Heard(refused=voice.refused(wrong.refusal, wrong.text))
     inputs = run.inputs if isinstance(definition, Exception) else current_inputs(run, definition)
     current = row.input_hash if isinstance(definition, Exception) else input_hash(inputs)
-    changed = _modified(inputs, said, definition) if said.decision is Decision.MODIFY else None
+    changed = _modified(caller, inputs, said, definition) if said.decision is Decision.MODIFY else None
     judged = judge(
         question,
         voter,
@@ -243,8 +243,8 @@ def _voter(caller: Caller, run: RunRow) -> Voter:
     )
 
 
-def _modified(inputs: object, said: Said, definition: Definition | Exception) -> object:
-    """Checked as those of a trigger by hand are."""
+def _modified(caller: Caller, inputs: Any, said: Said, definition: Definition | Exception) -> object:
+    """Checked as those of a trigger by hand are; to name a secret that nobody had named is a write."""
     if isinstance(inputs, list) or is_envelope(inputs):
         kind = "a list" if isinstance(inputs, list) else "encoded"
         raise InvalidDefinition({"modifications": [f"the inputs are {kind}, and cannot be merged with an object"]})
@@ -252,6 +252,8 @@ def _modified(inputs: object, said: Said, definition: Definition | Exception) ->
     problems = Problems()
     if not isinstance(definition, Exception):
         check_value(changed, "modifications", problems, allowed=definition.action.kind in KINDS)
+        if names_in(definition.action, changed) - names_in(definition.action, inputs):
+            caller.require(Permission.WRITE)
     problems.raise_any()
     if wrong := check_input("modifications", changed):
         raise InvalidDefinition(wrong)
