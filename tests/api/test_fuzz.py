@@ -16,6 +16,7 @@ from urllib.parse import quote
 import pytest
 import sqlalchemy as sa
 from api.hostile import VALUES, replaced
+from api.tenants import OF_ONE_S_OWN
 from api.worlds import CALENDAR, SCHEDULE, World, world
 from world import serving
 
@@ -296,8 +297,8 @@ def test_a_hostile_name_finds_nothing(wire: Wire) -> None:
         query = "?at=2026-03-01T23:00:00Z" if path.endswith("/explain") else ""
         # A queue is where somebody waits: any name is one, and nothing waits there.
         allowed = range(200, 500) if name == "queue" else range(400, 500)
-        # To name a secret makes one, so that a name which is merely unknown is no hostile one.
-        makes = (method, name) == ("PUT", "secret_name")
+        # To name one makes it, so that a name which is merely unknown is no hostile one.
+        makes = method == "PUT" and (method, path) in OF_ONE_S_OWN
         answers = (
             (f"{method} {path}: {what}", wire.send(method, wire.path(path, **{name: value}) + query, body=body))
             for what, value in IDS.items()
