@@ -22,6 +22,7 @@ from horarium.schedule.run import Origin
 from horarium.store import usage
 from horarium.store.database import Connection
 from horarium.store.quotas import QuotaBook
+from horarium.store.runs import approvals
 from horarium.store.runs.side_effects import new_ids, settle_side_effects
 from horarium.store.schedules import facts
 from horarium.store.schedules.broken import park
@@ -82,8 +83,12 @@ def decide_claims(
     ]
     if records:
         write_records(connection, records, now=moment.now)
+    waiting: list[bytes] = []
     for claim, planning, decided in planned:
-        settle_side_effects(connection, known, claim.namespace, claim.schedule_uid, planning, decided.entry, moment.now)
+        waiting += settle_side_effects(
+            connection, known, claim.namespace, claim.schedule_uid, planning, decided.entry, moment.now
+        )
+    approvals.request(connection, waiting, moment.now)
     parked = [(claim, type(wrong).__name__, str(wrong)) for claim, wrong in broken]
     parked += [(claim, why.error_class, why.error) for claim, why in unplanned]
     for claim, error_class, error in parked:

@@ -27,7 +27,7 @@ from horarium.store.database import Connection
 from horarium.store.database.channels import READY
 from horarium.store.database.json_text import to_text
 from horarium.store.quotas import QuotaBook
-from horarium.store.runs import open_runs
+from horarium.store.runs import approvals, open_runs
 from horarium.store.runs.side_effects import new_ids, settle_side_effects
 from horarium.store.schedules import facts
 from horarium.store.schedules.decisions import ScheduleRecord, write_records
@@ -105,10 +105,8 @@ def write_decisions(
     for run in entry.runs:
         open_runs.set_callers_part(connection, run.run_id, external_key=external_key, inputs=inputs, rerun_of=rerun_of)
     open_runs.set_requested_by(connection, [run.run_id for run in entry.runs], caller.context())
-    entry = _let_go(
-        entry,
-        settle_side_effects(connection, resources.known, row.namespace, row.schedule_uid, planning, entry, now),
-    )
+    waiting = settle_side_effects(connection, resources.known, row.namespace, row.schedule_uid, planning, entry, now)
+    entry = _let_go(entry, approvals.request(connection, waiting, now))
     if any(run.state is RunState.READY for run in entry.runs):
         resources.database.notify(connection, READY)
     if entry.runs:

@@ -1,4 +1,4 @@
-"""What births bring with them beyond their rows: ids, counters, approvals, and room that others must make.
+"""What births bring with them beyond their rows: ids, counters, questions, and room that others must make.
 
 The tick, a trigger by hand and a backfill all end here, so that none of them can forget one.
 """
@@ -21,7 +21,7 @@ from horarium.schedule.planning import Planning
 from horarium.schedule.run import Origin, RunState
 from horarium.store import counters
 from horarium.store.policies import move_turns
-from horarium.store.runs import approvals, make_room
+from horarium.store.runs import make_room
 from horarium.store.schedules.due import Plannings
 
 
@@ -40,9 +40,9 @@ def settle_side_effects(
     entry: Entry,
     now: Instant,
 ) -> list[bytes]:
-    """What few plans need beyond their three rows: counters, approvals, runs that must make room.
+    """What few plans need beyond their three rows: counters, and runs that must make room.
 
-    Returns the runs that a yes given beforehand has let go: they are born waiting, and wait no more.
+    Returns the runs that wait for a yes: `approvals.request` is to be told of them, for many schedules together.
     """
     if not entry.runs:
         return []
@@ -58,8 +58,7 @@ def settle_side_effects(
         make_room.end_waiting(connection, schedule_uid, now=now, keep=kept)
     if entry.cancel_active:
         make_room.ask_active_to_stop(connection, schedule_uid, now)
-    waiting = [run.run_id for run in entry.runs[entry.kept_from :] if run.state is RunState.AWAITING_APPROVAL]
-    return approvals.request(connection, waiting, now)
+    return [run.run_id for run in entry.runs[entry.kept_from :] if run.state is RunState.AWAITING_APPROVAL]
 
 
 @lru_cache(maxsize=65_536)
