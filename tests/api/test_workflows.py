@@ -14,7 +14,10 @@ from horarium.testing import Finished, TestService
 
 ONE = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 CALL = {"kind": "http", "url": "https://example.com/hook"}
-NIGHTLY = {"key": "nightly", "schedule": {"cron_expressions": ["0 2 * * *"], "timezone": "Europe/Istanbul"}}
+NIGHTLY: dict[str, Any] = {
+    "key": "nightly",
+    "schedule": {"cron_expressions": ["0 2 * * *"], "timezone": "Europe/Istanbul"},
+}
 HOURLY = {"key": "hourly", "schedule": {"cron_expressions": ["0 * * * *"]}}
 
 
@@ -376,7 +379,7 @@ def test_triggers_become_schedules_that_follow_their_workflow(http: httpx.Client
     listed = http.get("/api/schedules", params={"workflow_id": "brief"}).json()["schedules"]
     assert {each["schedule_id"] for each in listed} == {"workflow:brief:nightly", "workflow:brief:hourly"}
     http.post("/api/schedules/workflow:brief:nightly/pause", json={"reason": "a holiday"})
-    changed = {**NIGHTLY, "schedule": {**NIGHTLY["schedule"], "timezone": "UTC"}}  # type: ignore[dict-item]  # it is one
+    changed = {**NIGHTLY, "schedule": {**NIGHTLY["schedule"], "timezone": "UTC"}}
     again = put(http, "brief", brief(triggers=[changed, {"type": "webhook", "path": "/in"}]))
     assert templates(again) == {"workflow:brief:nightly": "updated", "workflow:brief:hourly": "deleted"}
     kept = http.get("/api/schedules/workflow:brief:nightly").json()

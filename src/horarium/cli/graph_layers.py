@@ -114,9 +114,10 @@ def _sort(layers: list[list[Item]], links: _Links, *, downwards: bool) -> None:
         for upper, lower in links[number - 1 if downwards else number]:
             mine, theirs = (lower, upper) if downwards else (upper, lower)
             near.setdefault(mine, []).append(at[theirs])
-        now = {_key(item): float(place) for place, item in enumerate(layers[number])}
         middle = {key: sum(found) / len(found) for key, found in near.items()}
-        layers[number].sort(key=lambda item, middle=middle, now=now: middle.get(_key(item), now[_key(item)]))  # type: ignore[misc]  # mypy cannot infer a lambda with defaults
+        wanted = [middle.get(_key(item), float(place)) for place, item in enumerate(layers[number])]
+        places = sorted(range(len(wanted)), key=wanted.__getitem__)
+        layers[number][:] = [layers[number][place] for place in places]
 
 
 def _by_place(layers: Sequence[Sequence[Item]], links: _Links) -> list[list[tuple[int, int]]]:

@@ -29,6 +29,14 @@ from typing import Any
 import httpx
 
 from horarium.client import assignee_errors
+from horarium.client.approval_errors import AlreadyDecided as AlreadyDecided
+from horarium.client.approval_errors import ApprovalNotFound as ApprovalNotFound
+from horarium.client.approval_errors import ApprovalOver as ApprovalOver
+from horarium.client.approval_errors import InputsChanged as InputsChanged
+from horarium.client.approval_errors import NotAnApprover as NotAnApprover
+from horarium.client.approval_errors import RequesterMayNotDecide as RequesterMayNotDecide
+from horarium.client.approval_errors import StandingNotFound as StandingNotFound
+from horarium.client.approval_errors import TooManyStanding as TooManyStanding
 from horarium.client.error_base import AlreadyExists as AlreadyExists
 from horarium.client.error_base import ClientError as ClientError
 from horarium.client.error_base import Conflict as Conflict
@@ -49,18 +57,6 @@ class ApprovalRequired(Forbidden):
     """What was asked for waits for somebody's yes; that it was tried is on record."""
 
     reason = "approval_required"
-
-
-class NotAnApprover(Forbidden):
-    """The question names others who may decide it, or the role may not."""
-
-    reason = "not_an_approver"
-
-
-class RequesterMayNotDecide(Forbidden):
-    """Who wrote the schedule or asked for the run may not decide it; the message names the ways out."""
-
-    reason = "requester_may_not_decide"
 
 
 class ScheduleNotFound(NotFound):
@@ -93,34 +89,6 @@ class SubscriptionNotFound(NotFound):
 
 class SecretNotFound(NotFound):
     reason = "secret_not_found"
-
-
-class ApprovalNotFound(NotFound):
-    reason = "approval_not_found"
-
-
-class StandingNotFound(NotFound):
-    reason = "standing_approval_not_found"
-
-
-class ApprovalOver(ClientError):
-    """Nobody decided in time."""
-
-    reason = "approval_expired"
-
-
-class InputsChanged(ClientError):
-    """The inputs are not those that were agreed to; look at them again."""
-
-    reason = "inputs_changed"
-
-
-class AlreadyDecided(Conflict):
-    reason = "already_decided"
-
-
-class TooManyStanding(Conflict):
-    reason = "too_many_standing_approvals"
 
 
 class LeaseLost(Conflict):

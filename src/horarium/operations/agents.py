@@ -9,9 +9,10 @@ from typing import Any, Final
 
 from horarium.errors import InvalidDefinition
 from horarium.instant import Instant
+from horarium.operations.assignee_errors import AgentAlreadyExists, AgentInUse, AgentNotFound
 from horarium.operations.caller import Caller
 from horarium.operations.drafts import require_namespace
-from horarium.operations.errors import AgentAlreadyExists, AgentInUse, AgentNotFound, Refused
+from horarium.operations.errors import Refused
 from horarium.operations.kept_documents import DocumentKind, Kept, Written
 from horarium.operations.lifecycles import delete_opened, pause_opened
 from horarium.operations.resources import Resources, open_schedule

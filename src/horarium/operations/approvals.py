@@ -8,9 +8,9 @@ from typing import Any
 
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text, parse_id
+from horarium.operations.approval_errors import ApprovalNotFound
 from horarium.operations.caller import Caller
 from horarium.operations.drafts import require_namespace
-from horarium.operations.errors import ApprovalNotFound
 from horarium.operations.history import find_any
 from horarium.operations.pages import checked_limit
 from horarium.operations.resources import Resources

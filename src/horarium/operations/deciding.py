@@ -16,23 +16,20 @@ from horarium.instant import Instant
 from horarium.life.change import End
 from horarium.life.event import ApprovalGiven, ApprovalRefused
 from horarium.operations import approvals
+from horarium.operations.approval_errors import (
+    AlreadyDecided,
+    ApprovalNotFound,
+    ApprovalOver,
+    InputsChanged,
+    NotAnApprover,
+    RequesterMayNotDecide,
+)
 from horarium.operations.approvals import Asked, principal_of
 from horarium.operations.bulk import tried
 from horarium.operations.bypasses import record_bypass
 from horarium.operations.caller import Caller, run_principal
 from horarium.operations.drafts import check_input
-from horarium.operations.errors import (
-    AlreadyDecided,
-    ApprovalNotFound,
-    ApprovalOver,
-    ApprovalRequired,
-    Forbidden,
-    InputsChanged,
-    NotAnApprover,
-    OperationError,
-    RequesterMayNotDecide,
-    RunNotFound,
-)
+from horarium.operations.errors import ApprovalRequired, Forbidden, OperationError, RunNotFound
 from horarium.operations.resources import Resources
 from horarium.operations.runs import find_in_namespace
 from horarium.policy.approval import ApprovalDecision, input_hash

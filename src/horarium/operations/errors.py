@@ -93,31 +93,6 @@ class SecretNotFound(NotFound):
     what = "secret"
 
 
-class AgentNotFound(NotFound):
-    reason = "agent_not_found"
-    what = "agent"
-
-
-class TeamNotFound(NotFound):
-    reason = "team_not_found"
-    what = "team"
-
-
-class AssignmentNotFound(NotFound):
-    reason = "assignment_not_found"
-    what = "assignment"
-
-
-class ApprovalNotFound(NotFound):
-    reason = "approval_not_found"
-    what = "approval"
-
-
-class StandingNotFound(NotFound):
-    reason = "standing_approval_not_found"
-    what = "standing approval"
-
-
 class AlreadyExists(OperationError):
     reason = "already_exists"
     status = 409
@@ -146,21 +121,6 @@ class NamespaceAlreadyExists(AlreadyExists):
 class SubscriptionAlreadyExists(AlreadyExists):
     reason = "subscription_already_exists"
     what = "subscription"
-
-
-class AgentAlreadyExists(AlreadyExists):
-    reason = "agent_already_exists"
-    what = "agent"
-
-
-class TeamAlreadyExists(AlreadyExists):
-    reason = "team_already_exists"
-    what = "team"
-
-
-class AssignmentAlreadyExists(AlreadyExists):
-    reason = "assignment_already_exists"
-    what = "assignment"
 
 
 class Refused(OperationError):
@@ -222,41 +182,6 @@ class SecretInUse(Refused):
         shown = ", ".join(users[:5]) + (", …" if len(users) > 5 else "")
         super().__init__(f"the secret {name!r} is used by {shown}; force deletes it nevertheless")
         self.schedules, self.workflows = schedules, workflows
-
-
-def _still_named(what: str, name: str, users: Sequence[str], way_out: str) -> str:
-    shown = ", ".join(users[:5]) + (", …" if len(users) > 5 else "")
-    return f"the {what} {name!r} is named by {shown}; {way_out}"
-
-
-class AgentInUse(Refused):
-    """`users` are those that name it, the first of them if they are many."""
-
-    reason = "agent_in_use"
-
-    def __init__(self, name: str, users: Sequence[str], way_out: str) -> None:
-        super().__init__(_still_named("agent", name, users, way_out))
-        self.users = tuple(users)
-
-
-class TeamInUse(Refused):
-    """`users` are those that name it, the first of them if they are many."""
-
-    reason = "team_in_use"
-
-    def __init__(self, name: str, users: Sequence[str], way_out: str) -> None:
-        super().__init__(_still_named("team", name, users, way_out))
-        self.users = tuple(users)
-
-
-class AssignmentInUse(Refused):
-    """`users` are those that name it, the first of them if they are many."""
-
-    reason = "assignment_in_use"
-
-    def __init__(self, name: str, users: Sequence[str], way_out: str) -> None:
-        super().__init__(_still_named("assignment", name, users, way_out))
-        self.users = tuple(users)
 
 
 class OwnedByAnotherBundle(Refused):
@@ -348,40 +273,6 @@ class ApprovalRequired(Forbidden):
         super().__init__(message)
         self.attempted = attempted
         self.about = about
-
-
-class NotAnApprover(Forbidden):
-    """Neither the permission nor a list of approvers lets this caller decide."""
-
-    reason = "not_an_approver"
-
-
-class RequesterMayNotDecide(Forbidden):
-    """Who wrote the schedule or asked for the run; the message names the ways out."""
-
-    reason = "requester_may_not_decide"
-
-
-class AlreadyDecided(Refused):
-    reason = "already_decided"
-
-
-class ApprovalOver(OperationError):
-    """Nobody decided in time."""
-
-    reason = "approval_expired"
-    status = 410
-
-
-class InputsChanged(OperationError):
-    """What was agreed to is not what would run."""
-
-    reason = "inputs_changed"
-    status = 412
-
-
-class TooManyStanding(Refused):
-    reason = "too_many_standing_approvals"
 
 
 class RequestInProgress(Refused):

@@ -7,16 +7,11 @@ from dataclasses import dataclass
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text, new_id, parse_id
 from horarium.instant import Instant
+from horarium.operations.approval_errors import NotAnApprover, RequesterMayNotDecide, StandingNotFound, TooManyStanding
 from horarium.operations.approvals import principal_of
 from horarium.operations.caller import Caller
 from horarium.operations.drafts import hold_namespace, require_namespace
-from horarium.operations.errors import (
-    Forbidden,
-    NotAnApprover,
-    RequesterMayNotDecide,
-    StandingNotFound,
-    TooManyStanding,
-)
+from horarium.operations.errors import Forbidden
 from horarium.operations.pages import checked_limit
 from horarium.operations.resources import Resources, not_found
 from horarium.policy.approval import NEVER, ApprovalPolicy, parse_approval_policy

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from horarium.errors import InvalidDefinition
+from horarium.operations.assignee_errors import TeamAlreadyExists, TeamInUse, TeamNotFound
 from horarium.operations.caller import Caller
 from horarium.operations.drafts import require_namespace
-from horarium.operations.errors import TeamAlreadyExists, TeamInUse, TeamNotFound
 from horarium.operations.kept_documents import DocumentKind, Kept, KeptPage, Written
 from horarium.operations.resources import Resources
 from horarium.schedule.assignee import Assignee, AssigneeType, Team, parse_team, team_document

@@ -62,5 +62,5 @@ def _changed(definition: D, changes: dict[str, Any]) -> D:
         known = {each.name for each in fields(definition)}
         return replace(definition, **{name: value for name, value in changes.items() if name in known})  # type: ignore[type-var]  # a dataclass, and no class
     own = getattr(definition, "_fields")  # noqa: B009 - a NamedTuple, then
-    changed: D = definition._replace(**{name: value for name, value in changes.items() if name in own})  # type: ignore[attr-defined]  # see above
+    changed: D = definition._replace(**{name: value for name, value in changes.items() if name in own})  # type: ignore[attr-defined]  # NamedTuples have no type in common
     return changed

@@ -9,6 +9,9 @@ from functools import lru_cache
 from typing import Any
 
 from horarium.policy.approval import DEFAULT_EXPIRES_AFTER_SECONDS, NEVER_SECONDS, ApprovalPolicy, WhileWaiting
+from horarium.policy.failure import FailurePolicy
+from horarium.policy.limits import RunLimits
+from horarium.policy.retry import RetryPolicy
 from horarium.schedule.definition import Definition
 from horarium.schedule.effective import Effective, PolicyOrigin, read_effective
 from horarium.schedule.field import amount
@@ -84,9 +87,9 @@ def _for_ever(approval: ApprovalPolicy) -> dict[str, Any]:
     return {"expires_after_seconds": None} if approval.expires_after_seconds == NEVER_SECONDS else {}
 
 
-def told(policy: object) -> dict[str, Any]:
+def told(policy: ApprovalPolicy | RetryPolicy | FailurePolicy | RunLimits) -> dict[str, Any]:
     """Every field of it; what is null was said by nobody, and is no limit."""
-    found = {each.name: getattr(policy, each.name) for each in fields(policy)}  # type: ignore[arg-type]  # as above
+    found = {each.name: getattr(policy, each.name) for each in fields(policy)}
     return {name: _plain(value) for name, value in found.items() if name not in _NOT_TOLD}
 
 

@@ -1,0 +1,49 @@
+"""What the decision of an approval answers when it is not heard; the tree is drawn in `errors.py`."""
+
+from __future__ import annotations
+
+from horarium.operations.errors import Forbidden, NotFound, OperationError, Refused
+
+
+class ApprovalNotFound(NotFound):
+    reason = "approval_not_found"
+    what = "approval"
+
+
+class StandingNotFound(NotFound):
+    reason = "standing_approval_not_found"
+    what = "standing approval"
+
+
+class NotAnApprover(Forbidden):
+    """Neither the permission nor a list of approvers lets this caller decide."""
+
+    reason = "not_an_approver"
+
+
+class RequesterMayNotDecide(Forbidden):
+    """Who wrote the schedule or asked for the run; the message names the ways out."""
+
+    reason = "requester_may_not_decide"
+
+
+class AlreadyDecided(Refused):
+    reason = "already_decided"
+
+
+class ApprovalOver(OperationError):
+    """Nobody decided in time."""
+
+    reason = "approval_expired"
+    status = 410
+
+
+class InputsChanged(OperationError):
+    """What was agreed to is not what would run."""
+
+    reason = "inputs_changed"
+    status = 412
+
+
+class TooManyStanding(Refused):
+    reason = "too_many_standing_approvals"
