@@ -20,7 +20,8 @@ from horarium.policy.rotation import inputs_for
 from horarium.schedule.definition import RunDefinition
 from horarium.schedule.envelope import decode_input
 from horarium.schedule.json_limits import Json
-from horarium.schedule.run import Origin, delivery_key, instance_id, occurrence_key, step_key
+from horarium.schedule.kinds import PROMPT
+from horarium.schedule.run import Delivery, Origin, delivery_key, instance_id, occurrence_key, step_key
 from horarium.schedule.secret import KINDS, names_in, resolved
 from horarium.schedule.terms import assignee_document, terms_of
 from horarium.store.runs.work import Work
@@ -43,7 +44,7 @@ def rules_of(work: Work, definition: RunDefinition | Exception, launch_retry: La
     if isinstance(definition, Exception):
         return NO_RULES
     retry = definition.retry if work.workflow_version is None else UNASKED
-    return Rules(retry, definition.limits, launch_retry)
+    return Rules(retry, definition.limits, launch_retry, recovers=work.kind == PROMPT.name)
 
 
 def inputs_of(work: Work, definition: RunDefinition) -> Json:
@@ -140,5 +141,8 @@ def build_request(
         report_token=None if tokens is None else tokens.make(work.run_id, work.attempt, work.gates_passed),
         cancelled=cancelled,
         log=log,
+        reference=work.reference,
+        heard=work.heard,
+        once=work.delivery == Delivery.AT_MOST_ONCE,
         secrets=tuple(secrets.values()),
     )

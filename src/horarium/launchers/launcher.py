@@ -15,10 +15,44 @@ from horarium.clock import Clock
 from horarium.instant import SECOND, Instant
 from horarium.job.run_log import RunLog
 from horarium.life.outcome import Outcome, StillRunning, Unknown
+from horarium.schedule.agent_words import AgentContext, AgentProtocol
 from horarium.schedule.definition import Action
 from horarium.schedule.json_limits import Json
 from horarium.schedule.kinds import Kind
 from horarium.schedule.terms import Terms
+
+
+@dataclass(frozen=True, slots=True)
+class AgentLine:
+    """How an agent is spoken to. `token` is for the host of `url` and for no other."""
+
+    agent_id: str
+    url: str | None
+    protocol: AgentProtocol = AgentProtocol.AUTO
+    context: AgentContext = AgentContext.FRESH
+    token: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CardSeen:
+    """What an agent was found to say of itself: `card` is the document, None = it could not be had (`error`).
+
+    `dialect` is the generation of the protocol in which it answered; None = it was not spoken to.
+    """
+
+    card: Mapping[str, Json] | None
+    etag: str | None = None
+    error: str | None = None
+    dialect: str | None = None
+
+
+class Holder(Protocol):
+    """Whom a launch tells what must be known before it is over. Neither ever raises."""
+
+    async def taken(self, reference: str) -> None:
+        """The target has it under this name: kept at once, so that whoever comes after us finds it."""
+
+    async def seen(self, card: CardSeen) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +91,17 @@ class LaunchRequest:
     cancelled: asyncio.Event | None = field(default=None, compare=False)
     log: RunLog | None = field(default=None, compare=False, repr=False)
     """Where a launcher may put what the work says; it is kept with the run, as far as there is room."""
+    agent: AgentLine | None = None
+    """Whom a prompt goes to: the agent, or the member of a team whose turn it is."""
+    reference: str | None = None
+    """The target's own name for what it has begun already: it is followed, not sent once more."""
+    heard: bool = False
+    """An earlier delivery of this key may have arrived."""
+    once: bool = False
+    """What may have arrived must not be sent again, whatever became of it."""
+    answer: str | None = field(default=None, repr=False)
+    """What somebody answered to the question with which the target stopped."""
+    holder: Holder | None = field(default=None, compare=False, repr=False)
     secrets: tuple[str, ...] = field(default=(), repr=False)
     """The values that stand in action and inputs where the definition names secrets: nothing may show them."""
 

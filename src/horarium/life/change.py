@@ -41,11 +41,19 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
+class Begin:
+    """The target has it under this name, and whoever holds the run stays with it."""
+
+    reference: str
+
+
+@dataclass(frozen=True, slots=True)
 class Again:
     """Back to ready. `attempt` counts known failures, `launches` the deliveries tried within the attempt.
 
     `known`: the attempt is over, so that whoever still speaks for it is not heard. `untouched`: nothing
-    has begun in it, so that its time has not begun either. `told`: the run's events mention it.
+    has begun in it, so that its time has not begun either. `told`: the run's events mention it. `follows`: whoever
+    takes it next looks for what was begun, under the name and within the time that it has.
     """
 
     ready_at: Instant
@@ -58,6 +66,7 @@ class Again:
     known: bool = False
     untouched: bool = False
     told: bool = True
+    follows: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +79,14 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """It came to a gate, and waits for a yes without lease and without deadline."""
+    """It came to a gate, and waits for a yes without lease and without deadline.
+
+    `question` is what the target wants to know, `reference` its name for what waits there; None = as it was.
+    """
 
     gate: str
+    question: str | None = None
+    reference: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,4 +114,4 @@ class Nothing:
     why: Why
 
 
-Change: TypeAlias = End | Wait | Again | Progress | Block | Admit | Nothing
+Change: TypeAlias = End | Wait | Begin | Again | Progress | Block | Admit | Nothing

@@ -23,6 +23,14 @@ class Answered:
     epoch: int
 
 
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The target has it, under a name of its own; the holder of the lease stays with it."""
+
+    reference: str
+    epoch: int
+
+
 class ReportedState(StrEnum):
     """What a target may say of its run."""
 
@@ -144,6 +152,7 @@ class WorkflowEnded:
 
 Event: TypeAlias = (
     Answered
+    | Taken
     | Reported
     | LeaseLost
     | GivenBack

@@ -56,6 +56,8 @@ class Rules:
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     limits: RunLimits = field(default_factory=RunLimits)
     launch_retry: LaunchRetry = field(default_factory=LaunchRetry)
+    recovers: bool = False
+    """Its launcher can find out what became of a delivery, without sending it again."""
 
 
 # For a run whose definition cannot be read: what went wrong once is not tried again.

@@ -1,9 +1,10 @@
-"""What a launcher may answer: nine outcomes, each of which says what is known of one delivery.
+"""What a launcher may answer: ten outcomes, each of which says what is known of one delivery.
 
 | outcome       | what is known                                                       |
 |---------------|---------------------------------------------------------------------|
 | Finished      | the work is done, here is its result                                |
 | Accepted      | the target has it; its report, a poll or the deadline ends the run  |
+| Asked         | the target has begun, and goes on when somebody answers its question |
 | Refused       | the target will never take it as it is; trying again is pointless   |
 | Busy          | the target has no room now; nothing was started                     |
 | Unreachable   | nothing was started; a later try may reach it                       |
@@ -35,6 +36,15 @@ class Accepted:
 
     reference: str | None = None
     queued: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """`gate` is what kind of question it is, `reference` the target's own name for what waits there."""
+
+    gate: str
+    question: str
+    reference: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,5 +106,5 @@ class StillRunning:
 
 
 Outcome: TypeAlias = (
-    Finished | Accepted | Refused | Busy | Unreachable | Unknown | RunFailed | RunTimedOut | RunCancelled
+    Finished | Accepted | Asked | Refused | Busy | Unreachable | Unknown | RunFailed | RunTimedOut | RunCancelled
 )

@@ -12,6 +12,7 @@ order. Is the speaker heard? Has a cap been passed? May it be sent again? Does t
 | unreachable                 | launch_failed                 | the budget of the launch has another try        |
 | unknown                     | unknown                       | likewise, and it may be delivered twice         |
 | busy for two minutes        | skipped, cause target_busy    | busy is a failure here: as failed               |
+| without its holder          | unknown                       | its launcher can look what became of it         |
 
 Under `at_most_once` nothing is sent again once a byte of it was sent, whatever the policies say.
 """
@@ -23,7 +24,7 @@ from typing import assert_never
 
 from horarium.errors import InvalidTransition
 from horarium.instant import SECOND, Instant
-from horarium.life.change import Admit, Again, Block, Change, End, Nothing, Progress, Used, Wait, Why
+from horarium.life.change import Admit, Again, Begin, Block, Change, End, Nothing, Progress, Used, Wait, Why
 from horarium.life.event import (
     Answered,
     ApprovalExpired,
@@ -37,6 +38,7 @@ from horarium.life.event import (
     LeaseLost,
     Reported,
     ReportedState,
+    Taken,
     Terminated,
     Unstorable,
     WorkflowEnded,
@@ -44,6 +46,7 @@ from horarium.life.event import (
 from horarium.life.live_run import LiveRun, Rules
 from horarium.life.outcome import (
     Accepted,
+    Asked,
     Busy,
     Finished,
     Outcome,
@@ -85,12 +88,14 @@ def react(run: LiveRun, event: Event, rules: Rules, now: Instant) -> Change:
     match event:
         case Answered(outcome, epoch):
             return _of_holder(run, epoch) or _answered(run, outcome, rules, now)
+        case Taken(reference, epoch):
+            return _of_holder(run, epoch) or Begin(reference)
         case Reported():
             return _heard(run, event) or _reported(run, event, rules, now)
         case LeaseLost(epoch):
-            return _lost(run, epoch, now) or _unknown(run, _SILENT, rules, now)
+            return _lost(run, epoch, now) or _without_holder(run, rules, now)
         case GivenBack(epoch, begun):
-            return _of_holder(run, epoch) or _given_back(run, begun, now)
+            return _of_holder(run, epoch) or _given_back(run, begun, rules, now)
         case Unstorable(error, epoch):
             said = f"the answer cannot be kept: {error}"
             return _of_holder(run, epoch) or _failure_end(run, RunState.FAILED, said, "unstorable_answer")
@@ -183,6 +188,8 @@ def _answered(run: LiveRun, outcome: Outcome, rules: Rules, now: Instant) -> Cha
             return _done(run, End(RunState.SUCCEEDED, result, used=used), rules, now)
         case Accepted(reference, queued):
             return Wait(reference, queued)
+        case Asked(gate, question, reference):
+            return Block(gate, question, reference)
         case Refused(error):
             return End(RunState.LAUNCH_FAILED, error=error, error_class="refused")
         case Busy():
@@ -245,11 +252,13 @@ def _progress(run: LiveRun, used: Used, rules: Rules, now: Instant) -> Change:
     return capped or Progress(used, begins)
 
 
-def _given_back(run: LiveRun, begun: bool, now: Instant) -> Change:
+def _given_back(run: LiveRun, begun: bool, rules: Rules, now: Instant) -> Change:
     """Whoever takes it next may begin at once, and nothing is counted."""
     if not begun:
         return Again(now, run.attempt, run.launches - 1, run.busy_since, untouched=True, told=False)
     stopped = "the process that worked on this run was stopped"
+    if rules.recovers:
+        return Again(now, run.attempt, run.launches - 1, run.busy_since, stopped, told=False, follows=True)
     if run.delivery == Delivery.AT_MOST_ONCE:
         return End(RunState.UNKNOWN, error=stopped, error_class="unknown")
     return Again(now, run.attempt, run.launches - 1, run.busy_since, stopped)
@@ -336,6 +345,15 @@ def _unknown(run: LiveRun, error: str, rules: Rules, now: Instant) -> Change:
         rules.launch_retry, attempt=run.launches, deadline=run.ends_by, now=now, key=run.run_id.hex()
     )
     return _deliver_again(run, choice, end, untouched=False)
+
+
+def _without_holder(run: LiveRun, rules: Rules, now: Instant) -> Change:
+    """Nobody knows what became of it. Where that can be found out it is looked for: nothing is sent by that."""
+    if not rules.recovers:
+        return _unknown(run, _SILENT, rules, now)
+    choice = decide_launch_retry(rules.launch_retry, attempt=run.launches, deadline=None, now=now, key=run.run_id.hex())
+    change = _deliver_again(run, choice, End(RunState.UNKNOWN, error=_SILENT, error_class="unknown"), untouched=False)
+    return replace(change, follows=True) if isinstance(change, Again) else change
 
 
 def _deliver_again(run: LiveRun, choice: RetryOutcome, end: End, *, untouched: bool) -> Change:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from horarium.life.outcome import (
     Accepted,
+    Asked,
     Busy,
     Finished,
     Outcome,
@@ -25,6 +26,8 @@ def without_secrets(outcome: Outcome, redactor: Redactor) -> Outcome:
             return replace(outcome, result=redactor.json(result))
         case Accepted(str() as reference):
             return replace(outcome, reference=redactor.text(reference))
+        case Asked(question=question):
+            return replace(outcome, question=redactor.text(question))
         case RunFailed(error, error_class, result):
             kept = None if error_class is None else redactor.text(error_class)
             return replace(outcome, error=redactor.text(error), error_class=kept, result=redactor.json(result))

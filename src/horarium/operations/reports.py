@@ -8,7 +8,7 @@ from typing import assert_never
 
 from horarium.errors import InvalidDefinition
 from horarium.instant import Instant
-from horarium.life.change import Admit, Again, Block, Change, End, Nothing, Progress, Wait, Why
+from horarium.life.change import Admit, Again, Begin, Block, Change, End, Nothing, Progress, Wait, Why
 from horarium.life.event import Reported, ReportedState
 from horarium.life.live_run import NO_RULES, Rules
 from horarium.operations.bypasses import record_bypass
@@ -164,7 +164,7 @@ def _answer(
             outcome = ReportOutcome.BLOCKED
         case Nothing(why):
             outcome = _unchanged(connection, caller, row, said, why, now)
-        case Wait() | Admit():
+        case Wait() | Begin() | Admit():
             raise AssertionError("a report never hands a run over")
         case _:
             assert_never(change)

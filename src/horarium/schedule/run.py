@@ -69,7 +69,8 @@ TRANSITIONS: Mapping[RunState, frozenset[RunState]] = MappingProxyType(
         ),
         RunState.READY: frozenset({RunState.LAUNCHING, RunState.CANCELLED}),
         # Back to ready: a launch that is tried again, or a lease that was lost.
-        RunState.LAUNCHING: FINAL | {RunState.QUEUED, RunState.RUNNING, RunState.READY},
+        # Awaiting approval: the target asked its question at once.
+        RunState.LAUNCHING: FINAL | {RunState.QUEUED, RunState.RUNNING, RunState.READY, RunState.AWAITING_APPROVAL},
         # Back to ready: nobody took it in time, and it is tried again.
         RunState.QUEUED: FINAL | {RunState.RUNNING, RunState.READY},
         # Back to ready: a retry. Awaiting approval: the run came to a gate.

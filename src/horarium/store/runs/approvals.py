@@ -46,6 +46,7 @@ __all__ = ["close_of_ended", "current_inputs", "request"]
 _INSERT = Insert(approvals, NewApproval._fields)
 _COUNT_EVENT = update(runs).where(runs.c.run_id == bindparam("id")).values(next_event=runs.c.next_event + 1)
 _NO_GATES: Mapping[bytes, Sequence[str]] = MappingProxyType({})
+_NO_QUESTIONS: Mapping[bytes, str] = MappingProxyType({})
 
 
 def request(
@@ -53,10 +54,12 @@ def request(
     run_ids: Sequence[bytes],
     now: Instant,
     gates: Mapping[bytes, Sequence[str]] = _NO_GATES,
+    asked: Mapping[bytes, str] = _NO_QUESTIONS,
 ) -> list[bytes]:
     """One open question for each run, until the time its policy allows; its stream and the feed tell of it.
 
-    `gates` are those that runs came to in their midst. The runs that standing approvals have let go are returned.
+    `gates` are those that runs came to in their midst, `asked` what their targets want to know there. The runs that
+    standing approvals have let go are returned.
     """
     if not run_ids:
         return []
@@ -66,7 +69,10 @@ def request(
     declared = node_gates(connection, waiting)
     requesters = _requesters(connection, waiting)
     made = [
-        _row(run, definitions[run.run_id], _asked(run, gates, declared), requesters[run.run_id], now) for run in waiting
+        _row(run, definitions[run.run_id], _asked(run, gates, declared), requesters[run.run_id], now)._replace(
+            question=asked.get(run.run_id)
+        )
+        for run in waiting
     ]
     _INSERT.run(connection, made)
     connection.execute(_COUNT_EVENT, [{"id": run.run_id} for run in waiting])

@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from horarium.decision.births import payers
 from horarium.ids import id_text
 from horarium.instant import DAY, SECOND, Instant, rfc3339_or_none, to_rfc3339
-from horarium.life.change import Admit, Again, Block, Change, End, Nothing, Progress, Wait
+from horarium.life.change import Admit, Again, Begin, Block, Change, End, Nothing, Progress, Wait
 from horarium.schedule.assignee import Assignee, AssigneeType
 from horarium.schedule.event import CommandContext, NoticeType, RunEventType, final_event
 from horarium.schedule.run import RunState
@@ -49,12 +49,13 @@ _UPDATES: dict[type[Change], Update] = {
     End: _update(f"{_LEASE} attempt started_at finished_at result error error_class cause {_USED}"),
     Wait: _update(f"{_LEASE} reference queue started_at"),
     Again: _update(
-        f"{_LEASE} ready_at deadline ends_by attempt launches busy_since reference started_at error error_class "
+        f"{_LEASE} ready_at deadline ends_by attempt launches busy_since reference heard started_at error error_class "
         f"{_USED} {_EARLIER}"
     ),
+    Begin: _update("reference started_at"),
     Progress: _update(f"started_at {_USED}"),
-    Block: _update(f"{_LEASE} deadline needs_approval approval_id"),
-    Admit: _update("ready_at approval_id inputs gates_passed launches busy_since"),
+    Block: _update(f"{_LEASE} deadline needs_approval approval_id reference"),
+    Admit: _update("ready_at approval_id inputs gates_passed launches busy_since heard"),
 }
 
 
@@ -106,6 +107,8 @@ def _after(run: Work, change: Change, now: Instant) -> dict[str, Any]:
                 "queue": run.queue if run.queue is not None or not queued else reference,
                 "started_at": None if queued else run.started_at or now,
             }
+        case Begin(reference):
+            return {"state": RunState.RUNNING.value, "started_at": run.started_at or now, "reference": reference}
         case Progress(used):
             return {"state": RunState.RUNNING.value, "started_at": run.started_at or now, **used._asdict()}
         case Block():
@@ -115,6 +118,7 @@ def _after(run: Work, change: Change, now: Instant) -> dict[str, Any]:
                 "deadline": None,
                 "needs_approval": True,
                 "approval_id": None,
+                "reference": change.reference or run.reference,
             }
         case Admit():
             return _admitted(run, change)
@@ -133,6 +137,7 @@ def _admitted(run: Work, admit: Admit) -> dict[str, Any]:
         "gates_passed": run.gates_passed + begun,
         "launches": 0,
         "busy_since": None,
+        "heard": False,
     }
 
 
@@ -162,18 +167,22 @@ def _again(run: Work, again: Again) -> dict[str, Any]:
         earlier = used
     # What has not begun yet has neither a start nor an end of its time.
     unbegun = again.untouched and run.attempt == 0
+    # What was begun is gone on with, under its name and within its time, unless it is known to be over or lost.
+    reference = run.reference if again.follows or again.untouched else None
     return {
         "state": RunState.READY.value,
         # After a known failure whoever still speaks for the attempt speaks of the past; while the outcome is
         # unknown the answer of the last holder would still be welcome.
         **_released(run.lease_epoch + 1 if again.known else run.lease_epoch),
         "ready_at": again.ready_at,
-        "deadline": None,
+        "deadline": None if reference is None else run.deadline,
         "ends_by": None if unbegun else run.ends_by,
         "attempt": again.attempt,
         "launches": again.launches,
         "busy_since": again.busy_since,
-        "reference": None,
+        "reference": reference,
+        # A later attempt is news to the target; one of which nobody knows whether it arrived may be not.
+        "heard": not again.known and (run.heard or not again.untouched),
         "started_at": None if unbegun else run.started_at,
         "error": kept_error(again.error),
         "error_class": again.error_class,
@@ -221,6 +230,8 @@ def _event(run: Work, change: Change) -> tuple[RunEventType, dict[str, Any]] | N
             kind = RunEventType.RUN_MODIFIED if modified else RunEventType.RUN_APPROVED
             return kind, {"approval_id": id_text(approval_id)}
         case Progress(begins=True) | Wait(queued=False):
+            return _kind(run, RunEventType.RUN_STARTED), {}
+        case Begin() if run.state != RunState.RUNNING:
             return _kind(run, RunEventType.RUN_STARTED), {}
         case _:
             return None

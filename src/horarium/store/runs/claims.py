@@ -152,13 +152,15 @@ def candidates(connection: Connection, places: Sequence[tuple[ReadyTarget, int]]
     ]
 
 
-# The time of an attempt begins here, and ends with the time of the whole run if that comes first.
+# The time of an attempt begins here, and ends with the time of the whole run if that comes first. What was begun before
+# and is only followed has the time that it had.
 _WHOLE = f"COALESCE(ends_by, {{now}} + {{runtime}} * CAST({SECOND} AS BIGINT))"
 _ATTEMPT = f"{{now}} + COALESCE(attempt_ms, timeout_seconds * CAST(1000 AS BIGINT)) * {MILLISECOND}"
 _TAKE = f"""
 UPDATE runs SET state = {{state}}, lease_epoch = lease_epoch + 1, lease_owner = {{owner}}, lease_until = {{until}},
   claimed_by = NULL, launches = launches + 1, started_at = COALESCE(started_at, {{now}}), ends_by = {_WHOLE},
-  deadline = CASE WHEN {_WHOLE} < {_ATTEMPT} THEN {_WHOLE} ELSE {_ATTEMPT} END, next_event = next_event + {{told}}
+  deadline = CASE WHEN deadline IS NOT NULL AND reference IS NOT NULL THEN deadline
+    WHEN {_WHOLE} < {_ATTEMPT} THEN {_WHOLE} ELSE {_ATTEMPT} END, next_event = next_event + {{told}}
 WHERE state = 'ready' AND run_id {{ids}}
 RETURNING {COLUMNS}
 """

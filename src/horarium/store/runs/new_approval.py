@@ -30,6 +30,7 @@ class NewApproval(NamedTuple):
     approvers: str
     allow_requester: bool
     requesters: str
+    question: str | None = None
 
 
 class Asked(Protocol):

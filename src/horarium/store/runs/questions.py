@@ -50,6 +50,7 @@ class QuestionRow:
     requesters: tuple[str, ...]
     proposed: Any
     standing_id: bytes | None
+    question: str | None
     schedule_id: str | None
 
 

@@ -93,6 +93,7 @@ class RunRow:
     effective: str | None
     progress: str | None
     gates_passed: int
+    heard: bool
     requested_by: Any
     schedule_id: str | None
 

@@ -30,5 +30,8 @@ OPEN_ROOT = f"state IN {sql_list(OPEN)} AND parent_run_id IS NULL"
 # Those of `runs_active_by_assignee` and `runs_active_by_member`.
 OPEN_OF_ASSIGNEE = "assignee IS NOT NULL AND finished_at IS NULL"
 OPEN_OF_MEMBER = "member IS NOT NULL AND finished_at IS NULL"
+# Those of `runs_prompts_out` and `runs_prompts_busy`: a prompt counts from the send to the final answer.
+PROMPT_OUT = "kind = 'prompt' AND state IN ('launching', 'running')"
+PROMPT_BUSY = "kind = 'prompt' AND state = 'ready' AND busy_since IS NOT NULL"
 # The condition of the index `runs_waiting`.
 WAITING_ROOT = f"state = '{RunState.AWAITING_APPROVAL.value}' AND parent_run_id IS NULL"

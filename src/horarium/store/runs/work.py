@@ -70,6 +70,7 @@ class Work(NamedTuple):
     member: str | None
     effective: str | None
     gates_passed: int
+    heard: bool
 
     @property
     def used(self) -> Used:

@@ -17,8 +17,8 @@ from sqlalchemy import Connection
 
 from horarium.decision.ending import plan_ending
 from horarium.instant import Instant
-from horarium.life.change import Admit, Again, Block, Change, End, Nothing, Progress, Wait, Why
-from horarium.life.event import Answered, Event
+from horarium.life.change import Admit, Again, Begin, Block, Change, End, Nothing, Progress, Wait, Why
+from horarium.life.event import Answered, Event, Taken
 from horarium.life.live_run import Rules
 from horarium.life.outcome import Accepted
 from horarium.life.react import react
@@ -158,7 +158,7 @@ def _large_results(recorded: Sequence[Recorded]) -> dict[str, usage.Growth]:
 
 
 def _may_end(event: Event) -> bool:
-    return not (isinstance(event, Answered) and isinstance(event.outcome, Accepted))
+    return not (isinstance(event, Taken) or (isinstance(event, Answered) and isinstance(event.outcome, Accepted)))
 
 
 def _check(run: Work, change: Change) -> None:
@@ -177,7 +177,7 @@ def _state_after(change: Change) -> RunState:
             return RunState.READY
         case Wait(_, queued):
             return RunState.QUEUED if queued else RunState.RUNNING
-        case Progress():
+        case Progress() | Begin():
             return RunState.RUNNING
         case Block():
             return RunState.AWAITING_APPROVAL
@@ -189,8 +189,10 @@ def _follow_up(
     connection: Connection, known: Plannings, places: Places, changed: Sequence[Recorded], now: Instant
 ) -> None:
     """What changes of runs mean for those who wait for a yes, for a place or for a key, and for workflows."""
-    gates = {run.run_id: (change.gate,) for run, change in changed if isinstance(change, Block)}
-    approvals.request(connection, [*gates], now, gates)
+    blocks = {run.run_id: change for run, change in changed if isinstance(change, Block)}
+    gates = {run_id: (block.gate,) for run_id, block in blocks.items()}
+    asked = {run_id: block.question for run_id, block in blocks.items() if block.question is not None}
+    approvals.request(connection, [*gates], now, gates, asked)
     step_changes.note(connection, [noted for run, change in changed if (noted := _noted(run, change)) is not None])
     ended = [(run, change) for run, change in changed if isinstance(change, End)]
     if not ended:

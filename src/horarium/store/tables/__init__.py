@@ -21,6 +21,7 @@ from horarium.store.tables.runs import (
     runs,
     standing_approvals,
     step_changes,
+    unwanted_tasks,
 )
 from horarium.store.tables.schedules import (
     plannings,
@@ -70,6 +71,7 @@ __all__ = [
     "subscriptions",
     "teams",
     "tokens",
+    "unwanted_tasks",
     "unwell_schedules",
     "workflows",
 ]

@@ -62,6 +62,12 @@ agents = Table(
     Column("bundle", Text),
     Column("parent_id", Text),
     Column("last_seen_at", BigInteger),
+    # What it says of itself, as it was found last; NULL = nobody has asked, or it could not be had.
+    Column("card", Text),
+    Column("card_etag", Text),
+    Column("card_at", BigInteger),
+    Column("card_error", Text),
+    Column("dialect", Text),  # of the protocol: that in which it answered last
     PrimaryKeyConstraint("namespace", "agent_id"),
 )
 

@@ -23,6 +23,8 @@ from horarium.store.runs.states import (
     OPEN_OF_ASSIGNEE,
     OPEN_OF_MEMBER,
     OPEN_ROOT,
+    PROMPT_BUSY,
+    PROMPT_OUT,
     TO_STOP,
     WAITING_ROOT,
     sql_list,
@@ -105,6 +107,7 @@ runs = Table(
     Column("effective", Text),  # policies that held at birth, with their origins; NULL = as the revision says
     Column("progress", Text),  # of a workflow: a letter for each node, in the order of its document
     Column("gates_passed", Integer, nullable=False, server_default="0"),  # approvals after it had begun
+    Column("heard", Boolean, nullable=False, server_default=false()),  # the target may know of this attempt already
     # No code path may launch what nobody approved, whatever the code says.
     CheckConstraint(
         f"NOT needs_approval OR approval_id IS NOT NULL OR state IN {_UNAPPROVED}", name="runs_wait_for_approval"
@@ -151,6 +154,9 @@ runs = Table(
     # What an agent has in hand, however much it has done.
     partial_index("runs_active_by_assignee", "namespace", "assignee", where=OPEN_OF_ASSIGNEE),
     partial_index("runs_active_by_member", "namespace", "member", where=OPEN_OF_MEMBER),
+    # What is under way at an agent, of which it takes so many at a time; and what waits for a place there, since when.
+    partial_index("runs_prompts_out", "namespace", "target", where=PROMPT_OUT),
+    partial_index("runs_prompts_busy", "busy_since", where=PROMPT_BUSY),
     Index("runs_by_schedule", "schedule_uid", "run_id"),
     Index("runs_by_namespace", "namespace", "run_id"),
     partial_index("runs_by_workflow", "namespace", "workflow", "run_id", where="workflow IS NOT NULL"),
@@ -213,6 +219,7 @@ approvals = Table(
     Column("requesters", Text, nullable=False, server_default="[]"),
     Column("proposed", Text),  # inputs as they were shown first, where somebody has modified them
     Column("standing_id", LargeBinary(16)),
+    Column("question", Text),  # of an agent, in its own words
     partial_index("approvals_pending", "expires_at", where="decision = 'pending'"),
     Index("approvals_inbox", "namespace", "decision", "requested_at"),
     Index("approvals_by_run", "run_id"),
@@ -268,4 +275,19 @@ step_changes = Table(
     Column("tool_calls", BigInteger, nullable=False),
     Column("finish", Boolean, nullable=False),  # all its nodes are over, and it is to end
     Index("step_changes_by_run", "run_id"),
+)
+
+# Tasks at agents that nobody waits for any more, until the agent was told: runs end in many ways, and not all of them
+# by somebody who can speak to it.
+unwanted_tasks = Table(
+    "unwanted_tasks",
+    metadata,
+    Column("run_id", LargeBinary(16), nullable=False),
+    Column("reference", Text, nullable=False),
+    Column("namespace", Text, nullable=False),
+    Column("agent_id", Text, nullable=False),
+    Column("tries", Integer, nullable=False),
+    Column("next_at", BigInteger, nullable=False),
+    PrimaryKeyConstraint("run_id", "reference"),
+    Index("unwanted_tasks_due", "next_at"),
 )

@@ -30,6 +30,7 @@ schedules = Table(
     Column("bundle", Text),  # the one that brought it; no part of the definition either
     Column("created_by", Text),  # who may not approve its runs, beside whoever asks for one
     Column("edited_by", Text),
+    Column("workspace", Text),  # the agent that its prompt goes to, where it is a prompt to one agent
     # A deleted id may be used again; the new schedule has a new uid and its own history.
     partial_index("schedules_live_id", "namespace", "schedule_id", unique=True, where="deleted_at IS NULL"),
     Index("schedules_by_id", "namespace", "schedule_id", "created_at"),
@@ -38,6 +39,7 @@ schedules = Table(
     Index("schedules_by_workflow", "namespace", "workflow"),
     Index("schedules_by_owner", "namespace", "owner", "created_at"),
     partial_index("schedules_by_source", "namespace", "source", "created_at", where="source <> 'runtime'"),
+    partial_index("schedules_by_workspace", "namespace", "workspace", "created_at", where="workspace IS NOT NULL"),
     # An application asks in which namespaces it has any.
     partial_index("schedules_by_bundle", "bundle", "namespace", "created_at", where="bundle IS NOT NULL"),
 )
@@ -98,6 +100,7 @@ positions = Table(
     Column("pause_reason", Text),
     Column("paused_until", BigInteger),  # when it goes on by itself; null = when somebody resumes it
     Column("paused_by", Text),
+    Column("empty_in_a_row", Integer, nullable=False, server_default="0"),  # answers of an agent without a text
     # What an ordinary tick needs: work grows with what is due, not with what is stored.
     partial_index("positions_due", "next_due", where="status = 'active'"),
     # For a tick that finds more than it can take: namespaces have their turns.

@@ -14,7 +14,7 @@ down_revision = "0016"
 branch_labels = None
 depends_on = None
 
-_V_RUNS_MORE = """
+V_RUNS_MORE = """
     r.workflow_version r.of_workflow r.of_version r.node_path r.fallback r.assignee_type r.member r.effective
     r.progress r.gates_passed
 """
@@ -120,7 +120,7 @@ def upgrade() -> None:
     )
     op.create_index("step_changes_by_run", "step_changes", ["run_id"])
     on_postgres = op.get_bind().dialect.name == "postgresql"
-    create_view("v_runs", V_RUNS + _V_RUNS_MORE, RUNS, on_postgres, anew=True)
+    create_view("v_runs", V_RUNS + V_RUNS_MORE, RUNS, on_postgres, anew=True)
 
 
 def _create(name: str, table: str, columns: list[str], where: str | None, unique: bool = False) -> None:
