@@ -37,7 +37,7 @@ from horarium.store.migrations.versions import (
 )
 from horarium.store.tables import metadata
 
-REVISIONS = [f"{number:04}" for number in range(1, 18)]
+REVISIONS = [f"{number:04}" for number in range(1, 19)]
 
 
 def test_an_empty_database_is_missing_its_schema_until_it_is_migrated(empty_url: str) -> None:

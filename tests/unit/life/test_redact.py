@@ -16,6 +16,7 @@ OUTCOMES = [
     outcome.Finished({"echo": TOKEN}, cost=1.0),
     outcome.Accepted(TOKEN, queued=True),
     outcome.Accepted(),
+    outcome.Asked("agent_input", TOKEN, "task-1"),
     outcome.Refused(TOKEN),
     outcome.Busy(3.0, sent=True),
     outcome.Unreachable(TOKEN, sent=True),

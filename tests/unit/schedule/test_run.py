@@ -35,7 +35,7 @@ TABLE = {
     "held": "ready awaiting_approval cancelled",
     "awaiting_approval": "ready rejected expired cancelled",
     "ready": "launching cancelled",
-    "launching": f"queued running ready {FINAL_NAMES}",
+    "launching": f"queued running ready awaiting_approval {FINAL_NAMES}",
     "queued": f"running ready {FINAL_NAMES}",
     "running": f"ready awaiting_approval {FINAL_NAMES}",
 } | dict.fromkeys(FINAL_NAMES.split(), "")

@@ -68,6 +68,8 @@ class ScheduleRow:
     bundle: str | None = None
     created_by: str | None = None
     edited_by: str | None = None
+    workspace: str | None = None
+    empty_in_a_row: int = 0
 
     def position(self) -> Position:
         return Position(*(getattr(self, name) for name in Position._fields))
