@@ -43,7 +43,7 @@ def _may(office: Office, caller: Caller, agent_id: str) -> bool:
 
 
 def test_the_refusal_is_a_403(office: Office) -> None:
-    with pytest.raises(Forbidden, match="^access denied$") as refused:
+    with pytest.raises(Forbidden, match=r"^access denied$") as refused:
         office.resources.database.read(
             lambda connection: require_peer(connection, Caller("writer", Role.AGENT), "writer")
         )
