@@ -65,7 +65,7 @@ def test_every_look_ahead_says_what_the_clock_will_do(horarium: TestService, htt
     """Of a team whoever leads counts; where turns are taken, only if nobody's time is ours."""
     for name, native in (("ada", True), ("bob", False), ("cyd", True)):
         put(http, f"agents/{name}", native_scheduler=native)
-    teams = {
+    teams: dict[str, dict[str, Any]] = {
         "ada-leads": {"members": ["bob", "ada"], "lead": "ada"},
         "bob-leads": {"members": ["bob", "ada"]},
         "in-turn": {"members": ["ada", "bob"], "strategy": "round_robin"},
