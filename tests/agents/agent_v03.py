@@ -53,6 +53,7 @@ class Executor(AgentExecutor):
         heard = Heard(
             message.message_id,
             context.context_id,
+            context.task_id,
             context.get_user_input(),
             message.metadata or {},
             [part.root.data for part in message.parts if isinstance(part.root, DataPart)],
@@ -89,7 +90,7 @@ def main() -> None:
         push = {"push_config_store": store, "push_sender": sender}
     handler = DefaultRequestHandler(Executor(books), InMemoryTaskStore(), **push)
     routes = A2AStarletteApplication(shown, handler).routes()
-    serve(books.application(routes), listening, url, chosen.owner)
+    serve(books.application(routes), listening, url, chosen)
 
 
 if __name__ == "__main__":

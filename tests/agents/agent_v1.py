@@ -53,6 +53,7 @@ class Executor(AgentExecutor):
         heard = Heard(
             message["messageId"],
             context.context_id,
+            context.task_id,
             context.get_user_input(),
             message.get("metadata", {}),
             [part["data"] for part in message["parts"] if "data" in part],
@@ -95,7 +96,7 @@ def main() -> None:
         *create_agent_card_routes(shown),
         *create_jsonrpc_routes(handler, "/", enable_v0_3_compat=chosen.compat),
     ]
-    serve(books.application(routes), listening, url, chosen.owner)
+    serve(books.application(routes), listening, url, chosen)
 
 
 if __name__ == "__main__":

@@ -117,6 +117,9 @@ class Process:
 
     def kill(self) -> None:
         self._process.kill()
+        self.left()
+
+    def left(self) -> None:
         self._process.wait()
         assert self._process.stdout is not None
         self._process.stdout.close()
@@ -138,10 +141,6 @@ def running(name: str, folder: Path, *more: str) -> Iterator[tuple[Process, Agen
         process.kill()
 
 
-# Held until this worker ends: they are for the other workers too, and nobody here waits for them.
-_STARTED: list[Process] = []
-
-
 @pytest.fixture(scope="session")
 def agents(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Agent]:
     """By name; whichever worker needs them first starts them for all."""
@@ -152,8 +151,11 @@ def agents(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         fcntl.flock(lock, fcntl.LOCK_EX)
         addresses = home / "agents.json"
         if not addresses.exists():
-            _STARTED.extend(Process(name, home / f"agent-{name}.log", owner=owner).start() for name in MODELS)
-            addresses.write_text(json.dumps({each.name: each.ready().url for each in _STARTED}))
+            detached = ("--detached",)  # they are for the other workers too, which may end later than this one
+            made = [Process(name, home / f"agent-{name}.log", detached, owner).start() for name in MODELS]
+            addresses.write_text(json.dumps({each.name: each.ready().url for each in made}))
+            for each in made:
+                each.left()
         return {name: Agent(name, url) for name, url in json.loads(addresses.read_text()).items()}
 
 

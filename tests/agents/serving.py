@@ -15,7 +15,8 @@ import uvicorn
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("--port", type=int, default=0)
-    parser.add_argument("--owner", type=int, help="ends when this process does")
+    parser.add_argument("--owner", type=int, required=True, help="ends when this process does")
+    parser.add_argument("--detached", action="store_true", help="outlives whoever started it")
     parser.add_argument("--compat", action="store_true", help="speaks 0.3 as well")
     parser.add_argument("--push", action="store_true", help="offers push notifications")
     return parser.parse_args()
@@ -30,15 +31,16 @@ def listen(port: int) -> tuple[socket.socket, str]:
     return listening, f"http://127.0.0.1:{listening.getsockname()[1]}/"
 
 
-def serve(application: Any, listening: socket.socket, url: str, owner: int | None) -> None:
-    if owner is not None:
-        threading.Thread(target=_outlive, args=(owner,), daemon=True).start()
+def serve(application: Any, listening: socket.socket, url: str, chosen: argparse.Namespace) -> None:
+    if chosen.detached and os.fork():
+        os._exit(0)
+    threading.Thread(target=_end_with, args=(chosen.owner,), daemon=True).start()
     print(f"ready at {url}", flush=True)
     config = uvicorn.Config(application, log_level="warning", access_log=False, lifespan="off")
     uvicorn.Server(config).run(sockets=[listening])
 
 
-def _outlive(owner: int) -> None:
+def _end_with(owner: int) -> None:
     """At once and without a goodbye: an execution that hangs would keep the server for ever."""
     while True:
         time.sleep(0.5)

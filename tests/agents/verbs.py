@@ -40,6 +40,7 @@ class Heard:
 
     message_id: str
     context_id: str
+    task_id: str
     text: str
     metadata: dict[str, Any]
     data: list[Any]
