@@ -27,7 +27,7 @@ app = typer.Typer(
 _MAX_TOKEN = 4_096
 _FLAGS = {
     "name": "--name", "url": "--url", "parent_id": "--parent", "capacity": "--capacity", "protocol": "--protocol",
-    "context": "--conversation", "token": "--token-file", "policies": "--policies",
+    "context": "--conversation", "token": "--token-file", "allowed_hosts": "--allowed-host", "policies": "--policies",
     "policies.approval_policy.requires_approval": "--requires-approval",
     "policies.budget.spending_limit_credits": "--spending-limit", "policies.budget.max_daily_runs": "--max-daily-runs",
 }  # fmt: skip
@@ -88,6 +88,12 @@ def put_command(
     native_scheduler: Annotated[
         bool, typer.Option("--native-scheduler", help="It has a scheduler of its own, which is left alone.")
     ] = False,
+    allowed_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allowed-host", metavar="HOST", show_default=False, help="Where its card may point too; repeatable."
+        ),
+    ] = None,
     if_version: IfVersion = None,
 ) -> None:
     """Make an agent, or make the one with this id say the same. What is not said has its default.
@@ -105,6 +111,7 @@ def put_command(
         "protocol": protocol,
         "context": conversation,
         "native_scheduler": native_scheduler or None,
+        "allowed_hosts": allowed_host,
         "token": None if token_file is None else _token(token_file),
         "policies": None if policies is None else json_value("--policies", policies),
         "policies.approval_policy.requires_approval": requires_approval,

@@ -32,7 +32,10 @@ def _added() -> dict[str, tuple[sa.Column[Any], ...]]:
             sa.Column("dialect", sa.Text()),
         ),
         "schedules": (sa.Column("workspace", sa.Text()),),
-        "positions": (sa.Column("empty_in_a_row", sa.Integer(), nullable=False, server_default="0"),),
+        "positions": (
+            sa.Column("empty_in_a_row", sa.Integer(), nullable=False, server_default="0"),
+            sa.Column("last_state", sa.Text()),
+        ),
     }
 
 
