@@ -1,6 +1,8 @@
 """A small agent to try prompts with, of either generation of A2A: `python -m horarium.demo.agent` prints its address.
 
-It is written as somebody else's agent would be: JSON-RPC on loopback, with nothing but the standard library.
+It works for a second and says what it was told. A prompt with the words `Ask first:` makes it stop with the question
+that follows them. The same message again is the same task: nothing is done twice. It is written as somebody else's
+agent would be, with the standard library alone.
 """
 
 from __future__ import annotations
@@ -11,14 +13,15 @@ import json
 import threading
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 
-from horarium.demo.conversation import ASKS, Conversation, NoSuchTask, Said, State, Task, TaskOver
-
 V1_0, V0_3 = "1.0", "0.3"
-GENERATIONS: Final = (V1_0, V0_3)
+# The oldest go: a demonstration may run for weeks.
+MOST_TASKS = 1_000
+_ASKS = "Ask first:"
 _CARD_PATH = "/.well-known/agent-card.json"
 _METHODS: Final = {
     V1_0: {"SendMessage": "send", "GetTask": "get", "CancelTask": "cancel", "ListTasks": "list"},
@@ -31,27 +34,47 @@ _LOOK_SECONDS = 0.2
 
 
 class Failed(Exception):
-    """A JSON-RPC error."""
-
-    def __init__(self, code: int, message: str) -> None:
-        super().__init__(message)
-        self.code = code
+    """A JSON-RPC error, with its code."""
 
 
-# ── the protocol ─────────────────────────────────────────────────────────────────────────────────────
+@dataclass(slots=True)
+class Task:
+    """`said` are the messages that it was sent, id and text; `since` is when the last of them came."""
+
+    task_id: str
+    context_id: str
+    said: list[tuple[str, str]]
+    since: float
+    canceled: bool = False
+
+    def state(self, now: float, seconds: float) -> str:
+        if self.canceled:
+            return "canceled"
+        if now - self.since < seconds:
+            return "working"
+        return "input-required" if self.question and len(self.said) == 1 else "completed"
+
+    @property
+    def question(self) -> str:
+        return self.said[0][1].partition(_ASKS)[2].strip()
+
+    @property
+    def answer(self) -> str:
+        told = f" ({self.said[-1][1].strip()})" if len(self.said) > 1 else ""
+        return f"Done{told}: {self.said[0][1].partition(_ASKS)[0].strip()}"
 
 
 class Agent:
     def __init__(self, name: str, generation: str, seconds: float) -> None:
         self.name = name
         self.generation = generation
-        self._tasks = Conversation(seconds)
-        self._lock = threading.Lock()
+        self._seconds = seconds
+        self._tasks: dict[str, Task] = {}
 
     def card(self, url: str) -> dict[str, Any]:
         ours = {
             "name": self.name,
-            "description": f"Says what it was told. A prompt with the words {ASKS!r} makes it ask.",
+            "description": f"Says what it was told. A prompt with the words {_ASKS!r} makes it ask.",
             "version": "1",
             "capabilities": {"streaming": False, "pushNotifications": False},
             "defaultInputModes": ["text/plain"],
@@ -62,66 +85,79 @@ class Agent:
             return {**ours, "url": url, "preferredTransport": "JSONRPC", "protocolVersion": "0.3.0"}
         return {**ours, "supportedInterfaces": [{"url": url, "protocolBinding": "JSONRPC", "protocolVersion": V1_0}]}
 
-    def answer(self, body: bytes, version: str | None) -> dict[str, Any]:
-        """Errors are answers, too: HTTP 200 with an error inside."""
-        request: Any = None
+    def answer(self, body: bytes, version: str | None, now: float) -> dict[str, Any]:
+        """To a JSON-RPC request, at a moment of any clock that does not go back; errors are answers too."""
+        name = None
         try:
             try:
-                request = json.loads(body)
+                asked = json.loads(body)
             except (ValueError, RecursionError):
                 raise Failed(-32700, "not JSON") from None
-            said: dict[str, Any] = {"result": self._result(request, version)}
+            name = asked.get("id") if isinstance(asked, dict) else None
+            said: dict[str, Any] = {"result": self._result(asked, version, now)}
         except Failed as wrong:
-            said = {"error": {"code": wrong.code, "message": str(wrong)}}
-        return {"jsonrpc": "2.0", "id": request.get("id") if isinstance(request, dict) else None, **said}
+            said = {"error": {"code": wrong.args[0], "message": wrong.args[1]}}
+        return {"jsonrpc": "2.0", "id": name, **said}
 
-    def _result(self, request: Any, version: str | None) -> dict[str, Any]:
-        if not isinstance(request, dict) or not isinstance(request.get("method"), str):
+    def _result(self, asked: Any, version: str | None, now: float) -> dict[str, Any]:
+        if not isinstance(asked, dict) or not isinstance(asked.get("method"), str):
             raise Failed(-32600, "not a request")
-        method = _METHODS[self.generation].get(request["method"])
-        params = request.get("params")
+        method, params = _METHODS[self.generation].get(asked["method"]), asked.get("params")
         if method is None:
             raise Failed(-32601, "no such method")
         if self.generation == V1_0 and version != V1_0:
             raise Failed(-32009, "A2A-Version must be 1.0")
         if not isinstance(params, dict):
             raise Failed(-32602, "params must be an object")
-        with self._lock:
-            return self._called(method, params, time.monotonic())
+        if method == "list":
+            context = _text(params, "contextId")
+            found = [self._shown(task, now) for task in self._tasks.values() if task.context_id == context]
+            return {"tasks": found, "totalSize": len(found), "pageSize": len(found), "nextPageToken": ""}
+        if method == "send":
+            sent = self._shown(self._send(params.get("message"), now), now)
+            return {"task": sent} if self.generation == V1_0 else sent
+        task = self._find(_text(params, "id"))
+        if method == "cancel":
+            if task.state(now, self._seconds) in ("completed", "canceled"):
+                raise Failed(-32002, "it is over")
+            task.canceled = True
+        return self._shown(task, now)
 
-    def _called(self, method: str, params: Mapping[str, Any], now: float) -> dict[str, Any]:
-        try:
-            match method:
-                case "send":
-                    task = self._shown(self._tasks.send(_said(params), now), now)
-                    return {"task": task} if self.generation == V1_0 else task
-                case "list":
-                    found = [self._shown(task, now) for task in self._tasks.of(_text(params, "contextId"))]
-                    return {"tasks": found, "totalSize": len(found), "pageSize": len(found), "nextPageToken": ""}
-                case "cancel":
-                    return self._shown(self._tasks.cancel(_text(params, "id"), now), now)
-                case _:
-                    return self._shown(self._tasks.get(_text(params, "id")), now)
-        except NoSuchTask:
-            raise Failed(-32001, "task not found") from None
-        except TaskOver:
-            raise Failed(-32002 if method == "cancel" else -32004, "the task takes nothing any more") from None
+    def _send(self, message: Any, now: float) -> Task:
+        if not isinstance(message, dict) or not isinstance(message.get("parts"), list):
+            raise Failed(-32602, "message.parts must be a list")
+        texts = [part.get("text") for part in message["parts"] if isinstance(part, dict)]
+        said = _text(message, "messageId"), "\n".join(text for text in texts if isinstance(text, str))
+        for known in self._tasks.values():
+            if any(said[0] == name for name, _ in known.said):
+                return known
+        if message.get("taskId"):
+            task = self._find(_text(message, "taskId"))
+            if task.state(now, self._seconds) != "input-required":
+                raise Failed(-32004, "it has not asked")
+            task.said.append(said)
+            task.since = now
+            return task
+        context = _text(message, "contextId") if message.get("contextId") else f"context-{said[0]}"
+        if len(self._tasks) >= MOST_TASKS:
+            del self._tasks[next(iter(self._tasks))]
+        return self._tasks.setdefault(f"task-{said[0]}", Task(f"task-{said[0]}", context, [said], now))
+
+    def _find(self, task_id: str) -> Task:
+        if task_id not in self._tasks:
+            raise Failed(-32001, "task not found")
+        return self._tasks[task_id]
 
     def _shown(self, task: Task, now: float) -> dict[str, Any]:
-        state = task.state(now, self._tasks.seconds)
-        status: dict[str, Any] = {"state": self._spelled(state)}
+        state, old = task.state(now, self._seconds), self.generation == V0_3
+        status: dict[str, Any] = {"state": state if old else f"TASK_STATE_{state.replace('-', '_').upper()}"}
         shown: dict[str, Any] = {"id": task.task_id, "contextId": task.context_id, "status": status}
-        if self.generation == V0_3:
-            shown["kind"] = "task"
-        if state is State.INPUT_REQUIRED:
+        if state == "input-required":
             status["message"] = self._message(f"{task.task_id}-question", task.question, "agent")
-        if state is State.COMPLETED:
-            shown["artifacts"] = [{"artifactId": "answer", "name": "answer", "parts": [self._part(task.answer)]}]
-        shown["history"] = [self._message(said.message_id, said.text, "user") for said in task.said]
-        return shown
-
-    def _spelled(self, state: State) -> str:
-        return state.value if self.generation == V0_3 else f"TASK_STATE_{state.value.replace('-', '_').upper()}"
+        if state == "completed":
+            shown["artifacts"] = [{"artifactId": "answer", "parts": [self._part(task.answer)]}]
+        shown["history"] = [self._message(name, text, "user") for name, text in task.said]
+        return {"kind": "task", **shown} if old else shown
 
     def _part(self, text: str) -> dict[str, str]:
         return {"kind": "text", "text": text} if self.generation == V0_3 else {"text": text}
@@ -131,16 +167,6 @@ class Agent:
         if self.generation == V0_3:
             return {"kind": "message", "role": role, **plain}
         return {"role": f"ROLE_{role.upper()}", **plain}
-
-
-def _said(params: Mapping[str, Any]) -> Said:
-    message = params.get("message")
-    parts = message.get("parts") if isinstance(message, dict) else None
-    if not isinstance(message, dict) or not isinstance(parts, list):
-        raise Failed(-32602, "message.parts must be a list")
-    texts = [part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str)]
-    context, task = (value if isinstance(value := message.get(name), str) else None for name in ("contextId", "taskId"))
-    return Said(_text(message, "messageId"), "\n".join(texts), context or None, task or None)
 
 
 def _text(params: Mapping[str, Any], name: str) -> str:
@@ -160,16 +186,12 @@ class AgentServer(ThreadingHTTPServer):
 
     def __init__(self, agent: Agent, port: int = 0) -> None:
         self.agent = agent
+        self.lock = threading.Lock()
         super().__init__(("127.0.0.1", port), _Handler)
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
+        self.url = f"http://127.0.0.1:{self.server_port}"
 
     def begin(self) -> None:
-        threading.Thread(
-            target=self.serve_forever, args=(_LOOK_SECONDS,), name=f"agent {self.agent.name}", daemon=True
-        ).start()
+        threading.Thread(target=self.serve_forever, args=(_LOOK_SECONDS,), name=self.agent.name, daemon=True).start()
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A caller that goes away is no news."""
@@ -181,12 +203,11 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = _PATIENCE_SECONDS
 
     def do_GET(self) -> None:
-        if self.path != _CARD_PATH:
-            self.send_error(HTTPStatus.NOT_FOUND)
-            return
         body = json.dumps(self.server.agent.card(self.server.url)).encode()
         etag = f'"{hashlib.sha256(body).hexdigest()[:16]}"'
-        if self.headers.get("If-None-Match") == etag:
+        if self.path != _CARD_PATH:
+            self.send_error(HTTPStatus.NOT_FOUND)
+        elif self.headers.get("If-None-Match") == etag:
             self._send(HTTPStatus.NOT_MODIFIED, b"", etag)
         else:
             self._send(HTTPStatus.OK, body, etag)
@@ -197,15 +218,16 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True  # what it sends is not read, and would be taken for the next request
             self.send_error(HTTPStatus.REQUEST_ENTITY_TOO_LARGE if length.isdecimal() else HTTPStatus.LENGTH_REQUIRED)
             return
-        said = self.server.agent.answer(self.rfile.read(int(length)), self.headers.get("A2A-Version"))
+        body = self.rfile.read(int(length))
+        with self.server.lock:
+            said = self.server.agent.answer(body, self.headers.get("A2A-Version"), time.monotonic())
         self._send(HTTPStatus.OK, json.dumps(said).encode())
 
     def _send(self, status: HTTPStatus, body: bytes, etag: str | None = None) -> None:
         self.send_response(status)
-        if etag is not None:
-            self.send_header("ETag", etag)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
+        for name, value in {"Content-Type": "application/json", "ETag": etag, "Content-Length": str(len(body))}.items():
+            if value is not None:
+                self.send_header(name, value)
         self.end_headers()
         self.wfile.write(body)
 
@@ -215,14 +237,13 @@ class _Handler(BaseHTTPRequestHandler):
 
 def main(words: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
-        prog="python -m horarium.demo.agent", description="A small agent to try prompts with."
+        prog="python -m horarium.demo.agent", description="A small agent for trying prompts."
     )
     parser.add_argument("--port", type=int, default=0, help="0, the default, takes one that is free")
-    parser.add_argument("--protocol", choices=GENERATIONS, default=V1_0)
+    parser.add_argument("--protocol", choices=tuple(_METHODS), default=V1_0)
     parser.add_argument("--seconds", type=float, default=1.0, help="how long it works on a prompt")
-    parser.add_argument("--name", default="Demo agent")
     chosen = parser.parse_args(words)
-    with AgentServer(Agent(chosen.name, chosen.protocol, chosen.seconds), chosen.port) as server:
+    with AgentServer(Agent("Demo agent", chosen.protocol, chosen.seconds), chosen.port) as server:
         print(server.url, flush=True)
         try:
             server.serve_forever()
