@@ -51,12 +51,15 @@ class CardSeen:
 
 
 class Holder(Protocol):
-    """Whom a launch tells what must be known before it is over. Neither ever raises."""
+    """Whom a launch tells what must be known before it is over, and asks why it is to stop. None of it ever raises."""
 
     async def taken(self, reference: str) -> None:
         """The target has it under this name: kept at once, so that whoever comes after us finds it."""
 
     async def seen(self, card: CardSeen) -> None: ...
+
+    def stop_wanted(self) -> bool:
+        """When `cancelled` is set: whether somebody wants the work to end, or this process only lets go of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +166,14 @@ class Launcher(Protocol):
 
     async def close(self) -> None:
         return None
+
+
+@runtime_checkable
+class CancelsTasks(Protocol):
+    """A launcher whose targets can be told that a task of theirs is not wanted, when nothing else is known of it."""
+
+    async def cancel_task(self, namespace: str, agent: AgentLine, reference: str) -> bool:
+        """Whether there is nothing more to tell: it has heard of it, or has no such task at work."""
 
 
 @runtime_checkable
