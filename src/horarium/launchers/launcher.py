@@ -51,12 +51,15 @@ class CardSeen:
 
 
 class Holder(Protocol):
-    """Whom a launch tells what must be known before it is over. Neither ever raises."""
+    """Whom a launch tells what must be known before it is over, and asks why it is to stop. None of it ever raises."""
 
     async def taken(self, reference: str) -> None:
         """The target has it under this name: kept at once, so that whoever comes after us finds it."""
 
     async def seen(self, card: CardSeen) -> None: ...
+
+    def stop_wanted(self) -> bool:
+        """When `cancelled` is set: whether somebody wants the work to end, or this process only lets go of it."""
 
 
 @dataclass(frozen=True, slots=True)
