@@ -169,6 +169,14 @@ class Launcher(Protocol):
 
 
 @runtime_checkable
+class CancelsTasks(Protocol):
+    """A launcher whose targets can be told that a task of theirs is not wanted, when nothing else is known of it."""
+
+    async def cancel_task(self, namespace: str, agent: AgentLine, reference: str) -> bool:
+        """Whether there is nothing more to tell: it has heard of it, or has no such task at work."""
+
+
+@runtime_checkable
 class LaunchesMany(Protocol):
     """A launcher whose target takes batches; the outcomes stand in the order of the requests."""
 

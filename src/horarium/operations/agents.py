@@ -19,7 +19,7 @@ from horarium.operations.resources import Resources, open_schedule
 from horarium.policy.names import PolicyError
 from horarium.schedule.agent import Agent, agent_document, checked_token, parents_of, parse_agent
 from horarium.schedule.assignee import Assignee, AssigneeType
-from horarium.schedule.credentials import generated_name
+from horarium.schedule.credentials import agent_token_name
 from horarium.schedule.position import Status
 from horarium.schedule.secret_value import checked_hosts
 from horarium.schedule.target import host_in
@@ -149,7 +149,7 @@ def delete(
 
 def token_name(agent_id: str) -> str:
     """The generated secret that holds its token."""
-    return generated_name(f"agent.{agent_id}", "token")
+    return agent_token_name(agent_id)
 
 
 _UNSAID: Final = object()

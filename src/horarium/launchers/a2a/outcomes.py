@@ -22,6 +22,8 @@ from typing import Final
 from horarium.launchers.a2a.dialect import MessageSeen, RpcFailed, TaskSeen, TaskState
 from horarium.launchers.payload import MAX_RESULT_BYTES, NotJson, clean_text, dump
 from horarium.life.outcome import Asked, Finished, Outcome, Refused, RunCancelled, RunFailed, Unknown
+from horarium.policy.approval import AGENT_AUTH, AGENT_INPUT
+from horarium.policy.replying import MAX_QUESTION
 from horarium.policy.retry import AgentFault, RetryCause
 from horarium.schedule.json_limits import Json
 
@@ -31,9 +33,7 @@ NO_PUSH: Final = -32003
 UNSUPPORTED: Final = -32004
 _NEVER_RIGHT = frozenset({-32700, -32600, -32601, -32602, NO_PUSH, UNSUPPORTED, -32005, -32007, -32008, -32009})
 
-GATES: Final = {TaskState.INPUT_REQUIRED: "agent_input", TaskState.AUTH_REQUIRED: "agent_auth"}
-# Characters of a question: somebody is to read it.
-MAX_QUESTION = 8_000
+GATES: Final = {TaskState.INPUT_REQUIRED: AGENT_INPUT, TaskState.AUTH_REQUIRED: AGENT_AUTH}
 _MAX_SAID = 2_000
 
 
