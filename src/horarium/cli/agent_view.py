@@ -32,15 +32,15 @@ def in_tree(agents: Sequence[Agent]) -> list[tuple[str, Agent]]:
 
 def agent_lines(raw: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     card = raw.get("card")
-    yield from described({**raw, "card": None if card is None else _card(card)}, "id")
+    names = ("name", "version", "protocol")
+    yield from described({**raw, "card": None if card is None else _card(*map(card.get, names))}, "id")
 
 
 def check_lines(found: AgentChecked) -> Iterator[tuple[str, str]]:
-    raw = found.raw
     yield "id", found.id
     yield "reachable", cell(found.reachable)
-    if raw.get("card") is not None:
-        yield "card", _card(raw["card"])
+    if found.card is not None:
+        yield "card", _card(found.card.name, found.card.version, found.card.protocol)
     if found.dialect is not None:
         yield "dialect", found.dialect
     if found.error is not None:
@@ -53,8 +53,7 @@ def check_lines(found: AgentChecked) -> Iterator[tuple[str, str]]:
         )
 
 
-def _card(card: Mapping[str, Any]) -> str:
+def _card(name: object, version: object, protocol: object) -> str:
     """`Writer 2.1.0, protocol 1.0`"""
-    protocol = card.get("protocol")
-    named = " ".join(str(each) for each in (card.get("name"), card.get("version")) if each is not None)
+    named = " ".join(str(each) for each in (name, version) if each is not None)
     return named if protocol is None else f"{named}, protocol {protocol}"
