@@ -11,11 +11,14 @@ from horarium.cli import completion
 from horarium.cli.bulk import agree
 from horarium.cli.kept import File, IfVersion, described, document_of, show_deleted, show_written
 from horarium.cli.naming import by_flags
+from horarium.cli.options import with_options
 from horarium.cli.pages import All, Limit, Listing, PageToken, Paging, show_listing
 from horarium.cli.present import printable, show_document
 from horarium.cli.reading import json_value, read_bytes, refuse
-from horarium.cli.remote import Remote, with_remote
+from horarium.cli.remote import Remote, remote_options, with_remote
 from horarium.cli.render import Format, talk
+from horarium.cli.times import TIME, Times, time_options
+from horarium.cli.token import show_issued
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -27,7 +30,7 @@ app = typer.Typer(
 _MAX_TOKEN = 4_096
 _FLAGS = {
     "name": "--name", "url": "--url", "parent_id": "--parent", "capacity": "--capacity", "protocol": "--protocol",
-    "context": "--conversation", "token": "--token-file", "policies": "--policies",
+    "context": "--conversation", "token": "--token-file", "allowed_hosts": "--allowed-host", "policies": "--policies",
     "policies.approval_policy.requires_approval": "--requires-approval",
     "policies.budget.spending_limit_credits": "--spending-limit", "policies.budget.max_daily_runs": "--max-daily-runs",
 }  # fmt: skip
@@ -88,6 +91,12 @@ def put_command(
     native_scheduler: Annotated[
         bool, typer.Option("--native-scheduler", help="It has a scheduler of its own, which is left alone.")
     ] = False,
+    allowed_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allowed-host", metavar="HOST", show_default=False, help="Where its card may point too; repeatable."
+        ),
+    ] = None,
     if_version: IfVersion = None,
 ) -> None:
     """Make an agent, or make the one with this id say the same. What is not said has its default.
@@ -105,6 +114,7 @@ def put_command(
         "protocol": protocol,
         "context": conversation,
         "native_scheduler": native_scheduler or None,
+        "allowed_hosts": allowed_host,
         "token": None if token_file is None else _token(token_file),
         "policies": None if policies is None else json_value("--policies", policies),
         "policies.approval_policy.requires_approval": requires_approval,
@@ -156,6 +166,35 @@ def show_command(remote: Remote, agent_id: AgentId) -> None:
     """
     found = remote.client.get_agent(agent_id)
     show_document(found.raw, remote.output, described(found.raw, "id"))
+
+
+@app.command("token")
+@with_options(times=time_options, remote=remote_options)
+def token_command(
+    remote: Remote,
+    times: Times,
+    agent_id: AgentId,
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="NAME", show_default="its id", help="What it is for.")
+    ] = None,
+    expires_at: Annotated[
+        str | None,
+        typer.Option(
+            "--expires-at", metavar=TIME, show_default="never", help="Until when it is good; 90d is from now on."
+        ),
+    ] = None,
+) -> None:
+    """Give out a token with which the agent comes to the server, and sees its own work only.
+
+    Its secret is printed this once. It is good until it expires, is revoked (horarium token revoke) or
+    the agent is deleted.
+
+    Example: horarium agent token writer --expires-at 90d
+    """
+    until = times.future("--expires-at", expires_at)
+    with by_flags({"name": "--name", "expires_at": "--expires-at"}):
+        token = remote.client.create_agent_token(agent_id, name=name, expires_at=until)
+    show_issued(remote, token)
 
 
 @app.command("delete")

@@ -24,13 +24,17 @@ from horarium.schedule.terms import Terms
 
 @dataclass(frozen=True, slots=True)
 class AgentLine:
-    """How an agent is spoken to. `token` is for the host of `url` and for no other."""
+    """How an agent is spoken to. `token` is for the host of `url` and for no other.
+
+    `allowed_hosts` are other hosts that its card may point to; what goes there goes without the token.
+    """
 
     agent_id: str
     url: str | None
     protocol: AgentProtocol = AgentProtocol.AUTO
     context: AgentContext = AgentContext.FRESH
     token: str | None = field(default=None, repr=False)
+    allowed_hosts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,13 +36,15 @@ def see(connection: Connection, namespace: str, agent_id: str, now: Instant) -> 
 
 
 def parents_above(connection: Connection, namespace: str, agent_id: str) -> dict[str, str | None]:
-    """The parent of it and of each above it, as far as agents may stand."""
+    """The parent of it and of each above it, as far as agents may stand; whoever is not there is left out."""
     found: dict[str, str | None] = {}
     above: str | None = agent_id
     while above is not None and above not in found and len(found) <= MAX_DEPTH:
         own = (agents.c.namespace == namespace, agents.c.agent_id == above)
-        found[above] = connection.execute(sa.select(agents.c.parent_id).where(*own)).scalar_one_or_none()
-        above = found[above]
+        row = connection.execute(sa.select(agents.c.parent_id).where(*own)).one_or_none()
+        if row is None:
+            break
+        found[above] = above = row.parent_id
     return found
 
 

@@ -14,7 +14,8 @@ from horarium.wire.outcomes import WriteOutcome
 class AgentBody(Body, frozen=True, kw_only=True):
     """A write says all that the agent is, but for its `token`: without it that stays, and null takes it away.
 
-    `policies` holds `approval_policy`, `retry_policy`, `failure_policy`, `limits` and `budget`.
+    `policies` holds `approval_policy`, `retry_policy`, `failure_policy`, `limits` and `budget`. `allowed_hosts` are
+    those to which its card may point beside the host of `url`; the token goes to none of them.
     """
 
     OTHER_NAMES: ClassVar = {"agent_id": "id"}
@@ -29,6 +30,7 @@ class AgentBody(Body, frozen=True, kw_only=True):
     context: AgentContext | None = None
     policies: Object | None = None
     native_scheduler: bool | None = None
+    allowed_hosts: tuple[str, ...] | None = None
 
     def __repr__(self) -> str:
         return "AgentBody(…)"
@@ -87,6 +89,7 @@ class Agent(Answer, frozen=True, kw_only=True):
     context: AgentContext
     policies: Object
     native_scheduler: bool
+    allowed_hosts: tuple[str, ...]
     last_seen_at: Time | None
     card: AgentCard | None
     version: int

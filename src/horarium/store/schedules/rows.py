@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypedDict
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+from horarium.decision.last_status import LastStatus, last_status
 from horarium.decision.record import Counts
 from horarium.instant import Instant
 from horarium.schedule.position import Position, Status
@@ -70,6 +71,17 @@ class ScheduleRow:
     edited_by: str | None = None
     workspace: str | None = None
     empty_in_a_row: int = 0
+    last_state: str | None = None
+
+    @property
+    def last_status(self) -> LastStatus:
+        return last_status(
+            last_state=self.last_state,
+            last_completed_at=self.last_completed_at,
+            last_skipped_at=self.last_skipped_at,
+            failures_in_a_row=self.failures_in_a_row,
+            empty_in_a_row=self.empty_in_a_row,
+        )
 
     def position(self) -> Position:
         return Position(*(getattr(self, name) for name in Position._fields))
@@ -113,6 +125,8 @@ class LockedPosition(NamedTuple):
     last_completed_run_id: bytes | None
     paused_at: Instant | None
     pause_reason: str | None
+    empty_in_a_row: int
+    last_state: str | None
 
 
 class PositionChange(TypedDict, total=False):
@@ -129,6 +143,7 @@ class PositionChange(TypedDict, total=False):
     held: int
     fires_count: int
     failures_in_a_row: int
+    empty_in_a_row: int
     rotation_index: int
     last_fired_at: Instant | None
     last_run_id: bytes | None
