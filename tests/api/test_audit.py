@@ -40,6 +40,9 @@ IN_HISTORY = {
     ("POST", "/api/approvals/decisions"),
     ("POST", "/api/runs/{run_id}/approve"),
     ("POST", "/api/runs/{run_id}/reject"),
+    ("POST", "/workspaces/{workspace_id}/schedules"),
+    ("PATCH", "/workspaces/{workspace_id}/schedules/{workspace_schedule_id}"),
+    ("POST", "/workspaces/{workspace_id}/schedules/{workspace_schedule_id}/run"),
 }
 # Work, which happens too often and changes nothing of anybody's; a message that says nothing about anybody; and what
 # only looks.
