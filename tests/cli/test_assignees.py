@@ -79,3 +79,12 @@ def test_nothing_is_deleted_where_nobody_can_be_asked(empty_server: Server) -> N
     for noun in ("agent", "team", "assignment", "workflow"):
         answer = empty_server.ask(noun, "delete", "x")
         assert (answer.code, "--yes" in answer.err) == (2, True)
+
+
+def test_a_token_of_an_agent_is_printed_once_and_opens_its_own(server: Server) -> None:
+    server.told("agent", "put", "writer")
+    answer = server.ask("agent", "token", "writer", "--name", "in the cluster", "--expires-at", "90d")
+    assert (answer.code, "role agent" in answer.err) == (0, True)
+    own = server.service.http(token=answer.out.strip())
+    assert own.get("/api/agents/writer").status_code == 200
+    assert server.ask("agent", "token", "nobody").code == 5

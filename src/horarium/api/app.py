@@ -89,6 +89,7 @@ ROUTES: tuple[Routes, ...] = (
     subscriptions.routes,
     secrets.routes,
     agents.routes,
+    tokens.agent_routes,
     teams.routes,
     assignments.routes,
     tokens.routes,

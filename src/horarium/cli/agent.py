@@ -11,11 +11,14 @@ from horarium.cli import completion
 from horarium.cli.bulk import agree
 from horarium.cli.kept import File, IfVersion, described, document_of, show_deleted, show_written
 from horarium.cli.naming import by_flags
+from horarium.cli.options import with_options
 from horarium.cli.pages import All, Limit, Listing, PageToken, Paging, show_listing
 from horarium.cli.present import printable, show_document
 from horarium.cli.reading import json_value, read_bytes, refuse
-from horarium.cli.remote import Remote, with_remote
+from horarium.cli.remote import Remote, remote_options, with_remote
 from horarium.cli.render import Format, talk
+from horarium.cli.times import TIME, Times, time_options
+from horarium.cli.token import show_issued
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -163,6 +166,35 @@ def show_command(remote: Remote, agent_id: AgentId) -> None:
     """
     found = remote.client.get_agent(agent_id)
     show_document(found.raw, remote.output, described(found.raw, "id"))
+
+
+@app.command("token")
+@with_options(times=time_options, remote=remote_options)
+def token_command(
+    remote: Remote,
+    times: Times,
+    agent_id: AgentId,
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="NAME", show_default="its id", help="What it is for.")
+    ] = None,
+    expires_at: Annotated[
+        str | None,
+        typer.Option(
+            "--expires-at", metavar=TIME, show_default="never", help="Until when it is good; 90d is from now on."
+        ),
+    ] = None,
+) -> None:
+    """Give out a token with which the agent comes to the server, and sees its own work only.
+
+    Its secret is printed this once. It is good until it expires, is revoked (horarium token revoke) or
+    the agent is deleted.
+
+    Example: horarium agent token writer --expires-at 90d
+    """
+    until = times.future("--expires-at", expires_at)
+    with by_flags({"name": "--name", "expires_at": "--expires-at"}):
+        token = remote.client.create_agent_token(agent_id, name=name, expires_at=until)
+    show_issued(remote, token)
 
 
 @app.command("delete")
