@@ -46,6 +46,7 @@ IN_HISTORY = {
 NO_ACT = {
     ("POST", "/api/queues/{queue}/claim"),
     ("POST", "/api/runs/{run_id}/heartbeat"),
+    ("POST", "/api/runs/{run_id}/pushes"),
     ("POST", "/api/runs/{run_id}/logs"),
     ("POST", "/api/subscriptions/{subscription_id}/test"),
     ("POST", "/api/workflows/validate"),
