@@ -41,13 +41,15 @@ class AgentLine:
 class CardSeen:
     """What an agent was found to say of itself: `card` is the document, None = it could not be had (`error`).
 
-    `dialect` is the generation of the protocol in which it answered; None = it was not spoken to.
+    `dialect` is the generation of the protocol in which it answered; None = it was not spoken to. `answered`: somebody
+    is there, with a card or without.
     """
 
     card: Mapping[str, Json] | None
     etag: str | None = None
     error: str | None = None
     dialect: str | None = None
+    answered: bool = True
 
 
 class Holder(Protocol):
