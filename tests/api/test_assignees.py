@@ -8,6 +8,8 @@ import httpx
 import pytest
 
 from horarium.operations import tokens
+from horarium.store.database.json_text import to_text
+from horarium.store.tables import agents
 from horarium.testing import TestService
 
 WRITER = {"id": "writer", "name": "Writer", "url": "https://agents.example.com/writer", "token": "s3cret-t0ken"}
@@ -123,6 +125,43 @@ def test_an_agent_sees_itself_and_no_other(horarium: TestService, http: httpx.Cl
     own = horarium.http(token=issued.secret)
     assert [own.get(f"/api/agents/{name}").status_code for name in ("writer", "reader", "nobody")] == [200, 404, 404]
     assert [own.get(f"/api/{each}").status_code for each in ("agents", "teams", "assignments")] == [403, 403, 403]
+
+
+def test_a_team_for_which_nobody_else_works_stops_too(horarium: TestService, http: httpx.Client) -> None:
+    """Of one under a lead the others do not work, whoever they are."""
+    for name in ("ada", "bob"):
+        made(http, "/api/agents", id=name)
+    teams: dict[str, dict[str, Any]] = {
+        "alone": {"members": ["ada"]},
+        "under-ada": {"members": ["bob", "ada"], "lead": "ada"},
+        "under-bob": {"members": ["bob", "ada"]},
+        "in-turn": {"members": ["ada", "bob"], "strategy": "round_robin"},
+    }
+    prompt = {"kind": "prompt", "prompt": "What is new?"}
+    for name, document in teams.items():
+        made(http, "/api/teams", team_id=name, **document)
+        given = {"assignee_type": "team", "assignee_id": name}
+        horarium.create(schedule_id=f"of-{name}", cron_expressions=["0 * * * *"], action=prompt, **given)
+    assert http.delete("/api/agents/ada").status_code == 409
+    answer = http.delete("/api/agents/ada", params={"force": True}).json()
+    assert answer["paused_schedules"] == ["of-alone", "of-under-ada"]
+
+
+def test_an_agent_above_very_many_can_be_deleted(horarium: TestService, http: httpx.Client) -> None:
+    made(http, "/api/agents", id="head")
+    made(http, "/api/agents", id="arm", parent_id="head")
+    rows = [_below("arm", f"hand-{number}") for number in range(1_001)]
+    horarium.resources.database.write(lambda connection: connection.execute(agents.insert(), rows))
+    horarium.create(
+        schedule_id="of-hand", cron_expressions=["0 * * * *"], action={"task": "t"}, assignee_id="hand-1000"
+    )
+    assert http.delete("/api/agents/head").json()["paused_schedules"] == ["of-hand"]
+
+
+def _below(parent_id: str, agent_id: str) -> dict[str, Any]:
+    document = to_text({"id": agent_id, "parent_id": parent_id})
+    row = {"namespace": "default", "agent_id": agent_id, "parent_id": parent_id, "document": document}
+    return {**row, "version": 1, "created_at": 0, "updated_at": 0}
 
 
 @pytest.mark.parametrize("purge", [False, True])

@@ -30,6 +30,7 @@ from horarium.schedule.assignee import (
     parse_assignment,
     parse_team,
     resolve_agent,
+    workers_of,
 )
 from horarium.schedule.effective import Effective, PolicyOrigin
 from horarium.schedule.merged_policies import Said, merge_policies
@@ -195,20 +196,15 @@ def find_speakers(
     everybody = {*assignees, *named}
     found = _teams(connection, {(ns, who.id) for ns, who in everybody if who.type is AssigneeType.TEAM}, lock=lock)
     single = {(ns, who.id) for ns, who in everybody if who.type is AssigneeType.AGENT}
-    members = {(ns, who) for (ns, _), each in found.items() if isinstance(each, TeamTurn) for who in _workers(each)}
+    members = {
+        (ns, who) for (ns, _), each in found.items() if isinstance(each, TeamTurn) for who in workers_of(each.team)
+    }
     return Speakers(given, found, find_agents(connection, {*single, *members, *also}))
 
 
 def teams_among(connection: Connection, keys: Collection[Key]) -> set[Key]:
     """Of ids that may be an agent's or a team's, those that are a team's alone."""
     return _teams(connection, keys, lock=False).keys() - {key for key, _ in _texts(connection, agents, keys)}
-
-
-def _workers(found: TeamTurn) -> list[str]:
-    """Whoever may work for it in this transaction."""
-    if found.team.strategy is TeamStrategy.ROUND_ROBIN:
-        return [*found.team.members]
-    return [resolve_agent(found.team, found.turn)]
 
 
 def take_turns(connection: Connection, namespace: str, team_ids: Sequence[str]) -> list[str | None]:
