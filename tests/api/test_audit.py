@@ -47,6 +47,7 @@ IN_HISTORY = {
 # Work, which happens too often and changes nothing of anybody's; a message that says nothing about anybody; and what
 # only looks.
 NO_ACT = {
+    ("POST", "/api/agents/{agent_id}/check"),
     ("POST", "/api/queues/{queue}/claim"),
     ("POST", "/api/runs/{run_id}/heartbeat"),
     ("POST", "/api/runs/{run_id}/logs"),

@@ -23,6 +23,7 @@ NOT_ONCE = {
     ("DELETE", "/api/namespaces/{namespace}"),
     ("POST", "/api/tokens"),
     ("POST", "/api/tokens/{token_id}/rotate"),
+    ("POST", "/api/agents/{agent_id}/check"),
     ("POST", "/api/agents/{agent_id}/tokens"),
     ("POST", "/api/subscriptions/{subscription_id}/test"),
     ("POST", "/api/queues/{queue}/claim"),
