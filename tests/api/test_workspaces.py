@@ -22,7 +22,8 @@ finishes = pytest.mark.parametrize("answer", [Finished()], ids=["finished"])
 def agents(http: httpx.Client) -> None:
     """`lead` has two children; `loner` is a root as `lead` is."""
     for agent, parent in {"lead": None, "writer": "lead", "critic": "lead", "loner": None}.items():
-        made = http.post("/api/agents", json={"id": agent, "name": agent.title(), "parent_id": parent})
+        url = f"https://agents.example.com/{agent}"
+        made = http.post("/api/agents", json={"id": agent, "name": agent.title(), "url": url, "parent_id": parent})
         assert made.status_code == 201, made.text
 
 
