@@ -4,9 +4,9 @@ PY ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
-# What the tests drive but do not import has environments of its own: the published Durable Workflow client, and
-# what makes clients out of our description.
-APART := .venv-contract/installed.txt .venv-generated/installed.txt
+# What the tests drive but do not import has environments of its own: the published Durable Workflow client, what
+# makes clients out of our description, and agents of both generations of the published A2A SDK.
+APART := $(patsubst %,.venv-%/installed.txt,contract generated agents agents03)
 BENCH_INSTALLED := $(VENV)/.bench-installed
 # How many times more examples the property tests draw in the full run.
 EFFORT ?= 10
@@ -84,5 +84,5 @@ sbom: .venv-supply/installed.txt ## write dist/sbom.json: what the image is made
 	$(SUPPLY)/python -W ignore -m cyclonedx_py requirements release/runtime.txt --pyproject pyproject.toml --output-reproducible --output-file dist/sbom.json
 
 clean: ## remove what can be made again
-	rm -rf $(VENV) .venv-contract .venv-generated .venv-supply .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.* htmlcov dist
+	rm -rf $(VENV) .venv-contract .venv-generated .venv-agents .venv-agents03 .venv-supply .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.* htmlcov dist
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -2,10 +2,12 @@
 
 `contract` has the published Durable Workflow client, which asks for a certifi that nobody has published,
 although it never imports it. `generated` has what makes clients out of /openapi.json, which wants other
-versions than we do. `supply` has what looks at what is shipped (`make lock audit sbom`). So their constraints
-name everything that they really need, and pip resolves nothing.
+versions than we do. `agents` and `agents03` have the published A2A SDK, of whose two generations only one fits
+into an environment, and of what it asks for only what a server imports. `supply` has what looks at what is
+shipped (`make lock audit sbom`). So their constraints name everything that they really need, and pip resolves
+nothing.
 
-    python tests/environments.py contract generated supply
+    python tests/environments.py contract generated agents agents03 supply
 """
 
 from __future__ import annotations
@@ -83,6 +85,8 @@ class Environment:
 
 CONTRACT = Environment("contract")
 GENERATED = Environment("generated")
+AGENTS = Environment("agents")
+AGENTS03 = Environment("agents03")
 
 
 if __name__ == "__main__":

@@ -169,6 +169,8 @@ def test_a_schedule_for_weekdays_is_not_stale_on_sunday(http: httpx.Client, hora
             "expected_next_run": "2026-03-09T09:00:00Z",
             "status": "ok",
             "failures_in_a_row": 0,
+            "last_status": "success",
+            "consecutive_empty_runs": 0,
             "late_seconds": 0.0,
             "stale_threshold_seconds": 2 * 3 * 86_400.0,
             "error": 0,

@@ -33,8 +33,9 @@ PLAIN_FIELDS = {
     *("result", "retention", "reverse", "role", "rule", "scheduled_for", "secret", "start_time", "state", "timezone"),
     *("tokens", "tool_calls", "until", "url", "version"),
     *("decision", "gates", "input_hash", "max_uses", "modifications", "skip_approval"),
-    *("approval_policy", "budget", "capacity", "context", "failure_policy", "native_scheduler", "policies"),
+    *("allowed_hosts", "budget", "capacity", "context", "failure_policy", "native_scheduler", "policies"),
     *("protocol", "queue_policy", "retry_policy", "strategy"),
+    *("cron_expr", "enabled", "prompt"),
     *("namespace", "next_page_token", "report_token"),  # each is tried by a test of its own
 }
 

@@ -188,7 +188,7 @@ PLAIN = {
         "state",
     ),
     *("status", "to", "until", "unwell", "version", "year"),
-    *("Idempotency-Key", "If-Match"),  # each has a test of its own, or stands in the table of names
+    *("Idempotency-Key", "If-Match", "X-Workspace-ID"),  # each has a test of its own, or stands in the table of names
 }
 
 

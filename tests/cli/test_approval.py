@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+import sqlalchemy as sa
 from cli.served import Server
+
+from horarium.store.tables import approvals
 
 
 @pytest.fixture
@@ -100,3 +103,19 @@ def test_a_standing_yes_is_made_listed_and_taken_back(server: Server, editor: tu
 def test_what_is_not_there_is_not_found(empty_server: Server, verb: str) -> None:
     yes = [] if verb == "show" else ["--yes"]
     assert empty_server.ask("approval", verb, "01JQ8Z6H4M8X2V0T1R3S5W7Y9B", *yes).code == 5
+
+
+def test_an_agent_is_told_what_it_asks(server: Server, editor: tuple[str, ...]) -> None:
+    plain = question(server)
+    no_agent = server.ask("approval", "answer", plain, "the third", "--yes", *editor)
+    assert (no_agent.code, "no question of an agent" in no_agent.err) == (1, True)
+    server.service.resources.database.write(
+        lambda connection: connection.execute(
+            sa.update(approvals).values(question="Which quarter?", gates='["agent_input"]')
+        )
+    )
+    assert "Which quarter?" in server.told("approval", "show", plain)
+    blank = server.ask("approval", "answer", plain, " ", "--yes", *editor)
+    assert (blank.code, blank.err.splitlines()[-1]) == (2, "error: TEXT: must not be blank")
+    done = server.told("approval", "answer", plain, "the third", "--yes", *editor, "-o", "json")
+    assert (json.loads(done)["status"], json.loads(done)["reply"]) == ("modified", "the third")

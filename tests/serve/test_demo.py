@@ -5,7 +5,7 @@ from __future__ import annotations
 from world import START
 
 from horarium.app import Horarium
-from horarium.demo import declare_brief, put_brief
+from horarium.demo.schedules import declare_brief, put_brief
 from horarium.operations.caller import internal
 from horarium.testing import service
 

@@ -126,6 +126,19 @@ def test_failures_are_counted_and_a_success_begins_anew(database: Database) -> N
     assert (world.position(uid).failures_count, world.position(uid).failures_in_a_row) == (1, 0)
 
 
+def test_empty_answers_are_counted_until_the_agent_gives_another(database: Database) -> None:
+    world, uid, _ = started(database)
+    empty = End(RunState.FAILED, error="the answer is empty", error_class="empty_response")
+    for number, (ending, expected) in enumerate(
+        [(empty, 1), (End(RunState.CANCELLED), 1), (empty, 2), (End(RunState.TIMED_OUT), 2), (empty, 3), (DONE, 0)]
+    ):
+        if number:
+            fire(world)
+        end(world, world.runs(uid)[-1].run_id, ending)
+        row = world.position(uid)
+        assert (row.empty_in_a_row, row.last_state) == (expected, ending.state)
+
+
 def test_a_failed_launch_shows_in_the_dispatch_status(database: Database) -> None:
     world, uid, run = started(database)
     end(world, run.run_id, End(RunState.LAUNCH_FAILED, error="no such host"))

@@ -138,6 +138,8 @@ def _examined(each: Examined) -> ScheduleHealth:
         status=health.status,
         sentence=health.sentence,
         failures_in_a_row=row.failures_in_a_row,
+        last_status=row.last_status,
+        consecutive_empty_runs=row.empty_in_a_row,
         late_seconds=round(health.late_seconds, 3),
         stale_threshold_seconds=health.stale_after_seconds,
         error=row.last_error if health.status in _WITH_ERROR else None,

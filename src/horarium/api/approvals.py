@@ -27,8 +27,11 @@ from horarium.operations.resources import Resources
 from horarium.policy.approval import NEVER, ApprovalDecision
 from horarium.policy.deciding import Decision
 from horarium.policy.names import PolicyError, parse_name
+from horarium.policy.replying import may_show_reply, proposed_reply
+from horarium.schedule.redaction import MASK
 from horarium.schedule.run import Origin
 from horarium.store.database.json_text import from_text
+from horarium.store.runs.questions import QuestionRow
 from horarium.store.runs.standing_approvals import StandingRow
 from horarium.wire.answer import time_of
 from horarium.wire.approvals import (
@@ -218,7 +221,11 @@ def get_approval(resources: ResourcesOf, caller: CallerOf, approval_id: str) -> 
     example=_ASKED,
 )
 def decide_approval(resources: ResourcesOf, caller: CallerOf, approval_id: str, body: Document) -> Reply:
-    """One no is enough; yeses of different people are counted. `modify` is a yes to other inputs."""
+    """One no is enough; yeses of different people are counted. `modify` is a yes to other inputs.
+
+    An agent that has stopped to ask is answered by `modify` with `modifications.reply`, a text of at most 100 kB. A
+    plain yes is no answer to `agent_input`; to `agent_auth` it means that the agent may go on.
+    """
     asked = read_body(DecisionBody, body)
     same_namespace(caller, asked.namespace)
     said = Said(asked.decision, asked.reason, asked.modifications, asked.input_hash)
@@ -236,7 +243,7 @@ def decide_approval(resources: ResourcesOf, caller: CallerOf, approval_id: str, 
     example=_ASKED,
 )
 def approve_run(resources: ResourcesOf, caller: CallerOf, run_id: str, body: Document) -> Reply:
-    """With `modifications` it is a yes to other inputs."""
+    """With `modifications` it is a yes to other inputs, or the answer to what an agent asks."""
     asked = read_body(RunDecisionBody, body)
     decision = Decision.APPROVE if asked.modifications is None else Decision.MODIFY
     return _of_run(resources, caller, run_id, asked, decision)
@@ -300,8 +307,15 @@ def _shown(asked: Asked) -> Approval:
         reason=row.reason,
         proposed_inputs=row.proposed,
         standing_id=None if row.standing_id is None else id_text(row.standing_id),
+        question=row.question,
+        reply=_reply(row),
         action=asked.action,
     )
+
+
+def _reply(row: QuestionRow) -> str | None:
+    reply = proposed_reply(row.question, row.modifications)
+    return reply if reply is None or may_show_reply(from_text(row.gates)) else MASK
 
 
 def _stands(row: StandingRow) -> StandingApproval:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from horarium.decision.forecast import Forecast, NoRun
 from horarium.decision.health_status import HealthStatus
+from horarium.decision.last_status import LastStatus
 from horarium.policy.catchup import CatchupPolicy
 from horarium.policy.overlap import OverlapPolicy
 from horarium.schedule.bundle import BundleKind
@@ -121,6 +122,8 @@ DESCRIBED = Schedule(
     last_run_id=None,
     last_completed_at=None,
     last_dispatch_status=None,
+    last_status=LastStatus.NOTHING,
+    consecutive_empty_runs=0,
     last_skip_reason=None,
     last_skipped_at=None,
     last_error_at=None,
@@ -224,6 +227,8 @@ HEALTH = ScheduleHealth(
     status=HealthStatus.OK,
     sentence="Its last run ended at 2026-03-01T23:00:04Z; its next occurrence is 2026-03-02T23:00:00Z.",
     failures_in_a_row=0,
+    last_status=LastStatus.SUCCESS,
+    consecutive_empty_runs=0,
     late_seconds=0.0,
     stale_threshold_seconds=172_800.0,
     error=None,

@@ -277,6 +277,7 @@ def _approval(row: RunRow | StepRow, asked: AskedApproval | None) -> RunApproval
         decided_by=asked.decided_by,
         decided_at=time_of(asked.decided_at),
         reason=asked.reason,
+        question=asked.question,
     )
 
 

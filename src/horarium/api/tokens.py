@@ -11,13 +11,17 @@ from horarium.api.routing import ADMINISTER, Routes
 from horarium.ids import id_text
 from horarium.instant import from_datetime, to_datetime
 from horarium.operations import tokens
+from horarium.operations.caller import Caller
+from horarium.operations.resources import Resources
+from horarium.store.tokens import IssuedToken as NewToken
 from horarium.store.tokens import TokenRow
 from horarium.wire.answer import time_of
-from horarium.wire.bodies import RotateBody, TokenBody, read_body
+from horarium.wire.bodies import AgentTokenBody, RotateBody, TokenBody, read_body
 from horarium.wire.outcomes import RevokeOutcome
 from horarium.wire.service import IssuedToken, Token, TokenList, TokenRevoked
 
 routes = Routes("/api/tokens", tag="tokens")
+agent_routes = Routes("/api/agents", tag="agents")
 
 
 @routes(
@@ -57,8 +61,30 @@ def issue_token(resources: ResourcesOf, caller: CallerOf, body: Document) -> Rep
         expires_at=None if asked.expires_at is None else from_datetime(asked.expires_at),
         queues=asked.queues,
     )
-    row = tokens.get(resources, caller, issued.token_id)
-    return Reply(IssuedToken(**_shown(row), secret=issued.secret), 201)
+    return Reply(_issued(resources, caller, issued), 201)
+
+
+@agent_routes(
+    "POST",
+    "/{agent_id}/tokens",
+    needs=ADMINISTER,
+    summary="Issue a token for an agent",
+    body=AgentTokenBody,
+    sends={"name": "the agent in the cluster"},
+    answer=IssuedToken,
+    status=201,
+    example=examples.ISSUED,
+    repeatable=False,  # as above
+)
+def create_agent_token(resources: ResourcesOf, caller: CallerOf, agent_id: str, body: Document) -> Reply:
+    """Of the role `agent`: it opens that agent's own work. It is good until the agent is deleted, at most.
+
+    `secret` is in this answer and nowhere else.
+    """
+    asked = read_body(AgentTokenBody, body)
+    until = None if asked.expires_at is None else from_datetime(asked.expires_at)
+    issued = tokens.issue_for_agent(resources, caller, agent_id, name=asked.name, expires_at=until)
+    return Reply(_issued(resources, caller, issued), 201)
 
 
 @routes(
@@ -77,8 +103,7 @@ def rotate_token(resources: ResourcesOf, caller: CallerOf, token_id: str, body: 
     overlap = read_body(RotateBody, body).overlap_seconds
     chosen = tokens.DEFAULT_OVERLAP if overlap is None else overlap
     issued = tokens.rotate(resources, caller, token_id, overlap_seconds=chosen)
-    row = tokens.get(resources, caller, issued.token_id)
-    return Reply(IssuedToken(**_shown(row), secret=issued.secret))
+    return Reply(_issued(resources, caller, issued))
 
 
 @routes(
@@ -94,6 +119,10 @@ def revoke_token(resources: ResourcesOf, caller: CallerOf, token_id: str) -> Rep
     was_live = tokens.revoke(resources, caller, token_id)
     outcome = RevokeOutcome.REVOKED if was_live else RevokeOutcome.UNCHANGED
     return Reply(TokenRevoked(token_id=token_id.upper(), outcome=outcome))
+
+
+def _issued(resources: Resources, caller: Caller, issued: NewToken) -> IssuedToken:
+    return IssuedToken(**_shown(tokens.get(resources, caller, issued.token_id)), secret=issued.secret)
 
 
 def _shown(row: TokenRow) -> dict[str, Any]:

@@ -116,6 +116,8 @@ def _state(schedule: Listed) -> dict[str, Any]:
         "last_run_id": None if row.last_run_id is None else id_text(row.last_run_id),
         "last_completed_at": time_of(row.last_completed_at),
         "last_dispatch_status": row.last_dispatch_status,
+        "last_status": row.last_status,
+        "consecutive_empty_runs": row.empty_in_a_row,
         "last_skip_reason": row.last_skip_reason,
         "last_skipped_at": time_of(row.last_skipped_at),
         "last_error_at": time_of(row.last_error_at),

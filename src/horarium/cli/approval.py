@@ -36,7 +36,8 @@ app.add_typer(LaterModule("standing").app, name="standing")
 _MOST_AT_ONCE = 100
 _COLUMNS = ("Approval ID", "Status", "Schedule ID", "Workflow ID", "Node", "Gates", "Requested", "Expires")
 _FLAGS = {"status": "--status", "gate": "--gate", "schedule_id": "--schedule", "mine": "--mine", "reason": "--reason",
-          "modifications": "--set", "page_size": "--limit", "next_page_token": "--page-token"}  # fmt: skip
+          "modifications": "--set", "modifications.reply": "TEXT",
+          "page_size": "--limit", "next_page_token": "--page-token"}  # fmt: skip
 
 ApprovalId = Annotated[
     str,
@@ -159,8 +160,6 @@ def modify_command(
 ) -> None:
     """Say yes to other inputs: those that were proposed, with your changes merged in (RFC 7396).
 
-    An agent that asks for an answer gets it this way: --set '{"reply": "in English, please"}'.
-
     Example: horarium approval modify 01JQ8Z6H4M8X2V0T1R3S5W7Y9B --set '{"to": "team@example.com"}'
     """
     modifications = json_value("--set", changes)
@@ -172,6 +171,33 @@ def modify_command(
     with by_flags(_FLAGS):
         done = remote.client.decide_approval(
             approval_id, "modify", reason=reason, modifications=modifications, input_hash=found.input_hash
+        )
+    _show_decided(remote, done)
+
+
+@app.command("answer")
+@with_remote
+def answer_command(
+    remote: Remote,
+    approval_id: ApprovalId,
+    text: Annotated[str, typer.Argument(metavar="TEXT", show_default=False, help="What the agent is told.")],
+    reason: Reason = None,
+    yes: Yes = False,
+) -> None:
+    """Tell an agent what it has stopped to ask; it goes on with the same task.
+
+    What it wants to know is shown before. To a question that no agent asks there is nothing to tell.
+
+    Example: horarium approval answer 01JQ8Z6H4M8X2V0T1R3S5W7Y9B "in English, please"
+    """
+    found = _shown(remote, approval_id)
+    if found.question is None:
+        talk(f"{printable(approval_id)} is no question of an agent; see approval approve, reject and modify")
+        raise typer.Exit(ExitCode.NO)
+    agree("tell the agent this?", yes)
+    with by_flags(_FLAGS):
+        done = remote.client.decide_approval(
+            approval_id, "modify", reason=reason, modifications={"reply": text}, input_hash=found.input_hash
         )
     _show_decided(remote, done)
 
@@ -280,6 +306,8 @@ def described(found: Approval) -> Iterator[tuple[str, str]]:
         ("step", found.node_id),
         ("nominal", found.nominal),
         ("gates", ", ".join(found.gates) or None),
+        ("question", found.question),
+        ("reply", found.reply),
         ("would do", found.action),
         ("proposed", found.proposed_inputs),
         ("inputs", found.inputs),

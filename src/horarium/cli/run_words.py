@@ -81,6 +81,7 @@ def _optional(run: Run) -> Iterator[tuple[str, object]]:
     yield "cause", run.cause
     yield "assignee", _assignee(run.raw.get("assignee"))
     yield "approval", _approval(run.raw.get("approval"))
+    yield "question", (run.raw.get("approval") or {}).get("question")
     if run.cost or run.tokens or run.tool_calls:
         yield "used", f"cost {run.cost:g}, {run.tokens} tokens, {run.tool_calls} tool calls"
     yield "rerun of", run.rerun_of

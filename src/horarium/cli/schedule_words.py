@@ -56,6 +56,8 @@ def described(schedule: Schedule) -> Lines:
     yield from labelled("next fires", _fires(schedule))
     yield "last fire", cell(schedule.last_fired_at)
     yield "so far", _so_far(schedule)
+    if schedule.consecutive_empty_runs:
+        yield "empty answers", f"{schedule.consecutive_empty_runs} in a row"
     if schedule.max_runs is not None:
         yield "max runs", f"{schedule.max_runs} ({cell(schedule.remaining_actions)} remaining)"
     if schedule.last_skip_reason is not None:

@@ -213,7 +213,7 @@ def _run(settings: Settings, parts: Parts, *, demo: bool = False) -> None:
 
     with failing_with_1():
         if demo:
-            from horarium.demo import run_demo
+            from horarium.demo.schedules import run_demo
 
             run_demo(settings, say=typer.echo)
         else:

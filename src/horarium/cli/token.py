@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,6 +14,9 @@ from horarium.cli.present import cell, printable, show_document
 from horarium.cli.remote import Remote, remote_options, with_remote
 from horarium.cli.render import Format, talk
 from horarium.cli.times import TIME, Times, time_options
+
+if TYPE_CHECKING:
+    from horarium.wire.service import IssuedToken
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -66,6 +69,11 @@ def create_command(
     flags = {"expires_at": "--expires-at", "role": "--role", "subject": "--subject", "queues": "--queue"}
     with by_flags(flags):
         token = remote.client.issue_token(name, role, subject=subject, expires_at=until, queues=queue or None)
+    show_issued(remote, token)
+
+
+def show_issued(remote: Remote, token: IssuedToken) -> None:
+    """The secret alone on stdout, so that it can be piped."""
     if remote.output is not Format.TABLE:
         show_document(token.raw, remote.output, [])
         return

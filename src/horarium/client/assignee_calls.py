@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from horarium.client.call import Call, if_match, many, one
+from horarium.client.call import Call, When, given, if_match, many, one
 from horarium.client.methods import Method, Pages
 from horarium.client.page import Page
-from horarium.wire.assignees import Agent, AgentDeleted, Assignment, AssignmentDeleted, Team, TeamDeleted
+from horarium.wire.assignees import Agent, AgentChecked, AgentDeleted, Assignment, AssignmentDeleted, Team, TeamDeleted
+from horarium.wire.service import IssuedToken
 
 Document = Mapping[str, Any]
 
@@ -53,6 +54,22 @@ class AssigneeCalls:
     def delete_agent(agent_id: str, *, purge: bool | None = None, force: bool | None = None) -> Call[AgentDeleted]:
         """Its schedules are paused, or deleted by `purge`. Raises AgentInUse, unless by `force`."""
         return Call("DELETE", AGENT, one(AgentDeleted), {"agent_id": agent_id}, query={"purge": purge, "force": force})
+
+    @Method
+    @staticmethod
+    def check_agent(agent_id: str) -> Call[AgentChecked]:
+        """The server asks it for its card, and says what it found; that it is not there is an answer too."""
+        return Call("POST", f"{AGENT}/check", one(AgentChecked), {"agent_id": agent_id}, idempotent=False)
+
+    @Method
+    @staticmethod
+    def create_agent_token(
+        agent_id: str, *, name: str | None = None, expires_at: When | None = None
+    ) -> Call[IssuedToken]:
+        """With which the agent comes to the server. The secret is in the answer, and nowhere else."""
+        body = given(name=name, expires_at=expires_at)
+        # The answer is a secret, which a server must not keep for a repetition: it is not repeated.
+        return Call("POST", f"{AGENT}/tokens", one(IssuedToken), {"agent_id": agent_id}, body=body, idempotent=False)
 
     @Method
     @staticmethod

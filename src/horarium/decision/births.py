@@ -26,11 +26,13 @@ class Bundle(NamedTuple):
     """What holds where one agent works. `effective` None = only the schedule itself says anything.
 
     `text` is what the run keeps of it; `budget` is that of a member of a team, beside the team's own.
+    `native_scheduler`: the agent keeps its own time.
     """
 
     effective: Effective | None
     text: str | None
     budget: Budget = Budget()
+    native_scheduler: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,12 @@ class BirthPolicies:
         """Whether somebody asks for a yes, whoever works."""
         said = (bundle.effective for bundle in self.bundles.values())
         return any(each is not None and each.approval.requires_approval for each in said)
+
+    def keep_own_time(self) -> bool:
+        """Whether all who may work do. Where one of a team does not, those who do have their turns like everybody:
+        an occurrence that is skipped gives the turn to nobody, and the team would stand still at the first of them.
+        """
+        return all(bundle.native_scheduler for bundle in self.bundles.values())
 
     def bundle(self, member: str | None) -> Bundle:
         return self.bundles[member]

@@ -1,6 +1,6 @@
-"""Whether an occurrence may have a run: nine questions in a fixed order; the first "no" is the reason.
+"""Whether an occurrence may have a run: eleven questions in a fixed order; the first "no" is the reason.
 
-The tenth, overlap, chooses among more than two outcomes and is asked last, in `decide.py`. A guard
+Overlap chooses among more than two outcomes and is asked after them, in `decide.py`. A guard
 says for whom it is asked, whether a schedule needs it at all, which facts it reads, and how long its
 answer stays the same: a year of missed seconds is not asked about one by one.
 """
@@ -20,6 +20,7 @@ from horarium.policy.limits import Amount, budget_allows, daily_allows
 from horarium.policy.overlap import OverlapPolicy
 from horarium.schedule.calendar import Calendar, MissingCalendar, check, unchanged_until
 from horarium.schedule.context import ContextMember
+from horarium.schedule.kinds import PROMPT
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
 from horarium.schedule.reason import Reason
@@ -142,6 +143,13 @@ def _exhausted(question: Question) -> Answer:
     return None if most is None or born < most else {"max_runs": most, "runs_born": born}
 
 
+def _native(question: Question) -> Answer:
+    policies = question.tally.policies
+    if policies is None or policies.assignee is None or not policies.keep_own_time():
+        return None
+    return {"assignee_type": policies.assignee.type.value, "assignee_id": policies.assignee.id}
+
+
 def _calendar(question: Question) -> Answer:
     blocked = check(_calendars(question), question.nominal, question.planning.spec.zone.key)
     if blocked is None:
@@ -252,6 +260,13 @@ GUARDS: tuple[Guard, ...] = (
         _CLOCK | _HAND | _BACKFILL,
         lambda planning: planning.max_runs is not None,
         _exhausted,
+    ),
+    Guard(
+        Reason.NATIVE_SCHEDULER,
+        _CLOCK,
+        lambda planning: planning.kind == PROMPT.name and is_given(planning),
+        _native,
+        Fact.POLICIES,
     ),
     Guard(
         Reason.CALENDAR,

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from horarium.decision.health_status import NEEDS_SOMEBODY, HealthStatus
+from horarium.decision.last_status import STALE_AFTER
 from horarium.instant import SECOND, Instant, to_rfc3339
 from horarium.recurrence.spec import Spec
 from horarium.schedule.planning import Planning
@@ -57,6 +58,7 @@ class Vitals:
     decided_until: Instant
     runs_born: int = 0
     failures_in_a_row: int = 0
+    empty_in_a_row: int = 0
     last_completed_at: Instant | None = None
     error: str | None = None
     paused_at: Instant | None = None
@@ -156,12 +158,17 @@ def _some(count: int, word: str) -> str:
 
 
 def _failing(vitals: Vitals) -> str:
-    told = f"The last {vitals.failures_in_a_row} runs failed"
+    told = f"The last {vitals.failures_in_a_row} runs failed{_empties(vitals.empty_in_a_row)}"
     if not vitals.failed:
         return f"{told}."
     ends = ", ".join(f"{run.run_id} {run.state} at {to_rfc3339(run.finished_at)}" for run in vitals.failed)
     error = _cut(next((run.error for run in vitals.failed if run.error), None))
     return f"{told}, the newest first: {ends}{f'; the last error: {error}' if error else ''}."
+
+
+def _empties(count: int) -> str:
+    """Where it is no accident any more."""
+    return f" ({count} answers in a row were empty)" if count >= STALE_AFTER else ""
 
 
 def _stale(vitals: Vitals, planning: Planning, times: _Times, gap: Instant) -> str:

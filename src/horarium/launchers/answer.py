@@ -49,7 +49,7 @@ async def outcome_of(answer: Answer, now: Instant, *, hidden: str | None = None)
         return Accepted(_reference(result, answer.header(b"location"))) if status == 202 else Finished(result)
     if 300 <= status < 400:
         return Refused(f"HTTP {status}: redirects are not followed; schedule the final URL")
-    said = f"HTTP {status}: {await _snippet(answer, hidden)}".removesuffix(": ")
+    said = shown(status, await opening(answer), hidden)
     return not_done(status, said, answer.header(b"retry-after"), now)
 
 
@@ -76,15 +76,21 @@ async def _body(answer: Answer) -> Json:
     return read(raw, cut=cut, expect_json=False if kind.startswith("text/") else None)
 
 
-async def _snippet(answer: Answer, hidden: str | None) -> str:
+async def opening(answer: Answer) -> bytes:
     """Only for people: the status has said already what became of the run, so a body that does not come is left out."""
     try:
         async with asyncio.timeout(_SNIPPET_SECONDS):
             raw, _ = await answer.read(4 * _SNIPPET_CHARACTERS)
     except (Lost, TimeoutError):
-        return ""
+        return b""
+    return raw
+
+
+def shown(status: int, raw: bytes, hidden: str | None) -> str:
+    """A status and how its body begins, in one line."""
     text = " ".join(raw.decode("utf-8", "replace").split())
-    return clean_text(text.replace(hidden, "…") if hidden else text, _SNIPPET_CHARACTERS)
+    snippet = clean_text(text.replace(hidden, "…") if hidden else text, _SNIPPET_CHARACTERS)
+    return f"HTTP {status}: {snippet}".removesuffix(": ")
 
 
 def _reference(result: Json, location: str | None) -> str | None:

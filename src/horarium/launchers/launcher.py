@@ -24,26 +24,32 @@ from horarium.schedule.terms import Terms
 
 @dataclass(frozen=True, slots=True)
 class AgentLine:
-    """How an agent is spoken to. `token` is for the host of `url` and for no other."""
+    """How an agent is spoken to. `token` is for the host of `url` and for no other.
+
+    `allowed_hosts` are other hosts that its card may point to; what goes there goes without the token.
+    """
 
     agent_id: str
     url: str | None
     protocol: AgentProtocol = AgentProtocol.AUTO
     context: AgentContext = AgentContext.FRESH
     token: str | None = field(default=None, repr=False)
+    allowed_hosts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class CardSeen:
     """What an agent was found to say of itself: `card` is the document, None = it could not be had (`error`).
 
-    `dialect` is the generation of the protocol in which it answered; None = it was not spoken to.
+    `dialect` is the generation of the protocol in which it answered; None = it was not spoken to. `answered`: somebody
+    is there, with a card or without.
     """
 
     card: Mapping[str, Json] | None
     etag: str | None = None
     error: str | None = None
     dialect: str | None = None
+    answered: bool = True
 
 
 class Holder(Protocol):

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, Final
 
 from horarium.errors import InvalidDefinition
-from horarium.instant import Instant
 from horarium.operations.assignee_errors import AgentAlreadyExists, AgentInUse, AgentNotFound
 from horarium.operations.caller import Caller
 from horarium.operations.drafts import require_namespace
@@ -23,11 +22,12 @@ from horarium.schedule.credentials import agent_token_name
 from horarium.schedule.position import Status
 from horarium.schedule.secret_value import checked_hosts
 from horarium.schedule.target import host_in
-from horarium.store import assignees, secrets
+from horarium.store import assignees, secrets, tokens
+from horarium.store.assignees import AgentSeen
 from horarium.store.database import Connection
 from horarium.store.schedules import rows as schedules
 from horarium.store.sealing import CannotUnseal
-from horarium.wire.roles import Permission
+from horarium.wire.roles import Permission, Role
 
 AGENTS: Final = DocumentKind(assignees.AGENTS, "id", parse_agent, agent_document, AgentNotFound, AgentAlreadyExists)
 # Of schedules that one deletion pauses; more are told to be taken away first.
@@ -43,7 +43,7 @@ class AgentView:
 
     kept: Kept[Agent]
     has_token: bool
-    last_seen_at: Instant | None = None
+    seen: AgentSeen
     active_runs: int | None = None
     children: tuple[str, ...] = ()
 
@@ -70,10 +70,10 @@ def list_agents(
     names = [kept.value.agent_id for kept in page.found]
 
     def look(connection: Connection) -> AgentPage:
-        tokens = secrets.find_names(connection, caller.namespace, [token_name(name) for name in names])
-        seen = assignees.last_seen(connection, caller.namespace, names)
+        have = secrets.find_names(connection, caller.namespace, [token_name(name) for name in names])
+        seen = assignees.seen_of(connection, caller.namespace, names)
         views = (
-            AgentView(kept, token_name(kept.value.agent_id) in tokens, seen.get(kept.value.agent_id))
+            AgentView(kept, token_name(kept.value.agent_id) in have, seen.get(kept.value.agent_id, AgentSeen()))
             for kept in page.found
         )
         return AgentPage(tuple(views), page.next_page_token)
@@ -123,7 +123,8 @@ def delete(
     """Its schedules, and those of all agents below it, are paused with a reason; `purge` deletes them.
 
     Refused while a team or an assignment names it, unless by `force`: then these keep the name of somebody who is
-    gone. Agents below it stay, and have no parent any more.
+    gone. Agents below it stay, and have no parent any more. What it came to us with is good no more: who has its name
+    later is somebody else.
     """
     caller.require(Permission.WRITE)
     concerned = resources.database.read(lambda connection: _concerned(connection, caller, agent_id, force=force))
@@ -138,6 +139,7 @@ def delete(
         AGENTS.find(connection, caller, agent_id, lock=True)
         _orphan(resources, connection, caller, agent_id)
         secrets.delete(connection, caller.namespace, token_name(agent_id))
+        tokens.revoke_of_subject(connection, caller.namespace, agent_id, Role.AGENT.value, now=resources.clock.now())
         assignees.AGENTS.delete(connection, caller.namespace, agent_id)
 
     resources.database.write(work)
@@ -169,7 +171,10 @@ def _check(
     resources: Resources, connection: Connection, caller: Caller, agent: Agent, *, token: object
 ) -> Written[Agent]:
     _check_parent(connection, caller, agent)
-    return Written({"parent_id": agent.parent_id}, _keep_token(resources, connection, caller, agent, token))
+    before = assignees.AGENTS.find(connection, caller.namespace, agent.agent_id)
+    has_moved = before is not None and before.document.get("url") != agent.url
+    columns = {"parent_id": agent.parent_id, **(assignees.NOT_SEEN if has_moved else {})}
+    return Written(columns, _keep_token(resources, connection, caller, agent, token))
 
 
 def _check_parent(connection: Connection, caller: Caller, agent: Agent) -> None:
@@ -221,7 +226,7 @@ def _view(connection: Connection, caller: Caller, kept: Kept[Agent]) -> AgentVie
     return AgentView(
         kept,
         secrets.find(connection, namespace, token_name(agent_id)) is not None,
-        assignees.last_seen(connection, namespace, [agent_id]).get(agent_id),
+        assignees.seen_of(connection, namespace, [agent_id]).get(agent_id, AgentSeen()),
         assignees.active_runs(connection, namespace, agent_id),
         tuple(assignees.children_of(connection, namespace, [agent_id], _USERS_NAMED)),
     )

@@ -16,6 +16,7 @@ from horarium.operations.pages import checked_limit
 from horarium.operations.resources import Resources
 from horarium.policy.approval import ApprovalDecision
 from horarium.policy.names import MAX_TEXT_LENGTH
+from horarium.policy.replying import proposed_reply
 from horarium.schedule.canonical import action_document
 from horarium.schedule.definition import Definition
 from horarium.schedule.envelope import shown_input
@@ -86,11 +87,16 @@ def list_approvals(
         wanted = QuestionFilter(_state(chosen), uids, gate, decider)
         rows, more = questions.page(connection, caller.namespace, wanted, after=after, limit=limit)
         sizes = runs_read.sizes(connection, [row.run_id for row in rows])
-        fit = rows[: fitting(size + _ROW_BYTES for size in sizes)]
+        fit = rows[: fitting(size + _size(row) for size, row in zip(sizes, rows, strict=True))]
         token = id_text(fit[-1].approval_id) if fit and (more or len(fit) < len(rows)) else None
         return ApprovalPage(tuple(view(resources, connection, fit)), token)
 
     return resources.database.read(look)
+
+
+def _size(row: QuestionRow) -> int:
+    """As far as it is in the question itself; what agents ask and are told may be long."""
+    return _ROW_BYTES + len(row.question or "") + len(proposed_reply(row.question, row.modifications) or "")
 
 
 def get(resources: Resources, caller: Caller, approval_id: str) -> Asked:

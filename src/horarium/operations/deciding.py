@@ -48,6 +48,7 @@ from horarium.policy.deciding import (
 )
 from horarium.policy.merge_patch import merged
 from horarium.policy.names import PolicyError
+from horarium.policy.replying import agreed_hash, needs_reply, proposed_reply, reply_in
 from horarium.schedule.definition import Definition
 from horarium.schedule.envelope import is_envelope
 from horarium.schedule.event import CommandContext, NoticeType
@@ -57,6 +58,7 @@ from horarium.schedule.secret import KINDS, check_value, names_in
 from horarium.schedule.storable import check_storable
 from horarium.store.database import Connection
 from horarium.store.database.channels import READY
+from horarium.store.database.json_text import from_text
 from horarium.store.history import notices
 from horarium.store.history.notices import Notice
 from horarium.store.runs import open_runs, questions
@@ -175,8 +177,9 @@ def _decide(resources: Resources, connection: Connection, caller: Caller, row: Q
     if (wrong := not_heard(question, voter, now)) is not None:
         return _Heard(refused=voice.refused(wrong.refusal, wrong.text))
     inputs = run.inputs if isinstance(definition, Exception) else current_inputs(run, definition)
-    current = row.input_hash if isinstance(definition, Exception) else input_hash(inputs)
-    changed = _modified(caller, inputs, said, definition) if said.decision is Decision.MODIFY else None
+    stands = proposed_reply(row.question, row.modifications)
+    current = row.input_hash if isinstance(definition, Exception) else agreed_hash(inputs, stands)
+    proposal = _proposal(caller, row, inputs, said, definition)
     judged = judge(
         question,
         voter,
@@ -184,7 +187,7 @@ def _decide(resources: Resources, connection: Connection, caller: Caller, row: Q
         now=now,
         current_hash=current,
         shown_hash=said.shown_hash,
-        new_hash=None if changed is None else input_hash(changed),
+        new_hash=None if proposal is None else proposal.hash,
     )
     match judged:
         case NotHeard(refusal, text):
@@ -192,11 +195,11 @@ def _decide(resources: Resources, connection: Connection, caller: Caller, row: Q
         case Declined():
             return voice.declined()
         case Waits():
-            voice.counted(inputs, changed)
+            voice.counted(inputs, proposal)
             return voice.told()
-        case Agreed(agreed_hash):
-            voice.counted(inputs, changed)
-            return voice.agreed(changed, agreed_hash)
+        case Agreed(agreed_to):
+            voice.counted(inputs, proposal)
+            return voice.agreed(proposal, agreed_to)
         case _:
             assert_never(judged)
 
@@ -238,6 +241,31 @@ def _voter(caller: Caller, run: RunRow) -> Voter:
         is_agent=caller.role is Role.AGENT,
         is_worker=principal in (run.claimed_by, run_principal(run.run_id)),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Proposal:
+    """What somebody says yes to instead of what was shown: other inputs, or what an agent is to be told."""
+
+    hash: str
+    inputs: object = None
+    is_reply: bool = False
+
+
+def _proposal(
+    caller: Caller, row: QuestionRow, inputs: Any, said: Said, definition: Definition | Exception
+) -> _Proposal | None:
+    if row.question is None:
+        changed = _modified(caller, inputs, said, definition) if said.decision is Decision.MODIFY else None
+        return None if changed is None else _Proposal(input_hash(changed), changed)
+    if said.decision is Decision.MODIFY:
+        try:
+            return _Proposal(agreed_hash(inputs, reply_in(said.modifications)), is_reply=True)
+        except PolicyError as wrong:
+            raise InvalidDefinition({wrong.field: [wrong.text]}) from None
+    if said.decision is Decision.APPROVE and row.modifications is None and needs_reply(from_text(row.gates)):
+        raise InvalidDefinition({"decision": ["the agent asks for an answer: modify, with modifications.reply"]})
+    return None
 
 
 def _modified(caller: Caller, inputs: Any, said: Said, definition: Definition | Exception) -> object:
@@ -284,18 +312,22 @@ class _Voice:
             record_bypass(self.connection, self.caller, self.run, f"decision {self.said.decision}", self.now)
         return _ERRORS[refusal](text)
 
-    def counted(self, inputs: object, changed: object) -> None:
-        """The vote, and the inputs that it is for, where they are other ones from now on."""
-        voted_for = self.row.input_hash if changed is None else input_hash(changed)
-        if voted_for != self.row.input_hash:
-            questions.set_inputs(
-                self.connection,
-                self.row,
-                shown=inputs,
-                inputs=changed,
-                input_hash=voted_for,
-                modifications=self.said.modifications,
-            )
+    def counted(self, inputs: object, proposal: _Proposal | None) -> None:
+        """The vote, and what it is for, where that is another thing from now on."""
+        voted_for = self.row.input_hash if proposal is None else proposal.hash
+        if proposal is not None and voted_for != self.row.input_hash:
+            said = self.said.modifications
+            if proposal.is_reply:
+                questions.set_reply(self.connection, self.row, input_hash=voted_for, reply=said)
+            else:
+                questions.set_inputs(
+                    self.connection,
+                    self.row,
+                    shown=inputs,
+                    inputs=proposal.inputs,
+                    input_hash=voted_for,
+                    modifications=said,
+                )
         self._cast(voted_for)
 
     def declined(self) -> _Heard:
@@ -305,9 +337,10 @@ class _Voice:
         change = record_event(self.connection, self.resources.known, self.run.run_id, event, now=self.now, by=self.by)
         return replace(self.told(), ended=change.state if isinstance(change, End) else None)
 
-    def agreed(self, changed: object, agreed_hash: str) -> _Heard:
-        modified = self.row.modifications is not None or agreed_hash != self.row.input_hash
+    def agreed(self, proposal: _Proposal | None, agreed_to: str) -> _Heard:
+        modified = self.row.modifications is not None or agreed_to != self.row.input_hash
         self._close(ApprovalDecision.MODIFIED if modified else ApprovalDecision.APPROVED)
+        changed = None if proposal is None else proposal.inputs
         event = ApprovalGiven(self.row.approval_id, changed, modified)
         record_event(self.connection, self.resources.known, self.run.run_id, event, now=self.now, by=self.by)
         return self.told()

@@ -14,7 +14,7 @@ from horarium.operations.drafts import hold_namespace, require_namespace
 from horarium.operations.errors import Forbidden
 from horarium.operations.pages import checked_limit
 from horarium.operations.resources import Resources, not_found
-from horarium.policy.approval import NEVER, ApprovalPolicy, parse_approval_policy
+from horarium.policy.approval import AGENT_INPUT, NEVER, ApprovalPolicy, parse_approval_policy
 from horarium.policy.deciding import Question, Refusal, Voter, may_decide
 from horarium.policy.names import PolicyError, texts
 from horarium.schedule.document import from_canonical
@@ -130,6 +130,8 @@ def _checked(asked: StandingBody, now: Instant) -> tuple[tuple[str, ...], Instan
         gates = tuple(sorted(texts("gates", asked.gates)))
     except PolicyError as wrong:
         problems["gates"] = [wrong.text]
+    if AGENT_INPUT in gates:
+        problems["gates"] = [f"{AGENT_INPUT} asks for an answer, which nobody can give beforehand"]
     if not gates and asked.schedule_id is None:
         problems["gates"] = ["must name a gate; only runs of a schedule may be agreed to as a whole"]
     until = instant_of(asked.until)

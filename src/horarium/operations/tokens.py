@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text, parse_id
 from horarium.instant import SECOND, Instant
+from horarium.operations.agents import AGENTS
 from horarium.operations.caller import Caller
 from horarium.operations.drafts import hold_namespace
 from horarium.operations.errors import TokenNotFound, TokenNotLive
@@ -32,18 +36,22 @@ def issue(
     subject: object = None,
     expires_at: Instant | None = None,
     queues: object = None,
+    check: Callable[[Connection], object] = lambda _: None,
 ) -> IssuedToken:
     """For the caller's namespace. `subject` is who the bearer is to owners and histories; without it, `name`.
 
-    The subject of an agent is its agent id. `queues` are those that it may claim from; None = all.
+    The subject of an agent is its agent id. `queues` are those that it may claim from; None = all. `check` is asked in
+    the transaction, and raises where the token must not be.
     """
     caller.require(Permission.ADMINISTER)
     now = resources.clock.now()
     try:
-        chosen = parse_name(Role, {}, role, "role")
-        named = text("name", name)
-        who = None if subject is None else text("subject", subject)
-        good_for = None if queues is None else _queues(queues)
+        asked: dict[str, Any] = {
+            "role": parse_name(Role, {}, role, "role").value,
+            "name": text("name", name),
+            "subject": None if subject is None else text("subject", subject),
+            "queues": None if queues is None else _queues(queues),
+        }
     except PolicyError as wrong:
         raise InvalidDefinition({wrong.field: [wrong.text]}) from None
     if expires_at is not None and expires_at <= now:
@@ -51,18 +59,28 @@ def issue(
 
     def work(connection: Connection) -> IssuedToken:
         hold_namespace(connection, caller.namespace)
-        return tokens.issue(
-            connection,
-            namespace=caller.namespace,
-            name=named,
-            role=chosen.value,
-            now=now,
-            subject=who,
-            expires_at=expires_at,
-            queues=good_for,
-        )
+        check(connection)
+        return tokens.issue(connection, namespace=caller.namespace, now=now, expires_at=expires_at, **asked)
 
     return resources.database.write(work)
+
+
+def issue_for_agent(
+    resources: Resources, caller: Caller, agent_id: str, *, name: object = None, expires_at: Instant | None = None
+) -> IssuedToken:
+    """With which that agent, and nobody else, comes to us: the role is `agent`, and its work is all that it sees.
+
+    The agent is held meanwhile: whoever deletes it takes back the tokens that it has.
+    """
+    return issue(
+        resources,
+        caller,
+        name=agent_id if name is None else name,
+        role=Role.AGENT,
+        subject=agent_id,
+        expires_at=expires_at,
+        check=lambda connection: AGENTS.find(connection, caller, agent_id, lock=True),
+    )
 
 
 def list_tokens(resources: Resources, caller: Caller) -> list[TokenRow]:

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Final, TypeAlias, assert_never
 
 from horarium.instant import Instant
-from horarium.policy.approval import ROLE_PREFIX, ApprovalDecision
+from horarium.policy.approval import AGENT_INPUT, ROLE_PREFIX, ApprovalDecision
 from horarium.policy.names import parse_name
 
 RUN_CANCELLED: Final = "run_cancelled"
@@ -230,8 +230,10 @@ def covers(
 
     `whole_run`: it is asked whether the run may start at all. To that, and to a step that waits without a gate, a
     yes was given for what the schedule said then, and is good for nothing else: not for a run to which somebody
-    `brings_inputs` of their own.
+    `brings_inputs` of their own. What an agent wants to know nobody can answer beforehand.
     """
+    if AGENT_INPUT in gates:
+        return False
     if standing.until is not None and now >= standing.until:
         return False
     if standing.max_uses is not None and standing.uses >= standing.max_uses:

@@ -10,6 +10,7 @@ from horarium.policy.names import PolicyError, flag, parse_name, read_object, sh
 from horarium.schedule import checks
 from horarium.schedule.agent_words import AgentContext, AgentProtocol
 from horarium.schedule.naming import checked_id
+from horarium.schedule.secret_value import host_names
 from horarium.schedule.worker_policies import (
     WorkerPolicies,
     parse_worker_policies,
@@ -26,7 +27,10 @@ MAX_TOKEN_LENGTH = 4_096
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """Its token is no part of it: that is kept sealed beside it, and never answered."""
+    """Its token is no part of it: that is kept sealed beside it, and never answered.
+
+    `allowed_hosts` are those to which its card may point beside its own; the token goes to none of them.
+    """
 
     agent_id: str
     name: str = ""
@@ -37,6 +41,7 @@ class Agent:
     context: AgentContext = AgentContext.FRESH
     policies: WorkerPolicies = field(default_factory=WorkerPolicies)
     native_scheduler: bool = False
+    allowed_hosts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         checked_id("id", self.agent_id)
@@ -58,6 +63,7 @@ FIELDS: Final = (
     "context",
     "policies",
     "native_scheduler",
+    "allowed_hosts",
 )
 
 
@@ -77,7 +83,7 @@ def agent_document(agent: Agent) -> dict[str, Any]:
     for name in FIELDS[1:]:
         value = getattr(agent, name)
         if value != getattr(usual, name):
-            document[name] = policies_document(value) if name == "policies" else value
+            document[name] = _WRITERS[name](value) if name in _WRITERS else value
     return document
 
 
@@ -111,4 +117,6 @@ _READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "protocol": lambda value: parse_name(AgentProtocol, {}, value, "protocol"),
     "context": lambda value: parse_name(AgentContext, {}, value, "context"),
     "policies": lambda value: read_part("policies", parse_worker_policies, value),
+    "allowed_hosts": lambda value: host_names("allowed_hosts", value),
 }
+_WRITERS: Final[Mapping[str, Callable[[Any], Any]]] = {"policies": policies_document, "allowed_hosts": list}

@@ -99,7 +99,7 @@ PAYLOAD_KEYS: Mapping[EventType, frozenset[str]] = MappingProxyType(
     {kind: CONTRACT_KEYS.get(kind, frozenset()) | ADDED_KEYS[kind] for kind in EventType}
 )
 
-_APPROVAL_KEYS = _keys("approval_id gates workflow node_id origin occurrence_time expires_at command_context")
+_APPROVAL_KEYS = _keys("approval_id gates question workflow node_id origin occurrence_time expires_at command_context")
 
 NOTICE_KEYS: Mapping[NoticeType, frozenset[str]] = MappingProxyType(
     {

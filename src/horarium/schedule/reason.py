@@ -16,6 +16,7 @@ class Reason(StrEnum):
     STATUS_NOT_TRIGGERABLE = "status_not_triggerable"  # paused, deleted or broken
     OUTSIDE_WINDOW = "outside_window"
     REMAINING_ACTIONS_EXHAUSTED = "remaining_actions_exhausted"
+    NATIVE_SCHEDULER = "native_scheduler"  # the agent keeps its own time
     CALENDAR = "calendar"
     CONDITION_FAILED = "condition_failed"
     BUDGET_EXCEEDED = "budget_exceeded"

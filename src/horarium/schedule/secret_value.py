@@ -41,8 +41,14 @@ def checked_hosts(hosts: object) -> tuple[str, ...] | None:
         return None
     if not isinstance(hosts, list | tuple) or not 0 < len(hosts) <= MAX_HOSTS:
         raise PolicyError("hosts", f"must be a list of 1 to {MAX_HOSTS} host names, or * alone for any host")
-    found = dict.fromkeys(_checked_host(index, host) for index, host in enumerate(hosts))
-    return tuple(found)
+    return _each_host("hosts", hosts)
+
+
+def host_names(field: str, hosts: object) -> tuple[str, ...]:
+    """Each once, as they are compared; there may be none, and none of them stands for others."""
+    if not isinstance(hosts, list | tuple) or len(hosts) > MAX_HOSTS:
+        raise PolicyError(field, f"must be a list of at most {MAX_HOSTS} host names")
+    return _each_host(field, hosts)
 
 
 def may_go_to(hosts: Collection[str] | None, host: str) -> bool:
@@ -58,8 +64,11 @@ def not_allowed(name: str, hosts: Collection[str] | None, host: str) -> str:
     return f"the secret {name!r} may be sent to {', '.join(hosts)} only, not to {where}"
 
 
-def _checked_host(index: int, host: object) -> str:
-    field = f"hosts.{index}"
+def _each_host(field: str, hosts: Collection[object]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_checked_host(f"{field}.{index}", host) for index, host in enumerate(hosts)))
+
+
+def _checked_host(field: str, host: object) -> str:
     if not isinstance(host, str) or not 0 < len(host) <= _MAX_HOST + 2:
         raise PolicyError(field, f"{shown(host)} is not a host name")
     plain = _plain(host)

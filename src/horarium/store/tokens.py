@@ -147,6 +147,13 @@ def revoke_named(connection: Connection, namespace: str, name: str, *, now: Inst
     return connection.execute(sa.update(tokens).where(*named).values(revoked_at=now)).rowcount
 
 
+def revoke_of_subject(connection: Connection, namespace: str, subject: str, role: str, *, now: Instant) -> int:
+    """All whose bearer it is in this role; how many were live until now."""
+    is_bearer = sa.func.coalesce(tokens.c.subject, tokens.c.name) == subject
+    mine = tokens.c.namespace == namespace, is_bearer, tokens.c.role == role, tokens.c.revoked_at.is_(None)
+    return connection.execute(sa.update(tokens).where(*mine).values(revoked_at=now)).rowcount
+
+
 def set_subject(connection: Connection, token_id: bytes, subject: str) -> None:
     """Who its bearer is from now on."""
     connection.execute(sa.update(tokens).where(tokens.c.token_id == token_id).values(subject=subject))

@@ -58,7 +58,8 @@ class Approval(Answer, frozen=True, kw_only=True):
     """One question. `expires_at` null = it waits for as long as it takes; `approvers` empty = whoever may approve.
 
     `proposed_inputs` are those that were shown first, where somebody has modified them. `action` is what the run would
-    do, with secrets by name only; lists leave it out.
+    do, with secrets by name only; lists leave it out. `question` is what an agent wants to know, in its own words, and
+    `reply` what it is told, once somebody has proposed that; what lets it in somewhere is not shown.
     """
 
     approval_id: str
@@ -83,6 +84,8 @@ class Approval(Answer, frozen=True, kw_only=True):
     reason: str | None
     proposed_inputs: Any = None
     standing_id: str | None = None
+    question: str | None = None
+    reply: str | None = None
     action: Object | None = None
 
 
@@ -134,7 +137,10 @@ class StandingDeleted(Answer, frozen=True, kw_only=True):
 
 
 class DecisionBody(Body, frozen=True, kw_only=True):
-    """`modifications` are merged into the inputs, as RFC 7396 has it; `input_hash` is that of the inputs shown."""
+    """`modifications` are merged into the inputs, as RFC 7396 has it; `input_hash` is that of the inputs shown.
+
+    To an agent's question `modifications` are `{"reply": text}`: what it is told, while the inputs stay as they are.
+    """
 
     OTHER_NAMES: ClassVar = {"note": "reason"}
     REFUSALS: ClassVar = (410, 412)

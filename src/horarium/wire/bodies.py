@@ -215,6 +215,13 @@ class TokenBody(Body, frozen=True, kw_only=True):
     queues: tuple[Text, ...] | None = None
 
 
+class AgentTokenBody(Body, frozen=True, kw_only=True):
+    """Of the role `agent`, for the agent of the path; without a `name` it has that of the agent."""
+
+    name: Text | None = None
+    expires_at: Time | None = None
+
+
 class RotateBody(Body, frozen=True, kw_only=True):
     """For how long the old secret is good; a day, unless it is given."""
 

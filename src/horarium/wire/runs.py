@@ -53,6 +53,7 @@ class RunApproval(Answer, frozen=True, kw_only=True):
     """The newest question about a run, and what came of it; a run that is held has not been asked about yet.
 
     `gates` are those that held it, none where the run as a whole needed a yes; `expires_at` null = it waits for ever.
+    `question` is how an agent's begins, in its own words; the approval has the whole.
     """
 
     needed: bool
@@ -63,6 +64,7 @@ class RunApproval(Answer, frozen=True, kw_only=True):
     decided_by: str | None
     decided_at: Time | None
     reason: str | None
+    question: str | None = None
 
 
 class RunPolicies(Answer, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ from typing import Any
 
 from horarium.decision.forecast import Forecast, NoRun
 from horarium.decision.health_status import HealthStatus
+from horarium.decision.last_status import LastStatus
 from horarium.policy.catchup import CatchupPolicy
 from horarium.policy.overlap import OverlapPolicy
 from horarium.schedule.event import EventType
@@ -50,6 +51,8 @@ class ScheduleState(Answer, frozen=True, kw_only=True):
     last_run_id: str | None
     last_completed_at: Time | None
     last_dispatch_status: str | None
+    last_status: LastStatus
+    consecutive_empty_runs: int
     last_skip_reason: str | None
     last_skipped_at: Time | None
     last_error_at: Time | None
@@ -323,6 +326,8 @@ class ScheduleHealth(Answer, frozen=True, kw_only=True):
     status: HealthStatus
     sentence: str
     failures_in_a_row: int
+    last_status: LastStatus
+    consecutive_empty_runs: int
     late_seconds: float
     stale_threshold_seconds: float | None
     error: str | None

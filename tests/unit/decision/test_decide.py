@@ -21,6 +21,7 @@ from unit.decision.builders import (
 from horarium.condition import compile_condition
 from horarium.decision import lifecycle
 from horarium.decision.backfill import plan_backfill
+from horarium.decision.births import BirthPolicies, Bundle
 from horarium.decision.decide import covering, decide, key_is_free
 from horarium.decision.facts import NO_FACTS, Facts, Shared, Tally
 from horarium.decision.guards import guards_for
@@ -31,6 +32,7 @@ from horarium.policy.catchup import Catchup, CatchupPolicy
 from horarium.policy.limits import Budget
 from horarium.policy.overlap import Overlap, OverlapPolicy
 from horarium.policy.quotas import Room
+from horarium.schedule.assignee import Assignee, AssigneeType
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
 from horarium.schedule.reason import Reason
@@ -238,6 +240,14 @@ REACHED: dict[Reason, Callable[[], Reason]] = {
     Reason.STATUS_NOT_TRIGGERABLE: _paused,
     Reason.OUTSIDE_WINDOW: _outside,
     Reason.REMAINING_ACTIONS_EXHAUSTED: lambda: _reason_of(make_planning(max_runs=0)),
+    Reason.NATIVE_SCHEDULER: lambda: _reason_of(
+        make_planning(kind="prompt", assignee="ada"),
+        Facts(
+            policies=BirthPolicies(
+                Assignee(AssigneeType.AGENT, "ada"), {None: Bundle(None, None, native_scheduler=True)}
+            )
+        ),
+    ),
     Reason.CALENDAR: lambda: _reason_of(make_planning(calendars=("gone",))),
     Reason.CONDITION_FAILED: lambda: _reason_of(make_planning(condition=compile_condition({"/a": {"eq": 1}}))),
     Reason.BUDGET_EXCEEDED: lambda: _reason_of(make_planning(budget=Budget(0))),

@@ -11,12 +11,14 @@ import pytest
 from unit.decision.builders import NOON, make_planning, make_question, make_spec
 
 from horarium.condition import compile_condition
+from horarium.decision.births import BirthPolicies, Bundle
 from horarium.decision.facts import NO_FACTS, Fact, Facts, Shared
 from horarium.decision.guards import GUARDS, context_needed, facts_needed, first_refusal, guards_for
 from horarium.instant import DAY, SECOND
 from horarium.policy.limits import Budget
 from horarium.policy.overlap import Overlap, OverlapPolicy
 from horarium.policy.quotas import Quota, Room
+from horarium.schedule.assignee import Assignee, AssigneeType
 from horarium.schedule.calendar import Calendar, CalendarKind
 from horarium.schedule.context import ContextMember
 from horarium.schedule.planning import Planning
@@ -55,6 +57,16 @@ def spending(limit: Any, reserve: Any = 0, assignee: str | None = None) -> Plann
 
 def calendars(*known: Calendar) -> Facts:
     return Facts(calendars={calendar.name: calendar for calendar in known})
+
+
+OURS, NATIVE = Bundle(None, None), Bundle(None, None, native_scheduler=True)
+PROMPT = make_planning(kind="prompt", assignee="ada")
+
+
+def workers(*bundles: Bundle) -> BirthPolicies:
+    """Who may work, under whatever names."""
+    by_member: dict[str | None, Bundle] = {str(place): each for place, each in enumerate(bundles[1:])}
+    return BirthPolicies(Assignee(AssigneeType.AGENT, "ada"), {None: bundles[0], **by_member})
 
 
 CASES = [
@@ -211,6 +223,22 @@ CASES = [
         Facts(assignee_budget=Budget(max_daily_runs=2)),
         Shared(runs_by_assignee={"ada": 2}),
     ),
+    Case("an agent whose time is ours", R.NATIVE_SCHEDULER, PROMPT, None, Facts(policies=workers(NATIVE, OURS))),
+    Case("nobody is known", R.NATIVE_SCHEDULER, PROMPT, None),
+    Case(
+        "an agent that keeps its own time",
+        R.NATIVE_SCHEDULER,
+        PROMPT,
+        {"assignee_type": "agent", "assignee_id": "ada"},
+        Facts(policies=workers(NATIVE)),
+    ),
+    Case(
+        "all of a team",
+        R.NATIVE_SCHEDULER,
+        PROMPT,
+        {"assignee_type": "agent", "assignee_id": "ada"},
+        Facts(policies=workers(NATIVE, NATIVE)),
+    ),
     Case("room without end", R.QUOTA_EXCEEDED, make_planning(), None),
     Case("the last place", R.QUOTA_EXCEEDED, make_planning(), None, shared=Shared(room=Room(3), births=2)),
     Case(
@@ -273,7 +301,7 @@ def test_every_guard_has_a_row_for_yes_and_one_for_no() -> None:
 
 def test_the_order_of_the_guards_is_that_of_the_contract() -> None:
     assert [guard.reason for guard in GUARDS] == list(Reason)[: len(GUARDS)]
-    assert len(GUARDS) == 10
+    assert len(GUARDS) == 11
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.detail is not None], ids=lambda case: case.name)
@@ -289,8 +317,10 @@ def test_the_first_no_is_the_reason() -> None:
         condition=PASSED,
         budget=Budget(0, 0),
         workflow="w",
+        kind="prompt",
+        assignee="ada",
     )
-    facts = Facts(cycle=("a",), workflow_owner="eve")
+    facts = Facts(cycle=("a",), workflow_owner="eve", policies=workers(NATIVE))
     question = make_question(planning, facts, shared=Shared(room=Room(0)), status=Status.PAUSED)
     guards = guards_for(planning, Origin.SCHEDULED)
     assert len(guards) == len(GUARDS)
@@ -314,6 +344,8 @@ FULL = make_planning(
     condition=PASSED,
     budget=Budget(1, 1),
     workflow="w",
+    kind="prompt",
+    assignee="ada",
 )
 ASKED = {
     Origin.SCHEDULED: set(Reason) & {guard.reason for guard in GUARDS},
@@ -367,6 +399,7 @@ def test_every_fact_is_needed_by_some_schedule() -> None:
 
 def test_a_trigger_by_hand_gathers_no_calendar_and_no_context() -> None:
     assert facts_needed(FULL, Origin.MANUAL) == {
+        Fact.POLICIES,
         Fact.RUNS,
         Fact.SPENDING,
         Fact.DAILY_RUNS,

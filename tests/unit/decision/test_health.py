@@ -85,6 +85,12 @@ CASES = {
         "2026-05-04T11:00:00Z, R2 unknown at 2026-05-04T10:00:00Z; the last error: no route.",
     ),
     "failing whose runs are gone": (vitals(failures_in_a_row=3), 0, "failing", "The last 3 runs failed."),
+    "failing by empty answers": (
+        vitals(failures_in_a_row=3, empty_in_a_row=3),
+        0,
+        "failing",
+        "The last 3 runs failed (3 answers in a row were empty).",
+    ),
     "failing before stale": (vitals(failures_in_a_row=3), 9 * HOUR, "failing", ""),
     "waiting before failing": (
         vitals(failures_in_a_row=3, waiting=WAITS),

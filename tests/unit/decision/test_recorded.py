@@ -24,11 +24,14 @@ ALL = make_planning(
     condition=compile_condition({"/a": {"eq": 1}}),
     budget=Budget(5, 5),
     workflow="w",
+    kind="prompt",
+    assignee="ada",
 )
 BUSY = {"active": 1, "held": 0}
-YES = "status_not_triggerable outside_window remaining_actions_exhausted calendar condition_failed budget_exceeded"
+BEFORE_CALENDAR = "status_not_triggerable outside_window remaining_actions_exhausted native_scheduler"
+YES = f"{BEFORE_CALENDAR} calendar condition_failed budget_exceeded"
 EVERYTHING = f"{YES} daily_limit_reached cycle_detected not_the_owner quota_exceeded"
-UNCONDITIONAL = EVERYTHING.replace("condition_failed ", "")
+FILLED_IN = EVERYTHING.replace("condition_failed ", "").replace("native_scheduler ", "")
 
 
 def event(kind: str, **payload: Any) -> Recorded:
@@ -39,13 +42,13 @@ def event(kind: str, **payload: Any) -> Recorded:
 DECISIONS = [
     ("fired", event("ScheduleTriggered", origin="scheduled"), f"{EVERYTHING} overlap", None),
     ("held", event("ScheduleBuffered", buffer_depth=2), f"{EVERYTHING} overlap", None),
-    ("filled in", event("ScheduleTriggered", origin="backfill"), f"{UNCONDITIONAL} overlap", None),
+    ("filled in", event("ScheduleTriggered", origin="backfill"), f"{FILLED_IN} overlap", None),
     ("by a later release", event("ScheduleTriggered", origin="?"), f"{EVERYTHING} overlap", None),
     ("by the first", event("ScheduleTriggerSkipped", reason="status_not_triggerable"), "", "status_not_triggerable"),
     (
         "by a guard in the middle",
         event("ScheduleTriggerSkipped", reason="calendar", detail={"calendar": "feast"}),
-        "status_not_triggerable outside_window remaining_actions_exhausted",
+        BEFORE_CALENDAR,
         "calendar",
     ),
     (

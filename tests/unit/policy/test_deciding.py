@@ -150,6 +150,8 @@ STANDING = [
     ("its gate", {}, {}, True),
     ("one of its gates", {"gates": frozenset({"publish", "spend"})}, {}, True),
     ("a gate more than it has", {}, {"gates": ("publish", "spend")}, False),
+    ("an agent's question", {"gates": frozenset({"agent_input"})}, {"gates": ("agent_input",)}, False),
+    ("an agent that asks for leave", {"gates": frozenset({"agent_auth"})}, {"gates": ("agent_auth",)}, True),
     ("until", {"until": NOW + 1}, {}, True),
     ("no longer", {"until": NOW}, {}, False),
     ("the last use", {"max_uses": 3, "uses": 2}, {}, True),

@@ -7,8 +7,8 @@ import pytest
 from horarium.schedule.reason import REASON_ALIASES, Obstacle, Reason, dispatch_status
 
 CLOSED_LIST = (
-    "status_not_triggerable outside_window remaining_actions_exhausted calendar condition_failed budget_exceeded "
-    "daily_limit_reached cycle_detected not_the_owner quota_exceeded overlap_policy_skip buffer_full "
+    "status_not_triggerable outside_window remaining_actions_exhausted native_scheduler calendar condition_failed "
+    "budget_exceeded daily_limit_reached cycle_detected not_the_owner quota_exceeded overlap_policy_skip buffer_full "
     "max_concurrent_reached "
     "superseded missed catchup_cap already_exists target_busy"
 )

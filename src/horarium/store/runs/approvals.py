@@ -24,12 +24,13 @@ from horarium.policy.approval import (
     input_hash,
     step_needs_approval,
 )
+from horarium.policy.replying import MAX_QUESTION, TOLD_QUESTION
 from horarium.policy.rotation import inputs_for
 from horarium.schedule.definition import Definition
 from horarium.schedule.document import from_canonical
 from horarium.schedule.effective import read_effective
 from horarium.schedule.event import NoticeType, RunEventType
-from horarium.store.database.json_text import from_text, to_text
+from horarium.store.database.json_text import from_text, kept_text, to_text
 from horarium.store.database.set_wise import Insert, select_by_ids
 from horarium.store.history import notices
 from horarium.store.history.notices import Notice
@@ -70,7 +71,7 @@ def request(
     requesters = _requesters(connection, waiting)
     made = [
         _row(run, definitions[run.run_id], _asked(run, gates, declared), requesters[run.run_id], now)._replace(
-            question=asked.get(run.run_id)
+            question=_kept(asked.get(run.run_id))
         )
         for run in waiting
     ]
@@ -81,6 +82,10 @@ def request(
     notices.append(connection, [_notice(run, row) for run, row in told], now=now)
     counted = [(run._replace(next_event=run.next_event + 1), row) for run, row in told]
     return standing_approvals.answer(connection, counted, frozenset(gates), now)
+
+
+def _kept(question: str | None) -> str | None:
+    return None if question is None else kept_text(question, MAX_QUESTION)
 
 
 # ── what is asked ────────────────────────────────────────────────────────────────────────────────────
@@ -169,6 +174,8 @@ def _requesters(connection: Connection, waiting: Sequence[Work]) -> dict[bytes, 
 
 def _event(number: int, made: NewApproval) -> events.NewRunEvent:
     said = {"approval_id": id_text(made.approval_id), "gates": from_text(made.gates)}
+    if made.question is not None:
+        said["question"] = made.question[:TOLD_QUESTION]
     if made.expires_at < NEVER:
         said["expires_at"] = to_rfc3339(made.expires_at)
     return made.run_id, number, RunEventType.RUN_APPROVAL_REQUESTED, said

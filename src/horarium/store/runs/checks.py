@@ -10,7 +10,8 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.life.soundness import Answer, RunFacts
-from horarium.policy.approval import ApprovalDecision, input_hash
+from horarium.policy.approval import ApprovalDecision
+from horarium.policy.replying import agreed_hash, proposed_reply
 from horarium.schedule.definition import Definition
 from horarium.schedule.document import from_canonical
 from horarium.schedule.run import RunState
@@ -95,6 +96,8 @@ _FACTS = (
         approvals.c.decision.label("answered"),
         approvals.c.run_id.label("answered_about"),
         approvals.c.input_hash.label("answered_hash"),
+        approvals.c.question,
+        approvals.c.modifications,
     )
     .outerjoin_from(runs, schedules, schedules.c.schedule_uid == runs.c.schedule_uid)
     .outerjoin(_parents, _parents.c.run_id == runs.c.parent_run_id)
@@ -126,12 +129,16 @@ def _answer(row: Any, definitions: Mapping[bytes, Definition | Exception]) -> An
 
 
 def _hash(row: Any, definition: Definition | Exception | None) -> str | None:
-    """Of the inputs that it is given; None where its definition cannot be read, and nothing can be checked."""
-    if row.inputs is not None:
-        try:
-            return input_hash(from_text(row.inputs))
-        except ValueError:  # one text that was damaged is one run's trouble
-            return ""
+    """Of the inputs that it is given, and of what its agent is told.
+
+    None where its definition cannot be read, and nothing can be checked.
+    """
+    try:
+        reply = proposed_reply(row.question, from_text(row.modifications))
+        if row.inputs is not None:
+            return agreed_hash(from_text(row.inputs), reply)
+    except ValueError:  # one text that was damaged is one run's trouble
+        return ""
     if not isinstance(definition, Definition):
         return None
-    return input_hash(current_inputs(row, definition))
+    return agreed_hash(current_inputs(row, definition), reply)

@@ -22,7 +22,7 @@ from horarium.store.runs.new_approval import told_of
 from horarium.store.runs.work import Work
 from horarium.store.tables import approvals
 
-_TOLD = ("approval_id", "run_id", "namespace", "schedule_uid", "gates", "workflow", "node_id", "expires_at")
+_TOLD = ("approval_id", "run_id", "namespace", "schedule_uid", "gates", "workflow", "node_id", "expires_at", "question")
 _AT_ONCE = 900
 
 

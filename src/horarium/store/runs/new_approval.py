@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 from horarium.ids import id_text
 from horarium.instant import Instant, to_rfc3339
 from horarium.policy.approval import NEVER
+from horarium.policy.replying import TOLD_QUESTION
 from horarium.store.database.json_text import from_text
 
 
@@ -46,11 +47,15 @@ class Asked(Protocol):
     def node_id(self) -> str | None: ...
     @property
     def expires_at(self) -> Instant: ...
+    @property
+    def question(self) -> str | None: ...
 
 
 def told_of(asked: Asked, origin: str, nominal: Instant) -> dict[str, object]:
     """What every notice about a question says of it, and of the run that it is about."""
+    told = {} if asked.question is None else {"question": asked.question[:TOLD_QUESTION]}
     return {
+        **told,
         "approval_id": id_text(asked.approval_id),
         "gates": from_text(asked.gates),
         "workflow": asked.workflow,

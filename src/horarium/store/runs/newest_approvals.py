@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 from horarium.decision.health import Waiting
 from horarium.instant import Instant
 from horarium.policy.approval import AGENT_GATES, ApprovalDecision
+from horarium.policy.replying import TOLD_QUESTION
 from horarium.store.database.json_text import from_text
 from horarium.store.tables import approvals, runs
 
@@ -30,6 +31,7 @@ class AskedApproval:
     decided_by: str | None
     decided_at: Instant | None
     reason: str | None
+    question: str | None = None
 
 
 def newest_approvals(connection: Connection, run_ids: Collection[bytes]) -> dict[bytes, AskedApproval]:
@@ -46,6 +48,7 @@ def newest_approvals(connection: Connection, run_ids: Collection[bytes]) -> dict
                 row.decider,
                 row.decided_at,
                 row.reason,
+                row.question,
             )
     return found
 
@@ -63,6 +66,7 @@ _asked = (
         approvals.c.decider,
         approvals.c.decided_at,
         approvals.c.reason,
+        sa.func.substr(approvals.c.question, 1, TOLD_QUESTION).label("question"),
         _place.label("place"),
     )
     .where(approvals.c.run_id.in_(sa.bindparam("run_ids", expanding=True)))

@@ -212,6 +212,12 @@ def close(
     connection.execute(mine.values(decision=decision.value, decider=decider, reason=reason, decided_at=now))
 
 
+def set_reply(connection: Connection, row: QuestionRow, *, input_hash: str, reply: object) -> None:
+    """What an agent would be told from now on; the inputs of the run stay as they are."""
+    own = sa.update(approvals).where(approvals.c.approval_id == row.approval_id)
+    connection.execute(own.values(input_hash=input_hash, modifications=to_text(reply)))
+
+
 def set_inputs(
     connection: Connection, row: QuestionRow, *, shown: object, inputs: object, input_hash: str, modifications: object
 ) -> None:

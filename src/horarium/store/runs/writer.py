@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeAlias
 from sqlalchemy import Connection
 
 from horarium.decision.ending import plan_ending
+from horarium.decision.last_status import empties_after
 from horarium.instant import Instant
 from horarium.life.change import Admit, Again, Begin, Block, Change, End, Nothing, Progress, Wait, Why
 from horarium.life.event import Answered, Event, Taken
@@ -256,6 +257,8 @@ def _counted(
         held=place.held - was_held,
         last_completed_at=now,
         last_completed_run_id=run.run_id,
+        last_state=end.state.value,
+        empty_in_a_row=empties_after(place.empty_in_a_row, end.state, end.error_class),
     )
     if isinstance(planning, Exception):
         return place

@@ -16,6 +16,7 @@ from horarium.decision.facts import UnreadablePolicies
 from horarium.errors import HorariumError
 from horarium.policy.approval import ApprovalPolicy
 from horarium.policy.limits import Budget
+from horarium.schedule.agent import Agent
 from horarium.schedule.assignee import Assignee, AssigneeType, Assignment, TeamStrategy
 from horarium.schedule.document import from_canonical
 from horarium.schedule.effective import Effective, effective_text
@@ -103,7 +104,7 @@ def _of_one(
         asked = PolicyQuestion(
             said.approval, said.retry, said.failure, said.limits, planning.assignment, planning.assigned, floor, member
         )
-        bundles[member] = _bundle(speakers, namespace, asked, said, versions)
+        bundles[member] = _bundle(speakers, namespace, asked, said, versions, assignee)
     assignment = speakers.assignments.get((namespace, planning.assignment or ""))
     return BirthPolicies(
         assignee,
@@ -115,16 +116,32 @@ def _of_one(
 
 
 def _bundle(
-    speakers: Speakers, namespace: str, asked: PolicyQuestion, own: Effective, versions: Mapping[str, int]
+    speakers: Speakers,
+    namespace: str,
+    asked: PolicyQuestion,
+    own: Effective,
+    versions: Mapping[str, int],
+    assignee: Assignee | None,
 ) -> Bundle:
     effective = speakers.effective(namespace, asked)
     if effective is None and versions:
         effective = speakers.effective(namespace, asked._replace(workflow_approval=ApprovalPolicy()))
     if effective is not None and versions:
         effective = replace(effective, versions=versions)
-    agent = None if asked.member is None else speakers.agents.get((namespace, asked.member))
-    budget = None if agent is None or isinstance(agent, Unreadable) else agent.policies.budget
-    return Bundle(effective, None if effective is None else effective_text(effective), budget or _NO_BUDGET)
+    member = None if asked.member is None else _agent(speakers, namespace, asked.member)
+    worker = member if assignee is None or _is_team(assignee) else _agent(speakers, namespace, assignee.id)
+    return Bundle(
+        effective,
+        None if effective is None else effective_text(effective),
+        (None if member is None else member.policies.budget) or _NO_BUDGET,
+        worker is not None and worker.native_scheduler,
+    )
+
+
+def _agent(speakers: Speakers, namespace: str, agent_id: str) -> Agent | None:
+    """None also for one that cannot be read: that is told of its own."""
+    found = speakers.agents.get((namespace, agent_id))
+    return None if isinstance(found, Unreadable) else found
 
 
 def _lead(team: TeamTurn) -> str:
@@ -157,8 +174,8 @@ def _unreadable(
 def _budget_of(speakers: Speakers, namespace: str, assignee: Assignee) -> Budget:
     key = namespace, assignee.id
     if assignee.type is AssigneeType.AGENT:
-        agent = speakers.agents.get(key)
-        found = None if agent is None or isinstance(agent, Unreadable) else agent.policies.budget
+        agent = _agent(speakers, namespace, assignee.id)
+        found = None if agent is None else agent.policies.budget
     else:
         team = speakers.teams.get(key)
         found = team.team.policies.budget if isinstance(team, TeamTurn) else None

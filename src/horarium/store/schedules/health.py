@@ -53,6 +53,7 @@ def _vitals(
         decided_until=row.decided_until,
         runs_born=row.runs_born,
         failures_in_a_row=row.failures_in_a_row,
+        empty_in_a_row=row.empty_in_a_row,
         last_completed_at=row.last_completed_at,
         error=str(planning) if broken and row.status is not Status.BROKEN else row.last_error,
         paused_at=row.paused_at,

@@ -99,6 +99,7 @@ def write_resumed(
             "paused_until": None,
             "paused_by": None,
             "failures_in_a_row": 0,
+            "empty_in_a_row": 0,
             "next_sequence": journal.write(connection, row.schedule_uid, row.namespace),
         },
         expected_version=row.version,

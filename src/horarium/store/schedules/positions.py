@@ -25,7 +25,7 @@ _COUNTED = Update(
     (
         "schedule_uid", "active", "held", "last_completed_at", "last_completed_run_id", "failures_in_a_row",
         "failures_count", "last_error", "last_error_at", "last_dispatch_status", "status", "paused_at", "pause_reason",
-        "next_sequence", "decided_until",
+        "next_sequence", "decided_until", "empty_in_a_row", "last_state",
     ),
 )  # fmt: skip
 _counted_values = attrgetter(*_COUNTED.columns)

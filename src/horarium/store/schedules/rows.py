@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypedDict
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+from horarium.decision.last_status import LastStatus, last_status
 from horarium.decision.record import Counts
 from horarium.instant import Instant
 from horarium.schedule.position import Position, Status
@@ -70,6 +71,17 @@ class ScheduleRow:
     edited_by: str | None = None
     workspace: str | None = None
     empty_in_a_row: int = 0
+    last_state: str | None = None
+
+    @property
+    def last_status(self) -> LastStatus:
+        return last_status(
+            last_state=self.last_state,
+            last_completed_at=self.last_completed_at,
+            last_skipped_at=self.last_skipped_at,
+            failures_in_a_row=self.failures_in_a_row,
+            empty_in_a_row=self.empty_in_a_row,
+        )
 
     def position(self) -> Position:
         return Position(*(getattr(self, name) for name in Position._fields))
@@ -113,6 +125,8 @@ class LockedPosition(NamedTuple):
     last_completed_run_id: bytes | None
     paused_at: Instant | None
     pause_reason: str | None
+    empty_in_a_row: int
+    last_state: str | None
 
 
 class PositionChange(TypedDict, total=False):
@@ -129,6 +143,7 @@ class PositionChange(TypedDict, total=False):
     held: int
     fires_count: int
     failures_in_a_row: int
+    empty_in_a_row: int
     rotation_index: int
     last_fired_at: Instant | None
     last_run_id: bytes | None
@@ -218,6 +233,22 @@ def deleted_ids(connection: Connection, namespace: str, ids: Collection[str]) ->
     for start in range(0, len(wanted), _IDS_AT_ONCE):
         own = schedules.c.schedule_id.in_(wanted[start : start + _IDS_AT_ONCE])
         found |= set(connection.execute(sa.select(schedules.c.schedule_id).where(*gone, own).distinct()).scalars())
+    return found
+
+
+def named_in_workspaces(
+    connection: Connection, namespace: str, named: Sequence[tuple[str, str]]
+) -> dict[tuple[str, str], str]:
+    """The ids of live schedules by workspace and name, of those that are asked for."""
+    key = (schedules.c.workspace, schedules.c.name)
+    live = (schedules.c.namespace == namespace, schedules.c.deleted_at.is_(None))
+    found: dict[tuple[str, str], str] = {}
+    for start in range(0, len(named), _IDS_AT_ONCE // 2):
+        own = sa.tuple_(*key).in_(list(named[start : start + _IDS_AT_ONCE // 2]))
+        for workspace, name, schedule_id in connection.execute(
+            sa.select(*key, schedules.c.schedule_id).where(*live, own)
+        ):
+            found[workspace, name] = schedule_id
     return found
 
 

@@ -14,6 +14,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from horarium.instant import Instant
 from horarium.schedule.position import Position, Status
+from horarium.schedule.workspace import workspace_of
 from horarium.store.database.json_text import to_text
 from horarium.store.database.set_wise import Insert
 from horarium.store.errors import Conflict
@@ -133,6 +134,7 @@ def _first_rows(new: NewSchedule, now: Instant) -> dict[sa.Table, dict[str, Any]
         "deleted_at": new.deleted_at,
         "created_by": new.created_by,
         "edited_by": None,
+        "workspace": workspace_of(revision.document),
     }
     change: PositionChange = {
         "planning": planning,
@@ -190,6 +192,7 @@ def add_revision(
         note=revision.note,
         updated_at=now,
         edited_by=edited_by,
+        workspace=workspace_of(revision.document),
     )
     planning = insert_revision(connection, row.schedule_uid, number, revision, now)
     positions.move(connection, row.schedule_uid, revision=number, planning=planning, generation=revision.generation)

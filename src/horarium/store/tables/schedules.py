@@ -101,6 +101,7 @@ positions = Table(
     Column("paused_until", BigInteger),  # when it goes on by itself; null = when somebody resumes it
     Column("paused_by", Text),
     Column("empty_in_a_row", Integer, nullable=False, server_default="0"),  # answers of an agent without a text
+    Column("last_state", Text),  # of the run that ended last
     # What an ordinary tick needs: work grows with what is due, not with what is stored.
     partial_index("positions_due", "next_due", where="status = 'active'"),
     # For a tick that finds more than it can take: namespaces have their turns.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import sqlalchemy as sa
@@ -33,7 +34,10 @@ def _added() -> dict[str, tuple[sa.Column[Any], ...]]:
             sa.Column("dialect", sa.Text()),
         ),
         "schedules": (sa.Column("workspace", sa.Text()),),
-        "positions": (sa.Column("empty_in_a_row", sa.Integer(), nullable=False, server_default="0"),),
+        "positions": (
+            sa.Column("empty_in_a_row", sa.Integer(), nullable=False, server_default="0"),
+            sa.Column("last_state", sa.Text()),
+        ),
     }
 
 
@@ -45,6 +49,7 @@ def upgrade() -> None:
     _create("runs_prompts_busy", "runs", ["busy_since"], _BUSY)
     _create("runs_prompts_unmarked", "runs", ["namespace", "target"], _UNMARKED)
     _create("schedules_by_workspace", "schedules", ["namespace", "workspace", "created_at"], "workspace IS NOT NULL")
+    _fill_workspaces(op.get_bind())
     op.create_table(
         "unwanted_tasks",
         sa.Column("run_id", sa.LargeBinary(16), nullable=False),
@@ -58,6 +63,39 @@ def upgrade() -> None:
     op.create_index("unwanted_tasks_due", "unwanted_tasks", ["next_at"])
     on_postgres = op.get_bind().dialect.name == "postgresql"
     create_view("v_runs", f"{V_RUNS}{V_RUNS_MORE} r.heard", RUNS, on_postgres, anew=True)
+
+
+def _fill_workspaces(connection: sa.Connection) -> None:
+    """The schedules whose prompt goes to one agent stand in its workspace, as those do that are written from now on.
+
+    A document that cannot be read is that schedule's trouble.
+    """
+    found = connection.execute(_WITH_PROMPT).all()
+    mine = sa.text("UPDATE schedules SET workspace = :workspace WHERE schedule_uid = :uid")
+    for uid, text in found:
+        try:
+            document = json.loads(text)
+        except ValueError:
+            continue
+        workspace = _workspace(document)
+        if workspace is not None:
+            connection.execute(mine, {"workspace": workspace, "uid": uid})
+
+
+# The texts of documents are compact; one that has the words elsewhere is looked at and left as it is.
+_WITH_PROMPT = sa.text(
+    "SELECT s.schedule_uid, r.document FROM schedules s JOIN schedule_revisions r"
+    " ON r.schedule_uid = s.schedule_uid AND r.revision = s.revision"
+    """ WHERE s.deleted_at IS NULL AND r.document LIKE '%"prompt"%' AND r.document LIKE '%"assignee_id"%'"""
+)
+
+
+def _workspace(document: Any) -> str | None:
+    action = document.get("action") if isinstance(document, dict) else None
+    if not isinstance(action, dict) or action.get("kind") != "prompt" or document.get("assignee_type") != "agent":
+        return None
+    agent = document.get("assignee_id")
+    return agent if isinstance(agent, str) else None
 
 
 def _create(name: str, table: str, columns: list[str], where: str) -> None:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from horarium.app import Horarium
 from horarium.client.discover import DEMO_DIR
 from horarium.clock import Clock
+from horarium.demo.prompts import put_prompts, serving
 from horarium.instant import MINUTE, Instant
 from horarium.job.job import Job
 from horarium.operations import agents, assignments, schedules, workflows
@@ -241,20 +243,25 @@ class Behind:
 
 
 def run_demo(settings: Settings, *, say: Callable[[str], None]) -> None:
-    """In a directory of its own: a service that starts without the demonstration could not do its schedules' work."""
+    """In a directory of its own: a service that starts without the demonstration could not do its schedules' work.
+
+    It calls itself, and its agents on loopback: `up` allows that where it listens there itself, unless told otherwise.
+    """
     make_data_dir(settings)  # with its mode: what is made on the way to another directory has the usual one
     own = {
         "data_dir": settings.data_dir / DEMO_DIR,
         "shutdown_seconds": min(settings.shutdown_seconds, _SHUTDOWN_SECONDS),
     }
     quick = settings.model_copy(update=own)
-    run(quick, UP, say=say, application=make_demo(), before=prepare)
+    with serving() as addresses:
+        run(quick, UP, say=say, application=make_demo(), before=partial(prepare, addresses=addresses))
 
 
-def prepare(service: Service, url: str) -> None:
+def prepare(service: Service, url: str, *, addresses: Mapping[str, str]) -> None:
     """What cannot be declared beforehand: it needs our address, an earlier time, or rows beside schedules."""
     caller = internal("demo")
     schedules.upsert(service.resources, caller, _call_ourselves(url))
     earlier = replace(service.resources, clock=Behind(service.resources.clock, _MISSED_MINUTES * MINUTE))
     schedules.upsert(earlier, caller, _catchup(url))
     put_brief(service.resources, caller)
+    put_prompts(service.resources, caller, addresses)

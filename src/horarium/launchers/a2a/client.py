@@ -1,0 +1,289 @@
+"""One call to an agent and what came of it; a card is fetched in the same way.
+
+Each call has a connection of its own, to an address that the guard has judged (`exchange.py`), and ends within the
+seconds it is given, whatever the agent does. A request counts as sent from its first byte: before it, nothing can have
+been begun there; after it, only a reply says what was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeAlias
+
+import httpx
+import orjson
+
+from horarium.clock import Clock
+from horarium.launchers.a2a.card import MAX_CARD_BYTES
+from horarium.launchers.a2a.dialect import (
+    OTHER_DIALECT_CODES,
+    VERSION_HEADER,
+    Dialect,
+    Malformed,
+    Reply,
+    RpcFailed,
+    read_reply,
+)
+from horarium.launchers.answer import opening, shown
+from horarium.launchers.bounds import LONGEST_WAIT_SECONDS
+from horarium.launchers.exchange import Answer, BadRequest, Dialler, Exchange, Lost, Place
+from horarium.launchers.exchange import TargetForbidden as AddressForbidden
+from horarium.launchers.outgoing import BadAction, place_of
+from horarium.launchers.payload import NotJson, check, clean_text, encode
+from horarium.launchers.ssrf import Guard
+from horarium.schedule.json_limits import Json
+
+MAX_REPLY_BYTES: Final = 2 * 1_048_576
+"""A result of one MiB, what JSON adds to its spelling, and the history round it."""
+_TOKEN = re.compile(r"[\x21-\x7e]+", re.ASCII)
+_ETAG = re.compile(r"[\x21-\x7e]{1,256}", re.ASCII)
+_ALWAYS: Final[Mapping[str, str]] = {
+    "accept": "application/json",
+    "accept-encoding": "identity",
+    "connection": "close",
+    "user-agent": "horarium",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class NotSent:
+    """Nobody was reached; a later try may reach somebody."""
+
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class LostReply:
+    """It was sent, and no whole reply came back."""
+
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class HttpStatus:
+    """An answer that is no 2xx. `said` is for people, `retry_after` is that header as it came."""
+
+    status: int
+    said: str
+    retry_after: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TooLarge:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class TargetForbidden:
+    """Nothing was sent and nothing will be: the address is not allowed, or the request cannot be written."""
+
+    error: str
+
+
+Called: TypeAlias = Reply | NotSent | LostReply | HttpStatus | TooLarge | TargetForbidden
+
+
+@dataclass(frozen=True, slots=True)
+class CardFetched:
+    """`size` is in bytes, as it came."""
+
+    document: Mapping[str, Json] = field(repr=False)
+    etag: str | None
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CardUnchanged:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class CardFailed:
+    """`answered`: somebody is there, who has no card at this address."""
+
+    error: str
+    answered: bool = True
+
+
+FetchedCard: TypeAlias = CardFetched | CardUnchanged | CardFailed
+_Unanswered: TypeAlias = NotSent | LostReply | TargetForbidden
+
+
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    """`raw` is None where the body is longer than was wanted."""
+
+    status: int
+    raw: bytes | None
+    kind: str
+    packed: bool
+    etag: str | None
+    retry_after: str | None
+
+
+class A2AClient:
+    def __init__(self, clock: Clock, guard: Guard, tls: ssl.SSLContext | None = None) -> None:
+        self._clock = clock
+        self._guard = guard
+        self._tls = tls
+        self._dialler: Dialler | None = None
+
+    async def call(
+        self,
+        endpoint_url: str,
+        *,
+        namespace: str,
+        dialect: Dialect,
+        body: Mapping[str, Json],
+        token: str | None,
+        headers: Mapping[str, str] | None = None,
+        seconds: float,
+        most_bytes: int = MAX_REPLY_BYTES,
+    ) -> Called:
+        """Never raises because of the agent. `token` is given only where the address may see it."""
+        if token is not None and not _TOKEN.fullmatch(token):
+            return TargetForbidden("the agent's token cannot be sent in a header: it is no printable ASCII text")
+        given = {
+            **(headers or {}),
+            "content-type": "application/json",
+            **({VERSION_HEADER.lower(): dialect.value} if dialect is Dialect.V1_0 else {}),
+            **({} if token is None else {"authorization": f"Bearer {token}"}),
+        }
+        try:
+            raw = encode(dict(body))
+            place, exchange = _exchange("POST", endpoint_url, given, raw)
+        except (NotJson, BadAction, BadRequest, UnicodeError) as wrong:
+            return TargetForbidden(f"the request cannot be written: {_said(wrong)}")
+        heard = await self._ask(place, exchange, namespace, seconds, most_bytes)
+        return _called(heard, body.get("id"), token) if isinstance(heard, _Heard) else heard
+
+    async def fetch_card(self, url: str, *, namespace: str, etag: str | None = None, seconds: float) -> FetchedCard:
+        """No token goes along: a card is public, and whoever serves it may be somebody else."""
+        try:
+            place, exchange = _exchange("GET", url, {} if etag is None else {"if-none-match": etag}, b"")
+        except (BadAction, BadRequest, UnicodeError) as wrong:
+            return CardFailed(_said(wrong), answered=False)
+        heard = await self._ask(place, exchange, namespace, seconds, MAX_CARD_BYTES)
+        return _card(heard, asked=etag is not None) if isinstance(heard, _Heard) else CardFailed(heard.error, False)
+
+    def _dial(self) -> Dialler:
+        """Made when it is first needed: to read the certificates takes a moment, and most services call no agent."""
+        if self._dialler is None:
+            # The certificates that httpx brings: a small container may have none of its own.
+            self._dialler = Dialler(self._guard, self._tls or httpx.create_ssl_context(trust_env=False))
+        return self._dialler
+
+    async def _ask(
+        self, place: Place, exchange: Exchange, namespace: str, seconds: float, most_bytes: int
+    ) -> _Heard | _Unanswered:
+        if seconds <= 0:
+            return NotSent("no time is left")
+        began = self._clock.monotonic()
+        try:
+            async with asyncio.timeout(min(seconds, LONGEST_WAIT_SECONDS)):
+                wire = await self._dial().dial(place, namespace)
+                try:
+                    return await _hear(await exchange.send(wire), most_bytes)
+                finally:
+                    wire.close()
+        except AddressForbidden as wrong:
+            return TargetForbidden(_said(wrong))
+        except Lost as wrong:
+            if not exchange.sent:
+                return NotSent(_said(wrong))
+            # A round number of seconds is the mark of a proxy that gave up.
+            return LostReply(f"{_said(wrong)}, after {self._clock.monotonic() - began:.1f} s")
+        except TimeoutError:
+            late = f"within {seconds:.3g} s"
+            return LostReply(f"no answer {late}") if exchange.sent else NotSent(f"no connection {late}")
+
+
+def _exchange(method: str, url: str, headers: Mapping[str, str], body: bytes) -> tuple[Place, Exchange]:
+    place, path = place_of(url)
+    written = {**headers, **_ALWAYS, **({"content-length": str(len(body))} if body else {})}
+    named = [(name.encode("ascii"), value.encode("ascii")) for name, value in written.items()]
+    return place, Exchange(method, path, [(b"host", place.authority), *named], body)
+
+
+async def _hear(answer: Answer, most_bytes: int) -> _Heard:
+    """The body is read only where it can be a reply: a stream of events need not end."""
+    kind = (answer.header(b"content-type") or "").partition(";")[0].strip().lower()
+    packed = (answer.header(b"content-encoding") or "identity").strip().lower() not in ("", "identity")
+    raw: bytes | None = b""
+    if not 200 <= answer.status < 300:
+        raw = await opening(answer)
+    elif kind != "text/event-stream" and not packed:
+        read, more = await answer.read(most_bytes)
+        raw = None if more else read
+    etag, wish = answer.header(b"etag"), answer.header(b"retry-after")
+    return _Heard(answer.status, raw, kind, packed, etag, None if wish is None else clean_text(wish, 100))
+
+
+def _called(heard: _Heard, request_id: object, token: str | None) -> Called:
+    if not 200 <= heard.status < 300:
+        return _not_done(heard, token)
+    if heard.raw is None:
+        return TooLarge()
+    if heard.kind == "text/event-stream":
+        return Malformed("a stream of events; an answer was asked for")
+    if heard.packed:
+        return Malformed("it is packed, although `identity` was asked for")
+    try:
+        document = orjson.loads(heard.raw)
+    except orjson.JSONDecodeError as wrong:
+        return Malformed(clean_text(f"HTTP {heard.status} with a body that is no JSON: {wrong}", 500))
+    reply = _without(read_reply(document), token)
+    if not isinstance(reply, RpcFailed | Malformed) and document.get("id") != request_id:
+        return Malformed("it answers another request: the id is not ours")
+    return reply
+
+
+def _not_done(heard: _Heard, token: str | None) -> Called:
+    """A method or version that is not spoken is told as such, also by agents that give it a status of its own."""
+    raw = heard.raw or b""
+    if 300 <= heard.status < 400:
+        return HttpStatus(heard.status, f"HTTP {heard.status}: redirects are not followed; register the final URL")
+    try:
+        reply = _without(read_reply(orjson.loads(raw)), token)
+    except orjson.JSONDecodeError:
+        reply = None
+    if isinstance(reply, RpcFailed) and reply.code in OTHER_DIALECT_CODES:
+        return reply
+    return HttpStatus(heard.status, shown(heard.status, raw, token), heard.retry_after)
+
+
+def _without(reply: Reply, token: str | None) -> Reply:
+    """An error is kept and read by many; an agent may send back what it was sent."""
+    if token is None or not isinstance(reply, RpcFailed):
+        return reply
+    return replace(reply, message=reply.message.replace(token, "…"))
+
+
+def _card(heard: _Heard, *, asked: bool) -> FetchedCard:
+    if heard.status == 304 and asked:
+        return CardUnchanged()
+    if heard.status != 200:
+        return CardFailed(f"HTTP {heard.status}")
+    if heard.raw is None:
+        return CardFailed(f"it is larger than {MAX_CARD_BYTES} bytes")
+    if heard.packed:
+        return CardFailed("it is packed, although `identity` was asked for")
+    try:
+        document = orjson.loads(heard.raw)
+        check(document)
+    except orjson.JSONDecodeError:
+        return CardFailed("it is no JSON")
+    except NotJson as wrong:
+        return CardFailed(f"it {wrong}")
+    if not isinstance(document, dict):
+        return CardFailed("it is no object")
+    etag = heard.etag if heard.etag is not None and _ETAG.fullmatch(heard.etag) else None
+    return CardFetched(document, etag, len(heard.raw))
+
+
+def _said(wrong: BaseException) -> str:
+    return clean_text(str(wrong) or type(wrong).__name__, 500)

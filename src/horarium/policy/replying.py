@@ -1,0 +1,62 @@
+"""How the question of an agent is answered: by a text that is agreed to together with the inputs of the run.
+
+An agent that has begun may stop to ask. `agent_input` asks for an answer, which only a text is; `agent_auth` asks for
+leave to go on, which a plain yes gives. The inputs stay as they are. Whoever agrees, agrees to inputs and text: to
+another text it is another vote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final
+
+from horarium.policy.approval import AGENT_AUTH, AGENT_INPUT, input_hash
+from horarium.policy.names import PolicyError, shown
+
+REPLY: Final = "reply"
+"""The one member of `modifications` that answers an agent."""
+MAX_REPLY_BYTES: Final = 100_000
+MAX_QUESTION: Final = 16_000
+"""Characters of an agent's question that are kept."""
+TOLD_QUESTION: Final = 500
+"""Characters of it that events and the feed tell."""
+
+
+def reply_in(modifications: object) -> str:
+    """Raises PolicyError for what answers no agent."""
+    if not isinstance(modifications, dict) or REPLY not in modifications:
+        raise PolicyError("modifications", "must be an object with a reply, which is what the agent is told")
+    others = sorted(str(name) for name in modifications if name != REPLY)
+    if others:
+        raise PolicyError("modifications", f"may hold reply alone: an agent is told a text, not {shown(others[0])}")
+    reply = modifications[REPLY]
+    if not isinstance(reply, str):
+        raise PolicyError(f"modifications.{REPLY}", f"must be text, not {shown(reply)}")
+    if not reply.strip():
+        raise PolicyError(f"modifications.{REPLY}", "must not be blank")
+    if len(reply.encode("utf-8", "replace")) > MAX_REPLY_BYTES:
+        raise PolicyError(f"modifications.{REPLY}", f"must have at most {MAX_REPLY_BYTES} bytes")
+    return reply
+
+
+def needs_reply(gates: Collection[str]) -> bool:
+    """Whether a plain yes is no answer."""
+    return AGENT_INPUT in gates
+
+
+def may_show_reply(gates: Collection[str]) -> bool:
+    """What lets an agent in somewhere may be a password."""
+    return AGENT_AUTH not in gates
+
+
+def agreed_hash(inputs: object, reply: str | None) -> str:
+    """What a vote is for: the inputs, and the reply where there is one."""
+    return input_hash(inputs) if reply is None else input_hash({"inputs": inputs, REPLY: reply})
+
+
+def proposed_reply(question: str | None, modifications: object) -> str | None:
+    """The text that somebody has proposed to answer an agent's question with; `question` None = no agent asks."""
+    if question is None or not isinstance(modifications, dict):
+        return None
+    reply = modifications.get(REPLY)
+    return reply if isinstance(reply, str) else None

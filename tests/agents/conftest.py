@@ -1,0 +1,18 @@
+"""One service for all tests of a worker that only need some service; each has agents and schedules of its own."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from agents.house import House, living
+
+
+@pytest.fixture(scope="session")
+def house(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    folder = tmp_path_factory.mktemp("house")
+    path = shutil.copy(sqlite_template, folder / "horarium.db")
+    with living(folder, f"sqlite:///{path}", janitor_seconds=0.2) as running:
+        yield running
