@@ -9,6 +9,9 @@ import pytest
 from agents.house import House, name, until
 from agents.running import Agent, running
 
+# What is the same for both agents of 1.x is looked at with one of them.
+both = pytest.mark.parametrize("agent", ["plain", "old"], indirect=True)
+
 
 def told(house: House, run_id: str) -> list[str]:
     return [each["event_type"] for each in house.events(run_id)]
@@ -27,6 +30,7 @@ def test_a_prompt_is_scheduled_sent_answered_and_kept(house: House, agent: Agent
     assert told(house, run_id)[-1] == "run.completed"
 
 
+@both
 def test_the_agent_shows_its_card_once_it_was_spoken_to(house: House, agent: Agent) -> None:
     agent_id = house.agent(agent.url)
     house.ended(house.prompt(agent_id, "echo hello"))
@@ -45,6 +49,7 @@ def test_a_token_goes_to_its_agent_and_is_shown_nowhere(house: House, agents: di
     assert not any(token in house.http.get(page).text for page in pages)
 
 
+@both
 @pytest.mark.parametrize("verb", ["input", "auth"])
 def test_a_question_is_answered_and_the_task_goes_on(house: House, agent: Agent, verb: str) -> None:
     subject = name("subject")
@@ -65,6 +70,7 @@ def test_a_question_is_answered_and_the_task_goes_on(house: House, agent: Agent,
     assert agent.times(f"{verb} {subject}") == 1
 
 
+@both
 def test_a_question_that_is_refused_cancels_the_task(house: House, agent: Agent) -> None:
     subject = name("subject")
     run_id = house.prompt(house.agent(agent.url), f"input {subject}")
@@ -81,6 +87,7 @@ def cancelled(agent: Agent, prompt: str) -> bool:
     return tasks[prompt] in told["cancelled"]
 
 
+@both
 @pytest.mark.parametrize("verb", ["cancel", "terminate"])
 def test_a_stop_reaches_the_agent(house: House, agent: Agent, verb: str) -> None:
     prompt = f"hold {name('stopped')}"
@@ -91,6 +98,7 @@ def test_a_stop_reaches_the_agent(house: House, agent: Agent, verb: str) -> None
     until(lambda: cancelled(agent, prompt))
 
 
+@both
 def test_at_its_deadline_a_prompt_is_timed_out_and_its_task_cancelled(house: House, agent: Agent) -> None:
     prompt = f"hold {name('late')}"
     more = {"action": {"timeout_seconds": 1}, "retry_policy": {"max_retries": 0}}
@@ -145,6 +153,7 @@ def test_a_team_takes_turns(house: House, agents: dict[str, Agent]) -> None:
     assert [agent.times(prompt) for agent in members.values()] == [2, 2]
 
 
+@both
 def test_a_step_of_a_workflow_may_be_a_prompt(house: House, agent: Agent) -> None:
     prompt, workflow_id = f"task {name('step')}", name("workflow")
     by = {"assignee_type": "agent", "assignee_id": house.agent(agent.url)}
