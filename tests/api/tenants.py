@@ -65,6 +65,8 @@ class Things:
     subscription_uid: str
     letter_id: str
     uid: str
+    workspace_id: str
+    workspace_schedule_id: str
 
     def unnamed(self, text: str) -> str:
         """What is left of a text when these names, and all ids, are taken out of it."""
@@ -91,6 +93,7 @@ def named(namespace: str, mark: str, **ids: str) -> Things:
         "team": "team",
         "principal": "chief",
         "key": "key",
+        "workspace_id": "agent",
     }
     return Things(namespace=namespace, **{field: f"{mark}-{word}" for field, word in words.items()}, **ids)
 
@@ -106,6 +109,7 @@ GHOST = named(
     uid="01KJF0Z7C8E2V9Q4M6T1N3B5X6",
     approval_id="01KJF0Z7C8E2V9Q4M6T1N3B5X7",
     standing_id="01KJF0Z7C8E2V9Q4M6T1N3B5X8",
+    workspace_schedule_id="01kjf0z7c8e2v9q4m6t1n3b5x9",
 )
 """Of the same shape as the things of a tenant, and nowhere."""
 
@@ -145,7 +149,7 @@ def workflow(things: Things) -> dict[str, Any]:
 
 IDS = (
     *("run_id", "gated_run_id", "token_id", "subscription_uid", "letter_id", "uid"),
-    *("approval_id", "standing_id"),
+    *("approval_id", "standing_id", "workspace_schedule_id"),
 )
 
 
@@ -190,7 +194,11 @@ def settle_in(horarium: TestService, namespace: str, mark: str) -> Tenant:
     # Nobody says yes to what they wrote themselves.
     operator, yes = horarium.http(token=secrets[Role.OPERATOR]), {"schedule_id": plain.schedule_id, "gates": ["spend"]}
     [standing, _] = [operator.post("/api/approvals/standing", json=yes).json()["standing_id"] for _ in range(2)]
-    ids = (runs[0]["run_id"], runs[1]["run_id"], token, subscription, letter, uid, question["approval_id"], standing)
+    prompts = (f"/workspaces/{plain.agent_id}{more}/schedules" for more in ("", "-2"))
+    body = {"name": plain.team, "cron_expr": "45 * * * *", "prompt": plain.team}
+    [prompt, _] = [make("POST", path, **body)["id"] for path in prompts]
+    made = (runs[0]["run_id"], runs[1]["run_id"], token, subscription, letter, uid, question["approval_id"], standing)
+    ids = (*made, prompt)
     return Tenant(named(namespace, mark, **dict(zip(IDS, ids, strict=True))), secrets)
 
 

@@ -40,10 +40,14 @@ IN_HISTORY = {
     ("POST", "/api/approvals/decisions"),
     ("POST", "/api/runs/{run_id}/approve"),
     ("POST", "/api/runs/{run_id}/reject"),
+    ("POST", "/workspaces/{workspace_id}/schedules"),
+    ("PATCH", "/workspaces/{workspace_id}/schedules/{workspace_schedule_id}"),
+    ("POST", "/workspaces/{workspace_id}/schedules/{workspace_schedule_id}/run"),
 }
 # Work, which happens too often and changes nothing of anybody's; a message that says nothing about anybody; and what
 # only looks.
 NO_ACT = {
+    ("POST", "/api/agents/{agent_id}/check"),
     ("POST", "/api/queues/{queue}/claim"),
     ("POST", "/api/runs/{run_id}/heartbeat"),
     ("POST", "/api/runs/{run_id}/pushes"),

@@ -288,7 +288,7 @@ IDS = {
 def test_a_hostile_name_finds_nothing(wire: Wire) -> None:
     before = stored(wire)
     for method, path in each_in_turn(wire, NAMED):
-        [name] = [part[1:-1] for part in path.split("/") if part.startswith("{")]
+        *_, name = (part[1:-1] for part in path.split("/") if part.startswith("{"))
         body = (
             b""
             if OPERATIONS[method, path].example.body is None

@@ -23,6 +23,7 @@ NOT_ONCE = {
     ("DELETE", "/api/namespaces/{namespace}"),
     ("POST", "/api/tokens"),
     ("POST", "/api/tokens/{token_id}/rotate"),
+    ("POST", "/api/agents/{agent_id}/check"),
     ("POST", "/api/agents/{agent_id}/tokens"),
     ("POST", "/api/subscriptions/{subscription_id}/test"),
     ("POST", "/api/queues/{queue}/claim"),
@@ -32,7 +33,11 @@ NOT_ONCE = {
     ("POST", "/api/runs/{run_id}/logs"),
 }
 # To be of a role that may read is not enough.
-NOT_FOR = {("GET", "/api/secrets"): Role.AGENT}
+NOT_FOR = {("GET", "/api/secrets"): Role.AGENT} | {
+    route: Role.AGENT
+    for route in GUARDED
+    if route[1].startswith("/workspaces/")  # this one is another agent's
+}
 # Who is heard is a matter of the question: where it names nobody, those who may approve.
 DECIDED = {
     ("POST", "/api/approvals/{approval_id}/decision"),

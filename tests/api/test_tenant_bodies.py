@@ -35,6 +35,7 @@ PLAIN_FIELDS = {
     *("decision", "gates", "input_hash", "max_uses", "modifications", "skip_approval"),
     *("allowed_hosts", "budget", "capacity", "context", "failure_policy", "native_scheduler", "policies"),
     *("protocol", "queue_policy", "retry_policy", "strategy"),
+    *("cron_expr", "enabled", "prompt"),
     *("namespace", "next_page_token", "report_token"),  # each is tried by a test of its own
 }
 

@@ -23,6 +23,7 @@ SCHEDULE = "nightly-report"
 GATED = "gated-report"
 CALENDAR = "company-holidays"
 WORKFLOW = "brief"
+WORKSPACE_SCHEDULES = "/workspaces/{workspace_id}/schedules"
 GUARDED = sorted(route for route, operation in OPERATIONS.items() if operation.needs is not OPEN)
 # It answers for as long as its reader stays; asked for something wrong it ends at once.
 STREAM = ("GET", "/api/events")
@@ -43,6 +44,8 @@ class World:
         params = {"at": "2026-03-01T23:00:00Z"} if path.endswith("/explain") else {}
         if route == STREAM:
             headers = {"Last-Event-ID": "no cursor", **headers}
+        if path == f"{WORKSPACE_SCHEDULES}/health":
+            headers = {"X-Workspace-ID": "agent@default", **headers}
         sent = dict(example.body or {})
         if path.endswith("/report") and "authorization" in http.headers:
             sent["report_token"] = self.horarium.resources.tokens.make(parse_id(self.names["run_id"], "run_id"), 0)
@@ -80,7 +83,11 @@ def world(database: str) -> Iterator[World]:
         run_id = http.post(f"/api/schedules/{SCHEDULE}/trigger").json()["run_id"]
         asked_run(http)
         horarium.settle()
+        path = "/workspaces/writer/schedules"
+        prompt = {**(OPERATIONS["POST", WORKSPACE_SCHEDULES].example.body or {}), "name": "made before"}
         names = {
+            "workspace_id": "writer",
+            "workspace_schedule_id": http.post(path, json=prompt).json()["id"],
             "schedule_id": SCHEDULE,
             "run_id": run_id,
             "name": CALENDAR,

@@ -88,3 +88,21 @@ def test_a_token_of_an_agent_is_printed_once_and_opens_its_own(server: Server) -
     own = server.service.http(token=answer.out.strip())
     assert own.get("/api/agents/writer").status_code == 200
     assert server.ask("agent", "token", "nobody").code == 5
+
+
+def test_agents_stand_below_their_parents(server: Server) -> None:
+    for name, parent in (("boss", None), ("editor", "boss"), ("writer", "editor"), ("aide", "boss"), ("lone", None)):
+        server.told("agent", "put", name, *(() if parent is None else ("--parent", parent)))
+    lines = server.told("agent", "list", "--tree").splitlines()
+    assert [line[:10].rstrip() for line in lines] == ["Agent ID", "boss", "  aide", "  editor", "    writer", "lone"]
+    assert len(json.loads(server.told("agent", "list", "--tree", "-o", "json"))["agents"]) == 5
+
+
+def test_a_check_says_what_it_found_and_whether_somebody_answered(server: Server) -> None:
+    """Nobody listens at the discard port of this machine."""
+    server.told("agent", "put", "writer", "--url", "http://127.0.0.1:9/", "--allowed-host", "other.example.com")
+    answer = server.ask("agent", "check", "writer")
+    assert (answer.code, answer.out.splitlines()[:2]) == (1, ["id         writer", "reachable  no"])
+    assert "card error" in server.told("agent", "show", "writer")
+    server.told("agent", "put", "lost")
+    assert server.ask("agent", "check", "lost").code == 2

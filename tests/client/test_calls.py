@@ -164,6 +164,7 @@ TABLE: list[tuple[str, tuple[Any, ...], dict[str, Any], str, str, Any]] = [
     ("create_agent", ({"id": "n"},), {"name": "N"}, "POST", "/api/agents", {"id": "n", "name": "N"}),
     ("get_agent", ("n",), {}, "GET", "/api/agents/n", None),
     ("put_agent", ("n", {"name": "N"}), {"if_version": 3}, "PUT", "/api/agents/n", {"name": "N"}),
+    ("check_agent", ("n",), {}, "POST", "/api/agents/n/check", None),
     ("create_agent_token", ("n",), {"name": "ci"}, "POST", "/api/agents/n/tokens", {"name": "ci"}),
     ("delete_agent", ("n",), {"purge": True}, "DELETE", "/api/agents/n?purge=true", None),
     ("list_teams", (), {"page_size": 2}, "GET", "/api/teams?page_size=2", None),
@@ -254,7 +255,7 @@ def test_only_what_is_safe_is_called_idempotent(row: tuple[Any, ...]) -> None:
     """A worker claims and beats again by itself; the secret of a token must not be kept for a repetition."""
     only_once = {
         "claim_runs", "heartbeat_run", "add_run_logs", "issue_token", "rotate_token", "test_subscription",
-        "create_agent_token",
+        "check_agent", "create_agent_token",
     }  # fmt: skip
     assert call(row[0], *row[1], **row[2]).idempotent is (row[0] not in only_once)
 

@@ -175,3 +175,38 @@ def test_a_turn_is_one_run(waiting: list[Candidate], most: int) -> None:
     counts, left = Counter(each.namespace for each in found), set(waiting) - set(found)
     for name in {each.namespace for each in left}:
         assert all(counts[name] >= count - 1 for count in counts.values())
+
+
+# ── at an agent ──────────────────────────────────────────────────────────────────────────────────────
+
+AGENT = "prompt:agent/one"
+
+
+@pytest.mark.parametrize(
+    ("at_agent", "here", "followed", "places"),
+    [
+        (1, 10, 0, 1),
+        (0, 10, 0, 0),
+        (0, 10, 2, 2),  # what it has already needs no place there
+        (1, 10, 2, 3),
+        (5, 2, 2, 2),  # but one here
+        (None, 10, 0, 10),  # nobody knows whom: whoever takes it says so
+    ],
+)
+def test_an_agent_is_sent_what_it_takes(at_agent: int | None, here: int, followed: int, places: int) -> None:
+    of = room(Limits(kinds={"prompt": here}), alone=True)
+    target = ReadyTarget("a", AGENT)
+    if at_agent is not None:
+        of.limit_at(target, at_agent)
+    found = places_for([target], of, kind_of, 1_000, {target: followed})
+    assert found == ([(target, places)] if places else [])
+
+
+def test_what_an_agent_has_already_is_taken_beside_what_it_has_room_for() -> None:
+    of = room(alone=True)
+    of.limit_at(ReadyTarget("a", AGENT), 1)
+    waiting = [candidate("a", AGENT, number) for number in range(3)]
+    begun = [candidate("a", AGENT, number)._replace(heard=True) for number in (7, 8)]
+    assert chosen([*waiting, *begun], of) == [waiting[0], *begun]
+    of.limit_at(ReadyTarget("a", AGENT), 0)
+    assert chosen([*waiting, *begun], of) == begun

@@ -8,11 +8,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from launchers.far_ends import COMMANDS, FOR_EVER, FixedClock, HttpFarEnd, tasks
+import orjson
+from launchers.agents import Agent
+from launchers.far_ends import COMMANDS, FOR_EVER, FixedClock, HttpFarEnd, request_for, tasks
 
+from horarium.launchers.a2a.dialect import Dialect
+from horarium.launchers.a2a.launcher import A2ALauncher
 from horarium.launchers.command import CommandLauncher
 from horarium.launchers.http import HttpLauncher
 from horarium.launchers.launcher import Launcher, LaunchRequest
@@ -34,6 +38,11 @@ class Far:
     slow: Target | None
     big: Target | None
     bad: tuple[Target, ...]
+    given: Mapping[str, Any] = field(default_factory=dict)
+    """What else a request to it needs."""
+
+    def request(self, kind: str, target: Target, **changes: Any) -> LaunchRequest:
+        return request_for(kind, target, **{**self.given, **changes})
 
 
 @dataclass(frozen=True)
@@ -44,6 +53,8 @@ class Case:
     fields: tuple[str, ...]
     """The fields of an action that the launcher reads, for hostile values."""
     herd: int = 50
+    read: Callable[[Any], Any] = lambda result: result
+    """What the far end gives back, where it stands inside what it says."""
 
 
 @asynccontextmanager
@@ -111,6 +122,29 @@ async def _recording() -> AsyncIterator[Far]:
     yield Far(RecordingLauncher(FixedClock(), otherwise=play), echo={}, slow={"slow": True}, big=None, bad=())
 
 
+def _a2a(dialect: Dialect) -> Callable[[], AbstractAsyncContextManager[Far]]:
+    @asynccontextmanager
+    async def up() -> AsyncIterator[Far]:
+        async with Agent(speaks=(dialect,)) as agent:
+            launcher = A2ALauncher(FixedClock(), guard=Guard(AddressPolicy(allow_loopback=True)))
+            bad = ("failed no disk", "rejected", "-32603", "-32602", "http 500", "http 302", "garbage", "big", " ")
+            yield Far(
+                launcher,
+                echo={"prompt": "echo"},
+                slow={"prompt": "slow"},
+                big=None,
+                bad=(*({"prompt": each} for each in bad), {}),
+                given={"agent": agent.line()},
+            )
+            await launcher.close()
+
+    return up
+
+
+def _said(result: Any) -> Any:
+    return orjson.loads(result["text"])
+
+
 CASES: dict[str, Case] = {
     "http": Case(HttpLauncher, "http", _http, ("url", "method", "headers", "secret")),
     "python-async": Case(PythonLauncher, "python", _python("", "_async", "sleep_async"), ("callable", "task")),
@@ -119,5 +153,7 @@ CASES: dict[str, Case] = {
     "python-process": Case(PythonLauncher, "python", _python("cpu_", "", "cpu_sleep_long"), ("callable",), 4),
     "command": Case(CommandLauncher, "command", _command, ("command",)),
     "pull": Case(PullLauncher, "pull", _pull, ("workflow_type",)),
+    "a2a": Case(A2ALauncher, "prompt", _a2a(Dialect.V1_0), ("prompt",), read=_said),
+    "a2a-0.3": Case(A2ALauncher, "prompt", _a2a(Dialect.V0_3), ("prompt",), read=_said),
     "recording": Case(RecordingLauncher, "http", _recording, ("url",)),
 }

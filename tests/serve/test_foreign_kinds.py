@@ -116,7 +116,7 @@ def test_without_the_package_what_was_written_is_still_read_and_its_runs_say_why
 ) -> None:
     assert gone["described"]["action"] == {"kind": "echo", "text": "hello"}
     assert gone["run"]["state"] == "launch_failed"
-    assert "no launcher for 'echo' is installed; installed: command, http, pull, python" in gone["run"]["error"]
+    assert "no launcher for 'echo' is installed; installed: command, http, prompt, pull, python" in gone["run"]["error"]
 
 
 def test_without_the_package_all_but_its_action_can_be_edited(gone: dict[str, Any]) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import Query
+from starlette.concurrency import run_in_threadpool
 
 from horarium.api.answers import Reply
 from horarium.api.audited import Audited
@@ -12,14 +14,16 @@ from horarium.api.etags import IfMatch, etag, version_of
 from horarium.api.examples import AT
 from horarium.api.pages import within_bytes
 from horarium.api.requests import CallerOf, Document, ResourcesOf
-from horarium.api.routing import LOOK, READ, WRITE, Routes
+from horarium.api.routing import LOOK, OPERATE, READ, WRITE, Routes
 from horarium.instant import to_datetime
-from horarium.operations import agents
+from horarium.launchers.a2a.card import summary
+from horarium.operations import agent_checks, agents
+from horarium.operations.agent_checks import AgentCheck
 from horarium.operations.agents import AgentView
 from horarium.schedule.agent_words import AgentContext, AgentProtocol
 from horarium.schedule.worker_policies import policies_document
 from horarium.wire.answer import time_of
-from horarium.wire.assignees import Agent, AgentBody, AgentDeleted, AgentList
+from horarium.wire.assignees import Agent, AgentBody, AgentCard, AgentChecked, AgentDeleted, AgentInterface, AgentList
 from horarium.wire.outcomes import WriteOutcome
 
 routes = Routes("/api/agents", tag="agents")
@@ -43,7 +47,9 @@ _EXAMPLE = Agent(
     native_scheduler=False,
     allowed_hosts=(),
     last_seen_at=None,
-    card=None,
+    card=AgentCard(name="Writer", version="2.1.0", protocol="1.0"),
+    card_at=AT,
+    card_error=None,
     version=1,
     created_at=AT,
     updated_at=AT,
@@ -148,6 +154,61 @@ def delete_agent(
     )
 
 
+@routes(
+    "POST",
+    "/{agent_id}/check",
+    needs=OPERATE,
+    summary="Ask an agent what it is",
+    answer=AgentChecked,
+    example=AgentChecked(
+        id="writer",
+        reachable=True,
+        card=AgentCard(name="Writer", version="2.1.0", protocol="1.0"),
+        dialect="1.0",
+        error=None,
+        interfaces=(
+            AgentInterface(
+                url="https://agents.example.com/writer", dialect="1.0", used=True, with_token=True, why_not=None
+            ),
+        ),
+        etag='"1f2e"',
+        checked_at=AT,
+    ),
+    repeatable=False,  # it is there to be asked each time
+)
+async def check_agent(resources: ResourcesOf, caller: CallerOf, agent_id: str) -> Reply:
+    """Fetches its card, within ten seconds, and says where prompts go by it. No prompt is sent, and no token.
+
+    An agent that cannot be reached is an answer too: `reachable` is false, and `error` says why.
+    """
+    line = await run_in_threadpool(agent_checks.line_of, resources, caller, agent_id)
+    seen = await agent_checks.ask(resources, caller, line)
+    found = await run_in_threadpool(agent_checks.keep, resources, caller, line, seen)
+    return Reply(_checked(found))
+
+
+def _checked(found: AgentCheck) -> AgentChecked:
+    return AgentChecked(
+        id=found.agent_id,
+        reachable=found.seen.answered,
+        card=None if found.card is None else shown_card(summary(found.card)),
+        dialect=found.dialect,
+        error=found.seen.error,
+        interfaces=tuple(
+            AgentInterface(
+                url=each.interface.url,
+                dialect=each.interface.dialect.value,
+                used=each.why_not is None,
+                with_token=each.with_token,
+                why_not=each.why_not,
+            )
+            for each in found.interfaces
+        ),
+        etag=found.seen.etag,
+        checked_at=to_datetime(found.checked_at),
+    )
+
+
 def _reply(view: AgentView, status_code: int = 200) -> Reply:
     return Reply(_shown(view), status_code, headers={"ETag": etag(view.kept.version)})
 
@@ -167,8 +228,10 @@ def _shown(view: AgentView) -> Agent:
         policies=policies_document(agent.policies),
         native_scheduler=agent.native_scheduler,
         allowed_hosts=agent.allowed_hosts,
-        last_seen_at=time_of(view.last_seen_at),
-        card=None,
+        last_seen_at=time_of(view.seen.last_seen_at),
+        card=shown_card(view.seen.card),
+        card_at=time_of(view.seen.card_at),
+        card_error=view.seen.card_error,
         version=kept.version,
         created_at=to_datetime(kept.created_at),
         updated_at=to_datetime(kept.updated_at),
@@ -177,3 +240,11 @@ def _shown(view: AgentView) -> Agent:
         children=None if is_list else view.children,
         outcome=None if is_list else kept.outcome,
     )
+
+
+def shown_card(card: Mapping[str, Any] | None) -> AgentCard | None:
+    """Off what is kept of it, or off the card itself."""
+    if card is None or not isinstance(card.get("name"), str):
+        return None
+    version, protocol = (each if isinstance(each, str) else None for each in map(card.get, ("version", "protocol")))
+    return AgentCard(name=card["name"], version=version, protocol=protocol)

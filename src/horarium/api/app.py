@@ -43,9 +43,11 @@ from horarium.api import (
     tokens,
     triggers,
     workflows,
+    workspaces,
 )
 from horarium.api.answers import Reply
 from horarium.api.auth import Authenticator
+from horarium.api.error_member import telling_error
 from horarium.api.feed_pages import FeedPages
 from horarium.api.limits import FailedLogins
 from horarium.api.middleware import RequestMiddleware
@@ -99,6 +101,7 @@ ROUTES: tuple[Routes, ...] = (
     health.routes,
     admin.routes,
     registrar.routes,
+    workspaces.routes,
     docs.routes,
     schedules.waterline,
     history.waterline,
@@ -129,8 +132,8 @@ def make_api(options: ApiOptions) -> FastAPI:
     api.state.closing = threading.Event()  # set when the service stops; streams end by it
     for routes in ROUTES:
         api.include_router(routes.router)
-    api.add_exception_handler(HorariumError, on_counted_refusal)
-    api.add_exception_handler(HTTPException, on_routing)
-    api.add_exception_handler(RequestValidationError, on_bad_parameters)
+    api.add_exception_handler(HorariumError, telling_error(on_counted_refusal))
+    api.add_exception_handler(HTTPException, telling_error(on_routing))
+    api.add_exception_handler(RequestValidationError, telling_error(on_bad_parameters))
     api.add_middleware(RequestMiddleware, body_limit=resources.settings.body_limit_bytes, log=resources.telemetry.log)
     return api

@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.typing import FilteringBoundLogger
 
 from horarium.api import commits
+from horarium.api.error_member import with_error
 from horarium.api.heads import too_much
 from horarium.api.problems import problem
 from horarium.api.routing import OPEN, OPERATIONS
@@ -63,20 +64,20 @@ class RequestMiddleware:
 
         try:
             if (beyond := too_much(scope)) is not None:
-                await problem(*beyond)(scope, receive, answer)
+                await with_error(scope["path"], problem(*beyond))(scope, receive, answer)
                 return
             self._check_length(headers.get(b"content-length"))
             await self._app(_as_get(scope), self._counted(receive), answer)
         except BodyTooLarge:
             said = problem(413, "payload_too_large", f"a request may have {self._limit} bytes at most")
-            await said(scope, receive, answer)
+            await with_error(scope["path"], said)(scope, receive, answer)
         except ClientDisconnect:
             pass  # whoever asked has left: nobody is there to be told, and nothing of ours is broken
         except Exception as error:
             # Whatever it is, it is our defect: told to our log with all it knows, to the caller with an id to ask for.
             self._log.error("request failed", path=scope["path"], request_id=request_id, exc_info=error)
             if not started:
-                await _excuse(scope, request_id)(scope, receive, answer)
+                await with_error(scope["path"], _excuse(scope, request_id))(scope, receive, answer)
 
     def _check_length(self, length: bytes | None) -> None:
         if length is not None and length.isdigit() and int(length[:20]) > self._limit:

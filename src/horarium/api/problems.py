@@ -28,6 +28,7 @@ from horarium.operations.errors import (
     Unauthorized,
 )
 from horarium.operations.list_errors import ListRefused
+from horarium.operations.workspace_errors import WorkspaceRequestInvalid
 from horarium.store.errors import CommitUnknown, Conflict, SchemaMissing, SchemaTooNew, StoreUnavailable, shown
 from horarium.store.sealing import CannotUnseal, KeyReplaced
 from horarium.wire.answer import encode
@@ -100,7 +101,7 @@ def status_of(error: HorariumError) -> int:
 
 def _errors(error: HorariumError) -> Mapping[str, list[str]] | None:
     match error:
-        case InvalidDefinition() | InvalidWorkflow():
+        case InvalidDefinition() | InvalidWorkflow() | WorkspaceRequestInvalid():
             return error.errors
         case InvalidSpec():
             return {error.field or "spec": [error.message]}

@@ -24,6 +24,7 @@ from horarium.instant import MINUTE, Instant
 from horarium.operations.caller import Caller
 from horarium.operations.errors import Unauthorized
 from horarium.operations.resources import Resources
+from horarium.operations.workspace_errors import WorkspaceCallerUnnamed
 from horarium.store import audit, namespaces
 from horarium.store.database import Connection
 from horarium.store.migrate import DEFAULT_NAMESPACE
@@ -156,7 +157,7 @@ class Refusals:
 def on_counted_refusal(request: Request, error: Exception) -> Response:
     """As every refusal is answered; some are counted on the way."""
     assert isinstance(error, HorariumError)
-    act = _ACTS.get(status_of(error))
+    act = None if isinstance(error, WorkspaceCallerUnnamed) else _ACTS.get(status_of(error))
     if act is not None:
         refusals: Refusals = request.app.state.refusals
         caller: Caller | None = getattr(request.state, "caller", None)

@@ -36,6 +36,7 @@ class Open(Enum):
 
 OPEN = Open.TO_ALL
 LOOK, READ, WRITE, OPERATE = Permission.LOOK, Permission.READ, Permission.WRITE, Permission.OPERATE
+SCHEDULE, RUN = Permission.SCHEDULE, Permission.RUN
 WORK, ADMINISTER = Permission.WORK, Permission.ADMINISTER
 
 

@@ -8,14 +8,15 @@ from typing import Annotated
 import typer
 
 from horarium.cli import completion
+from horarium.cli.agent_view import agent_lines, check_lines, in_tree
 from horarium.cli.bulk import agree
-from horarium.cli.kept import File, IfVersion, described, document_of, show_deleted, show_written
+from horarium.cli.kept import File, IfVersion, document_of, show_deleted, show_written
 from horarium.cli.naming import by_flags
 from horarium.cli.options import with_options
 from horarium.cli.pages import All, Limit, Listing, PageToken, Paging, show_listing
-from horarium.cli.present import printable, show_document
+from horarium.cli.present import printable, show_columns, show_document
 from horarium.cli.reading import json_value, read_bytes, refuse
-from horarium.cli.remote import Remote, remote_options, with_remote
+from horarium.cli.remote import ExitCode, Remote, remote_options, with_remote
 from horarium.cli.render import Format, talk
 from horarium.cli.times import TIME, Times, time_options
 from horarium.cli.token import show_issued
@@ -140,32 +141,58 @@ def _token(file: str) -> str:
 
 @app.command("list")
 @with_remote
-def list_command(remote: Remote, limit: Limit = 50, everything: All = False, page_token: PageToken = None) -> None:
+def list_command(
+    remote: Remote,
+    limit: Limit = 50,
+    everything: All = False,
+    page_token: PageToken = None,
+    tree: Annotated[bool, typer.Option("--tree", help="All of them, each below its parent.")] = False,
+) -> None:
     """The agents of the namespace.
 
-    Example: horarium agent list
+    Example: horarium agent list --tree
     """
     from horarium.client.assignee_calls import AssigneeCalls
 
+    most = None if everything or tree else limit
+    listing = Listing(remote, AssigneeCalls.list_agents(next_page_token=page_token), Paging("agents"), most)
+    if tree and remote.output is Format.TABLE:
+        rows = [(name, each.name, each.url, each.capacity) for name, each in in_tree(list(listing))]
+        show_columns(("Agent ID", "Name", "URL", "Capacity"), rows)
+        return
     show_listing(
-        Listing(remote, AssigneeCalls.list_agents(next_page_token=page_token), Paging("agents"),
-                None if everything else limit),
+        listing,
         ("Agent ID", "Name", "URL", "Parent", "Capacity", "Has Token"),
         lambda each: (each.id, each.name, each.url, each.parent_id, each.capacity, each.has_token),
         empty="no agents in namespace {namespace}",
         hint="more agents: --all, or --page-token {cursor}",
-    )  # fmt: skip
+    )
 
 
 @app.command("show")
 @with_remote
 def show_command(remote: Remote, agent_id: AgentId) -> None:
-    """One agent, and how many runs it has.
+    """One agent: what it may use, how many runs it has, and what it said of itself when it was asked last.
 
     Example: horarium agent show writer
     """
     found = remote.client.get_agent(agent_id)
-    show_document(found.raw, remote.output, described(found.raw, "id"))
+    show_document(found.raw, remote.output, agent_lines(found.raw))
+
+
+@app.command("check")
+@with_remote
+def check_command(remote: Remote, agent_id: AgentId) -> None:
+    """Let the server ask an agent for its card, and say where prompts would go. No prompt is sent.
+
+    Exit code 0 means that the agent answered, 1 that it did not.
+
+    Example: horarium agent check writer
+    """
+    found = remote.client.check_agent(agent_id)
+    show_document(found.raw, remote.output, check_lines(found))
+    if not found.reachable:
+        raise typer.Exit(ExitCode.NO)
 
 
 @app.command("token")

@@ -9,10 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from horarium.cli.prompt_files import with_prompts
 from horarium.cli.reading import STDIN, read_object, refuse
 from horarium.schedule.agent import FIELDS as AGENT_FIELDS
 from horarium.schedule.assignee import ASSIGNMENT_FIELDS, TEAM_FIELDS
-from horarium.schedule.bundle import EXHAUSTED, IDENTITIES, PAUSE_REASON, PAUSED_UNTIL
+from horarium.schedule.bundle import EXHAUSTED, IDENTITIES, PAUSE_REASON, PAUSED_UNTIL, BundleKind
 from horarium.schedule.places import NAMES
 
 Document = dict[str, Any]
@@ -33,7 +34,7 @@ def read_bundle(places: list[str], name: str | None) -> Document:
     whole: Document = {member: [] for member in _LISTS}
     said: dict[str, str] = {} if name is None else {name: "--bundle"}
     known: dict[tuple[str, str], str] = {}
-    for file in _files(places):
+    for file, root in _files(places):
         document = read_object("--file", file)
         _check_fields(document, file)
         if document.get("bundle") is not None:
@@ -42,13 +43,17 @@ def read_bundle(places: list[str], name: str | None) -> Document:
             (first, here), (second, there) = list(said.items())[:2]
             refuse(f"--file: the bundle is called {first[:64]!r} by {here} and {second[:64]!r} by {there}")
         for member, identity in _LISTS.items():
-            whole[member] += _rows(document, member, identity, file, known)
+            rows = _rows(document, member, identity, file, known)
+            whole[member] += with_prompts(rows, file, root) if member == BundleKind.AGENT.member else rows
     whole["bundle"] = next(iter(said), None)
     return {member: value for member, value in whole.items() if value not in _EMPTY}
 
 
-def _files(places: list[str]) -> Iterator[str]:
-    """Of a folder all bundles in it and below, in the order of their names; what begins with a dot is not read."""
+def _files(places: list[str]) -> Iterator[tuple[str, str]]:
+    """Of a folder all bundles in it and below, in the order of their names; what begins with a dot is not read.
+
+    Each with the place that was given.
+    """
     count = 0
     for place in places:
         folder = Path(place)
@@ -58,7 +63,7 @@ def _files(places: list[str]) -> Iterator[str]:
         count += len(found)
         if count > _MAX_FILES:
             refuse(f"--file: more than {_MAX_FILES} files")
-        yield from found
+        yield from ((file, place) for file in found)
 
 
 def _inside(folder: Path) -> list[str]:

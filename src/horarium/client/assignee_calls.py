@@ -8,7 +8,7 @@ from typing import Any
 from horarium.client.call import Call, When, given, if_match, many, one
 from horarium.client.methods import Method, Pages
 from horarium.client.page import Page
-from horarium.wire.assignees import Agent, AgentDeleted, Assignment, AssignmentDeleted, Team, TeamDeleted
+from horarium.wire.assignees import Agent, AgentChecked, AgentDeleted, Assignment, AssignmentDeleted, Team, TeamDeleted
 from horarium.wire.service import IssuedToken
 
 Document = Mapping[str, Any]
@@ -54,6 +54,12 @@ class AssigneeCalls:
     def delete_agent(agent_id: str, *, purge: bool | None = None, force: bool | None = None) -> Call[AgentDeleted]:
         """Its schedules are paused, or deleted by `purge`. Raises AgentInUse, unless by `force`."""
         return Call("DELETE", AGENT, one(AgentDeleted), {"agent_id": agent_id}, query={"purge": purge, "force": force})
+
+    @Method
+    @staticmethod
+    def check_agent(agent_id: str) -> Call[AgentChecked]:
+        """The server asks it for its card, and says what it found; that it is not there is an answer too."""
+        return Call("POST", f"{AGENT}/check", one(AgentChecked), {"agent_id": agent_id}, idempotent=False)
 
     @Method
     @staticmethod

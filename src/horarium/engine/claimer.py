@@ -15,6 +15,8 @@ from typing import Final, NamedTuple
 
 from horarium.clock import Clock
 from horarium.engine import hand_over
+from horarium.engine.agent_lines import NO_AGENTS, Agents, answered_in, asked_agents, line_of, to_agent, token_names
+from horarium.engine.agent_room import begun_before, hold_places, places_at_agents
 from horarium.engine.requests import build_request, named_secrets, rules_of, with_approved
 from horarium.engine.room import Limits, Room, Seat, choose, places_for
 from horarium.engine.secrets import Found, fetch, open_secrets
@@ -33,15 +35,18 @@ from horarium.policy.limits import RunLimits
 from horarium.policy.retry import LaunchRetry
 from horarium.schedule.definition import RunDefinition
 from horarium.schedule.document import run_part_of
-from horarium.schedule.kinds import WORKFLOW
+from horarium.schedule.kinds import PROMPT, WORKFLOW
+from horarium.schedule.target import host_in
 from horarium.store import namespaces
 from horarium.store.database import Connection, Database
 from horarium.store.database.channels import READY
+from horarium.store.policies import find_agents
 from horarium.store.runs import claims
+from horarium.store.runs.agent_places import AgentPlaces
 from horarium.store.runs.changes import write_changes
 from horarium.store.runs.claims import ReadyTarget
 from horarium.store.runs.definitions import Definitions
-from horarium.store.runs.newest_approvals import approved_gates
+from horarium.store.runs.newest_approvals import approved_gates, replies
 from horarium.store.runs.work import Work
 from horarium.store.runs.writer import Recorded
 from horarium.store.sealing import Sealer
@@ -78,7 +83,7 @@ class InFlight:
 
     `request` is an outcome where there is nothing to launch. `begun`: the target may have heard of it. `lost`: the
     lease is no longer ours. `stopped`: we ended it ourselves, because we must stop. `answered`: its answer waits to
-    be written down.
+    be written down. `unwanted`: somebody has asked for its end.
     """
 
     work: Work
@@ -91,6 +96,7 @@ class InFlight:
     lost: bool = False
     stopped: bool = False
     answered: bool = False
+    unwanted: bool = False
 
     @property
     def key(self) -> tuple[bytes, int]:
@@ -100,13 +106,36 @@ class InFlight:
 class Claimed(NamedTuple):
     """`handed`: launches that are over already. `more`: a next claim may find something at once.
 
-    `waiting`: something is ready for which there was no room.
+    `waiting`: something is ready for which there was no room. `contended`: somebody else was taking places at the same
+    agents, and may have left some.
     """
 
     taken: Sequence[InFlight] = ()
     handed: Sequence[Recorded] = ()
     more: bool = False
     waiting: bool = False
+    contended: bool = False
+
+
+class _Taken(NamedTuple):
+    """What a claim's transaction has done."""
+
+    works: Sequence[Work] = ()
+    handed: Sequence[Recorded] = ()
+    more: bool = False
+    contended: bool = False
+
+
+class _Read(NamedTuple):
+    """All that the requests of a claim are made of; `answers` are those to questions of agents, by approval."""
+
+    definitions: Mapping[bytes, RunDefinition | Exception]
+    secrets: Found
+    agents: Agents
+    answers: Mapping[bytes, str]
+
+
+_NOTHING: Final = _Read({}, {}, NO_AGENTS, {})
 
 
 class Claimer:
@@ -146,16 +175,17 @@ class Claimer:
         ready = self._ready(_CLAIMS_A_LOOK if room.alone else 1)
         if not ready:
             return Claimed()
-        places = places_for(ready, room, self._place_kind, _CANDIDATES)
+        agents = places_at_agents(self._database, ready, room, now)
+        followed = {each: found.followed for each, found in agents.items()}
+        places = places_for(ready, room, self._place_kind, _CANDIDATES, followed)
         if not places:
             self._seen = []
             return Claimed(waiting=True)
-        works, handed, more = self._database.write(
-            lambda connection: self._take(connection, places, room, in_hand, now)
-        )
-        if not more:
+        taken = self._database.write(lambda connection: self._take(connection, places, agents, room, in_hand, now))
+        if not taken.more:
             self._seen = []
-        return Claimed(self._prepared(works), handed, more, waiting=len(places) < len(ready))
+        waiting = len(places) < len(ready)
+        return Claimed(self._prepared(taken.works), taken.handed, taken.more, waiting, taken.contended)
 
     def _ready(self, claims_a_look: int) -> list[ReadyTarget]:
         """While there is more than one claim takes, the next few need not look anew at who has something ready.
@@ -189,18 +219,21 @@ class Claimer:
         self,
         connection: Connection,
         places: Sequence[tuple[ReadyTarget, int]],
+        agents: Mapping[ReadyTarget, AgentPlaces],
         room: Room,
         in_hand: Collection[bytes],
         now: Instant,
-    ) -> tuple[list[Work], list[Recorded], bool]:
+    ) -> _Taken:
+        left, contended = hold_places(connection, places, agents, room)
         # Some that are ready may still be in our hands: they are passed over, and must not take the others' places.
         room_for_ours = min(len(in_hand), _CANDIDATES // 10)
-        asked = [(target, most + room_for_ours) for target, most in places]
-        candidates = [each for each in claims.candidates(connection, asked, now) if each.run_id not in in_hand]
+        asked = [(target, most + room_for_ours) for target, most in left]
+        found = [*claims.candidates(connection, asked, now), *begun_before(connection, left, agents, now)]
+        candidates = [each for each in dict.fromkeys(found) if each.run_id not in in_hand]
         most = self._options.batch
         chosen = choose(candidates, room, self._place_kind, after=self._turn, most=most)
         if not chosen:
-            return [], [], False
+            return _Taken(contended=contended)
         order = {each.run_id: number for number, each in enumerate(chosen)}
         here = [each.run_id for each in chosen if self._registry.works_here(self._kind(each.namespace, each.target))]
         works = claims.take(
@@ -220,31 +253,30 @@ class Claimer:
             self._database.notify(connection, READY)  # whoever moves workflows on is to begin at once
         handed += self._hand_over(connection, [work for work in works if not self._is_workflow(work)], now)
         gone = {each.run.run_id for each in handed}
-        left = [work for work in works if work.run_id not in gone]
-        return left, handed, len(candidates) > len(chosen) or len(chosen) == most
+        kept = [work for work in works if work.run_id not in gone]
+        return _Taken(kept, handed, len(candidates) > len(chosen) or len(chosen) == most, contended)
 
     def _prepared(self, works: Sequence[Work]) -> list[InFlight]:
         """What each run is, read after the claim: to read definitions takes long, and others wait for the writer."""
         if not works:
             return []
         try:
-            definitions, found = self._database.glance(lambda connection: self._read(connection, works))
+            read = self._database.glance(lambda connection: self._read(connection, works))
         except HorariumError as away:  # they are ours already, and nothing was sent: that is their answer
             unread = Unreachable(f"its definition could not be read: {away}")
             return [InFlight(work, NO_RULES, self._seat(work), unread, asyncio.Event()) for work in works]
-        return [self._in_flight(work, definitions[work.run_id], found.get(work.namespace, {})) for work in works]
+        return [self._in_flight(work, read.definitions[work.run_id], read) for work in works]
 
-    def _read(
-        self, connection: Connection, works: Sequence[Work]
-    ) -> tuple[Mapping[bytes, RunDefinition | Exception], Found]:
+    def _read(self, connection: Connection, works: Sequence[Work]) -> _Read:
         definitions = self._definitions.load(connection, works)
-        secrets = fetch(connection, ((each.namespace, named_secrets(each, definitions[each.run_id])) for each in works))
+        named = [(each.namespace, named_secrets(each, definitions[each.run_id])) for each in works]
+        secrets = fetch(connection, [*named, *token_names(works)])
         approved = approved_gates(connection, [each.run_id for each in works if each.approval_id is not None])
-        return with_approved(definitions, approved), secrets
+        agents = find_agents(connection, asked_agents(works))
+        answers = replies(connection, [each for work in works if (each := answered_in(work)) is not None])
+        return _Read(with_approved(definitions, approved), secrets, agents, answers)
 
-    def _in_flight(
-        self, work: Work, definition: RunDefinition | Exception, found: Mapping[str, SecretRow] = NO_ROWS
-    ) -> InFlight:
+    def _in_flight(self, work: Work, definition: RunDefinition | Exception, read: _Read = _NOTHING) -> InFlight:
         cancelled = asyncio.Event()
         seat = self._seat(work)
         if isinstance(definition, Exception):
@@ -254,18 +286,27 @@ class Claimer:
         if work.run_id in self._refused:
             return InFlight(work, rules, seat, Refused(self._refused[work.run_id]), cancelled)
         try:
-            request = self._request(work, definition, cancelled, found)
+            request = self._request(work, definition, cancelled, read)
         except Exception as wrong:  # one corrupt row is one run's trouble
             request = Refused(f"no request can be made of this run: {type(wrong).__name__}: {wrong}")
         return InFlight(work, rules, seat, request, cancelled)
 
     def _request(
-        self, work: Work, definition: RunDefinition, cancelled: asyncio.Event, found: Mapping[str, SecretRow]
+        self, work: Work, definition: RunDefinition, cancelled: asyncio.Event, read: _Read
     ) -> LaunchRequest | Outcome:
-        opened = open_secrets(self._sealer, definition.action, named_secrets(work, definition), found)
+        found = read.secrets.get(work.namespace, NO_ROWS)
+        names = named_secrets(work, definition)
+        line = line_of(self._sealer, work, read.agents, found) if work.kind == PROMPT.name else None
+        if isinstance(line, Refused):
+            return line
+        host = None if line is None else host_in(line.url or "")
+        opened = open_secrets(self._sealer, definition.action, names, found, host)
         if isinstance(opened, Refused):
             return opened
-        return build_request(work, definition, self._tokens, cancelled, self._log(), opened)
+        request = build_request(work, definition, self._tokens, cancelled, self._log(), opened)
+        if line is None:
+            return request
+        return to_agent(request, line, None if work.reference is None else read.answers.get(work.approval_id or b""))
 
     def _log(self) -> RunLog | None:
         most = self._options.run_log_bytes

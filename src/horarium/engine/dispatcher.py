@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import NamedTuple, Protocol
 
 import structlog
@@ -16,6 +17,7 @@ from structlog.typing import FilteringBoundLogger
 
 from horarium.clock import Clock
 from horarium.engine.claimer import Claimed, Claimer, DispatcherOptions, InFlight
+from horarium.engine.held import Held, HoldersDesk
 from horarium.engine.loop import Loop, Pulse, live
 from horarium.engine.room import Room
 from horarium.engine.said import NOTHING_SAID, Said, has_spoken
@@ -39,6 +41,8 @@ from horarium.store.sealing import Sealer
 # While runs wait for places, a claim waits for so many of them, or so long.
 _GATHERED = 16
 _GATHER_SECONDS = 0.02
+# While another process takes places at the same agents.
+_CONTENDED_SECONDS = 0.05
 # Of the grace at a stop, kept for asking the rest to stop, and for writing down and giving back.
 _LAST_SECONDS = 2.0
 # How late whoever follows a run hears of it, and how many runs one transaction writes down.
@@ -81,6 +85,7 @@ class Dispatcher:
         self._threads = threads or Threads()
         self._known = Plannings()
         self._claimer = Claimer(database, clock, registry, owner, self._options, tokens, sealer)
+        self._desk = HoldersDesk(database, clock, self._threads, self._known, self._log)
         self._room = Room(self._options.limits)
         # By run and lease: a run that was lost and taken again is another delivery.
         self._in_flight: dict[tuple[bytes, int], InFlight] = {}
@@ -140,12 +145,14 @@ class Dispatcher:
         self._working += len(claimed.taken)
         self._freed, self._enough = 0, max(1, min(_GATHERED, len(claimed.taken) // 2))
         self._somebody_waits = claimed.waiting or claimed.more
-        return 0 if claimed.more and (claimed.taken or claimed.handed) else 1.0
+        if claimed.more and (claimed.taken or claimed.handed):
+            return 0
+        return _CONTENDED_SECONDS if claimed.contended else 1.0
 
     async def _carry(self, each: InFlight) -> None:
         outcome = await self._deliver(each)
         self._leave(each)
-        if (each.stopped or each.lost) and isinstance(outcome, RunCancelled):
+        if (each.stopped or each.lost) and not each.unwanted and isinstance(outcome, RunCancelled):
             if each.lost:
                 self._done_with(each)  # whoever has it now goes on; nobody wanted it cancelled
             return  # `_drain` gives back what we stopped
@@ -157,11 +164,14 @@ class Dispatcher:
         if not isinstance(each.request, LaunchRequest):
             return each.request
         each.begun = True
-        outcome = await self._registry.launch(each.request)
-        if not each.request.secrets:
+        request = each.request
+        if request.agent is not None:
+            request = replace(request, holder=Held(each, self._desk))
+        outcome = await self._registry.launch(request)
+        if not request.secrets:
             return outcome
         # Of a large answer it takes a moment, which the other launches must not wait for.
-        return await asyncio.to_thread(without_secrets, outcome, Redactor(each.request.secrets))
+        return await asyncio.to_thread(without_secrets, outcome, Redactor(request.secrets))
 
     def _leave(self, each: InFlight) -> None:
         """Its place is free as soon as it has its answer: the next one begins while that is being written down."""
@@ -305,6 +315,7 @@ class Dispatcher:
         for each in held:
             renewed = kept.get(each.key)
             each.lost = renewed is None
+            each.unwanted = renewed is not None and renewed.stop_requested
             if renewed is None or renewed.stop_requested:
                 each.cancelled.set()
 

@@ -1,4 +1,7 @@
-"""Follows runs that a target has taken: asks how they are doing where the launcher can, and stops the unwanted."""
+"""Follows runs that a target has taken: asks how they are doing where the launcher can, and stops the unwanted.
+
+Agents are told of tasks that runs have left behind with them, whoever ended these.
+"""
 
 from __future__ import annotations
 
@@ -8,25 +11,29 @@ from collections.abc import Sequence
 import structlog
 
 from horarium.clock import Clock
+from horarium.engine.agent_lines import find_lines
 from horarium.engine.requests import build_request, named_secrets, rules_of
 from horarium.engine.secrets import fetch
 from horarium.engine.threads import Threads
 from horarium.ids import id_text
 from horarium.instant import SECOND
+from horarium.launchers.launcher import AgentLine, CancelsTasks
 from horarium.launchers.registry import Registry
 from horarium.life.event import Answered, CancelledOutside, Unstorable
-from horarium.life.outcome import Outcome, StillRunning
+from horarium.life.outcome import Outcome, Refused, StillRunning
 from horarium.life.redact import without_secrets
 from horarium.policy.limits import RunLimits
 from horarium.policy.retry import LaunchRetry
 from horarium.schedule.definition import RunDefinition
 from horarium.schedule.document import run_part_of
+from horarium.schedule.kinds import PROMPT
 from horarium.schedule.redaction import Redactor
 from horarium.store.database import Connection, Database
 from horarium.store.database.channels import READY
 from horarium.store.errors import is_fault_of_a_row
-from horarium.store.runs import overdue
+from horarium.store.runs import overdue, unwanted_tasks
 from horarium.store.runs.definitions import Definitions
+from horarium.store.runs.unwanted_tasks import UnwantedTask
 from horarium.store.runs.work import Work
 from horarium.store.runs.writer import Happened, record_events
 from horarium.store.schedules.due import Plannings
@@ -38,6 +45,8 @@ _FIRST_PAUSE_SECONDS = 2
 _LONGEST_PAUSE_SECONDS = 60
 # For one question to one target.
 _PATIENCE_SECONDS = 30
+# For telling an agent that a task is not wanted.
+_CANCEL_SECONDS = 10
 
 Followed = tuple[Work, RunDefinition | Exception]
 
@@ -63,7 +72,7 @@ class Follower:
         self._known = Plannings()
 
     async def step(self) -> int:
-        return await self._ask() + await self._stop()
+        return await self._ask() + await self._stop() + await self._tell_unwanted()
 
     async def _ask(self) -> int:
         kinds = [kind for kind in self._registry if self._registry.get(kind).can_poll]
@@ -129,6 +138,35 @@ class Follower:
         await self._record([Happened(work.run_id, CancelledOutside("cancelled on request")) for work, _ in followed])
         return len(followed)
 
+    async def _tell_unwanted(self) -> int:
+        """Agents that still work for runs that are over: each is told, and told again if that fails."""
+        launcher: object = self._registry.get(PROMPT.name) if PROMPT.name in self._registry else None
+        if not isinstance(launcher, CancelsTasks):
+            return 0
+        now = self._clock.now()
+
+        def take(connection: Connection) -> list[tuple[UnwantedTask, AgentLine | Refused]]:
+            tasks = unwanted_tasks.take(connection, now, _BATCH, _CANCEL_SECONDS)
+            lines = find_lines(connection, self._sealer, {(task.namespace, task.agent_id) for task in tasks})
+            return [(task, lines[task.namespace, task.agent_id]) for task in tasks]
+
+        if not await self._threads.run(lambda: self._database.glance(lambda c: unwanted_tasks.any_due(c, now))):
+            return 0
+        taken = await self._threads.run(lambda: self._database.write(take))
+        told = await asyncio.gather(*(_call_off(launcher, *each) for each in taken))
+        later = self._clock.now()
+
+        def write(connection: Connection) -> None:
+            for (task, _), is_over in zip(taken, told, strict=True):
+                if is_over:
+                    unwanted_tasks.forget(connection, task)
+                else:
+                    unwanted_tasks.tell_later(connection, task, later)
+
+        if taken:
+            await self._threads.run(lambda: self._database.write(write))
+        return len(taken)
+
     async def _record(self, happened: Sequence[Happened]) -> None:
         if not happened:
             return
@@ -151,6 +189,19 @@ class Follower:
                 await launcher.cancel(request, work.reference)
         except Exception as wrong:
             _tell("a target could not be told to stop", work, wrong)
+
+
+async def _call_off(launcher: CancelsTasks, task: UnwantedTask, line: AgentLine | Refused) -> bool:
+    """Whether there is nothing more to tell: an agent that is gone, or cannot be spoken to, will never hear of it."""
+    if isinstance(line, Refused):
+        return True
+    try:
+        async with asyncio.timeout(_CANCEL_SECONDS):
+            return await launcher.cancel_task(task.namespace, line, task.reference)
+    except Exception as wrong:  # one bad agent must not keep us from the others
+        why = f"{type(wrong).__name__}: {wrong}"
+        structlog.get_logger().warning("an agent could not be told to stop", agent=task.agent_id, error=why)
+        return False
 
 
 def _tell(what: str, work: Work, wrong: Exception) -> None:

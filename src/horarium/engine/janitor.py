@@ -1,4 +1,4 @@
-"""Tidies up what time has overtaken: lost leases, deadlines, runs to stop, held runs whose time has come."""
+"""Tidies up what time has overtaken: lost leases, deadlines, runs to stop or without a place, held ones to let go."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from horarium.clock import Clock
 from horarium.engine.requests import rules_of
 from horarium.instant import Instant
 from horarium.life.change import End
-from horarium.life.event import ApprovalExpired, CancelledUnstarted, DeadlineReached, LeaseLost
+from horarium.life.event import ApprovalExpired, CancelledUnstarted, DeadlineReached, LeaseLost, WaitedTooLong
 from horarium.life.live_run import Rules
 from horarium.policy.limits import RunLimits
 from horarium.policy.retry import LaunchRetry
@@ -45,12 +45,14 @@ class Tidied:
     cancelled: int = 0
     released: int = 0
     expired_approvals: int = 0
+    without_place: int = 0
     ended: tuple[RunState, ...] = ()
     full: bool = False
 
     @property
     def total(self) -> int:
-        return self.lost_leases + self.timed_out + self.cancelled + self.released + self.expired_approvals
+        found = (self.lost_leases, self.timed_out, self.cancelled, self.released, self.expired_approvals)
+        return sum(found) + self.without_place
 
 
 class _After(NamedTuple):
@@ -60,6 +62,7 @@ class _After(NamedTuple):
     late: Place = BEGIN
     unwanted: Place = BEGIN
     unanswered: Place = BEGIN
+    busy: Place = BEGIN
 
 
 def _behind(read: Sequence[Place]) -> Place:
@@ -73,6 +76,7 @@ class _Found(NamedTuple):
     lost: list[Happened]
     late: list[Happened]
     unwanted: list[Happened]
+    busy: list[Happened]
     waiting: list[bytes]
     unanswered: list[Unanswered]
     after: _After
@@ -107,23 +111,25 @@ class Janitor:
         found = self._database.read(lambda connection: self._look(connection, now))
         # From where the last look ended: those that must go on waiting never hide the others.
         self._looked_at = found.waiting[-1] if len(found.waiting) == _BATCH else b""
-        lost, late, unwanted = (
-            self._together(self._record, each, now) for each in (found.lost, found.late, found.unwanted)
+        # What was lost is looked for before it is called late: somebody may still find out what became of it.
+        lost, late, unwanted, busy = (
+            self._together(self._record, each, now) for each in (found.lost, found.late, found.unwanted, found.busy)
         )
         # What could not be tidied must not stand at the head of its list for ever, in front of everybody else's.
         self._after = found.after
         released = self._alone(self._release, found.waiting, now)
         expired = self._together(self._expire, found.unanswered, now)
-        recorded = [*lost, *late, *unwanted, *expired]
+        recorded = [*lost, *late, *unwanted, *busy, *expired]
+        lists = (found.lost, found.late, found.unwanted, found.busy, found.unanswered)
         return Tidied(
             len(lost),
             len(late),
             len(unwanted),
             sum(released),
             len(expired),
+            len(busy),
             ended=tuple(each.change.state for each in recorded if isinstance(each.change, End)),
-            full=sum(released) >= release.MOST_CHANGED
-            or any(len(each) == _BATCH for each in (found.lost, found.late, found.unwanted, found.unanswered)),
+            full=sum(released) >= release.MOST_CHANGED or any(len(each) == _BATCH for each in lists),
         )
 
     def _look(self, connection: Connection, now: Instant) -> _Found:
@@ -131,12 +137,14 @@ class Janitor:
         late = overdue.past_deadline(connection, now, _BATCH, self._after.late)
         stop = overdue.asked_to_stop(connection, _BATCH, self._after.unwanted)
         unanswered = overdue.unanswered_approvals(connection, now, _BATCH, self._after.unanswered)
+        busy = overdue.without_place(connection, now, _BATCH, self._after.busy)
         unwanted = CancelledUnstarted("cancelled before it started", "requested")
         rules = self._rules(connection, [*lost, *late])
         return _Found(
             lost=[Happened(work.run_id, LeaseLost(work.lease_epoch), rules[work.run_id]) for work in lost],
             late=[Happened(work.run_id, DeadlineReached(), rules[work.run_id]) for work in late],
             unwanted=[Happened(work.run_id, unwanted) for work in stop],
+            busy=[Happened(work.run_id, WaitedTooLong()) for work in busy],
             waiting=release.waiting_schedules(connection, now, _BATCH, after=self._looked_at),
             unanswered=unanswered,
             after=_After(
@@ -144,6 +152,7 @@ class Janitor:
                 _behind([Place(work.deadline or 0, work.run_id) for work in late]),
                 _behind([Place(0, work.run_id) for work in stop]),
                 _behind([Place(each.expires_at, each.run_id) for each in unanswered]),
+                _behind([Place(work.busy_since or 0, work.run_id) for work in busy]),
             ),
         )
 

@@ -1,6 +1,7 @@
 """Who may have a place: how much of a process is in flight, and which ready runs are taken next. Pure.
 
-Four limits hold at once: the process, the kind, the target and the namespace. Namespaces take turns, one run
+Four limits hold at once: the process, the kind, the target and the namespace; at an agent a fifth, which holds for all
+processes together and is counted elsewhere. Namespaces take turns, one run
 a turn; inside a namespace the highest priority comes first, then the oldest. So a tenant with ten thousand
 ready runs, or with targets that never answer, delays its own and nobody else's.
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TypeAlias
 
 from horarium.store.runs.claims import Candidate, ReadyTarget
@@ -17,6 +19,7 @@ from horarium.store.runs.claims import Candidate, ReadyTarget
 KindOf: TypeAlias = Callable[[str, str], str | None]
 """Of a namespace and a target of its own."""
 
+_NONE: Mapping[ReadyTarget, int] = MappingProxyType({})
 IN_FLIGHT = 500
 IN_FLIGHT_OF_TARGET = 32
 
@@ -56,6 +59,7 @@ class Room:
         self._targets = Counter[str]()
         self._kinds_of = Counter[tuple[str, str]]()
         self._targets_of = Counter[tuple[str, str]]()
+        self._at_agents: dict[tuple[str, str], int] = {}
 
     @property
     def free(self) -> int:
@@ -64,8 +68,18 @@ class Room:
     def free_for_namespace(self, namespace: str) -> int:
         return max(0, min(self.free, self.limits.namespace - self._namespaces[namespace]))
 
+    def limit_at(self, target: ReadyTarget, free: int) -> None:
+        """So many may be sent there until somebody counts again."""
+        self._at_agents[target] = free
+
     def free_for(self, seat: Seat) -> int:
         """How many more launches like this one may be under way."""
+        at_agent = self._at_agents.get((seat.namespace, seat.target))
+        here = self.free_here(seat)
+        return here if at_agent is None else max(0, min(here, at_agent))
+
+    def free_here(self, seat: Seat) -> int:
+        """The same for what its agent has already, and which is only gone on with."""
         free = min(self.free_for_namespace(seat.namespace), self.limits.target - self._targets[seat.target])
         own = self._share(self.limits.target) - self._targets_of[seat.namespace, seat.target]
         free = min(free, own)
@@ -75,8 +89,11 @@ class Room:
             free = min(free, limit - self._kinds[seat.kind], own)
         return max(0, free)
 
-    def enter(self, seat: Seat) -> None:
+    def enter(self, seat: Seat, *, sends: bool = True) -> None:
+        """`sends`: it takes up a place at its agent, too, where that has a limit."""
         self._move(seat, 1)
+        if sends and (seat.namespace, seat.target) in self._at_agents:
+            self._at_agents[seat.namespace, seat.target] -= 1
 
     def leave(self, seat: Seat) -> None:
         self._move(seat, -1)
@@ -87,6 +104,7 @@ class Room:
         twin._all = self._all
         twin._namespaces, twin._kinds, twin._targets = self._namespaces.copy(), self._kinds.copy(), self._targets.copy()
         twin._kinds_of, twin._targets_of = self._kinds_of.copy(), self._targets_of.copy()
+        twin._at_agents = self._at_agents.copy()
         return twin
 
     def _share(self, limit: int) -> int:
@@ -111,15 +129,18 @@ class Room:
                 del pairs[pair]
 
 
-def places_for(ready: Iterable[ReadyTarget], room: Room, kind_of: KindOf, most: int) -> list[tuple[ReadyTarget, int]]:
+def places_for(
+    ready: Iterable[ReadyTarget], room: Room, kind_of: KindOf, most: int, followed: Mapping[ReadyTarget, int] = _NONE
+) -> list[tuple[ReadyTarget, int]]:
     """How many candidates of each target are worth locking: not more than there is room for, `most` in all.
 
-    `kind_of` says which kind takes a target of a namespace; None = its launch takes up no place.
+    `kind_of` says which kind takes a target of a namespace; None = its launch takes up no place. `followed` are those
+    that their agents may have already, for which there need be no place there.
     """
     wanted: list[tuple[ReadyTarget, int]] = []
     for each in ready:
         kind = kind_of(each.namespace, each.target)
-        free = most if kind is None else room.free_for(Seat(each.namespace, kind, each.target))
+        free = most if kind is None else _worth_locking(room, Seat(each.namespace, kind, each.target), followed)
         if free:
             wanted.append((each, free))
     # Each has a few, so that the best of many targets are seen; one alone may fill the whole claim.
@@ -128,6 +149,11 @@ def places_for(ready: Iterable[ReadyTarget], room: Room, kind_of: KindOf, most: 
 
 
 _FEW = 4
+
+
+def _worth_locking(room: Room, seat: Seat, followed: Mapping[ReadyTarget, int]) -> int:
+    more = followed.get(ReadyTarget(seat.namespace, seat.target), 0)
+    return min(room.free_here(seat), room.free_for(seat) + more)
 
 
 def choose(candidates: Sequence[Candidate], room: Room, kind_of: KindOf, *, after: str, most: int) -> list[Candidate]:
@@ -160,7 +186,7 @@ def _next_with_place(waiting: deque[Candidate], taken: Room, kind_of: KindOf) ->
         if kind is None:
             return each
         seat = Seat(each.namespace, kind, each.target)
-        if taken.free_for(seat):
-            taken.enter(seat)
+        if taken.free_here(seat) if each.heard else taken.free_for(seat):
+            taken.enter(seat, sends=not each.heard)
             return each
     return None

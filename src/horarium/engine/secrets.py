@@ -41,14 +41,21 @@ def _find(connection: Connection, namespace: str, names: Sequence[str]) -> dict[
 
 
 def open_secrets(
-    sealer: Sealer | None, action: Action, names: frozenset[str], rows: Mapping[str, SecretRow]
+    sealer: Sealer | None,
+    action: Action,
+    names: frozenset[str],
+    rows: Mapping[str, SecretRow],
+    host: str | None = None,
 ) -> dict[str, str] | Refused:
-    """The values that a launch of this action needs, or why it cannot be launched."""
+    """The values that a launch of this action needs, or why it cannot be launched.
+
+    `host` is where it goes; None = to the address that stands in the action.
+    """
     if not names:
         return {}
     if sealer is None:
         return Refused("this process has no secret key, and cannot open the secrets of this run")
-    host = host_called(action)
+    host = host_called(action) if host is None else host
     values: dict[str, str] = {}
     for name in sorted(names):
         row = rows.get(name)

@@ -23,6 +23,7 @@ from horarium.schedule.run import RunState
 from horarium.schedule.secret import KEY
 from horarium.schedule.storable import check_storable
 from horarium.schedule.sub_workflows import MAX_DEPTH
+from horarium.schedule.target import of_worker
 from horarium.schedule.workflow import Node
 from horarium.store.database.json_text import event_text, from_text
 from horarium.store.policies import PolicyQuestion
@@ -136,12 +137,16 @@ def with_action(step: NewStep, definition: Definition | Exception, kinds: Kinds)
     return step._replace(
         workflow=action.workflow,
         kind=action.kind,
-        target=kinds.target_of(action, definition.assignee),
+        target=of_worker(kinds.target_of(action, definition.assignee), _worker(step), step.member),
         timeout_seconds=seconds,
         attempt_ms=None if allowed is None or allowed >= seconds * 1_000 else allowed,
         queue=action.queue,
         delivery=action.delivery.value,
     )
+
+
+def _worker(step: NewStep) -> Assignee | None:
+    return None if step.assignee is None else Assignee(AssigneeType(step.assignee_type or "agent"), step.assignee)
 
 
 def born(

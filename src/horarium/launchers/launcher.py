@@ -41,22 +41,27 @@ class AgentLine:
 class CardSeen:
     """What an agent was found to say of itself: `card` is the document, None = it could not be had (`error`).
 
-    `dialect` is the generation of the protocol in which it answered; None = it was not spoken to.
+    `dialect` is the generation of the protocol in which it answered; None = it was not spoken to. `answered`: somebody
+    is there, with a card or without.
     """
 
     card: Mapping[str, Json] | None
     etag: str | None = None
     error: str | None = None
     dialect: str | None = None
+    answered: bool = True
 
 
 class Holder(Protocol):
-    """Whom a launch tells what must be known before it is over. Neither ever raises."""
+    """Whom a launch tells what must be known before it is over, and asks why it is to stop. None of it ever raises."""
 
     async def taken(self, reference: str) -> None:
         """The target has it under this name: kept at once, so that whoever comes after us finds it."""
 
     async def seen(self, card: CardSeen) -> None: ...
+
+    def stop_wanted(self) -> bool:
+        """When `cancelled` is set: whether somebody wants the work to end, or this process only lets go of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +172,14 @@ class Launcher(Protocol):
 
     async def close(self) -> None:
         return None
+
+
+@runtime_checkable
+class CancelsTasks(Protocol):
+    """A launcher whose targets can be told that a task of theirs is not wanted, when nothing else is known of it."""
+
+    async def cancel_task(self, namespace: str, agent: AgentLine, reference: str) -> bool:
+        """Whether there is nothing more to tell: it has heard of it, or has no such task at work."""
 
 
 @runtime_checkable

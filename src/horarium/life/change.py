@@ -42,9 +42,10 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """The target has it under this name, and whoever holds the run stays with it."""
+    """The target has it under this name. `held`: whoever holds the run stays with it; else who takes it next does."""
 
     reference: str
+    held: bool = True
 
 
 @dataclass(frozen=True, slots=True)

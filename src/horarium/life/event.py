@@ -94,6 +94,11 @@ class DeadlineReached:
 
 
 @dataclass(frozen=True, slots=True)
+class WaitedTooLong:
+    """Its target has no place for it, and has had none for as long as that is worth waiting for."""
+
+
+@dataclass(frozen=True, slots=True)
 class CancelledUnstarted:
     """Somebody wants it no more, and nobody outside has seen it."""
 
@@ -158,6 +163,7 @@ Event: TypeAlias = (
     | GivenBack
     | Unstorable
     | DeadlineReached
+    | WaitedTooLong
     | CancelledUnstarted
     | CancelledOutside
     | Terminated

@@ -41,6 +41,7 @@ from horarium.life.event import (
     Taken,
     Terminated,
     Unstorable,
+    WaitedTooLong,
     WorkflowEnded,
 )
 from horarium.life.live_run import LiveRun, Rules
@@ -81,6 +82,7 @@ from horarium.schedule.run import (
 # A target at capacity is worth waiting for, but not for ever.
 BUSY_SECONDS = 120
 _BUSY_PAUSE_SECONDS = 10.0
+_BUSY_TOO_LONG = f"the target was busy for {BUSY_SECONDS} seconds"
 
 
 def react(run: LiveRun, event: Event, rules: Rules, now: Instant) -> Change:
@@ -89,7 +91,8 @@ def react(run: LiveRun, event: Event, rules: Rules, now: Instant) -> Change:
         case Answered(outcome, epoch):
             return _of_holder(run, epoch) or _answered(run, outcome, rules, now)
         case Taken(reference, epoch):
-            return _of_holder(run, epoch) or Begin(reference)
+            # A lease that ran out is not ours again by that: who takes the run next follows what has the name.
+            return _of_holder(run, epoch) or Begin(reference, held=run.state in HANDED_OUT)
         case Reported():
             return _heard(run, event) or _reported(run, event, rules, now)
         case LeaseLost(epoch):
@@ -101,6 +104,8 @@ def react(run: LiveRun, event: Event, rules: Rules, now: Instant) -> Change:
             return _of_holder(run, epoch) or _failure_end(run, RunState.FAILED, said, "unstorable_answer")
         case DeadlineReached():
             return _deadline(run, rules, now)
+        case WaitedTooLong():
+            return _waited(run, now)
         case CancelledUnstarted(error, cause):
             return _from(run, NOT_STARTED) or End(RunState.CANCELLED, error=error, cause=cause)
         case CancelledOutside(error):
@@ -313,7 +318,7 @@ def _busy(run: LiveRun, busy: Busy, rules: Rules, now: Instant) -> Change:
     since = now if run.busy_since is None else run.busy_since
     once = busy.sent and run.delivery == Delivery.AT_MOST_ONCE
     if once or now - since >= BUSY_SECONDS * SECOND:
-        error = "the target is busy" if once else f"the target was busy for {BUSY_SECONDS} seconds"
+        error = "the target is busy" if once else _BUSY_TOO_LONG
         if busy.error_class is not None:
             return _failed(run, _failure_end(run, RunState.FAILED, error, busy.error_class), rules, now)
         return End(RunState.SKIPPED, error=error, cause=Reason.TARGET_BUSY.value)
@@ -324,6 +329,14 @@ def _busy(run: LiveRun, busy: Busy, rules: Rules, now: Instant) -> Change:
     # Nothing was delivered, so nothing is counted; the run's events mention the first time only.
     first = run.busy_since is None
     return Again(again, run.attempt, run.launches - 1, since, "the target is busy", untouched=True, told=first)
+
+
+def _waited(run: LiveRun, now: Instant) -> Change:
+    """It was never sent, so nobody was there to be told that the target is busy."""
+    since = run.busy_since
+    if run.state != RunState.READY or since is None or now - since < BUSY_SECONDS * SECOND:
+        return Nothing(Why.NOT_SO)
+    return End(RunState.SKIPPED, error=_BUSY_TOO_LONG, cause=Reason.TARGET_BUSY.value)
 
 
 def _unreachable(run: LiveRun, error: str, sent: bool, rules: Rules, now: Instant) -> Change:

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, Final
 
 from horarium.errors import InvalidDefinition
-from horarium.instant import Instant
 from horarium.operations.assignee_errors import AgentAlreadyExists, AgentInUse, AgentNotFound
 from horarium.operations.caller import Caller
 from horarium.operations.drafts import require_namespace
@@ -19,11 +18,12 @@ from horarium.operations.resources import Resources, open_schedule
 from horarium.policy.names import PolicyError
 from horarium.schedule.agent import Agent, agent_document, checked_token, parents_of, parse_agent
 from horarium.schedule.assignee import Assignee, AssigneeType
-from horarium.schedule.credentials import generated_name
+from horarium.schedule.credentials import agent_token_name
 from horarium.schedule.position import Status
 from horarium.schedule.secret_value import checked_hosts
 from horarium.schedule.target import host_in
 from horarium.store import assignees, secrets, tokens
+from horarium.store.assignees import AgentSeen
 from horarium.store.database import Connection
 from horarium.store.schedules import rows as schedules
 from horarium.store.sealing import CannotUnseal
@@ -43,7 +43,7 @@ class AgentView:
 
     kept: Kept[Agent]
     has_token: bool
-    last_seen_at: Instant | None = None
+    seen: AgentSeen
     active_runs: int | None = None
     children: tuple[str, ...] = ()
 
@@ -71,9 +71,9 @@ def list_agents(
 
     def look(connection: Connection) -> AgentPage:
         have = secrets.find_names(connection, caller.namespace, [token_name(name) for name in names])
-        seen = assignees.last_seen(connection, caller.namespace, names)
+        seen = assignees.seen_of(connection, caller.namespace, names)
         views = (
-            AgentView(kept, token_name(kept.value.agent_id) in have, seen.get(kept.value.agent_id))
+            AgentView(kept, token_name(kept.value.agent_id) in have, seen.get(kept.value.agent_id, AgentSeen()))
             for kept in page.found
         )
         return AgentPage(tuple(views), page.next_page_token)
@@ -149,7 +149,7 @@ def delete(
 
 def token_name(agent_id: str) -> str:
     """The generated secret that holds its token."""
-    return generated_name(f"agent.{agent_id}", "token")
+    return agent_token_name(agent_id)
 
 
 _UNSAID: Final = object()
@@ -171,7 +171,10 @@ def _check(
     resources: Resources, connection: Connection, caller: Caller, agent: Agent, *, token: object
 ) -> Written[Agent]:
     _check_parent(connection, caller, agent)
-    return Written({"parent_id": agent.parent_id}, _keep_token(resources, connection, caller, agent, token))
+    before = assignees.AGENTS.find(connection, caller.namespace, agent.agent_id)
+    has_moved = before is not None and before.document.get("url") != agent.url
+    columns = {"parent_id": agent.parent_id, **(assignees.NOT_SEEN if has_moved else {})}
+    return Written(columns, _keep_token(resources, connection, caller, agent, token))
 
 
 def _check_parent(connection: Connection, caller: Caller, agent: Agent) -> None:
@@ -223,7 +226,7 @@ def _view(connection: Connection, caller: Caller, kept: Kept[Agent]) -> AgentVie
     return AgentView(
         kept,
         secrets.find(connection, namespace, token_name(agent_id)) is not None,
-        assignees.last_seen(connection, namespace, [agent_id]).get(agent_id),
+        assignees.seen_of(connection, namespace, [agent_id]).get(agent_id, AgentSeen()),
         assignees.active_runs(connection, namespace, agent_id),
         tuple(assignees.children_of(connection, namespace, [agent_id], _USERS_NAMED)),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from horarium.decision.storm import due_within_a_minute
@@ -40,6 +40,7 @@ def apply_schedules(applying: Applying, refusals: Refusals, stored: Stored) -> l
     documents = applying.documents(_KIND)
     new = [schedule_id for schedule_id in documents if schedule_id not in stored]
     gone = rows.deleted_ids(applying.connection, applying.caller.namespace, new) if new else set()
+    others = _of_the_same_name(applying, set(new))
     steps: list[Step] = []
     begun: list[Begun] = []
     for index, (schedule_id, document) in enumerate(documents.items()):
@@ -47,6 +48,8 @@ def apply_schedules(applying: Applying, refusals: Refusals, stored: Stored) -> l
             there = stored.get(schedule_id)
             if there is not None:
                 steps.append(_change(applying, document, *there))
+            elif schedule_id in others:
+                steps.append(_kept(schedule_id, document, others[schedule_id]))
             else:
                 steps.append(_begin(applying, schedule_id, document, begun, was_there=schedule_id in gone))
     refusals.raise_any()
@@ -57,6 +60,22 @@ def apply_schedules(applying: Applying, refusals: Refusals, stored: Stored) -> l
     for each in begun:
         each.wake(applying.resources, applying.connection)
     return steps
+
+
+def _of_the_same_name(applying: Applying, new: Collection[str]) -> dict[str, str]:
+    """Of those that stand with their agents, which would take the name that another schedule of the agent has."""
+    named = {
+        (document["assignee_id"], document["name"]): schedule_id
+        for schedule_id, document in applying.documents(_KIND).items()
+        if schedule_id in new and applying.bundle.is_seeded(schedule_id)
+    }
+    found = rows.named_in_workspaces(applying.connection, applying.caller.namespace, list(named))
+    return {named[key]: other for key, other in found.items()}
+
+
+def _kept(schedule_id: str, document: Document, other: str) -> Step:
+    said = f"the agent has a schedule {document['name']!r} already, {other!r}, which stays as it is"
+    return Step(Change.KEEP, _KIND, schedule_id, warnings=(said,))
 
 
 def _check_quotas(applying: Applying, begun: list[Begun]) -> None:

@@ -87,14 +87,15 @@ class Applying:
 class Refusals:
     """All documents that cannot be read are told at once; any other refusal ends the whole at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, places: Mapping[tuple[BundleKind, str], str]) -> None:
+        self._places = places
         self._errors: dict[str, list[str]] = {}
         self._sentences: list[str] = []
         self._first: str | None = None
 
     @contextmanager
     def about(self, kind: BundleKind, name: str, index: int) -> Iterator[None]:
-        """Around the work on one document, the `index`th of its kind."""
+        """Around the work on one document, the `index`th of its kind unless it stands in another place."""
         try:
             yield
         except CycleDetected as wrong:
@@ -103,7 +104,7 @@ class Refusals:
             if not self._sentences:
                 self._first = _schedule(kind, name)
             self._sentences.append(_sentence(kind, name, wrong))
-            place = f"{kind.member}.{index}"
+            place = self._places.get((kind, name), f"{kind.member}.{index}")
             self._errors |= {f"{place}.{path}" if path else place: texts for path, texts in wrong.errors.items()}
             if len(self._sentences) == _MAX_INVALID:
                 self.raise_any()

@@ -100,7 +100,7 @@ def _apply(
     standing = resources.quotas.standing(connection, caller.namespace, now)
     limits = resources.quotas.defaults if standing is None else standing.limits
     applying = Applying(resources, connection, caller, bundle, adopt, now, lookups, limits)
-    refusals = Refusals()
+    refusals = Refusals(bundle.places)
     steps: list[Step] = []
     for kind in kinds:
         steps += apply_documents(applying, refusals, kind)

@@ -19,9 +19,11 @@ _GRANTED: Mapping[Role, frozenset[Permission]] = MappingProxyType(
     {
         Role.ADMIN: frozenset(Permission),
         Role.OWNER: frozenset(Permission) - {Permission.ADMINISTER},
-        Role.OPERATOR: frozenset({Permission.LOOK, Permission.READ, Permission.OPERATE, Permission.APPROVE}),
+        Role.OPERATOR: frozenset(
+            {Permission.LOOK, Permission.READ, Permission.OPERATE, Permission.APPROVE, Permission.RUN}
+        ),
         Role.VIEWER: frozenset({Permission.LOOK, Permission.READ}),
-        Role.AGENT: frozenset({Permission.LOOK, Permission.WORK}),
+        Role.AGENT: frozenset({Permission.LOOK, Permission.WORK, Permission.SCHEDULE, Permission.RUN}),
     }
 )
 

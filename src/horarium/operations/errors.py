@@ -1,8 +1,9 @@
 """What an operation answers when it cannot do what was asked; `status` is the hint for an HTTP door.
 
 HorariumError
-└── OperationError             error                        400
+└── OperationError             error                        400   WorkspaceRequestInvalid
     ├── Unauthorized           unauthorized                 401
+    ├── WorkspaceCallerUnnamed workspace_header_required    401
     ├── Forbidden              forbidden                    403   ReportUnproven, ApprovalRequired, NotAnApprover …
     ├── NotFound               not_found                    404   ScheduleNotFound, RunNotFound, …
     ├── AlreadyExists          already_exists               409   ScheduleAlreadyExists, …

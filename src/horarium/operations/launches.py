@@ -25,6 +25,7 @@ from horarium.schedule.document import Parsed, parse_definition
 from horarium.schedule.kinds import WORKFLOW
 from horarium.schedule.run import Origin, RunState
 from horarium.schedule.sub_workflows import Use
+from horarium.schedule.target import of_worker
 from horarium.store import usage, workflows
 from horarium.store.counters import to_millionths
 from horarium.store.database import Connection
@@ -159,7 +160,7 @@ def _start(
         "external_key": key,
         "created_at": now,
         "workflow_version": version,
-        **({} if settled is None else _settled_columns(settled)),
+        **({} if settled is None else _settled_columns(settled, planning.target)),
     }
     document = draft.revision(1).document
     open_runs.insert_unscheduled(connection, values, document)
@@ -181,7 +182,7 @@ def _version(connection: Connection, definition: Definition) -> int | None:
     return wanted
 
 
-def _settled_columns(settled: Settled) -> dict[str, Any]:
+def _settled_columns(settled: Settled, target: str) -> dict[str, Any]:
     """What others than the definition have made of it; those who work pay for it."""
     who = settled.assignee
     return {
@@ -192,6 +193,7 @@ def _settled_columns(settled: Settled) -> dict[str, Any]:
         "reserved": 0 if who is None else to_millionths(settled.reserve),
         "attempt_ms": settled.attempt_ms,
         "runtime_seconds": settled.runtime_seconds,
+        "target": of_worker(target, who, settled.member),
     }
 
 

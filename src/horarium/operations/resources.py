@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from horarium.clock import Clock
 from horarium.errors import InvalidDefinition
 from horarium.instant import SECOND, Instant
+from horarium.launchers.launcher import AgentLine, CardSeen
 from horarium.launchers.registry import Registry
 from horarium.launchers.signals import Signals
 from horarium.launchers.webhook import WebhookSender
@@ -41,6 +43,13 @@ _LOOKED_AT_IN_TIME = 2 * SECOND
 _POLICIES = ("overlap_policy", "catchup_policy")
 
 
+class AsksAgents(Protocol):
+    """Who asks an agent for its card."""
+
+    async def check(self, namespace: str, line: AgentLine) -> CardSeen:
+        """As it is now; never raises because of the agent."""
+
+
 class KeptSecret(Protocol):
     """A secret that lies in a file of this machine."""
 
@@ -62,6 +71,10 @@ class Resources:
     """Seals what is kept secret; None = this process has no key, and keeps none."""
     sender: WebhookSender | None = None
     """Sends webhooks; None = this process has no way out."""
+    cards: AsksAgents | None = None
+    """Asks agents what they are; None = this process has no way out."""
+    asking: Counter[str] = field(default_factory=Counter)
+    """How many agents are being asked now, by namespace; of the event loop of the API."""
     registry: Registry | None = None
     """The launchers of this process; None = nobody knows what can be launched, and nobody is warned."""
     elsewhere: LiveServices = field(default_factory=LiveServices)

@@ -40,8 +40,10 @@ _NO_APPROVER: Final = f"{ROLE_PREFIX}agent"
 # In force under `sensitive_actions` without being listed; `gates` adds to them.
 SENSITIVE_GATES: Final = frozenset({"publish", "spend", "delete", "external_message", "schedule_change"})
 AGENT_INPUT: Final = "agent_input"
-AGENT_AUTH: Final = "agent_auth"
 """The gate at which an agent asks for an answer, and not for leave."""
+AGENT_AUTH: Final = "agent_auth"
+AGENT_GATES: Final = frozenset({AGENT_INPUT, AGENT_AUTH})
+"""Those at which an agent asks, whatever the policies say."""
 BYPASS_EVENT: Final = "approval_bypass_attempt"
 
 

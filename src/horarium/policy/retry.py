@@ -27,6 +27,23 @@ ALIASES: Final[Mapping[str, RetryCause]] = MappingProxyType(
 )
 
 
+class AgentFault(StrEnum):
+    """What an agent's failure is called. `COUNTS_AS` says which of them are tried again."""
+
+    ERROR = "agent_error"
+    FAILED = "agent_failed"
+    REJECTED = "agent_rejected"
+    EMPTY = "empty_response"
+    TOO_LARGE = "reply_too_large"
+
+
+# An agent that broke down or could not do it may manage next time. One that rejects a prompt, answers nothing or
+# answers too much has done what it does: no policy makes it try again.
+COUNTS_AS: Final[Mapping[str, RetryCause]] = MappingProxyType(
+    {AgentFault.ERROR: RetryCause.PROVIDER_ERROR, AgentFault.FAILED: RetryCause.PROVIDER_ERROR}
+)
+
+
 def parse(value: object, field: str = "retry_on") -> RetryCause:
     return parse_name(RetryCause, ALIASES, value, field)
 
@@ -132,8 +149,8 @@ def decide_retry(
 ) -> RetryOutcome:
     """`attempt` counts the known failures, this one included; `key` keeps herds apart.
 
-    A failure without a class counts as `provider_error`; a class that is not among the causes is the
-    target's own word for something that trying again will not mend.
+    A failure without a class counts as `provider_error`, and so do some of an agent's; any other class that is not
+    among the causes is the target's own word for something that trying again will not mend.
     """
     if _cause_of(error_class) not in policy.retry_on:
         return GiveUp("not_retryable")
@@ -154,6 +171,8 @@ def decide_launch_retry(
 def _cause_of(error_class: str | None) -> RetryCause | None:
     if error_class is None:
         return RetryCause.PROVIDER_ERROR
+    if error_class in COUNTS_AS:
+        return COUNTS_AS[error_class]
     try:
         return parse(error_class, "error_class")
     except PolicyError:

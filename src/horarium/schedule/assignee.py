@@ -81,6 +81,13 @@ def resolve_agent(team: Team, turn: int) -> str:
             assert_never(team.strategy)
 
 
+def worker_of(assignee: Assignee | None, member: str | None) -> str | None:
+    """The agent that works: the member that a team has sent, or whoever is assigned; None = nobody is known."""
+    if member is not None:
+        return member
+    return assignee.id if assignee is not None and assignee.type is AssigneeType.AGENT else None
+
+
 @dataclass(frozen=True, slots=True)
 class Assignment:
     """A workflow given to somebody, with the policies that hold unless a schedule says otherwise."""

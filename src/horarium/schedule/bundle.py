@@ -7,8 +7,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final
@@ -21,6 +21,7 @@ from horarium.schedule.bundle_kind import BundleKind as BundleKind  # who reads 
 from horarium.schedule.document import named_in
 from horarium.schedule.holidays import is_rule_name
 from horarium.schedule.naming import MAX_ID, checked_id
+from horarium.schedule.org_bundle import Flat, flattened
 from horarium.schedule.storable import same_json
 from horarium.schedule.workflow_document import TEMPLATES
 
@@ -64,6 +65,12 @@ class Bundle:
 
     name: str | None
     documents: Mapping[BundleKind, Mapping[str, Document]]
+    places: Mapping[tuple[BundleKind, str], str] = field(default_factory=dict)
+    """Where agents, and the schedules that stand with them, were in what was sent, for whoever reads an error."""
+
+    def is_seeded(self, schedule_id: str) -> bool:
+        """Whether the schedule stands with its agent."""
+        return (BundleKind.SCHEDULE, schedule_id) in self.places
 
     def of(self, kind: BundleKind) -> Mapping[str, Document]:
         return self.documents.get(kind, {})
@@ -82,25 +89,41 @@ def read_bundle(name: str | None, members: Mapping[str, object], *, prune: bool 
             problems["bundle"] = [wrong.text]
     elif prune:
         problems["bundle"] = ["prune deletes what the bundle owns: a bundle without a name owns nothing"]
-    read = Bundle(name, {kind: _named(kind, members.get(kind.member, ()), problems) for kind in BundleKind})
+    given = {kind: _rows(kind, members.get(kind.member, ()), problems) for kind in BundleKind}
+    org = flattened([row for _, row in given[BundleKind.AGENT]], problems)
+    given[BundleKind.AGENT] = org.agents
+    given[BundleKind.SCHEDULE] += org.schedules
+    documents = {kind: _named(kind, rows, problems) for kind, rows in given.items()}
     if problems:
         raise InvalidDefinition(problems)
-    return read
+    return Bundle(name, documents, dict(_places(org)))
 
 
-def _named(kind: BundleKind, rows: object, problems: dict[str, list[str]]) -> dict[str, Document]:
+def _rows(kind: BundleKind, rows: object, problems: dict[str, list[str]]) -> list[tuple[str, object]]:
+    """Each with its place."""
+    if isinstance(rows, list | tuple):
+        return [(f"{kind.member}.{index}", row) for index, row in enumerate(rows)]
+    problems[kind.member] = [f"must be an array of objects, not {shown(rows)}"]
+    return []
+
+
+def _places(org: Flat) -> Iterator[tuple[tuple[BundleKind, str], str]]:
+    for kind, rows in ((BundleKind.AGENT, org.agents), (BundleKind.SCHEDULE, org.schedules)):
+        for place, row in rows:
+            if isinstance(row, Mapping):
+                yield (kind, str(row.get(IDENTITIES[kind]))), place
+
+
+def _named(kind: BundleKind, rows: Sequence[tuple[str, object]], problems: dict[str, list[str]]) -> dict[str, Document]:
     found: dict[str, Document] = {}
-    if not isinstance(rows, list | tuple):
-        problems[kind.member] = [f"must be an array of objects, not {shown(rows)}"]
-        return found
     if len(rows) > MAX_DOCUMENTS:
         problems[kind.member] = [f"has {len(rows)} documents; at most {MAX_DOCUMENTS} go in one request"]
         return found
     told = 0
-    for index, row in enumerate(rows):
+    for place, row in rows:
         wrong = _put(found, row, kind)
         if wrong is not None and told < _MAX_PROBLEMS:
-            problems[f"{kind.member}.{index}"] = [wrong]
+            problems[place] = [wrong]
             told += 1
     return found
 

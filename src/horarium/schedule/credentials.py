@@ -109,6 +109,11 @@ def generated_name(owner: str, header: str) -> str:
     return f"{prefix_of(owner)}{name}"
 
 
+def agent_token_name(agent_id: str) -> str:
+    """The generated secret that holds the token of an agent."""
+    return generated_name(f"agent.{agent_id}", "token")
+
+
 def prefix_of(owner: str) -> str:
     if len(owner) > _OWNER_CHARACTERS:
         owner = f"{owner[: _OWNER_CHARACTERS - _DIGEST_CHARACTERS - 1]}:{_digest(owner)}"

@@ -7,6 +7,7 @@ held ──────────────► ready ──► launching ─
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from enum import StrEnum
 from hashlib import sha256
@@ -15,6 +16,8 @@ from typing import assert_never
 
 from horarium.errors import InvalidTransition
 from horarium.instant import SECOND, Instant
+
+_GATE = re.compile(r":gate[0-9]+\Z", re.ASCII)
 
 
 class RunState(StrEnum):
@@ -186,3 +189,8 @@ def delivery_key(key: str, attempt: int, gates_passed: int = 0) -> str:
         raise ValueError(f"attempt counts known failures and cannot be {attempt}")
     tried = key if attempt == 0 else f"{key}:{attempt}"
     return tried if gates_passed == 0 else f"{tried}:gate{gates_passed}"
+
+
+def begun_key(delivered: str) -> str:
+    """Of a delivery key: that of the delivery which began what a yes at a gate goes on with."""
+    return _GATE.sub("", delivered)

@@ -24,7 +24,7 @@ from hashlib import sha256
 from typing import Final
 from urllib.parse import urlsplit
 
-from horarium.schedule.assignee import Assignee
+from horarium.schedule.assignee import Assignee, AssigneeType, worker_of
 from horarium.schedule.definition import Action
 
 DEFAULT_QUEUE = "default"
@@ -34,6 +34,8 @@ MAX_TARGET_LENGTH = 320
 # RFC 1035 section 2.3.4; no longer name can be looked up.
 _MAX_HOST_NAME = 253
 _DIGEST_CHARACTERS = 16
+_PROMPT = "prompt:"
+_TO_AGENT = f"{_PROMPT}{AssigneeType.AGENT.value}/"
 
 
 def target_text(kind: str, name: str) -> str:
@@ -65,6 +67,17 @@ def connection_and_queue(action: Action, _assignee: Assignee | None) -> str:
 def assignee(_action: Action, assignee: Assignee | None) -> str:
     """Who a prompt goes to; the definition names it, not the action."""
     return "" if assignee is None else f"{assignee.type}/{assignee.id}"
+
+
+def of_worker(target: str, assignee: Assignee | None, member: str | None) -> str:
+    """That of a run whose worker is settled: a prompt goes to one agent, also where a team was asked for it."""
+    agent_id = worker_of(assignee, member)
+    return target if agent_id is None or not target.startswith(_PROMPT) else f"{_TO_AGENT}{agent_id}"
+
+
+def agent_in(target: str) -> str | None:
+    """The agent that a prompt goes to; None for what goes to nobody, or to somebody else."""
+    return target.removeprefix(_TO_AGENT) if target.startswith(_TO_AGENT) else None
 
 
 def work(action: Action, _assignee: Assignee | None) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from horarium.audience import Audience
 from horarium.clock import Clock
 from horarium.launchers import python
+from horarium.launchers.a2a.launcher import A2ALauncher
 from horarium.launchers.command import CommandLauncher, CommandSpec
 from horarium.launchers.http import HttpLauncher
 from horarium.launchers.launcher import Launcher
@@ -27,6 +28,7 @@ def make_registry(settings: Settings, clock: Clock, tasks: TaskRegistry) -> tupl
         _http(settings, clock),
         CommandLauncher(_commands(settings), clock),
         PullLauncher(clock),
+        A2ALauncher(clock, guard=Guard(address_policy(settings))),
     ]
     found = discover()
     taken = {launcher.kind for launcher in built_in}

@@ -21,6 +21,8 @@ from horarium.engine.retention import RetentionOptions
 from horarium.engine.room import Limits
 from horarium.engine.ticker import TickerOptions
 from horarium.ids import id_text, new_id
+from horarium.launchers.a2a.cards import Cards
+from horarium.launchers.a2a.client import A2AClient
 from horarium.launchers.registry import Registry
 from horarium.launchers.signals import Signals
 from horarium.launchers.ssrf import Guard
@@ -149,9 +151,8 @@ def _compose(
     tokens = ReportTokens(key.signing, settings.own_url, key.previous)
     registry = registry or _registry(settings, shared, application, telemetry)
     signals, sealer = _signals(settings, application), Sealer(key.signing, key.fingerprint)
-    sender = WebhookSender(
-        shared, Guard(address_policy(settings)), timeout_seconds=settings.subscription_timeout_seconds
-    )
+    guard = Guard(address_policy(settings))
+    sender = WebhookSender(shared, guard, timeout_seconds=settings.subscription_timeout_seconds)
     quotas = QuotaBook(default_quotas(settings))
     resources = Resources(
         database,
@@ -161,6 +162,7 @@ def _compose(
         tokens,
         sealer=sealer,
         sender=sender,
+        cards=Cards(A2AClient(shared, guard), shared),
         registry=registry,
         signals=signals,
         admin_file=AdminTokenFile(settings) if settings.token is None else None,

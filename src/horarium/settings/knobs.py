@@ -95,7 +95,7 @@ class Settings(BaseSettings):
     )
     launch_concurrency: int | None = Field(
         None, ge=1, le=10_000,
-        description="Launches of one kind that works in this process, at most; none = 32 of python, 10 of command.",
+        description="Launches of one kind that works in this process; none = 32 python, 10 command, 10 prompt.",
     )  # fmt: skip
     launch_concurrency_by_kind: Mapping[str, int] = Field(
         default_factory=dict, description='The same for single kinds, whatever they are, such as {"http": 50}.'

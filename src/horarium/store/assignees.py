@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
@@ -22,10 +23,37 @@ TEAMS = NamedDocuments(teams)
 ASSIGNMENTS = NamedDocuments(assignments)
 
 
-def last_seen(connection: Connection, namespace: str, agent_ids: Collection[str]) -> dict[str, Instant | None]:
-    own = (agents.c.namespace == namespace, agents.c.agent_id.in_(agent_ids))
-    rows = connection.execute(sa.select(agents.c.agent_id, agents.c.last_seen_at).where(*own))
-    return {row.agent_id: row.last_seen_at for row in rows}
+class AgentSeen(NamedTuple):
+    """When it was here, what it said of itself and when it was asked, or why it could not be had.
+
+    `dialect` is that in which it answered last.
+    """
+
+    last_seen_at: Instant | None = None
+    card: Mapping[str, Any] | None = None
+    card_at: Instant | None = None
+    card_error: str | None = None
+    dialect: str | None = None
+
+
+# Of one whose address has changed nothing is known any more.
+NOT_SEEN: Final = {"card": None, "card_etag": None, "card_at": None, "card_error": None, "dialect": None}
+
+
+def seen_of(connection: Connection, namespace: str, agent_ids: Collection[str]) -> dict[str, AgentSeen]:
+    c = agents.c
+    columns = (c.agent_id, c.last_seen_at, c.card, c.card_at, c.card_error, c.dialect)
+    rows = connection.execute(sa.select(*columns).where(c.namespace == namespace, c.agent_id.in_(agent_ids)))
+    return {agent_id: AgentSeen(at, _card(card), *rest) for agent_id, at, card, *rest in rows}
+
+
+def _card(text: str | None) -> Mapping[str, Any] | None:
+    """None also for what cannot be read: it can be asked for again."""
+    try:
+        found = None if text is None else from_text(text)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def see(connection: Connection, namespace: str, agent_id: str, now: Instant) -> None:

@@ -196,7 +196,7 @@ def find_speakers(
     found = _teams(connection, {(ns, who.id) for ns, who in everybody if who.type is AssigneeType.TEAM}, lock=lock)
     single = {(ns, who.id) for ns, who in everybody if who.type is AssigneeType.AGENT}
     members = {(ns, who) for (ns, _), each in found.items() if isinstance(each, TeamTurn) for who in _workers(each)}
-    return Speakers(given, found, _agents(connection, {*single, *members, *also}))
+    return Speakers(given, found, find_agents(connection, {*single, *members, *also}))
 
 
 def teams_among(connection: Connection, keys: Collection[Key]) -> set[Key]:
@@ -242,8 +242,12 @@ def _assignments(connection: Connection, keys: Collection[Key]) -> dict[Key, Ass
     return {key: _read(_assignment_of, text) for key, text in _texts(connection, assignments, keys)}
 
 
-def _agents(connection: Connection, keys: Collection[Key]) -> dict[Key, Agent | Unreadable]:
-    return {key: _read(partial(_agent_of, key[1]), text) for key, text in _texts(connection, agents, keys)}
+def find_agents(connection: Connection, keys: Collection[Key]) -> dict[Key, Agent | Unreadable]:
+    return {key: read_agent(key[1], text) for key, text in _texts(connection, agents, keys)}
+
+
+def read_agent(agent_id: str, text: str) -> Agent | Unreadable:
+    return _read(partial(_agent_of, agent_id), text)
 
 
 def _texts(connection: Connection, table: Table, keys: Collection[Key]) -> list[tuple[Key, str]]:

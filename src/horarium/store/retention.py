@@ -44,6 +44,7 @@ from horarium.store.tables import (
     schedules,
     standing_approvals,
     step_changes,
+    unwanted_tasks,
 )
 
 LIMIT = 500
@@ -144,6 +145,7 @@ def delete_runs(connection: Connection, run_ids: Collection[bytes], *, limit: in
         (approval_votes, approval_votes.c.approval_id.in_(asked)),
         (approvals, approvals.c.run_id.in_(members)),
         (step_changes, step_changes.c.run_id.in_(members)),
+        (unwanted_tasks, unwanted_tasks.c.run_id.in_(members)),
     ):
         deleted += delete_some(connection, table, match, limit - deleted)
     # Of the members only those may go whose own rows are all gone.

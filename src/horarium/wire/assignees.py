@@ -76,7 +76,8 @@ class AgentCard(Answer, frozen=True, kw_only=True):
 class Agent(Answer, frozen=True, kw_only=True):
     """`active_runs` and `children` stand in the answer about one agent, and in no list.
 
-    `card` is null until somebody has asked the agent for it, `last_seen_at` until it has asked a queue for work.
+    `card` is null until the agent has given it; `card_at` is when it was asked for last, and `card_error` why it could
+    not be had then. `last_seen_at` is when the agent was heard of last: it answered, or asked a queue for work.
     """
 
     id: str
@@ -92,6 +93,8 @@ class Agent(Answer, frozen=True, kw_only=True):
     allowed_hosts: tuple[str, ...]
     last_seen_at: Time | None
     card: AgentCard | None
+    card_at: Time | None
+    card_error: str | None
     version: int
     created_at: Time
     updated_at: Time
@@ -99,6 +102,32 @@ class Agent(Answer, frozen=True, kw_only=True):
     active_runs: int | None = None
     children: tuple[str, ...] | None = None
     outcome: WriteOutcome | None = None
+
+
+class AgentInterface(Answer, frozen=True, kw_only=True):
+    """An address that the card offers. `used`: prompts may go there; `why_not` says why they do not."""
+
+    url: str
+    dialect: str
+    used: bool
+    with_token: bool
+    why_not: str | None
+
+
+class AgentChecked(Answer, frozen=True, kw_only=True):
+    """`reachable`: somebody answered, whether or not there was a card. `dialect` is how it would be spoken to now.
+
+    Of several interfaces that are used the first is tried first, and the registered address last.
+    """
+
+    id: str
+    reachable: bool
+    card: AgentCard | None
+    dialect: str | None
+    error: str | None
+    interfaces: tuple[AgentInterface, ...]
+    etag: str | None
+    checked_at: Time
 
 
 class AgentList(Answer, frozen=True, kw_only=True):

@@ -19,7 +19,11 @@ class Change(StrEnum):
 
 
 class ApplyBody(Body, frozen=True, kw_only=True):
-    """A bundle, and what may be done for it."""
+    """A bundle, and what may be done for it.
+
+    An agent may hold `children`, which are agents, and `schedules` of its prompts: `name`, `cron_expr`, `timezone`,
+    `prompt`, `enabled`.
+    """
 
     bundle: Name | None = None
     calendars: tuple[Object, ...] = ()

@@ -19,5 +19,7 @@ class Permission(StrEnum):
     WRITE = "write"  # create, change and delete what is one's own; start runs; give a trigger other inputs
     OPERATE = "operate"  # pause, resume, trigger, backfill, stop
     APPROVE = "approve"  # decide what waits for a yes
+    SCHEDULE = "schedule"  # write the schedules of a workspace: an agent those of its own
+    RUN = "run"  # start one of them now
     WORK = "work"  # take runs from a queue and report on them
     ADMINISTER = "administer"  # tokens, namespaces, what belongs to others

@@ -10,7 +10,7 @@ import pytest
 
 from horarium.errors import InvalidTransition
 from horarium.instant import HOUR, SECOND
-from horarium.life.change import Admit, Again, Block, Change, End, Nothing, Progress, Used, Wait, Why
+from horarium.life.change import Admit, Again, Begin, Block, Change, End, Nothing, Progress, Used, Wait, Why
 from horarium.life.event import (
     Answered,
     ApprovalExpired,
@@ -24,13 +24,16 @@ from horarium.life.event import (
     LeaseLost,
     Reported,
     ReportedState,
+    Taken,
     Terminated,
     Unstorable,
+    WaitedTooLong,
     WorkflowEnded,
 )
 from horarium.life.live_run import Rules
 from horarium.life.outcome import (
     Accepted,
+    Asked,
     Busy,
     Finished,
     Outcome,
@@ -91,6 +94,7 @@ def reported(state: str, rules: Rules = RULES, run: dict[str, Any] | None = None
 SETTLED: dict[type, tuple[Outcome, Change]] = {
     Finished: (Finished({"n": 1}, 0.25, 7), End(RunState.SUCCEEDED, {"n": 1}, used=Used(250_000, 7, 0))),
     Accepted: (Accepted("ref", queued=True), Wait("ref", True)),
+    Asked: (Asked("agent_input", "Which?", "t1"), Block("agent_input", "Which?", "t1")),
     Refused: (Refused("no"), End(RunState.LAUNCH_FAILED, error="no", error_class="refused")),
     RunCancelled: (RunCancelled("asked"), End(RunState.CANCELLED, error="asked")),
 }
@@ -257,6 +261,23 @@ def test_a_rate_limit_that_lasts_is_a_failure_for_the_policy() -> None:
     end = answered(Busy(sent=True, error_class="rate_limit"), attempt=2, **lasting)
     assert isinstance(end, End)
     assert (end.state, end.error_class) == (RunState.FAILED, "rate_limit")
+
+
+@pytest.mark.parametrize(
+    ("state", "since", "ends"),
+    [
+        ("ready", NOW - BUSY_SECONDS * SECOND, True),
+        ("ready", NOW - BUSY_SECONDS * SECOND + 1, False),
+        ("ready", None, False),
+        ("launching", NOW - HOUR, False),
+        ("skipped", NOW - HOUR, False),
+    ],
+)
+def test_what_finds_no_place_for_two_minutes_is_skipped(state: str, since: int | None, ends: bool) -> None:
+    change = after(WaitedTooLong(), state=state, busy_since=since, lease_until=None)
+    error = f"the target was busy for {BUSY_SECONDS} seconds"
+    skipped = End(RunState.SKIPPED, error=error, cause="target_busy")
+    assert change == (skipped if ends else Nothing(Why.NOT_SO))
 
 
 # ── who is heard ─────────────────────────────────────────────────────────────────────────────────────
@@ -469,6 +490,54 @@ def test_a_lost_lease_is_an_unknown_outcome() -> None:
 @pytest.mark.parametrize("until", [None, NOW, NOW + 1])
 def test_a_lease_that_was_renewed_is_not_lost(until: int | None) -> None:
     assert after(LeaseLost(EPOCH), lease_until=until) == Nothing(Why.NOT_SO)
+
+
+# ── what a target goes on with ───────────────────────────────────────────────────────────────────────
+
+RECOVERS = replace(RULES, recovers=True)
+
+
+@pytest.mark.parametrize("state", RunState)
+def test_the_name_that_a_target_gives_counts_while_the_lease_does(state: RunState) -> None:
+    change = after(Taken("t1", EPOCH), state=state.value)
+    if state in HANDED_OUT:
+        assert change == Begin("t1")
+    elif state is RunState.READY:  # the lease ran out: it is known where to look, and nobody is there yet
+        assert change == Begin("t1", held=False)
+    else:
+        assert change == Nothing(Why.TOO_LATE if state in FINAL else Why.NOT_HELD)
+
+
+def test_whoever_lost_the_run_names_nothing() -> None:
+    assert after(Taken("t1", EPOCH - 1)) == Nothing(Why.NOT_HELD)
+
+
+@pytest.mark.parametrize("delivery", ["at_least_once", "at_most_once"])
+@pytest.mark.parametrize(
+    ("event", "told"), [(LeaseLost(EPOCH), True), (GivenBack(EPOCH, True), False)], ids=["lost", "given back"]
+)
+def test_what_can_be_looked_for_is_followed_under_both_kinds_of_delivery(
+    event: Event, told: bool, delivery: str
+) -> None:
+    change = after(event, RECOVERS, delivery=delivery, lease_until=NOW - 1)
+    assert isinstance(change, Again)
+    assert (change.follows, change.known, change.untouched, change.told) == (True, False, False, told)
+
+
+def test_it_is_followed_also_after_its_deadline() -> None:
+    change = after(LeaseLost(EPOCH), RECOVERS, lease_until=NOW - 1, deadline=NOW - SECOND)
+    assert isinstance(change, Again)
+    assert change.follows
+
+
+def test_whoever_is_lost_again_and_again_is_not_followed_for_ever() -> None:
+    change = after(LeaseLost(EPOCH), RECOVERS, lease_until=NOW - 1, launches=3)
+    assert isinstance(change, End)
+    assert change.state is RunState.UNKNOWN
+
+
+def test_what_was_not_begun_is_not_looked_for() -> None:
+    assert after(GivenBack(EPOCH, False), RECOVERS) == Again(NOW, 0, 0, untouched=True, told=False)
 
 
 # ── stopping ─────────────────────────────────────────────────────────────────────────────────────────

@@ -8,7 +8,7 @@ from horarium.policy.approval import input_hash
 from horarium.policy.names import PolicyError
 from horarium.policy.replying import MAX_REPLY_BYTES, agreed_hash, may_show_reply, needs_reply, proposed_reply, reply_in
 
-REFUSED = {
+REFUSED: dict[str, tuple[object, str]] = {
     "nothing": (None, "must be an object with a reply"),
     "a list": ([], "must be an object with a reply"),
     "no reply": ({"rows": 5}, "must be an object with a reply"),

@@ -8,6 +8,8 @@ import pytest
 from horarium.instant import SECOND
 from horarium.policy.names import PolicyError
 from horarium.policy.retry import (
+    COUNTS_AS,
+    AgentFault,
     GiveUp,
     LaunchRetry,
     Retry,
@@ -104,6 +106,29 @@ def test_only_listed_causes_are_tried_again(cause):
 @pytest.mark.parametrize("word", ["permission_denied", "", "x" * 10_000, "\ud800"], ids=ascii)
 def test_a_class_that_is_no_cause_is_not_tried_again(word):
     assert decide(error_class=word) == GiveUp("not_retryable")
+
+
+# Whatever the policy says: it lists all causes, and has retries left.
+OF_AGENTS = {
+    AgentFault.ERROR: RetryCause.PROVIDER_ERROR,
+    AgentFault.FAILED: RetryCause.PROVIDER_ERROR,
+    AgentFault.REJECTED: None,
+    AgentFault.EMPTY: None,
+    AgentFault.TOO_LARGE: None,
+}
+
+
+@pytest.mark.parametrize("fault", list(AgentFault))
+def test_an_agent_that_broke_down_is_asked_again_and_one_that_rejected_is_not(fault):
+    cause = OF_AGENTS[fault]
+    assert COUNTS_AS.get(fault) is cause
+    outcome = decide(RetryPolicy(max_retries=5), error_class=fault.value)
+    if cause is None:
+        assert outcome == GiveUp("not_retryable")
+    else:
+        assert isinstance(outcome, Retry)
+        others = tuple(each for each in RetryCause if each is not cause)
+        assert decide(RetryPolicy(retry_on=others), error_class=fault.value) == GiveUp("not_retryable")
 
 
 def test_a_failure_without_a_class_counts_as_the_providers():

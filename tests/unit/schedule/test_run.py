@@ -17,6 +17,7 @@ from horarium.schedule.run import (
     PublicStatus,
     RunState,
     attempt_number,
+    begun_key,
     check_transition,
     delivery_key,
     instance_id,
@@ -150,6 +151,12 @@ def test_a_redelivery_repeats_the_key_and_a_retry_numbers_it() -> None:
 
 def test_what_is_sent_after_a_gate_is_another_delivery() -> None:
     assert [delivery_key("abc", 1, passed) for passed in (0, 1, 2)] == ["abc:1", "abc:1:gate1", "abc:1:gate2"]
+
+
+@pytest.mark.parametrize("attempt", [0, 2])
+def test_what_goes_on_after_a_gate_names_what_began_it(attempt):
+    begun = delivery_key("abc", attempt)
+    assert [begun_key(delivery_key("abc", attempt, passed)) for passed in (0, 1, 12)] == [begun] * 3
 
 
 def test_a_step_is_named_by_its_root_and_its_place() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from horarium.schedule.assignee import Assignee, AssigneeType
 from horarium.schedule.definition import Action
 from horarium.schedule.kinds import SHIPPED
-from horarium.schedule.target import MAX_TARGET_LENGTH
+from horarium.schedule.target import MAX_TARGET_LENGTH, agent_in, of_worker
 
 target_of = SHIPPED.target_of
 
@@ -129,3 +129,27 @@ def test_no_text_breaks_it(text: str, scheme: str) -> None:
 @given(st.from_regex(r"[A-Za-z0-9]([A-Za-z0-9-]{0,20}[A-Za-z0-9])?(\.[A-Za-z]{2,10}){1,3}", fullmatch=True))
 def test_the_spelling_of_a_host_does_not_matter(host: str) -> None:
     assert target_of(http(f"https://{host}/")) == target_of(http(f"https://{host.upper()}.:443/else"))
+
+
+# ── whom a prompt goes to ────────────────────────────────────────────────────────────────────────────
+
+AGENT, TEAM = Assignee(AssigneeType.AGENT, "writer"), Assignee(AssigneeType.TEAM, "desk")
+
+
+@pytest.mark.parametrize(
+    ("target", "assignee", "member", "settled", "agent_id"),
+    [
+        ("prompt:agent/writer", AGENT, None, "prompt:agent/writer", "writer"),
+        ("prompt:team/desk", TEAM, "editor", "prompt:agent/editor", "editor"),
+        ("prompt:team/desk", TEAM, None, "prompt:team/desk", None),  # nobody of it is known
+        ("prompt:", AGENT, None, "prompt:agent/writer", "writer"),  # an assignment has named somebody
+        ("prompt:", None, None, "prompt:", None),
+        ("http:http://a:80", TEAM, "editor", "http:http://a:80", None),
+        ("workflow:prompt:agent/x", AGENT, None, "workflow:prompt:agent/x", None),
+    ],
+)
+def test_a_prompt_goes_to_one_agent(
+    target: str, assignee: Assignee | None, member: str | None, settled: str, agent_id: str | None
+) -> None:
+    assert of_worker(target, assignee, member) == settled
+    assert agent_in(settled) == agent_id

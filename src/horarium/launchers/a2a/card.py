@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from horarium.launchers.a2a.dialect import Dialect
 from horarium.launchers.outgoing import BadAction, place_of
 from horarium.launchers.payload import clean_text
-from horarium.schedule.json_limits import MAX_URL
+from horarium.schedule.json_limits import MAX_URL, Json
 
 MAX_CARD_BYTES: Final = 262_144
 WELL_KNOWN: Final = "/.well-known/agent-card.json"
@@ -76,6 +76,11 @@ def read_card(document: object) -> Card:
         interfaces=_spoken(offered),
         push=capabilities is not None and capabilities.get("pushNotifications") is True,
     )
+
+
+def summary(card: Card) -> dict[str, Json]:
+    """What is kept of it and shown: a card may be large, and most of it is for whoever chooses an agent."""
+    return {"name": card.name, "version": card.version, "protocol": card.protocol}
 
 
 def dialect_of(version: str | None) -> Dialect | None:

@@ -25,7 +25,7 @@ FETCH_SECONDS = 10.0
 MOST_CARDS = 1_024
 MOST_BYTES = 8 * 1_048_576
 
-_NOWHERE = CardSeen(None, error="the agent has no address")
+_NOWHERE = CardSeen(None, error="the agent has no address", answered=False)
 _Key: TypeAlias = tuple[str, str, str]
 """Namespace, agent and address: what one tenant's agent says is no other's business, and a moved agent is another."""
 
@@ -73,7 +73,7 @@ class Cards:
         if line.url is None:
             return _NOWHERE
         found = await self._fetch((namespace, line.agent_id, line.url))
-        return found.seen if found.error is None else CardSeen(None, error=found.error)
+        return found.seen if found.error is None else CardSeen(None, error=found.error, answered=found.answered)
 
     def _known(self, key: _Key) -> CardSeen | None:
         kept = self._shelf.get(key)
@@ -121,7 +121,7 @@ class Cards:
                     if not answered:
                         break
         said = clean_text(_telling(errors), 500)
-        return _Found(CardSeen(None, error=said), None, error=said, answered=answered)
+        return _Found(CardSeen(None, error=said, answered=answered), None, error=said, answered=answered)
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,8 +128,9 @@ class _Heard:
 class A2AClient:
     def __init__(self, clock: Clock, guard: Guard, tls: ssl.SSLContext | None = None) -> None:
         self._clock = clock
-        # The certificates that httpx brings: a small container may have none of its own.
-        self._dialler = Dialler(guard, tls or httpx.create_ssl_context(trust_env=False))
+        self._guard = guard
+        self._tls = tls
+        self._dialler: Dialler | None = None
 
     async def call(
         self,
@@ -169,6 +170,13 @@ class A2AClient:
         heard = await self._ask(place, exchange, namespace, seconds, MAX_CARD_BYTES)
         return _card(heard, asked=etag is not None) if isinstance(heard, _Heard) else CardFailed(heard.error, False)
 
+    def _dial(self) -> Dialler:
+        """Made when it is first needed: to read the certificates takes a moment, and most services call no agent."""
+        if self._dialler is None:
+            # The certificates that httpx brings: a small container may have none of its own.
+            self._dialler = Dialler(self._guard, self._tls or httpx.create_ssl_context(trust_env=False))
+        return self._dialler
+
     async def _ask(
         self, place: Place, exchange: Exchange, namespace: str, seconds: float, most_bytes: int
     ) -> _Heard | _Unanswered:
@@ -177,7 +185,7 @@ class A2AClient:
         began = self._clock.monotonic()
         try:
             async with asyncio.timeout(min(seconds, LONGEST_WAIT_SECONDS)):
-                wire = await self._dialler.dial(place, namespace)
+                wire = await self._dial().dial(place, namespace)
                 try:
                     return await _hear(await exchange.send(wire), most_bytes)
                 finally:

@@ -16,16 +16,19 @@ from horarium.decision.births import payers
 from horarium.ids import id_text
 from horarium.instant import DAY, SECOND, Instant, rfc3339_or_none, to_rfc3339
 from horarium.life.change import Admit, Again, Begin, Block, Change, End, Nothing, Progress, Wait
+from horarium.life.left_behind import is_left_behind
 from horarium.schedule.assignee import Assignee, AssigneeType
 from horarium.schedule.event import CommandContext, NoticeType, RunEventType, final_event
 from horarium.schedule.run import RunState
+from horarium.schedule.target import agent_in
 from horarium.store import counters
 from horarium.store.database.json_text import event_text, kept_text
 from horarium.store.database.set_wise import Update
 from horarium.store.history import notices
 from horarium.store.history.notices import Notice
-from horarium.store.runs import closed_approvals, events, newest_approvals
+from horarium.store.runs import closed_approvals, events, newest_approvals, unwanted_tasks
 from horarium.store.runs.events import NewRunEvent
+from horarium.store.runs.unwanted_tasks import UnwantedTask
 from horarium.store.runs.work import Work
 from horarium.store.tables import runs
 
@@ -90,6 +93,15 @@ def write_changes(
     closed_approvals.close_unanswered(connection, changed, now)
     notices.append(connection, _finished_runs(connection, finished, now), now=now)
     counters.add_to_counters(connection, freed)
+    unwanted_tasks.add(connection, [task for each in changed if (task := _left_behind(*each)) is not None], now)
+
+
+def _left_behind(run: Work, change: Change) -> UnwantedTask | None:
+    """What an agent still does for a run that is over for us."""
+    agent_id = None if run.reference is None else agent_in(run.target)
+    if run.reference is None or agent_id is None or not is_left_behind(change, held=run.lease_until is not None):
+        return None
+    return UnwantedTask(run.run_id, run.reference, run.namespace, agent_id)
 
 
 def _after(run: Work, change: Change, now: Instant) -> dict[str, Any]:
@@ -107,8 +119,9 @@ def _after(run: Work, change: Change, now: Instant) -> dict[str, Any]:
                 "queue": run.queue if run.queue is not None or not queued else reference,
                 "started_at": None if queued else run.started_at or now,
             }
-        case Begin(reference):
-            return {"state": RunState.RUNNING.value, "started_at": run.started_at or now, "reference": reference}
+        case Begin(reference, held):
+            state = RunState.RUNNING if held else RunState.READY
+            return {"state": state.value, "started_at": run.started_at or now, "reference": reference}
         case Progress(used):
             return {"state": RunState.RUNNING.value, "started_at": run.started_at or now, **used._asdict()}
         case Block():
@@ -231,7 +244,7 @@ def _event(run: Work, change: Change) -> tuple[RunEventType, dict[str, Any]] | N
             return kind, {"approval_id": id_text(approval_id)}
         case Progress(begins=True) | Wait(queued=False):
             return _kind(run, RunEventType.RUN_STARTED), {}
-        case Begin() if run.state != RunState.RUNNING:
+        case Begin(held=True) if run.state != RunState.RUNNING:
             return _kind(run, RunEventType.RUN_STARTED), {}
         case _:
             return None

@@ -42,6 +42,7 @@ class Candidate(NamedTuple):
     rank: int  # priority, turned round: the least comes first
     ready_at: Instant
     run_id: bytes
+    heard: bool = False  # its target may have it already
 
 
 # ── looking ──────────────────────────────────────────────────────────────────────────────────────────
@@ -122,7 +123,7 @@ def _jumps(connection: Connection, statement: str, first: tuple[str, ...], after
 # ── taking ───────────────────────────────────────────────────────────────────────────────────────────
 
 _OF_ONE = """
-  SELECT namespace, target, -priority, ready_at, run_id FROM runs
+  SELECT namespace, target, -priority, ready_at, run_id, heard FROM runs
   WHERE state = 'ready' AND namespace = {namespace} AND target = {target} AND ready_at <= {now}
     AND stop_requested_at IS NULL
   ORDER BY priority DESC, ready_at, run_id LIMIT {places}

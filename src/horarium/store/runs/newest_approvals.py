@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from horarium.decision.health import Waiting
 from horarium.instant import Instant
-from horarium.policy.approval import ApprovalDecision
+from horarium.policy.approval import AGENT_GATES, ApprovalDecision
 from horarium.policy.replying import TOLD_QUESTION
 from horarium.store.database.json_text import from_text
 from horarium.store.tables import approvals, runs
@@ -88,6 +88,25 @@ def approved_gates(connection: Connection, run_ids: Collection[bytes]) -> dict[b
 _YES = (ApprovalDecision.APPROVED.value, ApprovalDecision.MODIFIED.value)
 _APPROVED = sa.select(approvals.c.run_id, approvals.c.gates).where(
     approvals.c.run_id.in_(sa.bindparam("run_ids", expanding=True)), approvals.c.decision.in_(_YES)
+)
+
+
+def replies(connection: Connection, approval_ids: Collection[bytes]) -> dict[bytes, str]:
+    """What was answered to agents that had asked, by approval; a yes without words is a word itself."""
+    found: dict[bytes, str] = {}
+    wanted = list(approval_ids)
+    for start in range(0, len(wanted), _AT_ONCE):
+        for row in connection.execute(_REPLIES, {"approval_ids": wanted[start : start + _AT_ONCE]}):
+            if AGENT_GATES.isdisjoint(from_text(row.gates) or ()):
+                continue
+            said = from_text(row.modifications) if row.modifications is not None else None
+            reply = said.get("reply") if isinstance(said, dict) else None
+            found[bytes(row.approval_id)] = reply if isinstance(reply, str) else ApprovalDecision.APPROVED.value
+    return found
+
+
+_REPLIES = sa.select(approvals.c.approval_id, approvals.c.gates, approvals.c.modifications).where(
+    approvals.c.approval_id.in_(sa.bindparam("approval_ids", expanding=True)), approvals.c.decision.in_(_YES)
 )
 
 

@@ -12,12 +12,17 @@ from typing import NamedTuple
 from sqlalchemy import Connection, select, tuple_, update
 
 from horarium.instant import SECOND, Instant
-from horarium.store.runs.states import HANDED_OUT_LIST, NOT_STARTED_LIST
+from horarium.life.react import BUSY_SECONDS
+from horarium.store.runs.states import HANDED_OUT_LIST, NOT_STARTED_LIST, PROMPT_BUSY
 from horarium.store.runs.work import Work, select_works
 from horarium.store.tables import approvals, runs
 
 # The holder of a lease keeps the deadline itself, and knows better what became of the attempt.
 _HOLDERS_GRACE = 2 * SECOND
+# A holder that is gone loses its lease within that time, and somebody else finds out what became of a prompt.
+_PROMPTS_GRACE = 30 * SECOND
+# Until a run is ended that waits for a place: its own last try, if it has one, comes first.
+_LAST_TRY = 5 * SECOND
 
 
 class Place(NamedTuple):
@@ -43,9 +48,28 @@ def past_deadline(connection: Connection, now: Instant, limit: int, after: Place
     return select_works(
         connection,
         f"state IN {HANDED_OUT_LIST} AND deadline <= :now "
-        "AND (lease_until IS NULL OR deadline <= :before) AND (deadline, run_id) > (:at, :run_id) "
-        "ORDER BY deadline, run_id LIMIT :limit",
-        {"now": now, "before": now - _HOLDERS_GRACE, "limit": limit, **after._asdict()},
+        "AND (lease_until IS NULL OR deadline <= CASE WHEN kind = 'prompt' THEN :long_before ELSE :before END) "
+        "AND (deadline, run_id) > (:at, :run_id) ORDER BY deadline, run_id LIMIT :limit",
+        {
+            "now": now,
+            "before": now - _HOLDERS_GRACE,
+            "long_before": now - _PROMPTS_GRACE,
+            "limit": limit,
+            **after._asdict(),
+        },
+    )
+
+
+def without_place(connection: Connection, now: Instant, limit: int, after: Place = BEGIN) -> list[Work]:
+    """Prompts whose agents have had no place for them for as long as that is worth waiting for.
+
+    What an agent may have already is not one of them, however long nobody holds it.
+    """
+    return select_works(
+        connection,
+        f"{PROMPT_BUSY} AND busy_since <= :since AND NOT heard AND ready_at <= :tried "
+        "AND (busy_since, run_id) > (:at, :run_id) ORDER BY busy_since, run_id LIMIT :limit",
+        {"since": now - BUSY_SECONDS * SECOND, "tried": now - _LAST_TRY, "limit": limit, **after._asdict()},
     )
 
 

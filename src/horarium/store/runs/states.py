@@ -30,8 +30,10 @@ OPEN_ROOT = f"state IN {sql_list(OPEN)} AND parent_run_id IS NULL"
 # Those of `runs_active_by_assignee` and `runs_active_by_member`.
 OPEN_OF_ASSIGNEE = "assignee IS NOT NULL AND finished_at IS NULL"
 OPEN_OF_MEMBER = "member IS NOT NULL AND finished_at IS NULL"
-# Those of `runs_prompts_out` and `runs_prompts_busy`: a prompt counts from the send to the final answer.
-PROMPT_OUT = "kind = 'prompt' AND state IN ('launching', 'running')"
+# Those of `runs_prompts_out`, `runs_prompts_busy` and `runs_prompts_unmarked`. A prompt counts from the send to the
+# final answer, also while nobody holds it and the agent may be at work.
+PROMPT_OUT = "kind = 'prompt' AND (state IN ('launching', 'running') OR (state = 'ready' AND heard))"
 PROMPT_BUSY = "kind = 'prompt' AND state = 'ready' AND busy_since IS NOT NULL"
+PROMPT_UNMARKED = "kind = 'prompt' AND state = 'ready' AND busy_since IS NULL"
 # The condition of the index `runs_waiting`.
 WAITING_ROOT = f"state = '{RunState.AWAITING_APPROVAL.value}' AND parent_run_id IS NULL"

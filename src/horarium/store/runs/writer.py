@@ -178,7 +178,7 @@ def _state_after(change: Change) -> RunState:
             return RunState.READY
         case Wait(_, queued):
             return RunState.QUEUED if queued else RunState.RUNNING
-        case Progress() | Begin():
+        case Progress() | Begin():  # unless nobody holds it any more, and it stays where it was
             return RunState.RUNNING
         case Block():
             return RunState.AWAITING_APPROVAL

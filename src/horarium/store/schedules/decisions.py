@@ -17,6 +17,7 @@ from horarium.instant import Instant
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
 from horarium.schedule.run import Origin
+from horarium.schedule.target import of_worker
 from horarium.store.counters import to_millionths
 from horarium.store.database.set_wise import Insert
 from horarium.store.history.append import append
@@ -127,7 +128,7 @@ def _settled(planning: Planning, settled: Settled) -> tuple[Any, ...]:
         planning.concurrency_key,
         None if settled.assignee is None else settled.assignee.id,
         to_millionths(settled.reserve),
-        planning.target,
+        of_worker(planning.target, settled.assignee, settled.member),
         settled.attempt_ms,
         settled.runtime_seconds,
         None if settled.assignee is None else settled.assignee.type.value,

@@ -236,6 +236,22 @@ def deleted_ids(connection: Connection, namespace: str, ids: Collection[str]) ->
     return found
 
 
+def named_in_workspaces(
+    connection: Connection, namespace: str, named: Sequence[tuple[str, str]]
+) -> dict[tuple[str, str], str]:
+    """The ids of live schedules by workspace and name, of those that are asked for."""
+    key = (schedules.c.workspace, schedules.c.name)
+    live = (schedules.c.namespace == namespace, schedules.c.deleted_at.is_(None))
+    found: dict[tuple[str, str], str] = {}
+    for start in range(0, len(named), _IDS_AT_ONCE // 2):
+        own = sa.tuple_(*key).in_(list(named[start : start + _IDS_AT_ONCE // 2]))
+        for workspace, name, schedule_id in connection.execute(
+            sa.select(*key, schedules.c.schedule_id).where(*live, own)
+        ):
+            found[workspace, name] = schedule_id
+    return found
+
+
 def ids_of_bundle(connection: Connection, namespace: str, bundle: str, most: int) -> list[str]:
     """Of its live schedules, in order."""
     own = (schedules.c.namespace == namespace, schedules.c.bundle == bundle, schedules.c.deleted_at.is_(None))

@@ -25,6 +25,7 @@ from horarium.store.runs.states import (
     OPEN_ROOT,
     PROMPT_BUSY,
     PROMPT_OUT,
+    PROMPT_UNMARKED,
     TO_STOP,
     WAITING_ROOT,
     sql_list,
@@ -157,6 +158,7 @@ runs = Table(
     # What is under way at an agent, of which it takes so many at a time; and what waits for a place there, since when.
     partial_index("runs_prompts_out", "namespace", "target", where=PROMPT_OUT),
     partial_index("runs_prompts_busy", "busy_since", where=PROMPT_BUSY),
+    partial_index("runs_prompts_unmarked", "namespace", "target", where=PROMPT_UNMARKED),
     Index("runs_by_schedule", "schedule_uid", "run_id"),
     Index("runs_by_namespace", "namespace", "run_id"),
     partial_index("runs_by_workflow", "namespace", "workflow", "run_id", where="workflow IS NOT NULL"),

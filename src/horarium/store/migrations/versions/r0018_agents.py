@@ -16,8 +16,9 @@ down_revision = "0017"
 branch_labels = None
 depends_on = None
 
-_OUT = "kind = 'prompt' AND state IN ('launching', 'running')"
+_OUT = "kind = 'prompt' AND (state IN ('launching', 'running') OR (state = 'ready' AND heard))"
 _BUSY = "kind = 'prompt' AND state = 'ready' AND busy_since IS NOT NULL"
+_UNMARKED = "kind = 'prompt' AND state = 'ready' AND busy_since IS NULL"
 
 
 def _added() -> dict[str, tuple[sa.Column[Any], ...]]:
@@ -46,6 +47,7 @@ def upgrade() -> None:
             op.add_column(table, column)
     _create("runs_prompts_out", "runs", ["namespace", "target"], _OUT)
     _create("runs_prompts_busy", "runs", ["busy_since"], _BUSY)
+    _create("runs_prompts_unmarked", "runs", ["namespace", "target"], _UNMARKED)
     _create("schedules_by_workspace", "schedules", ["namespace", "workspace", "created_at"], "workspace IS NOT NULL")
     _fill_workspaces(op.get_bind())
     op.create_table(
@@ -107,7 +109,7 @@ def downgrade() -> None:
     create_view("v_runs", V_RUNS + V_RUNS_MORE, RUNS, op.get_bind().dialect.name == "postgresql")
     op.drop_table("unwanted_tasks")
     op.drop_index("schedules_by_workspace", "schedules")
-    for name in ("runs_prompts_busy", "runs_prompts_out"):
+    for name in ("runs_prompts_unmarked", "runs_prompts_busy", "runs_prompts_out"):
         op.drop_index(name, "runs")
     for table, columns in reversed(_added().items()):
         for column in reversed(columns):

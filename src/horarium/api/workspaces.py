@@ -1,0 +1,294 @@
+"""The routes of workspaces: the schedules of an agent, as it and its peers see them.
+
+    GET    /workspaces/{id}/schedules               oldest first
+    POST   /workspaces/{id}/schedules               {cron_expr, prompt, name?, timezone?, enabled?}
+    PATCH  /workspaces/{id}/schedules/{schedule}    any of these
+    DELETE /workspaces/{id}/schedules/{schedule}
+    POST   /workspaces/{id}/schedules/{schedule}/run
+    GET    /workspaces/{id}/schedules/{schedule}/history
+    GET    /workspaces/{id}/schedules/health        for peers: neither prompts nor times
+
+The same schedules show below `/api/schedules`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+from urllib.parse import quote
+
+from fastapi import Depends, Header, Query
+
+from horarium.api.answers import Reply
+from horarium.api.audited import Audited
+from horarium.api.etags import IfMatch, version_of
+from horarium.api.examples import AT, LATER
+from horarium.api.pages import within_bytes
+from horarium.api.requests import CallerOf, ResourcesOf, json_body
+from horarium.api.routing import LOOK, RUN, SCHEDULE, Routes
+from horarium.decision.workspace_status import LastStatus, RunStatus, error_of, run_status
+from horarium.instant import to_datetime
+from horarium.operations import workspaces
+from horarium.operations.occurrences import Skipped
+from horarium.operations.runs import Run
+from horarium.operations.workspaces import MOST_LISTED, WorkspaceHistory, WorkspacePage
+from horarium.schedule.source import Source
+from horarium.schedule.workspace_request import cron_of, cut_prompt, prompt_of, zone_of
+from horarium.wire import workspaces as wire
+from horarium.wire.answer import time_of
+
+routes = Routes("/workspaces/{workspace_id}/schedules", tag="workspaces")
+
+_SCHEDULE = "/{workspace_schedule_id}"
+_SENT: dict[str, Any] = {
+    "name": "Daily Security Audit",
+    "cron_expr": "0 9 * * *",
+    "timezone": "America/New_York",
+    "prompt": "Run a security audit of all open PRs.",
+    "enabled": True,
+}
+_HEALTH: dict[str, Any] = {
+    "id": "01kjf0z7c8e2v9q4m6t1n3b5x1",
+    "name": _SENT["name"],
+    "enabled": True,
+    "last_run_at": AT,
+    "next_run_at": LATER,
+    "run_count": 1,
+    "last_status": LastStatus.SUCCESS,
+    "last_error": "",
+}
+_EXAMPLE = wire.WorkspaceSchedule(
+    **_HEALTH,
+    workspace_id="writer",
+    cron_expr=_SENT["cron_expr"],
+    timezone=_SENT["timezone"],
+    prompt=_SENT["prompt"],
+    source=Source.RUNTIME,
+    consecutive_empty_runs=0,
+    created_at=AT,
+    updated_at=AT,
+)
+_RAN = wire.WorkspaceRun(
+    timestamp=AT,
+    duration_ms=4523,
+    status=RunStatus.SUCCESS,
+    error_detail="",
+    request={
+        "schedule_id": _HEALTH["id"],
+        "schedule_name": _SENT["name"],
+        "cron_expr": _SENT["cron_expr"],
+        "prompt": _SENT["prompt"],
+    },
+)
+
+Posted = Annotated[Any, Depends(json_body)]
+After = Annotated[str | None, Query(max_length=128, description="the id of the last one that was seen")]
+Named = Annotated[
+    str | None, Header(alias="X-Workspace-ID", description="The workspace of the caller; the role agent must say it.")
+]
+
+
+@routes(
+    "GET",
+    "",
+    needs=LOOK,
+    summary="List the schedules of a workspace",
+    answer=wire.WorkspaceSchedule,
+    many=True,
+    example=[_EXAMPLE],
+)
+def list_workspace_schedules(resources: ResourcesOf, caller: CallerOf, workspace_id: str, after: After = None) -> Reply:
+    """Oldest first, 1000 at most and two megabytes; where there are more, a Link header leads to them."""
+    page, shown = within_bytes(
+        None,
+        lambda most: workspaces.list_schedules(resources, caller, workspace_id, after=after, most=most or MOST_LISTED),
+        lambda page: map(_listed, page.schedules),
+    )
+    return Reply(shown, headers=_next(page, workspace_id, ""))
+
+
+@routes(
+    "POST",
+    "",
+    needs=SCHEDULE,
+    summary="Create a schedule of a workspace",
+    body=wire.WorkspaceScheduleBody,
+    sends=_SENT,
+    answer=wire.WorkspaceScheduleCreated,
+    status=201,
+    example=wire.WorkspaceScheduleCreated(id=_HEALTH["id"], status="created", next_run_at=LATER),
+)
+def create_workspace_schedule(resources: ResourcesOf, caller: CallerOf, workspace_id: str, body: Posted) -> Reply:
+    """Names are unique in a workspace; any number may have none."""
+    done = workspaces.create(resources, caller, workspace_id, body)
+    next_run_at = time_of(done.next_due)
+    return Reply(wire.WorkspaceScheduleCreated(id=done.schedule_id, status="created", next_run_at=next_run_at), 201)
+
+
+@routes(
+    "GET",
+    "/health",
+    needs=LOOK,
+    summary="Show how the schedules of a workspace are doing",
+    answer=wire.WorkspaceHealth,
+    many=True,
+    example=[wire.WorkspaceHealth(**_HEALTH)],
+)
+def workspace_schedule_health(
+    resources: ResourcesOf, caller: CallerOf, workspace_id: str, after: After = None, named: Named = None
+) -> Reply:
+    """For peers too, who are agents: they say in X-Workspace-ID who they are, which must be whom their token names."""
+    page, shown = within_bytes(
+        None,
+        lambda most: workspaces.health(
+            resources, caller, workspace_id, named=named, after=after, most=most or MOST_LISTED
+        ),
+        lambda page: (wire.WorkspaceHealth(**_health(each)) for each in page.schedules),
+    )
+    return Reply(shown, headers=_next(page, workspace_id, "/health"))
+
+
+@routes(
+    "PATCH",
+    _SCHEDULE,
+    needs=SCHEDULE,
+    summary="Change a schedule of a workspace",
+    body=wire.WorkspaceChangeBody,
+    sends={"cron_expr": "30 8 * * *"},
+    answer=wire.WorkspaceScheduleUpdated,
+    example=wire.WorkspaceScheduleUpdated(status="updated"),
+)
+def change_workspace_schedule(
+    resources: ResourcesOf,
+    caller: CallerOf,
+    workspace_id: str,
+    workspace_schedule_id: str,
+    body: Posted,
+    if_match: IfMatch = None,
+) -> Reply:
+    """What is not given stays. Enabled again, it goes on from now: what it has missed is not made up for."""
+    version = version_of(if_match)
+    workspaces.change(resources, caller, workspace_id, workspace_schedule_id, body, if_version=version)
+    return Reply(wire.WorkspaceScheduleUpdated(status="updated"))
+
+
+@routes(
+    "DELETE",
+    _SCHEDULE,
+    needs=SCHEDULE,
+    audited=Audited.IN_NAMESPACE,
+    summary="Delete a schedule of a workspace",
+    answer=wire.WorkspaceScheduleDeleted,
+    example=wire.WorkspaceScheduleDeleted(status="deleted"),
+)
+def delete_workspace_schedule(
+    resources: ResourcesOf,
+    caller: CallerOf,
+    workspace_id: str,
+    workspace_schedule_id: str,
+    if_match: IfMatch = None,
+) -> Reply:
+    """What has not started is cancelled."""
+    version = version_of(if_match)
+    workspaces.delete(resources, caller, workspace_id, workspace_schedule_id, if_version=version)
+    return Reply(wire.WorkspaceScheduleDeleted(status="deleted"))
+
+
+@routes(
+    "POST",
+    f"{_SCHEDULE}/run",
+    needs=RUN,
+    summary="Fire a schedule of a workspace now",
+    answer=wire.WorkspaceFired,
+    example=wire.WorkspaceFired(status="fired", workspace_id="writer", prompt=_SENT["prompt"]),
+)
+def run_workspace_schedule(
+    resources: ResourcesOf, caller: CallerOf, workspace_id: str, workspace_schedule_id: str
+) -> Reply:
+    """Outside its cadence, which does not move. 409 where something stands against it, such as a run that goes on."""
+    prompt = workspaces.run(resources, caller, workspace_id, workspace_schedule_id)
+    return Reply(wire.WorkspaceFired(status="fired", workspace_id=workspace_id, prompt=prompt))
+
+
+@routes(
+    "GET",
+    f"{_SCHEDULE}/history",
+    needs=LOOK,
+    summary="Show the last runs of a schedule of a workspace",
+    answer=wire.WorkspaceRun,
+    many=True,
+    example=[_RAN],
+)
+def workspace_schedule_history(
+    resources: ResourcesOf, caller: CallerOf, workspace_id: str, workspace_schedule_id: str
+) -> Reply:
+    """The 20 newest, skips among them, newest first."""
+    found = workspaces.history(resources, caller, workspace_id, workspace_schedule_id)
+    return Reply([_skipped(found, each) if isinstance(each, Skipped) else _ran(found, each) for each in found.rows])
+
+
+def _next(page: WorkspacePage, workspace_id: str, more: str) -> Mapping[str, str]:
+    if page.after is None:
+        return {}
+    path = f"/workspaces/{quote(workspace_id, safe='')}/schedules{more}"
+    return {"Link": f'<{path}?after={quote(page.after, safe="")}>; rel="next"'}
+
+
+def _health(each: workspaces.WorkspaceSchedule) -> dict[str, Any]:
+    return {
+        "id": each.row.schedule_id,
+        "name": each.row.name,
+        "enabled": each.is_enabled,
+        "last_run_at": time_of(each.last_run_at),
+        "next_run_at": time_of(each.next_due),
+        "run_count": each.run_count,
+        "last_status": each.last.status,
+        "last_error": each.last.error,
+    }
+
+
+def _listed(each: workspaces.WorkspaceSchedule) -> wire.WorkspaceSchedule:
+    row, document = each.row, each.document
+    return wire.WorkspaceSchedule(
+        **_health(each),
+        workspace_id=row.workspace or "",
+        cron_expr=cron_of(document),
+        timezone=zone_of(document),
+        prompt=prompt_of(document),
+        source=Source(row.source),
+        consecutive_empty_runs=row.empty_in_a_row,
+        created_at=to_datetime(row.created_at),
+        updated_at=to_datetime(row.updated_at),
+    )
+
+
+def _request(found: WorkspaceHistory, **more: object) -> dict[str, object]:
+    row = found.row
+    named = {"schedule_id": row.schedule_id, "schedule_name": row.name, "cron_expr": cron_of(found.document)}
+    return {**named, **more}
+
+
+def _ran(found: WorkspaceHistory, run: Run) -> wire.WorkspaceRun:
+    row, status = run.row, run_status(run.row.state)
+    prompt = "" if run.definition is None else str(run.definition.action.target.get("prompt") or "")
+    more: dict[str, object] = {"prompt": cut_prompt(prompt)}
+    if status is RunStatus.SKIPPED:
+        more = {"skipped": True}
+    ended = row.finished_at is not None and row.started_at is not None
+    return wire.WorkspaceRun(
+        timestamp=to_datetime(row.started_at or row.created_at),
+        duration_ms=round(run.runtime_seconds * 1_000) if ended else None,
+        status=status,
+        error_detail=error_of(row.state, row.error, row.cause),
+        request=_request(found, **more),
+    )
+
+
+def _skipped(found: WorkspaceHistory, skip: Skipped) -> wire.WorkspaceRun:
+    return wire.WorkspaceRun(
+        timestamp=to_datetime(skip.event.recorded_at),
+        duration_ms=None,
+        status=RunStatus.SKIPPED,
+        error_detail=f"skipped: {skip.event.payload.get('reason') or 'it was not run'}",
+        request=_request(found, skipped=True),
+    )

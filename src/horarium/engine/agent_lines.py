@@ -1,0 +1,103 @@
+"""How a prompt finds its agent: its row and token, fetched for all runs of a claim, and what was answered to it.
+
+The token is opened for the launch, goes to the host of the agent's address and to no other, and is kept nowhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+from horarium.engine.secrets import Found, fetch
+from horarium.launchers.launcher import AgentLine, LaunchRequest
+from horarium.life.outcome import Refused
+from horarium.schedule.agent import Agent
+from horarium.schedule.credentials import agent_token_name
+from horarium.schedule.kinds import PROMPT
+from horarium.schedule.secret_value import may_go_to
+from horarium.schedule.target import agent_in, host_in
+from horarium.store.database import Connection
+from horarium.store.policies import Key, Unreadable, find_agents
+from horarium.store.runs.work import Work
+from horarium.store.sealing import CannotUnseal, Sealer
+from horarium.store.secrets import SecretRow
+
+Agents: TypeAlias = Mapping[Key, Agent | Unreadable]
+"""By namespace and id; who is not there does not exist."""
+
+NO_AGENTS: Final[Agents] = MappingProxyType({})
+
+
+def agent_of(work: Work) -> str | None:
+    """Whom a prompt goes to; None for any other run, and where nobody is named."""
+    return agent_in(work.target) if work.kind == PROMPT.name else None
+
+
+def asked_agents(works: Iterable[Work]) -> set[Key]:
+    return {(work.namespace, agent_id) for work in works if (agent_id := agent_of(work)) is not None}
+
+
+def token_names(works: Iterable[Work]) -> list[tuple[str, frozenset[str]]]:
+    """Of each namespace, as secrets are asked for."""
+    return [(namespace, frozenset({agent_token_name(agent_id)})) for namespace, agent_id in asked_agents(works)]
+
+
+def answered_in(work: Work) -> bytes | None:
+    """The approval that may hold the answer to what the agent has asked: while its task is there to go on with."""
+    return work.approval_id if work.reference is not None and work.gates_passed and agent_of(work) else None
+
+
+def to_agent(request: LaunchRequest, line: AgentLine, answer: str | None) -> LaunchRequest:
+    """What an agent repeats of its token is shown to nobody."""
+    secrets = request.secrets if line.token is None else (*request.secrets, line.token)
+    return replace(request, agent=line, answer=answer, secrets=secrets)
+
+
+def find_lines(connection: Connection, sealer: Sealer | None, keys: Collection[Key]) -> dict[Key, AgentLine | Refused]:
+    """For who speaks with agents about other things than a launch."""
+    found: Found = fetch(connection, [(ns, frozenset({agent_token_name(agent_id)})) for ns, agent_id in keys])
+    rows = find_agents(connection, keys)
+    return {
+        (namespace, agent_id): line_to(sealer, agent_id, rows.get((namespace, agent_id)), found.get(namespace, {}))
+        for namespace, agent_id in keys
+    }
+
+
+def line_of(sealer: Sealer | None, work: Work, rows: Agents, secrets: Mapping[str, SecretRow]) -> AgentLine | Refused:
+    agent_id = agent_of(work)
+    if agent_id is None:
+        whom = f"of {work.assignee_type} {work.assignee!r} nobody is known" if work.assignee else "it names nobody"
+        return Refused(f"this prompt goes to no agent: {whom}")
+    return line_to(sealer, agent_id, rows.get((work.namespace, agent_id)), secrets)
+
+
+def line_to(
+    sealer: Sealer | None, agent_id: str, agent: Agent | Unreadable | None, secrets: Mapping[str, SecretRow]
+) -> AgentLine | Refused:
+    if agent is None:
+        return Refused(f"there is no agent {agent_id!r}")
+    if isinstance(agent, Unreadable):
+        return Refused(f"the agent {agent_id!r} cannot be read: {agent.why}")
+    if agent.url is None:
+        return Refused(f"the agent {agent_id!r} has no url to send a prompt to")
+    token = _token(sealer, agent_id, agent.url, secrets.get(agent_token_name(agent_id)))
+    if isinstance(token, Refused):
+        return token
+    return AgentLine(agent_id, agent.url, agent.protocol, agent.context, token)
+
+
+def _token(sealer: Sealer | None, agent_id: str, url: str, row: SecretRow | None) -> str | Refused | None:
+    if row is None:
+        return None
+    if sealer is None:
+        return Refused(f"this process has no secret key, and cannot open the token of the agent {agent_id!r}")
+    if not may_go_to(row.hosts, host_in(url) or ""):
+        return Refused(f"the token of the agent {agent_id!r} is not for the host of its url; set it again")
+    try:
+        return row.unseal(sealer)
+    except CannotUnseal:
+        return Refused(
+            f"the token of the agent {agent_id!r} cannot be opened with this installation's key; set it again"
+        )

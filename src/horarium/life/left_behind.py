@@ -1,0 +1,32 @@
+"""Whether what a target has begun for a run goes on there although nobody wants it any more.
+
+Whoever holds a run speaks with its target, and tells it of a stop and of the deadline. But runs are also ended by
+those who cannot: by a person who terminates them, by an answer that nobody gave, by a process that is gone.
+"""
+
+from __future__ import annotations
+
+from horarium.life.change import Again, Change, End
+from horarium.policy.retry import RetryCause
+from horarium.schedule.run import RunState
+
+# The target itself has said that it is over.
+_SAID_BY_TARGET = frozenset({RunState.SUCCEEDED, RunState.FAILED})
+
+
+def is_left_behind(change: Change, *, held: bool) -> bool:
+    """Of a run whose target has a name for what it does. `held`: somebody stayed with it until now.
+
+    To be told twice that a task is not wanted does no harm, so in doubt it is.
+    """
+    match change:
+        case End(state=RunState.CANCELLED):
+            return not held
+        case End(state=RunState.FAILED, cause=cause):
+            return cause is not None  # a limit has ended it, and not its target
+        case End(state=state):
+            return state not in _SAID_BY_TARGET
+        case Again(known=True, error_class=RetryCause.TIMEOUT.value):
+            return True  # the next attempt is another task
+        case _:
+            return False

@@ -1,0 +1,322 @@
+"""The schedules of a workspace: what an agent, or whoever looks after it, does with the prompts that come to it.
+
+A workspace is an agent, and its schedules are ordinary ones. The role `agent` has its own workspace and no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from horarium.decision.workspace_status import Ended, Last, NotRun, last_of
+from horarium.errors import InvalidDefinition
+from horarium.instant import Instant
+from horarium.operations import lifecycles, occurrences, schedules, triggers
+from horarium.operations.assignee_errors import AgentNotFound
+from horarium.operations.caller import Caller
+from horarium.operations.changes import ScheduleChange
+from horarium.operations.drafts import require_namespace
+from horarium.operations.errors import Forbidden, ScheduleNotFound
+from horarium.operations.occurrences import Skipped
+from horarium.operations.resources import Resources
+from horarium.operations.runs import Run
+from horarium.operations.upcoming import next_due
+from horarium.operations.workspace_errors import (
+    NotFired,
+    WorkspaceCallerUnnamed,
+    WorkspaceNameTaken,
+    WorkspaceRequestInvalid,
+)
+from horarium.schedule.position import Status
+from horarium.schedule.reason import Reason
+from horarium.schedule.run import RunState
+from horarium.schedule.workspace_request import (
+    Wish,
+    Wrong,
+    change_document,
+    new_document,
+    prompt_of,
+    read_change,
+    read_new,
+    refusal,
+)
+from horarium.store import assignees
+from horarium.store.database import Connection
+from horarium.store.database.joined_transaction import JoinedTransaction
+from horarium.store.schedules import workspaces
+from horarium.store.schedules.rows import ScheduleRow
+from horarium.store.schedules.workspaces import Found, RunEnd
+from horarium.wire.outcomes import TriggerOutcome
+from horarium.wire.roles import Permission, Role
+
+MOST_LISTED = 1_000
+MOST_HISTORY = 20
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceSchedule:
+    """`document` is the newest; `next_due` also that of a paused one: what a resume would bring."""
+
+    row: ScheduleRow
+    document: Mapping[str, Any]
+    next_due: Instant | None
+    last: Last
+
+    @property
+    def run_count(self) -> int:
+        """Skips count as runs."""
+        return self.row.fires_count + self.row.skipped_count
+
+    @property
+    def last_run_at(self) -> Instant | None:
+        times = [at for at in (self.row.last_fired_at, self.row.last_skipped_at) if at is not None]
+        return max(times, default=None)
+
+    @property
+    def is_enabled(self) -> bool:
+        return self.row.status is not Status.PAUSED
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspacePage:
+    """`after` is what asks for the rest; None = this is all."""
+
+    schedules: tuple[WorkspaceSchedule, ...]
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceHistory:
+    """Newest first, of the schedule as it is now."""
+
+    row: ScheduleRow
+    document: Mapping[str, Any]
+    rows: tuple[Run | Skipped, ...]
+
+
+# ── looking ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def list_schedules(
+    resources: Resources, caller: Caller, workspace_id: str, *, after: str | None = None, most: int = MOST_LISTED
+) -> WorkspacePage:
+    """Oldest first, as many as fit in an answer; `after` is the id of the last one that was seen."""
+
+    def look(connection: Connection) -> WorkspacePage:
+        enter(connection, caller, workspace_id, Permission.LOOK)
+        return _page(resources, connection, caller.namespace, workspace_id, after, most)
+
+    return resources.database.read(look)
+
+
+def health(
+    resources: Resources,
+    caller: Caller,
+    workspace_id: str,
+    *,
+    named: str | None,
+    after: str | None = None,
+    most: int = MOST_LISTED,
+) -> WorkspacePage:
+    """The same for peers, who are shown less of it; `named` is for which workspace an agent says that it asks.
+
+    A name is never a pass: it must be that of the token.
+    """
+
+    def look(connection: Connection) -> WorkspacePage:
+        caller.require(Permission.LOOK)
+        _require_workspace(connection, caller, workspace_id)
+        if caller.agent_id is not None:
+            if not named:
+                raise WorkspaceCallerUnnamed()
+            if named != caller.agent_id or named != workspace_id:
+                raise Forbidden("access denied")
+        return _page(resources, connection, caller.namespace, workspace_id, after, most)
+
+    return resources.database.read(look)
+
+
+def history(resources: Resources, caller: Caller, workspace_id: str, schedule_id: str) -> WorkspaceHistory:
+    """The newest runs and the occurrences that had none."""
+
+    def look(connection: Connection) -> WorkspaceHistory:
+        able = enter(connection, caller, workspace_id, Permission.LOOK)
+        row, document = _own(connection, caller, workspace_id, schedule_id)
+        inside = replace(resources, database=JoinedTransaction(resources.database, connection))
+        page = occurrences.list_occurrences(inside, able, schedule_id, page_size=MOST_HISTORY)
+        return WorkspaceHistory(row, document, page.rows)
+
+    return resources.database.read(look)
+
+
+# ── writing ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def create(resources: Resources, caller: Caller, workspace_id: str, body: object) -> ScheduleChange:
+    """Raises WorkspaceNameTaken, and WorkspaceRequestInvalid with what is wrong."""
+    wish = _read(read_new(body))
+
+    def work(connection: Connection, inside: Resources) -> ScheduleChange:
+        able = enter(connection, caller, workspace_id, Permission.SCHEDULE, lock=True)
+        _check_name(connection, caller, workspace_id, wish.name)
+        done = _said(wish, lambda: schedules.create(inside, able, new_document(wish, workspace_id)))
+        workspaces.set_workspace(connection, done.schedule_uid, workspace_id)
+        return done
+
+    return _written(resources, work)
+
+
+def change(
+    resources: Resources,
+    caller: Caller,
+    workspace_id: str,
+    schedule_id: str,
+    body: object,
+    *,
+    if_version: int | None = None,
+) -> ScheduleChange:
+    """What is not given stays. To enable it again never fires the past."""
+    wish = _read(read_change(body))
+
+    def work(connection: Connection, inside: Resources) -> ScheduleChange:
+        able = enter(connection, caller, workspace_id, Permission.SCHEDULE, lock=wish.name is not None)
+        _own(connection, caller, workspace_id, schedule_id)
+        _check_name(connection, caller, workspace_id, wish.name, beside=schedule_id)
+        document = change_document(wish)
+        return _said(wish, lambda: schedules.update(inside, able, schedule_id, document, if_version=if_version))
+
+    return _written(resources, work)
+
+
+def delete(
+    resources: Resources, caller: Caller, workspace_id: str, schedule_id: str, *, if_version: int | None = None
+) -> ScheduleChange:
+    able, _ = _entered(resources, caller, workspace_id, schedule_id, Permission.SCHEDULE)
+    return lifecycles.delete(resources, able, schedule_id, if_version=if_version)
+
+
+def run(resources: Resources, caller: Caller, workspace_id: str, schedule_id: str) -> str:
+    """Starts a run and returns its prompt. Raises NotFired where something stands against it, which is recorded."""
+    able, (row, document) = _entered(resources, caller, workspace_id, schedule_id, Permission.RUN)
+    done = triggers.trigger(resources, able, schedule_id)
+    if done.outcome in (TriggerOutcome.SKIPPED, TriggerOutcome.BUFFER_FULL):
+        raise NotFired(_why_not(row, done.reason))
+    return prompt_of(document)
+
+
+def enter(
+    connection: Connection, caller: Caller, workspace_id: str, permission: Permission, *, lock: bool = False
+) -> Caller:
+    """The caller with all that may be done in this workspace. Raises AgentNotFound, and Forbidden.
+
+    An agent may do in its own what an admin may, whoever has written it. `lock`: nobody else writes names meanwhile.
+    """
+    caller.require(permission)
+    _require_workspace(connection, caller, workspace_id, lock=lock)
+    if caller.agent_id is None:
+        return caller
+    if caller.agent_id != workspace_id:
+        raise Forbidden("access denied: an agent has its own workspace, and no other")
+    return replace(caller, role=Role.ADMIN)
+
+
+def _require_workspace(connection: Connection, caller: Caller, workspace_id: str, *, lock: bool = False) -> None:
+    if assignees.AGENTS.find(connection, caller.namespace, workspace_id, lock=lock) is None:
+        require_namespace(connection, caller.namespace)
+        raise AgentNotFound(workspace_id)
+
+
+def _entered(
+    resources: Resources, caller: Caller, workspace_id: str, schedule_id: str, permission: Permission
+) -> tuple[Caller, Found]:
+    def look(connection: Connection) -> tuple[Caller, Found]:
+        able = enter(connection, caller, workspace_id, permission)
+        return able, _own(connection, caller, workspace_id, schedule_id)
+
+    return resources.database.read(look)
+
+
+def _own(connection: Connection, caller: Caller, workspace_id: str, schedule_id: str) -> Found:
+    """Raises ScheduleNotFound, also for one of another workspace."""
+    found = workspaces.find(connection, caller.namespace, workspace_id, schedule_id)
+    if found is None:
+        raise ScheduleNotFound(schedule_id)
+    return found
+
+
+def _page(
+    resources: Resources, connection: Connection, namespace: str, workspace_id: str, after: str | None, most: int
+) -> WorkspacePage:
+    begin = None if after is None else workspaces.find(connection, namespace, workspace_id, after)
+    if after is not None and begin is None:
+        raise ScheduleNotFound(after)
+    found, more = workspaces.list_page(
+        connection, namespace, workspace_id, after=None if begin is None else begin[0], limit=min(most, MOST_LISTED)
+    )
+    listed = tuple(_shown(resources, connection, found))
+    return WorkspacePage(listed, listed[-1].row.schedule_id if more and listed else None)
+
+
+def _shown(resources: Resources, connection: Connection, found: Sequence[Found]) -> Iterator[WorkspaceSchedule]:
+    """With two questions for all of them."""
+    now = resources.clock.now()
+    ends = workspaces.ends_of(connection, {row.last_completed_run_id for row, _ in found if row.last_completed_run_id})
+    paused = {row.planning for row, _ in found if row.status is Status.PAUSED}
+    known = resources.known.load(connection, paused) if paused else {}
+    for row, document in found:
+        due = next_due(row, known[row.planning], now) if row.planning in known else row.next_due
+        yield WorkspaceSchedule(row, document, due, _last(row, ends))
+
+
+def _last(row: ScheduleRow, ends: Mapping[bytes, RunEnd]) -> Last:
+    skipped = None
+    if row.last_skipped_at is not None:
+        skipped = NotRun(row.last_skipped_at, row.last_skip_reason or "it was not run")
+    ended = None
+    if row.last_completed_at is not None:
+        end = ends.get(row.last_completed_run_id or b"")
+        # Retention takes runs away; the position remembers whether the last ones failed.
+        if end is None:
+            failed = row.failures_in_a_row > 0
+            end = RunEnd(b"", RunState.FAILED if failed else RunState.SUCCEEDED, row.last_error, None)
+        ended = Ended(row.last_completed_at, end.state, end.error, end.cause)
+    return last_of(ended, skipped, empty_in_a_row=row.empty_in_a_row)
+
+
+def _check_name(
+    connection: Connection, caller: Caller, workspace_id: str, name: str | None, *, beside: str | None = None
+) -> None:
+    """Any number of schedules may have no name."""
+    if name and workspaces.has_name(connection, caller.namespace, workspace_id, name, beside=beside):
+        raise WorkspaceNameTaken(name)
+
+
+def _read(found: Wish | Wrong) -> Wish:
+    if isinstance(found, Wrong):
+        raise WorkspaceRequestInvalid(found.field, found.text)
+    return found
+
+
+def _said(wish: Wish, write: Callable[[], ScheduleChange]) -> ScheduleChange:
+    """What the reader of schedules refuses is told in the words of this surface."""
+    try:
+        return write()
+    except InvalidDefinition as wrong:
+        told = refusal(wrong.errors, wish)
+        raise WorkspaceRequestInvalid(told.field, told.text) from None
+
+
+def _written(resources: Resources, work: Callable[[Connection, Resources], ScheduleChange]) -> ScheduleChange:
+    """In one transaction with what `work` looks at."""
+    return resources.database.write(
+        lambda connection: work(
+            connection, replace(resources, database=JoinedTransaction(resources.database, connection))
+        )
+    )
+
+
+def _why_not(row: ScheduleRow, reason: Reason | None) -> str:
+    if row.status is Status.PAUSED:
+        return "it was not fired: it is disabled; enable it first"
+    return f"it was not fired: {reason.value if reason is not None else 'something stands against it'}"

@@ -1,0 +1,112 @@
+"""The schedules of a workspace, which is the agent that their prompts go to: pages of them, the oldest first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from horarium.instant import Instant
+from horarium.schedule.run import RunState
+from horarium.store.database.page_bytes import Row, page, sized
+from horarium.store.schedules.rows import ROWS, SELECT_WITH_DOCUMENT, ScheduleRow, with_document
+from horarium.store.tables import runs, schedule_revisions, schedules
+
+Found = tuple[ScheduleRow, dict[str, Any]]
+_SIZED = sized(SELECT_WITH_DOCUMENT, schedule_revisions.c.document)
+_DOCUMENT = len(_SIZED.selected_columns) - 2  # before its size
+_UID, _REVISION = ROWS.place_of("schedule_uid"), ROWS.place_of("revision")
+_MOST_ERROR = 1_000
+_AT_ONCE = 500
+
+
+class RunEnd(NamedTuple):
+    run_id: bytes
+    state: RunState
+    error: str | None
+    cause: str | None
+
+
+def list_page(
+    connection: Connection, namespace: str, workspace: str, *, after: ScheduleRow | None, limit: int
+) -> tuple[list[Found], bool]:
+    """With their newest documents, as many as fit in a page; and whether there are more."""
+    statement = _SIZED.where(*_live(namespace, workspace))
+    if after is not None:
+        here, there = schedules.c.created_at, after.created_at
+        statement = statement.where(here >= there, sa.or_(here > there, schedules.c.schedule_uid > after.schedule_uid))
+    ordered = statement.order_by(schedules.c.created_at, schedules.c.schedule_uid).limit(limit + 1)
+    rows, more = page(connection.execute(ordered).all(), limit, _DOCUMENT, _load(connection))
+    return [with_document(row) for row in rows], more
+
+
+def find(connection: Connection, namespace: str, workspace: str, schedule_id: str) -> Found | None:
+    own = (*_live(namespace, workspace), schedules.c.schedule_id == schedule_id)
+    row = connection.execute(SELECT_WITH_DOCUMENT.where(*own)).one_or_none()
+    return None if row is None else with_document(row)
+
+
+def has_name(connection: Connection, namespace: str, workspace: str, name: str, *, beside: str | None = None) -> bool:
+    """Whether a schedule of it is called so, other than `beside`."""
+    own = [*_live(namespace, workspace), schedules.c.name == name]
+    if beside is not None:
+        own.append(schedules.c.schedule_id != beside)
+    return connection.execute(sa.select(schedules.c.schedule_id).where(*own).limit(1)).first() is not None
+
+
+def set_workspace(connection: Connection, uid: bytes, workspace: str) -> None:
+    own = sa.update(schedules).where(schedules.c.schedule_uid == uid)
+    connection.execute(own.values(workspace=workspace))
+
+
+def ends_of(connection: Connection, run_ids: Collection[bytes]) -> dict[bytes, RunEnd]:
+    """How these runs ended, as far as they are kept."""
+    wanted, found = list(run_ids), dict[bytes, RunEnd]()
+    columns = (runs.c.run_id, runs.c.state, sa.func.substr(runs.c.error, 1, _MOST_ERROR), runs.c.cause)
+    for start in range(0, len(wanted), _AT_ONCE):
+        some = sa.select(*columns).where(runs.c.run_id.in_(wanted[start : start + _AT_ONCE]))
+        found |= {
+            bytes(run_id): RunEnd(bytes(run_id), RunState(state), error, cause)
+            for run_id, state, error, cause in connection.execute(some)
+        }
+    return found
+
+
+class Key(NamedTuple):
+    """What orders the schedules of a namespace for whoever watches over all of them."""
+
+    schedule_uid: bytes
+    schedule_id: str
+    name: str
+    workspace: str | None
+    created_at: Instant
+
+
+def keys(connection: Connection, namespace: str, most: int) -> list[Key]:
+    """Of the live schedules of a namespace, in no order."""
+    columns = [schedules.c[name] for name in Key._fields]
+    own = (schedules.c.namespace == namespace, schedules.c.deleted_at.is_(None))
+    return [Key(*row) for row in connection.execute(sa.select(*columns).where(*own).limit(most))]
+
+
+def _live(namespace: str, workspace: str) -> tuple[sa.ColumnElement[bool], ...]:
+    return (
+        schedules.c.namespace == namespace,
+        schedules.c.workspace == workspace,
+        schedules.c.deleted_at.is_(None),
+    )
+
+
+def _load(connection: Connection) -> Callable[[Sequence[Row]], Mapping[Row, Any]]:
+    """Documents that were too large to come with their rows."""
+    key = sa.tuple_(schedule_revisions.c.schedule_uid, schedule_revisions.c.revision)
+
+    def load(rows: Sequence[Row]) -> Mapping[Row, Any]:
+        by_key = {(row[_UID], row[_REVISION]): row for row in rows}
+        columns = (schedule_revisions.c.schedule_uid, schedule_revisions.c.revision, schedule_revisions.c.document)
+        found = connection.execute(sa.select(*columns).where(key.in_(list(by_key))))
+        return {by_key[uid, revision]: document for uid, revision, document in found}
+
+    return load
