@@ -43,7 +43,7 @@ def test_an_agent_has_as_many_as_it_takes_and_each_freed_place_is_taken(database
     add_agent(world, "one", capacity=1)
     add_agent(world, "two", capacity=2)
     add_prompts(world, 3, "one")
-    add_prompts(world, 3, "two")
+    add_prompts(world, 4, "two")
     first = claim(world)
     assert out(world) == {"prompt:agent/one": 1, "prompt:agent/two": 2}
     second = claim(world)
@@ -63,7 +63,8 @@ def test_two_processes_together_keep_to_what_an_agent_takes(
         add_prompts(world, 8, name)
     worlds = [world, other_process(world, open_another())]
     for _ in range(4):
-        gate, found = threading.Barrier(2), []
+        gate = threading.Barrier(2)
+        found: list[tuple[World, Claimed]] = []
 
         def take(each: World, gate: threading.Barrier = gate, found: list[tuple[World, Claimed]] = found) -> None:
             gate.wait(timeout=60)
