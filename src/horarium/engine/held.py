@@ -18,6 +18,7 @@ from horarium.engine.loop import sleep_until_woken
 from horarium.engine.threads import Threads
 from horarium.ids import id_text
 from horarium.instant import SECOND, Instant
+from horarium.launchers.a2a.card import summary
 from horarium.launchers.launcher import CardSeen
 from horarium.life.change import Nothing, Why
 from horarium.life.event import Taken
@@ -72,7 +73,7 @@ class HoldersDesk:
         before = self._seen.get(key)
         if before is not None and before[0] == card and 0 <= now - before[1] < _SEEN_EVERY:
             return
-        kept = agent_cards.SeenCard(card.card, card.etag, card.error, card.dialect)
+        kept = agent_cards.SeenCard(summary(card.card), card.etag, card.error, card.dialect)
         await self._threads.run(
             lambda: self._database.write(
                 lambda connection: agent_cards.keep(connection, namespace, agent_id, kept, now)
