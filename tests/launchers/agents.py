@@ -7,6 +7,7 @@
 | `slow`                      | works until it is stopped                                                     |
 | `input`, `auth`             | asks, and completes with the answer                                           |
 | `again`                     | asks, and asks again when it is answered                                      |
+| `late`                      | begins a task, and says so when `waits` is set                                |
 | `hang`                      | begins a task and never answers                                               |
 | `lose`                      | begins a task and hangs up; the second time it answers                        |
 | a state, such as `rejected` | answers with a task in that state, and the rest of the prompt                 |
@@ -68,6 +69,7 @@ class Agent:
     heads: list[dict[str, str]] = field(default_factory=list)
     away: int = 0
     called: asyncio.Event = field(default_factory=asyncio.Event)
+    waits: asyncio.Event = field(default_factory=asyncio.Event)
     _far: HttpFarEnd = field(default_factory=HttpFarEnd)
 
     async def __aenter__(self) -> Agent:
@@ -153,11 +155,13 @@ class Agent:
         if word == "echo":
             return _echoed(dialect, message)
         state = {"input": "input-required", "auth": "auth-required", "again": "input-required"}.get(word, word)
-        usual = TaskState.WORKING if word in ("task", "slow", "hang", "lose") else TaskState.COMPLETED
+        usual = TaskState.WORKING if word in ("task", "slow", "late", "hang", "lose") else TaskState.COMPLETED
         known = TaskState(state) if state in [each.value for each in TaskState] else usual
         name = f"task-{len(self.tasks) + 1}"
         kept = rest if state == known.value else text
         task = self.tasks[name] = Task(name, message["contextId"], known, kept, [message])
+        if word == "late":
+            await self.waits.wait()
         if word == "hang":
             await asyncio.sleep(2 * FOR_EVER)
         if word == "lose" and len(self.tasks) == 1:
