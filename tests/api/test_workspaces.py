@@ -22,13 +22,14 @@ finishes = pytest.mark.parametrize("answer", [Finished()], ids=["finished"])
 def agents(http: httpx.Client) -> None:
     """`lead` has two children; `loner` is a root as `lead` is."""
     for agent, parent in {"lead": None, "writer": "lead", "critic": "lead", "loner": None}.items():
-        made = http.post("/api/agents", json={"id": agent, "name": agent.title(), "parent_id": parent})
+        url = f"https://agents.example.com/{agent}"
+        made = http.post("/api/agents", json={"id": agent, "name": agent.title(), "url": url, "parent_id": parent})
         assert made.status_code == 201, made.text
 
 
 def of_agent(horarium: TestService, agent: str) -> httpx.Client:
-    asked = {"name": f"{agent}-token", "role": "agent", "subject": agent}
-    return horarium.http(token=horarium.http().post("/api/tokens", json=asked).json()["secret"])
+    issued = horarium.http().post(f"/api/agents/{agent}/tokens", json={"name": agent})
+    return horarium.http(token=issued.json()["secret"])
 
 
 def make(http: httpx.Client, workspace: str = "writer", **fields: Any) -> str:
@@ -198,6 +199,7 @@ def test_a_run_that_goes_on_stands_against_another_and_the_skip_is_told(
     assert (skip["status"], skip["duration_ms"], skip["request"]["skipped"]) == ("skipped", None, True)
     assert "prompt" not in skip["request"]
     http.patch(path, json={"enabled": False})
+    horarium.clock.advance(60)
     assert "disabled" in refused(http.post(f"{path}/run"), 409)
     assert listed(http)[0]["last_status"] == "skipped"
 
@@ -313,3 +315,9 @@ def test_health_shows_peers_neither_prompts_nor_times(http: httpx.Client, horari
     for forged in ("system:scheduler", "critic", "webhook:x", "WRITER"):
         assert refused(writer.get(path, headers={"X-Workspace-ID": forged}), 403) == "access denied"
     assert http.get(path).json() == [shown]
+    peers = {
+        agent: of_agent(horarium, agent).get(path, headers={"X-Workspace-ID": agent}) for agent in ("lead", "critic")
+    }
+    assert {agent: answer.json() for agent, answer in peers.items()} == {"lead": [shown], "critic": [shown]}
+    stranger = of_agent(horarium, "loner").get(path, headers={"X-Workspace-ID": "loner"})
+    assert refused(stranger, 403) == "access denied"

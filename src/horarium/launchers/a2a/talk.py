@@ -20,6 +20,7 @@ from horarium.launchers.a2a.conversation import (
     Stage,
     Step,
     Where,
+    WithoutPush,
     first_stage,
     next_step,
     ours,
@@ -131,6 +132,7 @@ class Talk:
             heard=self._request.heard,
             once=self._request.once,
             early=self._time() - self._sent_at < self._means.settling_seconds,
+            push=self._message.push is not None,
             otherwise=self._otherwise,
         )
 
@@ -181,6 +183,8 @@ class Talk:
                     self._message = replace(self._message, context_id=context_id)
             case Seek(stage, otherwise):
                 self._stage, self._otherwise = stage, otherwise
+            case WithoutPush():
+                self._message = replace(self._message, push=None)
             case Leave(what, outcome):
                 if not line.leave(what):
                     return outcome
