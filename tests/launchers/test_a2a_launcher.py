@@ -332,6 +332,17 @@ def test_a_card_that_points_elsewhere_is_not_followed_and_the_token_stays() -> N
     with_agent(run)
 
 
+def test_a_card_that_never_comes_takes_no_more_than_its_part_of_the_time() -> None:
+    async def run(agent: Agent) -> None:
+        agent.hides()
+        slow = launcher()
+        assert isinstance(await slow.launch(prompt(agent, "completed fine", seconds=4)), Finished)
+        agent.tasks["task-1"].state = TaskState.WORKING
+        assert await slow.cancel_task("default", agent.line(), "task-1")
+
+    with_agent(run)
+
+
 def test_an_address_of_the_card_at_which_nobody_is_gives_way_to_the_registered_one() -> None:
     async def run(agent: Agent) -> Outcome:
         agent.shows("http://127.0.0.1:1/")
