@@ -8,6 +8,8 @@ import httpx
 import pytest
 
 from horarium.operations import tokens
+from horarium.store.database.json_text import to_text
+from horarium.store.tables import agents
 from horarium.testing import TestService
 
 WRITER = {"id": "writer", "name": "Writer", "url": "https://agents.example.com/writer", "token": "s3cret-t0ken"}
@@ -125,6 +127,43 @@ def test_an_agent_sees_itself_and_no_other(horarium: TestService, http: httpx.Cl
     assert [own.get(f"/api/{each}").status_code for each in ("agents", "teams", "assignments")] == [403, 403, 403]
 
 
+def test_a_team_for_which_nobody_else_works_stops_too(horarium: TestService, http: httpx.Client) -> None:
+    """Of one under a lead the others do not work, whoever they are."""
+    for name in ("ada", "bob"):
+        made(http, "/api/agents", id=name)
+    teams: dict[str, dict[str, Any]] = {
+        "alone": {"members": ["ada"]},
+        "under-ada": {"members": ["bob", "ada"], "lead": "ada"},
+        "under-bob": {"members": ["bob", "ada"]},
+        "in-turn": {"members": ["ada", "bob"], "strategy": "round_robin"},
+    }
+    prompt = {"kind": "prompt", "prompt": "What is new?"}
+    for name, document in teams.items():
+        made(http, "/api/teams", team_id=name, **document)
+        given = {"assignee_type": "team", "assignee_id": name}
+        horarium.create(schedule_id=f"of-{name}", cron_expressions=["0 * * * *"], action=prompt, **given)
+    assert http.delete("/api/agents/ada").status_code == 409
+    answer = http.delete("/api/agents/ada", params={"force": True}).json()
+    assert answer["paused_schedules"] == ["of-alone", "of-under-ada"]
+
+
+def test_an_agent_above_very_many_can_be_deleted(horarium: TestService, http: httpx.Client) -> None:
+    made(http, "/api/agents", id="head")
+    made(http, "/api/agents", id="arm", parent_id="head")
+    rows = [_below("arm", f"hand-{number}") for number in range(1_001)]
+    horarium.resources.database.write(lambda connection: connection.execute(agents.insert(), rows))
+    horarium.create(
+        schedule_id="of-hand", cron_expressions=["0 * * * *"], action={"task": "t"}, assignee_id="hand-1000"
+    )
+    assert http.delete("/api/agents/head").json()["paused_schedules"] == ["of-hand"]
+
+
+def _below(parent_id: str, agent_id: str) -> dict[str, Any]:
+    document = to_text({"id": agent_id, "parent_id": parent_id})
+    row = {"namespace": "default", "agent_id": agent_id, "parent_id": parent_id, "document": document}
+    return {**row, "version": 1, "created_at": 0, "updated_at": 0}
+
+
 @pytest.mark.parametrize("purge", [False, True])
 def test_schedules_stop_with_their_agent_and_with_those_above(
     horarium: TestService, http: httpx.Client, purge: bool
@@ -145,4 +184,23 @@ def test_schedules_stop_with_their_agent_and_with_those_above(
         # It stays valid, and may be edited; only somebody new must be there.
         assert http.patch("/api/schedules/of-head", json={"name": "Still here"}).status_code == 200
         assert http.patch("/api/schedules/of-head", json={"assignee_id": "nobody"}).status_code == 422
+        # Nobody would do the work, so it does not go on until somebody is there.
+        for wish in (
+            http.post("/api/schedules/of-head/resume"),
+            http.patch("/api/schedules/of-head", json={"paused": False}),
+        ):
+            assert (wish.status_code, "its agent 'head' is gone" in wish.json()["message"]) == (409, True)
+        assert http.patch("/api/schedules/of-head", json={"assignee_id": "other", "paused": False}).status_code == 200
+        assert http.get("/api/schedules/of-head").json()["paused"] is False
     assert http.get("/api/agents/hand").json()["parent_id"] is None
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+def test_who_is_to_take_over_and_is_not_there_is_warned_of(horarium: TestService, http: httpx.Client) -> None:
+    policy = {"mode": "fallback", "fallback_assignee_id": "spare"}
+    document = {"schedule_id": "s", "cron_expr": "0 * * * *", "workflow_type": "w", "failure_policy": policy}
+    [warning] = [each for each in http.post("/api/schedules", json=document).json()["warnings"] if "fallback" in each]
+    assert "there is no agent and no team 'spare'" in warning
+    made(http, "/api/agents", id="spare")
+    again = http.patch("/api/schedules/s", json={"failure_policy": policy, "name": "n"}).json()
+    assert not [each for each in again.get("warnings", ()) if "fallback" in each]

@@ -101,6 +101,8 @@ def ask(here: World, http: httpx.Client, route: tuple[str, str]) -> httpx.Respon
         [run] = http.post("/api/queues/reports/claim", json={"limit": 1}).json()["runs"]
         body = {**(OPERATIONS[route].example.body or {}), "lease_epoch": run["lease_epoch"]}
         return http.post(route[1].format(run_id=run["run_id"]), json=body)
+    if route == ("POST", "/api/agents/{agent_id}/check"):  # the example of a write before took its address away
+        http.put("/api/agents/writer", json={"url": "http://127.0.0.1:9/"})
     if route[1].endswith("/rerun"):
         anyhow = {"overlap_policy": "allow_all", "even_if_paused": True}
         run_id = http.post(f"/api/schedules/{SCHEDULE}/trigger", json=anyhow).json()["run_id"]
@@ -172,9 +174,9 @@ def test_every_operation_has_a_readable_name_and_a_summary_of_its_own(described:
 
 
 def test_every_body_and_every_answer_has_a_type(described: dict[str, Any]) -> None:
-    """One of our own, by its name; a stream, a page and the metrics are text."""
+    """One of our own, by its name; a stream, a page and the metrics are text, and 204 has nothing to say."""
     for route, operation in operations(described).items():
-        parts = [answer["content"] for answer in operation["responses"].values()]
+        parts = [answer["content"] for status, answer in operation["responses"].items() if status != "204"]
         parts += [operation["requestBody"]["content"]] if "requestBody" in operation else []
         for content in parts:
             for media, each in content.items():

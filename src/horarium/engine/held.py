@@ -18,7 +18,7 @@ from horarium.engine.loop import sleep_until_woken
 from horarium.engine.threads import Threads
 from horarium.ids import id_text
 from horarium.instant import SECOND, Instant
-from horarium.launchers.a2a.card import CardError, read_card, summary
+from horarium.launchers.a2a.card import summary
 from horarium.launchers.launcher import AgentLine, CardSeen
 from horarium.life.change import Nothing, Why
 from horarium.life.event import Taken
@@ -91,11 +91,10 @@ class HoldersDesk:
 
 
 def _kept(seen: CardSeen) -> SeenCard:
-    try:
-        card = None if seen.card is None else summary(read_card(seen.card))
-        return SeenCard(card, seen.etag, seen.error, seen.dialect)
-    except CardError as wrong:
-        return SeenCard(None, None, seen.error or str(wrong), seen.dialect)
+    card = summary(seen.card)
+    if card is None and seen.card is not None:
+        return SeenCard(None, None, seen.error or "its card is none", seen.dialect)
+    return SeenCard(card, seen.etag, seen.error, seen.dialect)
 
 
 class Held:

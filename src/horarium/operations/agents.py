@@ -122,6 +122,8 @@ def delete(
 ) -> AgentGone:
     """Its schedules, and those of all agents below it, are paused with a reason; `purge` deletes them.
 
+    So are those of teams for which nobody else works.
+
     Refused while a team or an assignment names it, unless by `force`: then these keep the name of somebody who is
     gone. Agents below it stay, and have no parent any more. What it came to us with is good no more: who has its name
     later is somebody else.
@@ -135,9 +137,14 @@ def delete(
         stop = partial(_stop, resources, caller=caller.because(reason), names=names, purge=purge)
         done += resources.database.write(stop)
 
+    orphan = partial(_orphan, resources, caller=caller, agent_id=agent_id)
+    for _ in range(_MOST_BELOW // _AT_ONCE):
+        if resources.database.write(orphan) < _AT_ONCE:
+            break
+
     def work(connection: Connection) -> None:
         AGENTS.find(connection, caller, agent_id, lock=True)
-        _orphan(resources, connection, caller, agent_id)
+        orphan(connection)  # whoever has come meanwhile
         secrets.delete(connection, caller.namespace, token_name(agent_id))
         tokens.revoke_of_subject(connection, caller.namespace, agent_id, Role.AGENT.value, now=resources.clock.now())
         assignees.AGENTS.delete(connection, caller.namespace, agent_id)
@@ -242,7 +249,9 @@ def _concerned(connection: Connection, caller: Caller, agent_id: str, *, force: 
     if users and not force:
         raise AgentInUse(agent_id, users, "take it out of them first, or force its deletion")
     below = assignees.descendants_of(connection, namespace, agent_id, _MOST_BELOW)
+    alone = assignees.teams_without_others(connection, namespace, [agent_id, *below])
     everybody = [mine, *(Assignee(AssigneeType.AGENT, each) for each in below)]
+    everybody += [Assignee(AssigneeType.TEAM, each) for each in alone]
     found = assignees.schedules_of(connection, namespace, everybody, MOST_SCHEDULES + 1)
     given = assignees.assignments_of(connection, namespace, everybody, MOST_SCHEDULES)
     found += assignees.schedules_with_assignments(connection, namespace, given, MOST_SCHEDULES + 1)
@@ -270,8 +279,10 @@ def _stop(
     return done
 
 
-def _orphan(resources: Resources, connection: Connection, caller: Caller, agent_id: str) -> None:
-    for child in assignees.children_of(connection, caller.namespace, [agent_id], _MOST_BELOW):
+def _orphan(resources: Resources, connection: Connection, *, caller: Caller, agent_id: str) -> int:
+    """Some of those right below it have no parent any more; how many these are."""
+    children = assignees.children_of(connection, caller.namespace, [agent_id], _AT_ONCE)
+    for child in children:
         row = assignees.AGENTS.find(connection, caller.namespace, child, lock=True)
         if row is not None:
             document = {name: value for name, value in row.document.items() if name != "parent_id"}
@@ -284,3 +295,4 @@ def _orphan(resources: Resources, connection: Connection, caller: Caller, agent_
                 now=resources.clock.now(),
                 parent_id=None,
             )
+    return len(children)

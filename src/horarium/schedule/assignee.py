@@ -88,6 +88,11 @@ def worker_of(assignee: Assignee | None, member: str | None) -> str | None:
     return assignee.id if assignee is not None and assignee.type is AssigneeType.AGENT else None
 
 
+def workers_of(team: Team) -> tuple[str, ...]:
+    """Whoever of them may be sent, at one turn or another."""
+    return team.members if team.strategy is TeamStrategy.ROUND_ROBIN else (resolve_agent(team, 0),)
+
+
 @dataclass(frozen=True, slots=True)
 class Assignment:
     """A workflow given to somebody, with the policies that hold unless a schedule says otherwise."""

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+from horarium.errors import HorariumError
 from horarium.instant import SECOND, Instant
 from horarium.schedule.agent import MAX_DEPTH
-from horarium.schedule.assignee import Assignee, AssigneeType
+from horarium.schedule.assignee import Assignee, AssigneeType, parse_team, workers_of
 from horarium.store.database.json_text import from_text, to_text
 from horarium.store.named_documents import NamedDocuments
 from horarium.store.runs.states import OPEN_OF_ASSIGNEE, OPEN_OF_MEMBER
 from horarium.store.tables import agents, assignments, runs, schedule_revisions, schedules, teams
 
 _SEEN_EVERY = 30 * SECOND
+# SQLite takes a thousand terms of an OR, and long before that looking at each document is no slower.
+_MOST_NARROWED = 100
+_ROWS_AT_ONCE = 500
 
 AGENTS = NamedDocuments(agents)
 TEAMS = NamedDocuments(teams)
@@ -85,12 +90,13 @@ def children_of(connection: Connection, namespace: str, agent_ids: Collection[st
 
 def descendants_of(connection: Connection, namespace: str, agent_id: str, most: int) -> list[str]:
     """All below it, without itself."""
-    found: list[str] = []
+    found: dict[str, None] = {}
     level = [agent_id]
     while level and len(found) < most:
-        level = [each for each in children_of(connection, namespace, level, most) if each not in (agent_id, *found)]
-        found += level
-    return found[:most]
+        below = children_of(connection, namespace, level, most)
+        level = [each for each in below if each != agent_id and each not in found]
+        found |= dict.fromkeys(level)
+    return list(found)[:most]
 
 
 def active_runs(connection: Connection, namespace: str, agent_id: str) -> int:
@@ -105,20 +111,41 @@ def active_runs(connection: Connection, namespace: str, agent_id: str) -> int:
 def teams_with_members(connection: Connection, namespace: str, agent_ids: Collection[str], most: int) -> list[str]:
     """Teams that count one of them among their members, by id."""
     wanted = set(agent_ids)
-    # The text narrows the search; the document decides.
-    mentioned = sa.or_(*(teams.c.document.contains(to_text(each), autoescape=True) for each in wanted))
+    rows = _teams_that_mention(connection, namespace, wanted)
+    return [team_id for team_id, text in rows if wanted.intersection(from_text(text).get("members", ()))][:most]
+
+
+def teams_without_others(connection: Connection, namespace: str, agent_ids: Collection[str]) -> list[str]:
+    """Teams for which nobody else works, by id: whoever leads, or all members where they take turns."""
+    gone, found = set(agent_ids), []
+    for team_id, text in _teams_that_mention(connection, namespace, gone):
+        with suppress(HorariumError, ValueError, TypeError):  # of one that cannot be read nobody knows who works
+            if gone.issuperset(workers_of(parse_team(from_text(text)))):
+                found.append(team_id)
+    return found
+
+
+def _teams_that_mention(connection: Connection, namespace: str, agent_ids: Collection[str]) -> list[tuple[str, str]]:
+    """With their documents, by id."""
     rows = connection.execute(
         sa.select(teams.c.team_id, teams.c.document)
-        .where(teams.c.namespace == namespace, mentioned)
+        .where(teams.c.namespace == namespace, _mentions(teams.c.document, agent_ids))
         .order_by(teams.c.team_id)
     )
-    return [team_id for team_id, text in rows if wanted.intersection(from_text(text).get("members", ()))][:most]
+    return [(team_id, text) for team_id, text in rows]
+
+
+def _mentions(text: sa.Column[str], names: Collection[str]) -> sa.ColumnElement[bool]:
+    """Narrows a search, after which the document decides; of very many names each document is looked at instead."""
+    if len(names) > _MOST_NARROWED:
+        return sa.true()
+    return sa.or_(*(text.contains(to_text(each), autoescape=True) for each in names))
 
 
 def assignments_of(connection: Connection, namespace: str, assignees: Collection[Assignee], most: int) -> list[str]:
     """Assignments that give work to one of them, by id."""
     wanted = {(each.type.value, each.id) for each in assignees}
-    mentioned = sa.or_(*(assignments.c.document.contains(to_text(name), autoescape=True) for _, name in wanted))
+    mentioned = _mentions(assignments.c.document, {name for _, name in wanted})
     rows = connection.execute(
         sa.select(assignments.c.assignment_id, assignments.c.document)
         .where(assignments.c.namespace == namespace, mentioned)
@@ -162,13 +189,13 @@ def _schedules_that_say(
         schedule_revisions.c.schedule_uid == schedules.c.schedule_uid,
         schedule_revisions.c.revision == schedules.c.revision,
     )
-    # The text narrows the search; the document decides.
-    narrowed = sa.or_(*(schedule_revisions.c.document.contains(to_text(each), autoescape=True) for each in mentioned))
+    narrowed = _mentions(schedule_revisions.c.document, mentioned)
     rows = connection.execute(
         sa.select(schedules.c.schedule_id, schedule_revisions.c.document)
         .join_from(schedules, schedule_revisions, newest)
         .where(schedules.c.namespace == namespace, schedules.c.deleted_at.is_(None), narrowed)
-        .order_by(schedules.c.schedule_id)
+        .order_by(schedules.c.schedule_id),
+        execution_options={"yield_per": _ROWS_AT_ONCE},
     )
     found: list[str] = []
     for schedule_id, text in rows:

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, TypeVar
 from sqlalchemy import Connection, Table, select, update
 
 from horarium.errors import HorariumError
-from horarium.policy.approval import ApprovalMode, ApprovalPolicy
+from horarium.policy.approval import ApprovalMode, ApprovalPolicy, WhileWaiting
 from horarium.policy.failure import FailurePolicy
 from horarium.policy.limits import RunLimits
 from horarium.policy.queue import QueuePolicy
@@ -30,6 +30,7 @@ from horarium.schedule.assignee import (
     parse_assignment,
     parse_team,
     resolve_agent,
+    workers_of,
 )
 from horarium.schedule.effective import Effective, PolicyOrigin
 from horarium.schedule.merged_policies import Said, merge_policies
@@ -156,10 +157,19 @@ def _of_worker(found: Agent | Team | Unreadable | None) -> list[Said]:
             return [Said(PolicyOrigin.AGENT, said.approval, said.retry, said.failure, said.limits)]
 
 
-def queue_policy_of(connection: Connection, namespace: str, assignment_id: str) -> QueuePolicy | None:
-    """None also for an assignment that is gone or cannot be read."""
-    found = _assignments(connection, [(namespace, assignment_id)]).get((namespace, assignment_id))
-    return found.queue_policy if isinstance(found, Assignment) else None
+def room_of(
+    connection: Connection, namespace: str, assignee: Assignee | None, assignment_id: str | None
+) -> tuple[QueuePolicy | None, WhileWaiting | None]:
+    """What an assignment says of room, and those who work of runs that wait; None also for what cannot be read."""
+    given = [] if assignment_id is None else [(namespace, assignment_id)]
+    speakers = find_speakers(connection, given, [] if assignee is None else [(namespace, assignee)])
+    found = None if assignment_id is None else speakers.assignments.get((namespace, assignment_id))
+    effective = speakers.effective(namespace, _SILENT._replace(assignment_id=assignment_id, assignee=assignee))
+    waiting = None if effective is None else effective.approval.while_waiting
+    return found.queue_policy if isinstance(found, Assignment) else None, waiting
+
+
+_SILENT = PolicyQuestion(ApprovalPolicy(), RetryPolicy(), FailurePolicy(), RunLimits(), None, None, None)
 
 
 def effective_for(
@@ -195,20 +205,15 @@ def find_speakers(
     everybody = {*assignees, *named}
     found = _teams(connection, {(ns, who.id) for ns, who in everybody if who.type is AssigneeType.TEAM}, lock=lock)
     single = {(ns, who.id) for ns, who in everybody if who.type is AssigneeType.AGENT}
-    members = {(ns, who) for (ns, _), each in found.items() if isinstance(each, TeamTurn) for who in _workers(each)}
+    members = {
+        (ns, who) for (ns, _), each in found.items() if isinstance(each, TeamTurn) for who in workers_of(each.team)
+    }
     return Speakers(given, found, find_agents(connection, {*single, *members, *also}))
 
 
 def teams_among(connection: Connection, keys: Collection[Key]) -> set[Key]:
     """Of ids that may be an agent's or a team's, those that are a team's alone."""
     return _teams(connection, keys, lock=False).keys() - {key for key, _ in _texts(connection, agents, keys)}
-
-
-def _workers(found: TeamTurn) -> list[str]:
-    """Whoever may work for it in this transaction."""
-    if found.team.strategy is TeamStrategy.ROUND_ROBIN:
-        return [*found.team.members]
-    return [resolve_agent(found.team, found.turn)]
 
 
 def take_turns(connection: Connection, namespace: str, team_ids: Sequence[str]) -> list[str | None]:

@@ -17,7 +17,7 @@ from horarium.errors import HorariumError
 from horarium.policy.approval import ApprovalPolicy
 from horarium.policy.limits import Budget
 from horarium.schedule.agent import Agent
-from horarium.schedule.assignee import Assignee, AssigneeType, Assignment, TeamStrategy
+from horarium.schedule.assignee import Assignee, AssigneeType, Assignment, workers_of
 from horarium.schedule.document import from_canonical
 from horarium.schedule.effective import Effective, effective_text
 from horarium.schedule.kinds import WORKFLOW
@@ -98,7 +98,7 @@ def _of_one(
     team = speakers.teams.get((namespace, assignee.id)) if _is_team(assignee) and assignee is not None else None
     members: Sequence[str | None] = [None]
     if isinstance(team, TeamTurn):
-        members = team.team.members if team.team.strategy is TeamStrategy.ROUND_ROBIN else [_lead(team)]
+        members = workers_of(team.team)
     bundles = {}
     for member in members:
         asked = PolicyQuestion(
@@ -142,10 +142,6 @@ def _agent(speakers: Speakers, namespace: str, agent_id: str) -> Agent | None:
     """None also for one that cannot be read: that is told of its own."""
     found = speakers.agents.get((namespace, agent_id))
     return None if isinstance(found, Unreadable) else found
-
-
-def _lead(team: TeamTurn) -> str:
-    return team.team.members[0] if team.team.lead is None else team.team.lead
 
 
 def _is_team(assignee: Assignee | None) -> bool:
