@@ -14,7 +14,7 @@ from horarium.schedule.position import Status
 from horarium.store import leases
 from horarium.store.schedules import positions
 from horarium.store.schedules import rows as schedules
-from horarium.testing import Accepted, TestService, service
+from horarium.testing import Accepted, Finished, TestService, service
 
 
 def beat(horarium: TestService, process: str = "p1", /, **seconds_ago: float) -> None:
@@ -285,8 +285,8 @@ def test_every_state_has_its_word(http: httpx.Client, horarium: TestService) -> 
     )
     horarium.advance(hours=2)
     horarium.clock.set("2026-03-01T03:00:00Z")
-    found = {row["schedule_id"]: (row["status"], row["error"]) for row in http.get("/admin/schedules/health").json()}
-    assert found == {
+    rows = http.get("/api/health/schedules").json()["schedules"]
+    assert {row["schedule_id"]: (row["status"], row["error"]) for row in rows} == {
         "fresh": ("never_run", None),
         "resting": ("paused", None),
         "over": ("ok", None),
@@ -305,3 +305,71 @@ def test_an_unknown_or_deleted_schedule_has_no_health(http: httpx.Client, horari
     http.delete("/api/schedules/s")
     for name in ("s", "ghost"):
         assert http.get(f"/api/schedules/{name}/health").json()["reason"] == "schedule_not_found"
+
+
+# ── for a monitor ────────────────────────────────────────────────────────────────────────────────────
+
+
+def watched(http: httpx.Client, **query: Any) -> list[dict[str, Any]]:
+    answer = http.get("/admin/schedules/health", params=query)
+    assert answer.status_code == 200, answer.text
+    found: list[dict[str, Any]] = answer.json()
+    return found
+
+
+@pytest.mark.parametrize("answer", [Finished()], ids=["finished"])
+def test_a_monitor_reads_three_words(http: httpx.Client, horarium: TestService) -> None:
+    """On a Monday morning a schedule for weekdays is well; a disabled one never is stale."""
+    http.post("/api/agents", json={"id": "a", "name": "Zoe"})
+    create(horarium, "plain", cron_expressions=["0 * * * *"])
+    body = {"name": "weekdays", "cron_expr": "0 9 * * 1-5", "prompt": "p"}
+    ids = {}
+    for name in ("weekdays", "resting", "never"):
+        ids[name] = http.post("/workspaces/a/schedules", json={**body, "name": name}).json()["id"]
+    http.patch(f"/workspaces/a/schedules/{ids['never']}", json={"cron_expr": "0 0 1 12 *"})
+    horarium.advance_to("2026-03-06T09:30:00Z")
+    http.patch(f"/workspaces/a/schedules/{ids['resting']}", json={"enabled": False})
+    horarium.clock.set("2026-03-09T08:59:00Z")
+    rows = watched(http)
+    assert [(row["schedule_name"], row["status"], row["health"]) for row in rows] == [
+        ("plain", "stale", "stale"),
+        ("never", "never_run", "never_run"),
+        ("resting", "ok", "paused"),
+        ("weekdays", "ok", "ok"),
+    ]
+    assert rows[3] | {"sentence": ""} == {
+        "workspace_id": "a",
+        "workspace_name": "Zoe",
+        "schedule_id": ids["weekdays"],
+        "schedule_name": "weekdays",
+        "cron_expr": "0 9 * * 1-5",
+        "last_run_at": "2026-03-06T09:00:00Z",
+        "expected_next_run": "2026-03-09T09:00:00Z",
+        "status": "ok",
+        "stale_threshold_seconds": 2 * 3 * 86_400.0,
+        "health": "ok",
+        "sentence": "",
+    }
+    horarium.clock.set("2026-03-20T00:00:00Z")
+    assert {row["schedule_name"]: row["status"] for row in watched(http)}["weekdays"] == "stale"
+    http.delete("/api/agents/a")
+    assert [row["schedule_name"] for row in watched(http)] == ["plain"]
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+def test_a_monitor_turns_pages_and_must_be_an_admin(
+    http: httpx.Client, horarium: TestService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("c", "a", "b"):
+        create(horarium, f"id-{name}", name=name)
+    monkeypatch.setattr("horarium.operations.watching.MOST_SHOWN", 2)
+    first = http.get("/admin/schedules/health")
+    second = http.get(first.links["next"]["url"])
+    assert [row["schedule_name"] for row in first.json() + second.json()] == ["a", "b", "c"]
+    assert second.links == {}
+    assert http.get("/admin/schedules/health?after=ghost").json()["error"] == "schedule not found"
+    monkeypatch.setattr("horarium.operations.watching.MOST_WATCHED", 2)
+    refused = http.get("/admin/schedules/health")
+    assert (refused.status_code, "/api/health/schedules" in refused.json()["error"]) == (409, True)
+    viewer = horarium.http(token=token(http, "viewer")).get("/admin/schedules/health")
+    assert (viewer.status_code, viewer.json()["error"]) == (403, "the role viewer may not administer")

@@ -184,4 +184,23 @@ def test_schedules_stop_with_their_agent_and_with_those_above(
         # It stays valid, and may be edited; only somebody new must be there.
         assert http.patch("/api/schedules/of-head", json={"name": "Still here"}).status_code == 200
         assert http.patch("/api/schedules/of-head", json={"assignee_id": "nobody"}).status_code == 422
+        # Nobody would do the work, so it does not go on until somebody is there.
+        for wish in (
+            http.post("/api/schedules/of-head/resume"),
+            http.patch("/api/schedules/of-head", json={"paused": False}),
+        ):
+            assert (wish.status_code, "its agent 'head' is gone" in wish.json()["message"]) == (409, True)
+        assert http.patch("/api/schedules/of-head", json={"assignee_id": "other", "paused": False}).status_code == 200
+        assert http.get("/api/schedules/of-head").json()["paused"] is False
     assert http.get("/api/agents/hand").json()["parent_id"] is None
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+def test_who_is_to_take_over_and_is_not_there_is_warned_of(horarium: TestService, http: httpx.Client) -> None:
+    policy = {"mode": "fallback", "fallback_assignee_id": "spare"}
+    document = {"schedule_id": "s", "cron_expr": "0 * * * *", "workflow_type": "w", "failure_policy": policy}
+    [warning] = [each for each in http.post("/api/schedules", json=document).json()["warnings"] if "fallback" in each]
+    assert "there is no agent and no team 'spare'" in warning
+    made(http, "/api/agents", id="spare")
+    again = http.patch("/api/schedules/s", json={"failure_policy": policy, "name": "n"}).json()
+    assert not [each for each in again.get("warnings", ()) if "fallback" in each]

@@ -50,6 +50,7 @@ NO_ACT = {
     ("POST", "/api/agents/{agent_id}/check"),
     ("POST", "/api/queues/{queue}/claim"),
     ("POST", "/api/runs/{run_id}/heartbeat"),
+    ("POST", "/api/runs/{run_id}/pushes"),
     ("POST", "/api/runs/{run_id}/logs"),
     ("POST", "/api/subscriptions/{subscription_id}/test"),
     ("POST", "/api/workflows/validate"),

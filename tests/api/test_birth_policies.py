@@ -218,3 +218,40 @@ def test_a_start_without_a_schedule_is_asked_for_and_paid_by_whoever_works(
     second = http.post("/api/workflows/brief/runs", json=body)
     assert (second.status_code, second.json()["reason"]) == (409, "budget_exceeded")
     assert http.post("/api/workflows/brief/runs", json={**body, "assignee_id": "nobody"}).status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("said", "of_agent", "states"),
+    [
+        ({}, "count", ["awaiting_approval"]),
+        ({}, "ignore", ["awaiting_approval"] * 2),
+        ({}, "supersede", ["expired", "awaiting_approval"]),
+        ({"while_waiting": "count"}, "supersede", ["awaiting_approval"]),
+    ],
+)
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+def test_an_agent_says_what_a_waiting_run_is_to_the_next_occurrence(
+    horarium: TestService, http: httpx.Client, said: dict[str, Any], of_agent: str, states: list[str]
+) -> None:
+    """Where the schedule says nothing itself, and also where the agent says it after the schedule was written."""
+    put(http, "agents/ada")
+    hourly(horarium, assignee_id="ada", overlap_policy="skip", approval_policy={"requires_approval": True, **said})
+    put(http, "agents/ada", policies={"approval_policy": {"while_waiting": of_agent}})
+    horarium.advance(hours=2)
+    assert [each.state for each in born(horarium)] == states
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+def test_what_an_agent_says_of_waiting_runs_holds_for_those_that_are_let_go(
+    horarium: TestService, http: httpx.Client
+) -> None:
+    put(http, "agents/ada", policies={"approval_policy": {"while_waiting": "supersede"}})
+    often: dict[str, Any] = {"cron_expressions": ["*/5 * * * *"], "overlap_policy": "buffer_all"}
+    hourly(horarium, assignee_id="ada", approval_policy={"requires_approval": True, "allow_requester": True}, **often)
+    horarium.advance(minutes=5)
+    assert http.post(f"/api/runs/{id_text(born(horarium)[0].run_id)}/approve", json={}).is_success
+    horarium.advance(minutes=10)
+    assert [each.state for each in born(horarium)] == ["running", "held", "held"]
+    horarium.finish(horarium.runs("s")[0])
+    horarium.advance(minutes=1)
+    assert [each.state for each in born(horarium)] == ["succeeded", "expired", "awaiting_approval"]

@@ -174,9 +174,9 @@ def test_every_operation_has_a_readable_name_and_a_summary_of_its_own(described:
 
 
 def test_every_body_and_every_answer_has_a_type(described: dict[str, Any]) -> None:
-    """One of our own, by its name; a stream, a page and the metrics are text."""
+    """One of our own, by its name; a stream, a page and the metrics are text, and 204 has nothing to say."""
     for route, operation in operations(described).items():
-        parts = [answer["content"] for answer in operation["responses"].values()]
+        parts = [answer["content"] for status, answer in operation["responses"].items() if status != "204"]
         parts += [operation["requestBody"]["content"]] if "requestBody" in operation else []
         for content in parts:
             for media, each in content.items():

@@ -29,6 +29,7 @@ NOT_ONCE = {
     ("POST", "/api/queues/{queue}/claim"),
     ("POST", "/api/workflows/validate"),
     ("POST", "/api/runs/{run_id}/heartbeat"),
+    ("POST", "/api/runs/{run_id}/pushes"),
     ("POST", "/api/runs/{run_id}/logs"),
 }
 # To be of a role that may read is not enough.

@@ -25,6 +25,7 @@ from horarium.launchers.registry import Registry
 from horarium.life.outcome import Finished, Outcome
 from horarium.store import leases
 from horarium.store.database import Database
+from horarium.store.database.channels import PUSHED
 from horarium.store.database.shared_clock import SharedClock
 from horarium.store.errors import StoreUnavailable
 from horarium.store.tables import runs
@@ -110,6 +111,20 @@ def test_every_loop_has_a_pulse_and_the_process_a_heartbeat(database: Database) 
     assert engine.pulse.failures == {}
     assert seen["process:me"] == {"kinds": {"http": ["*"]}, "names": {}}  # what it can launch
     assert "process:me" not in {lease.name for lease in database.read(leases.all_leases)}  # it left in good order
+
+
+def test_news_of_a_run_reaches_whoever_follows_it(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, launcher, _ = engine_on(database)
+    heard: list[str] = []
+    monkeypatch.setattr(launcher, "hint", heard.append)
+
+    def enough() -> bool:
+        if {"ticker"} <= engine.pulse.completed.keys() and not heard:
+            database.write(lambda connection: database.notify(connection, PUSHED, "run 7"))
+        return bool(heard)
+
+    asyncio.run(live(engine, enough))
+    assert set(heard) == {"run 7"}
 
 
 TICKS, DISPATCHES = {"ticker", "janitor"}, {"dispatcher", "follower"}

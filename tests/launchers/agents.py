@@ -7,6 +7,7 @@
 | `slow`                      | works until it is stopped                                                     |
 | `input`, `auth`             | asks, and completes with the answer                                           |
 | `again`                     | asks, and asks again when it is answered                                      |
+| `late`                      | begins a task, and says so when `waits` is set                                |
 | `hang`                      | begins a task and never answers                                               |
 | `lose`                      | begins a task and hangs up; the second time it answers                        |
 | a state, such as `rejected` | answers with a task in that state, and the rest of the prompt                 |
@@ -58,7 +59,7 @@ class Task:
 @dataclass
 class Agent:
     """`calls` are the methods that it was asked, `sent` the messages that it took, `stopped` the tasks it was told to
-    stop. `away`: so many of the next calls are not answered."""
+    stop. `away`: so many of the next calls are not answered. `hushed`: it gives no hints, whatever its card says."""
 
     speaks: tuple[Dialect, ...] = (Dialect.V1_0,)
     calls: list[str] = field(default_factory=list)
@@ -66,8 +67,11 @@ class Agent:
     stopped: list[str] = field(default_factory=list)
     tasks: dict[str, Task] = field(default_factory=dict)
     heads: list[dict[str, str]] = field(default_factory=list)
+    wishes: list[dict[str, Any]] = field(default_factory=list)
     away: int = 0
+    hushed: bool = False
     called: asyncio.Event = field(default_factory=asyncio.Event)
+    waits: asyncio.Event = field(default_factory=asyncio.Event)
     _far: HttpFarEnd = field(default_factory=HttpFarEnd)
 
     async def __aenter__(self) -> Agent:
@@ -85,10 +89,12 @@ class Agent:
     def line(self, **changes: Any) -> AgentLine:
         return AgentLine(**{"agent_id": "writer", "url": self.url, **changes})
 
-    def shows(self, url: str) -> None:
-        """A card that points there."""
+    def shows(self, url: str, *, push: bool = False) -> None:
+        """A card that points there. `push`: it says that it can send hints."""
         interface = {"url": url, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}
-        self._far.answers[CARD] = answer("200 OK", {"name": "Writer", "supportedInterfaces": [interface]})
+        can = {"pushNotifications": push}
+        card = {"name": "Writer", "supportedInterfaces": [interface], "capabilities": can}
+        self._far.answers[CARD] = answer("200 OK", card)
 
     async def until(self, method: str) -> None:
         """Somebody has called it."""
@@ -122,6 +128,9 @@ class Agent:
 
     async def _do(self, verb: str, dialect: Dialect, params: dict[str, Any], writer: asyncio.StreamWriter) -> Any:
         if verb == "send":
+            self.wishes.append(params["configuration"])
+            if self.hushed and "taskPushNotificationConfig" in params["configuration"]:
+                raise RpcError(-32003)
             return await self._send(dialect, params["message"], writer)
         if verb == "list":
             tasks = [each for each in self.tasks.values() if each.context == params["contextId"]]
@@ -153,11 +162,13 @@ class Agent:
         if word == "echo":
             return _echoed(dialect, message)
         state = {"input": "input-required", "auth": "auth-required", "again": "input-required"}.get(word, word)
-        usual = TaskState.WORKING if word in ("task", "slow", "hang", "lose") else TaskState.COMPLETED
+        usual = TaskState.WORKING if word in ("task", "slow", "late", "hang", "lose") else TaskState.COMPLETED
         known = TaskState(state) if state in [each.value for each in TaskState] else usual
         name = f"task-{len(self.tasks) + 1}"
         kept = rest if state == known.value else text
         task = self.tasks[name] = Task(name, message["contextId"], known, kept, [message])
+        if word == "late":
+            await self.waits.wait()
         if word == "hang":
             await asyncio.sleep(2 * FOR_EVER)
         if word == "lose" and len(self.tasks) == 1:

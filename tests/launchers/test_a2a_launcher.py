@@ -40,7 +40,7 @@ TLS = ssl.create_default_context()
 
 def launcher() -> A2ALauncher:
     open_guard = Guard(AddressPolicy(allow_loopback=True))
-    return A2ALauncher(FixedClock(), guard=open_guard, tls=TLS, settling_seconds=0.2)
+    return A2ALauncher(FixedClock(), guard=open_guard, tls=TLS, settling_seconds=0.2, last_word_seconds=FOR_EVER)
 
 
 def prompt(at: Agent, text: str, **changes: Any) -> LaunchRequest:
@@ -168,6 +168,24 @@ def test_what_was_begun_is_followed_by_whoever_comes_next_and_nothing_is_sent(sp
     with_agent(run, speaks=speaks)
 
 
+@both
+def test_whoever_lets_go_while_the_message_is_being_sent_still_learns_its_name(speaks: tuple[Dialect, ...]) -> None:
+    async def run(agent: Agent) -> None:
+        cancelled, holder = asyncio.Event(), KeptHolder()
+        line = agent.line(protocol=AgentProtocol(speaks[0].value))
+        launch = asyncio.ensure_future(
+            launcher().launch(prompt(agent, "late", agent=line, holder=holder, cancelled=cancelled))
+        )
+        await agent.until("send")
+        cancelled.set()
+        agent.waits.set()
+        assert isinstance(await launch, RunCancelled)
+        assert holder.references == ["task-1"]
+        assert agent.stopped == []
+
+    with_agent(run, speaks=speaks)
+
+
 def test_what_may_have_arrived_is_looked_for_before_it_is_sent_again() -> None:
     async def run(agent: Agent) -> None:
         await launcher().launch(prompt(agent, "task it"))
@@ -227,13 +245,13 @@ def test_an_agent_may_ask_again() -> None:
 
 @both
 def test_at_the_deadline_the_agent_is_told_to_stop(speaks: tuple[Dialect, ...]) -> None:
-    agent, outcome = launched("slow", speaks=speaks, seconds=2)
+    agent, outcome = launched("slow", speaks=speaks, seconds=3)
     assert isinstance(outcome, RunTimedOut)
     assert agent.stopped == ["task-1"]
 
 
 def test_an_agent_that_never_answers_is_told_to_stop_what_it_began() -> None:
-    agent, outcome = launched("hang", seconds=2)
+    agent, outcome = launched("hang", seconds=3)
     assert isinstance(outcome, RunTimedOut)
     assert agent.stopped == ["task-1"]
 
@@ -361,6 +379,27 @@ def test_a_hint_ends_the_pause() -> None:
             await hints.pause("run-1", 0.01)
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("hushed", [False, True])
+def test_an_agent_is_told_where_to_give_hints_if_its_card_says_that_it_can(hushed: bool) -> None:
+    async def run(agent: Agent) -> None:
+        agent.shows(agent.url, push=True)
+        them = launcher()
+        request = prompt(agent, "slow", report_url="http://127.0.0.1:1/api/runs/run-1/report", report_token="hrt_0.x")
+        launch = asyncio.ensure_future(them.launch(request))
+        await agent.until("get")
+        asked = [wish.get("taskPushNotificationConfig") for wish in agent.wishes]
+        assert [None if each is None else each["url"] for each in asked] == [
+            "http://127.0.0.1:1/api/runs/run-1/pushes",
+            *([None] if hushed else []),
+        ]
+        agent.tasks["task-1"].state = TaskState.COMPLETED
+        them.hint("run-1")
+        assert isinstance(await launch, Finished)
+        assert "hrt_0.x" not in repr(agent.sent) + repr(agent.wishes)
+
+    with_agent(run, hushed=hushed)
 
 
 def test_news_that_come_between_two_pauses_are_heard_in_the_next() -> None:

@@ -168,14 +168,21 @@ def test_schedules_are_judged_by_their_own_spec(office: Office) -> None:
     assert uid is not None
     office.resources.database.write(lambda c: positions.move(c, uid.schedule_uid, status=Status.BROKEN))
     office.tick(60)
-    assert {each.row.schedule_id: each.health.status for each in schedule_health.examine(office.resources, VIEWER)} == {
+    assert {
+        each.row.schedule_id: each.health.status
+        for each in schedule_health.examine_page(office.resources, VIEWER).examined
+    } == {
         "quiet": HealthStatus.NEVER_RUN,
         "busy": HealthStatus.OK,
         "resting": HealthStatus.PAUSED,
         "broken": HealthStatus.BROKEN,
     }
     office.clock.move(600)
-    late = next(each for each in schedule_health.examine(office.resources, VIEWER) if each.row.schedule_id == "busy")
+    late = next(
+        each
+        for each in schedule_health.examine_page(office.resources, VIEWER).examined
+        if each.row.schedule_id == "busy"
+    )
     assert (late.health.status, late.health.late_seconds) == (HealthStatus.STALE, 540.0)
 
 

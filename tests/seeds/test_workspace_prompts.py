@@ -1,6 +1,6 @@
 """Recurring prompts against a workspace: what holds for every schedule whose action is a prompt.
 
-The paths under `/workspaces` belong to a later version; the schedules themselves are the same.
+Of the paths under `/workspaces` tells `test_workspaces.py`; the schedules themselves are the same.
 """
 
 from __future__ import annotations

@@ -254,6 +254,27 @@ def test_a_commit_wakes_those_who_listen_once_for_each_channel(database: Databas
     assert deaf.heard == []
 
 
+def test_what_is_said_on_a_channel_is_told_to_those_who_want_to_know(database: Database) -> None:
+    ear, told, heard = Ear(), Ear(), Ear()
+    listeners = [
+        database.listen(["runs", "due"], ear, lambda channel, said: told(f"{channel}: {said}")),
+        database.listen(["runs"], heard),
+    ]
+
+    def work(connection: Connection) -> None:
+        database.notify(connection, "runs", "7")
+        database.notify(connection, "due")
+
+    database.write(work)
+    database.write(lambda connection: database.notify(connection, "runs", "8"))
+    assert told.wait_for("runs: 7", "runs: 8")
+    assert ear.wait_for("due")
+    assert heard.wait_for("runs")
+    for listener in listeners:
+        listener.close()
+    assert ear.heard == ["due"]
+
+
 def test_what_is_rolled_back_wakes_nobody(database: Database) -> None:
     ear = Ear()
     listener = database.listen(["runs"], ear)

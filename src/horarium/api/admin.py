@@ -8,21 +8,37 @@ from fastapi import Query
 
 from horarium.api import examples
 from horarium.api.answers import Reply
+from horarium.api.pages import next_page
 from horarium.api.requests import CallerOf, ResourcesOf
 from horarium.api.routing import ADMINISTER, READ, Routes
-from horarium.decision.health_status import HealthStatus
+from horarium.decision.health import watched_status
+from horarium.decision.health_status import HealthStatus, WatchedStatus
 from horarium.instant import to_datetime
-from horarium.operations import liveness, schedule_health
+from horarium.operations import liveness, schedule_health, watching
 from horarium.operations.list_tokens import MAX_LENGTH
 from horarium.operations.schedule_health import Examined
 from horarium.wire.answer import time_of
 from horarium.wire.schedules import ScheduleHealth, ScheduleHealthList
 from horarium.wire.service import Liveness, LoopLife, ProcessLife
+from horarium.wire.workspaces import WatchedSchedule
 
 routes = Routes(tag="admin")
 
 # What Molecule calls the ticker.
 _SCHEDULER = "scheduler"
+_WATCHED = WatchedSchedule(
+    workspace_id="writer",
+    workspace_name="Writer",
+    schedule_id="nightly-report",
+    schedule_name="nightly-report",
+    cron_expr="0 2 * * *",
+    last_run_at=examples.AT,
+    expected_next_run=examples.LATER,
+    status=WatchedStatus.OK,
+    stale_threshold_seconds=172_800.0,
+    health=HealthStatus.OK,
+    sentence=examples.HEALTH.sentence,
+)
 _WITH_ERROR = frozenset({HealthStatus.BROKEN, HealthStatus.FAILING})
 
 
@@ -54,14 +70,22 @@ def engine_liveness(resources: ResourcesOf, caller: CallerOf) -> Reply:
     "/admin/schedules/health",
     needs=ADMINISTER,
     summary="Show how all schedules are doing",
-    answer=ScheduleHealth,
+    answer=WatchedSchedule,
     many=True,
-    example=[examples.HEALTH],
+    example=[_WATCHED],
 )
-def admin_schedule_health(resources: ResourcesOf, caller: CallerOf) -> Reply:
-    """Every schedule of the namespace at once, by the name of its agent and its own."""
-    found = [_examined(each) for each in schedule_health.examine(resources, caller)]
-    return Reply(sorted(found, key=lambda row: (row.workspace_name or "", row.schedule_name)))
+def admin_schedule_health(
+    resources: ResourcesOf,
+    caller: CallerOf,
+    after: Annotated[str | None, Query(max_length=128, description="the id of the last one that was seen")] = None,
+) -> Reply:
+    """By the name of the workspace and of the schedule, 1000 at most; where there are more, a Link header leads on.
+
+    What is paused is never stale, and what belongs to an agent that is gone is left out.
+    """
+    page = watching.watch(resources, caller, after=after)
+    link = {} if page.after is None else next_page("/admin/schedules/health", page.after)
+    return Reply([_watched(each) for each in page.schedules], headers=link)
 
 
 # Not below /api/schedules, where `health` may be the id of a schedule.
@@ -121,6 +145,23 @@ def _loop(loop: liveness.LoopLife) -> LoopLife:
         seconds_ago=round(loop.seconds_ago, 3),
         limit_seconds=loop.limit_seconds,
         healthy=loop.healthy,
+    )
+
+
+def _watched(each: watching.Watched) -> WatchedSchedule:
+    row, health = each.row, each.health
+    return WatchedSchedule(
+        workspace_id=row.workspace,
+        workspace_name=each.workspace_name,
+        schedule_id=row.schedule_id,
+        schedule_name=row.name or row.schedule_id,
+        cron_expr=each.cron_expr,
+        last_run_at=time_of(row.last_fired_at),
+        expected_next_run=time_of(health.expected_next),
+        status=watched_status(health, has_run=row.last_fired_at is not None),
+        stale_threshold_seconds=health.stale_after_seconds or 0,
+        health=health.status,
+        sentence=health.sentence,
     )
 
 

@@ -6,6 +6,7 @@ Or the holder of a client certificate. With a token and a certificate both must 
 from __future__ import annotations
 
 import hmac
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
@@ -16,6 +17,7 @@ from horarium.api.limits import Buckets
 from horarium.errors import HorariumError, InvalidDefinition
 from horarium.ids import parse_id
 from horarium.instant import MINUTE, SECOND, Instant
+from horarium.life.report_token import Fence
 from horarium.operations.caller import run_principal
 from horarium.operations.errors import Unauthorized
 from horarium.operations.resources import Resources
@@ -29,7 +31,7 @@ from horarium.wire.roles import Role
 EMBEDDED = "embedded"
 # How exactly we remember when a token was last used: a write for each request would cost more than it tells.
 _TOUCH_AFTER = 10 * MINUTE
-_NOT_OF_THIS_RUN = "this token is not the report_token of this run"
+_NOT_OF_THIS_RUN = "this token is not one of this run"
 
 
 class TokenMissing(Unauthorized):
@@ -92,11 +94,18 @@ class Authenticator:
 
     def admit_target(self, token: str, run_id: str) -> Identity:
         """Whoever shows the token of a run may speak for that run, in its own namespace, and do nothing else."""
+        return self._admit_of_run(token, run_id, self._resources.tokens.fence_of)
+
+    def admit_push(self, token: str, run_id: str) -> Identity:
+        """Whoever shows the push token of a run may say that there is news of it."""
+        return self._admit_of_run(token, run_id, self._resources.tokens.fence_of_push)
+
+    def _admit_of_run(self, token: str, run_id: str, fence_of: Callable[[str, bytes], Fence | None]) -> Identity:
         try:
             key = parse_id(run_id, "run_id")
         except InvalidDefinition:
             raise Unauthorized(_NOT_OF_THIS_RUN) from None
-        if self._resources.tokens.attempt_of(token, key) is None:
+        if fence_of(token, key) is None:
             raise Unauthorized(_NOT_OF_THIS_RUN)
         self._buckets.take(_digest(token))
         namespace = self._resources.database.glance(lambda connection: runs_read.namespace_of(connection, key))

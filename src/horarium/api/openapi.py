@@ -105,9 +105,12 @@ def _answers(operation: Operation) -> dict[str, Any]:
         one = reference(operation.answer.__name__)
         schema = {"type": "array", "items": one} if operation.many else one
     content = {operation.media_type: {"schema": schema, "example": msgspec.to_builtins(operation.example.answer)}}
-    return {
-        str(status): {"description": HTTPStatus(status).phrase, "content": content} for status in operation.statuses
-    }
+    return {str(status): _answer(status, content) for status in operation.statuses}
+
+
+def _answer(status: int, content: dict[str, Any]) -> dict[str, Any]:
+    described = {"description": HTTPStatus(status).phrase}
+    return described if status == HTTPStatus.NO_CONTENT else {**described, "content": content}
 
 
 def _refusals(described: dict[str, Any], operation: Operation) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import msgspec
 
@@ -31,6 +32,11 @@ def within_bytes(
         # None is left out now: the token of this page would lead past it.
         rows = tuple(msgspec.Raw(encode(each)) for each in shown(page))
     return page, rows
+
+
+def next_page(path: str, after: str) -> dict[str, str]:
+    """The header of an answer that is a plain array: where the rest of it is (RFC 8288)."""
+    return {"Link": f'<{path}?after={quote(after, safe="")}>; rel="next"'}
 
 
 def cut(shown: Iterable[Answer]) -> tuple[tuple[Any, ...], bool]:

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Annotated, Any
 
 import orjson
-from fastapi import Depends, Query, Request
+from fastapi import Depends, Header, Query, Request
 from fastapi.concurrency import run_in_threadpool
 
 from horarium.api.address import client_address
@@ -31,6 +31,7 @@ from horarium.store.migrate import DEFAULT_NAMESPACE
 from horarium.wire.roles import Permission
 
 SOURCE = "api"
+PUSH_HEADER = "X-A2A-Notification-Token"
 # Programs of ours that say which they are. It is for those who read what happened; nothing is allowed by it.
 _SOURCES = frozenset({"cli", "ui", "client"})
 MAX_DEPTH = 100
@@ -231,6 +232,16 @@ async def reporter_of(request: Request) -> Caller:
     return await caller_at_once(request)
 
 
+async def pusher_of(request: Request) -> Caller:
+    """Who says that there is news of a run: its agent with the push token, or a caller with a token of its own."""
+    authenticator: Authenticator = request.app.state.authenticator
+    token = request.headers.get(PUSH_HEADER)
+    if token is None:
+        return await caller_at_once(request)
+    known = await run_in_threadpool(authenticator.admit_push, token, request.path_params["run_id"])
+    return _of_request(request, known, known.home or DEFAULT_NAMESPACE)
+
+
 def tokens_shown(raw: bytes) -> list[str]:
     """The report tokens that a body may hold, found without reading it as JSON; a text inside it may show one too."""
     found = islice(_REPORT_TOKEN.finditer(raw), _MOST_SHOWN)
@@ -245,6 +256,10 @@ def shown_report_token(request: Request) -> str | None:
 
 ResourcesOf = Annotated[Resources, Depends(resources_at_once)]
 ReporterOf = Annotated[Caller, Depends(reporter_of)]
+PusherOf = Annotated[Caller, Depends(pusher_of)]
+PushToken = Annotated[
+    str | None, Header(alias=PUSH_HEADER, description="the token that came with the message to the agent")
+]
 ReportToken = Annotated[str | None, Depends(shown_report_token)]
 CallerOf = Annotated[Caller, Depends(caller_at_once)]
 Confirm = Annotated[bool, Query(description="it is meant, also where it starts more than 1,000 runs at once")]

@@ -17,6 +17,7 @@ from horarium.schedule.assignee import AssigneeType
 from horarium.schedule.canonical import action_document
 from horarium.schedule.field import amount
 from horarium.schedule.run import Origin, RunState, public_status
+from horarium.schedule.target import agent_in
 from horarium.schedule.terms import Terms, terms_of
 from horarium.schedule.told_policies import ToldPolicies, policies_of
 from horarium.store.runs.listed_steps import StepRow
@@ -28,6 +29,7 @@ from horarium.wire.runs import (
     Covered,
     RunApproval,
     RunAssignee,
+    RunPlace,
     RunPolicies,
     RunStep,
     RunSummary,
@@ -42,7 +44,15 @@ def summary(run: Run) -> RunSummary:
 
 def shown(run: Run) -> wire.Run:
     steps = None if run.steps is None else tuple(map(_step, run.steps))
-    return wire.Run(**_whole(run), reruns=tuple(id_text(each) for each in run.reruns), steps=steps)
+    again = tuple(id_text(each) for each in run.reruns)
+    return wire.Run(**_whole(run), reruns=again, steps=steps, waiting_for=_place(run))
+
+
+def _place(run: Run) -> RunPlace | None:
+    places, agent_id = run.waits_at, agent_in(run.row.target)
+    if places is None or places.capacity is None or agent_id is None:
+        return None
+    return RunPlace(agent_id=agent_id, in_use=places.out, capacity=places.capacity)
 
 
 def claimed(taken: Claimed) -> wire.ClaimedRun:

@@ -7,17 +7,18 @@ from dataclasses import replace
 from typing import Annotated, TypeVar
 
 from fastapi import Query
+from starlette.responses import Response
 
 from horarium.api import examples, run_examples
 from horarium.api.answers import Reply
 from horarium.api.pages import cut, within_bytes
-from horarium.api.requests import CallerOf, Document, ReporterOf, ReportToken, ResourcesOf
+from horarium.api.requests import CallerOf, Document, PusherOf, PushToken, ReporterOf, ReportToken, ResourcesOf
 from horarium.api.routing import LOOK, OPERATE, READ, WORK, Routes
 from horarium.api.run_views import claimed, run_event, shown, skipped, summary
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text, parse_id
 from horarium.instant import to_datetime
-from horarium.operations import occurrences, queues, reports, run_events, runs
+from horarium.operations import occurrences, pushes, queues, reports, run_events, runs
 from horarium.operations.caller import Caller
 from horarium.operations.resources import Resources
 from horarium.operations.runs import Stopped
@@ -193,6 +194,24 @@ def report_run(resources: ResourcesOf, caller: ReporterOf, run_id: str, body: Do
     said = reports.parse_report(body)
     done = reports.report(resources, caller, run_id, said if token is None else replace(said, token=token))
     return Reply(RunReported(run_id=id_text(done.run_id), outcome=done.outcome, state=done.state))
+
+
+@routes(
+    "POST",
+    "/runs/{run_id}/pushes",
+    needs=WORK,
+    summary="Say that there is news of a run",
+    status=204,
+    example=None,
+    repeatable=False,  # it is a hint: who follows the run asks its agent, and that may be done at any time
+)
+def push_run(resources: ResourcesOf, caller: PusherOf, run_id: str, token: PushToken = None) -> Response:
+    """For the agent that was given a prompt (push notifications of A2A): whoever follows the run asks it at once.
+
+    The token came with the prompt. What the body says is not read: what became of the run, the agent itself is asked.
+    """
+    pushes.push(resources, caller, run_id, token)
+    return Response(status_code=204)
 
 
 @routes(

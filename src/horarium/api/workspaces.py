@@ -23,10 +23,11 @@ from horarium.api.answers import Reply
 from horarium.api.audited import Audited
 from horarium.api.etags import IfMatch, version_of
 from horarium.api.examples import AT, LATER
-from horarium.api.pages import within_bytes
+from horarium.api.pages import next_page, within_bytes
 from horarium.api.requests import CallerOf, ResourcesOf, json_body
 from horarium.api.routing import LOOK, RUN, SCHEDULE, Routes
-from horarium.decision.workspace_status import LastStatus, RunStatus, error_of, run_status
+from horarium.decision.last_status import LastStatus
+from horarium.decision.workspace_status import RunStatus, run_error, run_status
 from horarium.instant import to_datetime
 from horarium.operations import workspaces
 from horarium.operations.occurrences import Skipped
@@ -230,8 +231,7 @@ def workspace_schedule_history(
 def _next(page: WorkspacePage, workspace_id: str, more: str) -> Mapping[str, str]:
     if page.after is None:
         return {}
-    path = f"/workspaces/{quote(workspace_id, safe='')}/schedules{more}"
-    return {"Link": f'<{path}?after={quote(page.after, safe="")}>; rel="next"'}
+    return next_page(f"/workspaces/{quote(workspace_id, safe='')}/schedules{more}", page.after)
 
 
 def _health(each: workspaces.WorkspaceSchedule) -> dict[str, Any]:
@@ -242,8 +242,8 @@ def _health(each: workspaces.WorkspaceSchedule) -> dict[str, Any]:
         "last_run_at": time_of(each.last_run_at),
         "next_run_at": time_of(each.next_due),
         "run_count": each.run_count,
-        "last_status": each.last.status,
-        "last_error": each.last.error,
+        "last_status": each.row.last_status,
+        "last_error": each.last_error,
     }
 
 
@@ -279,7 +279,7 @@ def _ran(found: WorkspaceHistory, run: Run) -> wire.WorkspaceRun:
         timestamp=to_datetime(row.started_at or row.created_at),
         duration_ms=round(run.runtime_seconds * 1_000) if ended else None,
         status=status,
-        error_detail=error_of(row.state, row.error, row.cause),
+        error_detail=run_error(row.state, row.error, row.cause),
         request=_request(found, **more),
     )
 

@@ -77,6 +77,9 @@ def _optional(run: Run) -> Iterator[tuple[str, object]]:
     yield "queue", run.task_queue
     yield "inputs", run.inputs
     yield "rotation", run.rotation_index_used
+    if run.waiting_for is not None:
+        place = run.waiting_for
+        yield "waits for", f"a place at agent {place.agent_id} ({place.in_use} of {place.capacity} in use)"
     yield "result", run.result
     yield "cause", run.cause
     yield "assignee", _assignee(run.raw.get("assignee"))

@@ -25,6 +25,7 @@ from horarium.wire.service import (
     Token,
     TokenRevoked,
 )
+from horarium.wire.workspaces import WatchedSchedule
 
 Document = Mapping[str, Any]
 
@@ -262,9 +263,9 @@ class ServiceCalls:
 
     @Method
     @staticmethod
-    def admin_schedule_health() -> Call[Page[ScheduleHealth]]:
-        """How each schedule of the namespace is doing, in one answer."""
-        return Call("GET", "/admin/schedules/health", many(ScheduleHealth))
+    def admin_schedule_health(*, after: str | None = None) -> Call[Page[WatchedSchedule]]:
+        """How each schedule of the namespace is doing, 1000 in one answer; `after` is the id of the last one seen."""
+        return Call("GET", "/admin/schedules/health", many(WatchedSchedule), query={"after": after})
 
     iter_audit = Pages(list_audit)
     iter_calendars = Pages(list_calendars)

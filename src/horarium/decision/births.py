@@ -12,6 +12,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
+from horarium.policy.approval import WhileWaiting
 from horarium.policy.limits import Budget
 from horarium.policy.overlap import Overlap
 from horarium.policy.queue import QueuePolicy
@@ -61,6 +62,12 @@ class BirthPolicies:
         """Whether somebody asks for a yes, whoever works."""
         said = (bundle.effective for bundle in self.bundles.values())
         return any(each is not None and each.approval.requires_approval for each in said)
+
+    def while_waiting(self) -> WhileWaiting | None:
+        """What those who have a word say of runs that wait for a yes; None = nothing."""
+        said = (bundle.effective for bundle in self.bundles.values())
+        found = (None if each is None else each.approval.while_waiting for each in said)
+        return next((each for each in found if each is not None), None)
 
     def keep_own_time(self) -> bool:
         """Whether all who may work do. Where one of a team does not, those who do have their turns like everybody:
@@ -137,6 +144,18 @@ def _attempt_ms(planning: Planning, effective: Effective) -> int | None:
     """The time of an attempt, where the retry policy allows less of it than the action."""
     allowed = effective.retry.timeout_ms
     return None if allowed is None or allowed >= planning.timeout_seconds * 1_000 else allowed
+
+
+def under_policies(planning: Planning, policies: BirthPolicies) -> Planning:
+    """With what an assignment says of overlap and priority, and whoever has a word of runs that wait for a yes."""
+    if policies.queue is not None:
+        planning = under_queue(planning, policies.queue)
+    return under_waiting(planning, policies.while_waiting())
+
+
+@lru_cache(maxsize=65_536)
+def under_waiting(planning: Planning, waiting: WhileWaiting | None) -> Planning:
+    return planning if waiting in (None, planning.while_waiting) else replace(planning, while_waiting=waiting)
 
 
 @lru_cache(maxsize=65_536)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from horarium.decision.health_status import NEEDS_SOMEBODY, HealthStatus
+from horarium.decision.health_status import NEEDS_SOMEBODY, HealthStatus, WatchedStatus
 from horarium.decision.last_status import STALE_AFTER
 from horarium.instant import SECOND, Instant, to_rfc3339
 from horarium.recurrence.spec import Spec
@@ -69,28 +69,42 @@ class Vitals:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """`expected_next`: when the next occurrence is due, or was. `stale_after_seconds` None = its spec has no gap."""
+    """`expected_next`: when the next occurrence is due, or was. `stale_after_seconds` None = its spec has no gap.
+
+    `is_stale`: nothing is decided though it should be, whatever else holds of it.
+    """
 
     status: HealthStatus
     sentence: str
     expected_next: Instant | None = None
     late_seconds: float = 0.0
     stale_after_seconds: float | None = None
+    is_stale: bool = False
+
+
+def watched_status(health: Health, *, has_run: bool) -> WatchedStatus:
+    """What is broken decides nothing, and a monitor should say so; what is paused is well."""
+    if not has_run:
+        return WatchedStatus.NEVER_RUN
+    return WatchedStatus.STALE if health.is_stale else WatchedStatus.OK
 
 
 def judge(vitals: Vitals, now: Instant) -> Health:
     planning = vitals.planning
     if planning is None:
-        return Health(HealthStatus.BROKEN, f"It cannot be planned: {_cut(vitals.error) or 'nobody knows why'}.")
+        why = f"It cannot be planned: {_cut(vitals.error) or 'nobody knows why'}."
+        return Health(HealthStatus.BROKEN, why, is_stale=True)
     active = vitals.status is Status.ACTIVE
     after = vitals.decided_until if active else max(vitals.decided_until, now)
     nominal = planning.spec.next_after(after)
     expected = None if nominal is None else planning.spec.due(vitals.uid, nominal)
     gap = gap_around(planning.spec, now)
     late = max(0, now - expected) if active and expected is not None else 0
-    status, sentence = _judged(vitals, planning, _Times(now, nominal, late, gap))
+    times = _Times(now, nominal, late, gap)
+    status, sentence = _judged(vitals, planning, times)
     stale_after = None if gap is None else 2 * gap / SECOND
-    return Health(status, sentence, expected, late / SECOND, stale_after)
+    is_stale = status is HealthStatus.BROKEN or _is_stale(vitals, times)
+    return Health(status, sentence, expected, late / SECOND, stale_after, is_stale)
 
 
 def gap_around(spec: Spec, now: Instant) -> Instant | None:
@@ -126,7 +140,7 @@ def _judged(vitals: Vitals, planning: Planning, times: _Times) -> tuple[HealthSt
     if vitals.failures_in_a_row >= FAILING_AFTER:
         return HealthStatus.FAILING, _failing(vitals)
     if times.late and times.nominal is not None:
-        if times.gap is not None and times.now - vitals.decided_until > 2 * times.gap:
+        if times.gap is not None and _is_stale(vitals, times):
             return HealthStatus.STALE, _stale(vitals, planning, times, times.gap)
         grace = planning.catchup.misfire_grace_seconds
         if times.late > grace * SECOND:
@@ -135,6 +149,10 @@ def _judged(vitals: Vitals, planning: Planning, times: _Times) -> tuple[HealthSt
     if vitals.runs_born == 0:
         return HealthStatus.NEVER_RUN, f"It has not run yet; {_coming(times.nominal)}."
     return HealthStatus.OK, _well(vitals, times.nominal)
+
+
+def _is_stale(vitals: Vitals, times: _Times) -> bool:
+    return times.late > 0 and times.gap is not None and times.now - vitals.decided_until > 2 * times.gap
 
 
 # ── sentences ────────────────────────────────────────────────────────────────────────────────────────

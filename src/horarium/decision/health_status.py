@@ -18,6 +18,14 @@ class HealthStatus(StrEnum):
     OK = "ok"
 
 
+class WatchedStatus(StrEnum):
+    """For a monitor that knows three words."""
+
+    OK = "ok"
+    STALE = "stale"
+    NEVER_RUN = "never_run"
+
+
 UNWELL = frozenset({HealthStatus.BROKEN, HealthStatus.FAILING, HealthStatus.STALE, HealthStatus.LATE})
 """Those that a command says by its exit code."""
 

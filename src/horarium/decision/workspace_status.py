@@ -1,25 +1,14 @@
-"""How the schedules of a workspace tell what came of them: `success`, `error`, `skipped`, `stale`, or nothing yet."""
+"""How the schedules of a workspace tell what came of their runs, and why the last one was none."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
 
-from horarium.instant import Instant
+from horarium.decision.last_status import LastStatus, status_of_end
 from horarium.schedule.run import FINAL, HANDED_OUT, RunState
 
-STALE_AFTER = 3
-"""Answers without a text, one after the other, that make a schedule stale."""
 _MOST_ERROR = 1_000
-
-
-class LastStatus(StrEnum):
-    NONE = ""
-    SUCCESS = "success"
-    ERROR = "error"
-    SKIPPED = "skipped"
-    STALE = "stale"
+_BUSY = "workspace busy"
 
 
 class RunStatus(StrEnum):
@@ -32,64 +21,36 @@ class RunStatus(StrEnum):
     WAITING = "waiting"  # not begun: it waits for its turn, for a place or for a yes
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """The end of a run; `error` and `cause` as it has them."""
-
-    at: Instant
-    state: RunState
-    error: str | None = None
-    cause: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class NotRun:
-    """An occurrence that had no run."""
-
-    at: Instant
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Last:
-    status: LastStatus
-    error: str
-    at: Instant | None
-
-
-NOTHING: Final = Last(LastStatus.NONE, "", None)
-
-
-def last_of(ended: Ended | None, not_run: NotRun | None, *, empty_in_a_row: int) -> Last:
-    """What happened last; of both at one instant the skip, which was decided while the run was there."""
-    if not_run is not None and (ended is None or not_run.at >= ended.at):
-        return Last(LastStatus.SKIPPED, f"skipped: {not_run.reason}", not_run.at)
-    if ended is None:
-        return NOTHING
-    match run_status(ended.state):
-        case RunStatus.SUCCESS:
-            return Last(LastStatus.SUCCESS, "", ended.at)
-        case RunStatus.SKIPPED:
-            return Last(LastStatus.SKIPPED, f"skipped: {ended.cause or 'it was not run'}", ended.at)
-        case _ if empty_in_a_row >= STALE_AFTER:
-            text = f"empty response {empty_in_a_row} consecutive times: the agent answers without a text"
-            return Last(LastStatus.STALE, text, ended.at)
-        case _:
-            return Last(LastStatus.ERROR, error_of(ended.state, ended.error, ended.cause), ended.at)
-
-
 def run_status(state: RunState) -> RunStatus:
-    if state is RunState.SUCCEEDED:
-        return RunStatus.SUCCESS
-    if state is RunState.SKIPPED:
-        return RunStatus.SKIPPED
     if state in FINAL:
-        return RunStatus.ERROR
+        return RunStatus(status_of_end(state).value)
     return RunStatus.RUNNING if state in HANDED_OUT else RunStatus.WAITING
 
 
-def error_of(state: RunState, error: str | None, cause: str | None) -> str:
-    """Why a run did not succeed, where it did not; never blank for one that has failed."""
+def run_error(state: RunState, error: str | None, cause: str | None) -> str:
+    """Why a run did not succeed; empty for one that did, or has not ended."""
     if state is RunState.SUCCEEDED or state not in FINAL:
         return ""
     return (error or cause or state.value.replace("_", " "))[:_MOST_ERROR]
+
+
+def last_error(
+    status: LastStatus, last_state: str | None, error: str | None, *, skip_reason: str | None, empty_in_a_row: int
+) -> str:
+    """The sentence beside a status. `last_state` is that of the run that ended last, None where a skip came after it.
+
+    `error` is what the last failure said.
+    """
+    ended = None if last_state is None else RunState(last_state)
+    match status:
+        case LastStatus.NOTHING | LastStatus.SUCCESS:
+            return ""
+        case LastStatus.STALE:
+            return f"empty response {empty_in_a_row} consecutive times: the agent answers without a text"
+        case LastStatus.SKIPPED if ended is None:
+            return f"skipped: {skip_reason or 'it was not run'}"
+        case LastStatus.SKIPPED:
+            return f"skipped: {_BUSY if ended is RunState.SKIPPED else ended}"
+        case LastStatus.ERROR:
+            was_stopped = ended in (RunState.CANCELLED, RunState.TERMINATED)
+            return run_error(ended or RunState.FAILED, None if was_stopped else error, None)

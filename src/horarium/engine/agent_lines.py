@@ -85,7 +85,7 @@ def line_to(
     token = _token(sealer, agent_id, agent.url, secrets.get(agent_token_name(agent_id)))
     if isinstance(token, Refused):
         return token
-    return AgentLine(agent_id, agent.url, agent.protocol, agent.context, token)
+    return AgentLine(agent_id, agent.url, agent.protocol, agent.context, token, agent.allowed_hosts)
 
 
 def _token(sealer: Sealer | None, agent_id: str, url: str, row: SecretRow | None) -> str | Refused | None:

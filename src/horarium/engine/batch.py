@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from horarium.decision.births import BirthPolicies, under_queue
+from horarium.decision.births import BirthPolicies, under_policies
 from horarium.decision.facts import Facts, Signal
 from horarium.decision.plan import Decision, Plan
 from horarium.decision.record import Entry, Named, NewId, record_decisions
@@ -148,11 +148,9 @@ def _policies_of(claim: Claim, gathered: Mapping[bytes, Facts]) -> BirthPolicies
 
 
 def _due(claim: Claim, gathered: Mapping[bytes, Facts]) -> Due:
-    """With what an assignment says where the schedule says nothing."""
+    """With what others say where the schedule says nothing."""
     due, policies = claim.due(), _policies_of(claim, gathered)
-    if policies is None or policies.queue is None:
-        return due
-    return due._replace(planning=under_queue(due.planning, policies.queue))
+    return due if policies is None else due._replace(planning=under_policies(due.planning, policies))
 
 
 def _decided(

@@ -42,7 +42,7 @@ from horarium.launchers.signals import Signals
 from horarium.life.report_token import ReportTokens
 from horarium.store import leases
 from horarium.store.database import Database
-from horarium.store.database.channels import DUE, READY
+from horarium.store.database.channels import DUE, PUSHED, READY
 from horarium.store.database.shared_clock import LOOK_SECONDS, SharedClock
 from horarium.store.leases import SERVES
 from horarium.store.quotas import QuotaBook
@@ -145,10 +145,14 @@ class Engine:
         here = asyncio.get_running_loop()
 
         def wake(channel: str) -> None:
-            for event in (due,) if channel == DUE else (ready, noted):
+            for event in {DUE: (due,), READY: (ready, noted)}.get(channel, ()):
                 here.call_soon_threadsafe(event.set)
 
-        listener = self._database.listen([DUE, READY], wake)
+        def told(channel: str, said: str) -> None:
+            if channel == PUSHED:
+                self._registry.hint(said)
+
+        listener = self._database.listen([DUE, READY, PUSHED], wake, told)
         await self._registry.start()
         over, hurry = asyncio.Event(), asyncio.Event()
         beating = asyncio.create_task(

@@ -156,6 +156,10 @@ class Launcher(Protocol):
         if request.cancelled is not None:
             request.cancelled.set()
 
+    def hint(self, run_id: str) -> None:
+        """The target of this run says that there is news. Called on any thread; believe nothing, ask sooner."""
+        return
+
     def known_names(self) -> Collection[str] | None:
         """The names that its actions may give (tasks, commands); None = it cannot say.
 

@@ -149,6 +149,14 @@ class Registry:
             return Unreachable(_failed(launcher, error))
         return outcome if isinstance(outcome, Outcome) else Unreachable(_no_outcome(launcher, outcome))
 
+    def hint(self, run_id: str) -> None:
+        """There is news of a run at its target: whichever launcher follows it may ask there at once."""
+        for launcher in self._launchers.values():
+            try:
+                launcher.hint(run_id)
+            except Exception as error:
+                _log.warning("hint_failed", kind=launcher.kind, error=_failed(launcher, error))
+
     async def start(self) -> None:
         """All or none: when one cannot start, those that did are closed again."""
         async with AsyncExitStack() as undo:

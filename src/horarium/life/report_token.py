@@ -2,6 +2,9 @@
 
 It is handed to the target with the run, and comes back with the report, in the body or as the bearer token.
 Nothing is stored: whoever has the key can make it again, so a redelivery carries the same one.
+
+A push token is made from it, and lets nobody make it: an agent may say that there is news of the run, and
+nothing else. What it is told may end up in a language model, which is no place for what ends a run.
 """
 
 from __future__ import annotations
@@ -14,7 +17,9 @@ from hashlib import sha256
 from typing import NamedTuple
 
 PREFIX = "hrt_"
+PUSH_PREFIX = "hpt_"
 _PURPOSE = b"report:"
+_PUSH_PURPOSE = b"push"
 _SIGNATURE_BYTES = 24
 # More digits than any attempt has, and few enough for eight bytes; one spelling for each number, since what a token may
 # do is counted by its text.
@@ -63,6 +68,16 @@ class ReportTokens:
         wanted = (_signature(key, run_id, fence).encode() for key in self.keys)
         return fence if any(hmac.compare_digest(given, each) for each in wanted) else None
 
+    def fence_of_push(self, token: str, run_id: bytes) -> Fence | None:
+        """The same for a push token."""
+        found = _FENCE.fullmatch(token.removeprefix(PUSH_PREFIX).partition(".")[0])
+        if not is_push_token(token) or found is None:
+            return None
+        fence = Fence(int(found["attempt"]), int(found["gates"] or 0))
+        given = token.encode("utf-8", "replace")
+        wanted = (push_token(f"{PREFIX}{fence.text}.{_signature(key, run_id, fence)}").encode() for key in self.keys)
+        return fence if any(hmac.compare_digest(given, each) for each in wanted) else None
+
     def attempt_of(self, token: str, run_id: bytes) -> int | None:
         """The attempt that it is about; None for a token that is not of this run."""
         fence = self.fence_of(token, run_id)
@@ -80,3 +95,19 @@ def _signature(key: bytes, run_id: bytes, fence: Fence) -> str:
 
 def is_report_token(secret: str) -> bool:
     return secret.startswith(PREFIX)
+
+
+def push_token(report_token: str) -> str:
+    """What an agent is handed in place of the report token, for the same delivery."""
+    fence = report_token.removeprefix(PREFIX).partition(".")[0]
+    digest = hmac.new(report_token.encode(), _PUSH_PURPOSE, sha256).digest()
+    return f"{PUSH_PREFIX}{fence}.{urlsafe_b64encode(digest[:_SIGNATURE_BYTES]).decode()}"
+
+
+def push_url(report_url: str) -> str:
+    """Where a push goes, of a run whose reports go there."""
+    return f"{report_url.removesuffix('/report')}/pushes"
+
+
+def is_push_token(secret: str) -> bool:
+    return secret.startswith(PUSH_PREFIX)

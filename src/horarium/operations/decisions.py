@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
-from horarium.decision import lifecycle
-from horarium.decision.births import BirthPolicies, under_queue
+from horarium.decision import births, lifecycle
+from horarium.decision.births import BirthPolicies
 from horarium.decision.facts import NO_FACTS, NO_SIGNAL, Facts, Shared, Signal, UnreadablePolicies
 from horarium.decision.plan import Decision, Missed, Skip
 from horarium.decision.record import Entry, Named, record_decisions
@@ -62,11 +62,11 @@ def gather_facts(
 
 
 def under_policies(opened: Opened, known: Facts) -> Opened:
-    """With what an assignment says where the schedule says nothing."""
+    """With what others say where the schedule says nothing."""
     policies = known.policies
-    if not isinstance(policies, BirthPolicies) or policies.queue is None:
+    if not isinstance(policies, BirthPolicies):
         return opened
-    return replace(opened, planning=under_queue(opened.sound, policies.queue))
+    return replace(opened, planning=births.under_policies(opened.sound, policies))
 
 
 def write_decisions(

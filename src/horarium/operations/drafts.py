@@ -13,6 +13,7 @@ from horarium.operations.caller import Caller
 from horarium.operations.errors import NamespaceNotFound
 from horarium.operations.resources import Resources
 from horarium.policy.approval import run_needs_approval
+from horarium.policy.failure import FailureMode
 from horarium.policy.names import PolicyError
 from horarium.schedule.assignee import Assignee, AssigneeType, Assignment
 from horarium.schedule.calendar import shared_calendar, zone_warning
@@ -27,6 +28,7 @@ from horarium.schedule.secret import references as references_in
 from horarium.schedule.secret_value import may_go_to, not_allowed
 from horarium.schedule.sub_workflows import Use
 from horarium.store import calendars, namespaces, secrets, workflows
+from horarium.store.assignees import AGENTS, TEAMS
 from horarium.store.database import Connection
 from horarium.store.policies import PolicyQuestion, Speakers, Unreadable, find_speakers
 from horarium.store.schedules import references
@@ -88,6 +90,11 @@ class Lookups:
         found: Speakers = self._found[key]
         return found
 
+    def is_somebody(self, name: str) -> bool:
+        """Whether an agent or a team has this id."""
+        found: bool = self._once("somebody", name, _is_somebody)
+        return found
+
     def secrets(self, names: Collection[str]) -> Mapping[str, SecretName]:
         """Not remembered: what is written meanwhile may set some."""
         return secrets.find_names(self._connection, self._namespace, names)
@@ -96,6 +103,10 @@ class Lookups:
         if (kind, name) not in self._found:
             self._found[kind, name] = ask(self._connection, self._namespace, name)
         return self._found[kind, name]
+
+
+def _is_somebody(connection: Connection, namespace: str, name: str) -> bool:
+    return any(rows.find(connection, namespace, name) is not None for rows in (AGENTS, TEAMS))
 
 
 def check_draft(
@@ -130,9 +141,19 @@ def check_draft(
         *_missing_version(connection, definition, stored),
         *_unsignalled(resources, planning),
         *_unset(known, definition),
+        *_nobody_to_fall_back_on(known, definition),
     )
     told = [zone_warning(name, zone, planning.spec.zone.key) for name, zone in zones.items()]
     return Draft(definition, text, planning, warnings, tuple(f"calendars: {each}" for each in told if each))
+
+
+def _nobody_to_fall_back_on(known: Lookups, definition: Definition) -> tuple[str, ...]:
+    """That nobody of this name is there yet is no error: it is asked when a step has failed."""
+    name = definition.failure.fallback_assignee_id
+    if definition.failure.mode is not FailureMode.FALLBACK or name is None or known.is_somebody(name):
+        return ()
+    missing = f"there is no agent and no team {name!r}"
+    return (f"failure_policy.fallback_assignee_id: {missing}; a step that fails is given to nobody until there is",)
 
 
 def _unset(known: Lookups, definition: Definition) -> tuple[str, ...]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 from horarium.decision import lifecycle
 from horarium.decision.plan import Missed
@@ -14,9 +16,11 @@ from horarium.life.event import CancelledUnstarted
 from horarium.operations.caller import Caller
 from horarium.operations.changes import ScheduleChange, moved, unchanged
 from horarium.operations.drafts import note_attribute
+from horarium.operations.errors import Refused
 from horarium.operations.resources import Opened, Resources, open_schedule, wake_tickers
 from horarium.operations.storms import require_confirmed
 from horarium.operations.upcoming import next_due, next_runs, planned_row
+from horarium.schedule.assignee import AssigneeType
 from horarium.schedule.event import EventType
 from horarium.schedule.kinds import WORKFLOW
 from horarium.schedule.planning import Planning
@@ -28,6 +32,7 @@ from horarium.store.database.joined_transaction import JoinedTransaction
 from horarium.store.errors import CommitUnknown, StoreUnavailable
 from horarium.store.generated_secrets import forget_of_schedule
 from horarium.store.history.append import Journal
+from horarium.store.policies import find_speakers
 from horarium.store.runs import open_runs
 from horarium.store.runs.writer import Happened, record_events
 from horarium.store.schedules import pauses, positions
@@ -69,6 +74,7 @@ def resume(
 
     def work(connection: Connection) -> ScheduleChange:
         opened = open_schedule(resources, connection, caller, schedule_id, if_version=if_version)
+        require_somebody(connection, opened)
         return resume_opened(resources, connection, caller.because(reason), opened)
 
     return resources.database.write(work)
@@ -160,6 +166,24 @@ def resume_opened(resources: Resources, connection: Connection, caller: Caller, 
         resources.database.notify(connection, READY)
     wake_tickers(resources, connection, position.next_due)
     return moved(connection, opened, WriteOutcome.RESUMED, version, position)
+
+
+def require_somebody(connection: Connection, opened: Opened) -> None:
+    """Raises Refused where whoever would do the work is gone: each run would be refused, and nobody told why.
+
+    Of a team that is there one may be gone all the same; what that means is the business of each run.
+    """
+    planning, namespace = opened.planning, opened.row.namespace
+    if isinstance(planning, Exception) or (planning.assigned is None and planning.assignment is None):
+        return
+    given = [] if planning.assignment is None else [(namespace, planning.assignment)]
+    speakers = find_speakers(connection, given, [] if planning.assigned is None else [(namespace, planning.assigned)])
+    who = speakers.assignee_of(namespace, planning.assigned, planning.assignment)
+    if who is None:
+        raise Refused(f"its assignment {planning.assignment!r} is gone: give the schedule to somebody else first")
+    there: Mapping[Any, Any] = speakers.agents if who.type is AssigneeType.AGENT else speakers.teams
+    if (namespace, who.id) not in there:
+        raise Refused(f"its {who.type.value} {who.id!r} is gone: give the schedule to somebody else first")
 
 
 def _check_workflow(connection: Connection, row: ScheduleRow, planning: Planning) -> None:

@@ -30,10 +30,13 @@ from horarium.schedule.run import (
     occurrence_key,
     step_key,
 )
+from horarium.schedule.target import agent_in
 from horarium.store.database import Connection
 from horarium.store.database.channels import READY
-from horarium.store.runs import open_runs, overdue
+from horarium.store.runs import agent_places, open_runs, overdue
 from horarium.store.runs import read as runs_read
+from horarium.store.runs.agent_places import AgentPlaces
+from horarium.store.runs.claims import ReadyTarget
 from horarium.store.runs.events import add_event
 from horarium.store.runs.listed_steps import StepRow, steps_of
 from horarium.store.runs.newest_approvals import AskedApproval, newest_approvals
@@ -61,6 +64,7 @@ class Run:
     """A run with what it takes from the revision that it names; `key` is what targets know it by.
 
     `inputs` are decoded where a client encoded them. `asked` is the newest question about it; it was seen at `seen_at`.
+    `waits_at` is the agent that has no place for it.
     """
 
     row: RunRow
@@ -70,6 +74,7 @@ class Run:
     seen_at: Instant
     reruns: tuple[bytes, ...] = ()
     steps: tuple[Step, ...] | None = None
+    waits_at: AgentPlaces | None = None
 
     @property
     def instance_id(self) -> str:
@@ -122,7 +127,8 @@ def get(resources: Resources, caller: Caller, run_id: str) -> Run:
     def look(connection: Connection) -> Run:
         (run,) = view(resources, connection, [find_run(connection, caller, run_id)])
         again = tuple(runs_read.reruns(connection, run.row.run_id, _SHOWN_RERUNS))
-        return replace(run, reruns=again, steps=_steps(connection, run.row))
+        waits_at = _full_agent(connection, run.row)
+        return replace(run, reruns=again, steps=_steps(connection, run.row), waits_at=waits_at)
 
     return resources.database.read(look)
 
@@ -218,6 +224,15 @@ def _steps(connection: Connection, row: RunRow) -> tuple[Step, ...] | None:
     found = steps_of(connection, row.run_id, row.namespace, row.workflow, row.workflow_version)
     asked = newest_approvals(connection, [step.run_id for step in found if _may_be_asked(step)])
     return tuple(Step(step, asked.get(step.run_id)) for step in found)
+
+
+def _full_agent(connection: Connection, row: RunRow) -> AgentPlaces | None:
+    """What the agent may have heard of already needs no place."""
+    if row.state is not RunState.READY or row.heard or agent_in(row.target) is None:
+        return None
+    target = ReadyTarget(row.namespace, row.target)
+    places = agent_places.look(connection, [target])[target]
+    return places if places.free == 0 else None
 
 
 # ── stopping ─────────────────────────────────────────────────────────────────────────────────────────

@@ -1,10 +1,9 @@
-"""How the schedules are doing: one, a page of a namespace, all of it, or only those that somebody should look at."""
+"""How the schedules are doing: one, a page of a namespace, or only those that somebody should look at."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from horarium.decision.health import Health, judge
@@ -28,8 +27,6 @@ from horarium.wire.roles import Permission
 MOST_UNWELL = 1_000
 """Schedules that are told when only those are asked for that are not well."""
 
-_PAGE = 200
-
 
 @dataclass(frozen=True, slots=True)
 class Examined:
@@ -49,18 +46,6 @@ class Examined:
 class HealthPage:
     examined: tuple[Examined, ...]
     next_page_token: str | None
-
-
-def examine(resources: Resources, caller: Caller) -> list[Examined]:
-    """Every schedule of the namespace, newest first."""
-    caller.require(Permission.READ)
-    found: list[Examined] = []
-    after: Cursor | None = None
-    while True:
-        page, after = resources.database.read(partial(_examine_page, resources, caller, after, _PAGE))
-        found += page
-        if after is None:
-            return found
 
 
 def examine_page(

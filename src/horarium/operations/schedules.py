@@ -24,7 +24,7 @@ from horarium.operations.credentials import SECRETS, keep_credentials
 from horarium.operations.definitions import current_definition, same_exhausted, wanted
 from horarium.operations.drafts import Draft, check_draft, note_attribute
 from horarium.operations.errors import ScheduleAlreadyExists, ScheduleNotFound
-from horarium.operations.lifecycles import pause_opened, resume_opened
+from horarium.operations.lifecycles import pause_opened, require_somebody, resume_opened
 from horarium.operations.quotas import check_definitions
 from horarium.operations.resources import Opened, Resources, open_schedule, wake_tickers
 from horarium.operations.storms import require_confirmed
@@ -337,6 +337,8 @@ def _set_paused(
     opened = open_schedule(resources, connection, caller, written.schedule_id)
     if paused is (opened.row.status is Status.PAUSED):
         return written  # what is broken is not paused: whoever sends back what they read mends nothing
+    if not paused:
+        require_somebody(connection, opened)
     done = pause_opened(connection, caller, opened) if paused else resume_opened(resources, connection, caller, opened)
     if done.outcome is WriteOutcome.UNCHANGED:
         return written

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from horarium.decision.workspace_status import Ended, Last, NotRun, last_of
+from horarium.decision.workspace_status import last_error
 from horarium.errors import InvalidDefinition
 from horarium.instant import Instant
 from horarium.operations import lifecycles, occurrences, schedules, triggers
@@ -19,6 +19,7 @@ from horarium.operations.changes import ScheduleChange
 from horarium.operations.drafts import require_namespace
 from horarium.operations.errors import Forbidden, ScheduleNotFound
 from horarium.operations.occurrences import Skipped
+from horarium.operations.peers import require_peer
 from horarium.operations.resources import Resources
 from horarium.operations.runs import Run
 from horarium.operations.upcoming import next_due
@@ -30,7 +31,6 @@ from horarium.operations.workspace_errors import (
 )
 from horarium.schedule.position import Status
 from horarium.schedule.reason import Reason
-from horarium.schedule.run import RunState
 from horarium.schedule.workspace_request import (
     Wish,
     Wrong,
@@ -46,7 +46,7 @@ from horarium.store.database import Connection
 from horarium.store.database.joined_transaction import JoinedTransaction
 from horarium.store.schedules import workspaces
 from horarium.store.schedules.rows import ScheduleRow
-from horarium.store.schedules.workspaces import Found, RunEnd
+from horarium.store.schedules.workspaces import Found
 from horarium.wire.outcomes import TriggerOutcome
 from horarium.wire.roles import Permission, Role
 
@@ -61,7 +61,6 @@ class WorkspaceSchedule:
     row: ScheduleRow
     document: Mapping[str, Any]
     next_due: Instant | None
-    last: Last
 
     @property
     def run_count(self) -> int:
@@ -72,6 +71,18 @@ class WorkspaceSchedule:
     def last_run_at(self) -> Instant | None:
         times = [at for at in (self.row.last_fired_at, self.row.last_skipped_at) if at is not None]
         return max(times, default=None)
+
+    @property
+    def last_error(self) -> str:
+        row = self.row
+        skipped_since = row.last_skipped_at is not None and row.last_skipped_at > (row.last_completed_at or 0)
+        return last_error(
+            row.last_status,
+            None if skipped_since else row.last_state,
+            row.last_error,
+            skip_reason=row.last_skip_reason,
+            empty_in_a_row=row.empty_in_a_row,
+        )
 
     @property
     def is_enabled(self) -> bool:
@@ -130,8 +141,9 @@ def health(
         if caller.agent_id is not None:
             if not named:
                 raise WorkspaceCallerUnnamed()
-            if named != caller.agent_id or named != workspace_id:
+            if named != caller.agent_id:
                 raise Forbidden("access denied")
+            require_peer(connection, caller, workspace_id)
         return _page(resources, connection, caller.namespace, workspace_id, after, most)
 
     return resources.database.read(look)
@@ -160,9 +172,7 @@ def create(resources: Resources, caller: Caller, workspace_id: str, body: object
     def work(connection: Connection, inside: Resources) -> ScheduleChange:
         able = enter(connection, caller, workspace_id, Permission.SCHEDULE, lock=True)
         _check_name(connection, caller, workspace_id, wish.name)
-        done = _said(wish, lambda: schedules.create(inside, able, new_document(wish, workspace_id)))
-        workspaces.set_workspace(connection, done.schedule_uid, workspace_id)
-        return done
+        return _said(wish, lambda: schedules.create(inside, able, new_document(wish, workspace_id)))
 
     return _written(resources, work)
 
@@ -259,29 +269,13 @@ def _page(
 
 
 def _shown(resources: Resources, connection: Connection, found: Sequence[Found]) -> Iterator[WorkspaceSchedule]:
-    """With two questions for all of them."""
+    """With one question for all of them, about those that are paused."""
     now = resources.clock.now()
-    ends = workspaces.ends_of(connection, {row.last_completed_run_id for row, _ in found if row.last_completed_run_id})
     paused = {row.planning for row, _ in found if row.status is Status.PAUSED}
     known = resources.known.load(connection, paused) if paused else {}
     for row, document in found:
         due = next_due(row, known[row.planning], now) if row.planning in known else row.next_due
-        yield WorkspaceSchedule(row, document, due, _last(row, ends))
-
-
-def _last(row: ScheduleRow, ends: Mapping[bytes, RunEnd]) -> Last:
-    skipped = None
-    if row.last_skipped_at is not None:
-        skipped = NotRun(row.last_skipped_at, row.last_skip_reason or "it was not run")
-    ended = None
-    if row.last_completed_at is not None:
-        end = ends.get(row.last_completed_run_id or b"")
-        # Retention takes runs away; the position remembers whether the last ones failed.
-        if end is None:
-            failed = row.failures_in_a_row > 0
-            end = RunEnd(b"", RunState.FAILED if failed else RunState.SUCCEEDED, row.last_error, None)
-        ended = Ended(row.last_completed_at, end.state, end.error, end.cause)
-    return last_of(ended, skipped, empty_in_a_row=row.empty_in_a_row)
+        yield WorkspaceSchedule(row, document, due)
 
 
 def _check_name(

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, TypeVar
 from sqlalchemy import Connection, Table, select, update
 
 from horarium.errors import HorariumError
-from horarium.policy.approval import ApprovalMode, ApprovalPolicy
+from horarium.policy.approval import ApprovalMode, ApprovalPolicy, WhileWaiting
 from horarium.policy.failure import FailurePolicy
 from horarium.policy.limits import RunLimits
 from horarium.policy.queue import QueuePolicy
@@ -157,10 +157,19 @@ def _of_worker(found: Agent | Team | Unreadable | None) -> list[Said]:
             return [Said(PolicyOrigin.AGENT, said.approval, said.retry, said.failure, said.limits)]
 
 
-def queue_policy_of(connection: Connection, namespace: str, assignment_id: str) -> QueuePolicy | None:
-    """None also for an assignment that is gone or cannot be read."""
-    found = _assignments(connection, [(namespace, assignment_id)]).get((namespace, assignment_id))
-    return found.queue_policy if isinstance(found, Assignment) else None
+def room_of(
+    connection: Connection, namespace: str, assignee: Assignee | None, assignment_id: str | None
+) -> tuple[QueuePolicy | None, WhileWaiting | None]:
+    """What an assignment says of room, and those who work of runs that wait; None also for what cannot be read."""
+    given = [] if assignment_id is None else [(namespace, assignment_id)]
+    speakers = find_speakers(connection, given, [] if assignee is None else [(namespace, assignee)])
+    found = None if assignment_id is None else speakers.assignments.get((namespace, assignment_id))
+    effective = speakers.effective(namespace, _SILENT._replace(assignment_id=assignment_id, assignee=assignee))
+    waiting = None if effective is None else effective.approval.while_waiting
+    return found.queue_policy if isinstance(found, Assignment) else None, waiting
+
+
+_SILENT = PolicyQuestion(ApprovalPolicy(), RetryPolicy(), FailurePolicy(), RunLimits(), None, None, None)
 
 
 def effective_for(

@@ -162,10 +162,19 @@ class RunSummary(Answer, frozen=True, kw_only=True):
         return self.state in FINAL
 
 
+class RunPlace(Answer, frozen=True, kw_only=True):
+    """A place at an agent: how many of them are in use, and how many there are."""
+
+    agent_id: str
+    in_use: int
+    capacity: int
+
+
 class Run(RunSummary, frozen=True, kw_only=True):
     """One run, whole; `reruns` are the runs that did it once more. `user_id` is for whom it is.
 
     `steps` are those of a stored workflow's run, as far as they are begun or skipped, each after those it needs.
+    `waiting_for` is what a prompt lacks that is ready: a place at its agent.
     """
 
     run_id: str
@@ -176,6 +185,7 @@ class Run(RunSummary, frozen=True, kw_only=True):
     user_id: str | None = None
     reruns: tuple[str, ...] = ()
     steps: tuple[RunStep, ...] | None = None
+    waiting_for: RunPlace | None = None
 
 
 class RunList(Answer, frozen=True, kw_only=True):

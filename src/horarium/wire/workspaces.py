@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from horarium.decision.workspace_status import LastStatus, RunStatus
+from horarium.decision.health_status import HealthStatus, WatchedStatus
+from horarium.decision.last_status import LastStatus
+from horarium.decision.workspace_status import RunStatus
 from horarium.schedule.source import Source
 from horarium.wire.answer import Answer, Object, Time
 from horarium.wire.bodies import Body
@@ -86,3 +88,22 @@ class WorkspaceRun(Answer, frozen=True, kw_only=True):
     status: RunStatus
     error_detail: str
     request: Object
+
+
+class WatchedSchedule(Answer, frozen=True, kw_only=True):
+    """How a schedule is doing, for a monitor: `status` in three words, `health` in all of ours.
+
+    `workspace_id` null = it is no prompt to one agent. `stale_threshold_seconds` 0 = its spec has no gap.
+    """
+
+    workspace_id: str | None
+    workspace_name: str | None
+    schedule_id: str
+    schedule_name: str
+    cron_expr: str
+    last_run_at: Time | None
+    expected_next_run: Time | None
+    status: WatchedStatus
+    stale_threshold_seconds: float
+    health: HealthStatus
+    sentence: str

@@ -54,8 +54,8 @@ class Where:
     """`fresh`: the conversation holds nothing but this attempt. `answering`: the message answers a question.
 
     `heard`: an earlier delivery may have arrived. `once`: what may have arrived is not sent again. `early`: it may
-    have arrived so lately that nobody sees it yet. `otherwise`: what a message that was sent in this launch comes to
-    if it is not found; None = none was.
+    have arrived so lately that nobody sees it yet. `push`: the message asks for hints. `otherwise`: what a message
+    that was sent in this launch comes to if it is not found; None = none was.
     """
 
     stage: Stage
@@ -66,6 +66,7 @@ class Where:
     heard: bool = False
     once: bool = False
     early: bool = False
+    push: bool = False
     otherwise: Outcome | None = None
 
 
@@ -122,7 +123,12 @@ class Leave:
     outcome: Outcome
 
 
-Step: TypeAlias = Done | Pause | Follow | Send | Seek | Leave
+@dataclass(frozen=True, slots=True)
+class WithoutPush:
+    """The same without asking for hints: the agent gives none, or none to our address."""
+
+
+Step: TypeAlias = Done | Pause | Follow | Send | Seek | Leave | WithoutPush
 
 
 def poll_pause(age_seconds: float) -> float:
@@ -181,6 +187,8 @@ def _refused(where: Where, error: RpcFailed) -> Step:
     outcome = outcomes.of_error(error)
     if error.code in OTHER_DIALECT_CODES:
         return Leave(Left.DIALECT, outcome)
+    if where.push and error.code in outcomes.OF_THE_REQUEST:
+        return WithoutPush()
     if where.answering and error.code == outcomes.UNSUPPORTED:
         return Seek(Stage.CHECKING, outcome)  # the task is over, and what it came to is worth more than our answer
     if error.code == outcomes.NO_SUCH_TASK and not where.answering:

@@ -28,6 +28,9 @@ from horarium.schedule import kinds
 
 CONCURRENCY = 10
 _TIDY_SECONDS = 1.0
+# For the reply to a message that is just being sent when somebody asks to stop: without the task's name it could only
+# be looked for, and in the old dialect not even that.
+LAST_WORD_SECONDS = 0.7
 
 
 class A2ALauncher(Launcher):
@@ -45,8 +48,13 @@ class A2ALauncher(Launcher):
         hints: Hints | None = None,
         tls: ssl.SSLContext | None = None,
         settling_seconds: float = SETTLING_SECONDS,
+        last_word_seconds: float = LAST_WORD_SECONDS,
     ) -> None:
-        """`settling_seconds`: how long an agent may take before what it was sent is seen in its tasks."""
+        """`settling_seconds`: how long an agent may take before what it was sent is seen in its tasks.
+
+        `last_word_seconds`: how long a message that is being sent has for its reply when the launch is to stop.
+        """
+        self._last_word_seconds = last_word_seconds
         self._clock = clock
         self._guard = guard or Guard()
         client = A2AClient(clock, self._guard, tls)
@@ -56,6 +64,9 @@ class A2ALauncher(Launcher):
 
     async def close(self) -> None:
         self._guard.close()
+
+    def hint(self, run_id: str) -> None:
+        self.hints.hint(run_id)
 
     async def launch(self, request: LaunchRequest) -> Outcome:
         agent = request.agent
@@ -68,6 +79,12 @@ class A2ALauncher(Launcher):
             talk = Talk(self._means, request, agent, message_of(request))
         except BadPrompt as wrong:
             return Refused(str(wrong))
+        try:
+            return await self._held(talk, request, cleared)
+        finally:
+            talk.hang_up()
+
+    async def _held(self, talk: Talk, request: LaunchRequest, cleared: Cleared | RunTimedOut | RunCancelled) -> Outcome:
         if not isinstance(cleared, Cleared):
             return await self._ended(talk, request, cleared)
         end = await run_within(
@@ -83,7 +100,9 @@ class A2ALauncher(Launcher):
                 late = "no final answer of the agent before the deadline"
                 return await self._ended(talk, request, RunTimedOut(late) if talk.begun else Unreachable(late))
             case CancelAsked():
-                return await self._ended(talk, request, RunCancelled("cancelled while the agent was at work"))
+                said = await talk.last_word(self._last_word_seconds)
+                stopped = RunCancelled("cancelled while the agent was at work")
+                return said or await self._ended(talk, request, stopped)
 
     async def _ended(
         self, talk: Talk, request: LaunchRequest, outcome: RunTimedOut | RunCancelled | Unreachable

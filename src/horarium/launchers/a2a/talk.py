@@ -6,6 +6,7 @@ Whoever runs `converse` bounds it and may stop it at any time; what is known unt
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 from horarium.launchers.a2a.client import Called, NotSent, TargetForbidden
@@ -19,6 +20,7 @@ from horarium.launchers.a2a.conversation import (
     Stage,
     Step,
     Where,
+    WithoutPush,
     first_stage,
     next_step,
     ours,
@@ -26,8 +28,10 @@ from horarium.launchers.a2a.conversation import (
 )
 from horarium.launchers.a2a.dialect import (
     Dialect,
+    MessageSeen,
     OutgoingMessage,
     RpcFailed,
+    TaskSeen,
     TasksListed,
     get_body,
     list_body,
@@ -35,6 +39,7 @@ from horarium.launchers.a2a.dialect import (
 )
 from horarium.launchers.a2a.line import POLL_SECONDS, Line, Means, call_off
 from horarium.launchers.a2a.message import context_of, headers_of, is_fresh
+from horarium.launchers.a2a.push import push_for
 from horarium.launchers.launcher import AgentLine, LaunchRequest
 from horarium.life.outcome import Outcome
 
@@ -48,10 +53,16 @@ class Talk:
         self._answering = message.task_id is not None
         self._stage = first_stage(request.reference, answering=self._answering, heard=request.heard)
         self._otherwise: Outcome | None = None
-        self._began = self._sent_at = means.clock.monotonic()
+        # The deadline runs by the loop's own time, and so does all that comes before it.
+        self._time = asyncio.get_running_loop().time
+        self._began = self._sent_at = self._time()
         self._calls = 0
         self._shown = False
+        self._told: str | None = None
         self._line: Line | None = None
+        # What must not be lost half-way, although whoever runs us stops us: see `last_word`.
+        self._sending: asyncio.Future[Called] | None = None
+        self._telling: asyncio.Future[None] | None = None
         self.reference = request.reference
         self.begun = request.heard or request.reference is not None
         """Whether the agent may have something of this run."""
@@ -59,9 +70,11 @@ class Talk:
     async def converse(self, seconds_left: float) -> Outcome:
         ends = self._began + seconds_left
         line = self._line = await self._open()
+        if line.offers_push:
+            self._message = replace(self._message, push=push_for(self._request))
         with self._means.hints.listening(self._request.run_id):
             while True:
-                heard = await self._ask(line, max(ends - self._means.clock.monotonic(), 0.0))
+                heard = await self._ask(line, max(ends - self._time(), 0.0))
                 step = next_step(self._where(line), heard, self._means.clock.now())
                 outcome = await self._take(line, step)
                 if outcome is not None:
@@ -77,6 +90,38 @@ class Talk:
             self.reference = await self._found(line)
         return None if self.reference is None else (await call_off(line, self.reference, self._name()))[1]
 
+    async def last_word(self, seconds: float) -> Outcome | None:
+        """Of a talk that was stopped: a message that is just being sent may still get its reply, which is kept."""
+        sending, self._sending = self._sending, None
+        try:
+            async with asyncio.timeout(seconds):
+                if sending is not None:
+                    return await self._heard_last(await sending)
+                if self._telling is not None:
+                    await self._telling
+        except TimeoutError:
+            pass
+        return None
+
+    async def _heard_last(self, heard: Called) -> Outcome | None:
+        if self._line is None or not isinstance(heard, TaskSeen | MessageSeen):
+            return None
+        match next_step(self._where(self._line), heard, self._means.clock.now()):
+            case Done(outcome):
+                return outcome
+            case Follow(task_id):
+                self.reference = task_id
+                await self._tell(task_id)
+                return None
+            case _:
+                return None
+
+    def hang_up(self) -> None:
+        """Nothing of it goes on by itself."""
+        for each in (self._sending, self._telling):
+            if each is not None:
+                each.cancel()
+
     async def _open(self) -> Line:
         return await Line.to(self._means, self._request.namespace, self._agent, headers_of(self._request))
 
@@ -89,7 +134,8 @@ class Talk:
             answering=self._answering,
             heard=self._request.heard,
             once=self._request.once,
-            early=self._means.clock.monotonic() - self._sent_at < self._means.settling_seconds,
+            early=self._time() - self._sent_at < self._means.settling_seconds,
+            push=self._message.push is not None,
             otherwise=self._otherwise,
         )
 
@@ -106,10 +152,13 @@ class Talk:
     async def _send(self, line: Line, left: float) -> Called:
         """It may last as long as the run may: whoever runs us ends it, and so knows that it was the deadline."""
         begun, self.begun = self.begun, True
-        heard = await line.call(send_body(line.way.dialect, self._message, self._name()), left + POLL_SECONDS)
+        body = send_body(line.way.dialect, self._message, self._name())
+        self._sending = asyncio.ensure_future(line.call(body, left + POLL_SECONDS))
+        heard = await asyncio.shield(self._sending)
+        self._sending = None
         if isinstance(heard, NotSent | TargetForbidden):
             self.begun = begun
-        self._sent_at = self._means.clock.monotonic()
+        self._sent_at = self._time()
         return heard
 
     async def _list(self, line: Line, seconds: float) -> Called:
@@ -137,17 +186,23 @@ class Talk:
                     self._message = replace(self._message, context_id=context_id)
             case Seek(stage, otherwise):
                 self._stage, self._otherwise = stage, otherwise
+            case WithoutPush():
+                self._message = replace(self._message, push=None)
             case Leave(what, outcome):
                 if not line.leave(what):
                     return outcome
         return None
 
     async def _follow(self, line: Line, task_id: str) -> None:
-        news = self._stage is not Stage.FOLLOWING or self.reference != task_id
         self.reference, self._stage = task_id, Stage.FOLLOWING
-        if news and self._request.holder is not None:
-            await self._request.holder.taken(task_id)
+        await self._tell(task_id)
         await self._show(line)
+
+    async def _tell(self, task_id: str) -> None:
+        if self._told != task_id and self._request.holder is not None:
+            self._told = task_id
+            self._telling = asyncio.ensure_future(self._request.holder.taken(task_id))
+            await asyncio.shield(self._telling)
 
     async def _show(self, line: Line) -> None:
         """What the agent was found to be, once: it is no news a second time."""
@@ -156,7 +211,7 @@ class Talk:
             await self._request.holder.seen(line.told())
 
     async def _pause(self) -> None:
-        age = self._means.clock.monotonic() - self._began
+        age = self._time() - self._began
         await self._means.hints.pause(self._request.run_id, poll_pause(age), self._request.cancelled)
 
     async def _found(self, line: Line) -> str | None:

@@ -26,7 +26,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from horarium.clock import Clock
 from horarium.errors import HorariumError, InvalidDefinition
-from horarium.store.database.wakeups import Bell, Listener, PostgresListener, Wake
+from horarium.store.database.wakeups import Bell, Listener, PostgresListener, Told, Wake
 from horarium.store.errors import Conflict, DataError, SchemaMissing, StoreUnavailable, Transient
 
 T = TypeVar("T")
@@ -120,10 +120,10 @@ class PostgresBackend:
         if self._bell is not None:
             self._bell.ring(messages)
 
-    def listen(self, channels: Iterable[str], wake: Wake) -> Listener:
+    def listen(self, channels: Iterable[str], wake: Wake, told: Told | None = None) -> Listener:
         if self._bell is not None:
-            return self._bell.listen(channels, wake)
-        return PostgresListener(lambda: self._connect(autocommit=True), channels, wake)
+            return self._bell.listen(channels, wake, told)
+        return PostgresListener(lambda: self._connect(autocommit=True), channels, wake, told)
 
     def clock_offset(self, clock: Clock) -> int:
         """Of a few questions the quickest answer is the most exact: the error is at most half its time."""

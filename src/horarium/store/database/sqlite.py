@@ -23,7 +23,7 @@ from sqlalchemy.pool import QueuePool
 
 from horarium.clock import Clock
 from horarium.errors import HorariumError, InvalidDefinition
-from horarium.store.database.wakeups import Bell, Listener, Wake
+from horarium.store.database.wakeups import Bell, Listener, Told, Wake
 from horarium.store.errors import Conflict, DataError, SchemaMissing, StoreUnavailable, Transient
 from horarium.store.tables import metadata
 
@@ -106,8 +106,8 @@ class SqliteBackend:
     def after_commit(self, messages: Mapping[str, str]) -> None:
         self._bell.ring(messages)
 
-    def listen(self, channels: Iterable[str], wake: Wake) -> Listener:
-        return self._bell.listen(channels, wake)
+    def listen(self, channels: Iterable[str], wake: Wake, told: Told | None = None) -> Listener:
+        return self._bell.listen(channels, wake, told)
 
     def clock_offset(self, clock: Clock) -> int:
         """The file has no clock; all its users share the machine's."""

@@ -24,7 +24,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from horarium.clock import Clock
 from horarium.errors import InvalidDefinition
 from horarium.store.database import postgres, sqlite
-from horarium.store.database.wakeups import Listener, Wake
+from horarium.store.database.wakeups import Listener, Told, Wake
 from horarium.store.errors import CommitUnknown, StoreUnavailable, Transient
 
 T = TypeVar("T")
@@ -53,7 +53,7 @@ class Backend(Protocol):
     def is_aborted(self, connection: Connection) -> bool: ...
     def before_commit(self, connection: Connection, messages: Mapping[str, str]) -> None: ...
     def after_commit(self, messages: Mapping[str, str]) -> None: ...
-    def listen(self, channels: Iterable[str], wake: Wake) -> Listener: ...
+    def listen(self, channels: Iterable[str], wake: Wake, told: Told | None = None) -> Listener: ...
     def clock_offset(self, clock: Clock) -> int: ...
     def close(self) -> None: ...
 
@@ -98,9 +98,12 @@ class Database:
             raise RuntimeError("notify belongs inside a write")
         messages.setdefault(channel, payload)
 
-    def listen(self, channels: Iterable[str], wake: Wake) -> Listener:
-        """`wake(channel)` is called on some thread of ours and must be quick; hints only, so poll beneath it."""
-        return self._backend.listen(channels, wake)
+    def listen(self, channels: Iterable[str], wake: Wake, told: Told | None = None) -> Listener:
+        """`wake(channel)` is called on some thread of ours and must be quick; hints only, so poll beneath it.
+
+        A message that says something goes to `told` instead, where one is given.
+        """
+        return self._backend.listen(channels, wake, told)
 
     def clock_offset(self, clock: Clock) -> int:
         """Microseconds to add to `clock` to get the time that all users of this database share."""

@@ -18,6 +18,8 @@ import psycopg
 from psycopg import sql
 
 Wake = Callable[[str], None]
+Told = Callable[[str, str], None]
+"""Of a channel and what was said there, where something was."""
 
 _log = logging.getLogger("horarium.store")
 # A connection that died without a word is noticed after this long.
@@ -38,8 +40,8 @@ class Bell:
         self._lock = threading.Lock()
         self._subscriptions: list[Subscription] = []
 
-    def listen(self, channels: Iterable[str], wake: Wake) -> Subscription:
-        subscription = Subscription(self, frozenset(channels), wake)
+    def listen(self, channels: Iterable[str], wake: Wake, told: Told | None = None) -> Subscription:
+        subscription = Subscription(self, frozenset(channels), wake, told)
         with self._lock:
             self._subscriptions.append(subscription)
         return subscription
@@ -48,8 +50,8 @@ class Bell:
         with self._lock:
             subscriptions = list(self._subscriptions)
         for subscription in subscriptions:
-            for channel in messages:
-                subscription.hear(channel)
+            for channel, said in messages.items():
+                subscription.hear(channel, said)
 
     def remove(self, subscription: Subscription) -> None:
         with self._lock, suppress(ValueError):
@@ -59,18 +61,19 @@ class Bell:
 class Subscription:
     """One listener on a Bell."""
 
-    def __init__(self, bell: Bell, channels: frozenset[str], wake: Wake) -> None:
+    def __init__(self, bell: Bell, channels: frozenset[str], wake: Wake, told: Told | None) -> None:
         self._bell = bell
         self._channels = channels
         self._wake = wake
+        self._told = told
         # Held while `wake` runs, so that `close` waits for it; reentrant, for a wake that closes itself.
         self._lock = threading.RLock()
         self._open = True
 
-    def hear(self, channel: str) -> None:
+    def hear(self, channel: str, said: str) -> None:
         with self._lock:
             if self._open and channel in self._channels:
-                _call(self._wake, channel)
+                _call(self._wake, self._told, channel, said)
 
     def close(self) -> None:
         self._bell.remove(self)
@@ -81,10 +84,17 @@ class Subscription:
 class PostgresListener:
     """A thread with a connection of its own that LISTENs; after a reconnect every channel is woken once."""
 
-    def __init__(self, connect: Callable[[], psycopg.Connection], channels: Iterable[str], wake: Wake) -> None:
+    def __init__(
+        self,
+        connect: Callable[[], psycopg.Connection],
+        channels: Iterable[str],
+        wake: Wake,
+        told: Told | None = None,
+    ) -> None:
         self._connect = connect
         self._channels = tuple(sorted(set(channels)))
         self._wake = wake
+        self._told = told
         self._subscribed = threading.Event()
         self._closing = threading.Event()
         # Closing writes a byte here: the thread sleeps on both sockets and need not wake up to look.
@@ -123,7 +133,7 @@ class PostgresListener:
             connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
         if self._subscribed.is_set():  # what was said while nobody listened is lost
             for channel in self._channels:
-                _call(self._wake, channel)
+                _call(self._wake, None, channel, "")
         self._subscribed.set()
 
     def _hear(self, connection: psycopg.Connection) -> None:
@@ -132,16 +142,20 @@ class PostgresListener:
             selector.register(self._asleep, selectors.EVENT_READ)
             while not self._closing.is_set():
                 # Messages may already have been read along with the answer to another statement.
-                for channel in dict.fromkeys(message.channel for message in connection.notifies(timeout=0)):
+                heard = ((message.channel, message.payload) for message in connection.notifies(timeout=0))
+                for channel, said in dict.fromkeys((channel, said if self._told else "") for channel, said in heard):
                     if not self._closing.is_set():
-                        _call(self._wake, channel)
+                        _call(self._wake, self._told, channel, said)
                 if not selector.select(_HEALTH_SECONDS):
                     connection.execute("SELECT 1")
 
 
-def _call(wake: Wake, channel: str) -> None:
+def _call(wake: Wake, told: Told | None, channel: str, said: str) -> None:
     try:
-        wake(channel)
+        if said and told is not None:
+            told(channel, said)
+        else:
+            wake(channel)
     except Exception:
         # A listener that fails must not stop the others, nor undo what is committed.
         _log.exception("a listener on %s failed", channel)

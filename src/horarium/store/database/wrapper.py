@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from horarium.clock import Clock
 from horarium.store.database.transactions import Database
-from horarium.store.database.wakeups import Listener, Wake
+from horarium.store.database.wakeups import Listener, Told, Wake
 
 T = TypeVar("T")
 
@@ -33,8 +33,8 @@ class DatabaseWrapper(Database):
     def notify(self, connection: Connection, channel: str, payload: str = "") -> None:
         self._inner.notify(connection, channel, payload)
 
-    def listen(self, channels: Iterable[str], wake: Wake) -> Listener:
-        return self._inner.listen(channels, wake)
+    def listen(self, channels: Iterable[str], wake: Wake, told: Told | None = None) -> Listener:
+        return self._inner.listen(channels, wake, told)
 
     def clock_offset(self, clock: Clock) -> int:
         return self._inner.clock_offset(clock)

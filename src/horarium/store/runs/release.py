@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import ColumnElement, Connection, TextClause, bindparam, case, func, or_, select, text, update
 
-from horarium.decision.births import under_queue
+from horarium.decision.births import under_queue, under_waiting
 from horarium.decision.facts import Shared
 from horarium.decision.release import ActiveRun, HeldRun, plan_release
 from horarium.ids import id_text
@@ -28,7 +28,7 @@ from horarium.schedule.run import Origin, RunState
 from horarium.store.counters import add_to_counters, key_owner, lock_counters
 from horarium.store.database.set_wise import select_by_ids
 from horarium.store.history.append import Journal
-from horarium.store.policies import queue_policy_of
+from horarium.store.policies import room_of
 from horarium.store.runs import approvals, events, make_room
 from horarium.store.runs.after_end import ReleasedRun, tell_released
 from horarium.store.runs.changes import write_changes
@@ -62,7 +62,7 @@ def release(connection: Connection, known: Plannings, schedule_uid: bytes, *, no
     planning = known.load(connection, [position.planning])[position.planning]
     if isinstance(planning, Exception):
         return 0
-    planning = _under_assignment(connection, position.namespace, planning)
+    planning = _under_others(connection, position.namespace, planning)
     asked = _asked_to_stop(connection, schedule_uid)
     waiting = 0
     if planning.while_waiting is not WhileWaiting.COUNT:
@@ -87,12 +87,14 @@ def release(connection: Connection, known: Plannings, schedule_uid: bytes, *, no
     return len(released)
 
 
-def _under_assignment(connection: Connection, namespace: str, planning: Planning) -> Planning:
-    """With what its assignment says of room, where it says nothing itself."""
-    if planning.assignment is None:
+def _under_others(connection: Connection, namespace: str, planning: Planning) -> Planning:
+    """With what its assignment says of room, and whoever works of runs that wait, where it says nothing itself."""
+    if planning.assignment is None and planning.assigned is None:
         return planning
-    queue = queue_policy_of(connection, namespace, planning.assignment)
-    return planning if queue is None else under_queue(planning, queue)
+    queue, waiting = room_of(connection, namespace, planning.assigned, planning.assignment)
+    if queue is not None:
+        planning = under_queue(planning, queue)
+    return under_waiting(planning, waiting if planning.while_waiting is WhileWaiting.COUNT else None)
 
 
 # ── looking ──────────────────────────────────────────────────────────────────────────────────────────

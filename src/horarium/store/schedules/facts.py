@@ -92,14 +92,17 @@ def gather(
         known[uid] = _with_signal(known.get(uid, NO_FACTS), signal)
     for uid, count in _backfilled(connection, [each.schedule_uid for each in subjects if each.held]):
         known[uid] = known[uid]._replace(backfilled=count)
-    apart = [each.schedule_uid for each in subjects if each.active and _tells_waiting_apart(each.planning)]
+    apart = [each.schedule_uid for each in subjects if each.active and _tells_waiting_apart(each, known)]
     for uid, count in waiting_roots(connection, apart).items():
         known[uid] = known[uid]._replace(waiting=count)
     return known, shared
 
 
-def _tells_waiting_apart(planning: Planning) -> bool:
-    return planning.while_waiting is not WhileWaiting.COUNT
+def _tells_waiting_apart(subject: Subject, known: Mapping[bytes, Facts]) -> bool:
+    """By its own word, or by that of whoever does the work."""
+    policies = known[subject.schedule_uid].policies
+    said = policies.while_waiting() if isinstance(policies, BirthPolicies) else None
+    return (said or subject.planning.while_waiting) is not WhileWaiting.COUNT
 
 
 def _backfilled(connection: Connection, uids: Sequence[bytes]) -> Iterable[tuple[bytes, int]]:

@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.instant import Instant
-from horarium.schedule.run import RunState
 from horarium.store.database.page_bytes import Row, page, sized
 from horarium.store.schedules.rows import ROWS, SELECT_WITH_DOCUMENT, ScheduleRow, with_document
-from horarium.store.tables import runs, schedule_revisions, schedules
+from horarium.store.tables import schedule_revisions, schedules
 
 Found = tuple[ScheduleRow, dict[str, Any]]
 _SIZED = sized(SELECT_WITH_DOCUMENT, schedule_revisions.c.document)
 _DOCUMENT = len(_SIZED.selected_columns) - 2  # before its size
 _UID, _REVISION = ROWS.place_of("schedule_uid"), ROWS.place_of("revision")
-_MOST_ERROR = 1_000
-_AT_ONCE = 500
-
-
-class RunEnd(NamedTuple):
-    run_id: bytes
-    state: RunState
-    error: str | None
-    cause: str | None
 
 
 def list_page(
@@ -54,24 +44,6 @@ def has_name(connection: Connection, namespace: str, workspace: str, name: str, 
     if beside is not None:
         own.append(schedules.c.schedule_id != beside)
     return connection.execute(sa.select(schedules.c.schedule_id).where(*own).limit(1)).first() is not None
-
-
-def set_workspace(connection: Connection, uid: bytes, workspace: str) -> None:
-    own = sa.update(schedules).where(schedules.c.schedule_uid == uid)
-    connection.execute(own.values(workspace=workspace))
-
-
-def ends_of(connection: Connection, run_ids: Collection[bytes]) -> dict[bytes, RunEnd]:
-    """How these runs ended, as far as they are kept."""
-    wanted, found = list(run_ids), dict[bytes, RunEnd]()
-    columns = (runs.c.run_id, runs.c.state, sa.func.substr(runs.c.error, 1, _MOST_ERROR), runs.c.cause)
-    for start in range(0, len(wanted), _AT_ONCE):
-        some = sa.select(*columns).where(runs.c.run_id.in_(wanted[start : start + _AT_ONCE]))
-        found |= {
-            bytes(run_id): RunEnd(bytes(run_id), RunState(state), error, cause)
-            for run_id, state, error, cause in connection.execute(some)
-        }
-    return found
 
 
 class Key(NamedTuple):
