@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 from agents.between import between
+from agents.house import name
 from agents.launching import launched, launcher, notes_of, request
 from agents.running import Agent, running
 
-from horarium.launchers.launcher import LaunchRequest
+from horarium.launchers.launcher import AgentLine, LaunchRequest
 from horarium.life.outcome import Asked, Finished, Outcome, RunCancelled, Unknown
+from horarium.schedule.agent_words import AgentContext
 
 # What is the same for both agents of 1.x is looked at with one of them.
 pytestmark = pytest.mark.parametrize("agent", ["plain", "old"], indirect=True)
@@ -70,6 +72,44 @@ def test_a_lost_reply_is_looked_for_where_the_protocol_can(agent: Agent, once: b
         assert len(notes_of(asked).references) == 1
     else:
         assert isinstance(outcome, Unknown)
+
+
+def test_a_message_without_a_task_cannot_be_looked_for(agent: Agent) -> None:
+    with between(agent.url, loses=lambda method: method in SENDS) as middle:
+        asked = request(middle.url, "echo lost")
+        assert isinstance(launched(asked), Unknown)
+    assert agent.executions()["executions"][asked.key] == 1
+
+
+def test_in_a_conversation_of_many_runs_a_lost_reply_is_that_of_its_own_task(agent: Agent) -> None:
+    schedule_id = name("shared")
+    recovers = agent.model.recovers
+    with between(agent.url, loses=lambda it: recovers and it in SENDS and len(middle.methods) > 3) as middle:
+        line = AgentLine("someone", middle.url, context=AgentContext.SCHEDULE)
+        texts, contexts = [], set()
+        for number in range(3):
+            asked = request(middle.url, f"task {number}", schedule_id=schedule_id, agent=line)
+            texts.append(text_of(launched(asked)))
+            contexts.add(agent.executions()["heard"][asked.key]["context_id"])
+    assert texts == ["done: 0", "done: 1", "done: 2"]
+    assert middle.lost.is_set() == recovers
+    assert len(contexts) == 1
+
+
+@pytest.mark.parametrize("wants_stop", [False, True])
+def test_a_launch_whose_message_hangs_can_be_left(agent: Agent, wants_stop: bool) -> None:
+    async def leave() -> Outcome:
+        asked = request(agent.url, "nothing")
+        async with launcher() as made:
+            task = asyncio.create_task(made.launch(asked))
+            while asked.key not in (await asyncio.to_thread(agent.executions))["executions"]:
+                await asyncio.sleep(0.02)
+            notes_of(asked).wants_stop = wants_stop
+            assert asked.cancelled is not None
+            asked.cancelled.set()
+            return await asyncio.wait_for(task, 30)
+
+    assert isinstance(asyncio.run(leave()), RunCancelled)
 
 
 @pytest.mark.parametrize("once", [False, True])
