@@ -70,6 +70,7 @@ def test_whoever_asked_for_the_run_answers_what_the_agent_wants_to_know(horarium
     assert state(horarium, found) == "succeeded"
     first, second = horarium.launcher.deliveries
     assert (second.inputs, second.reference, second.key) == (INPUTS, "task-1", f"{first.key}:gate1")
+    assert (first.answer, second.answer) == (None, "the third")
     assert "the third" not in str(events(horarium, found)) + str(fed(http, "approval_decided"))
     assert horarium.verify() == []
 
@@ -107,6 +108,15 @@ def test_leave_is_given_by_another_and_what_it_needs_is_not_shown(horarium: Test
     assert "hunter2" not in str(told(ada, found))
     horarium.settle()
     assert (state(horarium, found), horarium.verify()) == ("succeeded", [])
+    assert horarium.launcher.deliveries[-1].answer == "hunter2"
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+def test_a_plain_yes_tells_an_agent_that_it_may_go_on(horarium: TestService) -> None:
+    found = asked(horarium, "agent_auth")
+    assert decide(door(horarium, "ada"), found).json()["status"] == "approved"
+    horarium.settle()
+    assert (horarium.launcher.deliveries[-1].answer, horarium.verify()) == ("approved", [])
 
 
 def test_a_no_to_an_agent_ends_the_run(horarium: TestService) -> None:
