@@ -194,10 +194,10 @@ def test_a_step_of_a_workflow_may_be_a_prompt(house: House, agent: Agent) -> Non
     assert run["result"]["write"]["text"] == prompt.replace("task ", "done: ")
 
 
-@pytest.mark.parametrize("delivery", ["at_least_once", "at_most_once"])
-def test_a_task_that_died_with_its_agent(house: House, tmp_path: Path, delivery: str) -> None:
+@pytest.mark.parametrize(("kind", "delivery"), [("plain", "at_least_once"), ("old", "at_most_once")])
+def test_a_task_that_died_with_its_agent(house: House, tmp_path: Path, kind: str, delivery: str) -> None:
     """Sent again, with the same ids, unless it may go out only once."""
-    with running("plain", tmp_path) as (process, agent):
+    with running(kind, tmp_path) as (process, agent):
         hold = name("dead")
         run_id = house.prompt(house.agent(agent.url), f"hold {hold}", action={"delivery": delivery})
         until(lambda: agent.times(f"hold {hold}"))

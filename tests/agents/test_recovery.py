@@ -154,6 +154,7 @@ def test_an_answer_continues_the_task(agent: Agent, verb: str) -> None:
     assert agent.executions()["executions"][key] == 1
 
 
+@pytest.mark.long
 def test_a_task_that_died_with_its_agent_is_unknown(agent: Agent, tmp_path: Path) -> None:
     async def kill_and_follow() -> tuple[Outcome, str]:
         with running(agent.name, tmp_path) as (process, mortal):
