@@ -105,6 +105,10 @@ def test_a_schedule_of_the_same_name_that_somebody_made_is_left_alone(http: http
     assert changes(http, **org(), adopt=True)[AUDIT] == "keep"
     http.delete("/api/schedules/mine")
     assert changes(http, **org())[AUDIT] == "create"
+    # A template that somebody has renamed does not take a name back that is another's by now.
+    http.patch(f"/api/schedules/{AUDIT}", json={"name": "Renamed"})
+    assert http.post("/api/schedules", json=own).status_code == 201
+    assert (changes(http, **org())[AUDIT], shown(http, AUDIT)["name"]) == ("keep", "Renamed")
 
 
 def test_all_that_is_wrong_is_told_under_its_place_and_nothing_is_done(http: httpx.Client) -> None:

@@ -101,6 +101,8 @@ def ask(here: World, http: httpx.Client, route: tuple[str, str]) -> httpx.Respon
         [run] = http.post("/api/queues/reports/claim", json={"limit": 1}).json()["runs"]
         body = {**(OPERATIONS[route].example.body or {}), "lease_epoch": run["lease_epoch"]}
         return http.post(route[1].format(run_id=run["run_id"]), json=body)
+    if route == ("POST", "/api/agents/{agent_id}/check"):  # the example of a write before took its address away
+        http.put("/api/agents/writer", json={"url": "http://127.0.0.1:9/"})
     if route[1].endswith("/rerun"):
         anyhow = {"overlap_policy": "allow_all", "even_if_paused": True}
         run_id = http.post(f"/api/schedules/{SCHEDULE}/trigger", json=anyhow).json()["run_id"]

@@ -68,6 +68,7 @@ def world(database: str) -> Iterator[World]:
             "url": "http://127.0.0.1:9/",
         }
         assert http.post("/api/subscriptions", json=told).status_code == 201
+        assert http.put("/api/agents/writer", json={"url": told["url"]}).status_code == 200
         kept = OPERATIONS["PUT", "/api/secrets/{secret_name}"].example.body
         assert http.put("/api/secrets/erp-token", json=kept).status_code == 201
         stored = {**(OPERATIONS["PUT", "/api/workflows/{workflow_id}"].example.body or {}), "triggers": []}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +16,7 @@ from world import FakeClock
 from horarium.engine.dispatcher import Dispatcher
 from horarium.engine.loop import Pulse
 from horarium.instant import SECOND
-from horarium.launchers.launcher import CardSeen, LaunchRequest
+from horarium.launchers.launcher import AgentLine, CardSeen, LaunchRequest
 from horarium.life.event import ApprovalGiven, Terminated
 from horarium.life.outcome import Asked, Finished, Outcome, RunCancelled, RunFailed, Unknown
 from horarium.store import secrets
@@ -199,21 +200,27 @@ def test_a_name_that_no_row_can_hold_costs_the_run_nothing(database: Database, r
 def test_a_card_is_kept_when_it_is_new_and_not_at_every_prompt(database: Database) -> None:
     world = world_of(database)
     add_agent(world)
-    known, refused = CardSeen({"name": "Writer"}, '"e"', None, "1.0"), CardSeen(None, error="refused")
+    card = {"name": "Writer", "version": "2", "url": "http://writer.test/", "protocolVersion": "0.3.0", "skills": []}
+    known, refused = CardSeen(card, '"e"', None, "0.3"), CardSeen(None, error="refused")
+    line = AgentLine("writer", "http://writer.test/")
     names = ("card", "card_etag", "card_error", "dialect", "card_at", "last_seen_at")
     start, found = world.clock.now(), []
-    for card in (known, known, refused, known):
-        asyncio.run(world.dispatcher._desk.see("default", "writer", card))
+    for seen in (known, known, refused, known):
+        asyncio.run(world.dispatcher._desk.see("default", line, seen))
         row = world.database.read(lambda c: c.execute(sa.select(*(agents.c[name] for name in names))).one())
         found.append((*row[:4], *((at - start) // SECOND for at in row[4:])))
         world.clock.move(10)
-    text = '{"name":"Writer"}'
+    text = found[0][0]
+    assert json.loads(text) == {"name": "Writer", "version": "2", "protocol": "0.3.0"}  # the rest is large
     assert found == [
-        (text, '"e"', None, "1.0", 0, 0),
-        (text, '"e"', None, "1.0", 0, 0),
-        (text, '"e"', "refused", "1.0", 20, 0),
-        (text, '"e"', None, "1.0", 30, 30),
+        (text, '"e"', None, "0.3", 0, 0),
+        (text, '"e"', None, "0.3", 0, 0),
+        (text, '"e"', "refused", "0.3", 20, 0),
+        (text, '"e"', None, "0.3", 30, 30),
     ]
+    other = AgentLine("writer", "http://elsewhere.test/")
+    asyncio.run(world.dispatcher._desk.see("default", other, CardSeen(None, error="who?")))
+    assert world.database.read(lambda c: c.execute(sa.select(agents.c.card_error)).scalar_one()) is None
 
 
 # ── who comes after ──────────────────────────────────────────────────────────────────────────────────

@@ -59,7 +59,7 @@ class Task:
 @dataclass
 class Agent:
     """`calls` are the methods that it was asked, `sent` the messages that it took, `stopped` the tasks it was told to
-    stop. `away`: so many of the next calls are not answered."""
+    stop. `away`: so many of the next calls are not answered. `hushed`: it gives no hints, whatever its card says."""
 
     speaks: tuple[Dialect, ...] = (Dialect.V1_0,)
     calls: list[str] = field(default_factory=list)
@@ -67,7 +67,9 @@ class Agent:
     stopped: list[str] = field(default_factory=list)
     tasks: dict[str, Task] = field(default_factory=dict)
     heads: list[dict[str, str]] = field(default_factory=list)
+    wishes: list[dict[str, Any]] = field(default_factory=list)
     away: int = 0
+    hushed: bool = False
     called: asyncio.Event = field(default_factory=asyncio.Event)
     waits: asyncio.Event = field(default_factory=asyncio.Event)
     _far: HttpFarEnd = field(default_factory=HttpFarEnd)
@@ -87,10 +89,12 @@ class Agent:
     def line(self, **changes: Any) -> AgentLine:
         return AgentLine(**{"agent_id": "writer", "url": self.url, **changes})
 
-    def shows(self, url: str) -> None:
-        """A card that points there."""
+    def shows(self, url: str, *, push: bool = False) -> None:
+        """A card that points there. `push`: it says that it can send hints."""
         interface = {"url": url, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}
-        self._far.answers[CARD] = answer("200 OK", {"name": "Writer", "supportedInterfaces": [interface]})
+        can = {"pushNotifications": push}
+        card = {"name": "Writer", "supportedInterfaces": [interface], "capabilities": can}
+        self._far.answers[CARD] = answer("200 OK", card)
 
     async def until(self, method: str) -> None:
         """Somebody has called it."""
@@ -124,6 +128,9 @@ class Agent:
 
     async def _do(self, verb: str, dialect: Dialect, params: dict[str, Any], writer: asyncio.StreamWriter) -> Any:
         if verb == "send":
+            self.wishes.append(params["configuration"])
+            if self.hushed and "taskPushNotificationConfig" in params["configuration"]:
+                raise RpcError(-32003)
             return await self._send(dialect, params["message"], writer)
         if verb == "list":
             tasks = [each for each in self.tasks.values() if each.context == params["contextId"]]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from horarium.launchers.a2a.card import Card, CardError, Endpoint, Interface, card_urls, endpoints, read_card
+from horarium.launchers.a2a.card import Card, CardError, Endpoint, Interface, card_urls, endpoints, read_card, summary
 from horarium.launchers.a2a.dialect import Dialect
 
 OLD, NEW = Dialect.V0_3, Dialect.V1_0
@@ -160,3 +160,16 @@ def test_the_generation_that_is_wanted_comes_first() -> None:
 )
 def test_the_card_is_looked_for_where_it_may_be(url: str, expected: list[str]) -> None:
     assert list(card_urls(url)) == [f"https://{each}" for each in expected]
+
+
+@pytest.mark.parametrize(
+    ("document", "kept"),
+    [
+        ({"name": "Writer", "skills": ["x" * 1_000]}, {"name": "Writer", "version": None, "protocol": None}),
+        ({"name": ""}, None),
+        (None, None),
+    ],
+    ids=["its name", "no card", "nothing"],
+)
+def test_little_of_a_card_is_kept(document: object, kept: object) -> None:
+    assert summary(document) == kept

@@ -117,9 +117,11 @@ def test_what_was_lost_cannot_be_looked_for_in_the_old_dialect() -> None:
     assert next_step(Where(Stage.SENDING, Dialect.V0_3, "m1"), LostReply("broken"), NOW) == Done(Unknown("broken"))
 
 
-def test_an_agent_that_gives_no_hints_is_asked_for_none() -> None:
+@pytest.mark.parametrize("code", [-32003, -32602, -32600])
+def test_an_agent_that_gives_no_hints_is_asked_for_none(code: int) -> None:
     where = Where(Stage.SENDING, Dialect.V1_0, "m1", push=True)
-    assert next_step(where, error(-32003), NOW) == WithoutPush()
+    assert next_step(where, error(code), NOW) == WithoutPush()
+    assert next_step(where, error(-32603), NOW) == Done(RunFailed(said(-32603), "agent_error"))
 
 
 def test_a_new_message_cannot_have_lost_a_task() -> None:

@@ -381,6 +381,27 @@ def test_a_hint_ends_the_pause() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.parametrize("hushed", [False, True])
+def test_an_agent_is_told_where_to_give_hints_if_its_card_says_that_it_can(hushed: bool) -> None:
+    async def run(agent: Agent) -> None:
+        agent.shows(agent.url, push=True)
+        them = launcher()
+        request = prompt(agent, "slow", report_url="http://127.0.0.1:1/api/runs/run-1/report", report_token="hrt_0.x")
+        launch = asyncio.ensure_future(them.launch(request))
+        await agent.until("get")
+        asked = [wish.get("taskPushNotificationConfig") for wish in agent.wishes]
+        assert [None if each is None else each["url"] for each in asked] == [
+            "http://127.0.0.1:1/api/runs/run-1/pushes",
+            *([None] if hushed else []),
+        ]
+        agent.tasks["task-1"].state = TaskState.COMPLETED
+        them.hint("run-1")
+        assert isinstance(await launch, Finished)
+        assert "hrt_0.x" not in repr(agent.sent) + repr(agent.wishes)
+
+    with_agent(run, hushed=hushed)
+
+
 def test_news_that_come_between_two_pauses_are_heard_in_the_next() -> None:
     async def run() -> None:
         hints = Hints()

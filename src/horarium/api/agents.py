@@ -191,7 +191,7 @@ def _checked(found: AgentCheck) -> AgentChecked:
     return AgentChecked(
         id=found.agent_id,
         reachable=found.seen.answered,
-        card=None if found.card is None else shown_card(summary(found.card)),
+        card=shown_card(summary(found.seen.card)),
         dialect=found.dialect,
         error=found.seen.error,
         interfaces=tuple(

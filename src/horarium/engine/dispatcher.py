@@ -166,7 +166,7 @@ class Dispatcher:
         each.begun = True
         request = each.request
         if request.agent is not None:
-            request = replace(request, holder=Held(each, self._desk))
+            request = replace(request, holder=Held(each, request.agent, self._desk))
         outcome = await self._registry.launch(request)
         if not request.secrets:
             return outcome

@@ -18,14 +18,18 @@ from horarium.engine.loop import sleep_until_woken
 from horarium.engine.threads import Threads
 from horarium.ids import id_text
 from horarium.instant import SECOND, Instant
-from horarium.launchers.launcher import CardSeen
+from horarium.launchers.a2a.card import summary
+from horarium.launchers.launcher import AgentLine, CardSeen
 from horarium.life.change import Nothing, Why
 from horarium.life.event import Taken
+from horarium.schedule.agent import Agent
 from horarium.schedule.storable import is_storable
 from horarium.schedule.target import agent_in
 from horarium.store import agent_cards
+from horarium.store.agent_cards import SeenCard
 from horarium.store.database import Connection, Database
 from horarium.store.errors import is_fault_of_a_row
+from horarium.store.policies import find_agents
 from horarium.store.runs import unwanted_tasks
 from horarium.store.runs.unwanted_tasks import UnwantedTask
 from horarium.store.runs.writer import record_event
@@ -50,7 +54,7 @@ class HoldersDesk:
         self._threads = threads
         self._known = known
         self.log = log
-        self._seen: OrderedDict[tuple[str, str], tuple[CardSeen, Instant]] = OrderedDict()
+        self._seen: OrderedDict[tuple[str, str], tuple[SeenCard, Instant]] = OrderedDict()
 
     async def name(self, each: InFlight, reference: str) -> None:
         """Raises what the database raises."""
@@ -67,28 +71,38 @@ class HoldersDesk:
 
         await self._threads.run(lambda: self._database.write(write))
 
-    async def see(self, namespace: str, agent_id: str, card: CardSeen) -> None:
-        now, key = self._clock.now(), (namespace, agent_id)
+    async def see(self, namespace: str, line: AgentLine, card: CardSeen) -> None:
+        """Raises what the database raises."""
+        now, key, seen = self._clock.now(), (namespace, line.agent_id), _kept(card)
         before = self._seen.get(key)
-        if before is not None and before[0] == card and 0 <= now - before[1] < _SEEN_EVERY:
+        if before is not None and before[0] == seen and 0 <= now - before[1] < _SEEN_EVERY:
             return
-        kept = agent_cards.SeenCard(card.card, card.etag, card.error, card.dialect)
-        await self._threads.run(
-            lambda: self._database.write(
-                lambda connection: agent_cards.keep(connection, namespace, agent_id, kept, now)
-            )
-        )
-        self._seen[key] = card, now
+
+        def write(connection: Connection) -> None:
+            agent = find_agents(connection, [key]).get(key)
+            if isinstance(agent, Agent) and agent.url == line.url:  # what another address says is not its own
+                agent_cards.keep(connection, *key, seen, now)
+
+        await self._threads.run(lambda: self._database.write(write))
+        self._seen[key] = seen, now
         self._seen.move_to_end(key)
         while len(self._seen) > _MOST_AGENTS:
             self._seen.popitem(last=False)
 
 
+def _kept(seen: CardSeen) -> SeenCard:
+    card = summary(seen.card)
+    if card is None and seen.card is not None:
+        return SeenCard(None, None, seen.error or "its card is none", seen.dialect)
+    return SeenCard(card, seen.etag, seen.error, seen.dialect)
+
+
 class Held:
     """The holder of one launch, as its launcher sees it (`launchers/launcher.py`)."""
 
-    def __init__(self, each: InFlight, desk: HoldersDesk) -> None:
+    def __init__(self, each: InFlight, line: AgentLine, desk: HoldersDesk) -> None:
         self._each = each
+        self._line = line
         self._desk = desk
 
     def stop_wanted(self) -> bool:
@@ -113,10 +127,7 @@ class Held:
             await sleep_until_woken(each.cancelled, seconds=pause)
 
     async def seen(self, card: CardSeen) -> None:
-        agent_id = agent_in(self._each.work.target)
-        if agent_id is None:
-            return
         try:
-            await self._desk.see(self._each.work.namespace, agent_id, card)
+            await self._desk.see(self._each.work.namespace, self._line, card)
         except Exception as wrong:  # it is shown to people, and the next launch brings it again
-            self._desk.log.warning("the card of an agent was not kept", agent=agent_id, error=str(wrong))
+            self._desk.log.warning("the card of an agent was not kept", agent=self._line.agent_id, error=str(wrong))

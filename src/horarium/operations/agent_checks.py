@@ -87,7 +87,7 @@ def keep(resources: Resources, caller: Caller, line: AgentLine, seen: CardSeen) 
     def work(connection: Connection) -> AgentSeen:
         agent = _agent(connection, caller, line.agent_id, lock=True)
         if agent.url == line.url:
-            kept = SeenCard(None if card is None else summary(card), seen.etag, seen.error, seen.dialect)
+            kept = SeenCard(summary(seen.card), seen.etag, seen.error, seen.dialect)
             agent_cards.keep(connection, caller.namespace, line.agent_id, kept, now)
         return assignees.seen_of(connection, caller.namespace, [line.agent_id])[line.agent_id]
 

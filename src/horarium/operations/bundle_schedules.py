@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from horarium.decision.storm import due_within_a_minute
@@ -40,16 +40,16 @@ def apply_schedules(applying: Applying, refusals: Refusals, stored: Stored) -> l
     documents = applying.documents(_KIND)
     new = [schedule_id for schedule_id in documents if schedule_id not in stored]
     gone = rows.deleted_ids(applying.connection, applying.caller.namespace, new) if new else set()
-    others = _of_the_same_name(applying, set(new))
+    others = _of_the_same_name(applying, stored)
     steps: list[Step] = []
     begun: list[Begun] = []
     for index, (schedule_id, document) in enumerate(documents.items()):
         with refusals.about(_KIND, schedule_id, index):
             there = stored.get(schedule_id)
-            if there is not None:
-                steps.append(_change(applying, document, *there))
-            elif schedule_id in others:
+            if schedule_id in others:
                 steps.append(_kept(schedule_id, document, others[schedule_id]))
+            elif there is not None:
+                steps.append(_change(applying, document, *there))
             else:
                 steps.append(_begin(applying, schedule_id, document, begun, was_there=schedule_id in gone))
     refusals.raise_any()
@@ -62,12 +62,16 @@ def apply_schedules(applying: Applying, refusals: Refusals, stored: Stored) -> l
     return steps
 
 
-def _of_the_same_name(applying: Applying, new: Collection[str]) -> dict[str, str]:
-    """Of those that stand with their agents, which would take the name that another schedule of the agent has."""
+def _of_the_same_name(applying: Applying, stored: Stored) -> dict[str, str]:
+    """Of those that stand with their agents, which would take the name that another schedule of the agent has.
+
+    One that has its name already keeps it.
+    """
     named = {
         (document["assignee_id"], document["name"]): schedule_id
         for schedule_id, document in applying.documents(_KIND).items()
-        if schedule_id in new and applying.bundle.is_seeded(schedule_id)
+        if applying.bundle.is_seeded(schedule_id)
+        and not (schedule_id in stored and stored[schedule_id][0].name == document["name"])
     }
     found = rows.named_in_workspaces(applying.connection, applying.caller.namespace, list(named))
     return {named[key]: other for key, other in found.items()}

@@ -18,6 +18,7 @@ from typing import Any, Final
 from horarium.policy.names import shown
 from horarium.schedule.agent import MAX_DEPTH
 from horarium.schedule.assignee import AssigneeType
+from horarium.schedule.storable import is_storable
 
 CHILDREN, SCHEDULES, PROMPT_FILE = "children", "schedules", "prompt_file"
 _FIELDS: Final = ("name", "cron_expr", "timezone", "prompt", PROMPT_FILE, "enabled")
@@ -127,6 +128,8 @@ def _problems(given: Mapping[str, Any], names: set[str]) -> dict[str, str]:
     name = given.get("name")
     if name is not None and not (isinstance(name, str) and name.strip()):
         wrong["name"] = f"must be text that is not blank, not {shown(name)}"
+    elif not is_storable(name):
+        wrong["name"] = "holds a character that cannot be stored"
     elif name in names:
         wrong["name"] = f"the agent has another schedule that is called {shown(name)}"
     if not isinstance(given.get("enabled", True), bool):

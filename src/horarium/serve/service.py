@@ -23,6 +23,7 @@ from horarium.engine.ticker import TickerOptions
 from horarium.ids import id_text, new_id
 from horarium.launchers.a2a.cards import Cards
 from horarium.launchers.a2a.client import A2AClient
+from horarium.launchers.a2a.launcher import A2ALauncher
 from horarium.launchers.registry import Registry
 from horarium.launchers.signals import Signals
 from horarium.launchers.ssrf import Guard
@@ -36,6 +37,7 @@ from horarium.policy.limits import RunLimits
 from horarium.policy.limits import parse as amount
 from horarium.policy.quotas import Quota, Quotas
 from horarium.schedule.document import from_canonical
+from horarium.schedule.kinds import PROMPT
 from horarium.schedule.release import fingerprint
 from horarium.serve.admin import AdminTokenFile, make_data_dir
 from horarium.serve.application import Application, Bare, load_application, load_provider
@@ -162,7 +164,7 @@ def _compose(
         tokens,
         sealer=sealer,
         sender=sender,
-        cards=Cards(A2AClient(shared, guard), shared),
+        cards=_cards(registry, shared, guard),
         registry=registry,
         signals=signals,
         admin_file=AdminTokenFile(settings) if settings.token is None else None,
@@ -197,6 +199,12 @@ def _compose(
         make_api(ApiOptions(resources, own_secret=secret)),
         secret,
     )
+
+
+def _cards(registry: Registry, clock: Clock, guard: Guard) -> Cards:
+    """Those that the launcher of prompts has: after a check, it sends by what the check has found."""
+    launcher = registry.get(PROMPT.name) if PROMPT.name in registry else None
+    return launcher.cards if isinstance(launcher, A2ALauncher) else Cards(A2AClient(clock, guard), clock)
 
 
 def _registry(settings: Settings, clock: Clock, application: Application, telemetry: Telemetry) -> Registry:

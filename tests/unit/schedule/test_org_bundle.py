@@ -65,6 +65,7 @@ WRONG: dict[str, tuple[object, str, str]] = {
     "no object": ("nightly", "", "must be an object"),
     "no name": ({**DAILY, "name": None}, ".name", "is required"),
     "a blank name": ({**DAILY, "name": " "}, ".name", "not blank"),
+    "a name that nobody can keep": ({**DAILY, "name": "a\x00b"}, ".name", "cannot be stored"),
     "a name twice": (DAILY, ".name", "another schedule that is called 'Daily audit'"),
     "no cron": ({"name": "n", "prompt": "p"}, ".cron_expr", "is required"),
     "no prompt": ({"name": "n", "cron_expr": "0 9 * * *"}, ".prompt", "is required"),

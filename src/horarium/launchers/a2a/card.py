@@ -78,8 +78,15 @@ def read_card(document: object) -> Card:
     )
 
 
-def summary(card: Card) -> dict[str, Json]:
-    """What is kept of it and shown: a card may be large, and most of it is for whoever chooses an agent."""
+def summary(document: object) -> dict[str, Json] | None:
+    """What is kept of a card and shown: it may be large, and most of it is for whoever chooses an agent.
+
+    None for what is no card.
+    """
+    try:
+        card = read_card(document)
+    except CardError:
+        return None
     return {"name": card.name, "version": card.version, "protocol": card.protocol}
 
 

@@ -125,7 +125,7 @@ class Leave:
 
 @dataclass(frozen=True, slots=True)
 class WithoutPush:
-    """The same without asking for hints, which the agent does not give."""
+    """The same without asking for hints: the agent gives none, or none to our address."""
 
 
 Step: TypeAlias = Done | Pause | Follow | Send | Seek | Leave | WithoutPush
@@ -187,7 +187,7 @@ def _refused(where: Where, error: RpcFailed) -> Step:
     outcome = outcomes.of_error(error)
     if error.code in OTHER_DIALECT_CODES:
         return Leave(Left.DIALECT, outcome)
-    if where.push and error.code == outcomes.NO_PUSH:
+    if where.push and error.code in outcomes.OF_THE_REQUEST:
         return WithoutPush()
     if where.answering and error.code == outcomes.UNSUPPORTED:
         return Seek(Stage.CHECKING, outcome)  # the task is over, and what it came to is worth more than our answer

@@ -65,6 +65,9 @@ class A2ALauncher(Launcher):
     async def close(self) -> None:
         self._guard.close()
 
+    def hint(self, run_id: str) -> None:
+        self.hints.hint(run_id)
+
     async def launch(self, request: LaunchRequest) -> Outcome:
         agent = request.agent
         if agent is None or not agent.url:

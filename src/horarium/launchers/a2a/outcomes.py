@@ -31,7 +31,9 @@ NO_SUCH_TASK: Final = -32001
 NOT_CANCELABLE: Final = -32002
 NO_PUSH: Final = -32003
 UNSUPPORTED: Final = -32004
-_NEVER_RIGHT = frozenset({-32700, -32600, -32601, -32602, NO_PUSH, UNSUPPORTED, -32005, -32007, -32008, -32009})
+OF_THE_REQUEST: Final = frozenset({-32600, -32602, NO_PUSH})
+"""The agent has read the message, does not like how it is asked, and has begun nothing."""
+_NEVER_RIGHT = OF_THE_REQUEST | {-32700, -32601, UNSUPPORTED, -32005, -32007, -32008, -32009}
 
 GATES: Final = {TaskState.INPUT_REQUIRED: AGENT_INPUT, TaskState.AUTH_REQUIRED: AGENT_AUTH}
 _MAX_SAID = 2_000

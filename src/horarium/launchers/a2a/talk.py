@@ -39,6 +39,7 @@ from horarium.launchers.a2a.dialect import (
 )
 from horarium.launchers.a2a.line import POLL_SECONDS, Line, Means, call_off
 from horarium.launchers.a2a.message import context_of, headers_of, is_fresh
+from horarium.launchers.a2a.push import push_for
 from horarium.launchers.launcher import AgentLine, LaunchRequest
 from horarium.life.outcome import Outcome
 
@@ -69,6 +70,8 @@ class Talk:
     async def converse(self, seconds_left: float) -> Outcome:
         ends = self._began + seconds_left
         line = self._line = await self._open()
+        if line.offers_push:
+            self._message = replace(self._message, push=push_for(self._request))
         with self._means.hints.listening(self._request.run_id):
             while True:
                 heard = await self._ask(line, max(ends - self._time(), 0.0))
