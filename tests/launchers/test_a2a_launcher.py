@@ -39,7 +39,7 @@ TLS = ssl.create_default_context()
 
 def launcher() -> A2ALauncher:
     open_guard = Guard(AddressPolicy(allow_loopback=True))
-    return A2ALauncher(FixedClock(), guard=open_guard, tls=TLS, settling_seconds=0.2, last_word_seconds=FOR_EVER)
+    return A2ALauncher(FixedClock(), guard=open_guard, tls=TLS, settling_seconds=0.2, late_reply_seconds=FOR_EVER)
 
 
 def prompt(at: Agent, text: str, **changes: Any) -> LaunchRequest:

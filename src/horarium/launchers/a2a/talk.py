@@ -60,7 +60,7 @@ class Talk:
         self._shown = False
         self._told: str | None = None
         self._line: Line | None = None
-        # What must not be lost half-way, although whoever runs us stops us: see `last_word`.
+        # What must not be lost half-way, although whoever runs us stops us: see `late_reply`.
         self._sending: asyncio.Future[Called] | None = None
         self._telling: asyncio.Future[None] | None = None
         self.reference = request.reference
@@ -90,20 +90,20 @@ class Talk:
             self.reference = await self._found(line)
         return None if self.reference is None else (await call_off(line, self.reference, self._name()))[1]
 
-    async def last_word(self, seconds: float) -> Outcome | None:
+    async def late_reply(self, seconds: float) -> Outcome | None:
         """Of a talk that was stopped: a message that is just being sent may still get its reply, which is kept."""
         sending, self._sending = self._sending, None
         try:
             async with asyncio.timeout(seconds):
                 if sending is not None:
-                    return await self._heard_last(await sending)
+                    return await self._heard_late(await sending)
                 if self._telling is not None:
                     await self._telling
         except TimeoutError:
             pass
         return None
 
-    async def _heard_last(self, heard: Called) -> Outcome | None:
+    async def _heard_late(self, heard: Called) -> Outcome | None:
         if self._line is None or not isinstance(heard, TaskSeen | MessageSeen):
             return None
         match next_step(self._where(self._line), heard, self._means.clock.now()):
@@ -116,7 +116,7 @@ class Talk:
             case _:
                 return None
 
-    def hang_up(self) -> None:
+    def drop_calls(self) -> None:
         """Nothing of it goes on by itself."""
         for each in (self._sending, self._telling):
             if each is not None:
