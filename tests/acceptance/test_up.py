@@ -59,11 +59,11 @@ class Up:
         assert answer.status_code == 200, answer.text
         return answer.json()["runs"]
 
-    def wait_for(self, what: str, condition: Any, seconds: float) -> None:
+    def wait_for(self, what: str, condition: Any, seconds: float) -> Any:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            if condition():
-                return
+            if found := condition():
+                return found
             time.sleep(0.1)
         raise AssertionError(f"no {what} within {seconds} seconds")
 
@@ -101,6 +101,8 @@ def test_the_demo_fires_at_once_stops_in_order_and_goes_on_afterwards(tmp_path: 
         first.wait_for("fire on the clock", lambda: any(run["schedule_id"] == often for run in first.runs()), 60)
         covering = [run for run in first.runs() if run["covers"] and run["schedule_id"] == "demo-catchup"]
         assert covering[0]["covers"]["count"] >= 8
+        _speak_with_its_agents(first)
+        written = _names(first)
         found = discover(tmp_path / ".horarium", environ={})
         assert httpx.URL(found.base_url) == first.http.base_url
         assert first.http.headers["Authorization"] == f"Bearer {found.token}"
@@ -114,6 +116,7 @@ def test_the_demo_fires_at_once_stops_in_order_and_goes_on_afterwards(tmp_path: 
     secret = token.read_text()
     with up(tmp_path, "--demo") as second:
         assert token.read_text() == secret
+        assert _names(second) == written
         history = second.http.get("/api/schedules/demo-every-five-seconds/history").json()["events"]
         assert [event["sequence"] for event in history] == list(range(1, len(history) + 1))
         assert history[0]["event_type"] == "ScheduleCreated"
@@ -125,6 +128,28 @@ def test_the_demo_fires_at_once_stops_in_order_and_goes_on_afterwards(tmp_path: 
     assert "Traceback" not in log
     verified = run(tmp_path, "verify", "--data-dir", ".horarium/demo")
     assert (verified.returncode, verified.stdout) == (0, ""), verified.stdout + verified.stderr
+
+
+def _speak_with_its_agents(service: Up) -> None:
+    """One of each generation: the first one answers, the second one asks."""
+    for name in ("demo-prompt", "demo-prompt-question"):
+        assert service.http.post(f"/api/schedules/{name}/trigger", json={"overlap_policy": "allow_all"}).is_success
+    done = service.wait_for("answer", lambda: _one_of(service, "demo-prompt", "succeeded"), 60)
+    assert done["result"]["text"] == "Done: Say good morning to whoever is here."
+    asks = service.wait_for("question", lambda: _one_of(service, "demo-prompt-question", "awaiting_approval"), 60)
+    assert asks["approval"]["question"] == "which colour?"
+
+
+def _one_of(service: Up, schedule_id: str, state: str) -> Any:
+    found = [run["run_id"] for run in service.runs(state=state) if run["schedule_id"] == schedule_id]
+    return service.http.get(f"/api/runs/{found[0]}").json() if found else None
+
+
+def _names(service: Up) -> tuple[list[str], list[str]]:
+    """Of schedules but the one that is over after three runs, and of agents."""
+    schedules = service.http.get("/api/schedules", params={"page_size": 200}).json()["schedules"]
+    agents = service.http.get("/api/agents").json()["agents"]
+    return sorted({each["schedule_id"] for each in schedules} - {"demo-max-runs"}), [each["id"] for each in agents]
 
 
 def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:

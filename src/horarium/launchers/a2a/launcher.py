@@ -120,7 +120,8 @@ class A2ALauncher(Launcher):
         """Tell an agent that nobody waits for a task any more. False: it could not be told, and may be later."""
         try:
             async with asyncio.timeout(CALL_OFF_SECONDS):
-                line = await Line.to(self._means, namespace, agent, {CALLER_HEADER: CALLER})
+                headers = {CALLER_HEADER: CALLER}
+                line = await Line.to(self._means, namespace, agent, headers, seconds=CALL_OFF_SECONDS)
                 done, _ = await call_off(line, reference, reference)
                 return done
         except TimeoutError:

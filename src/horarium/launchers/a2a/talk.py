@@ -37,7 +37,7 @@ from horarium.launchers.a2a.dialect import (
     list_body,
     send_body,
 )
-from horarium.launchers.a2a.line import POLL_SECONDS, Line, Means, call_off
+from horarium.launchers.a2a.line import CALL_OFF_SECONDS, POLL_SECONDS, Line, Means, call_off
 from horarium.launchers.a2a.message import context_of, headers_of, is_fresh
 from horarium.launchers.a2a.push import push_for
 from horarium.launchers.launcher import AgentLine, LaunchRequest
@@ -69,7 +69,7 @@ class Talk:
 
     async def converse(self, seconds_left: float) -> Outcome:
         ends = self._began + seconds_left
-        line = self._line = await self._open()
+        line = self._line = await self._open(seconds_left)
         if line.offers_push:
             self._message = replace(self._message, push=push_for(self._request))
         with self._means.hints.listening(self._request.run_id):
@@ -85,7 +85,7 @@ class Talk:
         """Ask for the end of what the agent may have begun; what it became, where it had ended before."""
         if not self.begun:
             return None
-        line = self._line or await self._open()
+        line = self._line or await self._open(CALL_OFF_SECONDS)
         if self.reference is None:
             self.reference = await self._found(line)
         return None if self.reference is None else (await call_off(line, self.reference, self._name()))[1]
@@ -122,8 +122,9 @@ class Talk:
             if each is not None:
                 each.cancel()
 
-    async def _open(self) -> Line:
-        return await Line.to(self._means, self._request.namespace, self._agent, headers_of(self._request))
+    async def _open(self, seconds: float) -> Line:
+        headers = headers_of(self._request)
+        return await Line.to(self._means, self._request.namespace, self._agent, headers, seconds=seconds)
 
     def _where(self, line: Line) -> Where:
         return Where(
@@ -194,8 +195,9 @@ class Talk:
         return None
 
     async def _follow(self, line: Line, task_id: str) -> None:
-        self.reference, self._stage = task_id, Stage.FOLLOWING
-        await self._tell(task_id)
+        if self._stage is not Stage.FOLLOWING:
+            self.reference, self._stage = task_id, Stage.FOLLOWING
+        await self._tell(self.reference or task_id)
         await self._show(line)
 
     async def _tell(self, task_id: str) -> None:
