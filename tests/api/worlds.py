@@ -54,9 +54,9 @@ class World:
 
 
 @contextmanager
-def world(database: str) -> Iterator[World]:
+def world(database: str, **settings: Any) -> Iterator[World]:
     queued = Accepted(reference="reports", queued=True)
-    with service(at="2026-03-01T00:00:00Z", answer=queued, database=database) as horarium:
+    with service(at="2026-03-01T00:00:00Z", answer=queued, database=database, settings=settings) as horarium:
         http = horarium.http()
         made = ("schedules", "calendars", "namespaces", "agents", "teams", "assignments")
         for path in (f"/api/{each}" for each in made):
