@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from multiprocessing.process import BaseProcess
 
-_PRELOADED = ["acceptance.worker_main", "acceptance.crowd_main", "acceptance.steps_main"]
+_PRELOADED = ["acceptance.worker_main", "acceptance.crowd_main", "acceptance.steps_main", "acceptance.prompts_main"]
 
 
 def start(target: Callable[..., None], *args: object) -> BaseProcess:

@@ -17,22 +17,22 @@ import httpx
 class Between:
     """`loses` says of a method of the protocol whether its reply never comes back; `methods` are all that were called.
 
-    `given` is what it answers by itself, without asking the agent: a body for a path.
+    `hidden` are paths at which nobody finds anything.
     """
 
     behind: str
     loses: Callable[[str], bool] = lambda _method: False
     methods: list[str] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
-    given: dict[str, bytes] = field(default_factory=dict)
+    hidden: tuple[str, ...] = ()
     url: str = ""
     lost: threading.Event = field(default_factory=threading.Event)
 
     def answer(self, handler: BaseHTTPRequestHandler, body: bytes) -> tuple[int, bytes] | None:
         """None: the connection is closed without a word."""
         self.headers.append({key.lower(): value for key, value in handler.headers.items()})
-        if handler.path in self.given:
-            return 200, self.given[handler.path]
+        if handler.path in self.hidden:
+            return 404, b""
         method = str(json.loads(body).get("method")) if body else f"GET {handler.path}"
         self.methods.append(method)
         kept = {key: value for key, value in self.headers[-1].items() if key not in ("host", "content-length")}

@@ -14,5 +14,6 @@ from agents.house import House, living
 def house(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     folder = tmp_path_factory.mktemp("house")
     path = shutil.copy(sqlite_template, folder / "horarium.db")
-    with living(folder, f"sqlite:///{path}", janitor_seconds=0.2) as running:
+    # Whoever holds a run hears of a stop when it renews its lease, three times in that time.
+    with living(folder, f"sqlite:///{path}", janitor_seconds=0.2, lease_seconds=6) as running:
         yield running

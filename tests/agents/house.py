@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 TOKEN = "hor_agents"
 PATIENCE = 60
-_LOOK_SECONDS = 0.03
+_LOOK_SECONDS = 0.1
 _FINAL = {state.value for state in FINAL}
 # Somebody who asks for nothing else gets no question before the work: those of the agents are what matters here.
 _UNASKED = {"requires_approval": False}

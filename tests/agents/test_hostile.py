@@ -114,7 +114,7 @@ ENDS: dict[str, tuple[Any, float, Callable[[Outcome], bool]]] = {
     "fifty megabytes": (_many, 30, lambda it: isinstance(it, RunFailed) and it.error_class == "reply_too_large"),
     "an endless stream": (_endless, 30, lambda it: isinstance(it, RunFailed) and it.error_class == "reply_too_large"),
     "endless events": (_events, 30, lambda it: isinstance(it, RunFailed) and it.error_class == "contract_violated"),
-    "a byte now and then": (_trickle, 1, lambda it: isinstance(it, RunTimedOut)),
+    "a byte now and then": (_trickle, 2, lambda it: isinstance(it, RunTimedOut)),
     "a redirect": (_away, 30, lambda it: isinstance(it, Refused)),
 }
 

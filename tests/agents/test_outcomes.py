@@ -59,19 +59,19 @@ def test_an_outcome_says_what_the_agent_did(agent: Agent, prompt: str, what: str
 def test_an_exception_after_the_task_was_begun_is_a_failure(agent: Agent) -> None:
     """An agent of 0.3 says nothing of it, and its task stays as it was: the deadline ends the run."""
     silent = not agent.model.recovers
-    outcome = launched(request(agent.url, "taskraise x", seconds=1.5 if silent else 30))
+    outcome = launched(request(agent.url, "taskraise x", seconds=2 if silent else 30))
     assert isinstance(outcome, RunTimedOut) if silent else told(outcome)[:2] == ("failed", "agent_failed")
 
 
 def test_at_the_deadline_the_task_is_cancelled(agent: Agent) -> None:
-    asked = request(agent.url, "hold for ever", seconds=1)
+    asked = request(agent.url, "hold for ever", seconds=3)
     assert isinstance(launched(asked), RunTimedOut)
     [reference] = notes_of(asked).references
     assert reference in agent.executions()["cancelled"]
 
 
 def test_an_agent_that_never_answers_is_left_at_the_deadline(agent: Agent) -> None:
-    asked = request(agent.url, "nothing", seconds=1)
+    asked = request(agent.url, "nothing", seconds=3)
     assert isinstance(launched(asked), RunTimedOut)
     assert agent.executions()["executions"][asked.key] == 1
 

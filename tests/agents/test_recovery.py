@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from pathlib import Path
 from typing import Any
 
 import pytest
 from agents.between import between
+from agents.house import name
 from agents.launching import launched, launcher, notes_of, request
 from agents.running import Agent, running
 
-from horarium.launchers.launcher import LaunchRequest
+from horarium.launchers.launcher import AgentLine, LaunchRequest
 from horarium.life.outcome import Asked, Finished, Outcome, RunCancelled, Unknown
+from horarium.schedule.agent_words import AgentContext
 
 # What is the same for both agents of 1.x is looked at with one of them.
 pytestmark = pytest.mark.parametrize("agent", ["plain", "old"], indirect=True)
@@ -72,6 +75,44 @@ def test_a_lost_reply_is_looked_for_where_the_protocol_can(agent: Agent, once: b
         assert isinstance(outcome, Unknown)
 
 
+def test_a_message_without_a_task_cannot_be_looked_for(agent: Agent) -> None:
+    with between(agent.url, loses=lambda method: method in SENDS) as middle:
+        asked = request(middle.url, "echo lost")
+        assert isinstance(launched(asked), Unknown)
+    assert agent.executions()["executions"][asked.key] == 1
+
+
+def test_in_a_conversation_of_many_runs_a_lost_reply_is_that_of_its_own_task(agent: Agent) -> None:
+    schedule_id = name("shared")
+    recovers, sent = agent.model.recovers, itertools.count()
+    with between(agent.url, loses=lambda method: recovers and method in SENDS and next(sent) > 0) as middle:
+        line = AgentLine("someone", middle.url, context=AgentContext.SCHEDULE)
+        texts, contexts = [], set()
+        for number in range(3):
+            asked = request(middle.url, f"task {number}", schedule_id=schedule_id, agent=line)
+            texts.append(text_of(launched(asked)))
+            contexts.add(agent.executions()["heard"][asked.key]["context_id"])
+    assert texts == ["done: 0", "done: 1", "done: 2"]
+    assert middle.lost.is_set() == recovers
+    assert len(contexts) == 1
+
+
+@pytest.mark.parametrize("wants_stop", [False, True])
+def test_a_launch_whose_message_hangs_can_be_left(agent: Agent, wants_stop: bool) -> None:
+    async def leave() -> Outcome:
+        asked = request(agent.url, "nothing")
+        async with launcher() as made:
+            task = asyncio.create_task(made.launch(asked))
+            while asked.key not in (await asyncio.to_thread(agent.executions))["executions"]:
+                await asyncio.sleep(0.02)
+            notes_of(asked).wants_stop = wants_stop
+            assert asked.cancelled is not None
+            asked.cancelled.set()
+            return await asyncio.wait_for(task, 30)
+
+    assert isinstance(asyncio.run(leave()), RunCancelled)
+
+
 @pytest.mark.parametrize("once", [False, True])
 def test_a_prompt_that_may_have_arrived_is_looked_for_before_it_is_sent(agent: Agent, once: bool) -> None:
     """It did arrive, and whoever sent it died before the answer came."""
@@ -114,6 +155,7 @@ def test_an_answer_continues_the_task(agent: Agent, verb: str) -> None:
     assert agent.executions()["executions"][key] == 1
 
 
+@pytest.mark.long
 def test_a_task_that_died_with_its_agent_is_unknown(agent: Agent, tmp_path: Path) -> None:
     async def kill_and_follow() -> tuple[Outcome, str]:
         with running(agent.name, tmp_path) as (process, mortal):

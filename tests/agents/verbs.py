@@ -8,7 +8,7 @@
 | hold NAME  | the same after `POST /release/NAME`                                                   |
 | fail       | a task that fails                                                                     |
 | reject     | a task that is rejected                                                               |
-| input      | a task that asks, and completes with the answer                                       |
+| input      | a task that asks, and completes with the answer; to `ask again` it asks again          |
 | auth       | a task that asks for a login, and completes when told to go on                        |
 | raise      | an exception before anything was said                                                 |
 | taskraise  | an exception after the task was begun                                                 |
@@ -104,6 +104,8 @@ class Books:
 async def perform(books: Books, heard: Heard, say: Say) -> None:
     books.counts[heard.message_id] += 1
     books.heard[heard.message_id] = heard
+    if heard.resumed and heard.text == "ask again":
+        return await say.state("input-required", "which else?")
     if heard.resumed:
         await say.artifact(f"answered: {heard.text}")
         return await say.state("completed")

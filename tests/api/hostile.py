@@ -23,6 +23,9 @@ VALUES: dict[str, Any] = {
     "null": None,
 }
 
+LENIENT = ("PATCH", "/workspaces/{workspace_id}/schedules/{workspace_schedule_id}")
+"""Nothing is required there, and names that are not known are ignored: such a body changes nothing, and is no error."""
+
 
 def replaced(body: Any, value: Any) -> Iterator[tuple[str, Any]]:
     """The body with one of its values replaced, at every place in turn."""

@@ -320,7 +320,7 @@ def watched(http: httpx.Client, **query: Any) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("answer", [Finished()], ids=["finished"])
 def test_a_monitor_reads_three_words(http: httpx.Client, horarium: TestService) -> None:
     """On a Monday morning a schedule for weekdays is well; a disabled one never is stale."""
-    http.post("/api/agents", json={"id": "a", "name": "Zoe"})
+    http.post("/api/agents", json={"id": "a", "name": "Zoe", "url": "https://agents.example.com/a"})
     create(horarium, "plain", cron_expressions=["0 * * * *"])
     body = {"name": "weekdays", "cron_expr": "0 9 * * 1-5", "prompt": "p"}
     ids = {}

@@ -69,6 +69,14 @@ WRITES: dict[str, Callable[[httpx.Client, str], httpx.Response]] = {
 }
 
 
+def test_of_two_who_give_a_workspace_the_same_name_one_does(horarium: TestService) -> None:
+    horarium.http().post("/api/agents", json={"id": "writer"}).raise_for_status()
+    body = {"name": "Audit", "cron_expr": "0 9 * * *", "prompt": "p"}
+    path = "/workspaces/writer/schedules"
+    answers = at_once([lambda: horarium.http().post(path, json=body) for _ in range(2)])
+    assert sorted(answer.status_code for answer in answers) == [201, 409]
+
+
 @pytest.mark.parametrize("how", WRITES)
 def test_of_two_who_have_seen_the_same_version_one_writes(horarium: TestService, how: str) -> None:
     horarium.create(HOURLY)

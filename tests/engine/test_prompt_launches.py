@@ -12,13 +12,15 @@ from engine.builders import World
 from launchers.agents import Agent
 
 from horarium.engine.dispatcher import Dispatcher
+from horarium.engine.follower import Follower
+from horarium.engine.loop import Pulse
 from horarium.launchers.a2a.dialect import TaskState
 from horarium.launchers.a2a.launcher import A2ALauncher
 from horarium.launchers.registry import Registry
 from horarium.launchers.ssrf import AddressPolicy, Guard
 from horarium.store.assignees import AGENTS
 from horarium.store.database import Database
-from horarium.store.tables import agents
+from horarium.store.tables import agents, runs
 
 TLS = ssl.create_default_context()
 
@@ -39,9 +41,12 @@ def at_agent(database: Database, prompt: str, run: Callable[[World, Agent], Awai
     asyncio.run(main())
 
 
+def registry(world: World) -> Registry:
+    return Registry([A2ALauncher(world.clock, guard=Guard(AddressPolicy(allow_loopback=True)), tls=TLS)])
+
+
 def process(world: World) -> Dispatcher:
-    launcher = A2ALauncher(world.clock, guard=Guard(AddressPolicy(allow_loopback=True)), tls=TLS)
-    return Dispatcher(world.database, world.clock, Registry([launcher]), "test")
+    return Dispatcher(world.database, world.clock, registry(world), "test")
 
 
 def test_an_agent_is_sent_a_prompt_and_its_answer_is_the_result(database: Database) -> None:
@@ -74,3 +79,31 @@ def test_what_a_process_left_at_an_agent_is_followed_by_another_and_nothing_is_s
         assert (len(agent.sent), agent.stopped) == (1, [])
 
     at_agent(database, "slow", run)
+
+
+def test_an_agent_that_was_away_when_its_run_was_stopped_is_told_later(database: Database) -> None:
+    async def run(world: World, agent: Agent) -> None:
+        dispatcher = process(world)
+        stop, wake = asyncio.Event(), asyncio.Event()
+        living = asyncio.ensure_future(dispatcher.run(stop, wake, 5, Pulse()))
+        await agent.until("get")
+        agent.away = 1_000
+        world.write(lambda connection: connection.execute(sa.update(runs).values(stop_requested_at=world.clock.now())))
+        await dispatcher.renew()
+        await until(lambda: world.states() == ["cancelled"])
+        stop.set()
+        wake.set()
+        await living
+        assert agent.stopped == []
+        agent.away = 0
+        world.clock.move(60)
+        await Follower(database, world.clock, registry(world)).step()
+        assert agent.stopped == ["task-1"]
+
+    at_agent(database, "slow", run)
+
+
+async def until(so: Callable[[], bool]) -> None:
+    async with asyncio.timeout(60):
+        while not so():
+            await asyncio.sleep(0.02)

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from engine.agents import Agents, add_agent, add_prompts, add_team, agents_of, left_behind, world_of
+from engine.agents import PROMPT, Agents, add_agent, add_prompts, add_team, agents_of, left_behind, world_of
 from engine.builders import World
+from engine.workflows import Flow, node, store
 from world import FakeClock
 
 from horarium.engine.dispatcher import Dispatcher
@@ -19,6 +20,7 @@ from horarium.instant import SECOND
 from horarium.launchers.launcher import AgentLine, CardSeen, LaunchRequest
 from horarium.life.event import ApprovalGiven, Terminated
 from horarium.life.outcome import Asked, Finished, Outcome, RunCancelled, RunFailed, Unknown
+from horarium.operations.launches import start_run
 from horarium.store import secrets
 from horarium.store.database import Database
 from horarium.store.errors import StoreUnavailable
@@ -26,6 +28,7 @@ from horarium.store.runs.writer import record_event
 from horarium.store.schedules.due import Plannings
 from horarium.store.sealing import Sealer
 from horarium.store.tables import agents, approvals, runs
+from horarium.testing import service
 
 
 def taking(reference: str, outcome: Outcome) -> Callable[[LaunchRequest], Any]:
@@ -143,6 +146,38 @@ def test_a_team_sends_the_member_whose_turn_it_is(database: Database) -> None:
     add_prompts(world, 3, "desk", assignee_type="team")
     assert sorted(run.target for run in world.runs()) == ["prompt:agent/a", "prompt:agent/a", "prompt:agent/b"]
     assert all(run.target == f"prompt:agent/{run.member}" for run in world.runs())
+
+
+def test_a_step_that_is_a_prompt_goes_to_its_own_worker_for_five_minutes(database: Database) -> None:
+    flow = Flow(database)
+    for name in ("a", "b", "writer"):
+        add_agent(flow, name)
+    add_team(flow, "desk", "a", "b")
+    prompts = {"first": ("agent", "writer"), "second": ("team", "desk"), "third": ("team", "desk")}
+    nodes = [node(name, action=PROMPT, assignee_type=kind, assignee_id=who) for name, (kind, who) in prompts.items()]
+    store(database, "w", *nodes)
+    root = flow.begin(approval_policy={"requires_approval": False})
+    found = {step.node_id: (step.target, step.assignee, step.timeout_seconds) for step in flow.steps(root)}
+    assert found.pop("first") == ("prompt:agent/writer", "writer", 300)
+    assert sorted(found.values()) == [("prompt:agent/a", "desk", 300), ("prompt:agent/b", "desk", 300)]
+
+
+def test_a_prompt_that_is_started_without_a_schedule_goes_to_the_member_whose_turn_it_is() -> None:
+    with service() as horarium:
+        http = horarium.http()
+        agent, team = {"id": "a", "url": "http://a.test/"}, {"team_id": "desk", "members": ["a"]}
+        assert http.post("/api/agents", json=agent).status_code == 201
+        assert http.post("/api/teams", json=team).status_code == 201
+        start_run(
+            horarium.resources,
+            horarium.caller,
+            PROMPT,
+            key=None,
+            beside={"assignee_type": "team", "assignee_id": "desk", "approval_policy": {"requires_approval": False}},
+        )
+        horarium.settle()
+        (request,) = horarium.launcher.deliveries
+        assert request.agent == AgentLine("a", "http://a.test/")
 
 
 # ── what the agent calls it ──────────────────────────────────────────────────────────────────────────

@@ -202,6 +202,13 @@ def test_an_agent_is_sent_what_it_takes(at_agent: int | None, here: int, followe
     assert found == ([(target, places)] if places else [])
 
 
+def test_agents_of_two_namespaces_are_two_whatever_they_are_called() -> None:
+    of = room(Limits(target=4), *[("b", AGENT)] * 4)
+    assert of.free_for(seat("a", AGENT)) == 2
+    of = room(Limits(target=4), *[("b", SLOW)] * 4)
+    assert of.free_for(seat("a", SLOW)) == 0
+
+
 def test_what_an_agent_has_already_is_taken_beside_what_it_has_room_for() -> None:
     of = room(alone=True)
     of.limit_at(ReadyTarget("a", AGENT), 1)

@@ -96,6 +96,14 @@ class Agent:
         card = {"name": "Writer", "supportedInterfaces": [interface], "capabilities": can}
         self._far.answers[CARD] = answer("200 OK", card)
 
+    def hides(self) -> None:
+        """Its card never comes."""
+
+        async def silent(_received: Received, _writer: asyncio.StreamWriter) -> None:
+            await asyncio.sleep(2 * FOR_EVER)
+
+        self._far.routes[CARD] = silent
+
     async def until(self, method: str) -> None:
         """Somebody has called it."""
         async with asyncio.timeout(FOR_EVER):

@@ -12,7 +12,6 @@ from launchers.agents import Agent, KeptHolder
 from launchers.far_ends import FOR_EVER, KEY, STEP, FixedClock, request_for
 
 from horarium.launchers.a2a.dialect import Dialect, TaskState
-from horarium.launchers.a2a.hints import Hints
 from horarium.launchers.a2a.launcher import A2ALauncher
 from horarium.launchers.launcher import AgentLine, LaunchRequest
 from horarium.launchers.ssrf import AddressPolicy, Guard
@@ -40,7 +39,7 @@ TLS = ssl.create_default_context()
 
 def launcher() -> A2ALauncher:
     open_guard = Guard(AddressPolicy(allow_loopback=True))
-    return A2ALauncher(FixedClock(), guard=open_guard, tls=TLS, settling_seconds=0.2, last_word_seconds=FOR_EVER)
+    return A2ALauncher(FixedClock(), guard=open_guard, tls=TLS, settling_seconds=0.2, late_reply_seconds=FOR_EVER)
 
 
 def prompt(at: Agent, text: str, **changes: Any) -> LaunchRequest:
@@ -333,6 +332,17 @@ def test_a_card_that_points_elsewhere_is_not_followed_and_the_token_stays() -> N
     with_agent(run)
 
 
+def test_a_card_that_never_comes_takes_no_more_than_its_part_of_the_time() -> None:
+    async def run(agent: Agent) -> None:
+        agent.hides()
+        slow = launcher()
+        assert isinstance(await slow.launch(prompt(agent, "completed fine", seconds=4)), Finished)
+        agent.tasks["task-1"].state = TaskState.WORKING
+        assert await slow.cancel_task("default", agent.line(), "task-1")
+
+    with_agent(run)
+
+
 def test_an_address_of_the_card_at_which_nobody_is_gives_way_to_the_registered_one() -> None:
     async def run(agent: Agent) -> Outcome:
         agent.shows("http://127.0.0.1:1/")
@@ -361,26 +371,6 @@ def test_the_token_stands_in_no_error() -> None:
     assert "s3cret" not in repr(outcome)
 
 
-# ── hints ────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_a_hint_ends_the_pause() -> None:
-    async def run() -> None:
-        hints = Hints()
-        assert not hints.hint("run-1")
-        with hints.listening("run-1"):
-            pause = asyncio.ensure_future(hints.pause("run-1", 10 * FOR_EVER))
-            await asyncio.sleep(0)
-            assert hints.hint("run-1")
-            await asyncio.wait_for(pause, FOR_EVER)
-            cancelled = asyncio.Event()
-            cancelled.set()
-            await asyncio.wait_for(hints.pause("run-1", 10 * FOR_EVER, cancelled), FOR_EVER)
-            await hints.pause("run-1", 0.01)
-
-    asyncio.run(run())
-
-
 @pytest.mark.parametrize("hushed", [False, True])
 def test_an_agent_is_told_where_to_give_hints_if_its_card_says_that_it_can(hushed: bool) -> None:
     async def run(agent: Agent) -> None:
@@ -400,13 +390,3 @@ def test_an_agent_is_told_where_to_give_hints_if_its_card_says_that_it_can(hushe
         assert "hrt_0.x" not in repr(agent.sent) + repr(agent.wishes)
 
     with_agent(run, hushed=hushed)
-
-
-def test_news_that_come_between_two_pauses_are_heard_in_the_next() -> None:
-    async def run() -> None:
-        hints = Hints()
-        with hints.listening("run-1"):
-            hints.hint("run-1")
-            await asyncio.wait_for(hints.pause("run-1", 10 * FOR_EVER), FOR_EVER)
-
-    asyncio.run(run())

@@ -60,7 +60,19 @@ EXAMPLES: dict[str, tuple[dict[str, Any], str]] = {
         "2026-04-10T13:00:00Z",
     ),
 }
-PROMPT = {"schedule_id": "p", "cron_expr": "0 * * * *", "prompt": "Say hello."}
+PROMPT: dict[str, Any] = {
+    "schedule_id": "p",
+    "cron_expr": "0 * * * *",
+    "prompt": "Say hello.",
+    "assignee_type": "agent",
+    "assignee_id": "writer",
+    "approval_policy": {"requires_approval": False},
+}
+
+
+@pytest.fixture(autouse=True)
+def workspace(door: Door) -> None:
+    door.post("/api/agents", {"id": "writer", "url": "https://agents.example.com/writer"}, status=201)
 
 
 @pytest.mark.parametrize("schedule_id", EXAMPLES)

@@ -15,6 +15,7 @@ from horarium.api.requests import CallerOf, Document, ResourcesOf
 from horarium.api.routing import READ, WRITE, Routes
 from horarium.instant import to_datetime
 from horarium.operations import assignments
+from horarium.operations.assignments import ASSIGNMENTS
 from horarium.operations.kept_documents import Kept
 from horarium.schedule import assignee
 from horarium.schedule.assignee import AssigneeType, assignment_document
@@ -63,7 +64,7 @@ def list_assignments(
     """By id."""
     page, shown = within_bytes(
         page_size,
-        lambda most: assignments.list_assignments(resources, caller, page_size=most, next_page_token=next_page_token),
+        lambda most: ASSIGNMENTS.list_page(resources, caller, most, next_page_token),
         lambda page: (_shown(kept, None) for kept in page.found),
     )
     return Reply(AssignmentList(assignments=shown, next_page_token=page.next_page_token))
@@ -83,12 +84,12 @@ def list_assignments(
 )
 def create_assignment(resources: ResourcesOf, caller: CallerOf, document: Document) -> Reply:
     """Its assignee is an agent or a team that there is."""
-    return _reply(assignments.create(resources, caller, document), 201)
+    return _reply(ASSIGNMENTS.create(resources, caller, document), 201)
 
 
 @routes("GET", "/{assignment_id}", needs=READ, summary="Show an assignment", answer=Assignment, example=_EXAMPLE)
 def get_assignment(resources: ResourcesOf, caller: CallerOf, assignment_id: str) -> Reply:
-    return _reply(assignments.get(resources, caller, assignment_id))
+    return _reply(ASSIGNMENTS.get(resources, caller, assignment_id))
 
 
 @routes(
@@ -107,7 +108,7 @@ def put_assignment(
     resources: ResourcesOf, caller: CallerOf, assignment_id: str, document: Document, if_match: IfMatch = None
 ) -> Reply:
     """Made, or replaced as a whole. It holds for runs that are born from now on."""
-    kept = assignments.put(resources, caller, assignment_id, document, if_version=version_of(if_match))
+    kept = ASSIGNMENTS.put(resources, caller, assignment_id, document, if_version=version_of(if_match))
     return _reply(kept, 201 if kept.outcome is WriteOutcome.CREATED else 200)
 
 

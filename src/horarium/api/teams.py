@@ -16,6 +16,7 @@ from horarium.api.routing import READ, WRITE, Routes
 from horarium.instant import to_datetime
 from horarium.operations import teams
 from horarium.operations.kept_documents import Kept
+from horarium.operations.teams import TEAMS
 from horarium.schedule import assignee
 from horarium.schedule.assignee import TeamStrategy
 from horarium.schedule.worker_policies import policies_document
@@ -56,7 +57,7 @@ def list_teams(
     """By id."""
     page, shown = within_bytes(
         page_size,
-        lambda most: teams.list_teams(resources, caller, page_size=most, next_page_token=next_page_token),
+        lambda most: TEAMS.list_page(resources, caller, most, next_page_token),
         lambda page: (_shown(kept, None) for kept in page.found),
     )
     return Reply(TeamList(teams=shown, next_page_token=page.next_page_token))
@@ -76,12 +77,12 @@ def list_teams(
 )
 def create_team(resources: ResourcesOf, caller: CallerOf, document: Document) -> Reply:
     """Its members are agents that there are."""
-    return _reply(teams.create(resources, caller, document), 201)
+    return _reply(TEAMS.create(resources, caller, document), 201)
 
 
 @routes("GET", "/{team_id}", needs=READ, summary="Show a team", answer=Team, example=_EXAMPLE)
 def get_team(resources: ResourcesOf, caller: CallerOf, team_id: str) -> Reply:
-    return _reply(teams.get(resources, caller, team_id))
+    return _reply(TEAMS.get(resources, caller, team_id))
 
 
 @routes(
@@ -100,7 +101,7 @@ def put_team(
     resources: ResourcesOf, caller: CallerOf, team_id: str, document: Document, if_match: IfMatch = None
 ) -> Reply:
     """Made, or replaced as a whole."""
-    kept = teams.put(resources, caller, team_id, document, if_version=version_of(if_match))
+    kept = TEAMS.put(resources, caller, team_id, document, if_version=version_of(if_match))
     return _reply(kept, 201 if kept.outcome is WriteOutcome.CREATED else 200)
 
 

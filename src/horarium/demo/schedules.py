@@ -18,7 +18,8 @@ from horarium.clock import Clock
 from horarium.demo.prompts import put_prompts, serving
 from horarium.instant import MINUTE, Instant
 from horarium.job.job import Job
-from horarium.operations import agents, assignments, schedules, workflows
+from horarium.operations import agents, schedules, workflows
+from horarium.operations.assignments import ASSIGNMENTS
 from horarium.operations.caller import Caller, internal
 from horarium.operations.resources import Resources
 from horarium.serve.admin import make_data_dir
@@ -221,7 +222,7 @@ def put_brief(resources: Resources, caller: Caller) -> None:
     agents.put(resources, caller, _WRITER, {"name": "The writer", "policies": {"budget": {"max_daily_runs": 1_000}}})
     workflows.put(resources, caller, _BRIEF, _BRIEF_WORKFLOW)
     assignment = {"workflow_id": _BRIEF, "assignee_type": "agent", "assignee_id": _WRITER}
-    assignments.put(resources, caller, _ASSIGNMENT, {**assignment, "retry_policy": {"max_retries": 2}})
+    ASSIGNMENTS.put(resources, caller, _ASSIGNMENT, {**assignment, "retry_policy": {"max_retries": 2}})
     schedules.upsert(resources, caller, _asking())
 
 

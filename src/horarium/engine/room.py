@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TypeAlias
 
+from horarium.schedule.target import agent_in
 from horarium.store.runs.claims import Candidate, ReadyTarget
 
 KindOf: TypeAlias = Callable[[str, str], str | None]
@@ -45,6 +46,11 @@ class Seat:
     namespace: str
     kind: str
     target: str
+
+    @property
+    def place(self) -> str:
+        """What everybody who goes there shares: agents of two namespaces are two, whatever they are called."""
+        return self.target if agent_in(self.target) is None else f"{self.namespace} {self.target}"
 
 
 class Room:
@@ -80,7 +86,7 @@ class Room:
 
     def free_here(self, seat: Seat) -> int:
         """The same for what its agent has already, and which is only gone on with."""
-        free = min(self.free_for_namespace(seat.namespace), self.limits.target - self._targets[seat.target])
+        free = min(self.free_for_namespace(seat.namespace), self.limits.target - self._targets[seat.place])
         own = self._share(self.limits.target) - self._targets_of[seat.namespace, seat.target]
         free = min(free, own)
         limit = self.limits.kinds.get(seat.kind)
@@ -115,7 +121,7 @@ class Room:
         for counter, key in (
             (self._namespaces, seat.namespace),
             (self._kinds, seat.kind),
-            (self._targets, seat.target),
+            (self._targets, seat.place),
         ):
             counter[key] += by
             if not counter[key]:

@@ -1,7 +1,8 @@
 """Whether what a target has begun for a run goes on there although nobody wants it any more.
 
-Whoever holds a run speaks with its target, and tells it of a stop and of the deadline. But runs are also ended by
-those who cannot: by a person who terminates them, by an answer that nobody gave, by a process that is gone.
+Whoever holds a run speaks with its target, and tells it of a stop and of the deadline, if it can be reached then. And
+runs are also ended by those who cannot speak with it: by a person who terminates them, by an answer that nobody gave,
+by a process that is gone.
 """
 
 from __future__ import annotations
@@ -14,14 +15,12 @@ from horarium.schedule.run import RunState
 _SAID_BY_TARGET = frozenset({RunState.SUCCEEDED, RunState.FAILED})
 
 
-def is_left_behind(change: Change, *, held: bool) -> bool:
-    """Of a run whose target has a name for what it does. `held`: somebody stayed with it until now.
+def is_left_behind(change: Change) -> bool:
+    """Of a run whose target has a name for what it does.
 
     To be told twice that a task is not wanted does no harm, so in doubt it is.
     """
     match change:
-        case End(state=RunState.CANCELLED):
-            return not held
         case End(state=RunState.FAILED, cause=cause):
             return cause is not None  # a limit has ended it, and not its target
         case End(state=state):

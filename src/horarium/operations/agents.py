@@ -29,7 +29,17 @@ from horarium.store.schedules import rows as schedules
 from horarium.store.sealing import CannotUnseal
 from horarium.wire.roles import Permission, Role
 
-AGENTS: Final = DocumentKind(assignees.AGENTS, "id", parse_agent, agent_document, AgentNotFound, AgentAlreadyExists)
+_UNSAID: Final = object()
+
+AGENTS: Final = DocumentKind(
+    assignees.AGENTS,
+    "id",
+    parse_agent,
+    agent_document,
+    AgentNotFound,
+    AgentAlreadyExists,
+    lambda *asked: _check(*asked, token=_UNSAID),
+)
 # Of schedules that one deletion pauses; more are told to be taken away first.
 MOST_SCHEDULES = 10_000
 _AT_ONCE = 100
@@ -157,9 +167,6 @@ def delete(
 def token_name(agent_id: str) -> str:
     """The generated secret that holds its token."""
     return agent_token_name(agent_id)
-
-
-_UNSAID: Final = object()
 
 
 def _without_token(document: Mapping[str, Any]) -> tuple[dict[str, Any], object]:

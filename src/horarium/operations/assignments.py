@@ -2,74 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from horarium.errors import InvalidDefinition
 from horarium.operations.assignee_errors import AssignmentAlreadyExists, AssignmentInUse, AssignmentNotFound
 from horarium.operations.caller import Caller
-from horarium.operations.drafts import require_namespace
-from horarium.operations.kept_documents import DocumentKind, Kept, KeptPage, Written
+from horarium.operations.kept_documents import DocumentKind, Written
 from horarium.operations.resources import Resources
 from horarium.schedule.assignee import Assignee, AssigneeType, Assignment, assignment_document, parse_assignment
 from horarium.store import assignees
 from horarium.store.database import Connection
 from horarium.wire.roles import Permission
 
-ASSIGNMENTS: Final = DocumentKind(
-    assignees.ASSIGNMENTS,
-    "assignment_id",
-    parse_assignment,
-    assignment_document,
-    AssignmentNotFound,
-    AssignmentAlreadyExists,
-)
 _USERS_NAMED = 20
-
-
-def list_assignments(
-    resources: Resources, caller: Caller, *, page_size: int | None = None, next_page_token: str | None = None
-) -> KeptPage[Assignment]:
-    return ASSIGNMENTS.list_page(resources, caller, page_size, next_page_token)
-
-
-def get(resources: Resources, caller: Caller, assignment_id: str) -> Kept[Assignment]:
-    caller.require(Permission.READ)
-
-    def look(connection: Connection) -> Kept[Assignment]:
-        require_namespace(connection, caller.namespace)
-        return ASSIGNMENTS.kept(ASSIGNMENTS.find(connection, caller, assignment_id))
-
-    return resources.database.read(look)
-
-
-def create(resources: Resources, caller: Caller, document: Mapping[str, Any]) -> Kept[Assignment]:
-    return ASSIGNMENTS.create(resources, caller, document, _check)
-
-
-def put(
-    resources: Resources,
-    caller: Caller,
-    assignment_id: str,
-    document: Mapping[str, Any],
-    *,
-    if_version: int | None = None,
-) -> Kept[Assignment]:
-    return ASSIGNMENTS.put(resources, caller, assignment_id, document, _check, if_version=if_version)
-
-
-def delete(resources: Resources, caller: Caller, assignment_id: str) -> None:
-    """Refused while a schedule stands for it: what it demands would no longer hold."""
-    caller.require(Permission.WRITE)
-
-    def work(connection: Connection) -> None:
-        ASSIGNMENTS.find(connection, caller, assignment_id, lock=True)
-        found = assignees.schedules_with_assignments(connection, caller.namespace, [assignment_id], _USERS_NAMED)
-        if found:
-            raise AssignmentInUse(assignment_id, [f"schedule {name}" for name in found], "edit or delete these first")
-        assignees.ASSIGNMENTS.delete(connection, caller.namespace, assignment_id)
-
-    resources.database.write(work)
 
 
 def _check(resources: Resources, connection: Connection, caller: Caller, given: Assignment) -> Written[Assignment]:
@@ -84,3 +29,28 @@ def unknown_assignee(connection: Connection, namespace: str, assignee: Assignee)
     rows = assignees.AGENTS if assignee.type is AssigneeType.AGENT else assignees.TEAMS
     found = rows.find(connection, namespace, assignee.id)
     return None if found is not None else f"there is no {assignee.type.value} {assignee.id!r}"
+
+
+ASSIGNMENTS: Final = DocumentKind(
+    assignees.ASSIGNMENTS,
+    "assignment_id",
+    parse_assignment,
+    assignment_document,
+    AssignmentNotFound,
+    AssignmentAlreadyExists,
+    _check,
+)
+
+
+def delete(resources: Resources, caller: Caller, assignment_id: str) -> None:
+    """Refused while a schedule stands for it: what it demands would no longer hold."""
+    caller.require(Permission.WRITE)
+
+    def work(connection: Connection) -> None:
+        ASSIGNMENTS.find(connection, caller, assignment_id, lock=True)
+        found = assignees.schedules_with_assignments(connection, caller.namespace, [assignment_id], _USERS_NAMED)
+        if found:
+            raise AssignmentInUse(assignment_id, [f"schedule {name}" for name in found], "edit or delete these first")
+        assignees.ASSIGNMENTS.delete(connection, caller.namespace, assignment_id)
+
+    resources.database.write(work)

@@ -69,18 +69,16 @@ class BundledAssignees:
         self.remove(applying.inside(), applying.caller, name)
 
 
+def _putting(kind: DocumentKind[Any]) -> Put:
+    return lambda resources, caller, name, document: kind.put(resources, caller, name, document).outcome
+
+
 def _put_agent(resources: Resources, caller: Caller, name: str, document: Document) -> WriteOutcome:
     return agents.put(resources, caller, name, document).kept.outcome
 
 
-def _put_team(resources: Resources, caller: Caller, name: str, document: Document) -> WriteOutcome:
-    return teams.put(resources, caller, name, document).outcome
-
-
-def _put_assignment(resources: Resources, caller: Caller, name: str, document: Document) -> WriteOutcome:
-    return assignments.put(resources, caller, name, document).outcome
-
-
 BUNDLED_AGENTS: Final = BundledAssignees(BundleKind.AGENT, AGENTS, _put_agent, agents.delete, parent="parent_id")
-BUNDLED_TEAMS: Final = BundledAssignees(BundleKind.TEAM, TEAMS, _put_team, teams.delete)
-BUNDLED_ASSIGNMENTS: Final = BundledAssignees(BundleKind.ASSIGNMENT, ASSIGNMENTS, _put_assignment, assignments.delete)
+BUNDLED_TEAMS: Final = BundledAssignees(BundleKind.TEAM, TEAMS, _putting(TEAMS), teams.delete)
+BUNDLED_ASSIGNMENTS: Final = BundledAssignees(
+    BundleKind.ASSIGNMENT, ASSIGNMENTS, _putting(ASSIGNMENTS), assignments.delete
+)

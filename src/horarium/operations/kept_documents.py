@@ -60,7 +60,7 @@ Check = Callable[[Resources, Connection, Caller, V], Written[V]]
 
 @dataclass(frozen=True, slots=True)
 class DocumentKind(Generic[V]):
-    """`id_name` is the field of the document that is its name."""
+    """`id_name` is the field of the document that is its name; `check` is asked of each that is written."""
 
     rows: NamedDocuments
     id_name: str
@@ -68,6 +68,7 @@ class DocumentKind(Generic[V]):
     document: Callable[[V], dict[str, Any]]
     not_found: type[NotFound]
     already_exists: type[AlreadyExists]
+    check: Check[V]
 
     def read(self, document: object) -> V:
         """Raises InvalidDefinition."""
@@ -108,6 +109,15 @@ class DocumentKind(Generic[V]):
         except (HorariumError, ValueError, TypeError, AttributeError):
             return None
 
+    def get(self, resources: Resources, caller: Caller, name: str) -> Kept[V]:
+        caller.require(Permission.READ)
+
+        def look(connection: Connection) -> Kept[V]:
+            require_namespace(connection, caller.namespace)
+            return self.kept(self.find(connection, caller, name))
+
+        return resources.database.read(look)
+
     def find(self, connection: Connection, caller: Caller, name: str, *, lock: bool = False) -> NamedDocument:
         """Raises NotFound."""
         row = self.rows.find(connection, caller.namespace, name, lock=lock)
@@ -115,13 +125,14 @@ class DocumentKind(Generic[V]):
             raise self.not_found(name)
         return row
 
-    def create(self, resources: Resources, caller: Caller, document: object, check: Check[V]) -> Kept[V]:
+    def create(self, resources: Resources, caller: Caller, document: object, check: Check[V] | None = None) -> Kept[V]:
+        """`check` in the place of the usual one."""
         caller.require(Permission.WRITE)
-        value = self.read(document)
+        value, asked = self.read(document), check or self.check
 
         def work(connection: Connection) -> Kept[V]:
             hold_namespace(connection, caller.namespace)
-            return self._insert(resources, connection, caller, value, check(resources, connection, caller, value))
+            return self._insert(resources, connection, caller, value, asked(resources, connection, caller, value))
 
         try:
             return resources.database.write(work)
@@ -134,13 +145,13 @@ class DocumentKind(Generic[V]):
         caller: Caller,
         name: str,
         document: Mapping[str, Any],
-        check: Check[V],
+        check: Check[V] | None = None,
         *,
         if_version: int | None = None,
     ) -> Kept[V]:
         """The whole document; the name in the path is its name. An equal one changes nothing."""
         caller.require(Permission.WRITE)
-        value = self.read({self.id_name: name, **document})
+        value, asked = self.read({self.id_name: name, **document}), check or self.check
         if self.name_of(value) != name:
             raise InvalidDefinition({self.id_name: [f"cannot be changed; it is {name}"]})
 
@@ -151,7 +162,7 @@ class DocumentKind(Generic[V]):
                 raise self.not_found(name)
             if row is not None and if_version is not None and row.version != if_version:
                 raise PreconditionFailed(if_version, row.version)
-            written = check(resources, connection, caller, value)
+            written = asked(resources, connection, caller, value)
             if row is None:
                 return self._insert(resources, connection, caller, value, written)
             return self._replace(resources, connection, caller, row, value, written)

@@ -30,7 +30,7 @@ CONCURRENCY = 10
 _TIDY_SECONDS = 1.0
 # For the reply to a message that is just being sent when somebody asks to stop: without the task's name it could only
 # be looked for, and in the old dialect not even that.
-LAST_WORD_SECONDS = 0.7
+LATE_REPLY_SECONDS = 0.7
 
 
 class A2ALauncher(Launcher):
@@ -48,13 +48,13 @@ class A2ALauncher(Launcher):
         hints: Hints | None = None,
         tls: ssl.SSLContext | None = None,
         settling_seconds: float = SETTLING_SECONDS,
-        last_word_seconds: float = LAST_WORD_SECONDS,
+        late_reply_seconds: float = LATE_REPLY_SECONDS,
     ) -> None:
         """`settling_seconds`: how long an agent may take before what it was sent is seen in its tasks.
 
-        `last_word_seconds`: how long a message that is being sent has for its reply when the launch is to stop.
+        `late_reply_seconds`: how long a message that is being sent has for its reply when the launch is to stop.
         """
-        self._last_word_seconds = last_word_seconds
+        self._late_reply_seconds = late_reply_seconds
         self._clock = clock
         self._guard = guard or Guard()
         client = A2AClient(clock, self._guard, tls)
@@ -82,7 +82,7 @@ class A2ALauncher(Launcher):
         try:
             return await self._held(talk, request, cleared)
         finally:
-            talk.hang_up()
+            talk.drop_calls()
 
     async def _held(self, talk: Talk, request: LaunchRequest, cleared: Cleared | RunTimedOut | RunCancelled) -> Outcome:
         if not isinstance(cleared, Cleared):
@@ -100,7 +100,7 @@ class A2ALauncher(Launcher):
                 late = "no final answer of the agent before the deadline"
                 return await self._ended(talk, request, RunTimedOut(late) if talk.begun else Unreachable(late))
             case CancelAsked():
-                said = await talk.last_word(self._last_word_seconds)
+                said = await talk.late_reply(self._late_reply_seconds)
                 stopped = RunCancelled("cancelled while the agent was at work")
                 return said or await self._ended(talk, request, stopped)
 
@@ -120,7 +120,8 @@ class A2ALauncher(Launcher):
         """Tell an agent that nobody waits for a task any more. False: it could not be told, and may be later."""
         try:
             async with asyncio.timeout(CALL_OFF_SECONDS):
-                line = await Line.to(self._means, namespace, agent, {CALLER_HEADER: CALLER})
+                headers = {CALLER_HEADER: CALLER}
+                line = await Line.to(self._means, namespace, agent, headers, seconds=CALL_OFF_SECONDS)
                 done, _ = await call_off(line, reference, reference)
                 return done
         except TimeoutError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -73,8 +74,15 @@ class Line:
     answered: bool = False
 
     @classmethod
-    async def to(cls, means: Means, namespace: str, agent: AgentLine, headers: Mapping[str, str]) -> Line:
-        seen = await means.cards.of(namespace, agent)
+    async def to(
+        cls, means: Means, namespace: str, agent: AgentLine, headers: Mapping[str, str], *, seconds: float
+    ) -> Line:
+        """`seconds` is what there is for all that is to be said: a card that does not come may not use it up."""
+        try:
+            async with asyncio.timeout(seconds / 4):
+                seen = await means.cards.of(namespace, agent)
+        except TimeoutError:
+            seen = CardSeen(None, error="the agent's card did not come in time", answered=False)
         found = endpoints(agent.url or "", _card(seen), agent.allowed_hosts)
         ways = ways_to(found, agent.protocol, means.dialects.last(namespace, agent))
         return cls(means, namespace, agent, headers, seen, ways)
@@ -120,7 +128,9 @@ class Line:
             self.ways = moved_back(self.ways, self.way)
 
     def told(self) -> CardSeen:
-        return replace(self.card, dialect=self.way.dialect.value) if self.answered else self.card
+        if not self.answered:
+            return self.card
+        return replace(self.card, dialect=self.way.dialect.value, answered=True)
 
 
 def _card(seen: CardSeen) -> Card | None:

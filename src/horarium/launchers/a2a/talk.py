@@ -37,7 +37,7 @@ from horarium.launchers.a2a.dialect import (
     list_body,
     send_body,
 )
-from horarium.launchers.a2a.line import POLL_SECONDS, Line, Means, call_off
+from horarium.launchers.a2a.line import CALL_OFF_SECONDS, POLL_SECONDS, Line, Means, call_off
 from horarium.launchers.a2a.message import context_of, headers_of, is_fresh
 from horarium.launchers.a2a.push import push_for
 from horarium.launchers.launcher import AgentLine, LaunchRequest
@@ -60,7 +60,7 @@ class Talk:
         self._shown = False
         self._told: str | None = None
         self._line: Line | None = None
-        # What must not be lost half-way, although whoever runs us stops us: see `last_word`.
+        # What must not be lost half-way, although whoever runs us stops us: see `late_reply`.
         self._sending: asyncio.Future[Called] | None = None
         self._telling: asyncio.Future[None] | None = None
         self.reference = request.reference
@@ -69,7 +69,7 @@ class Talk:
 
     async def converse(self, seconds_left: float) -> Outcome:
         ends = self._began + seconds_left
-        line = self._line = await self._open()
+        line = self._line = await self._open(seconds_left)
         if line.offers_push:
             self._message = replace(self._message, push=push_for(self._request))
         with self._means.hints.listening(self._request.run_id):
@@ -85,25 +85,25 @@ class Talk:
         """Ask for the end of what the agent may have begun; what it became, where it had ended before."""
         if not self.begun:
             return None
-        line = self._line or await self._open()
+        line = self._line or await self._open(CALL_OFF_SECONDS)
         if self.reference is None:
             self.reference = await self._found(line)
         return None if self.reference is None else (await call_off(line, self.reference, self._name()))[1]
 
-    async def last_word(self, seconds: float) -> Outcome | None:
+    async def late_reply(self, seconds: float) -> Outcome | None:
         """Of a talk that was stopped: a message that is just being sent may still get its reply, which is kept."""
         sending, self._sending = self._sending, None
         try:
             async with asyncio.timeout(seconds):
                 if sending is not None:
-                    return await self._heard_last(await sending)
+                    return await self._heard_late(await sending)
                 if self._telling is not None:
                     await self._telling
         except TimeoutError:
             pass
         return None
 
-    async def _heard_last(self, heard: Called) -> Outcome | None:
+    async def _heard_late(self, heard: Called) -> Outcome | None:
         if self._line is None or not isinstance(heard, TaskSeen | MessageSeen):
             return None
         match next_step(self._where(self._line), heard, self._means.clock.now()):
@@ -116,14 +116,15 @@ class Talk:
             case _:
                 return None
 
-    def hang_up(self) -> None:
+    def drop_calls(self) -> None:
         """Nothing of it goes on by itself."""
         for each in (self._sending, self._telling):
             if each is not None:
                 each.cancel()
 
-    async def _open(self) -> Line:
-        return await Line.to(self._means, self._request.namespace, self._agent, headers_of(self._request))
+    async def _open(self, seconds: float) -> Line:
+        headers = headers_of(self._request)
+        return await Line.to(self._means, self._request.namespace, self._agent, headers, seconds=seconds)
 
     def _where(self, line: Line) -> Where:
         return Where(
@@ -194,8 +195,9 @@ class Talk:
         return None
 
     async def _follow(self, line: Line, task_id: str) -> None:
-        self.reference, self._stage = task_id, Stage.FOLLOWING
-        await self._tell(task_id)
+        if self._stage is not Stage.FOLLOWING:
+            self.reference, self._stage = task_id, Stage.FOLLOWING
+        await self._tell(self.reference or task_id)
         await self._show(line)
 
     async def _tell(self, task_id: str) -> None:

@@ -99,7 +99,7 @@ def write_changes(
 def _left_behind(run: Work, change: Change) -> UnwantedTask | None:
     """What an agent still does for a run that is over for us."""
     agent_id = None if run.reference is None else agent_in(run.target)
-    if run.reference is None or agent_id is None or not is_left_behind(change, held=run.lease_until is not None):
+    if run.reference is None or agent_id is None or not is_left_behind(change):
         return None
     return UnwantedTask(run.run_id, run.reference, run.namespace, agent_id)
 
