@@ -24,6 +24,7 @@ from horarium.operations.launches import start_run
 from horarium.store import secrets
 from horarium.store.database import Database
 from horarium.store.errors import StoreUnavailable
+from horarium.store.retention import delete_runs
 from horarium.store.runs.writer import record_event
 from horarium.store.schedules.due import Plannings
 from horarium.store.sealing import Sealer
@@ -505,3 +506,14 @@ def test_two_processes_tell_an_agent_once(database: Database, open_another: Call
     world.follow()
     other.follow()
     assert agents_of(world).told == [("writer", "t1")]
+
+
+def test_what_was_to_be_told_goes_with_its_run(database: Database) -> None:
+    world = world_of(database)
+    add_agent(world)
+    add_prompts(world)
+    claim_and_die(world, "t1")
+    terminate(world)
+    run_id = one(world).run_id
+    world.write(lambda c: delete_runs(c, [run_id]))
+    assert (world.runs(), left_behind(world)) == ([], [])
