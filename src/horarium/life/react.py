@@ -25,6 +25,7 @@ from typing import assert_never
 from horarium.errors import InvalidTransition
 from horarium.instant import SECOND, Instant
 from horarium.life.change import Admit, Again, Begin, Block, Change, End, Nothing, Progress, Used, Wait, Why
+from horarium.life.counting import end_by_cap, used_by, used_with
 from horarium.life.event import (
     Answered,
     ApprovalExpired,
@@ -58,8 +59,6 @@ from horarium.life.outcome import (
     Unknown,
     Unreachable,
 )
-from horarium.policy.limits import RunLimits, Usage, credits_of, exceeded, millionths
-from horarium.policy.names import MAX_LONG
 from horarium.policy.retry import (
     GiveUp,
     Retry,
@@ -189,7 +188,7 @@ def _heard(run: LiveRun, report: Reported) -> Nothing | None:
 def _answered(run: LiveRun, outcome: Outcome, rules: Rules, now: Instant) -> Change:
     match outcome:
         case Finished(result):
-            used = _used_in(run, outcome)
+            used = used_with(run, outcome)
             return _done(run, End(RunState.SUCCEEDED, result, used=used), rules, now)
         case Accepted(reference, queued):
             return Wait(reference, queued)
@@ -206,7 +205,7 @@ def _answered(run: LiveRun, outcome: Outcome, rules: Rules, now: Instant) -> Cha
         case RunFailed(error, error_class, result):
             end = _failure_end(run, RunState.FAILED, error, error_class, result)
             said = (outcome.cost, outcome.tokens, outcome.tool_calls) != (None, None, None)
-            return _failed(run, replace(end, used=_used_in(run, outcome)) if said else end, rules, now)
+            return _failed(run, replace(end, used=used_with(run, outcome)) if said else end, rules, now)
         case RunTimedOut(error):
             return _timed_out(run, error, rules, now)
         case RunCancelled(error):
@@ -218,7 +217,7 @@ def _answered(run: LiveRun, outcome: Outcome, rules: Rules, now: Instant) -> Cha
 def _reported(run: LiveRun, report: Reported, rules: Rules, now: Instant) -> Change:
     if _state(run) in NOT_STARTED and (run.state, report.state) != _ASKED_ALREADY:
         raise InvalidTransition(f"nobody was given this run: it is {run.state}")
-    used = _used(run, report.cost, report.tokens, report.tool_calls)
+    used = used_by(run, report.cost, report.tokens, report.tool_calls)
     match report.state:
         case ReportedState.RUNNING:
             return _progress(run, used, rules, now)
@@ -253,7 +252,7 @@ def _progress(run: LiveRun, used: Used, rules: Rules, now: Instant) -> Change:
     begins = run.state != RunState.RUNNING
     if begins:
         check_transition(RunState(run.state), RunState.RUNNING)
-    capped = _capped(run, used, rules, now)
+    capped = end_by_cap(run, used, rules, now)
     return capped or Progress(used, begins)
 
 
@@ -281,14 +280,14 @@ def _deadline(run: LiveRun, rules: Rules, now: Instant) -> Change:
 def _done(run: LiveRun, end: End, rules: Rules, now: Instant) -> Change:
     """A cap that was passed on the way is no success; the result is kept, since the work was done."""
     used = run.used if end.used is None else end.used
-    capped = _capped(run, used, rules, now)
+    capped = end_by_cap(run, used, rules, now)
     return end if capped is None else replace(capped, result=end.result)
 
 
 def _failed(run: LiveRun, end: End, rules: Rules, now: Instant) -> Change:
     """The one home of retries. `end` is what it comes to if there is none."""
     used = run.used if end.used is None else end.used
-    capped = _capped(run, used, rules, now)
+    capped = end_by_cap(run, used, rules, now)
     if capped is not None:
         return replace(capped, result=end.result, error=end.error or capped.error)
     if run.delivery == Delivery.AT_MOST_ONCE:
@@ -310,7 +309,7 @@ def _failed(run: LiveRun, end: End, rules: Rules, now: Instant) -> Change:
 def _timed_out(run: LiveRun, error: str, rules: Rules, now: Instant) -> Change:
     end = _failure_end(run, RunState.TIMED_OUT, error, RetryCause.TIMEOUT.value)
     if rules.retry.unasked:
-        return _capped(run, run.used, rules, now) or end
+        return end_by_cap(run, run.used, rules, now) or end
     return _failed(run, end, rules, now)
 
 
@@ -381,46 +380,7 @@ def _deliver_again(run: LiveRun, choice: RetryOutcome, end: End, *, untouched: b
             assert_never(choice)
 
 
-# ── counting ─────────────────────────────────────────────────────────────────────────────────────────
-
-
 def _failure_end(
     run: LiveRun, state: RunState, error: str | None, error_class: str | None, result: object = None
 ) -> End:
     return End(state, result, error, error_class, attempt=run.attempt + 1)
-
-
-def _used_in(run: LiveRun, said: Finished | RunFailed) -> Used:
-    cost = None if said.cost is None else millionths(said.cost, "cost")
-    return _used(run, cost, said.tokens, said.tool_calls)
-
-
-def _used(run: LiveRun, cost: int | None, tokens: int | None, tool_calls: int | None) -> Used:
-    """A target knows its own attempt only: what the earlier ones used comes on top."""
-    before, so_far = run.earlier, run.used
-    return Used(
-        so_far.cost if cost is None else _sum(before.cost, cost),
-        so_far.tokens if tokens is None else _sum(before.tokens, tokens),
-        so_far.tool_calls if tool_calls is None else _sum(before.tool_calls, tool_calls),
-    )
-
-
-def _sum(before: int, more: int) -> int:
-    """What a column cannot hold is as much as it can: nobody's sums may keep a run from ending."""
-    return min(before + more, MAX_LONG) if more <= MAX_LONG else more
-
-
-def _capped(run: LiveRun, used: Used, rules: Rules, now: Instant) -> End | None:
-    """How a cap that was passed ends the run."""
-    cause = "runtime_cap" if run.ends_by is not None and now >= run.ends_by else _passed(used, rules.limits)
-    if cause is None:
-        return None
-    error = f"the run passed its {cause.replace('_', ' ')}"
-    return End(RunState.FAILED, error=error, cause=cause, used=used, attempt=run.attempt + 1)
-
-
-def _passed(used: Used, limits: RunLimits) -> str | None:
-    if limits.cost is None and limits.tokens is None and limits.tool_calls is None:
-        return None
-    usage = Usage(cost=credits_of(used.cost), tokens=used.tokens, tool_calls=used.tool_calls)
-    return exceeded(replace(limits, runtime_seconds=None), usage)
