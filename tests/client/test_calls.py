@@ -207,8 +207,8 @@ TABLE: list[tuple[str, tuple[Any, ...], dict[str, Any], str, str, Any]] = [
     ("metrics", (), {}, "GET", "/metrics", None),
 ]  # fmt: skip
 
-# Routes of other contracts: the calls above say the same in our own words.
-WITHOUT_A_CALL = re.compile(r"/run-launcher/.*|/workspaces/.*|/waterline/.*|/api/health")
+# Routes of other contracts: the calls above say the same in our own words. Hints are sent by agents alone.
+WITHOUT_A_CALL = re.compile(r"/run-launcher/.*|/workspaces/.*|/waterline/.*|/api/health|/api/runs/.*/pushes")
 
 
 def names() -> set[str]:
