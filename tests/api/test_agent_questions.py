@@ -25,7 +25,8 @@ def answer() -> Step:
 
     def speak(request: LaunchRequest) -> Outcome:
         gate = request.action.target["prompt"]
-        return Finished({"text": "done"}) if request.reference else Asked(gate, QUESTION, "task-1")
+        done = Finished({"text": f"done, with {request.answer}"})
+        return done if request.reference else Asked(gate, QUESTION, "task-1")
 
     return speak
 
@@ -100,15 +101,16 @@ def test_leave_is_given_by_another_and_what_it_needs_is_not_shown(horarium: Test
     first = decide(ada, found).json()
     assert (first["status"], [vote["by"] for vote in first["votes"]]) == ("pending", ["ada"])
     # Another text is another vote; whoever agrees to what is proposed needs no text.
-    second = decide(bob, found, "modify", modifications={"reply": "hunter2"}).json()
+    second = decide(bob, found, "modify", modifications={"reply": "hunter2, and more"}).json()
     assert (second["status"], second["reply"], [vote["by"] for vote in second["votes"]]) == ("pending", "***", ["bob"])
     assert refused(decide(ada, found, input_hash=first["input_hash"])) == (412, "inputs_changed")
     done = decide(ada, found, input_hash=second["input_hash"]).json()
     assert (done["status"], told(ada, found)["reply"]) == ("modified", "***")
-    assert "hunter2" not in str(told(ada, found))
+    assert "hunter2, and more" not in str(told(ada, found))
     horarium.settle()
     assert (state(horarium, found), horarium.verify()) == ("succeeded", [])
-    assert horarium.launcher.deliveries[-1].answer == "hunter2"
+    assert horarium.launcher.deliveries[-1].answer == "hunter2, and more"
+    assert ada.get(f"/api/runs/{found['run_id']}").json()["result"] == {"text": "done, with ***"}
 
 
 @pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)

@@ -49,9 +49,11 @@ def answered_in(work: Work) -> bytes | None:
     return work.approval_id if work.reference is not None and work.gates_passed and agent_of(work) else None
 
 
-def to_agent(request: LaunchRequest, line: AgentLine, answer: str | None) -> LaunchRequest:
-    """What an agent repeats of its token is shown to nobody."""
-    secrets = request.secrets if line.token is None else (*request.secrets, line.token)
+def to_agent(
+    request: LaunchRequest, line: AgentLine, answer: str | None, confided: Collection[str] = ()
+) -> LaunchRequest:
+    """What an agent repeats of its token, or of what was `confided` to it, is shown to nobody."""
+    secrets = (*request.secrets, *confided, *(() if line.token is None else (line.token,)))
     return replace(request, agent=line, answer=answer, secrets=secrets)
 
 

@@ -15,7 +15,16 @@ from typing import Final, NamedTuple
 
 from horarium.clock import Clock
 from horarium.engine import hand_over
-from horarium.engine.agent_lines import NO_AGENTS, Agents, answered_in, asked_agents, line_of, to_agent, token_names
+from horarium.engine.agent_lines import (
+    NO_AGENTS,
+    Agents,
+    agent_of,
+    answered_in,
+    asked_agents,
+    line_of,
+    to_agent,
+    token_names,
+)
 from horarium.engine.agent_room import begun_before, hold_places, places_at_agents
 from horarium.engine.requests import build_request, named_secrets, rules_of, with_approved
 from horarium.engine.room import Limits, Room, Seat, choose, places_for
@@ -46,7 +55,7 @@ from horarium.store.runs.agent_places import AgentPlaces
 from horarium.store.runs.changes import write_changes
 from horarium.store.runs.claims import ReadyTarget
 from horarium.store.runs.definitions import Definitions
-from horarium.store.runs.newest_approvals import approved_gates, replies
+from horarium.store.runs.newest_approvals import approved_gates, confided, replies
 from horarium.store.runs.work import Work
 from horarium.store.runs.writer import Recorded
 from horarium.store.sealing import Sealer
@@ -128,15 +137,19 @@ class _Taken(NamedTuple):
 
 
 class _Read(NamedTuple):
-    """All that the requests of a claim are made of; `answers` are those to questions of agents, by approval."""
+    """All that the requests of a claim are made of.
+
+    `answers` are those to questions of agents, by approval; `confided`, by run, is what none may repeat.
+    """
 
     definitions: Mapping[bytes, RunDefinition | Exception]
     secrets: Found
     agents: Agents
     answers: Mapping[bytes, str]
+    confided: Mapping[bytes, tuple[str, ...]]
 
 
-_NOTHING: Final = _Read({}, {}, NO_AGENTS, {})
+_NOTHING: Final = _Read({}, {}, NO_AGENTS, {}, {})
 
 
 class Claimer:
@@ -275,7 +288,8 @@ class Claimer:
         approved = approved_gates(connection, [each.run_id for each in works if each.approval_id is not None])
         agents = find_agents(connection, asked_agents(works))
         answers = replies(connection, [each for work in works if (each := answered_in(work)) is not None])
-        return _Read(with_approved(definitions, approved), secrets, agents, answers)
+        told = confided(connection, [each.run_id for each in works if each.approval_id is not None and agent_of(each)])
+        return _Read(with_approved(definitions, approved), secrets, agents, answers, told)
 
     def _in_flight(self, work: Work, definition: RunDefinition | Exception, read: _Read = _NOTHING) -> InFlight:
         cancelled = asyncio.Event()
@@ -307,7 +321,8 @@ class Claimer:
         request = build_request(work, definition, self._tokens, cancelled, self._log(), opened)
         if line is None:
             return request
-        return to_agent(request, line, None if work.reference is None else read.answers.get(work.approval_id or b""))
+        answer = None if work.reference is None else read.answers.get(work.approval_id or b"")
+        return to_agent(request, line, answer, read.confided.get(work.run_id, ()))
 
     def _log(self) -> RunLog | None:
         most = self._options.run_log_bytes

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from horarium.decision.health import Waiting
 from horarium.instant import Instant
-from horarium.policy.approval import AGENT_GATES, ApprovalDecision
+from horarium.policy.approval import AGENT_AUTH, AGENT_GATES, ApprovalDecision
 from horarium.policy.replying import TOLD_QUESTION
 from horarium.store.database.json_text import from_text
 from horarium.store.tables import approvals, runs
@@ -107,6 +107,24 @@ def replies(connection: Connection, approval_ids: Collection[bytes]) -> dict[byt
 
 _REPLIES = sa.select(approvals.c.approval_id, approvals.c.gates, approvals.c.modifications).where(
     approvals.c.approval_id.in_(sa.bindparam("approval_ids", expanding=True)), approvals.c.decision.in_(_YES)
+)
+
+
+def confided(connection: Connection, run_ids: Collection[bytes]) -> dict[bytes, tuple[str, ...]]:
+    """What agents were told so that they may go on, by run: it may be a password, also in what is said much later."""
+    found: dict[bytes, tuple[str, ...]] = {}
+    wanted = list(run_ids)
+    for start in range(0, len(wanted), _AT_ONCE):
+        for row in connection.execute(_CONFIDED, {"run_ids": wanted[start : start + _AT_ONCE]}):
+            said = from_text(row.modifications)
+            reply = said.get("reply") if isinstance(said, dict) else None
+            if AGENT_AUTH in (from_text(row.gates) or ()) and isinstance(reply, str):
+                found[bytes(row.run_id)] = (*found.get(bytes(row.run_id), ()), reply)
+    return found
+
+
+_CONFIDED = sa.select(approvals.c.run_id, approvals.c.gates, approvals.c.modifications).where(
+    approvals.c.run_id.in_(sa.bindparam("run_ids", expanding=True)), approvals.c.modifications.is_not(None)
 )
 
 
