@@ -30,7 +30,7 @@ from horarium.engine.requests import build_request, named_secrets, rules_of, wit
 from horarium.engine.room import Limits, Room, Seat, choose, places_for
 from horarium.engine.secrets import Found, fetch, open_secrets
 from horarium.errors import HorariumError
-from horarium.instant import SECOND, Instant
+from horarium.instant import Instant
 from horarium.job.run_log import KEPT_BYTES, RunLog
 from horarium.launchers.launcher import LaunchRequest
 from horarium.launchers.registry import Registry
@@ -66,8 +66,6 @@ _NAMESPACES = 64
 _TARGETS = 256
 # Of candidates locked at once: the best are chosen from them.
 _CANDIDATES = 1_000
-# A launch may keep its place for minutes: that somebody else has come must be known before one tenant has them all.
-_COUNT_SECONDS = 2
 _CLAIMS_A_LOOK = 4
 NO_ROWS: Final[Mapping[str, SecretRow]] = MappingProxyType({})
 
@@ -179,14 +177,13 @@ class Claimer:
         self._stored: frozenset[ReadyTarget] = frozenset()
         self._refused: dict[bytes, str] = {}
         self._looked = 0
-        self._counted_at: Instant | None = None
         self._alone = True
 
     def claim(self, room: Room, in_hand: Collection[bytes]) -> Claimed:
         """`room` is a copy that nobody else changes; a run in `in_hand` is still being worked on here."""
         now = self._clock.now()
-        room.alone = self._is_alone(now)
-        ready = self._ready(_CLAIMS_A_LOOK if room.alone else 1)
+        ready = self._ready(_CLAIMS_A_LOOK if self._alone else 1)
+        room.alone = self._alone
         if not ready:
             return Claimed()
         agents = places_at_agents(self._database, ready, room, now)
@@ -217,6 +214,8 @@ class Claimer:
             return []
         ready = claims.ready_targets(connection, {name: self._targets_after.get(name, "") for name in found}, _TARGETS)
         self._go_round(found, ready)
+        # A launch may keep its place for minutes: who else is there must be known before one tenant has them all.
+        self._alone = not namespaces.are_several(connection)
         self._stored = hand_over.stored_workflows(connection, ready)
         return ready
 
@@ -359,10 +358,3 @@ class Claimer:
     def _place_kind(self, namespace: str, target: str) -> str | None:
         kind = self._kind(namespace, target)
         return None if kind == WORKFLOW.name or self._registry.at_once(kind) else kind
-
-    def _is_alone(self, now: Instant) -> bool:
-        """Whether there is one namespace only; asked now and then."""
-        if self._counted_at is None or not 0 <= now - self._counted_at < _COUNT_SECONDS * SECOND:
-            self._alone = self._database.glance(namespaces.count) <= 1
-            self._counted_at = now
-        return self._alone

@@ -31,7 +31,7 @@ _ROWS = TypedRows(NamespaceRow, namespaces, quotas=lambda text: from_text(text) 
 _LIVE = namespaces.c.deleted_at.is_(None)
 _BY_NAME = _ROWS.select.where(namespaces.c.namespace == sa.bindparam("name"), _LIVE)
 _HELD = sa.select(namespaces.c.namespace).where(namespaces.c.namespace == sa.bindparam("name"), _LIVE)
-_COUNT = sa.select(sa.func.count()).select_from(namespaces).where(_LIVE)
+_TWO = sa.select(sa.literal(1)).select_from(namespaces).where(_LIVE).limit(2)
 
 
 def insert(connection: Connection, namespace: str, description: str, *, now: Instant) -> None:
@@ -70,9 +70,8 @@ def hold(connection: Connection, namespace: str) -> bool:
     return connection.execute(shared, {"name": namespace}).scalar_one_or_none() is not None
 
 
-def count(connection: Connection) -> int:
-    number: int = connection.execute(_COUNT).scalar_one()
-    return number
+def are_several(connection: Connection) -> bool:
+    return len(connection.execute(_TWO).all()) > 1
 
 
 def all_namespaces(connection: Connection) -> list[NamespaceRow]:
