@@ -1,4 +1,7 @@
-"""One service for all tests of a worker that only need some service; each has agents and schedules of its own."""
+"""One service for the tests of a file that only need some service; each has agents and schedules of its own.
+
+It ends with the file: tests that change the process they run in must not meet an engine at work there.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import pytest
 from agents.house import House, living
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def house(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     folder = tmp_path_factory.mktemp("house")
     path = shutil.copy(sqlite_template, folder / "horarium.db")

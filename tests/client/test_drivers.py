@@ -58,6 +58,7 @@ def test_every_call_that_goes_on_has_an_iterator(kind: type) -> None:
         name
         for name in declared(kind, Method)
         if not name.startswith("bulk_")  # which change things, and are not to be gone through by a loop
+        and name != "admin_schedule_health"  # a bare list, as monitors know it, has no place for where it goes on
         and {"next_page_token", "after_sequence", "after"} & set(inspect.signature(getattr(kind, name)).parameters)
     }
     assert going_on == set(PAGED.values())

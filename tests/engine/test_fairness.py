@@ -102,6 +102,17 @@ def test_hanging_targets_stop_nobody_else(database: Database) -> None:
     world.account()
 
 
+def test_a_tenant_that_has_just_come_finds_places_beside_hanging_targets(database: Database) -> None:
+    world = world_of(database, Targets(), DispatcherOptions(Limits(kinds={"http": 10})))
+    add_many(world, 20, action=SLOW)
+    world.clock.move(57)
+    asyncio.run(world.dispatcher.claim())  # there is one namespace only
+    add_namespace(database, "other")
+    world.clock.move(3)
+    world.tick()
+    assert len(asyncio.run(world.dispatcher.claim()).taken) == 5
+
+
 def test_the_next_claim_of_a_crowd_sees_what_another_tenant_has_just_got(database: Database) -> None:
     world = world_of(database, Targets(), DispatcherOptions(batch=5))
     add_namespace(database, "other")

@@ -59,7 +59,8 @@ class Task:
 @dataclass
 class Agent:
     """`calls` are the methods that it was asked, `sent` the messages that it took, `stopped` the tasks it was told to
-    stop. `away`: so many of the next calls are not answered. `hushed`: it gives no hints, whatever its card says."""
+    stop. `away`: so many of the next calls are not answered. `hushed`: it gives no hints, whatever its card says.
+    `careless`: it lists all its tasks, whichever were asked for."""
 
     speaks: tuple[Dialect, ...] = (Dialect.V1_0,)
     calls: list[str] = field(default_factory=list)
@@ -70,6 +71,7 @@ class Agent:
     wishes: list[dict[str, Any]] = field(default_factory=list)
     away: int = 0
     hushed: bool = False
+    careless: bool = False
     called: asyncio.Event = field(default_factory=asyncio.Event)
     waits: asyncio.Event = field(default_factory=asyncio.Event)
     _far: HttpFarEnd = field(default_factory=HttpFarEnd)
@@ -141,7 +143,8 @@ class Agent:
                 raise RpcError(-32003)
             return await self._send(dialect, params["message"], writer)
         if verb == "list":
-            tasks = [each for each in self.tasks.values() if each.context == params["contextId"]]
+            found = self.tasks.values()
+            tasks = [each for each in found if self.careless or each.context == params["contextId"]]
             return {"tasks": [_written(dialect, each) for each in tasks], "totalSize": len(tasks)}
         task = self.tasks.get(params["id"])
         if task is None:

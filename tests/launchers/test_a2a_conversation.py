@@ -136,6 +136,7 @@ MINE, OTHERS = task("working", ids=("m1",)), task("working", ids=("m0",), name="
 LOOKED: dict[str, tuple[dict[str, Any], Any, Any]] = {
     "found": ({"heard": True}, TasksListed((OTHERS, MINE)), Follow("t1", at_once=True)),
     "found in a conversation of its own": ({"heard": True}, TasksListed((OTHERS,)), Follow("t0", at_once=True)),
+    "of another conversation": ({"heard": True, "context_id": "c2"}, TasksListed((OTHERS,)), Send()),
     "not among others": ({"heard": True, "fresh": False}, TasksListed((OTHERS,)), Send()),
     "none yet": ({"heard": True, "early": True}, TasksListed(()), Pause()),
     "none": ({"heard": True}, TasksListed(()), Send()),
@@ -154,7 +155,8 @@ LOOKED: dict[str, tuple[dict[str, Any], Any, Any]] = {
 
 @pytest.mark.parametrize(("where", "heard", "step"), LOOKED.values(), ids=LOOKED)
 def test_what_follows_from_looking_for_a_message(where: dict[str, Any], heard: Any, step: Any) -> None:
-    assert next_step(Where(Stage.LOOKING, Dialect.V1_0, "m1", **where), heard, NOW) == step
+    asked = Where(Stage.LOOKING, Dialect.V1_0, "m1", **{"context_id": "c1", **where})
+    assert next_step(asked, heard, NOW) == step
 
 
 GONE = Done(Unknown("the agent does not know the task any more: why"))
@@ -166,6 +168,8 @@ FOLLOWED: dict[str, tuple[Any, Any]] = {
     ),
     "broken down": (error(-32603), Pause()),
     "nonsense": (Malformed("no JSON"), Pause()),
+    "the end of another task": (task("completed", "done", name="t0"), Pause()),
+    "the question of another task": (task("input-required", "which city?", name="t0"), Pause()),
     "too much": (TooLarge(), Done(outcomes.too_large(), unwanted=True)),
     "unreachable": (NotSent("refused"), Pause(elsewhere=True)),
     "broken": (LostReply("broken"), Pause(elsewhere=True)),
@@ -177,7 +181,7 @@ FOLLOWED: dict[str, tuple[Any, Any]] = {
 @pytest.mark.parametrize("stage", [Stage.FOLLOWING, Stage.CHECKING])
 @pytest.mark.parametrize(("heard", "step"), FOLLOWED.values(), ids=FOLLOWED)
 def test_no_poll_that_goes_wrong_ends_what_is_followed(stage: Stage, heard: Any, step: Any) -> None:
-    assert next_step(Where(stage, Dialect.V1_0, "m1"), heard, NOW) == step
+    assert next_step(Where(stage, Dialect.V1_0, "m1", task_id="t1"), heard, NOW) == step
 
 
 ASKS = task("input-required", "which city?")
@@ -245,8 +249,8 @@ def test_where_a_conversation_begins(reference: str | None, answering: bool, hea
 
 
 def test_a_task_that_names_our_message_comes_before_one_that_does_not() -> None:
-    assert ours((OTHERS, MINE), "m1", fresh=True) is MINE
-    assert ours((), "m1", fresh=True) is None
+    assert ours((OTHERS, MINE), "m1", "c1") is MINE
+    assert ours((), "m1", "c1") is None
 
 
 @pytest.mark.parametrize(("age", "seconds"), [(0, 0.1), (0.5, 0.1), (3, 0.3), (50, 5), (3_000, 5)])

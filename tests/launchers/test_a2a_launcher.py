@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from launchers.agents import Agent, KeptHolder
+from launchers.agents import Agent, KeptHolder, Task
 from launchers.far_ends import FOR_EVER, KEY, STEP, FixedClock, request_for
 
 from horarium.launchers.a2a.dialect import Dialect, TaskState
@@ -197,6 +197,23 @@ def test_what_may_have_arrived_is_looked_for_before_it_is_sent_again() -> None:
         assert len(agent.sent) == 2
 
     with_agent(run)
+
+
+def test_a_task_of_another_conversation_is_not_taken_for_ours_whatever_the_agent_lists() -> None:
+    async def run(agent: Agent) -> None:
+        await launcher().launch(prompt(agent, "task it", key="another"))
+        outcome = await launcher().launch(prompt(agent, "task it", heard=True, once=True))
+        assert outcome == Unknown("the agent has no task for the message")
+        agent.tasks.clear()
+        holder = KeptHolder(stops=True)
+        cancelled = asyncio.Event()
+        cancelled.set()
+        agent.tasks["others"] = Task("others", "another", TaskState.WORKING, "slow", [])
+        stopped = prompt(agent, "slow", heard=True, holder=holder, cancelled=cancelled)
+        assert isinstance(await launcher().launch(stopped), RunCancelled)
+        assert agent.stopped == []
+
+    with_agent(run, careless=True)
 
 
 @both

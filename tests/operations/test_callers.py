@@ -11,11 +11,11 @@ from horarium.operations.caller import Caller, run_principal
 from horarium.wire.roles import Permission, Role
 
 MAY = {
-    Role.ADMIN: "look read write operate approve work administer",
-    Role.OWNER: "look read write operate approve work",
-    Role.OPERATOR: "look read operate approve",
+    Role.ADMIN: "look read write operate approve schedule run work administer",
+    Role.OWNER: "look read write operate approve schedule run work",
+    Role.OPERATOR: "look read operate approve run",
     Role.VIEWER: "look read",
-    Role.AGENT: "look work",
+    Role.AGENT: "look schedule run work",
 }
 RUN = new_id()
 

@@ -13,7 +13,9 @@ from horarium.schedule.event import RunEventType
 from horarium.schedule.run import FINAL, RunState
 from horarium.store.database import Database
 from horarium.store.runs import overdue as store
+from horarium.store.runs import unwanted_tasks
 from horarium.store.runs.events import add_event
+from horarium.store.runs.unwanted_tasks import UnwantedTask
 from horarium.store.tables import approvals, run_events
 
 
@@ -114,3 +116,17 @@ def test_the_world_of_runs_is_closed_under_its_states() -> None:
         RunState.QUEUED,
         RunState.RUNNING,
     }
+
+
+# ── what agents are still to be told ─────────────────────────────────────────────────────────────────
+
+
+def test_a_crowd_of_unwanted_tasks_of_one_tenant_stands_in_nobody_elses_way(database: Database) -> None:
+    crowd = [UnwantedTask(new_id(), f"t{number}", "crowd", "deaf") for number in range(10)]
+    other = UnwantedTask(new_id(), "t", "other", "writer")
+    database.write(lambda c: unwanted_tasks.add(c, crowd, NOW))
+    database.write(lambda c: unwanted_tasks.add(c, [other], NOW + SECOND))
+    taken = database.write(lambda c: unwanted_tasks.take(c, NOW + SECOND, 4, 10))
+    assert sorted(task.namespace for task in taken) == ["crowd", "crowd", "crowd", "other"]
+    later = database.write(lambda c: unwanted_tasks.take(c, NOW + SECOND, 50, 10))
+    assert {task.reference for task in later} == {task.reference for task in crowd} - {task.reference for task in taken}

@@ -55,7 +55,8 @@ class Where:
 
     `heard`: an earlier delivery may have arrived. `once`: what may have arrived is not sent again. `early`: it may
     have arrived so lately that nobody sees it yet. `push`: the message asks for hints. `otherwise`: what a message
-    that was sent in this launch comes to if it is not found; None = none was.
+    that was sent in this launch comes to if it is not found; None = none was. `context_id` is our name for the
+    conversation, `task_id` the task that is asked for.
     """
 
     stage: Stage
@@ -68,6 +69,8 @@ class Where:
     early: bool = False
     push: bool = False
     otherwise: Outcome | None = None
+    context_id: str | None = None
+    task_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +212,7 @@ def _lost(where: Where, error: str) -> Step:
 def _looked(where: Where, heard: Called) -> Step:
     match heard:
         case TasksListed(tasks):
-            found = ours(tasks, where.message_id, fresh=where.fresh)
+            found = ours(tasks, where.message_id, where.context_id if where.fresh else None)
             if found is not None:
                 return Follow(found.task_id, at_once=True)
             return Pause() if where.early else _not_found(where, "the agent has no task for the message")
@@ -231,16 +234,21 @@ def _not_found(where: Where, why: str, context_id: str | None = None) -> Step:
     return Send(context_id)
 
 
-def ours(tasks: tuple[TaskSeen, ...], message_id: str, *, fresh: bool) -> TaskSeen | None:
-    """The task that our message began. In a conversation of our own any is, whether or not the agent says so."""
+def ours(tasks: tuple[TaskSeen, ...], message_id: str, own_context: str | None) -> TaskSeen | None:
+    """The task that our message began. In a conversation of our own any is, whether or not the agent says so.
+
+    What is listed of other conversations is not: an agent may tell of all its tasks, whatever it was asked.
+    """
     for task in tasks:
         if message_id in task.message_ids:
             return task
-    return tasks[0] if fresh and tasks else None
+    if own_context is None:
+        return None
+    return next((task for task in tasks if task.context_id == own_context), None)
 
 
 def _checked(where: Where, heard: Called) -> Step:
-    if not isinstance(heard, TaskSeen):
+    if not isinstance(heard, TaskSeen) or _is_another(where, heard):
         return _followed(where, heard)
     arrived = where.message_id in heard.message_ids
     if arrived or heard.state not in outcomes.GATES:
@@ -250,8 +258,14 @@ def _checked(where: Where, heard: Called) -> Step:
     return _not_found(where, "the agent's task does not show whether the answer arrived", heard.context_id)
 
 
+def _is_another(where: Where, task: TaskSeen) -> bool:
+    return where.task_id is not None and task.task_id != where.task_id
+
+
 def _followed(where: Where, heard: Called) -> Step:
     match heard:
+        case TaskSeen() if _is_another(where, heard):
+            return Pause()  # what became of another task says nothing about ours
         case TaskSeen():
             return _seen(where, heard)
         case RpcFailed(code) if code == outcomes.NO_SUCH_TASK:

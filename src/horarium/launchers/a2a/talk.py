@@ -138,6 +138,8 @@ class Talk:
             early=self._time() - self._sent_at < self._means.settling_seconds,
             push=self._message.push is not None,
             otherwise=self._otherwise,
+            context_id=context_of(self._request),
+            task_id=self.reference,
         )
 
     async def _ask(self, line: Line, left: float) -> Called:
@@ -220,7 +222,8 @@ class Talk:
         heard = await self._list(line, POLL_SECONDS)
         if not isinstance(heard, TasksListed):
             return None
-        task = ours(heard.tasks, self._message.message_id, fresh=is_fresh(self._request))
+        own_context = context_of(self._request) if is_fresh(self._request) else None
+        task = ours(heard.tasks, self._message.message_id, own_context)
         return None if task is None else task.task_id
 
     def _name(self) -> str:

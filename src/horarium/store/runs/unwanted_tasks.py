@@ -7,7 +7,7 @@ dropped: an agent that cannot be told loses nothing but its own time.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
@@ -45,15 +45,8 @@ def any_due(connection: Connection, now: Instant) -> bool:
 
 
 def take(connection: Connection, now: Instant, limit: int, patience_seconds: int) -> list[UnwantedTask]:
-    """Those whose time has come, for as long as telling may take."""
-    due = (
-        sa.select(*(unwanted_tasks.c[name] for name in UnwantedTask._fields))
-        .where(unwanted_tasks.c.next_at <= now)
-        .order_by(unwanted_tasks.c.next_at)
-        .limit(limit)
-        .with_for_update(skip_locked=True)
-    )
-    found = [UnwantedTask(bytes(row[0]), *row[1:]) for row in connection.execute(due)]
+    """Those whose time has come, for as long as telling may take; namespaces take turns, one task a turn."""
+    found = [UnwantedTask(bytes(row[0]), *row[1:]) for row in connection.execute(_due(now, limit))]
     wanted = _wanted_again(connection, found)
     for task in found:
         if task.tries >= MOST_TRIES or (task.run_id, task.reference) in wanted:
@@ -65,6 +58,20 @@ def take(connection: Connection, now: Instant, limit: int, patience_seconds: int
         for task in found
         if task.tries < MOST_TRIES and (task.run_id, task.reference) not in wanted
     ]
+
+
+def _due(now: Instant, limit: int) -> sa.Select[Any]:
+    """Locked. A crowd that agents of one tenant do not hear of stands in nobody else's way."""
+    table = unwanted_tasks.c
+    is_due = table.next_at <= now
+    turn = sa.func.row_number().over(partition_by=table.namespace, order_by=(table.next_at, table.run_id))
+    waiting = sa.select(table.run_id, table.reference, table.next_at, turn.label("turn")).where(is_due).subquery()
+    first = (
+        sa.select(waiting.c.run_id, waiting.c.reference).order_by(waiting.c.turn, waiting.c.next_at).limit(limit)
+    ).subquery()
+    chosen = sa.tuple_(table.run_id, table.reference).in_(sa.select(first.c.run_id, first.c.reference))
+    columns = (table[name] for name in UnwantedTask._fields)
+    return sa.select(*columns).where(is_due, chosen).order_by(table.next_at).with_for_update(skip_locked=True)
 
 
 def _wanted_again(connection: Connection, tasks: Sequence[UnwantedTask]) -> set[tuple[bytes, str]]:
