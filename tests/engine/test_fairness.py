@@ -113,6 +113,28 @@ def test_a_tenant_that_has_just_come_finds_places_beside_hanging_targets(databas
     assert len(asyncio.run(world.dispatcher.claim()).taken) == 5
 
 
+def test_two_tenants_whose_targets_hang_leave_places_for_a_third(database: Database) -> None:
+    targets = Targets()
+    world = world_of(database, targets, DispatcherOptions(Limits(kinds={"http": 10})))
+    for name in ("other", "quiet"):
+        add_namespace(database, name)
+    for name in ("default", "other"):
+        add_many(world, 6, action=SLOW, namespace=name)
+    world.clock.move(60)
+    world.tick()
+    fast = world.add("fast", namespace="quiet", action=FAST, **EVERY_SECOND)
+
+    async def during(_stop: asyncio.Event) -> None:
+        await until(lambda: targets.count("slow") >= 8)
+        world.clock.move(1)
+        await asyncio.to_thread(world.tick)
+        await until(lambda: world.states(fast) == ["succeeded"])
+        targets.gate.open.set()
+        await until(lambda: set(world.states()) == {"succeeded"})
+
+    asyncio.run(live(world.dispatcher, during, grace=1.0))
+
+
 def test_the_next_claim_of_a_crowd_sees_what_another_tenant_has_just_got(database: Database) -> None:
     world = world_of(database, Targets(), DispatcherOptions(batch=5))
     add_namespace(database, "other")

@@ -58,12 +58,15 @@ def test_the_shipped_limits_are_those_that_are_promised() -> None:
         (Limits(target=4), [("a", SLOW)] * 2, 0),
         (Limits(kinds={"http": 4}), [("b", FAST)] * 3, 1),
         (Limits(kinds={"http": 4}), [("a", FAST)] * 2, 0),
+        (Limits(kinds={"http": 10}), [("b", FAST)] * 5 + [("c", FAST)] * 3, 2),
+        (Limits(kinds={"http": 10}), [("a", FAST)] + [("b", FAST)] * 5 + [("c", FAST)] * 2, 0),
         (Limits(kinds={"python": 1}), [("a", FAST)], 16),
         (Limits(target=1, kinds={"http": 1}), [], 1),
     ],
     ids=[
         "process", "full process", "namespace", "another namespace", "half a target", "rest of a target",
-        "own half of a target", "rest of a kind", "own half of a kind", "another kind", "at least one",
+        "own half of a target", "rest of a kind", "own half of a kind",
+        "last of a kind for who has none", "last of a kind not for who has some", "another kind", "at least one",
     ],
 )  # fmt: skip
 def test_four_limits_hold_at_once(limits: Limits, taken: list[tuple[str, str]], free: int) -> None:

@@ -23,6 +23,8 @@ KindOf: TypeAlias = Callable[[str, str], str | None]
 _NONE: Mapping[ReadyTarget, int] = MappingProxyType({})
 IN_FLIGHT = 500
 IN_FLIGHT_OF_TARGET = 32
+# One place in so many of a kind is kept for a namespace that has none yet.
+_KEPT = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,8 @@ class Limits:
     """Launches under way at once, at most. A kind that is not named has no limit of its own.
 
     Of a kind and of a target a namespace has half, so that there is always room for another; all of it where it
-    is the only one (`alone`).
+    is the only one (`alone`). The last places of a kind are for namespaces that have none: prompts to agents that
+    hang keep theirs for minutes, and two tenants with such agents must not shut out all the others.
     """
 
     process: int = IN_FLIGHT
@@ -91,8 +94,9 @@ class Room:
         free = min(free, own)
         limit = self.limits.kinds.get(seat.kind)
         if limit is not None:
-            own = self._share(limit) - self._kinds_of[seat.namespace, seat.kind]
-            free = min(free, limit - self._kinds[seat.kind], own)
+            ours = self._kinds_of[seat.namespace, seat.kind]
+            kept = 0 if self.alone or not ours else limit // _KEPT
+            free = min(free, limit - kept - self._kinds[seat.kind], self._share(limit) - ours)
         return max(0, free)
 
     def enter(self, seat: Seat, *, sends: bool = True) -> None:
