@@ -346,10 +346,11 @@ def test_a_monitor_reads_three_words(http: httpx.Client, horarium: TestService) 
         "last_run_at": "2026-03-06T09:00:00Z",
         "expected_next_run": "2026-03-09T09:00:00Z",
         "status": "ok",
-        "stale_threshold_seconds": 2 * 3 * 86_400.0,
+        "stale_threshold_seconds": 2 * 3 * 86_400,
         "health": "ok",
         "sentence": "",
     }
+    assert isinstance(rows[3]["stale_threshold_seconds"], int)  # clients in stricter languages read a whole number
     horarium.clock.set("2026-03-20T00:00:00Z")
     assert {row["schedule_name"]: row["status"] for row in watched(http)}["weekdays"] == "stale"
     http.delete("/api/agents/a")

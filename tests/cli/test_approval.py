@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from io import BytesIO, TextIOWrapper
 
 import pytest
 import sqlalchemy as sa
@@ -105,7 +106,9 @@ def test_what_is_not_there_is_not_found(empty_server: Server, verb: str) -> None
     assert empty_server.ask("approval", verb, "01JQ8Z6H4M8X2V0T1R3S5W7Y9B", *yes).code == 5
 
 
-def test_an_agent_is_told_what_it_asks(server: Server, editor: tuple[str, ...]) -> None:
+def test_an_agent_is_told_what_it_asks(
+    server: Server, editor: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
     plain = question(server)
     no_agent = server.ask("approval", "answer", plain, "the third", "--yes", *editor)
     assert (no_agent.code, "no question of an agent" in no_agent.err) == (1, True)
@@ -117,5 +120,8 @@ def test_an_agent_is_told_what_it_asks(server: Server, editor: tuple[str, ...]) 
     assert "Which quarter?" in server.told("approval", "show", plain)
     blank = server.ask("approval", "answer", plain, " ", "--yes", *editor)
     assert (blank.code, blank.err.splitlines()[-1]) == (2, "error: TEXT: must not be blank")
-    done = server.told("approval", "answer", plain, "the third", "--yes", *editor, "-o", "json")
+    monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(b"\xff")))
+    assert server.ask("approval", "answer", plain, "-", "--yes", *editor).err.endswith("error: TEXT: is not UTF-8\n")
+    monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(b"the third\n")))
+    done = server.told("approval", "answer", plain, "-", "--yes", *editor, "-o", "json")
     assert (json.loads(done)["status"], json.loads(done)["reply"]) == ("modified", "the third")

@@ -35,7 +35,7 @@ _WATCHED = WatchedSchedule(
     last_run_at=examples.AT,
     expected_next_run=examples.LATER,
     status=WatchedStatus.OK,
-    stale_threshold_seconds=172_800.0,
+    stale_threshold_seconds=172_800,
     health=HealthStatus.OK,
     sentence=examples.HEALTH.sentence,
 )
@@ -159,7 +159,7 @@ def _watched(each: watching.Watched) -> WatchedSchedule:
         last_run_at=time_of(row.last_fired_at),
         expected_next_run=time_of(health.expected_next),
         status=watched_status(health, has_run=row.last_fired_at is not None),
-        stale_threshold_seconds=health.stale_after_seconds or 0,
+        stale_threshold_seconds=round(health.stale_after_seconds or 0),
         health=health.status,
         sentence=health.sentence,
     )

@@ -6,6 +6,7 @@ are others by then, the server refuses it.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,7 +18,7 @@ from horarium.cli.lazy import LaterModule
 from horarium.cli.naming import by_flags
 from horarium.cli.pages import All, Limit, Listing, PageToken, Paging, show_listing
 from horarium.cli.present import cell, printable, show_columns, show_document
-from horarium.cli.reading import json_value, refuse
+from horarium.cli.reading import STDIN, json_value, read_bytes, refuse
 from horarium.cli.remote import ExitCode, Remote, with_remote
 from horarium.cli.render import Format, show_json, talk
 from horarium.schedule.run import RunState
@@ -180,13 +181,16 @@ def modify_command(
 def answer_command(
     remote: Remote,
     approval_id: ApprovalId,
-    text: Annotated[str, typer.Argument(metavar="TEXT", show_default=False, help="What the agent is told.")],
+    text: Annotated[
+        str, typer.Argument(metavar="TEXT", show_default=False, help="What the agent is told; - is stdin, or a prompt.")
+    ],
     reason: Reason = None,
     yes: Yes = False,
 ) -> None:
     """Tell an agent what it has stopped to ask; it goes on with the same task.
 
-    What it wants to know is shown before. To a question that no agent asks there is nothing to tell.
+    What it wants to know is shown before. To a question that no agent asks there is nothing to tell. A password is
+    better given as `-`: what stands on a command line is seen by others, and remembered.
 
     Example: horarium approval answer 01JQ8Z6H4M8X2V0T1R3S5W7Y9B "in English, please"
     """
@@ -194,12 +198,24 @@ def answer_command(
     if found.question is None:
         talk(f"{printable(approval_id)} is no question of an agent; see approval approve, reject and modify")
         raise typer.Exit(ExitCode.NO)
+    reply = _reply() if text == STDIN else text
     agree("tell the agent this?", yes)
     with by_flags(_FLAGS):
         done = remote.client.decide_approval(
-            approval_id, "modify", reason=reason, modifications={"reply": text}, input_hash=found.input_hash
+            approval_id, "modify", reason=reason, modifications={"reply": reply}, input_hash=found.input_hash
         )
     _show_decided(remote, done)
+
+
+def _reply() -> str:
+    """Off stdin; whoever sits there is asked for it and does not see it."""
+    if sys.stdin.isatty():
+        return str(typer.prompt("Answer", hide_input=True, err=True))
+    try:
+        text = read_bytes("TEXT", STDIN).decode()
+    except UnicodeDecodeError:
+        refuse("TEXT: is not UTF-8")
+    return text.removesuffix("\n").removesuffix("\r")
 
 
 @with_remote

@@ -104,6 +104,6 @@ class WatchedSchedule(Answer, frozen=True, kw_only=True):
     last_run_at: Time | None
     expected_next_run: Time | None
     status: WatchedStatus
-    stale_threshold_seconds: float
+    stale_threshold_seconds: int
     health: HealthStatus
     sentence: str
