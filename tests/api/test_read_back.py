@@ -14,6 +14,9 @@ from horarium.store.schedules import positions, rows
 from horarium.testing import TestService
 from horarium.wire.schedules import ScheduleDetails
 
+# One document after the other is written and read: the same lines, over and over.
+pytestmark = pytest.mark.repeats
+
 HOURLY: dict[str, Any] = {"schedule_id": "s", "cron_expressions": ["0 * * * *"], "workflow_type": "w"}
 DOCUMENTS: dict[str, dict[str, Any]] = {
     "the example of the API": dict(examples.SCHEDULE),

@@ -38,6 +38,9 @@ from horarium.operations.caller import Caller
 from horarium.store.history.feed import START
 from horarium.wire.roles import Permission, Role
 
+# All routes are asked with all names: the same lines, over and over.
+pytestmark = pytest.mark.repeats
+
 # Whoever asks about the contract is not asked for a namespace.
 NAMELESS = {("GET", "/api/cluster/info")}
 BY_NAME = [route for route in GUARDED if "{" in route[1] and route not in OF_ONE_S_OWN]
