@@ -197,6 +197,7 @@ def test_a_host_that_a_blocked_namespace_waits_for_is_looked_up_for_another_and_
     async def ask() -> None:
         resolver = patient(names, threads=4)
         slow = asyncio.ensure_future(resolver("slow.example", 80, "hostile"))
+        await until(lambda: names.asked == ["slow.example"])
         queued = asyncio.ensure_future(resolver("api.example", 80, "hostile"))
         await until(lambda: resolver.waiting == {"hostile": 1})
         assert await resolver("api.example", 80, "other") == FOUND
