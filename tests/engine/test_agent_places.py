@@ -154,6 +154,17 @@ def test_a_run_that_an_agent_may_have_is_not_skipped_for_want_of_a_place(databas
     assert world.states() == ["ready"]
 
 
+def test_an_answer_that_somebody_gave_waits_for_its_agent_for_as_long_as_it_takes(database: Database) -> None:
+    world = world_of(database)
+    add_agent(world)
+    add_prompts(world, 2)
+    (held,) = claim(world).taken
+    answered = {"gates_passed": 1, "reference": "t1"}
+    world.write(lambda c: c.execute(sa.update(runs).where(runs.c.run_id != held.work.run_id).values(answered)))
+    claim(world)
+    assert [run.busy_since for run in world.runs() if run.state == "ready"] == [None]
+
+
 def test_the_last_try_of_an_agent_that_said_it_is_busy_comes_before_its_end(database: Database) -> None:
     world = world_of(database)
     add_agent(world)

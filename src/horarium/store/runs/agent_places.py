@@ -134,7 +134,11 @@ def followed(connection: Connection, targets: Collection[ReadyTarget], now: Inst
 
 # ── waiting for a place ──────────────────────────────────────────────────────────────────────────────
 
-_UNMARKED = f"{PROMPT_UNMARKED} AND {{of_one}} AND ready_at <= {{now}} AND NOT heard AND stop_requested_at IS NULL"
+# Not what the agent has begun: neither what is only followed, nor the answer that somebody gave to its question.
+_UNMARKED = (
+    f"{PROMPT_UNMARKED} AND {{of_one}} AND ready_at <= {{now}} AND NOT heard AND gates_passed = 0 "
+    "AND stop_requested_at IS NULL"
+)
 _UNMARKED_POSTGRES = _UNMARKED.format(of_one=_ASKED, now=":now")
 _UNMARKED_SQLITE = _UNMARKED.format(of_one=_GIVEN, now="?")
 _MARK_POSTGRES = text(f"""
