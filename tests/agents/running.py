@@ -129,7 +129,7 @@ def _python(environment: Environment) -> Path:
     try:
         return environment.ready()
     except RegistryUnreachable as away:
-        pytest.skip(str(away))
+        pytest.skip(str(away))  # nobody can make agents without a registry, and the neighbours say so too
 
 
 @contextmanager

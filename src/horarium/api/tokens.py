@@ -16,9 +16,10 @@ from horarium.operations.resources import Resources
 from horarium.store.tokens import IssuedToken as NewToken
 from horarium.store.tokens import TokenRow
 from horarium.wire.answer import time_of
-from horarium.wire.bodies import AgentTokenBody, RotateBody, TokenBody, read_body
+from horarium.wire.bodies import read_body
 from horarium.wire.outcomes import RevokeOutcome
 from horarium.wire.service import IssuedToken, Token, TokenList, TokenRevoked
+from horarium.wire.token_bodies import AgentTokenBody, RotateBody, TokenBody
 
 routes = Routes("/api/tokens", tag="tokens")
 agent_routes = Routes("/api/agents", tag="agents")

@@ -28,7 +28,6 @@ from horarium.policy.overlap import ALIASES as OVERLAP_ALIASES
 from horarium.policy.overlap import OverlapPolicy
 from horarium.schedule.jsonvalue import check_text
 from horarium.wire.answer import Amount, Object, Time
-from horarium.wire.roles import Role
 
 B = TypeVar("B", bound="Body")
 
@@ -205,27 +204,6 @@ class CloneBody(Body, frozen=True, kw_only=True):
     OTHER_NAMES: ClassVar = {"new_name": "name"}
 
     name: Name
-
-
-class TokenBody(Body, frozen=True, kw_only=True):
-    name: Text
-    role: Role
-    subject: Text | None = None
-    expires_at: Time | None = None
-    queues: tuple[Text, ...] | None = None
-
-
-class AgentTokenBody(Body, frozen=True, kw_only=True):
-    """Of the role `agent`, for the agent of the path; without a `name` it has that of the agent."""
-
-    name: Text | None = None
-    expires_at: Time | None = None
-
-
-class RotateBody(Body, frozen=True, kw_only=True):
-    """For how long the old secret is good; a day, unless it is given."""
-
-    overlap_seconds: Whole | None = None
 
 
 class NamespaceBody(Body, frozen=True, kw_only=True):
