@@ -10,7 +10,7 @@ from pydantic import AliasChoices, Field, PrivateAttr, SecretStr
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from horarium.audience import NAMESPACE, Audience, parse_audience
-from horarium.settings.parts import CertificateHolder, Command, Namespaces, NetworkText, WebhookSecret
+from horarium.settings.parts import CeleryConnection, CertificateHolder, Command, Namespaces, NetworkText, WebhookSecret
 
 PREFIX = "HORARIUM_"
 DATABASE_FILE = "horarium.db"
@@ -118,6 +118,11 @@ class Settings(BaseSettings):
         default_factory=dict,
         description="Standard Webhooks secrets (whsec_…) by name; several are split by blanks. "
         "{secret, namespaces} says for whom one is; else it is for the default namespace.",
+    )
+    celery_connections: Mapping[str, CeleryConnection] = Field(
+        default_factory=dict,
+        description="Brokers to which celery actions are published, by name: {broker, result, namespaces}. "
+        "An action that names none uses `default`.",
     )
     kind_namespaces: Mapping[str, Namespaces] = Field(
         default_factory=dict,

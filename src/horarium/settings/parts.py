@@ -1,4 +1,4 @@
-"""What a knob may hold that is more than a number or a text: commands, signing secrets, holders of certificates."""
+"""What a knob may hold that is more than a number or a text: commands, secrets, brokers, holders of certificates."""
 
 from __future__ import annotations
 
@@ -40,6 +40,20 @@ class WebhookSecret(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     secret: SecretStr = Field(description="Standard Webhooks secrets (whsec_…); several are split by blanks.")
+    namespaces: Namespaces | None = Field(
+        None, description='Namespaces that may use it, ["*"] = all; without it the default namespace only.'
+    )
+
+
+class CeleryConnection(BaseModel):
+    """Where tasks of Celery are published, where their results are looked up, and who may use it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    broker: SecretStr = Field(description="URL of the broker, such as redis://… or amqps://…")
+    result: SecretStr | None = Field(
+        None, description="URL of the result backend that the workers write to; without it only reports end a run."
+    )
     namespaces: Namespaces | None = Field(
         None, description='Namespaces that may use it, ["*"] = all; without it the default namespace only.'
     )
