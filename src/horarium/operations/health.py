@@ -9,13 +9,12 @@ from horarium.decision.health import FAILING_AFTER
 from horarium.errors import HorariumError
 from horarium.instant import SECOND, Instant
 from horarium.operations.resources import Resources
-from horarium.operations.serving import PROCESS
 from horarium.recurrence.zone import tzdata_version
-from horarium.store import leases
 from horarium.store.database import Connection
 from horarium.store.errors import shown
 from horarium.store.history import audit
 from horarium.store.migrate import check_schema
+from horarium.store.processes import process_rows
 from horarium.store.runs import open_runs, step_changes
 from horarium.store.schedules import due
 from horarium.store.schedules import health as schedule_health
@@ -122,9 +121,7 @@ def _outcomes(connection: Connection) -> Check:
 def _completed(connection: Connection) -> dict[str, Instant]:
     """The newest completed step of each loop, in whatever process."""
     newest: dict[str, Instant] = {}
-    for lease in leases.all_leases(connection):
-        if lease.name.startswith(PROCESS):
-            for loop, at in lease.info.items():
-                if isinstance(at, int):
-                    newest[loop] = max(at, newest.get(loop, at))
+    for row in process_rows(connection):
+        for loop, at in row.process.completed.items():
+            newest[loop] = max(at, newest.get(loop, at))
     return newest

@@ -8,6 +8,7 @@ import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from typing import Any, TextIO
 
 from fastapi import FastAPI
@@ -50,7 +51,8 @@ from horarium.store import namespaces
 from horarium.store.database import Database, open_database
 from horarium.store.database.shared_clock import SharedClock
 from horarium.store.errors import Conflict
-from horarium.store.migrate import DEFAULT_NAMESPACE, check_schema, migrate
+from horarium.store.migrate import DEFAULT_NAMESPACE, check_schema, migrate, newest_revision
+from horarium.store.processes import About
 from horarium.store.quotas import QuotaBook
 from horarium.store.runs.definitions import Definitions
 from horarium.store.sealing import Sealer
@@ -177,6 +179,7 @@ def _compose(
         shared,
         registry,
         owner=_owner(),
+        about=About(socket.gethostname(), os.getpid(), version=version("horarium"), schema=newest_revision()),
         observer=TelemetryObserver(telemetry),
         options=engine_options(settings, registry),
         log=telemetry.log,

@@ -47,6 +47,11 @@ def migrate(database: Database, clock: Clock | None = None, *, until: str = "hea
         return database.write(lambda connection: _upgrade(connection, now, until))
 
 
+def newest_revision() -> str:
+    """That this program knows."""
+    return str(_scripts().get_current_head())
+
+
 def has_tables(database: Database) -> bool:
     """Whether anything of ours is there, of whatever revision."""
     return database.read(_current) is not None
