@@ -171,7 +171,7 @@ def destination(app: Any, task: str, args: Any, kwargs: Any, options: dict[str, 
                 return other.name, None
         return queue.name, "exchange {!r} with the key {!r}".format(*meant)
     except Exception as error:
-        return given.get("queue"), cut(f"its route cannot be found ({type(error).__name__}: {error}), which")
+        return options.get("queue"), cut(f"its route cannot be found ({type(error).__name__}: {error}), which")
 
 
 # ── schedules ─────────────────────────────────────────────────────────────────────────────────────

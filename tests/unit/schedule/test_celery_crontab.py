@@ -112,7 +112,7 @@ def _fields(low: int, high: int) -> st.SearchStrategy[str]:
 
 
 @pytest.mark.repeats
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(_fields(0, 59), _fields(0, 23), _fields(0, 6), st.one_of(st.just("*"), _fields(1, 28)), _fields(1, 12))
 def test_without_clock_changes_both_fire_at_the_same_moments(minute, hour, week, days, months):
     only = translated(crontab(minute, hour, week, days, months), days=200, steps=100, now=NOW)
