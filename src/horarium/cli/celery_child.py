@@ -130,18 +130,21 @@ def entry_of(app: Any, name: str, task: str, args: Any, kwargs: Any, options: An
     registered = app.tasks.get(task)
     options = {**(registered._get_exec_options() if registered else {}), **(options or {})}
     options = {key: value for key, value in options.items() if value is not None}
-    wrong = not_plain("args", list(args or ()), 0) or not_plain("kwargs", dict(kwargs or {}), 0)
+    args, kwargs = args or (), kwargs or {}
+    wrong = not_plain("args", args, 0) or not_plain("kwargs", kwargs, 0)
+    if not isinstance(args, (list, tuple)) or not isinstance(kwargs, dict):
+        wrong = wrong or "args must be a list and kwargs a dict"
     queue, routed_by = destination(app, task, args, kwargs, options)
     if hasattr(schedule, "app"):
         schedule.app = app
     limit = getattr(registered, "time_limit", None) or app.conf.task_time_limit
     return {
-        "name": name,
-        "task": task,
+        "name": cut(str(name)),
+        "task": cut(str(task or "")),
         "schedule": schedule_document(schedule),
         "timezone": zone_name(zone_of(schedule, app)),
-        "args": [] if wrong else list(args or ()),
-        "kwargs": {} if wrong else dict(kwargs or {}),
+        "args": [] if wrong else list(args),
+        "kwargs": {} if wrong else kwargs,
         "not_json": wrong,
         "options": {key: shown_option(value, app) for key, value in options.items()},
         "queue": queue,
@@ -159,7 +162,7 @@ def destination(app: Any, task: str, args: Any, kwargs: Any, options: dict[str, 
     names = ("queue", "exchange", "routing_key")
     given = {key: value for key, value in options.items() if key in names}
     try:
-        route = app.amqp.router.route(given, task, args or (), kwargs or {}, task_type=app.tasks.get(task))
+        route = app.amqp.router.route(given, task, args, kwargs, task_type=app.tasks.get(task))
         queue = route.get("queue")
         exchange, key = route.get("exchange"), route.get("routing_key")
         own = (queue.exchange.name, queue.routing_key)

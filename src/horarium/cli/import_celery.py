@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -127,7 +126,7 @@ def celery_command(
     _check(celery_app, file, prefix)
     document = _description(celery_app, file, django, python, _moment(after), load_timeout)
     if describe:
-        typer.echo(json.dumps(document, ensure_ascii=False, indent=1))
+        show_json(document)
         return
     found = read_description(document)
     wishes = Wishes(prefix, connection, tz, timeout, pause)

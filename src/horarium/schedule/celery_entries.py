@@ -141,7 +141,7 @@ def read_description(document: object) -> CeleryApp:
 def _entry(row: _Reader) -> Entry:
     return Entry(
         name=row.needed_text("name"),
-        task=row.needed_text("task"),
+        task=row.text("task") or "",
         when=_when(row.object("schedule")),
         timezone=row.text("timezone"),
         args=tuple(row.sequence("args")),

@@ -100,7 +100,7 @@ def _with_hash(fit: str, name: str, room: int) -> str:
 
 def _translate(app: CeleryApp, entry: Entry, schedule_id: str, wishes: Wishes) -> Translation:
     zone = wishes.timezone or entry.timezone
-    remarks = [*_zone_remarks(zone), *_entry_remarks(app, entry), *option_remarks(app, entry, wishes.timeout_seconds)]
+    remarks = [*_zone_remarks(zone), *_entry_remarks(entry), *option_remarks(app, entry, wishes.timeout_seconds)]
     spec, calendar, has_grid = None, None, False
     if all(remark.about != "timezone" for remark in remarks):
         spec, calendar, has_grid = _spec(entry, zone or "UTC", app.now, remarks)
@@ -242,7 +242,9 @@ def _zone_remarks(zone: str | None) -> _Remarks:
         yield Remark(Weight.REFUSED, "timezone", wrong.message.removeprefix("timezone: "))
 
 
-def _entry_remarks(app: CeleryApp, entry: Entry) -> _Remarks:
+def _entry_remarks(entry: Entry) -> _Remarks:
+    if not entry.task:
+        yield Remark(Weight.REFUSED, "task", "it names none")
     if entry.not_json is not None:
         yield Remark(Weight.REFUSED, "arguments", f"{entry.not_json[:200]}; what is kept here is JSON")
     if entry.own_class is not None:
@@ -253,7 +255,7 @@ def _entry_remarks(app: CeleryApp, entry: Entry) -> _Remarks:
     if entry.routed_by is not None:
         text = f"{entry.routed_by} leads to no queue that the app names; here it goes to {entry.queue or 'celery'}"
         yield Remark(Weight.APPROXIMATE, "routing", text)
-    if entry.known_task is False:
+    if entry.task and entry.known_task is False:
         yield Remark(Weight.NOTE, "task", f"the app knows no task {entry.task[:200]!r}")
     if not entry.enabled:
         yield Remark(Weight.NOTE, "enabled", "is switched off: paused here")

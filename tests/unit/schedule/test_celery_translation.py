@@ -194,6 +194,7 @@ def test_the_queue_is_where_the_app_routes_it(conf, options, queue, is_exact):
     [
         ({"args": (date(2026, 1, 1),)}, "args.0 is datetime.date(2026, 1, 1) (date)"),
         ({"kwargs": {"a": {"b": float("nan")}}}, "kwargs.a.b is nan"),
+        ({"args": "abc"}, "args must be a list"),
         ({"kwargs": {"a": {1: 2}}}, "kwargs.a is {1: 2} (dict)"),
     ],
 )
@@ -240,6 +241,7 @@ def test_a_clock_that_only_has_a_zone_is_no_other_clock():
         pytest.param(Entry("a", "t", Foreign("unknown", "<mine>"), "UTC"), "schedule", id="an unknown class"),
         pytest.param(Entry("a", "t", Clocked(NOW), "UTC"), "clocked", id="a moment that is over"),
         pytest.param(Entry("a", "t", Every(0), "UTC"), "interval", id="an interval of no length"),
+        pytest.param(Entry("a", "", Every(60), "UTC"), "task", id="no task"),
         pytest.param(Entry("a", "t", Every(60), None), "timezone", id="a zone without a name"),
         pytest.param(Entry("a", "t", Every(60), "Mars/Olympus"), "timezone", id="no zone"),
         pytest.param(Entry("a", "t", Every(60), "UTC", one_off=True, sent=1), "one_off", id="sent already"),
