@@ -12,6 +12,7 @@ import math
 import os
 import sys
 from datetime import datetime, timedelta, timezone, tzinfo
+from importlib import import_module
 from typing import Any
 
 Entry = dict[str, Any]
@@ -37,9 +38,7 @@ def described(wanted: dict[str, Any]) -> dict[str, Any]:
 
     app = find_app(wanted["app"])
     if wanted["django"]:
-        import django
-
-        django.setup()
+        import_module("django").setup()
     if not isinstance(app, celery.Celery):
         raise TypeError("{} is no Celery app, but {}".format(wanted["app"], type(app).__name__))
     return app_document(app, wanted)
@@ -86,10 +85,9 @@ def beat_entries(app: Any) -> list[tuple[Entry, Any]]:
 
 
 def django_entries(app: Any) -> list[tuple[Entry, Any]]:
-    from django_celery_beat.models import PeriodicTask
-
+    tasks = import_module("django_celery_beat.models").PeriodicTask.objects
     found = []
-    rows = PeriodicTask.objects.select_related("interval", "crontab", "solar", "clocked").order_by("name")
+    rows = tasks.select_related("interval", "crontab", "solar", "clocked").order_by("name")
     for row in rows.iterator(chunk_size=1_000):
         names = ("queue", "exchange", "routing_key", "priority")
         options = {name: getattr(row, name) for name in names if getattr(row, name) is not None}

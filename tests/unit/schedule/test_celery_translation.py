@@ -7,7 +7,6 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 from beat_apps import NOW, described, translated
 from celery.schedules import crontab, schedule
-from kombu import Exchange, Queue
 
 from horarium.instant import DAY, to_rfc3339
 from horarium.schedule.bundle import read_bundle
@@ -165,7 +164,7 @@ def test_redis_counts_priorities_the_other_way_round():
         pytest.param({"task_routes": {"se*": {"queue": "slow"}}}, {}, "slow", True, id="by the app's routes"),
         pytest.param({"task_routes": {"se*": {"queue": "slow"}}}, {"queue": "fast"}, "fast", True, id="by option"),
         pytest.param(
-            {"task_queues": [Queue("media", Exchange("m", "topic"), "media.video"), Queue("celery")]},
+            {"task_queues": {"media": {"exchange": "m", "routing_key": "media.video"}, "celery": {}}},
             {"exchange": "m", "routing_key": "media.video"},
             "media",
             True,
@@ -173,7 +172,7 @@ def test_redis_counts_priorities_the_other_way_round():
         ),
         pytest.param({}, {"exchange": "m", "routing_key": "nowhere"}, None, False, id="to no queue"),
         pytest.param(
-            {"task_create_missing_queues": False, "task_queues": [Queue("celery")]},
+            {"task_create_missing_queues": False, "task_queues": {"celery": {}}},
             {"queue": "gone"},
             "gone",
             False,
