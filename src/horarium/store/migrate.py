@@ -54,12 +54,12 @@ def newest_revision() -> str:
 
 def has_tables(database: Database) -> bool:
     """Whether anything of ours is there, of whatever revision."""
-    return database.read(_current) is not None
+    return database.read(current_revision) is not None
 
 
 def check_schema(database: Database) -> None:
     """Raises SchemaMissing or SchemaTooNew unless the tables are exactly those of this program."""
-    current = database.read(_current)
+    current = database.read(current_revision)
     _refuse_newer(current)
     head = _scripts().get_current_head()
     if current != head:
@@ -71,7 +71,7 @@ def _upgrade(connection: Connection, now: Instant, until: str) -> list[str]:
     if connection.dialect.name == "postgresql":  # on SQLite the write transaction is the lock
         connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
-    current = _current(connection)
+    current = current_revision(connection)
     _refuse_newer(current)
     scripts = _scripts()
     if until == "head" and current == scripts.get_current_head():
@@ -101,7 +101,8 @@ def _seed(connection: Connection, now: Instant) -> None:
     set_moved(connection)
 
 
-def _current(connection: Connection) -> str | None:
+def current_revision(connection: Connection) -> str | None:
+    """Of the tables; None = there are none."""
     return MigrationContext.configure(connection).get_current_revision()
 
 
