@@ -16,6 +16,7 @@ import structlog
 from structlog.typing import FilteringBoundLogger
 
 from horarium.engine.advancer import Advancer
+from horarium.engine.archiving import ARCHIVE_AFTER_DAYS, ARCHIVE_SECONDS, Archiving
 from horarium.engine.batch import Tick
 from horarium.engine.claimer import DispatcherOptions
 from horarium.engine.deliverer import Deliverer
@@ -72,6 +73,7 @@ class EngineOptions:
     ticker: TickerOptions = field(default_factory=TickerOptions)
     dispatcher: DispatcherOptions = field(default_factory=DispatcherOptions)
     retention: RetentionOptions = field(default_factory=RetentionOptions)
+    archive_after_days: int = ARCHIVE_AFTER_DAYS
     longest_sleep_seconds: float = 1.0
     janitor_seconds: float = 2.0
     follower_seconds: float = 1.0
@@ -129,6 +131,7 @@ class Engine:
         )
         self.usage = UsageCount(database, self.clock)
         self.retention = Retention(database, self.clock, self.options.retention, log)
+        self.archiving = Archiving(database, self.clock, self.options.archive_after_days)
         self.tzdata = TzdataUpgrade(database, self.clock, log)
         self.repair = Repair(database, self.clock, log)
         self.health = HealthWatch(database, self.clock)
@@ -186,7 +189,7 @@ class Engine:
             loops += [(Loop("ticker", self._tick_step), due), (Loop("janitor", self._janitor_step), never)]
             loops += [(Loop("tzdata", self._tzdata_step), never), (Loop("repair", self._repair_step), never)]
             loops += [(Loop("retention", self._retention_step), never), (Loop("health", self._health_step), never)]
-            loops.append((Loop("usage", self._usage_step), never))
+            loops += [(Loop("usage", self._usage_step), never), (Loop("archive", self._archive_step), never)]
         if self.options.dispatches:
             loops.append((Loop("follower", self._follower_step), never))
             loops.append((Loop("advancer", self._advance_step), noted))
@@ -260,6 +263,13 @@ class Engine:
     async def _retention_step(self) -> float:
         forgotten = await self._threads.run(self.retention.step)
         return _CHORE_PAUSE_SECONDS if forgotten.more else RETENTION_SECONDS
+
+    async def _archive_step(self) -> float:
+        moved = await self._threads.run(self.archiving.step)
+        if moved.after is None:
+            return ARCHIVE_SECONDS
+        # To look at what stays is not to be felt; what moves is to keep up with what is born.
+        return _CHORE_PAUSE_SECONDS if moved.rows else _COUNT_PAUSE_SECONDS
 
     async def _usage_step(self) -> float:
         more = await self._threads.run(self.usage.step)
