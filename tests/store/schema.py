@@ -9,6 +9,9 @@ import re
 
 from sqlalchemy import Connection
 
+# Where the migrations write down how far they are: no table of the program.
+BOOKKEEPING = ("alembic_version", "schema_revision")
+
 
 def definitions(connection: Connection) -> dict[str, str]:
     if connection.dialect.name == "postgresql":
@@ -24,4 +27,4 @@ def definitions(connection: Connection) -> dict[str, str]:
     else:
         statement = "SELECT name, sql FROM sqlite_master WHERE type IN ('table', 'index') AND sql IS NOT NULL"
     rows = connection.exec_driver_sql(statement).all()
-    return {name: re.sub(r"\s+", " ", text) for name, text in rows if "alembic" not in name}
+    return {name: re.sub(r"\s+", " ", text) for name, text in rows if not name.startswith(BOOKKEEPING)}

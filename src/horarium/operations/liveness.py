@@ -13,10 +13,8 @@ from dataclasses import dataclass
 from horarium.instant import SECOND, Instant
 from horarium.operations.caller import Caller
 from horarium.operations.resources import Resources
-from horarium.operations.serving import PROCESS, SILENCE_SECONDS
-from horarium.store import leases
 from horarium.store.database import Connection
-from horarium.store.leases import LeaseRow
+from horarium.store.processes import SILENCE_SECONDS, ProcessRow, process_rows
 from horarium.wire.roles import Permission
 
 TICKER = "ticker"
@@ -81,8 +79,7 @@ def liveness(resources: Resources, caller: Caller) -> Liveness:
 
     def look(connection: Connection) -> Liveness:
         now = resources.clock.now()
-        rows = [row for row in leases.all_leases(connection) if row.name.startswith(PROCESS)]
-        processes = tuple(_process(resources, row, now) for row in rows)
+        processes = tuple(process_life(resources, row, now) for row in process_rows(connection))
         freshest: dict[str, LoopLife] = {}
         for loop in (loop for process in processes if process.alive for loop in process.loops):
             if loop.name not in freshest or loop.last_completed_at > freshest[loop.name].last_completed_at:
@@ -93,14 +90,12 @@ def liveness(resources: Resources, caller: Caller) -> Liveness:
     return resources.database.read(look)
 
 
-def _process(resources: Resources, row: LeaseRow, now: Instant) -> ProcessLife:
+def process_life(resources: Resources, row: ProcessRow, now: Instant) -> ProcessLife:
     alive = _age(row.beat_at, now) <= SILENCE_SECONDS
     loops = tuple(
-        LoopLife(name, at, _age(at, now), _limit(resources, name))
-        for name, at in sorted(row.info.items())
-        if isinstance(at, int)
+        LoopLife(name, at, _age(at, now), _limit(resources, name)) for name, at in sorted(row.process.completed.items())
     )
-    return ProcessLife(row.name.removeprefix(PROCESS), row.since, row.beat_at, alive, "draining" in row.info, loops)
+    return ProcessLife(row.owner, row.since, row.beat_at, alive, row.process.draining, loops)
 
 
 def _age(at: Instant, now: Instant) -> float:
