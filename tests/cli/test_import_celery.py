@@ -66,7 +66,7 @@ def test_an_app_is_shown_with_the_fires_that_differ_and_nothing_is_written(serve
     told = json.loads(server.ask("import", "celery", "shop:app", *AFTER, "-o", "json").out)
     assert [(each["name"], each["verdict"]) for each in told["entries"]] == [
         ("Nightly report", "differs"),
-        ("half", "same"),
+        ("half", "shifted"),
     ]
     action = told["bundle"]["schedules"][0]["action"]
     assert (action["args"], action["queue"], action["timeout_seconds"]) == (["nightly"], "reports", 600)
@@ -194,7 +194,7 @@ def test_the_rows_of_django_celery_beat_are_read_and_left_as_they_are(
     assert {each["name"]: each["verdict"] for each in told["entries"]} == {
         "clock": "same",
         "every": "refused",
-        "in-code": "same",
+        "in-code": "shifted",
         "sun": "refused",
         "tokyo": "same",
     }

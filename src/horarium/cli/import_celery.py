@@ -114,9 +114,11 @@ def celery_command(
     without --apply, or a yes at a terminal. The bundle is called celery: and the app's name: a second import changes
     nothing more, and pauses survive.
 
-    What has no equal is refused; what is only alike is left out unless --approximate says otherwise. Exit code 0
-    means that all fires are the same, 1 that some differ or an entry is left out; with --apply, 0 means that all
-    entries were written.
+    An entry is the same; it differs at some moments, which are listed; it is shifted, as intervals are, which beat
+    counts from its own start; it is approximate, only alike, and left out without --approximate; or it is refused.
+
+    Exit code 0 means that all fires are the same, 1 that some differ or an entry is left out; with --apply, 0 means
+    that all entries were written.
 
     Example: horarium import celery proj.celery:app --connection jobs
     """

@@ -36,6 +36,9 @@ from horarium.schedule.naming import MAX_ID
 DEFAULT_TIMEOUT_SECONDS = 86_400
 """Of a run whose task has no time limit of its own: beat sets none, and an hour is soon over."""
 
+LABEL = "imported"
+"""Its value is the bundle: all that one import brought are paused and resumed by it."""
+
 _UNFIT = re.compile(r"[^A-Za-z0-9._:@-]+", re.ASCII)
 _FIRST = re.compile(r"^[^A-Za-z0-9]+", re.ASCII)
 
@@ -129,6 +132,7 @@ def _document(
     document: dict[str, Any] = {
         "schedule_id": schedule_id,
         "name": " ".join(entry.name.split())[:MAX_NAME],
+        "labels": {LABEL: bundle_name(app)},
         "spec": dict(spec),
         "action": action,
         # Beat asks nobody whether the task still runs, and the task repeats itself where it wants to.

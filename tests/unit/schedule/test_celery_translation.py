@@ -32,6 +32,7 @@ def test_an_entry_becomes_a_schedule_that_does_as_beat_does():
     assert only.document == {
         "schedule_id": "one",
         "name": "one",
+        "labels": {"imported": "celery:proj"},
         "spec": {"timezone": "Europe/Istanbul", "cron_expressions": ["0 4 * * *"]},
         "action": {
             "kind": "celery",
