@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -101,6 +102,18 @@ def test_what_is_written_is_a_bundle_that_a_second_import_leaves_alone(server: S
     assert pruned.code == 0, pruned.err
     left = server.service.http().get("/api/schedules").json()["schedules"]
     assert [each["schedule_id"] for each in left] == ["half"]
+
+
+def test_somebody_at_a_terminal_is_asked(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    describe_into("app.json", {"one": {"schedule": crontab(minute=0, hour=1)}}, days=3)
+    for said, written in (("n", []), ("y", ["one"])):
+        monkeypatch.setattr(sys, "stdin", io.StringIO(said + "\n"))
+        monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+        answer = server.ask("import", "celery", "--from", "app.json")
+
+        assert "Write 1 schedules?" in answer.err
+        found = server.service.http().get("/api/schedules").json()["schedules"]
+        assert [each["schedule_id"] for each in found] == written
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,7 @@ def app_document(app: Any, wanted: dict[str, Any]) -> dict[str, Any]:
             # When it starts beat writes its own entries over the rows, but for whether they are switched on.
             mine = found.setdefault(entry["name"], (entry, schedule))
             mine[0]["enabled"] = entry["enabled"]
+    deadline = app.conf.beat_cron_starting_deadline
     share = min(wanted["steps"], max(LEAST_STEPS, ALL_STEPS // max(1, len(found))))
     for entry, schedule in found.values():
         step(entry, schedule, app, (wanted["now"], wanted["until"], share))
@@ -64,7 +65,7 @@ def app_document(app: Any, wanted: dict[str, Any]) -> dict[str, Any]:
         "celery": celery.__version__,
         "now": rfc3339(datetime.fromtimestamp(wanted["now"], UTC)),
         "transport": transport_of(app),
-        "default_queue": app.conf.task_default_queue,
+        "starting_deadline": math.ceil(deadline) if deadline is not None else None,
         "entries": [found[name][0] for name in sorted(found)],
     }
 

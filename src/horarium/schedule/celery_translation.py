@@ -148,6 +148,8 @@ def _document(
         document["priority"] = wanted
     if (expires := expires_seconds(entry)) is not None:
         document["misfire_grace_seconds"] = expires
+    if isinstance(entry.when, Crontab) and app.starting_deadline is not None:
+        document["catchup_window_seconds"] = app.starting_deadline
     if entry.one_off:
         document["max_runs"] = 1
     if wishes.paused or not entry.enabled:

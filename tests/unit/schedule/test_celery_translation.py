@@ -149,6 +149,16 @@ def test_a_time_limit_is_the_time_of_a_run():
     assert by_app.document["action"]["timeout_seconds"] == 99
 
 
+def test_what_beat_does_not_make_up_for_is_not_caught_up_with():
+    by_crontab = translated(daily(), days=3, beat_cron_starting_deadline=900)
+    by_interval = translated(60, days=3, beat_cron_starting_deadline=900)
+
+    assert by_crontab.document is not None
+    assert by_interval.document is not None
+    assert by_crontab.document["catchup_window_seconds"] == 900
+    assert "catchup_window_seconds" not in by_interval.document
+
+
 def test_redis_counts_priorities_the_other_way_round():
     entry = Entry("one", "send", Every(60), "UTC", options={"priority": 0})
     (only,) = translate(CeleryApp("proj", NOW, (entry,), transport="redis"), Wishes())
