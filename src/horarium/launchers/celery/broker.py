@@ -10,7 +10,9 @@ from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from celery import Celery
-from kombu import Connection, Producer, Queue
+from kombu.connection import Connection
+from kombu.entity import Queue
+from kombu.messaging import Producer
 
 from horarium.launchers.celery.message import Message, priority_at
 from horarium.launchers.payload import clean_text
