@@ -16,15 +16,11 @@ from weakref import WeakKeyDictionary
 import sqlalchemy as sa
 from sqlalchemy import Connection, Engine
 
-from horarium.instant import Instant
-from horarium.store import leases
+from horarium.instant import SECOND, Instant
 from horarium.store.database import Database
+from horarium.store.processes import SILENCE_SECONDS, process_rows
 
 REVISION_TABLE = "schema_revision"
-# Under this name the row of a process says which revision its code knows; code from before says nothing.
-SCHEMA = "schema"
-
-_PROCESS = "process:"
 _OLDEST_CODE_TABLE = "alembic_version"
 _LOOK_SECONDS = 10.0
 _MAKE = "CREATE TABLE {table} (version_num VARCHAR(32) NOT NULL, CONSTRAINT {table}_pkc PRIMARY KEY (version_num))"
@@ -120,10 +116,9 @@ def look_again() -> None:
 
 
 def everybody_knows(connection: Connection, revision: str, now: Instant) -> bool:
-    """Whether the code of every process that is alive knows the revision, as its heartbeat says."""
-    rows = leases.all_leases(connection)
-    alive = [row for row in rows if row.name.startswith(_PROCESS) and (row.until is None or row.until >= now)]
-    return all(_number(row.info.get(SCHEMA)) >= _number(revision) for row in alive)
+    """Whether the code of every process that is alive knows the revision; older code says nothing in its heartbeat."""
+    alive = [row for row in process_rows(connection) if now - row.beat_at <= SILENCE_SECONDS * SECOND]
+    return all(_number(row.process.about.schema) >= _number(revision) for row in alive)
 
 
 def may_use(connection: Connection, revision: str, now: Instant) -> bool:
