@@ -1,4 +1,4 @@
-"""The program of the release before, taken out of the history of this repository, as a process of its own."""
+"""Programs of two releases side by side; the older one is taken out of the history of this repository."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _git(*arguments: str) -> str:
 
 @dataclass
 class Process:
-    """`http` speaks with it as an admin."""
+    """`http` speaks with it as an admin, where it has a door."""
 
     process: subprocess.Popen[str]
     http: httpx.Client
@@ -66,45 +66,35 @@ class Process:
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(60)
 
-    def get(self, path: str, **query: Any) -> Any:
-        answer = self.http.get(path, params=query)
+    def send(self, path: str, body: dict[str, Any]) -> None:
+        answer = self.http.post(path, json=body)
         assert answer.is_success, answer.text
-        return answer.json()
-
-
-def settings_for(database: str) -> dict[str, str]:
-    """What processes of both releases are told."""
-    return {
-        "HORARIUM_DATABASE": database,
-        "HORARIUM_TOKEN": TOKEN,
-        "HORARIUM_SECRET_KEY": _KEY,
-        "HORARIUM_ALLOW_LOOPBACK_TARGETS": "true",
-        "HORARIUM_TICK_MS": "100",
-    }
 
 
 @contextmanager
-def previous(source: Path, directory: Path, database: str) -> Iterator[Process]:
-    """`horarium up` of the release before; killed at the end, if nobody has stopped it."""
+def started(source: Path, directory: Path, database: str, *command: str) -> Iterator[Process]:
+    """A program of either release; killed at the end, if nobody has stopped it."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("HORARIUM_")}
-    environment = {**kept, **settings_for(database), "PYTHONPATH": str(source)}
-    log = directory / "previous.log"
+    told = {"DATABASE": database, "TOKEN": TOKEN, "SECRET_KEY": _KEY, "ALLOW_LOOPBACK_TARGETS": "true"}
+    settings = {f"HORARIUM_{name}": value for name, value in told.items()}
+    log = directory / f"{source.parent.name}.log"
     with log.open("a") as stderr:
         process = subprocess.Popen(
-            [sys.executable, "-m", "horarium", "up", "--port", "0"],
+            [sys.executable, "-m", "horarium", *command],
             cwd=directory,
-            env=environment,
+            env={**kept, **settings, "PYTHONPATH": str(source)},
             stdout=subprocess.PIPE,
             stderr=stderr,
             text=True,
         )
     assert process.stdout is not None
     try:
-        line = process.stdout.readline()
+        line = process.stdout.readline()  # it says one when it is ready
+        assert line, log.read_text()
         address = re.search(r"http://\S+", line)
-        assert address is not None, line + log.read_text()
         headers = {"Authorization": f"Bearer {TOKEN}"}
-        with httpx.Client(base_url=address[0], headers=headers, trust_env=False, timeout=60) as http:
+        url = "" if address is None else address[0]
+        with httpx.Client(base_url=url, headers=headers, trust_env=False, timeout=60) as http:
             yield Process(process, http, log)
     finally:
         if process.poll() is None:
