@@ -16,9 +16,10 @@ from weakref import WeakKeyDictionary
 import sqlalchemy as sa
 from sqlalchemy import Connection, Engine
 
+from horarium.decision.process_state import SILENCE_SECONDS
 from horarium.instant import SECOND, Instant
 from horarium.store.database import Database
-from horarium.store.processes import SILENCE_SECONDS, process_rows
+from horarium.store.processes import process_rows
 
 REVISION_TABLE = "schema_revision"
 _OLDEST_CODE_TABLE = "alembic_version"
