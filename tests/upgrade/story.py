@@ -110,7 +110,7 @@ def told_everywhere(world: World) -> dict[str, str]:
 
 
 # What was counted so far, what other transactions on the server hold back, and what tells of the migration itself.
-_OF_THE_MOMENT = frozenset({"/metrics", "/admin/liveness", "/api/feed", "/api/audit"})
+_OF_THE_MOMENT = frozenset({"/metrics", "/admin/liveness", "/api/feed", "/api/audit", "/api/cluster/processes"})
 
 
 def _in_order(answer: httpx.Response) -> str:
