@@ -145,8 +145,9 @@ class HistoryWeek:
 
 def _stays(connection: Connection, before: Cutoffs, until: Instant) -> str:
     """Which rows are those of a namespace that keeps longer, as a condition; names are quoted by the database."""
-    old = cutoffs.cutoff(before, namespaces.c.namespace) >= until
-    rows = connection.execute(sa.select(sa.func.quote_literal(namespaces.c.namespace), old)).all()
+    each = namespaces.alias("each")
+    old = cutoffs.cutoff(before, each.c.namespace) >= until
+    rows = connection.execute(sa.select(sa.func.quote_literal(each.c.namespace), old)).all()
     if before.usual is not None and before.usual >= until:
         return _one_of("namespace IN", [name for name, is_old in rows if not is_old], "false")
     return _one_of("namespace NOT IN", [name for name, is_old in rows if is_old], "true")
