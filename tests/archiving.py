@@ -16,6 +16,7 @@ from horarium.instant import DAY
 from horarium.store import archive
 from horarium.store.database import Database
 from horarium.store.retention import overtaken_runs
+from horarium.store.runs.everywhere import has_archive
 
 T = TypeVar("T")
 DIALECT = "archived"
@@ -57,7 +58,7 @@ def move_with_every_write(monkeypatch: pytest.MonkeyPatch) -> None:
     def write(self: Database, work: Callable[[Connection], T]) -> T:
         def both(connection: Connection) -> T:
             done = work(connection)
-            if archive.has_archive(connection):
+            if has_archive(connection):
                 move_all(connection)
             return done
 
