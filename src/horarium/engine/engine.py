@@ -139,8 +139,8 @@ class Engine:
         )
         self.usage = UsageCount(database, self.clock)
         self.retention = Retention(database, self.clock, self.options.retention, log)
-        self.archiving = Archiving(database, self.clock, self.options.archive_after_days)
         self.partitions = PartitionUpkeep(database, self.clock, log)
+        self.archiving = Archiving(database, self.clock, self.options.archive_after_days)
         self.tzdata = TzdataUpgrade(database, self.clock, log)
         self.repair = Repair(database, self.clock, log)
         self.health = HealthWatch(database, self.clock)
@@ -273,13 +273,6 @@ class Engine:
         forgotten = await self._threads.run(self.retention.step)
         return _CHORE_PAUSE_SECONDS if forgotten.more else RETENTION_SECONDS
 
-    async def _archive_step(self) -> float:
-        moved = await self._threads.run(self.archiving.step)
-        if moved.after is None:
-            return ARCHIVE_SECONDS
-        # To look at what stays is not to be felt; what moves is to keep up with what is born.
-        return _CHORE_PAUSE_SECONDS if moved.rows else _COUNT_PAUSE_SECONDS
-
     async def _partitions_step(self) -> float:
         """The first time it only waits: nobody misses them at once, and many processes may start together."""
         if "partitions" not in self.pulse.completed:
@@ -287,6 +280,13 @@ class Engine:
         upkept = await self._threads.run(self.partitions.step)
         self._observer.upkept(upkept, self.clock.now())
         return UPKEEP_FIRST_SECONDS if upkept.more else UPKEEP_SECONDS
+
+    async def _archive_step(self) -> float:
+        moved = await self._threads.run(self.archiving.step)
+        if moved.after is None:
+            return ARCHIVE_SECONDS
+        # To look at what stays is not to be felt; what moves is to keep up with what is born.
+        return _CHORE_PAUSE_SECONDS if moved.rows else _COUNT_PAUSE_SECONDS
 
     async def _usage_step(self) -> float:
         more = await self._threads.run(self.usage.step)
