@@ -25,13 +25,16 @@ _FOR_EVER = 100_000 * DAY
 _LOOKS = 500
 
 
+@pytest.hookimpl(tryfirst=True)  # before the fixture says on which databases it runs
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "dialect" not in metafunc.fixturenames or _is_chosen(metafunc):
         return
     is_marked = metafunc.definition.get_closest_marker("archived") is not None
     if is_marked or metafunc.definition.path.parent.name in _FOLDERS:
         third = DIALECT if is_marked else pytest.param(DIALECT, marks=pytest.mark.long)
-        metafunc.parametrize("dialect", ["sqlite", "postgresql", third], indirect=True)
+        metafunc.definition.add_marker(
+            pytest.mark.parametrize("dialect", ["sqlite", "postgresql", third], indirect=True)
+        )
 
 
 def _is_chosen(metafunc: pytest.Metafunc) -> bool:
