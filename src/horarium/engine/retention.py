@@ -15,7 +15,17 @@ from structlog.typing import FilteringBoundLogger
 from horarium.clock import Clock
 from horarium.instant import DAY, HOUR, Instant, to_rfc3339
 from horarium.policy.retention import Kept
-from horarium.store import audit, cutoffs, idempotency, installation, leases, orphans, removal, retention
+from horarium.store import (
+    archive_retention,
+    audit,
+    cutoffs,
+    idempotency,
+    installation,
+    leases,
+    orphans,
+    removal,
+    retention,
+)
 from horarium.store.cutoffs import Before, Cutoffs
 from horarium.store.database import Connection, Database
 from horarium.store.history import notices
@@ -107,6 +117,7 @@ class Retention:
     def _begin(self) -> None:
         self._runs, self._history, self._schedules = _Walk(), _Walk(), _Walk()
         self._revisions, self._plannings = _Walk(), _Walk()
+        self._archived, self._left_over = _Walk(), _Walk()
 
     def step(self) -> Forgotten:
         """One group of each kind of thing; with the last step of a pass the next one begins anew."""
@@ -115,8 +126,8 @@ class Retention:
         runs = events = told = schedules = revisions = plannings = 0
         walks: list[_Walk] = []
         if keep_runs is not None:
-            runs = self._forget_runs(keep_runs)
-            walks.append(self._runs)
+            runs = self._forget_runs(keep_runs) + self._forget_archived(keep_runs)
+            walks += [self._runs, self._archived, self._left_over]
         if keep_history is not None:
             told = self._forget_notices(keep_history)
             events = self._forget_history(keep_history, now)
@@ -182,6 +193,24 @@ class Retention:
             )
 
         return self._sweep(self._runs, look, retention.delete_runs)
+
+    def _forget_archived(self, before: Cutoffs) -> int:
+        def own(after: bytes) -> Found:
+            return self._database.read(
+                lambda connection: archive_retention.of_own_days(
+                    connection, finished_before=before, after=after, looks=_LOOKS
+                )
+            )
+
+        def left_over(after: bytes) -> Found:
+            return self._database.read(
+                lambda connection: archive_retention.left_over(
+                    connection, finished_before=before, after=after, looks=_LOOKS
+                )
+            )
+
+        forgotten = self._sweep(self._archived, own, archive_retention.delete)
+        return forgotten + self._sweep(self._left_over, left_over, archive_retention.delete)
 
     def _forget_history(self, before: Before, now: Instant) -> int:
         def look(after: bytes) -> Found:
