@@ -92,6 +92,8 @@ TABLE: list[tuple[str, tuple[Any, ...], dict[str, Any], str, str, Any]] = [
      {"error": "e", "error_class": "timeout", "cost": 0.5, "tokens": 0, "lease_epoch": 2},
      "POST", f"{R}/report",
      {"state": "failed", "error": "e", "error_class": "timeout", "cost": 0.5, "tokens": 0, "lease_epoch": 2}),
+    ("report_runs", ([{"run_id": "r", "state": "failed"}],), {},
+     "POST", "/api/runs/reports", {"reports": [{"run_id": "r", "state": "failed"}]}),
     ("heartbeat_run", ("r", 7), {}, "POST", f"{R}/heartbeat", {"lease_epoch": 7}),
     ("get_run_logs", ("r",), {"after": 3}, "GET", f"{R}/logs?after=3", None),
     ("add_run_logs", ("r", 7, ["a", {"text": "b"}]), {"dropped": 2},

@@ -12,11 +12,11 @@ from horarium.operations.liveness import process_life
 from horarium.operations.resources import Resources
 from horarium.schedule.run import RunState
 from horarium.store.database import Connection
-from horarium.store.migrate import current_revision
 from horarium.store.processes import ProcessRow, process_rows
 from horarium.store.runs import depth
 from horarium.store.runs.depth import MOST_COUNTED, MOST_GROUPS, Held, Waiting
 from horarium.store.schedules import due
+from horarium.store.schema_state import read_state
 
 MOST_PROCESSES = 500
 MOST_WORKERS = 100
@@ -71,7 +71,8 @@ def _look(resources: Resources, connection: Connection) -> Cluster:
     workers = [
         _worker(each, resources.settings.lease_seconds, now) for each in held.values() if each.owner not in known
     ]
-    waiting, revision = depth.waiting(connection), current_revision(connection)
+    waiting, state = depth.waiting(connection), read_state(connection)
+    revision = None if state is None else state.revision
     ready = [each.since for each in waiting if each.state is RunState.READY]
     return Cluster(
         schema=revision,

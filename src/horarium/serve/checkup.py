@@ -30,9 +30,11 @@ from horarium.settings import Origin, Settings, as_up_takes_them, origins
 from horarium.store import leases, namespaces, tokens
 from horarium.store.database import Connection, Database, open_database
 from horarium.store.database.sqlite import database_path
-from horarium.store.migrate import check_schema
+from horarium.store.errors import SchemaTooNew
+from horarium.store.migrate import SchemaReport, check_schema
 from horarium.store.runs import open_runs, step_changes
 from horarium.store.schedules import lists as schedule_lists
+from horarium.store.schema_state import Fit
 
 _OLDEST_PYTHON = (3, 11)
 _MOST_OFFSET = SECOND
@@ -185,16 +187,28 @@ def _opened(settings: Settings) -> Iterator[Database]:
 
 def _inside(settings: Settings, database: Database, clock: Clock) -> Iterator[Check]:
     try:
-        check_schema(database)
+        yield _tables(check_schema(database))
+    except SchemaTooNew as wrong:
+        yield Check("tables", Level.FAILURE, wrong.message, "install the version of the other processes")
+        return
     except HorariumError as wrong:
         yield Check("tables", Level.FAILURE, wrong.message, "horarium migrate")
         return
-    yield Check("tables", Level.OK, "up to date")
     checks: tuple[Callable[[Settings, Database, Clock], Check], ...] = (_clock, _token, _broken, _leases)
     for check in checks:
         yield check(settings, database, clock)
     yield from _unclaimed(database, clock)
     yield from _unnoticed(database, clock)
+
+
+def _tables(found: SchemaReport) -> Check:
+    match found.fit:
+        case Fit.OLDER:
+            return Check("tables", Level.WARNING, found.sentence, "horarium migrate, when all processes may have it")
+        case Fit.NEWER:
+            return Check("tables", Level.WARNING, found.sentence, "install the version of the other processes")
+        case _:
+            return Check("tables", Level.OK, "up to date")
 
 
 def _clock(_settings: Settings, database: Database, clock: Clock) -> Check:

@@ -55,6 +55,7 @@ from horarium.store.migrate import DEFAULT_NAMESPACE, check_schema, migrate, new
 from horarium.store.processes import About
 from horarium.store.quotas import QuotaBook
 from horarium.store.runs.definitions import Definitions
+from horarium.store.schema_state import Fit
 from horarium.store.sealing import Sealer
 from horarium.telemetry.log import make_logger
 from horarium.telemetry.telemetry import Telemetry
@@ -108,13 +109,14 @@ def open_service(
         if migrates:
             migrate(database, clock)
             _make_namespace(database, settings.default_namespace, clock)
-        else:
-            check_schema(database)
+        tables = check_schema(database)
         own = installation_key(settings, database) if key is None else InstallationKey(key)
         moved = move_at_start(database, own, clock)
         service = _compose(settings, clock, database, _application(settings, application), registry, log_to, own)
         if moved:
             service.telemetry.log.info("credentials moved into secrets", rows=moved)
+        if tables.fit is not Fit.EXACT:
+            service.telemetry.log.warning("tables of another version", found=tables.sentence)
         try:
             with service.application.inside(service):
                 yield service

@@ -28,6 +28,7 @@ from horarium.clock import Clock
 from horarium.errors import HorariumError, InvalidDefinition
 from horarium.store.database.wakeups import Bell, Listener, PostgresListener, Told, Wake
 from horarium.store.errors import Conflict, DataError, SchemaMissing, StoreUnavailable, Transient
+from horarium.store.partitions import named_for_all
 
 T = TypeVar("T")
 
@@ -255,7 +256,7 @@ def judge(error: BaseException, *, is_disconnect: bool) -> HorariumError | None:
 def _judge_state(error: psycopg.Error, state: str, text: str, *, is_disconnect: bool) -> HorariumError | None:
     """By what the server says."""
     if state == "23505":
-        return Conflict(error.diag.constraint_name or text)
+        return Conflict(named_for_all(error.diag.constraint_name or "") or text)
     if state == "42P01":
         return SchemaMissing(f"{text}; the database has not been migrated")
     if state in _TRY_AGAIN:
