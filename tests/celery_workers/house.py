@@ -1,0 +1,33 @@
+"""What a caller does with runs that Celery executes, over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from agents.house import House, name
+
+
+def schedule(house: House, task: str, args: Sequence[Any] = (), **fields: Any) -> str:
+    """The id of a new schedule for a task; `queue`, `kwargs`, `timeout` and the like belong to its action."""
+    own = {each: fields.pop(each) for each in ("queue", "kwargs", "connection", "timeout") if each in fields}
+    schedule_id = name("task")
+    document = {
+        "schedule_id": schedule_id,
+        "cron_expressions": ["0 0 1 1 *"],
+        "action": {"kind": "celery", "task": task, "args": list(args), **own},
+        "overlap_policy": "allow_all",
+        **fields,
+    }
+    house.ask("POST", "/api/schedules", document)
+    return schedule_id
+
+
+def start(house: House, task: str, args: Sequence[Any] = (), **fields: Any) -> str:
+    """The id of a run of a task, once."""
+    return house.trigger(schedule(house, task, args, **fields))
+
+
+def task_id(house: House, run_id: str, attempt: int = 0) -> str:
+    key: str = house.run(run_id)["key"]
+    return key if attempt == 0 else f"{key}:{attempt}"
