@@ -28,7 +28,7 @@ def test_a_task_is_executed_once_and_its_result_is_the_run_s(house: House, bench
 
 
 def test_a_task_that_raises_is_tried_again_under_an_id_of_its_own(house: House, bench: Bench) -> None:
-    retry = {"max_attempts": 2, "initial_delay_seconds": 1, "retry_on": ["provider_error"]}
+    retry = {"max_retries": 1, "backoff_ms": 1, "retry_on": ["provider_error"]}
     run = house.ended(start(house, "fail", ["no money"], retry_policy=retry))
     assert (run["state"], run["error_class"]) == ("failed", "ValueError")
     assert "no money" in run["error"]
