@@ -203,6 +203,7 @@ TABLE: list[tuple[str, tuple[Any, ...], dict[str, Any], str, str, Any]] = [
     ("list_schedule_health", (), {"unwell": True}, "GET", "/api/health/schedules?unwell=true", None),
     ("admin_schedule_health", (), {}, "GET", "/admin/schedules/health", None),
     ("cluster_info", (), {}, "GET", "/api/cluster/info", None),
+    ("get_cluster", (), {}, "GET", "/api/cluster/processes", None),
     ("health", (), {}, "GET", "/healthz", None),
     ("readiness", (), {}, "GET", "/readyz", None),
     ("liveness", (), {}, "GET", "/livez", None),

@@ -88,7 +88,7 @@ def test_the_tables_in_code_and_the_migrated_ones_do_not_differ(database: Databa
             left_out = set(connection.exec_driver_sql(partitions).scalars())
 
         def is_ours(_object: object, name: str | None, kind: str, *_: object) -> bool:
-            return kind != "index" and name not in left_out | BOOKKEEPING
+            return kind != "index" and name not in {*left_out, *BOOKKEEPING}
 
         options = {"compare_type": True, "include_object": is_ours}
         return list(compare_metadata(MigrationContext.configure(connection, opts=options), wanted))

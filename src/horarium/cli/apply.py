@@ -73,7 +73,7 @@ def apply_command(
             lambda meant: remote.client.apply(document, dry_run=dry_run, prune=prune, adopt=adopt, confirm=meant),
             confirm,
         )
-    _show(remote, done)
+    show_applied(remote, done)
     changes = sum(each.change in _CHANGING for each in done.changes)
     talk(f"{changes} of {len(done.changes)} {'would change' if dry_run else 'changed'}")
     if any(each.change == "keep" for each in done.changes) and not adopt:
@@ -117,7 +117,7 @@ def _ask(plan: Applied) -> None:
         raise typer.Exit(ExitCode.NO)
 
 
-def _show(remote: Remote, done: Applied) -> None:
+def show_applied(remote: Remote, done: Applied) -> None:
     match remote.output:
         case Format.TABLE if done.changes:
             rows = [(each.change, each.kind, each.name, each.fires_added, each.fires_removed) for each in done.changes]

@@ -26,6 +26,8 @@ from horarium.engine.heartbeat import DISPATCHER, TICKER, Heartbeat
 from horarium.engine.janitor import Janitor, Tidied
 from horarium.engine.loop import Loop, Pulse, live
 from horarium.engine.parallel import TICK_THREADS, ParallelTicker
+from horarium.engine.partitions import FIRST_SECONDS as UPKEEP_FIRST_SECONDS
+from horarium.engine.partitions import UPKEEP_SECONDS, PartitionUpkeep, Upkept
 from horarium.engine.repair import PASS_SECONDS as REPAIR_SECONDS
 from horarium.engine.repair import Repair
 from horarium.engine.retention import PASS_SECONDS as RETENTION_SECONDS
@@ -62,6 +64,7 @@ class EngineObserver(Protocol):
     def ticked(self, tick: Tick, now: Instant) -> None: ...
     def settled(self, recorded: Sequence[Recorded], now: Instant) -> None: ...
     def tidied(self, tidied: Tidied, now: Instant) -> None: ...
+    def upkept(self, upkept: Upkept, now: Instant) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +137,7 @@ class Engine:
         )
         self.usage = UsageCount(database, self.clock)
         self.retention = Retention(database, self.clock, self.options.retention, log)
+        self.partitions = PartitionUpkeep(database, self.clock, log)
         self.tzdata = TzdataUpgrade(database, self.clock, log)
         self.repair = Repair(database, self.clock, log)
         self.health = HealthWatch(database, self.clock)
@@ -201,6 +205,8 @@ class Engine:
             loops += [(Loop("tzdata", self._tzdata_step), never), (Loop("repair", self._repair_step), never)]
             loops += [(Loop("retention", self._retention_step), never), (Loop("health", self._health_step), never)]
             loops.append((Loop("usage", self._usage_step), never))
+            if self._database.dialect == "postgresql":
+                loops.append((Loop("partitions", self._partitions_step), never))
         if self.options.dispatches:
             loops.append((Loop("follower", self._follower_step), never))
             loops.append((Loop("advancer", self._advance_step), noted))
@@ -262,6 +268,14 @@ class Engine:
     async def _retention_step(self) -> float:
         forgotten = await self._threads.run(self.retention.step)
         return _CHORE_PAUSE_SECONDS if forgotten.more else RETENTION_SECONDS
+
+    async def _partitions_step(self) -> float:
+        """The first time it only waits: nobody misses them at once, and many processes may start together."""
+        if "partitions" not in self.pulse.completed:
+            return UPKEEP_FIRST_SECONDS
+        upkept = await self._threads.run(self.partitions.step)
+        self._observer.upkept(upkept, self.clock.now())
+        return UPKEEP_FIRST_SECONDS if upkept.more else UPKEEP_SECONDS
 
     async def _usage_step(self) -> float:
         more = await self._threads.run(self.usage.step)

@@ -11,13 +11,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
+from horarium.decision.process_state import BEAT_SECONDS
 from horarium.engine.loop import Loop, Pulse, live
 from horarium.engine.threads import Threads
 from horarium.errors import HorariumError
 from horarium.store import processes
 from horarium.store.database import Database
 from horarium.store.database.shared_clock import SharedClock
-from horarium.store.processes import BEAT_SECONDS, About, Process
+from horarium.store.processes import About, Process
 
 _FIRST_BEAT_SECONDS = 0.1
 _NAME = "heartbeat"

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from horarium.decision.process_state import GONE_AFTER_SECONDS
 from horarium.instant import SECOND, Instant
 from horarium.operations.caller import Caller
 from horarium.operations.resources import Resources
 from horarium.store.database import Connection
-from horarium.store.processes import SILENCE_SECONDS, ProcessRow, process_rows
+from horarium.store.processes import ProcessRow, process_rows
 from horarium.wire.roles import Permission
 
 TICKER = "ticker"
@@ -90,7 +91,7 @@ def liveness(resources: Resources, caller: Caller) -> Liveness:
 
 
 def process_life(resources: Resources, row: ProcessRow, now: Instant) -> ProcessLife:
-    alive = _age(row.beat_at, now) <= SILENCE_SECONDS
+    alive = _age(row.beat_at, now) <= GONE_AFTER_SECONDS
     loops = tuple(
         LoopLife(name, at, _age(at, now), _limit(resources, name)) for name, at in sorted(row.process.completed.items())
     )

@@ -27,7 +27,7 @@ from horarium.serve.application import load_application
 from horarium.serve.process import AddressTaken, listen
 from horarium.serve.tls import IN_THE_CLEAR_REMEDY, expiry_of, in_the_clear, open_tls
 from horarium.settings import Origin, Settings, as_up_takes_them, origins
-from horarium.store import leases, namespaces, tokens
+from horarium.store import leases, namespaces, partition_upkeep, tokens
 from horarium.store.database import Connection, Database, open_database
 from horarium.store.database.sqlite import database_path
 from horarium.store.errors import SchemaTooNew
@@ -197,6 +197,7 @@ def _inside(settings: Settings, database: Database, clock: Clock) -> Iterator[Ch
     checks: tuple[Callable[[Settings, Database, Clock], Check], ...] = (_clock, _token, _broken, _leases)
     for check in checks:
         yield check(settings, database, clock)
+    yield from _weeks(database, clock)
     yield from _unclaimed(database, clock)
     yield from _unnoticed(database, clock)
 
@@ -242,6 +243,23 @@ def _broken(_settings: Settings, database: Database, _clock: Clock) -> Check:
     if broken:
         return Check("schedules", Level.FAILURE, f"{broken} broken", "GET /api/schedules?status=broken says why")
     return Check("schedules", Level.OK, "none is broken")
+
+
+def _weeks(database: Database, clock: Clock) -> Iterator[Check]:
+    """PostgreSQL alone keeps what grows in tables of a week each."""
+    now = clock.now() + database.clock_offset(clock)
+    weeks = database.read(lambda connection: partition_upkeep.look(connection, now))
+    if weeks is None:
+        return
+    if not weeks.may_make:
+        found = "the role may not make tables for the coming weeks: rows go into the default partitions"
+        yield Check("partitions", Level.WARNING, found, "let the role own the tables, and GRANT CREATE ON SCHEMA to it")
+    elif weeks.missing:
+        found = "this week or the next has no table of its own: rows go into the default partitions"
+        yield Check("partitions", Level.WARNING, found, "horarium up, or horarium worker, makes them within minutes")
+    else:
+        until = "some time" if weeks.until is None else to_rfc3339(weeks.until)
+        yield Check("partitions", Level.OK, f"there are tables of a week until {until}")
 
 
 def _unclaimed(database: Database, clock: Clock) -> Iterator[Check]:

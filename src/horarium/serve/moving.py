@@ -6,14 +6,20 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from horarium.clock import Clock, SystemClock
+from horarium.decision.process_state import GONE_AFTER_SECONDS
 from horarium.errors import HorariumError
 from horarium.instant import SECOND
 from horarium.store.copying import Tell, copy_all, count_rows, first_filled_table
 from horarium.store.database import Database, open_database
 from horarium.store.database.sqlite import database_path
 from horarium.store.errors import SchemaMissing, SchemaTooNew
+<<<<<<< HEAD
+from horarium.store.migrate import check_schema, has_tables, migrate
+from horarium.store.processes import process_rows
+=======
 from horarium.store.migrate import check_exact_schema, has_tables, migrate
 from horarium.store.processes import SILENCE_SECONDS, process_rows
+>>>>>>> main
 
 
 class MoveRefused(HorariumError):
@@ -97,9 +103,9 @@ def company_on(database: Database, clock: Clock) -> str | None:
     now = clock.now() + database.clock_offset(clock)
     for row in database.read(process_rows):
         silent = (now - row.beat_at) // SECOND
-        if silent <= SILENCE_SECONDS:
+        if silent <= GONE_AFTER_SECONDS:
             return (
                 f"the process {row.owner} is at work on it; stop all processes first "
-                f"(one that was killed is forgotten after {SILENCE_SECONDS} seconds)"
+                f"(one that was killed is forgotten after {GONE_AFTER_SECONDS} seconds)"
             )
     return None

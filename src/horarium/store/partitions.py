@@ -9,7 +9,7 @@ lies in no week that was made goes into the partition `…_default`, and what wa
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import TypeAlias
@@ -33,7 +33,7 @@ _FIRST_MONDAY = -3 * DAY
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 # What a calendar of ours can name.
 _LAST = (date(9999, 1, 1).toordinal() - _EPOCH_DAY) * DAY
-_PART = re.compile(r"^([a-z_]+?)_(?:default|before|[0-9]{4}w[0-9]{2})(?=_|$)")
+_PART = re.compile(rf"^({'|'.join(TABLES)})_(?:default|before|[0-9]{{4}}w[0-9]{{2}})(?=_|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +108,8 @@ def _is_before(low: Bound, high: Bound) -> bool:
 
 def past(there: Iterable[Partition], before: Instant) -> list[Partition]:
     """Those that hold nothing from `before` on, the oldest first."""
-    over = [each for each in there if not each.is_default and each.high is not None and _ends_by(each.high, before)]
-    return sorted(over, key=lambda each: each.name)
+    over = [each for each in there if each.high is not None and _ends_by(each.high, before)]
+    return sorted(over, key=lambda each: (each.table, each.high))
 
 
 def _ends_by(high: Instant | bytes, before: Instant) -> bool:
@@ -119,3 +119,58 @@ def _ends_by(high: Instant | bytes, before: Instant) -> bool:
 def named_for_all(name: str) -> str:
     """The name that an index or key of a partition has in its table: `history_2026w47_feed` is `history_feed`."""
     return _PART.sub(r"\1", name)
+
+
+# As `pg_get_expr` writes it; numbers stand in quotes where they are too long for the shortest type.
+_BOUNDS = re.compile(r"FOR VALUES FROM \((?:MINVALUE|'?([^')]+)'?)\) TO \((?:MAXVALUE|'?([^')]+)'?)\)")
+
+
+def read_bounds(text: str) -> tuple[Bound, Bound]:
+    """Of what the catalogue says of a partition; the one that takes the rest has none.
+
+    Raises ValueError for a partition that is none of ours.
+    """
+    if text == "DEFAULT":
+        return None, None
+    found = _BOUNDS.fullmatch(text)
+    if found is None:
+        raise ValueError(f"no bounds of ours: {text}")
+    low, high = (_bound(each) for each in found.groups())
+    return low, high
+
+
+def _bound(text: str | None) -> Bound:
+    if text is None:
+        return None
+    return bytes.fromhex(text[2:]) if text.startswith("\\x") else int(text)
+
+
+def literal(bound: Bound, *, otherwise: str) -> str:
+    """For SQL, which takes no parameters where a partition is made."""
+    match bound:
+        case bytes():
+            return f"'\\x{bound.hex()}'"
+        case int():
+            return f"'{bound}'"
+        case None:
+            return otherwise
+
+
+def column_of(table: str) -> str:
+    """By which the table is partitioned."""
+    return "recorded_at" if table == HISTORY else "run_id"
+
+
+def indexes_of(partition: Partition, of_table: Sequence[tuple[str, str]]) -> list[str]:
+    """The statements that give a table the indexes of the one that it will be a part of, under names of its own.
+
+    `of_table` has the name and the definition of each; what is missing PostgreSQL would make itself, with a name that
+    says nothing.
+    """
+    begin = re.compile(r"^CREATE (UNIQUE )?INDEX \S+ ON (?:ONLY )?\S+ ")
+    made: list[str] = []
+    for name, definition in of_table:
+        own = f"{partition.name}{name.removeprefix(partition.table)}"
+        if name.startswith(f"{partition.table}_") and begin.match(definition):
+            made.append(begin.sub(rf"CREATE \1INDEX {own} ON {partition.name} ", definition))
+    return made

@@ -12,15 +12,12 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from horarium.decision.process_state import GONE_AFTER_SECONDS
 from horarium.instant import Instant
 from horarium.store import leases
 from horarium.store.leases import LeaseRow
 
 PROCESS = "process:"
-BEAT_SECONDS = 5
-SILENCE_SECONDS = 30
-"""A process that has been silent for so long is gone."""
-
 SERVES = "serves"
 """Under this name stands what it can launch."""
 _DRAINING, _SCHEMA, _ABOUT = "draining", "schema", "process"
@@ -87,7 +84,7 @@ def process_rows(connection: Connection) -> list[ProcessRow]:
 
 
 def beat(connection: Connection, owner: str, process: Process, now: Instant) -> None:
-    leases.beat(connection, f"{PROCESS}{owner}", owner, now, SILENCE_SECONDS, process.document())
+    leases.beat(connection, f"{PROCESS}{owner}", owner, now, GONE_AFTER_SECONDS, process.document())
 
 
 def leave(connection: Connection, owner: str) -> None:
