@@ -72,7 +72,7 @@ def test_a_worker_that_is_killed_loses_what_was_acknowledged_early_until_its_dea
     retry = {"max_retries": 1, "backoff_ms": 1, "retry_on": ["timeout"]}
     with place.service() as house:
         with place.worker() as worker:
-            early = start(house, "hold", ["early"], timeout=5, retry_policy=retry)
+            early = start(house, "hold", ["early"], timeout_seconds=5, retry_policy=retry)
             late = start(house, "hold_late", ["late"])
             for run_id in (early, late):
                 house.until(run_id, "running")
