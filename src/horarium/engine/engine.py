@@ -15,6 +15,7 @@ import structlog
 from structlog.typing import FilteringBoundLogger
 
 from horarium.engine.advancer import Advancer
+from horarium.engine.archiving import ARCHIVE_AFTER_DAYS, ARCHIVE_SECONDS, Archiving
 from horarium.engine.batch import Tick
 from horarium.engine.claimer import DispatcherOptions
 from horarium.engine.deliverer import Deliverer
@@ -72,6 +73,7 @@ class EngineOptions:
     ticker: TickerOptions = field(default_factory=TickerOptions)
     dispatcher: DispatcherOptions = field(default_factory=DispatcherOptions)
     retention: RetentionOptions = field(default_factory=RetentionOptions)
+    archive_after_days: int = ARCHIVE_AFTER_DAYS
     longest_sleep_seconds: float = 1.0
     janitor_seconds: float = 2.0
     follower_seconds: float = 1.0
@@ -138,6 +140,7 @@ class Engine:
         self.usage = UsageCount(database, self.clock)
         self.retention = Retention(database, self.clock, self.options.retention, log)
         self.partitions = PartitionUpkeep(database, self.clock, log)
+        self.archiving = Archiving(database, self.clock, self.options.archive_after_days)
         self.tzdata = TzdataUpgrade(database, self.clock, log)
         self.repair = Repair(database, self.clock, log)
         self.health = HealthWatch(database, self.clock)
@@ -207,6 +210,7 @@ class Engine:
             loops.append((Loop("usage", self._usage_step), never))
             if self._database.dialect == "postgresql":
                 loops.append((Loop("partitions", self._partitions_step), never))
+                loops.append((Loop("archive", self._archive_step), never))
         if self.options.dispatches:
             loops.append((Loop("follower", self._follower_step), never))
             loops.append((Loop("advancer", self._advance_step), noted))
@@ -276,6 +280,13 @@ class Engine:
         upkept = await self._threads.run(self.partitions.step)
         self._observer.upkept(upkept, self.clock.now())
         return UPKEEP_FIRST_SECONDS if upkept.more else UPKEEP_SECONDS
+
+    async def _archive_step(self) -> float:
+        moved = await self._threads.run(self.archiving.step)
+        if moved.after is None:
+            return ARCHIVE_SECONDS
+        # To look at what stays is not to be felt; what moves is to keep up with what is born.
+        return _CHORE_PAUSE_SECONDS if moved.rows else _COUNT_PAUSE_SECONDS
 
     async def _usage_step(self) -> float:
         more = await self._threads.run(self.usage.step)

@@ -21,6 +21,7 @@ from horarium.wire.roles import Permission
 TICKER = "ticker"
 # Loops that rest long between two steps; all others step every few seconds.
 _REST_SECONDS: Mapping[str, float] = {
+    "archive": 60,
     "clock": 60,
     "health": 10,
     "repair": 600,

@@ -13,13 +13,8 @@ from horarium.store.copying import Tell, copy_all, count_rows, first_filled_tabl
 from horarium.store.database import Database, open_database
 from horarium.store.database.sqlite import database_path
 from horarium.store.errors import SchemaMissing, SchemaTooNew
-<<<<<<< HEAD
-from horarium.store.migrate import check_schema, has_tables, migrate
-from horarium.store.processes import process_rows
-=======
 from horarium.store.migrate import check_exact_schema, has_tables, migrate
-from horarium.store.processes import SILENCE_SECONDS, process_rows
->>>>>>> main
+from horarium.store.processes import process_rows
 
 
 class MoveRefused(HorariumError):

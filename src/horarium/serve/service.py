@@ -270,6 +270,7 @@ def engine_options(settings: Settings, registry: Registry) -> EngineOptions:
             settings.keep_audit_days,
             runs_by_default=origins(settings)["keep_runs_days"] == "default",
         ),
+        archive_after_days=settings.archive_runs_days,
     )
 
 

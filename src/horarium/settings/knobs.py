@@ -200,6 +200,11 @@ class Settings(BaseSettings):
     keep_runs_days: int | None = Field(
         90, ge=0, description="Days that finished runs are kept with their events; 0 = for ever."
     )
+    archive_runs_days: int = Field(
+        7,
+        ge=0,
+        description="Days after which ended runs move to the archive, on PostgreSQL; they are shown as before. 0 = never.",
+    )
     idempotency_hours: int = Field(24, ge=1, description="Hours that the answer to an Idempotency-Key is remembered.")
 
     # ── the doors ────────────────────────────────────────────────────────────────────────────────────

@@ -58,6 +58,11 @@ def migrate(database: Database, clock: Clock | None = None, *, until: str = "hea
     return applied
 
 
+def newest_revision() -> str:
+    """That this program knows."""
+    return str(_scripts().get_current_head())
+
+
 def has_tables(database: Database) -> bool:
     """Whether anything of ours is there, of whatever revision."""
     return database.read(schema_state.read_state) is not None

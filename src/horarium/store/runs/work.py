@@ -12,6 +12,7 @@ from horarium.instant import Instant
 from horarium.life.change import Used
 from horarium.schedule.run import RunState
 from horarium.store.database.set_wise import select_by_ids
+from horarium.store.runs.everywhere import lock_archived
 
 
 class Work(NamedTuple):
@@ -109,6 +110,13 @@ def lock_works(connection: Connection, run_ids: Sequence[bytes]) -> list[Work]:
     """Ours until the transaction ends, in sorted order, so that two who want the same never wait for each other."""
     tail = "ORDER BY run_id FOR UPDATE" if connection.dialect.name == "postgresql" else ""
     return as_works(select_by_ids(connection, _BY_ID, run_ids, tail)) if run_ids else []
+
+
+def lock_any_works(connection: Connection, run_ids: Sequence[bytes]) -> list[Work]:
+    """Also those that are over, and have moved to the archive: somebody may have a word to say about them yet."""
+    live = lock_works(connection, run_ids)
+    known = {run.run_id for run in live}
+    return [*live, *as_works(lock_archived(connection, _BY_ID, [each for each in run_ids if each not in known]))]
 
 
 def run_works(connection: Connection, sql: str, values: Mapping[str, Any]) -> list[Work]:
