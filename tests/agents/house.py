@@ -121,9 +121,7 @@ def asking(url: str, token: str = TOKEN) -> Iterator[House]:
 
 
 @contextmanager
-def living(
-    folder: Path, database: str, *, listening: socket.socket | None = None, **knobs: Any
-) -> Iterator[House]:
+def living(folder: Path, database: str, *, listening: socket.socket | None = None, **knobs: Any) -> Iterator[House]:
     """In this process, with its engine at work, until the block is left; `listening` is closed by then."""
     listening = listening or listen("127.0.0.1", 0)
     usual = {"token": TOKEN, "log_level": "error", "allow_loopback_targets": True, "shutdown_seconds": 0}

@@ -29,5 +29,6 @@ def start(house: House, task: str, args: Sequence[Any] = (), **fields: Any) -> s
 
 
 def task_id(house: House, run_id: str, attempt: int = 0) -> str:
-    key: str = house.run(run_id)["key"]
-    return key if attempt == 0 else f"{key}:{attempt}"
+    """The id under which that attempt is known to Celery; a run shows the one of its last."""
+    first = house.run(run_id)["key"].partition(":")[0]
+    return first if attempt == 0 else f"{first}:{attempt}"

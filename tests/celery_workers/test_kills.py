@@ -84,10 +84,10 @@ def test_a_worker_that_is_killed_loses_what_was_acknowledged_early_until_its_dea
         with place.worker(broker_transport_options=often):
             ends = {run_id: house.ended(run_id) for run_id in (early, late)}
         assert [run["state"] for run in ends.values()] == ["succeeded", "succeeded"]
-        assert place.bench.executed(ends[early]["key"]) == ["hold"]
+        assert place.bench.executed(task_id(house, early)) == ["hold"]
         assert place.bench.executed(task_id(house, early, 1)) == ["hold"]
         assert place.bench.executed(ends[late]["key"]) == ["hold_late", "hold_late"]
-        assert [ends[run_id]["attempt"] for run_id in (early, late)] == [2, 1]
+        assert [ends[run_id]["attempt"] for run_id in (early, late)] == [1, 0]
 
 
 def test_runs_that_are_due_while_the_broker_is_away_go_out_when_it_is_back(place: Place) -> None:

@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from agents.house import House, asking
 from celery_workers.brokers import Broker, free_port, opened
@@ -80,8 +81,6 @@ def cluster(folder: Path, database: str, broker: Broker) -> Iterator[House]:
 
 
 def _wait_for_answer(house: House) -> None:
-    import httpx
-
     end = time.monotonic() + _STOP_SECONDS
     while True:
         try:
@@ -108,10 +107,10 @@ def _put(house: House, count: int, at: str) -> None:
 
 def _states(database: Database) -> Counter[str]:
     rows = database.read(lambda connection: connection.execute(text(_STATES)).all())
-    return Counter({state: count for state, count in rows})
+    return Counter({row.state: row.count for row in rows})
 
 
-_STATES = "SELECT state, count(*) FROM runs GROUP BY state"
+_STATES = "SELECT state, count(*) AS count FROM runs GROUP BY state"
 _ENDS = "SELECT key, result FROM runs"
 
 

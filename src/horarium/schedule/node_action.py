@@ -38,7 +38,7 @@ class ActionReader:
             problems.add(own.path, "is given as the `input` of the node already; give one of them")
         lent = self._has_queue and _QUEUE not in given.places
         places = {**given.places, _QUEUE: Given(_QUEUE, "-")} if lent else given.places
-        action = read_action(Reader(places, problems, given.bad), self._kinds)
+        action = read_action(Reader(places, problems, given.bad), self._kinds, inherits=True)
         check_places(given.places, action.kind, problems)
         if own is not None and not node.has_input:
             node = replace(node, input=own.value, has_input=True)

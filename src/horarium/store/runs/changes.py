@@ -19,6 +19,7 @@ from horarium.life.change import Admit, Again, Begin, Block, Change, End, Nothin
 from horarium.life.left_behind import is_left_behind
 from horarium.schedule.assignee import Assignee, AssigneeType
 from horarium.schedule.event import CommandContext, NoticeType, RunEventType, final_event
+from horarium.schedule.kinds import CELERY
 from horarium.schedule.run import RunState
 from horarium.schedule.target import agent_in
 from horarium.store import counters
@@ -116,7 +117,7 @@ def _after(run: Work, change: Change, now: Instant) -> dict[str, Any]:
                 "state": (RunState.QUEUED if queued else RunState.RUNNING).value,
                 **_released(run.lease_epoch),
                 "reference": reference,
-                "queue": run.queue if run.queue is not None or not queued else reference,
+                "queue": reference if queued and run.queue is None and run.kind != CELERY.name else run.queue,
                 "started_at": None if queued else run.started_at or now,
             }
         case Begin(reference, held):
@@ -180,6 +181,7 @@ def _again(run: Work, again: Again) -> dict[str, Any]:
         earlier = used
     # What has not begun yet has neither a start nor an end of its time.
     unbegun = again.untouched and run.attempt == 0
+    timed = again.timed or not unbegun
     # What was begun is gone on with, under its name and within its time, unless it is known to be over or lost.
     reference = run.reference if again.follows or again.untouched else None
     return {
@@ -188,8 +190,8 @@ def _again(run: Work, again: Again) -> dict[str, Any]:
         # unknown the answer of the last holder would still be welcome.
         **_released(run.lease_epoch + 1 if again.known else run.lease_epoch),
         "ready_at": again.ready_at,
-        "deadline": None if reference is None else run.deadline,
-        "ends_by": None if unbegun else run.ends_by,
+        "deadline": run.deadline if reference is not None or again.timed else None,
+        "ends_by": run.ends_by if timed else None,
         "attempt": again.attempt,
         "launches": again.launches,
         "busy_since": again.busy_since,

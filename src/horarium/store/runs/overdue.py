@@ -132,7 +132,7 @@ def to_follow(connection: Connection, kinds: Collection[str], now: Instant, limi
         return []
     return select_works(
         connection,
-        "state = 'running' AND lease_until IS NULL AND kind IN :kinds AND ready_at <= :now "
+        "state IN ('queued', 'running') AND lease_until IS NULL AND kind IN :kinds AND ready_at <= :now "
         "ORDER BY ready_at LIMIT :limit LOCK",
         {"kinds": sorted(kinds), "now": now, "limit": limit},
     )
