@@ -82,7 +82,10 @@ def _redis(folder: str) -> Iterator[Any]:
 def _worker(number: int, folder: str) -> Iterator[None]:
     words = ["-m", "celery", "-A", "celery_peer", "worker", "--queues", _NOWHERE, "--concurrency", "1"]
     quiet = ["--loglevel", "ERROR", "--hostname", f"peer{number}@bench"]
-    there = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])}
+    here = str(Path(__file__).absolute().parent)
+    # Last: a file beside this one has the name of the library.
+    path = [*(each for each in sys.path if each and str(Path(each).absolute()) != here), here]
+    there = {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
     with (Path(folder) / f"celery-{number}.log").open("wb") as log:
         process = subprocess.Popen([sys.executable, *words, *quiet], env=there, cwd=folder, stdout=log, stderr=log)
     try:

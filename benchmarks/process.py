@@ -7,10 +7,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from horarium.engine.ticker import LEASE
 from horarium.store import leases
@@ -19,6 +20,7 @@ from horarium.store.database import Database
 _HERTZ = os.sysconf("SC_CLK_TCK")
 _START_SECONDS = 60
 _STOP_SECONDS = 30
+_NONE: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +36,16 @@ class Child:
 
 
 @contextmanager
-def service(database: Database, command: str) -> Iterator[Living]:
-    """`horarium up` or `horarium worker`. Ready = it has said so, and its ticker has looked at what is due."""
+def service(database: Database, command: str, settings: Mapping[str, str] = _NONE) -> Iterator[Living]:
+    """`horarium up` or `horarium worker`. Ready = it has said so, and its ticker has looked at what is due.
+
+    `settings` are variables of its environment; without them it has its shipped ones.
+    """
     with tempfile.TemporaryDirectory(prefix="horarium-bench-") as folder:
         # The URL as it is shown: the server of the benchmarks asks for no password.
         words = ["-m", "horarium", command, "--database", database.url, "--data-dir", f"{folder}/data"]
         started = time.perf_counter()
-        with talking([*words, "--port", "0"] if command == "up" else words, folder) as child:
+        with talking([*words, "--port", "0"] if command == "up" else words, folder, settings) as child:
             while not _has_looked(database, child.pid):
                 if time.perf_counter() - started > _START_SECONDS:
                     raise TimeoutError("the ticker has not looked once")
@@ -56,24 +61,31 @@ class Up:
 
 
 @contextmanager
-def up(database: Database, folder: str, program: Sequence[str] = ("-m", "horarium")) -> Iterator[Up]:
+def up(
+    database: Database,
+    folder: str,
+    program: Sequence[str] = ("-m", "horarium"),
+    settings: Mapping[str, str] = _NONE,
+) -> Iterator[Up]:
     """`horarium up` with its default settings, ready to be asked; `program` may start it in a way of its own."""
     data = Path(folder) / "data"
     where = ["--port", "0", "--database", database.url, "--data-dir", str(data)]
-    with talking([*program, "up", *where], folder) as child:
+    with talking([*program, "up", *where], folder, settings) as child:
         address = next(word for word in child.line.split() if word.startswith("http://"))
         yield Up(child.pid, address, (data / "admin.token").read_text("utf-8").strip())
 
 
 @contextmanager
-def talking(words: Sequence[str], folder: str) -> Iterator[Child]:
+def talking(words: Sequence[str], folder: str, settings: Mapping[str, str] = _NONE) -> Iterator[Child]:
     """A Python process that has said its first line; stopped in good order at the end."""
     said, log = Path(folder) / "said", Path(folder) / "log"
     # Neither variables nor a settings file of this machine may have a say.
     plain = {name: value for name, value in os.environ.items() if not name.startswith("HORARIUM_")}
     # Into files, not pipes: nobody reads while the watch goes on, and a full pipe would stop the process.
     with said.open("wb") as stdout, log.open("wb") as stderr:
-        started = subprocess.Popen([sys.executable, *words], cwd=folder, env=plain, stdout=stdout, stderr=stderr)
+        started = subprocess.Popen(
+            [sys.executable, *words], cwd=folder, env={**plain, **settings}, stdout=stdout, stderr=stderr
+        )
     try:
         while b"\n" not in said.read_bytes():
             if started.poll() is not None:

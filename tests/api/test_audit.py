@@ -32,6 +32,7 @@ IN_HISTORY = {
     ("POST", "/api/runs/{run_id}/cancel"),
     ("POST", "/api/runs/{run_id}/terminate"),
     ("POST", "/api/runs/{run_id}/report"),
+    ("POST", "/api/runs/reports"),
     ("POST", "/api/runs/{run_id}/rerun"),
     ("POST", "/api/run-launcher/start"),
     ("POST", "/run-launcher/start"),

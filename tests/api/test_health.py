@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import httpx
 import pytest
+from later_release import become_later
 
 from horarium.testing import TestService, service
 
@@ -16,6 +19,16 @@ def test_a_service_whose_ticker_has_not_ticked_is_healthy_and_not_ready(horarium
     assert (answer.status_code, answer.json()["status"]) == (503, "failing")
     [ticking] = [check for check in answer.json()["checks"] if check["name"] == "ticking"]
     assert ticking["remedy"]
+
+
+def test_a_service_on_the_tables_of_the_release_before_is_well_and_says_what_is_off(
+    horarium: TestService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    become_later(monkeypatch, tmp_path)
+    answer = horarium.http(token=None).get("/healthz")
+    [migrated] = [check for check in answer.json()["checks"] if check["name"] == "migrated"]
+    assert (answer.status_code, migrated["passed"], migrated["remedy"]) == (200, True, "run horarium migrate")
+    assert "without second thoughts" in migrated["detail"]
 
 
 @pytest.mark.parametrize("opened", [False, True])

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 NOT_ONCE = {
     ("POST", "/api/schedules/bulk"),
     ("POST", "/api/runs/bulk"),
+    ("POST", "/api/runs/reports"),
     ("POST", "/api/approvals/decisions"),
     ("POST", "/api/workflows/validate"),
     ("DELETE", "/api/namespaces/{namespace}"),

@@ -49,6 +49,11 @@ def _told(things: Things) -> dict[str, Any]:
     return {"name": things.subscription_id, "kinds": ["run_finished"], "url": url, "secret": secret, "filter": wanted}
 
 
+def _reported(things: Things) -> dict[str, Any]:
+    said = {"state": "succeeded", "lease_epoch": 1}
+    return {"reports": [{"run_id": each, **said} for each in (things.run_id, things.gated_run_id)]}
+
+
 def _started(things: Things) -> dict[str, Any]:
     return {"workflow_id": things.workflow, "idempotency_key": f"{things.key} start", "user_id": things.principal}
 
@@ -134,6 +139,7 @@ TRIES = [
     tried("POST", "/api/apply", "agents", lambda of: {"agents": [{"id": "a", "parent_id": of.agent_id}]}, 422),
     tried("POST", "/api/apply", "assignments", lambda of: {"assignments": [_given(of)]}, 422),
     tried("POST", "/api/approvals/decisions", "ids", lambda of: {"ids": [of.approval_id], "decision": "reject"}, 200),
+    tried("POST", "/api/runs/reports", "reports", _reported, 200),
     tried("POST", _STANDING, "schedule_id", lambda of: {"schedule_id": of.schedule_id, "gates": ["publish"]}, 404),
     tried("POST", _STANDING, "workflow_id", lambda of: {"workflow_id": of.workflow_id, "gates": ["publish"]}, 422),
     *bulk(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from later_release import LATER, become_later
 
 from horarium.cli.main import main
 from horarium.clock import SystemClock
@@ -17,6 +18,8 @@ from horarium.operations import schedules
 from horarium.operations.caller import internal
 from horarium.serve.service import open_service
 from horarium.settings import Settings
+from horarium.store import migrate as tables
+from horarium.store.database import open_database
 from horarium.testing import FakeClock
 
 CALLER = internal("test")
@@ -132,6 +135,39 @@ def test_the_doctor_sees_tables_that_are_missing(capsys: pytest.CaptureFixture[s
     code, rows, _ = answer(capsys, "doctor", "--port", "0", "-o", "json")
     assert (code, levels(rows)["tables"]) == (1, "failure")
     assert [row["remedy"] for row in rows if row["check"] == "tables"] == ["horarium migrate"]
+
+
+def test_whether_a_migration_is_due_can_be_asked_without_making_anything(
+    capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, _, told = answer(capsys, "migrate", "--check")
+    assert (code, list(here.iterdir())) == (1, [])
+    assert told.startswith("needs a migration: ")
+    migrate(here, until="0001")
+    code, _, told = answer(capsys, "migrate", "--check")
+    assert (code, told[:40]) == (1, "cannot run: the database is at revision ")
+    migrate(here)
+    assert answer(capsys, "migrate", "--check") == (0, None, "up to date: the tables are those of this program\n")
+    become_later(monkeypatch, here)
+    code, _, told = answer(capsys, "migrate", "--check")
+    assert (code, told[:24], "without second thoughts" in told) == (1, "runs on the older tables", True)
+    _, rows, _ = answer(capsys, "doctor", "--port", "0", "-o", "json")
+    assert [(row["level"], "without second thoughts" in row["found"]) for row in rows if row["check"] == "tables"] == [
+        ("warning", True)
+    ]
+    assert answer(capsys, "migrate")[2].startswith(f"applied {LATER}\n")
+    monkeypatch.undo()
+    monkeypatch.chdir(here)
+    code, _, told = answer(capsys, "migrate", "--check")
+    assert (code, "newer" in told) == (0, True)
+    assert "nothing to do" in answer(capsys, "migrate")[2]
+
+
+def migrate(here: Path, *, until: str = "head") -> None:
+    (here / ".horarium").mkdir(mode=0o700, exist_ok=True)
+    database = open_database(f"sqlite:///{here / '.horarium' / 'horarium.db'}")
+    tables.migrate(database, until=until)
+    database.close()
 
 
 # ── tick, verify ─────────────────────────────────────────────────────────────────────────────────────

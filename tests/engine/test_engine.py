@@ -17,6 +17,7 @@ from horarium.engine import engine as engines
 from horarium.engine.batch import Tick
 from horarium.engine.engine import Engine, EngineOptions
 from horarium.engine.janitor import Tidied
+from horarium.engine.partitions import Upkept
 from horarium.engine.ticker import Ticker
 from horarium.instant import SECOND
 from horarium.launchers.launcher import LaunchRequest
@@ -43,6 +44,9 @@ class Silent:
         self.answers += answers
 
     def tidied(self, tidied: Tidied, now: int) -> None:
+        pass
+
+    def upkept(self, upkept: Upkept, now: int) -> None:
         pass
 
 

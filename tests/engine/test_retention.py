@@ -20,6 +20,7 @@ from horarium.clock import SystemClock
 from horarium.engine.batch import Tick
 from horarium.engine.engine import Engine, EngineOptions
 from horarium.engine.janitor import Tidied
+from horarium.engine.partitions import Upkept
 from horarium.engine.retention import Forgotten, Retention, RetentionOptions
 from horarium.instant import DAY, HOUR, Instant
 from horarium.launchers.registry import Registry
@@ -342,6 +343,7 @@ class Unheard:
     def ticked(self, tick: Tick, now: Instant) -> None: ...
     def settled(self, answers: Sequence[Recorded], now: Instant) -> None: ...
     def tidied(self, tidied: Tidied, now: Instant) -> None: ...
+    def upkept(self, upkept: Upkept, now: Instant) -> None: ...
 
 
 # ── an audit never notices ───────────────────────────────────────────────────────────────────────────

@@ -17,7 +17,7 @@ from horarium.launchers.served import Served
 from horarium.launchers.tasks import TaskRegistry
 from horarium.operations import schedules
 from horarium.store import leases
-from horarium.store.leases import SERVES
+from horarium.store.processes import SERVES
 from horarium.wire.outcomes import WriteOutcome
 
 PROMPT = {"kind": "prompt", "prompt": "hello"}

@@ -242,7 +242,7 @@ def test_what_cannot_begin_changes_nothing(settings: Settings, database: Databas
     (settings.data_dir / "secret.key.new").unlink()
     assert files(settings) == before
     clock = SystemClock()
-    database.write(lambda c: leases.beat(c, "process:a", "host:1:x", clock.now(), 5, {}))
+    database.write(lambda c: leases.beat(c, "process:host:1:x", "host:1:x", clock.now(), 5, {}))
     with pytest.raises(RekeyRefused, match="host:1:x is at work"):
         rekey(settings)
     assert files(settings) == before

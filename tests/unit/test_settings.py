@@ -29,7 +29,7 @@ def test_the_defaults_are_those_that_the_documentation_names() -> None:
     settings = load_settings({})
     assert (settings.host, settings.port, settings.data_dir) == ("127.0.0.1", 8765, Path(".horarium"))
     assert (settings.tick_ms, settings.lookahead_ms, settings.max_catchup_per_tick) == (1_000, 60_000, 100)
-    assert (settings.tick_batch, settings.lease_seconds, settings.launch_concurrency) == (500, 30, None)
+    assert (settings.tick_batch, settings.lease_seconds, settings.launch_concurrency) == (500, 20, None)
     assert (settings.in_flight, settings.namespace_in_flight, settings.in_flight_per_target) == (500, 250, 32)
     assert (settings.pool_size, settings.statement_timeout_seconds) == (10, 30)
     assert settings.database_url == "sqlite:///.horarium/horarium.db"

@@ -35,6 +35,7 @@ from horarium.api import (
     registrar,
     reruns,
     run_logs,
+    run_reports,
     runs,
     schedules,
     secrets,
@@ -79,6 +80,7 @@ ROUTES: tuple[Routes, ...] = (
     agenda.routes,
     history.routes,
     runs.routes,
+    run_reports.routes,
     reruns.routes,
     approvals.run_routes,
     approvals.routes,
@@ -129,6 +131,7 @@ def make_api(options: ApiOptions) -> FastAPI:
     api.state.feed_pages = FeedPages()
     api.state.turns = Turns(turn_limits(settings.pool_size, settings.requests_per_token))
     api.state.probes = ProbeCache(resources)
+    api.state.draining = threading.Event()  # set when it is told to stop; probes say so
     api.state.closing = threading.Event()  # set when the service stops; streams end by it
     for routes in ROUTES:
         api.include_router(routes.router)

@@ -6,7 +6,7 @@ Or the holder of a client certificate. With a token and a certificate both must 
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
@@ -95,6 +95,19 @@ class Authenticator:
     def admit_target(self, token: str, run_id: str) -> Identity:
         """Whoever shows the token of a run may speak for that run, in its own namespace, and do nothing else."""
         return self._admit_of_run(token, run_id, self._resources.tokens.fence_of)
+
+    def admit_any_target(self, shown: Sequence[tuple[str, str]]) -> Identity:
+        """Whoever shows a token that we made, with its run, may speak for the runs whose tokens it shows.
+
+        That a run is there no more is told where it is asked for: it must not keep the others from being heard.
+        """
+        for token, run_id in shown:
+            with suppress(InvalidDefinition):
+                key = parse_id(run_id, "run_id")
+                if self._resources.tokens.fence_of(token, key) is not None:
+                    self._buckets.take(_digest(token))
+                    return Identity(run_principal(key), Role.AGENT, DEFAULT_NAMESPACE)
+        raise Unauthorized("none of these tokens is one of its run")
 
     def admit_push(self, token: str, run_id: str) -> Identity:
         """Whoever shows the push token of a run may say that there is news of it."""

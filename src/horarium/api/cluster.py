@@ -1,14 +1,22 @@
-"""What clients ask before they do anything: which contract this server speaks."""
+"""Which contract this server speaks, what clients ask before they do anything; and who else serves, for operators."""
 
 from __future__ import annotations
 
 from importlib.metadata import version
 
+from horarium.api import examples
 from horarium.api.answers import Reply
 from horarium.api.middleware import CONTROL_PLANE_VERSION
-from horarium.api.requests import IdentityOf
-from horarium.api.routing import LOOK, Routes
+from horarium.api.requests import CallerOf, IdentityOf, ResourcesOf
+from horarium.api.routing import ADMINISTER, LOOK, Routes
+from horarium.decision.process_state import ProcessState
+from horarium.instant import to_datetime
+from horarium.operations import cluster
 from horarium.recurrence.zone import tzdata_version
+from horarium.schedule.run import RunState
+from horarium.store.runs.depth import Waiting
+from horarium.wire.answer import time_of
+from horarium.wire.cluster import Cluster, ClusterProcess, ClusterWorker, QueueDepth
 from horarium.wire.service import ClusterInfo, ControlPlane
 
 routes = Routes("/api", tag="cluster")
@@ -46,3 +54,101 @@ def cluster_info(_identity: IdentityOf) -> Reply:
             control_plane=ControlPlane(version=CONTROL_PLANE_VERSION, request_contract=_REQUEST_CONTRACT),
         )
     )
+
+
+_PROCESS = ClusterProcess(
+    name="machine-7:4711:k3x9qz",
+    host="machine-7",
+    pid=4711,
+    roles=("ticker", "janitor", "dispatcher", "follower", "advancer", "deliverer"),
+    state=ProcessState.ALIVE,
+    version="0.1.0",
+    schema_revision="0018",
+    started_at=examples.AT,
+    beat_at=examples.AT,
+    seconds_ago=2.1,
+    runs=3,
+    stuck=(),
+    clock_offset_seconds=0.002,
+)
+
+
+@routes(
+    "GET",
+    "/cluster/processes",
+    needs=ADMINISTER,
+    summary="Show who serves this database, and what waits",
+    answer=Cluster,
+    example=Cluster(
+        version="0.1.0",
+        schema_revision="0018",
+        processes=(_PROCESS,),
+        workers=(),
+        tick_lag_seconds=0.0,
+        oldest_ready_seconds=None,
+        queues=(QueueDepth(kind="workflow", queue="default", ready=0, queued=12, held=0),),
+        more=False,
+        notes=(),
+    ),
+)
+def get_cluster(resources: ResourcesOf, caller: CallerOf) -> Reply:
+    """Only for admins of the default namespace: it tells of all machines and all tenants.
+
+    A process that ended in good order is not shown; one that died is for a day. `silent` means that two beats are
+    missing, `gone` that nobody waits for it any more.
+    """
+    found = cluster.cluster(resources, caller)
+    return Reply(
+        Cluster(
+            version=version("horarium"),
+            schema_revision=found.schema,
+            processes=tuple(map(_process, found.processes)),
+            workers=tuple(map(_worker, found.workers)),
+            tick_lag_seconds=round(found.tick_lag_seconds, 3),
+            oldest_ready_seconds=None if found.oldest_ready_seconds is None else round(found.oldest_ready_seconds, 3),
+            queues=_queues(found.waiting),
+            more=found.more,
+            notes=found.notes,
+        )
+    )
+
+
+def _process(each: cluster.ClusterProcess) -> ClusterProcess:
+    row, seen = each.row, each.seen
+    about, offset = row.process.about, seen.clock_offset_seconds
+    return ClusterProcess(
+        name=row.owner,
+        host=about.host,
+        pid=about.pid,
+        roles=about.roles,
+        state=seen.state,
+        version=about.version,
+        schema_revision=about.schema,
+        started_at=time_of(about.started_at),
+        beat_at=to_datetime(row.beat_at),
+        seconds_ago=round(seen.silent_seconds, 3),
+        runs=each.runs,
+        stuck=tuple(seen.stuck),
+        clock_offset_seconds=None if offset is None else round(offset, 6),
+    )
+
+
+def _worker(each: cluster.ClusterWorker) -> ClusterWorker:
+    return ClusterWorker(name=each.name, state=each.state, runs=each.runs, seconds_ago=round(each.silent_seconds, 3))
+
+
+def _queues(waiting: tuple[Waiting, ...]) -> tuple[QueueDepth, ...]:
+    """One row for a kind and queue, the fullest first."""
+    runs = {(each.state, each.kind, each.queue): each.runs for each in waiting}
+    groups = dict.fromkeys((each.kind, each.queue) for each in waiting)
+    rows = [
+        QueueDepth(
+            kind=kind,
+            queue=queue,
+            ready=runs.get((RunState.READY, kind, queue), 0),
+            queued=runs.get((RunState.QUEUED, kind, queue), 0),
+            held=runs.get((RunState.HELD, kind, queue), 0),
+        )
+        for kind, queue in groups
+    ]
+    return tuple(sorted(rows, key=lambda row: (-row.ready - row.queued - row.held, row.kind, row.queue or "")))

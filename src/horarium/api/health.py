@@ -5,11 +5,15 @@
 | `/livez`   | the process answers at all                                                     |
 | `/healthz` | the database answers and has our tables                                        |
 | `/readyz`  | that, and a ticker completes its steps, and no occurrence waits for too long   |
+
+A process that was told to stop says 503 at the last two from then on: a proxy sends its requests to another.
 """
 
 from __future__ import annotations
 
+import threading
 from contextlib import suppress
+from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
@@ -28,7 +32,9 @@ from horarium.wire.service import Check, Health
 
 routes = Routes(tag="health")
 
-_DATABASE_CHECKS = frozenset({"migrated", "database"})
+_SERVING = "serving"
+_OWN_CHECKS = frozenset({"migrated", "database", _SERVING})
+_LEAVING = probes.Check(_SERVING, False, "this process was told to stop", "ask another, or start it again")
 
 
 @routes(
@@ -57,7 +63,7 @@ _HEALTH: dict[str, Any] = {
 @routes("GET", "/api/health", name="health_under_prefix", **_HEALTH)
 async def health(request: Request) -> Reply:
     found = await _found(request)
-    return _reply(found, good=all(check.passed for check in found.checks if check.name in _DATABASE_CHECKS))
+    return _reply(found, good=all(check.passed for check in found.checks if check.name in _OWN_CHECKS))
 
 
 @routes(
@@ -96,7 +102,9 @@ def metrics(request: Request, resources: ResourcesOf) -> Response:
 
 async def _found(request: Request) -> Readiness:
     cache: ProbeCache = request.app.state.probes
-    return await cache.readiness()
+    found = await cache.readiness()
+    leaving: threading.Event = request.app.state.draining
+    return replace(found, checks=(*found.checks, _LEAVING)) if leaving.is_set() else found
 
 
 def _reply(found: Readiness, *, good: bool) -> Reply:

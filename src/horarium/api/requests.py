@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left
 from dataclasses import replace
 from itertools import islice
 from typing import Annotated, Any
@@ -25,10 +26,12 @@ from horarium.errors import InvalidDefinition
 from horarium.life.report_token import is_report_token
 from horarium.operations.caller import Caller
 from horarium.operations.errors import NamespaceNotFound, Unauthorized
+from horarium.operations.report_batches import Carrier
 from horarium.operations.resources import Resources
 from horarium.store import namespaces
 from horarium.store.migrate import DEFAULT_NAMESPACE
 from horarium.wire.roles import Permission
+from horarium.wire.run_reports import MAX_REPORTS
 
 SOURCE = "api"
 PUSH_HEADER = "X-A2A-Notification-Token"
@@ -42,6 +45,9 @@ _NESTING = frozenset({dict, list})
 # As a body shows it; each of them is checked, so a few must do.
 _REPORT_TOKEN = re.compile(rb'"report_token"\s*:\s*"(hrt_[!#-\[\]-~]{1,128})"')
 _MOST_SHOWN = 4
+# Of a body with many reports, whose results may speak of other runs.
+_RUN_ID = re.compile(rb'"run_id"\s*:\s*"([0-9A-Za-z]{26})"')
+_MOST_OF_MANY = 2 * MAX_REPORTS
 
 
 def resources_of(request: Request) -> Resources:
@@ -232,6 +238,20 @@ async def reporter_of(request: Request) -> Caller:
     return await caller_at_once(request)
 
 
+async def carrier_of(request: Request) -> Carrier:
+    """Who brings the reports of many runs: a caller with a token of its own, or whoever shows those of the runs.
+
+    One of them that we made is enough to be let in; what the others are worth is said of each.
+    """
+    has_own = request.headers.get("authorization") is not None
+    shown = [] if has_own else run_tokens_shown(await request.body())
+    if not shown:
+        return Carrier(await caller_at_once(request))
+    authenticator: Authenticator = request.app.state.authenticator
+    known = await run_in_threadpool(authenticator.admit_any_target, shown)
+    return Carrier(_of_request(request, known, known.home or DEFAULT_NAMESPACE), by_tokens=True)
+
+
 async def pusher_of(request: Request) -> Caller:
     """Who says that there is news of a run: its agent with the push token, or a caller with a token of its own."""
     authenticator: Authenticator = request.app.state.authenticator
@@ -248,6 +268,21 @@ def tokens_shown(raw: bytes) -> list[str]:
     return [each[1].decode("ascii") for each in found]
 
 
+def run_tokens_shown(raw: bytes) -> list[tuple[str, str]]:
+    """The report tokens that a body may hold, with the run ids that stand next to each, before and behind it.
+
+    Found without reading the body as JSON, so it costs little, whatever it is; a text inside it may show some too.
+    """
+    ids = [(found.start(), found[1].decode("ascii")) for found in islice(_RUN_ID.finditer(raw), _MOST_OF_MANY)]
+    places = [place for place, _ in ids]
+    pairs: list[tuple[str, str]] = []
+    for found in islice(_REPORT_TOKEN.finditer(raw), _MOST_OF_MANY):
+        behind = bisect_left(places, found.start())
+        near = ids[max(0, behind - 1) : behind + 1]
+        pairs += [(found[1].decode("ascii"), run_id) for _, run_id in near]
+    return pairs
+
+
 def shown_report_token(request: Request) -> str | None:
     """The report token that came as the bearer, where one did."""
     scheme, _, secret = request.headers.get("authorization", "").partition(" ")
@@ -255,6 +290,7 @@ def shown_report_token(request: Request) -> str | None:
 
 
 ResourcesOf = Annotated[Resources, Depends(resources_at_once)]
+CarrierOf = Annotated[Carrier, Depends(carrier_of)]
 ReporterOf = Annotated[Caller, Depends(reporter_of)]
 PusherOf = Annotated[Caller, Depends(pusher_of)]
 PushToken = Annotated[

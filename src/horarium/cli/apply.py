@@ -68,12 +68,12 @@ def apply_command(
     with _refused_is_no():
         document = read_bundle(files, bundle)
         if prune and not (dry_run or yes) and sys.stdin.isatty():
-            _ask(remote.client.apply(document, dry_run=True, prune=True, adopt=adopt))
+            ask_before_deleting(remote.client.apply(document, dry_run=True, prune=True, adopt=adopt))
         done = if_meant(
             lambda meant: remote.client.apply(document, dry_run=dry_run, prune=prune, adopt=adopt, confirm=meant),
             confirm,
         )
-    _show(remote, done)
+    show_applied(remote, done)
     changes = sum(each.change in _CHANGING for each in done.changes)
     talk(f"{changes} of {len(done.changes)} {'would change' if dry_run else 'changed'}")
     if any(each.change == "keep" for each in done.changes) and not adopt:
@@ -102,7 +102,7 @@ def _refuse(message: str) -> None:
     raise typer.Exit(ExitCode.NO)
 
 
-def _ask(plan: Applied) -> None:
+def ask_before_deleting(plan: Applied) -> None:
     gone = [each for each in plan.changes if each.change == "delete"]
     if not gone:
         return
@@ -117,7 +117,7 @@ def _ask(plan: Applied) -> None:
         raise typer.Exit(ExitCode.NO)
 
 
-def _show(remote: Remote, done: Applied) -> None:
+def show_applied(remote: Remote, done: Applied) -> None:
     match remote.output:
         case Format.TABLE if done.changes:
             rows = [(each.change, each.kind, each.name, each.fires_added, each.fires_removed) for each in done.changes]

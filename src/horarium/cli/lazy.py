@@ -34,6 +34,7 @@ SERVER_COMMANDS = (
     "audit",
     "agenda",
     "health",
+    "cluster",
     "events",
     "apply",
     "export",

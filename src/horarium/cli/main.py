@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 from typer.main import get_command
 
-from horarium.cli.lazy import SERVER_COMMANDS, LaterModule, make_later
+from horarium.cli.lazy import PANEL, SERVER_COMMANDS, LaterModule, make_later
 from horarium.cli.leading import moved
 from horarium.cli.remote import CaFile, ClientCert, ClientKey, ContextName, DataDir, Namespace, Server, Token
 from horarium.cli.render import Format, talk
@@ -73,6 +73,7 @@ def _condition_group() -> None:
     """Without this Typer would make the group's only command the group itself."""
 
 
+app.add_typer(LaterModule("import_celery").app, name="import", rich_help_panel=PANEL)
 # Another name of `secret`.
 app.add_typer(LaterModule("secret").app, name="secrets", hidden=True)
 make_later(app, SERVER_COMMANDS)

@@ -120,11 +120,23 @@ def worker_command(data_dir: DataDir = None, database: DatabaseUrl = None, app: 
     _run(settings_of(data_dir=data_dir, database=database, app=app), WORKER)
 
 
-def migrate_command(data_dir: DataDir = None, database: DatabaseUrl = None) -> None:
-    """Bring the tables up to what this program needs. Harmless when there is nothing to do.
+def migrate_command(
+    data_dir: DataDir = None,
+    database: DatabaseUrl = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Change nothing: say how the tables fit this program.")
+    ] = False,
+) -> None:
+    """Bring the tables up to what this program knows. Harmless when there is nothing to do.
+
+    `server` and `worker` run on the tables of the release before too, and those of the release before on these:
+    processes may be replaced one by one. Exit code 0 of `--check` means that there is nothing to do, 1 that there is.
 
     Example: horarium migrate --database postgresql://horarium@db/horarium
     """
+    if check:
+        _check_tables(settings_of(data_dir=data_dir, database=database))
+        return
     from horarium.clock import SystemClock
     from horarium.serve.admin import make_data_dir
     from horarium.serve.plain_credentials import move_with_known_key
@@ -143,6 +155,30 @@ def migrate_command(data_dir: DataDir = None, database: DatabaseUrl = None) -> N
     talk("applied " + ", ".join(applied) if applied else "nothing to do")
     if not moved:
         talk("credentials in headers are moved into secrets when the first process starts that has the secret key")
+
+
+def _check_tables(settings: Settings) -> None:
+    from horarium.store.database import open_database
+    from horarium.store.database.sqlite import database_path
+    from horarium.store.migrate import examine_schema
+    from horarium.store.schema_state import UP_TO_DATE, USABLE
+
+    url = settings.database_url
+    if url.startswith("sqlite:") and not database_path(url).exists():  # to open it would make it
+        talk(f"needs a migration: {database_path(url)} is not there yet")
+        raise typer.Exit(1)
+    with failing_with_1():
+        opened = open_database(url, pool_size=1)
+        try:
+            found = examine_schema(opened)
+        finally:
+            opened.close()
+    if found.fit in UP_TO_DATE:
+        talk(f"up to date: {found.sentence}")
+        return
+    state = "runs on the older tables" if found.fit in USABLE else "cannot run"
+    talk(f"{state}: {found.sentence}")
+    raise typer.Exit(1)
 
 
 def config_command(

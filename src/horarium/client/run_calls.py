@@ -10,6 +10,7 @@ from horarium.client.call import Call, When, given, many, one
 from horarium.client.methods import Method, Pages
 from horarium.client.page import Page
 from horarium.wire.bulk import BulkStops
+from horarium.wire.run_reports import RunReports
 from horarium.wire.runs import (
     ClaimedRun,
     Heartbeat,
@@ -180,6 +181,15 @@ class RunCalls:
         )
         body = {"state": state, **said}
         return Call("POST", f"{RUN}/report", one(RunReported), {"run_id": run_id}, body=body)
+
+    @Method
+    @staticmethod
+    def report_runs(reports: Sequence[Mapping[str, Any]]) -> Call[RunReports]:
+        """What became of many runs, at most 100: objects with `run_id` and what `report_run` takes, one outcome each.
+
+        Those about one run are taken in their order. Made again they change nothing.
+        """
+        return Call("POST", "/api/runs/reports", one(RunReports), body={"reports": list(reports)})
 
     @Method
     @staticmethod

@@ -11,6 +11,7 @@ from horarium.client.page import Page
 from horarium.wire.agenda import Agenda
 from horarium.wire.audit import AuditEntry
 from horarium.wire.bundles import Applied
+from horarium.wire.cluster import Cluster
 from horarium.wire.schedules import ScheduleHealth
 from horarium.wire.service import (
     Calendar,
@@ -221,6 +222,12 @@ class ServiceCalls:
     def cluster_info() -> Call[ClusterInfo]:
         """Which server this is, and what it speaks."""
         return Call("GET", "/api/cluster/info", one(ClusterInfo))
+
+    @Method
+    @staticmethod
+    def get_cluster() -> Call[Cluster]:
+        """All processes on the database, with their versions, and what waits; for admins of the default namespace."""
+        return Call("GET", "/api/cluster/processes", one(Cluster))
 
     @Method
     @staticmethod

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import structlog
 from structlog.typing import FilteringBoundLogger
 
 from horarium.engine.advancer import Advancer
+from horarium.engine.archiving import ARCHIVE_AFTER_DAYS, ARCHIVE_SECONDS, Archiving
 from horarium.engine.batch import Tick
 from horarium.engine.claimer import DispatcherOptions
 from horarium.engine.deliverer import Deliverer
@@ -23,9 +23,12 @@ from horarium.engine.dispatcher import Dispatcher
 from horarium.engine.follower import Follower
 from horarium.engine.health_watch import LOOK_SECONDS as HEALTH_SECONDS
 from horarium.engine.health_watch import HealthWatch
+from horarium.engine.heartbeat import DISPATCHER, TICKER, Heartbeat
 from horarium.engine.janitor import Janitor, Tidied
 from horarium.engine.loop import Loop, Pulse, live
 from horarium.engine.parallel import TICK_THREADS, ParallelTicker
+from horarium.engine.partitions import FIRST_SECONDS as UPKEEP_FIRST_SECONDS
+from horarium.engine.partitions import UPKEEP_SECONDS, PartitionUpkeep, Upkept
 from horarium.engine.repair import PASS_SECONDS as REPAIR_SECONDS
 from horarium.engine.repair import Repair
 from horarium.engine.retention import PASS_SECONDS as RETENTION_SECONDS
@@ -35,22 +38,19 @@ from horarium.engine.ticker import Ticker, TickerOptions
 from horarium.engine.tzdata import REST_SECONDS, TzdataUpgrade
 from horarium.engine.usage_count import PASS_SECONDS as USAGE_SECONDS
 from horarium.engine.usage_count import UsageCount
-from horarium.errors import HorariumError
 from horarium.instant import SECOND, Instant
 from horarium.launchers.registry import Registry
 from horarium.launchers.signals import Signals
 from horarium.life.report_token import ReportTokens
-from horarium.store import leases
 from horarium.store.database import Database
 from horarium.store.database.channels import DUE, PUSHED, READY
 from horarium.store.database.shared_clock import LOOK_SECONDS, SharedClock
-from horarium.store.leases import SERVES
+from horarium.store.migrate import newest_revision
+from horarium.store.processes import About
 from horarium.store.quotas import QuotaBook
 from horarium.store.runs.writer import Recorded
 from horarium.store.sealing import Sealer
 
-_BEAT_SECONDS = 5
-_FIRST_BEAT_SECONDS = 0.1
 # Between two steps of a chore that has more to do: it must never crowd out the tick.
 _CHORE_PAUSE_SECONDS = 0.05
 # Between two looks for what should never be wrong: in a hurry they took 6 % of a core, and there is none.
@@ -65,6 +65,7 @@ class EngineObserver(Protocol):
     def ticked(self, tick: Tick, now: Instant) -> None: ...
     def settled(self, recorded: Sequence[Recorded], now: Instant) -> None: ...
     def tidied(self, tidied: Tidied, now: Instant) -> None: ...
+    def upkept(self, upkept: Upkept, now: Instant) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,7 @@ class EngineOptions:
     ticker: TickerOptions = field(default_factory=TickerOptions)
     dispatcher: DispatcherOptions = field(default_factory=DispatcherOptions)
     retention: RetentionOptions = field(default_factory=RetentionOptions)
+    archive_after_days: int = ARCHIVE_AFTER_DAYS
     longest_sleep_seconds: float = 1.0
     janitor_seconds: float = 2.0
     follower_seconds: float = 1.0
@@ -89,6 +91,7 @@ class Engine:
         *,
         owner: str,
         observer: EngineObserver,
+        about: About | None = None,
         options: EngineOptions | None = None,
         log: FilteringBoundLogger | None = None,
         tokens: ReportTokens | None = None,
@@ -103,10 +106,17 @@ class Engine:
         self.pulse = Pulse(log=log)
         self._database = database
         self._registry = registry
-        self._owner = owner
         self._observer = observer
         self._threads = Threads()
-        self._draining = False
+        self.heartbeat = Heartbeat(
+            database,
+            clock,
+            self._threads,
+            self.pulse,
+            owner=owner,
+            about=about or About(owner, schema=newest_revision()),
+            serves=lambda: registry.served().document(),
+        )
         delivery = self.options.dispatcher
         self.ticker = Ticker(database, self.clock, owner, self.options.ticker, signals, quotas)
         self._ticking = ParallelTicker(self.ticker, TICK_THREADS[database.dialect], self._threads)
@@ -129,6 +139,8 @@ class Engine:
         )
         self.usage = UsageCount(database, self.clock)
         self.retention = Retention(database, self.clock, self.options.retention, log)
+        self.partitions = PartitionUpkeep(database, self.clock, self.retention.cutoffs, log)
+        self.archiving = Archiving(database, self.clock, self.options.archive_after_days)
         self.tzdata = TzdataUpgrade(database, self.clock, log)
         self.repair = Repair(database, self.clock, log)
         self.health = HealthWatch(database, self.clock)
@@ -141,6 +153,24 @@ class Engine:
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop`; then nothing new is claimed, and what is in hand is finished or given back."""
         await self._threads.run(self.clock.measure)
+        over = asyncio.Event()
+        self.takes_part()
+        beating = asyncio.create_task(self.heartbeat.run(over, stop), name="heartbeat")
+        try:
+            await self.work(stop)
+        finally:
+            over.set()
+            await asyncio.gather(beating, return_exceptions=True)
+
+    def takes_part(self) -> None:
+        """The heartbeat says what this engine does from now on."""
+        if self.options.ticks:
+            self.heartbeat.takes_part(TICKER, "janitor")
+        if self.options.dispatches:
+            self.heartbeat.takes_part(DISPATCHER, "follower", "advancer", *(["deliverer"] if self.deliverer else []))
+
+    async def work(self, stop: asyncio.Event) -> None:
+        """As `run`, for a process that does more than this: it has measured its clock, and lets its heart beat."""
         due, ready, noted = asyncio.Event(), asyncio.Event(), asyncio.Event()
         here = asyncio.get_running_loop()
 
@@ -154,22 +184,13 @@ class Engine:
 
         listener = self._database.listen([DUE, READY, PUSHED], wake, told)
         await self._registry.start()
-        over, hurry = asyncio.Event(), asyncio.Event()
-        beating = asyncio.create_task(
-            live(Loop("heartbeat", self._beat_step), over, hurry, self.clock, self.pulse), name="heartbeat"
-        )
-        telling = asyncio.create_task(self._tell_of_drain(stop, hurry), name="drain")
         try:
             await asyncio.gather(*self._loops(stop, due, ready, noted))
         finally:
-            over.set()
-            telling.cancel()
-            await asyncio.gather(beating, telling, return_exceptions=True)
             listener.close()
             if self.deliverer is not None:
                 await self.deliverer.stop()
             await self._registry.close()
-            await self._leave()
 
     def close(self) -> None:
         """Nobody runs it any more."""
@@ -187,6 +208,9 @@ class Engine:
             loops += [(Loop("tzdata", self._tzdata_step), never), (Loop("repair", self._repair_step), never)]
             loops += [(Loop("retention", self._retention_step), never), (Loop("health", self._health_step), never)]
             loops.append((Loop("usage", self._usage_step), never))
+            if self._database.dialect == "postgresql":
+                loops.append((Loop("partitions", self._partitions_step), never))
+                loops.append((Loop("archive", self._archive_step), never))
         if self.options.dispatches:
             loops.append((Loop("follower", self._follower_step), never))
             loops.append((Loop("advancer", self._advance_step), noted))
@@ -199,18 +223,6 @@ class Engine:
             grace = self.options.stop_grace_seconds
             tasks.append(asyncio.create_task(self.dispatcher.run(stop, ready, grace, self.pulse), name="dispatcher"))
         return tasks
-
-    async def _tell_of_drain(self, stop: asyncio.Event, hurry: asyncio.Event) -> None:
-        """Whoever looks at the processes sees at once that this one takes nothing more."""
-        await stop.wait()
-        self._draining = True
-        hurry.set()
-
-    async def _leave(self) -> None:
-        """A process that ends in good order leaves no row that would grow old."""
-        name, owner = f"process:{self._owner}", self._owner
-        with suppress(HorariumError):
-            await self._threads.run(lambda: self._database.write(lambda c: leases.forget(c, name, owner)))
 
     async def _tick_step(self) -> float:
         next_due = await self._threads.run(self.ticker.next_due)
@@ -261,6 +273,23 @@ class Engine:
         forgotten = await self._threads.run(self.retention.step)
         return _CHORE_PAUSE_SECONDS if forgotten.more else RETENTION_SECONDS
 
+    async def _partitions_step(self) -> float:
+        """The first time it only waits: nobody misses them at once, and many processes may start together."""
+        if "partitions" not in self.pulse.completed:
+            return UPKEEP_FIRST_SECONDS
+        upkept = await self._threads.run(self.partitions.step)
+        self._observer.upkept(upkept, self.clock.now())
+        if upkept.more:
+            return _CHORE_PAUSE_SECONDS
+        return UPKEEP_FIRST_SECONDS if upkept.busy else UPKEEP_SECONDS
+
+    async def _archive_step(self) -> float:
+        moved = await self._threads.run(self.archiving.step)
+        if moved.after is None:
+            return ARCHIVE_SECONDS
+        # To look at what stays is not to be felt; what moves is to keep up with what is born.
+        return _CHORE_PAUSE_SECONDS if moved.rows else _COUNT_PAUSE_SECONDS
+
     async def _usage_step(self) -> float:
         more = await self._threads.run(self.usage.step)
         return _COUNT_PAUSE_SECONDS if more else USAGE_SECONDS
@@ -275,18 +304,3 @@ class Engine:
         if self.clock.must_be_measured():
             await self._threads.run(self.clock.measure)
         return LOOK_SECONDS
-
-    async def _beat_step(self) -> float:
-        """One row for this process: each loop with the instant at which it last completed a step."""
-        info: dict[str, Any] = {name: at for name, at in self.pulse.completed.items() if name != "heartbeat"}
-        if self._draining:
-            info["draining"] = "yes"
-        elif self.options.dispatches:
-            info[SERVES] = self._registry.served().document()
-        now, name, owner = self.clock.now(), f"process:{self._owner}", self._owner
-        await self._threads.run(
-            lambda: self._database.write(lambda connection: leases.beat(connection, name, owner, now, 30, info))
-        )
-        # Until the first tick is done nobody can say that we are well: look again soon.
-        begun = not self.options.ticks or "ticker" in info
-        return _BEAT_SECONDS if begun else _FIRST_BEAT_SECONDS

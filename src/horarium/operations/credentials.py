@@ -12,6 +12,7 @@ from horarium.operations.resources import Resources
 from horarium.schedule.credentials import hosts_of
 from horarium.schedule.definition import Definition
 from horarium.schedule.document import Parsed
+from horarium.schedule.json_limits import Json
 from horarium.schedule.redaction import Redactor
 from horarium.schedule.secret import names_in, secret_names
 from horarium.store import secrets
@@ -55,10 +56,16 @@ def _is(row: SecretRow | None, sealer: Sealer, value: str, hosts: tuple[str, ...
 
 def redactor(resources: Resources, connection: Connection, run: RunRow, definition: Definition) -> Redactor:
     """Of all that the run may have been sent. Raises KeyReplaced: with an older key it would mask nothing."""
-    names = secret_names(definition) | names_in(definition.action, run.inputs)
+    return redactor_for(resources, connection, run.namespace, definition, run.inputs)
+
+
+def redactor_for(
+    resources: Resources, connection: Connection, namespace: str, definition: Definition, inputs: Json
+) -> Redactor:
+    names = secret_names(definition) | names_in(definition.action, inputs)
     if not names or resources.sealer is None:
         return Redactor(())
-    found = secrets.find_all(connection, run.namespace, names)
+    found = secrets.find_all(connection, namespace, names)
     values = secrets.openable(resources.sealer, found.values())
     if len(values) < len(found):
         require_key(connection, resources.sealer)

@@ -9,16 +9,16 @@ from horarium.decision.health import FAILING_AFTER
 from horarium.errors import HorariumError
 from horarium.instant import SECOND, Instant
 from horarium.operations.resources import Resources
-from horarium.operations.serving import PROCESS
 from horarium.recurrence.zone import tzdata_version
-from horarium.store import leases
 from horarium.store.database import Connection
-from horarium.store.errors import shown
+from horarium.store.errors import SchemaTooNew, shown
 from horarium.store.history import audit
 from horarium.store.migrate import check_schema
+from horarium.store.processes import process_rows
 from horarium.store.runs import open_runs, step_changes
 from horarium.store.schedules import due
 from horarium.store.schedules import health as schedule_health
+from horarium.store.schema_state import Fit
 
 _TICKER = "ticker"
 
@@ -85,11 +85,14 @@ def observe(resources: Resources) -> None:
 
 
 def _schema(resources: Resources) -> Check:
+    """Tables of the release before are good enough, and so are newer ones that fit."""
     try:
-        check_schema(resources.database)
+        found = check_schema(resources.database)
+    except SchemaTooNew as wrong:
+        return Check("migrated", False, shown(wrong), "upgrade this program")
     except HorariumError as wrong:
         return Check("migrated", False, shown(wrong), "run horarium migrate")
-    return Check("migrated", True, "the tables are those of this program")
+    return Check("migrated", True, found.sentence, "run horarium migrate" if found.fit is Fit.OLDER else None)
 
 
 def _tick(resources: Resources, connection: Connection) -> Check:
@@ -122,9 +125,7 @@ def _outcomes(connection: Connection) -> Check:
 def _completed(connection: Connection) -> dict[str, Instant]:
     """The newest completed step of each loop, in whatever process."""
     newest: dict[str, Instant] = {}
-    for lease in leases.all_leases(connection):
-        if lease.name.startswith(PROCESS):
-            for loop, at in lease.info.items():
-                if isinstance(at, int):
-                    newest[loop] = max(at, newest.get(loop, at))
+    for row in process_rows(connection):
+        for loop, at in row.process.completed.items():
+            newest[loop] = max(at, newest.get(loop, at))
     return newest

@@ -10,18 +10,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from horarium.decision.process_state import GONE_AFTER_SECONDS
 from horarium.instant import SECOND, Instant
 from horarium.operations.caller import Caller
 from horarium.operations.resources import Resources
-from horarium.operations.serving import PROCESS, SILENCE_SECONDS
-from horarium.store import leases
 from horarium.store.database import Connection
-from horarium.store.leases import LeaseRow
+from horarium.store.processes import ProcessRow, process_rows
 from horarium.wire.roles import Permission
 
 TICKER = "ticker"
 # Loops that rest long between two steps; all others step every few seconds.
 _REST_SECONDS: Mapping[str, float] = {
+    "archive": 60,
     "clock": 60,
     "health": 10,
     "repair": 600,
@@ -80,8 +80,7 @@ def liveness(resources: Resources, caller: Caller) -> Liveness:
 
     def look(connection: Connection) -> Liveness:
         now = resources.clock.now()
-        rows = [row for row in leases.all_leases(connection) if row.name.startswith(PROCESS)]
-        processes = tuple(_process(resources, row, now) for row in rows)
+        processes = tuple(process_life(resources, row, now) for row in process_rows(connection))
         freshest: dict[str, LoopLife] = {}
         for loop in (loop for process in processes if process.alive for loop in process.loops):
             if loop.name not in freshest or loop.last_completed_at > freshest[loop.name].last_completed_at:
@@ -92,14 +91,12 @@ def liveness(resources: Resources, caller: Caller) -> Liveness:
     return resources.database.read(look)
 
 
-def _process(resources: Resources, row: LeaseRow, now: Instant) -> ProcessLife:
-    alive = _age(row.beat_at, now) <= SILENCE_SECONDS
+def process_life(resources: Resources, row: ProcessRow, now: Instant) -> ProcessLife:
+    alive = _age(row.beat_at, now) <= GONE_AFTER_SECONDS
     loops = tuple(
-        LoopLife(name, at, _age(at, now), _limit(resources, name))
-        for name, at in sorted(row.info.items())
-        if isinstance(at, int)
+        LoopLife(name, at, _age(at, now), _limit(resources, name)) for name, at in sorted(row.process.completed.items())
     )
-    return ProcessLife(row.name.removeprefix(PROCESS), row.since, row.beat_at, alive, "draining" in row.info, loops)
+    return ProcessLife(row.owner, row.since, row.beat_at, alive, row.process.draining, loops)
 
 
 def _age(at: Instant, now: Instant) -> float:

@@ -29,7 +29,6 @@ from horarium.store.database.channels import READY
 from horarium.store.runs import claims
 from horarium.store.runs.changes import MAX_ERROR
 from horarium.store.runs.events import add_event, count_events
-from horarium.store.runs.read import RunRow
 from horarium.store.runs.writer import record_event
 from horarium.wire.bodies import ReportBody, names_of
 from horarium.wire.outcomes import ReportOutcome
@@ -96,23 +95,24 @@ def report(resources: Resources, caller: Caller, run_id: str, report: Report) ->
 
     def work(connection: Connection) -> Answered | ApprovalRequired:
         row = find_in_namespace(connection, caller, run_id)
-        known = caller.sees(row) or _proves(resources, row, report)
-        if row.state is RunState.AWAITING_APPROVAL and not (known and _repeats_its_gate(report)):
+        known = caller.sees(row) or proves(resources, row.run_id, report)
+        if row.state is RunState.AWAITING_APPROVAL and not (known and repeats_its_gate(report)):
             record_bypass(connection, caller, row, f"report {report.said.state}", resources.clock.now())
             return ApprovalRequired("this run waits for approval; a report cannot move it")
         if not known:
             raise RunNotFound(run_id[:64])
         definition = resources.definitions.of(connection, row)
-        now, said = resources.clock.now(), _shown(resources, caller, row, report)
+        now, said = resources.clock.now(), shown(resources, caller, row.run_id, report)
         rules = NO_RULES
         if isinstance(definition, Definition):
-            said = _without_secrets(said, redactor(resources, connection, row, definition))
+            said = without_secrets(said, redactor(resources, connection, row, definition))
             rules = rules_for(row.kind, definition.retry, definition.limits)
         change = record_event(connection, resources.known, row.run_id, said, rules, now=now, by=caller.context())
         resources.database.notify(connection, READY)  # an end may have released another, a failure waits for its retry
         if said.proven and caller.agent_id is not None and not caller.sees(row):
             claims.note_worker(connection, row.run_id, caller.agent_id)
-        return _answer(connection, caller, find_in_namespace(connection, caller, run_id), said, change, now)
+        outcome = outcome_of(connection, caller, row.run_id, said, change, now)
+        return Answered(row.run_id, outcome, find_in_namespace(connection, caller, run_id).state)
 
     answered = resources.database.write(work)
     if isinstance(answered, ApprovalRequired):  # raised here: what was tried stays on record
@@ -122,28 +122,28 @@ def report(resources: Resources, caller: Caller, run_id: str, report: Report) ->
     return answered
 
 
-def _repeats_its_gate(report: Report) -> bool:
+def repeats_its_gate(report: Report) -> bool:
     """Whoever reported the gate for which the run waits may say so again, by the same right."""
     return report.said.state is ReportedState.BLOCKED and (report.token is not None or report.said.epoch is not None)
 
 
-def _proves(resources: Resources, row: RunRow, report: Report) -> bool:
+def proves(resources: Resources, run_id: bytes, report: Report) -> bool:
     """Whoever was handed the run has its token, also an agent who would not see it otherwise."""
-    return report.token is not None and resources.tokens.attempt_of(report.token, row.run_id) is not None
+    return report.token is not None and resources.tokens.attempt_of(report.token, run_id) is not None
 
 
-def _shown(resources: Resources, caller: Caller, row: RunRow, report: Report) -> Reported:
+def shown(resources: Resources, caller: Caller, run_id: bytes, report: Report) -> Reported:
     """A token speaks for its own delivery, whatever else is said."""
     if report.token is None:
         return replace(report.said, by=caller.principal)
-    fence = resources.tokens.fence_of(report.token, row.run_id)
+    fence = resources.tokens.fence_of(report.token, run_id)
     if fence is None or report.said.attempt not in (None, fence.attempt):
         raise Forbidden("this report_token is not of this run, or not of this attempt")
     shown = replace(report.said, attempt=fence.attempt, gates_passed=fence.gates_passed)
     return replace(shown, by=caller.principal, proven=True)
 
 
-def _without_secrets(said: Reported, redactor: Redactor) -> Reported:
+def without_secrets(said: Reported, redactor: Redactor) -> Reported:
     """A target may repeat what it was sent."""
     error = None if said.error is None else redactor.text(said.error)
     error_class = None if said.error_class is None else redactor.text(said.error_class)
@@ -151,28 +151,27 @@ def _without_secrets(said: Reported, redactor: Redactor) -> Reported:
     return replace(said, result=redactor.json(said.result), error=error, error_class=error_class, gate=gate)
 
 
-def _answer(
-    connection: Connection, caller: Caller, row: RunRow, said: Reported, change: Change, now: Instant
-) -> Answered:
-    """`row` is the run as it is now."""
+def outcome_of(
+    connection: Connection, caller: Caller, run_id: bytes, said: Reported, change: Change, now: Instant
+) -> ReportOutcome:
+    """What came of a report; one that came too late is written down here."""
     match change:
         case End() | Progress():
-            outcome = ReportOutcome.RECORDED
+            return ReportOutcome.RECORDED
         case Again():
-            outcome = ReportOutcome.RETRIED
+            return ReportOutcome.RETRIED
         case Block():
-            outcome = ReportOutcome.BLOCKED
+            return ReportOutcome.BLOCKED
         case Nothing(why):
-            outcome = _unchanged(connection, caller, row, said, why, now)
+            return _unchanged(connection, caller, run_id, said, why, now)
         case Wait() | Begin() | Admit():
             raise AssertionError("a report never hands a run over")
         case _:
             assert_never(change)
-    return Answered(row.run_id, outcome, row.state)
 
 
 def _unchanged(
-    connection: Connection, caller: Caller, row: RunRow, said: Reported, why: Why, now: Instant
+    connection: Connection, caller: Caller, run_id: bytes, said: Reported, why: Why, now: Instant
 ) -> ReportOutcome:
     match why:
         case Why.SAID_BEFORE:
@@ -187,8 +186,8 @@ def _unchanged(
                 **caller.context().to_payload(),
             }
             payload = {name: value for name, value in told.items() if value is not None}
-            if count_events(connection, row.run_id, RunEventType.RUN_LATE_REPORT) < MAX_LATE:
-                add_event(connection, row.run_id, RunEventType.RUN_LATE_REPORT, now, payload)
+            if count_events(connection, run_id, RunEventType.RUN_LATE_REPORT) < MAX_LATE:
+                add_event(connection, run_id, RunEventType.RUN_LATE_REPORT, now, payload)
             return ReportOutcome.LATE
         case Why.UNPROVEN:
             raise ReportUnproven(

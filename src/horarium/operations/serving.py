@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
+from horarium.decision.process_state import GONE_AFTER_SECONDS
 from horarium.instant import SECOND, Instant
 from horarium.launchers.served import Served, read_served
-from horarium.store import leases
 from horarium.store.database import Connection
-from horarium.store.leases import SERVES
-
-PROCESS = "process:"
-# A process beats every 5 seconds; one that has been silent for so long is gone.
-SILENCE_SECONDS = 30
+from horarium.store.processes import process_rows
 
 
 class LiveServices:
@@ -22,7 +18,6 @@ class LiveServices:
 
     def load(self, connection: Connection, now: Instant) -> tuple[Served, ...]:
         if self._read_at is None or not 0 <= now - self._read_at < SECOND:
-            rows = [row for row in leases.all_leases(connection) if row.name.startswith(PROCESS)]
-            alive = [row for row in rows if now - row.beat_at <= SILENCE_SECONDS * SECOND]
-            self._found, self._read_at = tuple(read_served(row.info.get(SERVES)) for row in alive), now
+            alive = [row for row in process_rows(connection) if now - row.beat_at <= GONE_AFTER_SECONDS * SECOND]
+            self._found, self._read_at = tuple(read_served(row.process.serves) for row in alive), now
         return self._found

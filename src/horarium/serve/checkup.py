@@ -27,12 +27,14 @@ from horarium.serve.application import load_application
 from horarium.serve.process import AddressTaken, listen
 from horarium.serve.tls import IN_THE_CLEAR_REMEDY, expiry_of, in_the_clear, open_tls
 from horarium.settings import Origin, Settings, as_up_takes_them, origins
-from horarium.store import leases, namespaces, tokens
+from horarium.store import leases, namespaces, partition_upkeep, tokens
 from horarium.store.database import Connection, Database, open_database
 from horarium.store.database.sqlite import database_path
-from horarium.store.migrate import check_schema
+from horarium.store.errors import SchemaTooNew
+from horarium.store.migrate import SchemaReport, check_schema
 from horarium.store.runs import open_runs, step_changes
 from horarium.store.schedules import lists as schedule_lists
+from horarium.store.schema_state import Fit
 
 _OLDEST_PYTHON = (3, 11)
 _MOST_OFFSET = SECOND
@@ -185,16 +187,29 @@ def _opened(settings: Settings) -> Iterator[Database]:
 
 def _inside(settings: Settings, database: Database, clock: Clock) -> Iterator[Check]:
     try:
-        check_schema(database)
+        yield _tables(check_schema(database))
+    except SchemaTooNew as wrong:
+        yield Check("tables", Level.FAILURE, wrong.message, "install the version of the other processes")
+        return
     except HorariumError as wrong:
         yield Check("tables", Level.FAILURE, wrong.message, "horarium migrate")
         return
-    yield Check("tables", Level.OK, "up to date")
     checks: tuple[Callable[[Settings, Database, Clock], Check], ...] = (_clock, _token, _broken, _leases)
     for check in checks:
         yield check(settings, database, clock)
+    yield from _weeks(database, clock)
     yield from _unclaimed(database, clock)
     yield from _unnoticed(database, clock)
+
+
+def _tables(found: SchemaReport) -> Check:
+    match found.fit:
+        case Fit.OLDER:
+            return Check("tables", Level.WARNING, found.sentence, "horarium migrate, when all processes may have it")
+        case Fit.NEWER:
+            return Check("tables", Level.WARNING, found.sentence, "install the version of the other processes")
+        case _:
+            return Check("tables", Level.OK, "up to date")
 
 
 def _clock(_settings: Settings, database: Database, clock: Clock) -> Check:
@@ -228,6 +243,23 @@ def _broken(_settings: Settings, database: Database, _clock: Clock) -> Check:
     if broken:
         return Check("schedules", Level.FAILURE, f"{broken} broken", "GET /api/schedules?status=broken says why")
     return Check("schedules", Level.OK, "none is broken")
+
+
+def _weeks(database: Database, clock: Clock) -> Iterator[Check]:
+    """PostgreSQL alone keeps what grows in tables of a week each."""
+    now = clock.now() + database.clock_offset(clock)
+    weeks = database.read(lambda connection: partition_upkeep.look(connection, now))
+    if weeks is None:
+        return
+    if not weeks.may_make:
+        found = "the role may not make tables for the coming weeks: rows go into the default partitions"
+        yield Check("partitions", Level.WARNING, found, "let the role own the tables, and GRANT CREATE ON SCHEMA to it")
+    elif weeks.missing:
+        found = "this week or the next has no table of its own: rows go into the default partitions"
+        yield Check("partitions", Level.WARNING, found, "horarium up, or horarium worker, makes them within minutes")
+    else:
+        until = "some time" if weeks.until is None else to_rfc3339(weeks.until)
+        yield Check("partitions", Level.OK, f"there are tables of a week until {until}")
 
 
 def _unclaimed(database: Database, clock: Clock) -> Iterator[Check]:

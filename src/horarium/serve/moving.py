@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from horarium.clock import Clock, SystemClock
+from horarium.decision.process_state import GONE_AFTER_SECONDS
 from horarium.errors import HorariumError
 from horarium.instant import SECOND
-from horarium.operations.serving import PROCESS, SILENCE_SECONDS
-from horarium.store import leases
 from horarium.store.copying import Tell, copy_all, count_rows, first_filled_table
 from horarium.store.database import Database, open_database
 from horarium.store.database.sqlite import database_path
 from horarium.store.errors import SchemaMissing, SchemaTooNew
-from horarium.store.migrate import check_schema, has_tables, migrate
+from horarium.store.migrate import check_exact_schema, has_tables, migrate
+from horarium.store.processes import process_rows
 
 
 class MoveRefused(HorariumError):
@@ -79,7 +79,7 @@ def _database(flag: str, url: str, *, must_exist: bool = False) -> Iterator[Data
 
 def _check_schema(flag: str, database: Database) -> None:
     try:
-        check_schema(database)
+        check_exact_schema(database)
     except SchemaMissing as wrong:
         raise MoveRefused(f"{flag}: {wrong.message} (horarium migrate --database …)") from None
     except SchemaTooNew as wrong:
@@ -96,12 +96,11 @@ def _refuse_company(flag: str, database: Database, clock: Clock) -> None:
 def company_on(database: Database, clock: Clock) -> str | None:
     """Why what needs the database alone cannot begin; None = it has it."""
     now = clock.now() + database.clock_offset(clock)
-    rows = [row for row in database.read(leases.all_leases) if row.name.startswith(PROCESS)]
-    for row in rows:
+    for row in database.read(process_rows):
         silent = (now - row.beat_at) // SECOND
-        if silent <= SILENCE_SECONDS:
+        if silent <= GONE_AFTER_SECONDS:
             return (
                 f"the process {row.owner} is at work on it; stop all processes first "
-                f"(one that was killed is forgotten after {SILENCE_SECONDS} seconds)"
+                f"(one that was killed is forgotten after {GONE_AFTER_SECONDS} seconds)"
             )
     return None

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from horarium.engine.batch import Tick
 from horarium.engine.janitor import Tidied
+from horarium.engine.partitions import Upkept
 from horarium.ids import id_text
 from horarium.instant import SECOND, Instant
 from horarium.life.change import Again, End
@@ -45,6 +46,9 @@ class TelemetryObserver:
             self._telemetry.lease_expired(tidied.lost_leases)
         for state in tidied.ended:
             self._telemetry.ended(state)
+
+    def upkept(self, upkept: Upkept, now: Instant) -> None:
+        self._telemetry.kept_by_weeks(made=upkept.made, dropped=upkept.dropped)
 
     def _tell_end(self, run: Work, end: End, now: Instant) -> None:
         tell = self._log.debug if end.state in _GOOD else self._log.warning

@@ -1,7 +1,8 @@
 """How a service lives as a process: it starts, says where it is, and ends in good order when told.
 
 The first SIGTERM or SIGINT stops the claiming, lets what is in hand finish or gives it back, and ends
-with exit code 0. Whoever signals twice is in a hurry: exit code 1, at once.
+with exit code 0; how its door closes meanwhile stands in `leaving`. Whoever signals twice is in a hurry:
+exit code 1, at once.
 """
 
 from __future__ import annotations
@@ -11,9 +12,8 @@ import os
 import signal
 import socket
 import sys
-import threading
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -29,6 +29,7 @@ from horarium.serve.application import Application
 from horarium.serve.handshakes import Arriving, arrivals
 from horarium.serve.hosts import HostCheck, hosts_of
 from horarium.serve.http_protocol import BoundedProtocol, bounded_protocol, keep_time
+from horarium.serve.leaving import LastAnswers, Leaving
 from horarium.serve.service import Service, open_service, put_templates
 from horarium.serve.tls import IN_THE_CLEAR_REMEDY, Tls, in_the_clear, open_tls
 from horarium.settings import Settings
@@ -62,6 +63,8 @@ class Parts:
     engine: bool
 
 
+# What a process does that has a door.
+API = "api"
 UP = Parts(api=True, engine=True)
 SERVER = Parts(api=True, engine=False)
 WORKER = Parts(api=False, engine=True)
@@ -137,20 +140,43 @@ def listen(host: str, port: int) -> socket.socket:
 async def _live(service: Service, parts: Parts, door: Door | None, ready: Callable[[], None]) -> None:
     stop = asyncio.Event()
     with _stopped_by_signals(stop):
-        tasks: list[asyncio.Task[None]] = []
-        if parts.engine:
-            tasks.append(asyncio.create_task(service.engine.run(stop), name="engine"))
-        else:
-            tasks.append(asyncio.create_task(_keep_time(service.clock, stop), name="clock"))
-        if door is not None:
-            if (problem := in_the_clear(service.settings)) is not None:
-                service.telemetry.log.warning("no TLS", problem=problem, remedy=IN_THE_CLEAR_REMEDY)
-            tasks.append(asyncio.create_task(door.run(stop), name="api"))
-            await asyncio.wait([asyncio.create_task(door.ready.wait()), *tasks], return_when=asyncio.FIRST_COMPLETED)
-        if not any(task.done() for task in tasks):
-            ready()
-        await _until_all_end(tasks, stop)
+        async with _beating(service, parts, stop):
+            await _work(service, parts, door, ready, stop)
     service.telemetry.flush()
+
+
+@asynccontextmanager
+async def _beating(service: Service, parts: Parts, stop: asyncio.Event) -> AsyncIterator[None]:
+    """Seen by the others until everything else has ended."""
+    heartbeat, over = service.engine.heartbeat, asyncio.Event()
+    if parts.api:
+        heartbeat.takes_part(API)
+    if parts.engine:
+        service.engine.takes_part()
+    beating = asyncio.create_task(heartbeat.run(over, stop), name="heartbeat")
+    try:
+        yield
+    finally:
+        over.set()
+        await asyncio.gather(beating, return_exceptions=True)
+
+
+async def _work(
+    service: Service, parts: Parts, door: Door | None, ready: Callable[[], None], stop: asyncio.Event
+) -> None:
+    tasks: list[asyncio.Task[None]] = []
+    if parts.engine:
+        tasks.append(asyncio.create_task(service.engine.work(stop), name="engine"))
+    else:
+        tasks.append(asyncio.create_task(_keep_time(service.clock, stop), name="clock"))
+    if door is not None:
+        if (problem := in_the_clear(service.settings)) is not None:
+            service.telemetry.log.warning("no TLS", problem=problem, remedy=IN_THE_CLEAR_REMEDY)
+        tasks.append(asyncio.create_task(door.run(stop), name="api"))
+        await asyncio.wait([asyncio.create_task(door.ready.wait()), *tasks], return_when=asyncio.FIRST_COMPLETED)
+    if not any(task.done() for task in tasks):
+        ready()
+    await _until_all_end(tasks, stop)
 
 
 async def _keep_time(clock: SharedClock, stop: asyncio.Event) -> None:
@@ -176,7 +202,7 @@ class Door:
     def __init__(self, service: Service, listening: socket.socket, tls: Tls | None = None) -> None:
         self.ready = asyncio.Event()
         config = uvicorn.Config(
-            HostCheck(service.api, hosts_of(service.settings)),
+            LastAnswers(HostCheck(service.api, hosts_of(service.settings)), service.api.state.draining),
             http=bounded_protocol(service.settings),
             ws="none",
             timeout_keep_alive=_IDLE_SECONDS,
@@ -193,7 +219,8 @@ class Door:
         self._tls = tls
         self._log = service.telemetry.log
         self._listening = listening
-        self._closing: threading.Event = service.api.state.closing
+        state = service.api.state
+        self._leaving = Leaving(state.draining, state.closing, service.settings.drain)
 
     async def run(self, stop: asyncio.Event) -> None:
         serving = asyncio.create_task(self._server.serve(sockets=[self._listening]))
@@ -201,9 +228,9 @@ class Door:
         if self._tls is not None:
             others.append(asyncio.create_task(self._tls.keep_current(self._log)))
         await asyncio.wait([serving, *others], return_when=asyncio.FIRST_COMPLETED)
+        await self._leaving.begin(serving)
         for each in others:
             each.cancel()
-        self._closing.set()  # streams would go on for ever
         self._server.should_exit = True
         await serving
 

@@ -31,7 +31,7 @@ from horarium.serve.secret_key import (
 from horarium.settings import Settings
 from horarium.store import audit, installation
 from horarium.store.database import Connection, Database, open_database
-from horarium.store.migrate import DEFAULT_NAMESPACE, check_schema
+from horarium.store.migrate import DEFAULT_NAMESPACE, check_exact_schema
 from horarium.store.resealing import Resealed, reseal_all
 from horarium.store.sealing import Sealer
 
@@ -59,7 +59,7 @@ def rekey(settings: Settings, new_key_file: Path | None = None, clock: Clock | N
     """Raises RekeyRefused, WrongSecretKey if this process has not the key that is in use, or KeyReplaced."""
     database = open_database(settings.database_url)
     try:
-        check_schema(database)
+        check_exact_schema(database)
         old = _old_key(settings, database, clock or SystemClock())
         wanted = _wanted(settings, new_key_file)
         if wanted is not None and key_of(wanted).fingerprint == old.fingerprint:

@@ -8,6 +8,7 @@ import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from typing import Any, TextIO
 
 from fastapi import FastAPI
@@ -50,9 +51,11 @@ from horarium.store import namespaces
 from horarium.store.database import Database, open_database
 from horarium.store.database.shared_clock import SharedClock
 from horarium.store.errors import Conflict
-from horarium.store.migrate import DEFAULT_NAMESPACE, check_schema, migrate
+from horarium.store.migrate import DEFAULT_NAMESPACE, check_schema, migrate, newest_revision
+from horarium.store.processes import About
 from horarium.store.quotas import QuotaBook
 from horarium.store.runs.definitions import Definitions
+from horarium.store.schema_state import Fit
 from horarium.store.sealing import Sealer
 from horarium.telemetry.log import make_logger
 from horarium.telemetry.telemetry import Telemetry
@@ -106,13 +109,14 @@ def open_service(
         if migrates:
             migrate(database, clock)
             _make_namespace(database, settings.default_namespace, clock)
-        else:
-            check_schema(database)
+        tables = check_schema(database)
         own = installation_key(settings, database) if key is None else InstallationKey(key)
         moved = move_at_start(database, own, clock)
         service = _compose(settings, clock, database, _application(settings, application), registry, log_to, own)
         if moved:
             service.telemetry.log.info("credentials moved into secrets", rows=moved)
+        if tables.fit is not Fit.EXACT:
+            service.telemetry.log.warning("tables of another version", found=tables.sentence)
         try:
             with service.application.inside(service):
                 yield service
@@ -177,6 +181,7 @@ def _compose(
         shared,
         registry,
         owner=_owner(),
+        about=About(socket.gethostname(), os.getpid(), version=version("horarium"), schema=newest_revision()),
         observer=TelemetryObserver(telemetry),
         options=engine_options(settings, registry),
         log=telemetry.log,
@@ -266,6 +271,7 @@ def engine_options(settings: Settings, registry: Registry) -> EngineOptions:
             settings.keep_audit_days,
             runs_by_default=origins(settings)["keep_runs_days"] == "default",
         ),
+        archive_after_days=settings.archive_runs_days,
     )
 
 

@@ -15,6 +15,7 @@ from horarium.settings.parts import CeleryConnection, CertificateHolder, Command
 PREFIX = "HORARIUM_"
 DATABASE_FILE = "horarium.db"
 _MOST = 10**15
+_PROXY_DRAIN_SECONDS = 5
 
 Origin: TypeAlias = Literal["flag", "environment", "file", "default", "up"]
 """`up` has chosen it by itself: the address on which it listens is reached from one machine only."""
@@ -84,7 +85,7 @@ class Settings(BaseSettings):
 
     # ── handing out ──────────────────────────────────────────────────────────────────────────────────
     lease_seconds: int = Field(
-        30, ge=2, le=30, description="Seconds that a run stays with a worker without a sign of life."
+        20, ge=2, le=30, description="Seconds that a run stays with a worker without a sign of life."
     )
     in_flight: int = Field(500, ge=1, le=100_000, description="Launches under way at once in one process, at most.")
     in_flight_per_namespace: int | None = Field(
@@ -105,6 +106,11 @@ class Settings(BaseSettings):
         description="Bytes of what one run prints and logs that are kept, the last ones; 0 = nothing is kept.",
     )  # fmt: skip
     shutdown_seconds: float = Field(20, ge=0, description="Seconds that a stopping process waits for launches to end.")
+    drain_seconds: float | None = Field(
+        None, ge=0, le=3_600,
+        description="Seconds that a server which was told to stop says so in its probes before it closes its door; "
+        "none = 5 with behind_proxy, else 0.",
+    )  # fmt: skip
     allow_loopback_targets: bool = Field(
         False,
         description="Whether a schedule may call this machine itself; `up` on a loopback address opens it unless told.",
@@ -193,6 +199,11 @@ class Settings(BaseSettings):
     )
     keep_runs_days: int | None = Field(
         90, ge=0, description="Days that finished runs are kept with their events; 0 = for ever."
+    )
+    archive_runs_days: int = Field(
+        7,
+        ge=0,
+        description="Days after which ended runs move to the archive of PostgreSQL, still shown as before; 0 = never.",
     )
     idempotency_hours: int = Field(24, ge=1, description="Hours that the answer to an Idempotency-Key is remembered.")
 
@@ -316,6 +327,12 @@ class Settings(BaseSettings):
     @property
     def namespace_in_flight(self) -> int:
         return self.in_flight_per_namespace or max(1, self.in_flight // 2)
+
+    @property
+    def drain(self) -> float:
+        """Nobody but a proxy goes elsewhere when it is told."""
+        usual = _PROXY_DRAIN_SECONDS if self.behind_proxy else 0
+        return usual if self.drain_seconds is None else self.drain_seconds
 
     @property
     def address_connections(self) -> int:

@@ -14,6 +14,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import ColumnElement, Connection
 
+from horarium.store.runs import everywhere
 from horarium.store.tables import (
     agents,
     approvals,
@@ -26,6 +27,7 @@ from horarium.store.tables import (
     run_events,
     run_logs,
     runs,
+    runs_archive,
     schedule_revisions,
     schedules,
     standing_approvals,
@@ -34,6 +36,7 @@ from horarium.store.tables import (
 )
 
 _PIECE = 2_000
+_TEXTS_OF_A_RUN = ("inputs", "result", "error", "effective", "progress")
 # What a row takes beside its texts, with its part of the indexes.
 _OF_A_RUN, _OF_AN_EVENT, _OF_A_DECISION, _OF_A_REVISION = 600, 60, 150, 400
 
@@ -42,6 +45,7 @@ class Part(Enum):
     """In the order in which they are counted."""
 
     RUNS = "runs"
+    ARCHIVE = "archive"
     HISTORY = "history"
     DEFINITIONS = "definitions"
     CALENDARS = "calendars"
@@ -93,6 +97,8 @@ _SAVE = (
 
 
 def count_some(connection: Connection, place: Place) -> Piece:
+    if place.part is Part.ARCHIVE and not everywhere.has_archive(connection):
+        place = Place(Part.HISTORY, _first(_PARTS[Part.HISTORY][0]))
     key, count = _PARTS[place.part]
     within = _whole(key) > _values(place.after)
     keys = sa.select(*key).where(within).order_by(*key).offset(_PIECE - 1).limit(1)
@@ -131,26 +137,32 @@ def _add(connection: Connection, counted: Counter[str], statement: sa.Select[Any
         counted[namespace] += int(number)
 
 
-def _runs(connection: Connection, within: ColumnElement[bool]) -> Counter[str]:
-    counted: Counter[str] = Counter()
-    own = _size(connection, runs.c.inputs, runs.c.result, runs.c.error, runs.c.effective, runs.c.progress) + _OF_A_RUN
-    _add(connection, counted, sa.select(runs.c.namespace, sa.func.sum(own)).where(within).group_by(runs.c.namespace))
-    for table, size in (
+def _runs_of(table: sa.Table) -> tuple[tuple[ColumnElement[Any], ...], _Count]:
+    """The key of a table of runs, and how they are counted with all that hangs on them."""
+
+    def count(connection: Connection, within: ColumnElement[bool]) -> Counter[str]:
+        counted: Counter[str] = Counter()
+        own = _size(connection, *(table.c[name] for name in _TEXTS_OF_A_RUN)) + _OF_A_RUN
+        mine = sa.select(table.c.namespace, sa.func.sum(own)).where(within).group_by(table.c.namespace)
+        _add(connection, counted, mine)
+        for other, size in _beside_runs(connection):
+            joined = sa.select(table.c.namespace, sa.func.sum(size))
+            joined = joined.join_from(table, other, other.c.run_id == table.c.run_id)
+            _add(connection, counted, joined.where(within).group_by(table.c.namespace))
+        return counted
+
+    return (table.c.run_id,), count
+
+
+def _beside_runs(connection: Connection) -> Sequence[tuple[sa.Table, ColumnElement[int]]]:
+    asked = (approvals.c.proposed, approvals.c.approvers, approvals.c.requesters)
+    return (
         (run_events, _size(connection, run_events.c.payload) + _OF_AN_EVENT),
         (run_definitions, _size(connection, run_definitions.c.document)),
         (run_logs, run_logs.c.bytes + _OF_AN_EVENT),
         # With its votes, which are a few short texts.
-        (approvals, _size(connection, approvals.c.proposed, approvals.c.approvers, approvals.c.requesters) + _OF_A_RUN),
-    ):
-        _add(
-            connection,
-            counted,
-            sa.select(runs.c.namespace, sa.func.sum(size))
-            .join_from(runs, table, table.c.run_id == runs.c.run_id)
-            .where(within)
-            .group_by(runs.c.namespace),
-        )
-    return counted
+        (approvals, _size(connection, *asked) + _OF_A_RUN),
+    )
 
 
 def _history(connection: Connection, within: ColumnElement[bool]) -> Counter[str]:
@@ -189,7 +201,8 @@ def _rows_of(table: sa.Table, *texts: ColumnElement[Any]) -> tuple[tuple[ColumnE
 
 _Count = Callable[[Connection, ColumnElement[bool]], Counter[str]]
 _PARTS: Mapping[Part, tuple[tuple[ColumnElement[Any], ...], _Count]] = {
-    Part.RUNS: ((runs.c.run_id,), _runs),
+    Part.RUNS: _runs_of(runs),
+    Part.ARCHIVE: _runs_of(runs_archive),
     Part.HISTORY: ((history.c.feed_id,), _history),
     Part.DEFINITIONS: ((schedules.c.schedule_uid,), _definitions),
     Part.CALENDARS: _rows_of(calendars, calendars.c.document),

@@ -20,7 +20,8 @@ from horarium.store import audit
 from horarium.store.database import Database
 from horarium.store.database.set_wise import Insert
 from horarium.store.migrate import DEFAULT_NAMESPACE
-from horarium.store.tables import feed_epochs, history, installation, metadata, namespaces
+from horarium.store.runs import everywhere
+from horarium.store.tables import feed_epochs, history, installation, metadata, namespaces, runs
 
 Tell: TypeAlias = Callable[[int], None]
 """Told how many rows have been copied so far."""
@@ -40,7 +41,7 @@ class CopyFailed(HorariumError):
 
 def count_rows(database: Database) -> Mapping[str, int]:
     """By table, of one moment."""
-    return database.read(lambda connection: {table.name: _count(connection, table) for table in _tables()})
+    return database.read(lambda connection: {table.name: _count_all(connection, table) for table in _tables()})
 
 
 def first_filled_table(database: Database) -> str | None:
@@ -100,10 +101,13 @@ def _batches(reading: Connection, writing: Connection, table: Table) -> Iterator
     place = list(table.c.keys()).index(_TRANSACTION) if table is history and not between_servers else None
     # 0 is before all transactions of any server; SQLite says that it has none.
     instead = 0 if writing.dialect.name == "postgresql" else None
-    found = reading.execute(sa.select(table), execution_options={"yield_per": _BATCH})
-    for rows in found.partitions():
-        plain = [tuple(row) for row in rows]
-        yield plain if place is None else [(*row[:place], instead, *row[place + 1 :]) for row in plain]
+    # Of the columns by name: a table that grew by migrations may have them in another order.
+    for each in everywhere.tables(reading) if table is runs else (table,):
+        columns = [each.c[column.name] for column in table.c]
+        found = reading.execute(sa.select(*columns), execution_options={"yield_per": _BATCH})
+        for rows in found.partitions():
+            plain = [tuple(row) for row in rows]
+            yield plain if place is None else [(*row[:place], instead, *row[place + 1 :]) for row in plain]
 
 
 def _refuse_losses(writing: Connection, copied: Mapping[str, int]) -> None:
@@ -129,6 +133,12 @@ def _begin_epoch(writing: Connection, *, was_sqlite: bool) -> None:
     if was_sqlite:
         writing.execute(sa.insert(feed_epochs).values(epoch=1, server="former", first_feed_id=0))
     writing.exec_driver_sql("SELECT horarium_notice_server()")
+
+
+def _count_all(connection: Connection, table: Table) -> int:
+    """Of runs also those in the archive: in a copy they are among the others, until they move again."""
+    places = everywhere.tables(connection) if table is runs else (table,)
+    return sum(_count(connection, each) for each in places)
 
 
 def _count(connection: Connection, table: Table) -> int:

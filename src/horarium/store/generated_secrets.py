@@ -15,6 +15,7 @@ from horarium.ids import id_text
 from horarium.schedule.credentials import is_generated_for, of_run, of_schedule
 from horarium.schedule.secret import KEY, found_in
 from horarium.store.database.json_text import from_text
+from horarium.store.runs import everywhere
 from horarium.store.tables import run_definitions, runs, schedule_revisions, schedules, secrets
 
 # Of one schedule, the newest: each may have a megabyte.
@@ -50,12 +51,13 @@ def forget_of_schedules(connection: Connection, uids: Collection[bytes]) -> None
 
 def forget_of_runs(connection: Connection, run_ids: Collection[bytes]) -> None:
     """The same for runs that no schedule asked for."""
-    found = connection.execute(
+    found = everywhere.every(
+        connection,
         sa.select(runs.c.run_id, runs.c.namespace, run_definitions.c.document)
         .join_from(run_definitions, runs, runs.c.run_id == run_definitions.c.run_id)
-        .where(run_definitions.c.run_id.in_(list(run_ids)), run_definitions.c.document.like(_NAMES_ONE))
+        .where(run_definitions.c.run_id.in_(list(run_ids)), run_definitions.c.document.like(_NAMES_ONE)),
     )
-    for row in found.all():
+    for row in found:
         _forget(connection, row.namespace, of_run(id_text(row.run_id)), [row.document])
 
 

@@ -27,9 +27,6 @@ class LeaseRow:
     info: dict[str, Any]
 
 
-# Under this name the row of a process says what it can launch.
-SERVES = "serves"
-
 _ROWS = TypedRows(LeaseRow, leases, info=from_text)
 
 # A beat may arrive late or from a clock that is behind: it never moves the lease back.

@@ -2,14 +2,19 @@
 
 All revisions that are missing run in one transaction under a lock: whoever comes second finds nothing
 left to do, and a migration that fails leaves the database as it was.
+
+Processes are replaced one by one, so every migration leaves tables on which the code of the release before goes on. It
+says so by `oldest_code`, the newest revision that the oldest such code knows, and by `brings`, what is off until it has
+run. Without `oldest_code` it shuts out all code that does not know it (docs/decisions/0029-expand-and-contract.md).
 """
 
 from __future__ import annotations
 
 import threading
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, assert_never
 
 from alembic.config import Config
 from alembic.runtime.environment import EnvironmentContext
@@ -21,15 +26,18 @@ from horarium.audit import Act
 from horarium.clock import Clock, SystemClock
 from horarium.instant import Instant
 from horarium.recurrence.zone import tzdata_version
-from horarium.store import audit
+from horarium.store import audit, schema_state
 from horarium.store.database import Database
 from horarium.store.errors import SchemaMissing, SchemaTooNew
 from horarium.store.installation import set_planned_with
 from horarium.store.plain_credentials import set_moved
+from horarium.store.schema_state import REVISION_TABLE, Fit, SchemaState
 from horarium.store.tables import namespaces
 
 DEFAULT_NAMESPACE = "default"
 DIRECTORY = Path(__file__).parent / "migrations"
+# The tables of the release before: this program works on them as well, without what came later.
+OLDEST_SCHEMA = "0018"
 
 # "horarium" in ASCII: a number that no other program's advisory lock is likely to have.
 _LOCK = int.from_bytes(b"horarium", "big")
@@ -44,33 +52,99 @@ def migrate(database: Database, clock: Clock | None = None, *, until: str = "hea
     """
     now = (clock or SystemClock()).now()
     with _one_at_a_time:
-        return database.write(lambda connection: _upgrade(connection, now, until))
+        applied = database.write(lambda connection: _upgrade(connection, now, until))
+    schema_state.look_again()
+    return applied
 
 
 def has_tables(database: Database) -> bool:
     """Whether anything of ours is there, of whatever revision."""
-    return database.read(_current) is not None
+    return database.read(schema_state.read_state) is not None
 
 
-def check_schema(database: Database) -> None:
-    """Raises SchemaMissing or SchemaTooNew unless the tables are exactly those of this program."""
-    current = database.read(_current)
-    _refuse_newer(current)
-    head = _scripts().get_current_head()
-    if current != head:
-        state = "has no tables yet" if current is None else f"is at revision {current} and {head} is needed"
-        raise SchemaMissing(f"the database {state}; migrate it first")
+def newest_revision() -> str:
+    """That this program knows."""
+    return str(_scripts().get_current_head())
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaReport:
+    """`missing` is what the program knows and the tables do not bring; `sentence` tells all of it."""
+
+    fit: Fit
+    sentence: str
+    missing: tuple[str, ...] = ()
+
+
+def examine_schema(database: Database) -> SchemaReport:
+    """Never refuses: for those who only want to know."""
+    return _report(database.read(schema_state.read_state))
+
+
+def check_schema(database: Database) -> SchemaReport:
+    """Raises SchemaMissing or SchemaTooNew unless this program can work on the tables as they are."""
+    found = examine_schema(database)
+    _refuse(found)
+    return found
+
+
+def check_exact_schema(database: Database) -> None:
+    """The same for what concerns every row of every table: it needs exactly the tables that this program knows."""
+    found = check_schema(database)
+    if found.fit is Fit.OLDER:
+        raise SchemaMissing(f"{found.sentence}; migrate it first")
+    if found.fit is Fit.NEWER:
+        raise SchemaTooNew(f"{found.sentence}, but for this the newer program is needed")
+
+
+def _refuse(found: SchemaReport) -> None:
+    match found.fit:
+        case Fit.NO_TABLES | Fit.TOO_OLD:
+            raise SchemaMissing(found.sentence)
+        case Fit.TOO_NEW:
+            raise SchemaTooNew(found.sentence)
+        case Fit.OLDER | Fit.EXACT | Fit.NEWER:
+            return
+        case _:
+            assert_never(found.fit)
+
+
+def _report(state: SchemaState | None) -> SchemaReport:
+    known = newest_revision()
+    fit = schema_state.judge(state, oldest=OLDEST_SCHEMA, head=known)
+    if state is None:
+        return SchemaReport(fit, "the database has no tables yet; migrate it first")
+    now = state.revision
+    match fit:
+        case Fit.OLDER:
+            missing = _brought_after(now)
+            off = f"until they are migrated it does without {'; '.join(missing)}"
+            return SchemaReport(fit, f"the tables are at revision {now} and this program knows {known}: {off}", missing)
+        case Fit.EXACT:
+            return SchemaReport(fit, "the tables are those of this program")
+        case Fit.NEWER:
+            return SchemaReport(fit, f"the tables are newer (revision {now}) than this program ({known}), and fit it")
+        case Fit.TOO_OLD | Fit.NO_TABLES:
+            needed = f"{OLDEST_SCHEMA} or newer is needed"
+            return SchemaReport(fit, f"the database is at revision {now} and {needed}; migrate it first")
+        case Fit.TOO_NEW:
+            newer = f"the database was written by a newer Horarium (revision {state.oldest_code})"
+            return SchemaReport(fit, f"{newer}; upgrade this program")
+        case _:
+            assert_never(fit)
 
 
 def _upgrade(connection: Connection, now: Instant, until: str) -> list[str]:
     if connection.dialect.name == "postgresql":  # on SQLite the write transaction is the lock
         connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
-    current = _current(connection)
-    _refuse_newer(current)
-    scripts = _scripts()
-    if until == "head" and current == scripts.get_current_head():
+    before = schema_state.read_state(connection)
+    found = _report(before)
+    if found.fit is Fit.TOO_NEW:
+        _refuse(found)
+    if found.fit is Fit.NEWER or (found.fit is Fit.EXACT and until == "head"):
         return []
+    scripts = _scripts()
     applied: list[str] = []
 
     def steps(revision: str, _context: MigrationContext) -> Any:
@@ -78,15 +152,32 @@ def _upgrade(connection: Connection, now: Instant, until: str) -> list[str]:
         applied.extend(step.revision.revision for step in found)
         return found
 
+    if before is not None:
+        schema_state.begin(connection, before.revision)
     with EnvironmentContext(Config(), scripts, fn=steps) as environment:
-        environment.configure(connection=connection)
+        environment.configure(connection=connection, version_table=REVISION_TABLE)
         environment.run_migrations()
+    if applied:
+        schema_state.set_oldest_code(connection, oldest_code(applied[-1]))
     if "0001" in applied and until == "head":
         _seed(connection, now)
     elif applied and until == "head":
+        current = None if before is None else before.revision
         told = audit.local_deed(Act.DATABASE_MIGRATED, "service", before=current, after=applied[-1])
         audit.append(connection, DEFAULT_NAMESPACE, [told], now=now)
     return applied
+
+
+def oldest_code(revision: str) -> str:
+    """Which code may use the tables as this revision leaves them; its own, unless it says that older code may too."""
+    script = _scripts().get_revision(revision)
+    return str(getattr(script.module, "oldest_code", revision))
+
+
+def _brought_after(revision: str) -> tuple[str, ...]:
+    """What the revisions after this one bring, oldest first."""
+    newer = reversed(list(_scripts().iterate_revisions("head", revision)))
+    return tuple(str(getattr(each.module, "brings", each.doc)) for each in newer)
 
 
 def _seed(connection: Connection, now: Instant) -> None:
@@ -94,15 +185,6 @@ def _seed(connection: Connection, now: Instant) -> None:
     connection.execute(insert(namespaces).values(namespace=DEFAULT_NAMESPACE, description="", created_at=now))
     set_planned_with(connection, tzdata_version())
     set_moved(connection)
-
-
-def _current(connection: Connection) -> str | None:
-    return MigrationContext.configure(connection).get_current_revision()
-
-
-def _refuse_newer(current: str | None) -> None:
-    if current is not None and current not in {script.revision for script in _scripts().walk_revisions()}:
-        raise SchemaTooNew(f"the database was written by a newer Horarium (revision {current}); upgrade this program")
 
 
 @cache

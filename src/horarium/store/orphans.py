@@ -12,7 +12,8 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.store.retention import LIMIT, Found, Swept, delete_some
-from horarium.store.tables import history, metadata, plannings, runs, schedule_revisions, schedules
+from horarium.store.runs import everywhere
+from horarium.store.tables import history, metadata, plannings, schedule_revisions, schedules
 
 # Every column that names a planning text, read off the tables: one that is forgotten here would lose its texts. The
 # revisions first, since they name nearly all and have an index for it.
@@ -32,22 +33,24 @@ def orphaned_revisions(connection: Connection, *, after: bytes, looks: int) -> F
     """Of the next `looks` owners of revisions, those that are neither schedules nor runs, and that no run names."""
     uid = schedule_revisions.c.schedule_uid
     some = sa.select(uid).where(uid > after).group_by(uid).order_by(uid).limit(looks).subquery()
-    rows = connection.execute(
-        sa.select(some.c.schedule_uid, _is_orphan(some.c.schedule_uid).label("is_orphan")).order_by(some.c.schedule_uid)
-    ).all()
+    is_orphan = _is_orphan(connection, some.c.schedule_uid).label("is_orphan")
+    rows = connection.execute(sa.select(some.c.schedule_uid, is_orphan).order_by(some.c.schedule_uid)).all()
     ids = tuple(row.schedule_uid for row in rows if row.is_orphan)
     return Found(ids, rows[-1].schedule_uid if len(rows) == looks else None)
 
 
 def purge_revisions(connection: Connection, uids: Sequence[bytes], *, limit: int = LIMIT) -> Swept:
     uid = schedule_revisions.c.schedule_uid
-    deleted = delete_some(connection, schedule_revisions, sa.and_(uid.in_(list(uids)), _is_orphan(uid)), limit)
+    deleted = delete_some(
+        connection, schedule_revisions, sa.and_(uid.in_(list(uids)), _is_orphan(connection, uid)), limit
+    )
     return Swept(deleted, whole=deleted < limit)
 
 
-def _is_orphan(uid: sa.ColumnElement[bytes]) -> sa.ColumnElement[bool]:
+def _is_orphan(connection: Connection, uid: sa.ColumnElement[bytes]) -> sa.ColumnElement[bool]:
     """History names revisions, too: they stay as long as it does."""
-    named = (schedules.c.schedule_uid, runs.c.run_id, runs.c.schedule_uid, history.c.schedule_uid)
+    of_runs = (column for table in everywhere.tables(connection) for column in (table.c.run_id, table.c.schedule_uid))
+    named = (schedules.c.schedule_uid, *of_runs, history.c.schedule_uid)
     return sa.and_(*(~sa.exists().where(column == uid) for column in named))
 
 

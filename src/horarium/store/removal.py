@@ -19,6 +19,7 @@ from horarium.schedule.run import OPEN
 from horarium.store.counters import assignee_owner, key_owner, schedule_owner
 from horarium.store.orphans import purge_plannings
 from horarium.store.retention import LIMIT, delete_runs, delete_some
+from horarium.store.runs import everywhere
 from horarium.store.runs.states import OPEN_ROOT, sql_list
 from horarium.store.runs.writer import Happened, record_events
 from horarium.store.schedules import positions
@@ -120,9 +121,12 @@ def _end_runs(connection: Connection, known: Plannings, namespace: str, now: Ins
 
 def _runs(connection: Connection, namespace: str) -> int | None:
     """How many rows went; None = there are no runs."""
-    roots = sa.select(runs.c.run_id).where(runs.c.namespace == namespace, runs.c.parent_run_id.is_(None))
-    ids = list(connection.execute(roots.order_by(runs.c.run_id).limit(_GROUP)).scalars())
-    return delete_runs(connection, ids).rows if ids else None
+    for table in everywhere.tables(connection):
+        roots = sa.select(table.c.run_id).where(table.c.namespace == namespace, table.c.parent_run_id.is_(None))
+        ids = list(connection.execute(roots.order_by(table.c.run_id).limit(_GROUP)).scalars())
+        if ids:
+            return delete_runs(connection, ids, runs=table).rows
+    return None
 
 
 def _schedules(connection: Connection, namespace: str) -> int | None:

@@ -27,6 +27,7 @@ from horarium.schedule.source import Source
 from horarium.store.counters import schedule_owner
 from horarium.store.cutoffs import Before, cutoff, latest
 from horarium.store.generated_secrets import forget_of_runs, forget_of_schedules
+from horarium.store.runs import everywhere
 from horarium.store.runs.states import FINAL_NAMES
 from horarium.store.tables import (
     approval_votes,
@@ -62,7 +63,7 @@ LIFECYCLE = frozenset(
 )
 _FORGOTTEN = sorted(kind.value for kind in frozenset(EventType) - LIFECYCLE)
 # Each of these leaves nothing undecided behind it.
-_SETTLING = [EventType.CREATED.value, EventType.PAUSED.value, EventType.RESUMED.value, EventType.DELETED.value]
+SETTLING = [EventType.CREATED.value, EventType.PAUSED.value, EventType.RESUMED.value, EventType.DELETED.value]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,22 +92,21 @@ def old_runs(connection: Connection, *, finished_before: Before, after: bytes, l
     result. So does a run whose occurrence lies after the position, because its row is the lock that
     keeps that occurrence from being decided twice.
     """
-    gone = sa.or_(positions.c.schedule_uid.is_(None), positions.c.status == Status.DELETED.value)
-    decided = sa.or_(runs.c.origin == Origin.MANUAL.value, runs.c.nominal <= positions.c.decided_until)
-    of_schedule, of_workflow = runs.alias("of_schedule"), runs.alias("of_workflow")
-    same_schedule = of_schedule.c.schedule_uid == runs.c.schedule_uid
-    same_workflow = sa.and_(
-        of_workflow.c.namespace == runs.c.namespace,
-        of_workflow.c.workflow.is_not(None),
-        of_workflow.c.workflow == runs.c.workflow,
-    )
-    overtaken = sa.and_(
-        sa.or_(runs.c.schedule_uid.is_(None), sa.and_(decided, _newer(of_schedule, same_schedule))),
-        sa.or_(runs.c.workflow.is_(None), _newer(of_workflow, same_workflow)),
-    )
-    outlived = sa.and_(runs.c.schedule_uid.is_not(None), gone)
+    may_go = sa.or_(sa.and_(runs.c.schedule_uid.is_not(None), _is_gone()), sa.and_(_in_schedule(), _in_workflow()))
+    return _walk(connection, may_go, finished_before, after, looks)
+
+
+def overtaken_runs(connection: Connection, *, finished_before: Before, after: bytes, looks: int) -> Found:
+    """The same, of those that are to be kept: where the schedule is gone, the newest of a workflow stays as well."""
+    outlived = sa.and_(runs.c.schedule_uid.is_not(None), _is_gone())
+    return _walk(connection, sa.and_(sa.or_(outlived, _in_schedule()), _in_workflow()), finished_before, after, looks)
+
+
+def _walk(
+    connection: Connection, is_left: sa.ColumnElement[bool], finished_before: Before, after: bytes, looks: int
+) -> Found:
     is_old = runs.c.finished_at < cutoff(finished_before, runs.c.namespace)
-    may_go = sa.and_(runs.c.state.in_(FINAL_NAMES), is_old, sa.or_(outlived, overtaken))
+    may_go = sa.and_(runs.c.state.in_(FINAL_NAMES), is_old, is_left)
     rows = connection.execute(
         sa.select(runs.c.run_id, sa.func.coalesce(may_go, sa.false()).label("may_go"))
         .outerjoin_from(runs, positions, positions.c.schedule_uid == runs.c.schedule_uid)
@@ -119,6 +119,28 @@ def old_runs(connection: Connection, *, finished_before: Before, after: bytes, l
     return Found(ids, rows[-1].run_id if len(rows) == looks else None)
 
 
+def _is_gone() -> sa.ColumnElement[bool]:
+    """Whether the schedule of a run is deleted."""
+    return sa.or_(positions.c.schedule_uid.is_(None), positions.c.status == Status.DELETED.value)
+
+
+def _in_schedule() -> sa.ColumnElement[bool]:
+    """Whether its schedule, if any, has a newer one, and is past its occurrence."""
+    other = runs.alias("of_schedule")
+    decided = sa.or_(runs.c.origin == Origin.MANUAL.value, runs.c.nominal <= positions.c.decided_until)
+    newer = _newer(other, other.c.schedule_uid == runs.c.schedule_uid)
+    return sa.or_(runs.c.schedule_uid.is_(None), sa.and_(decided, newer))
+
+
+def _in_workflow() -> sa.ColumnElement[bool]:
+    """Whether its workflow, if any, has a newer one."""
+    other = runs.alias("of_workflow")
+    same = sa.and_(
+        other.c.namespace == runs.c.namespace, other.c.workflow.is_not(None), other.c.workflow == runs.c.workflow
+    )
+    return sa.or_(runs.c.workflow.is_(None), _newer(other, same))
+
+
 def _newer(other: sa.FromClause, same: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
     """Whether a finished root run of the same kind was born later."""
     return sa.exists().where(
@@ -126,12 +148,14 @@ def _newer(other: sa.FromClause, same: sa.ColumnElement[bool]) -> sa.ColumnEleme
     )
 
 
-def delete_runs(connection: Connection, run_ids: Collection[bytes], *, limit: int = LIMIT) -> Swept:
-    """A root goes last, so that what belongs to it is never left without one."""
+def delete_runs(
+    connection: Connection, run_ids: Collection[bytes], *, limit: int = LIMIT, runs: sa.Table = runs
+) -> Swept:
+    """A root goes last, so that what belongs to it is never left without one. `runs` is the table that they are in."""
     # A late report holds the run's lock while it adds its event.
     locked = sa.select(runs.c.run_id).where(runs.c.run_id.in_(list(run_ids))).order_by(runs.c.run_id)
     held = list(connection.execute(locked.with_for_update(skip_locked=True)).scalars())
-    roots = _without_open_steps(connection, held)
+    roots = _without_open_steps(connection, held, runs)
     is_step = sa.and_(runs.c.root_run_id.in_(roots), runs.c.run_id.not_in(roots))
     steps = list(connection.execute(sa.select(runs.c.run_id).where(is_step).limit(limit)).scalars())
     members = [*steps, *roots]
@@ -155,7 +179,7 @@ def delete_runs(connection: Connection, run_ids: Collection[bytes], *, limit: in
     return Swept(deleted, whole=deleted < limit)
 
 
-def _without_open_steps(connection: Connection, roots: Sequence[bytes]) -> list[bytes]:
+def _without_open_steps(connection: Connection, roots: Sequence[bytes], runs: sa.Table) -> list[bytes]:
     """Whoever works on a step would report into nothing."""
     mine = sa.and_(runs.c.root_run_id.in_(list(roots)), runs.c.run_id.not_in(list(roots)))
     still = sa.select(runs.c.root_run_id).where(mine, runs.c.state.not_in(FINAL_NAMES)).distinct()
@@ -185,11 +209,21 @@ def count_old_runs(connection: Connection, *, finished_before: Before, most: int
         )
         .limit(most)
     )
-    number: int = connection.execute(sa.select(sa.func.count()).select_from(old.subquery())).scalar_one()
-    return number
+    counted = everywhere.every(connection, sa.select(sa.func.count().label("old")).select_from(old.subquery()))
+    return min(most, sum(int(row.old) for row in counted))
 
 
 # ── history ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def has_old_history(connection: Connection, *, recorded_before: Before) -> bool:
+    """Whether a walk over all schedules may find anything; tables of later weeks are not looked at."""
+    old = sa.exists().where(
+        history.c.recorded_at < latest(recorded_before),
+        history.c.sequence.is_not(None),
+        history.c.event_type.in_(_FORGOTTEN),
+    )
+    return bool(connection.execute(sa.select(old)).scalar_one())
 
 
 def schedules_with_old_history(connection: Connection, *, recorded_before: Before, after: bytes, looks: int) -> Found:
@@ -248,7 +282,7 @@ def _trim(connection: Connection, uid: bytes, recorded_before: Before, now: Inst
     nominals = [row.nominal_last for row in forgotten if row.nominal_last is not None]
     settled = connection.execute(
         sa.select(sa.func.max(history.c.recorded_at)).where(
-            history.c.schedule_uid == uid, history.c.sequence <= last, history.c.event_type.in_(_SETTLING)
+            history.c.schedule_uid == uid, history.c.sequence <= last, history.c.event_type.in_(SETTLING)
         )
     ).scalar_one()
     complete_until = min(decided_until, max([*nominals, settled or 0]))
@@ -273,7 +307,7 @@ def set_checkpoint(connection: Connection, uid: bytes, *, sequence: int, decided
 def deleted_schedules(connection: Connection, *, deleted_before: Before, after: bytes, looks: int) -> Found:
     """Of the next `looks` schedules, those that were deleted before, and of which no run or decision is left."""
     uid = schedules.c.schedule_uid
-    may_go = sa.func.coalesce(_may_be_purged(deleted_before), sa.false()).label("may_go")
+    may_go = sa.func.coalesce(_may_be_purged(connection, deleted_before), sa.false()).label("may_go")
     rows = connection.execute(sa.select(uid, may_go).where(uid > after).order_by(uid).limit(looks)).all()
     ids = tuple(row.schedule_uid for row in rows if row.may_go)
     return Found(ids, rows[-1].schedule_uid if len(rows) == looks else None)
@@ -284,9 +318,8 @@ def purge_schedules(connection: Connection, uids: Sequence[bytes], *, deleted_be
     uid = positions.c.schedule_uid
     locked = sa.select(uid).where(uid.in_(list(uids))).order_by(uid).with_for_update(skip_locked=True)
     ours = list(connection.execute(locked).scalars())
-    still = sa.select(schedules.c.schedule_uid).where(
-        schedules.c.schedule_uid.in_(ours), _may_be_purged(deleted_before)
-    )
+    may_go = _may_be_purged(connection, deleted_before)
+    still = sa.select(schedules.c.schedule_uid).where(schedules.c.schedule_uid.in_(ours), may_go)
     gone = list(connection.execute(still).scalars())
     forget_of_schedules(connection, gone)
     of_schedule = (history, checkpoints, schedule_attributes, schedule_revisions, standing_approvals)
@@ -297,10 +330,11 @@ def purge_schedules(connection: Connection, uids: Sequence[bytes], *, deleted_be
     return len(gone)
 
 
-def _may_be_purged(deleted_before: Before) -> sa.ColumnElement[bool]:
+def _may_be_purged(connection: Connection, deleted_before: Before) -> sa.ColumnElement[bool]:
     uid = schedules.c.schedule_uid
     decision = sa.exists().where(history.c.schedule_uid == uid, history.c.event_type.in_(_FORGOTTEN))
-    forgotten = sa.and_(~sa.exists().where(runs.c.schedule_uid == uid), ~decision)
+    run = (sa.exists().where(table.c.schedule_uid == uid) for table in everywhere.tables(connection))
+    forgotten = sa.and_(*(~each for each in run), ~decision)
     is_old = schedules.c.deleted_at < cutoff(deleted_before, schedules.c.namespace)
     return sa.and_(is_old, forgotten, ~_is_declared_again())
 

@@ -49,6 +49,11 @@ class SharedClock:
             return self._clock.now()
         return measured.shared + self._monotonic() - measured.monotonic
 
+    def offset(self) -> int | None:
+        """Microseconds that the machine's clock was behind the shared one when that was measured; None = never."""
+        measured = self._measured
+        return None if measured is None else measured.shared - measured.machine
+
     def monotonic(self) -> float:
         return self._clock.monotonic()
 

@@ -13,6 +13,7 @@ from horarium.store.database.typed_rows import TypedRows
 from horarium.store.history import events as streams
 from horarium.store.history.events import HistoryRow
 from horarium.store.retention import LIFECYCLE
+from horarium.store.runs import everywhere
 from horarium.store.tables import checkpoints, history, positions, runs, schedule_revisions
 
 _PAGE = 500
@@ -77,7 +78,8 @@ def runs_without_event(connection: Connection, uid: bytes, since: Instant, limit
     told = sa.select(history.c.run_id).where(
         history.c.schedule_uid == uid, history.c.sequence.is_not(None), history.c.run_id.is_not(None)
     )
-    rows = connection.execute(
+    rows = everywhere.every(
+        connection,
         sa.select(runs.c.run_id, runs.c.nominal)
         .where(
             runs.c.schedule_uid == uid,
@@ -86,9 +88,9 @@ def runs_without_event(connection: Connection, uid: bytes, since: Instant, limit
             runs.c.run_id.not_in(told),
         )
         .order_by(runs.c.run_id)
-        .limit(limit)
+        .limit(limit),
     )
-    return [(row.run_id, row.nominal) for row in rows]
+    return sorted((row.run_id, row.nominal) for row in rows)[:limit]
 
 
 def count_broken(connection: Connection) -> int:

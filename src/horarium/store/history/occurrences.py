@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,8 @@ from horarium.instant import Instant
 from horarium.schedule.event import EventType
 from horarium.schedule.run import RunState
 from horarium.store.database.json_text import from_text
-from horarium.store.tables import history, runs, schedules
+from horarium.store.runs import everywhere
+from horarium.store.tables import history, runs, runs_archive, schedules
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,8 @@ def in_window(
         .order_by(history.c.nominal)
         .limit(limit)
     )
+    rows = connection.execute(statement).all()
+    moved = _archived_states(connection, [row.run_id for row in rows if row.run_id is not None and row.state is None])
     return [
         OccurrenceEvent(
             uid,
@@ -60,8 +64,15 @@ def in_window(
             nominal,
             EventType(kind),
             run_id,
-            None if state is None else RunState(state),
+            None if state is None and run_id not in moved else RunState(state or moved[run_id]),
             from_text(payload),
         )
-        for uid, schedule_id, nominal, kind, run_id, state, payload in connection.execute(statement)
+        for uid, schedule_id, nominal, kind, run_id, state, payload in rows
     ]
+
+
+def _archived_states(connection: Connection, run_ids: Sequence[bytes]) -> dict[bytes, str]:
+    if not run_ids or not everywhere.has_archive(connection):
+        return {}
+    found = sa.select(runs_archive.c.run_id, runs_archive.c.state).where(runs_archive.c.run_id.in_(run_ids))
+    return {row.run_id: row.state for row in connection.execute(found)}

@@ -16,6 +16,7 @@ from horarium.schedule.definition import Definition
 from horarium.schedule.document import from_canonical
 from horarium.schedule.run import RunState
 from horarium.store.database.json_text import from_text
+from horarium.store.runs import everywhere
 from horarium.store.runs.approvals import current_inputs
 from horarium.store.runs.definitions import Definitions
 from horarium.store.runs.states import FINAL_NAMES
@@ -49,15 +50,15 @@ class Checked:
 def last_of_page(connection: Connection, scope: Scope, after: bytes, size: int) -> bytes | None:
     """The id with which the next `size` runs end; None = there are none."""
     page = sa.select(runs.c.run_id).where(scope.holds(), runs.c.run_id > after).order_by(runs.c.run_id).limit(size)
-    found: bytes | None = connection.execute(sa.select(sa.func.max(page.subquery().c.run_id))).scalar_one()
-    return found
+    found = sorted({row.run_id for row in everywhere.every(connection, page)})[:size]
+    return found[-1] if found else None
 
 
 def facts(connection: Connection, scope: Scope, after: bytes, last: bytes) -> list[Checked]:
     """Of the runs of a page those of which something can be wrong: open ones, and those that needed a yes."""
     asked = sa.or_(runs.c.state.not_in(FINAL_NAMES), runs.c.needs_approval)
-    page = _FACTS.where(scope.holds(), runs.c.run_id > after, runs.c.run_id <= last, asked).order_by(runs.c.run_id)
-    rows = connection.execute(page).all()
+    page = _FACTS.where(scope.holds(), runs.c.run_id > after, runs.c.run_id <= last, asked)
+    rows = sorted(everywhere.every(connection, page), key=lambda row: row.run_id)
     untold = [row for row in rows if row.answered is not None and row.inputs is None]
     definitions = Definitions(from_canonical).load(connection, untold)
     return [Checked(row.run_id, row.schedule_id, _facts(row, definitions)) for row in rows]
@@ -71,7 +72,7 @@ def doubles(connection: Connection, scope: Scope, after: bytes, last: bytes) -> 
     one = (runs.c.parent_run_id, runs.c.node_id, runs.c.fallback)
     inside = (runs.c.parent_run_id > after, runs.c.parent_run_id <= last)
     found = sa.select(*one[:2]).where(scope.holds(), *inside).group_by(*one).having(sa.func.count() > 1)
-    return [(row.parent_run_id, row.node_id) for row in connection.execute(found.order_by(*one))]
+    return sorted((row.parent_run_id, row.node_id) for row in everywhere.every(connection, found))
 
 
 _COLUMNS = (

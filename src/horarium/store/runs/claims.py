@@ -23,7 +23,7 @@ from horarium.schedule.event import RunEventType
 from horarium.schedule.kinds import CELERY
 from horarium.schedule.run import RunState
 from horarium.store.database.json_text import event_text
-from horarium.store.runs import events
+from horarium.store.runs import events, everywhere
 from horarium.store.runs.work import COLUMNS, Work, as_works, run_works
 from horarium.store.tables import runs
 
@@ -324,8 +324,9 @@ def _best_of_types(connection: Connection, types: Sequence[str], where: Mapping[
 
 def note_worker(connection: Connection, run_id: bytes, principal: str) -> None:
     """Somebody who was handed the run by its target and works on it, unless somebody claimed it."""
-    nobody = update(runs).where(runs.c.run_id == run_id, runs.c.claimed_by.is_(None))
-    connection.execute(nobody.values(claimed_by=principal))
+    for table in everywhere.tables(connection):
+        nobody = update(table).where(table.c.run_id == run_id, table.c.claimed_by.is_(None))
+        connection.execute(nobody.values(claimed_by=principal))
 
 
 # ── keeping ──────────────────────────────────────────────────────────────────────────────────────────

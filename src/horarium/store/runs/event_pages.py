@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 from horarium.instant import Instant
 from horarium.schedule.event import RunEventType
 from horarium.store.database.json_text import from_text
+from horarium.store.runs import everywhere
 from horarium.store.tables import run_events, runs
 
 _MEMBER = (runs.c.run_id, runs.c.node_id, runs.c.created_at)
@@ -65,7 +66,7 @@ def merged(
         statement = statement.where(sa.tuple_(*key) > sa.tuple_(*(sa.literal(part) for part in after)))
     return [
         StreamRow(run_id, node_id, sequence, kind, at, from_text(payload))
-        for run_id, node_id, sequence, kind, at, payload in connection.execute(statement)
+        for run_id, node_id, sequence, kind, at, payload in everywhere.either(connection, statement, run_id)
     ]
 
 

@@ -15,6 +15,7 @@ from horarium.schedule.workflow import MAX_NODES
 from horarium.store import workflow_graphs
 from horarium.store.database.json_text import from_text
 from horarium.store.database.page_bytes import MAX_PAGE_BYTES, sized
+from horarium.store.runs import everywhere
 from horarium.store.tables import runs
 from horarium.store.workflow_graphs import WorkflowVersion
 
@@ -65,7 +66,7 @@ def steps_of(connection: Connection, run_id: bytes, namespace: str, workflow: st
 
     Results are listed as far as they fit in a page, the first ones first.
     """
-    rows = [tuple(row) for row in connection.execute(_STEPS, {"run_id": run_id})]
+    rows = [tuple(row) for row in everywhere.either(connection, _STEPS, run_id, {"run_id": run_id})]
     places = _places(connection, WorkflowVersion(namespace, workflow, version))
     of_node, fallback = _NAMES.index("node_id"), _NAMES.index("fallback")
     # By birth where the workflow is gone.
@@ -74,7 +75,8 @@ def steps_of(connection: Connection, run_id: bytes, namespace: str, workflow: st
     large = [row[0] for row, is_shown in zip(rows, shown, strict=True) if is_shown and row[-1] and row[-2] is None]
     loaded: Mapping[bytes, str | None] = {}
     if large:
-        loaded = {bytes(found): text for found, text in connection.execute(_RESULTS, {"run_ids": large})}
+        found = everywhere.every(connection, _RESULTS, {"run_ids": large}, most=len(large))
+        loaded = {bytes(step_id): text for step_id, text in found}
     return [_step(row, is_shown, loaded) for row, is_shown in zip(rows, shown, strict=True)]
 
 

@@ -13,16 +13,22 @@ from horarium.schedule.event import CommandContext
 from horarium.schedule.kinds import CELERY
 from horarium.schedule.run import Origin
 from horarium.store.database.json_text import to_text
+from horarium.store.errors import Conflict
+from horarium.store.runs import everywhere
 from horarium.store.runs.definitions import insert_own
 from horarium.store.runs.states import ACTIVE_NAMES, FINAL_NAMES, NOT_STARTED_NAMES, OPEN_ROOT
 from horarium.store.runs.step_changes import note_stops
 from horarium.store.schedules.decisions import ZEROS
-from horarium.store.tables import approvals, runs
+from horarium.store.tables import approvals, runs, runs_archive
+
+KEY_OF_ONE = "runs_by_callers_key"
+"""The index that lets no two runs of a namespace have the same key of a caller's."""
 
 # Of variables in one statement older SQLites take 999.
 _IDS_AT_ONCE = 900
-_OCCURRENCES = (Origin.SCHEDULED.value, Origin.BACKFILL.value)
-# With the condition of the index `runs_open`, as text, so that both databases see that it is the one to use.
+# The condition of the index `runs_one_per_occurrence`, as text, so that both databases see that it is the one to use.
+_IS_OCCURRENCE = f"origin IN ('{Origin.SCHEDULED}', '{Origin.BACKFILL}')"
+# With that of `runs_open`.
 _IS_NOT_STARTED = sa.and_(sa.text(OPEN_ROOT), runs.c.state.in_(NOT_STARTED_NAMES))
 
 
@@ -40,12 +46,10 @@ def ask_not_started_to_stop(connection: Connection, uid: bytes, now: Instant) ->
 
 def taken(connection: Connection, uid: bytes, first: Instant, last: Instant) -> set[Instant]:
     """The nominal times in a range that have their run already."""
-    rows = connection.execute(
-        sa.select(runs.c.nominal).where(
-            runs.c.schedule_uid == uid, runs.c.origin.in_(_OCCURRENCES), runs.c.nominal.between(first, last)
-        )
+    mine = sa.select(runs.c.nominal).where(
+        runs.c.schedule_uid == uid, sa.text(_IS_OCCURRENCE), runs.c.nominal.between(first, last)
     )
-    return {row.nominal for row in rows}
+    return {row.nominal for row in everywhere.every(connection, mine)}
 
 
 def open_run_ids(connection: Connection, uid: bytes, limit: int) -> list[bytes]:
@@ -71,7 +75,18 @@ def set_callers_part(
     if rerun_of is not None:
         values["rerun_of"] = rerun_of
     if values:
-        connection.execute(sa.update(runs).where(runs.c.run_id == run_id).values(**values))
+        mine = sa.update(runs).where(runs.c.run_id == run_id).values(**values).returning(runs.c.namespace)
+        namespace = connection.execute(mine).scalar_one()
+        _refuse_archived_key(connection, namespace, external_key)
+
+
+def _refuse_archived_key(connection: Connection, namespace: str, external_key: str | None) -> None:
+    """After the row that has the key was written: from then on no other that has it can move without being seen."""
+    if external_key is None or not everywhere.has_archive(connection):
+        return
+    mine = (runs_archive.c.namespace == namespace, runs_archive.c.external_key == external_key)
+    if connection.execute(sa.select(sa.exists().where(*mine))).scalar_one():
+        raise Conflict(KEY_OF_ONE)
 
 
 def set_requested_by(connection: Connection, run_ids: Sequence[bytes], context: CommandContext) -> None:
@@ -91,6 +106,7 @@ def insert_unscheduled(connection: Connection, values: dict[str, Any], document:
     """
     # Only its creation is read off the row; why it exists is nobody's schedule.
     connection.execute(sa.insert(runs).values(**ZEROS, next_event=2, **values))
+    _refuse_archived_key(connection, values["namespace"], values.get("external_key"))
     insert_own(connection, values["run_id"], to_text(document))
 
 

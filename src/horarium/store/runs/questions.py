@@ -17,6 +17,7 @@ from horarium.policy.approval import ApprovalDecision
 from horarium.policy.deciding import Decision, names_of
 from horarium.store.database.json_text import from_text, to_text
 from horarium.store.database.typed_rows import TypedRows
+from horarium.store.runs import everywhere
 from horarium.store.tables import approval_votes, approvals, runs, schedules
 
 
@@ -142,15 +143,13 @@ def page(
         conditions.append(holds_text(approvals.c.gates, _quoted(wanted.gate)))
     if after is not None:
         conditions.append(approvals.c.approval_id > after)
-    statement = _SELECT
     if wanted.mine is not None:
-        statement = statement.join(runs, runs.c.run_id == approvals.c.run_id)
-        conditions += _mine(wanted.mine)
-    rows = _ROWS.all(connection, statement.where(*conditions).order_by(approvals.c.approval_id).limit(limit + 1))
+        conditions += _mine(wanted.mine, everywhere.tables(connection))
+    rows = _ROWS.all(connection, _SELECT.where(*conditions).order_by(approvals.c.approval_id).limit(limit + 1))
     return rows[:limit], len(rows) > limit
 
 
-def _mine(mine: Mine) -> list[sa.ColumnElement[bool]]:
+def _mine(mine: Mine, places: Sequence[sa.Table]) -> list[sa.ColumnElement[bool]]:
     """As `may_decide` says it; a page of thousands is not read to show fifty."""
     named: list[sa.ColumnElement[bool]] = [
         holds_text(approvals.c.approvers, _quoted(name)) for name in names_of(mine.principal, mine.role)
@@ -161,7 +160,11 @@ def _mine(mine: Mine) -> list[sa.ColumnElement[bool]]:
         approvals.c.expires_at > mine.now,
         sa.or_(*named),
         sa.or_(approvals.c.allow_requester, sa.not_(holds_text(approvals.c.requesters, _quoted(mine.principal)))),
-        sa.or_(runs.c.claimed_by.is_(None), runs.c.claimed_by != mine.principal),
+        # Who works on a run has no say in it.
+        *(
+            ~sa.exists().where(each.c.run_id == approvals.c.run_id, each.c.claimed_by == mine.principal)
+            for each in places
+        ),
     ]
 
 

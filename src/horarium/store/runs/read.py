@@ -1,4 +1,4 @@
-"""What runs look like to those who only look: single ones, pages, steps and events."""
+"""What runs look like to those who only look: single ones, pages, steps and events; also of those in the archive."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.instant import Instant
-from horarium.schedule.run import Delivery, Origin, RunState
+from horarium.schedule.run import FINAL, Delivery, Origin, RunState
 from horarium.store.database.json_text import from_text
 from horarium.store.database.page_bytes import byte_size
 from horarium.store.database.typed_rows import TypedRows
+from horarium.store.runs import everywhere
 from horarium.store.tables import run_definitions, run_events, runs, schedule_revisions, schedules
 
 
@@ -157,6 +158,8 @@ _NEWEST = (
     .order_by(runs.c.run_id.desc())
     .limit(sa.bindparam("most"))
 )
+_NEWEST_ARCHIVED = everywhere.of_archive(_NEWEST.where(runs.c.run_id > sa.bindparam("after")))
+_FIRST = b""  # before all of them
 
 
 def find(connection: Connection, namespace: str, run_id: bytes) -> RunRow | None:
@@ -165,8 +168,9 @@ def find(connection: Connection, namespace: str, run_id: bytes) -> RunRow | None
 
 def find_all(connection: Connection, run_ids: Collection[bytes]) -> list[RunRow]:
     """The highest priority first, then the oldest."""
-    statement = _SELECT.where(runs.c.run_id.in_(list(run_ids))).order_by(runs.c.priority.desc(), runs.c.run_id)
-    return _ROWS.all(connection, statement)
+    found = everywhere.every(connection, _SELECT.where(runs.c.run_id.in_(list(run_ids))), most=len(run_ids))
+    rows = {row.run_id: row for row in map(_ROWS.read, found)}
+    return sorted(rows.values(), key=lambda row: (-row.priority, row.run_id))
 
 
 def result_of(connection: Connection, namespace: str, run_id: bytes | None) -> Any:
@@ -174,15 +178,14 @@ def result_of(connection: Connection, namespace: str, run_id: bytes | None) -> A
     if run_id is None:
         return None
     own = sa.select(runs.c.result).where(runs.c.namespace == namespace, runs.c.run_id == run_id)
-    return from_text(connection.execute(own).scalar_one_or_none())
+    found = everywhere.first(connection, own)
+    return None if found is None else from_text(found.result)
 
 
 def namespace_of(connection: Connection, run_id: bytes) -> str | None:
     """Whose a run is, for whoever can show that it was handed over to them."""
-    found: str | None = connection.execute(
-        sa.select(runs.c.namespace).where(runs.c.run_id == run_id)
-    ).scalar_one_or_none()
-    return found
+    found = everywhere.first(connection, sa.select(runs.c.namespace).where(runs.c.run_id == run_id))
+    return None if found is None else found.namespace
 
 
 def find_by_callers_key(connection: Connection, namespace: str, external_key: str) -> RunRow | None:
@@ -200,7 +203,7 @@ def page_of_schedule(
 ) -> RunPage:
     """Newest first. `whole`: with inputs and results, which are None otherwise."""
     if wanted is EVERYTHING and before is None and not whole:
-        return _shown(connection.execute(_NEWEST, {"uid": uid, "most": limit + 1}), limit)
+        return _newest_page(connection, uid, limit)
     return _page(connection, runs.c.schedule_uid == uid, wanted, before, limit, whole)
 
 
@@ -220,7 +223,8 @@ def page_of_namespace(
 def reruns(connection: Connection, run_id: bytes, limit: int) -> list[bytes]:
     """The runs that do a run once more, oldest first."""
     again = sa.select(runs.c.run_id).where(sa.text("rerun_of IS NOT NULL"), runs.c.rerun_of == run_id)
-    return list(connection.execute(again.order_by(runs.c.run_id).limit(limit)).scalars())
+    found = everywhere.every(connection, again.order_by(runs.c.run_id).limit(limit))
+    return sorted({row.run_id for row in found})[:limit]
 
 
 def sizes(connection: Connection, run_ids: Sequence[bytes]) -> list[int]:
@@ -236,14 +240,15 @@ def sizes(connection: Connection, run_ids: Sequence[bytes]) -> list[int]:
         .outerjoin(run_definitions, run_definitions.c.run_id == runs.c.run_id)
         .where(runs.c.run_id.in_(list(run_ids)))
     )
-    found = {row.run_id: row.size for row in connection.execute(statement)}
+    found = {row.run_id: row.size for row in everywhere.every(connection, statement, most=len(run_ids))}
     return [found.get(run_id, 0) for run_id in run_ids]
 
 
 def steps(connection: Connection, root_run_id: bytes) -> list[RunRow]:
     """The steps of a workflow's run, in the order of their birth."""
     statement = _SELECT.where(runs.c.root_run_id == root_run_id, runs.c.run_id != root_run_id)
-    return _ROWS.all(connection, statement.order_by(runs.c.run_id))
+    found = everywhere.either(connection, statement.order_by(runs.c.run_id), root_run_id)
+    return [_ROWS.read(values) for values in found]
 
 
 def events(connection: Connection, run_id: bytes, *, after_sequence: int = 0, limit: int = 1000) -> list[RunEventRow]:
@@ -258,7 +263,8 @@ def events(connection: Connection, run_id: bytes, *, after_sequence: int = 0, li
 
 
 def _one(connection: Connection, *conditions: sa.ColumnElement[bool]) -> RunRow | None:
-    return _ROWS.one(connection, _SELECT.where(*conditions))
+    found = everywhere.first(connection, _SELECT.where(*conditions))
+    return None if found is None else _ROWS.read(found)
 
 
 def _page(
@@ -274,8 +280,33 @@ def _page(
         conditions.append(runs.c.run_id < before)
     if wanted.assignee is not None:
         conditions = [runs.c.run_id.in_(_assigned(conditions, wanted.assignee, limit + 1))]
-    chosen = (_SELECT if whole else _SUMMARY).where(*conditions)
-    return _shown(connection.execute(chosen.order_by(runs.c.run_id.desc()).limit(limit + 1)), limit)
+    chosen = (_SELECT if whole else _SUMMARY).where(*conditions).order_by(runs.c.run_id.desc()).limit(limit + 1)
+    rows = [_ROWS.read(values) for values in connection.execute(chosen)]
+    if _may_be_archived(wanted) and everywhere.has_archive(connection):
+        # Of a full page only those are missing that are newer than its last: few weeks of the archive are looked at.
+        missing = chosen if len(rows) <= limit else chosen.where(runs.c.run_id > rows[-1].run_id)
+        rows = _merged(rows, connection.execute(everywhere.of_archive(missing)))
+    return _shown(rows, limit)
+
+
+def _newest_page(connection: Connection, uid: bytes, limit: int) -> RunPage:
+    """By statements that are made once: whoever looks at a schedule asks this."""
+    values = {"uid": uid, "most": limit + 1}
+    rows = [_ROWS.read(found) for found in connection.execute(_NEWEST, values)]
+    if everywhere.has_archive(connection):
+        after = rows[-1].run_id if len(rows) > limit else _FIRST
+        rows = _merged(rows, connection.execute(_NEWEST_ARCHIVED, {**values, "after": after}))
+    return _shown(rows, limit)
+
+
+def _may_be_archived(wanted: RunFilter) -> bool:
+    return wanted.states is None or not FINAL.isdisjoint(wanted.states)
+
+
+def _merged(rows: Sequence[RunRow], archived: Iterable[sa.Row[Any]]) -> list[RunRow]:
+    """Newest first. One that moved meanwhile is there twice."""
+    both = {row.run_id: row for row in (*map(_ROWS.read, archived), *rows)}
+    return sorted(both.values(), key=lambda row: row.run_id, reverse=True)
 
 
 def _assigned(conditions: Sequence[sa.ColumnElement[bool]], assignee: str, limit: int) -> sa.Select[tuple[bytes]]:
@@ -291,9 +322,8 @@ def _assigned(conditions: Sequence[sa.ColumnElement[bool]], assignee: str, limit
     return sa.union(*(sa.select(each.c.run_id) for each in both)).subquery().select()
 
 
-def _shown(found: Iterable[sa.Row[Any]], limit: int) -> RunPage:
+def _shown(rows: Sequence[RunRow], limit: int) -> RunPage:
     """One more was asked for than is shown: whether there is a next page."""
-    rows = [_ROWS.read(values) for values in found]
     shown = tuple(rows[:limit])
     return RunPage(shown, shown[-1].run_id if len(rows) > limit else None)
 

@@ -10,7 +10,9 @@ from sqlalchemy import Connection, TextClause, bindparam, text
 
 from horarium.instant import Instant
 from horarium.life.change import Used
+from horarium.schedule.run import RunState
 from horarium.store.database.set_wise import select_by_ids
+from horarium.store.runs.everywhere import every_by_ids, lock_archived
 
 
 class Work(NamedTuple):
@@ -95,10 +97,27 @@ def select_works(connection: Connection, where: str, values: Mapping[str, Any]) 
     return run_works(connection, f"SELECT {COLUMNS} FROM runs WHERE {where}", values)
 
 
+def find_works(connection: Connection, run_ids: Sequence[bytes]) -> list[Work]:
+    """As they are now; whoever changes one of them locks it first, and judges it again."""
+    return as_works(every_by_ids(connection, _BY_ID, run_ids)) if run_ids else []
+
+
+def states_of(connection: Connection, run_ids: Sequence[bytes]) -> dict[bytes, RunState]:
+    found = every_by_ids(connection, "SELECT run_id, state FROM runs WHERE run_id", run_ids) if run_ids else []
+    return {run_id: RunState(state) for run_id, state in found}
+
+
 def lock_works(connection: Connection, run_ids: Sequence[bytes]) -> list[Work]:
     """Ours until the transaction ends, in sorted order, so that two who want the same never wait for each other."""
     tail = "ORDER BY run_id FOR UPDATE" if connection.dialect.name == "postgresql" else ""
     return as_works(select_by_ids(connection, _BY_ID, run_ids, tail)) if run_ids else []
+
+
+def lock_any_works(connection: Connection, run_ids: Sequence[bytes]) -> list[Work]:
+    """Also those that are over, and have moved to the archive: somebody may have a word to say about them yet."""
+    live = lock_works(connection, run_ids)
+    known = {run.run_id for run in live}
+    return [*live, *as_works(lock_archived(connection, _BY_ID, [each for each in run_ids if each not in known]))]
 
 
 def run_works(connection: Connection, sql: str, values: Mapping[str, Any]) -> list[Work]:

@@ -37,7 +37,7 @@ from horarium.store.runs.changes import BY_ITSELF, kept_error, write_changes
 from horarium.store.runs.descendants import end_below, used_more
 from horarium.store.runs.release import pass_on, release
 from horarium.store.runs.step_changes import Noted
-from horarium.store.runs.work import Work, lock_works
+from horarium.store.runs.work import Work, lock_any_works
 from horarium.store.schedules import positions
 from horarium.store.schedules.due import Plannings
 from horarium.store.schedules.rows import LockedPosition
@@ -122,7 +122,7 @@ def change_runs(
     places: Places = {}
     if may_end:
         places = positions.lock_all(connection, _schedules_of(connection, run_ids) if schedules is None else schedules)
-    runs = {run.run_id: run for run in lock_works(connection, run_ids)}
+    runs = {run.run_id: run for run in lock_any_works(connection, run_ids)}
     recorded: list[Recorded] = []
     changed: set[bytes] = set()
     for run_id, judge in judged:

@@ -20,6 +20,7 @@ from horarium.policy.approval import ApprovalDecision
 from horarium.schedule.planning import Planning
 from horarium.schedule.position import Status
 from horarium.schedule.run import RunState
+from horarium.store.runs import everywhere
 from horarium.store.runs.states import OPEN_ROOT, sql_list
 from horarium.store.schedules.due import Plannings
 from horarium.store.schedules.rows import SELECT_WITH_DOCUMENT, ScheduleRow, with_document
@@ -106,7 +107,8 @@ def failed_runs(connection: Connection, uids: Sequence[bytes]) -> dict[bytes, tu
         for uid, run_id, state, finished_at, error in _newest_failed(connection, uids[start : start + _AT_ONCE]):
             run = FailedRun(id_text(run_id), RunState(state), finished_at, error)
             found.setdefault(bytes(uid), []).append(run)
-    return {uid: tuple(sorted(of, key=lambda run: run.run_id, reverse=True)) for uid, of in found.items()}
+    newest = {uid: sorted(of, key=lambda run: run.run_id, reverse=True) for uid, of in found.items()}
+    return {uid: tuple(of[:FAILING_AFTER]) for uid, of in newest.items()}
 
 
 # Backwards along the index `runs_by_schedule`: as fast among a million runs as among ten.
@@ -120,7 +122,10 @@ _EACH = f"SELECT r.* FROM unnest(%s::bytea[]) AS of (uid) CROSS JOIN LATERAL ({_
 
 def _newest_failed(connection: Connection, uids: Sequence[bytes]) -> Iterable[Sequence[Any]]:
     if connection.dialect.name == "postgresql":
-        return connection.exec_driver_sql(_EACH, (list(uids),))
+        found = list(connection.exec_driver_sql(_EACH, (list(uids),)))
+        if everywhere.has_archive(connection):
+            found += connection.exec_driver_sql(everywhere.text_of_archive(_EACH), (list(uids),))
+        return found
     part = f"SELECT * FROM ({_NEWEST_FAILED.format(uid='?')})"
     return connection.exec_driver_sql(" UNION ALL ".join([part] * len(uids)), tuple(uids))
 

@@ -4,6 +4,8 @@ Instants are BIGINT microseconds, ids are the 16 bytes of a UUIDv7, amounts are 
 credit, documents are JSON text. A fire updates one row of `positions` and inserts one row into `runs`
 and one into `history`, and a batch of them adds to a row of `namespace_usage` for each namespace; nothing else is on
 that path, so nothing else has a foreign key to it.
+
+On PostgreSQL `history`, `run_events`, `run_logs` and `runs_archive` are partitioned by weeks (`store/partitions.py`).
 """
 
 from __future__ import annotations
@@ -15,10 +17,12 @@ from horarium.store.tables.references import agents, assignments, calendars, cou
 from horarium.store.tables.runs import (
     approval_votes,
     approvals,
+    archived_columns,
     run_definitions,
     run_events,
     run_logs,
     runs,
+    runs_archive,
     standing_approvals,
     step_changes,
     unwanted_tasks,
@@ -31,7 +35,7 @@ from horarium.store.tables.schedules import (
     schedules,
     unwell_schedules,
 )
-from horarium.store.tables.schema import metadata
+from horarium.store.tables.schema import metadata, postgres_metadata
 from horarium.store.tables.secrets import secrets
 from horarium.store.tables.subscriptions import dead_letters, subscriptions
 from horarium.store.tables.usage import namespace_usage
@@ -40,6 +44,7 @@ __all__ = [
     "agents",
     "approval_votes",
     "approvals",
+    "archived_columns",
     "assignments",
     "audit",
     "audit_heads",
@@ -57,11 +62,13 @@ __all__ = [
     "namespaces",
     "plannings",
     "positions",
+    "postgres_metadata",
     "releases",
     "run_definitions",
     "run_events",
     "run_logs",
     "runs",
+    "runs_archive",
     "schedule_attributes",
     "schedule_revisions",
     "schedules",

@@ -22,6 +22,8 @@ history = Table(
     Column("nominal_last", BigInteger),  # the last of a range
     Column("run_id", LargeBinary(16)),
     Column("payload", Text, nullable=False),
+    # On PostgreSQL this one and the primary key have `recorded_at` behind them, by which the table is partitioned; the
+    # numbers come from the position, under its lock.
     Index("history_in_order", "schedule_uid", "sequence", unique=True),
     Index("history_feed", "namespace", "transaction_id", "feed_id"),
     # What was decided about the occurrences of a window of time, across schedules.

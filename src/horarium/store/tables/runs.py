@@ -30,7 +30,7 @@ from horarium.store.runs.states import (
     WAITING_ROOT,
     sql_list,
 )
-from horarium.store.tables.schema import metadata, partial_index
+from horarium.store.tables.schema import metadata, partial_index, postgres_metadata
 
 _UNAPPROVED = sql_list(FINAL | {RunState.HELD, RunState.AWAITING_APPROVAL})
 
@@ -162,6 +162,17 @@ runs = Table(
     Index("runs_by_schedule", "schedule_uid", "run_id"),
     Index("runs_by_namespace", "namespace", "run_id"),
     partial_index("runs_by_workflow", "namespace", "workflow", "run_id", where="workflow IS NOT NULL"),
+)
+
+archived_columns = tuple(runs.c.keys())
+"""Of a run in the archive: those of `runs`, in the same order."""
+
+# Runs that are over and overtaken, on PostgreSQL (migration 0019), by weeks of their birth. A run is in one of the two
+# tables; the indexes here are those of the doors that read, and the promises of `runs` are kept there.
+runs_archive = Table(
+    "runs_archive",
+    postgres_metadata,
+    *(Column(each.name, each.type, primary_key=each.primary_key, nullable=each.nullable) for each in runs.c),
 )
 
 # What a run is that no schedule asked for: its definition, under its own id.

@@ -29,7 +29,7 @@ V_RUNS = """
     id:r.root_run_id at:r.created_at at:r.started_at at:r.finished_at id:r.schedule_uid
 """
 RUNS = "runs r LEFT JOIN schedules s USING (schedule_uid)"
-_V_HISTORY = """
+V_HISTORY = """
     h.namespace s.schedule_id h.sequence h.event_type at:h.recorded_at at:h.nominal at:h.nominal_last id:h.run_id
     h.payload h.feed_id id:h.schedule_uid
 """
@@ -46,7 +46,7 @@ def upgrade() -> None:
         )
     create_view("v_schedules", _V_SCHEDULES, "schedules s JOIN positions p USING (schedule_uid)", on_postgres)
     create_view("v_runs", V_RUNS, RUNS, on_postgres)
-    create_view("v_history", _V_HISTORY, "history h LEFT JOIN schedules s USING (schedule_uid)", on_postgres)
+    create_view("v_history", V_HISTORY, "history h LEFT JOIN schedules s USING (schedule_uid)", on_postgres)
 
 
 def create_view(name: str, columns: str, source: str, on_postgres: bool, *, anew: bool = False) -> None:

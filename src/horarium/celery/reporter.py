@@ -1,0 +1,168 @@
+"""What a process of a worker has for its reports: the spool, the sender, and what both need to know.
+
+The main process of a prefork worker has no thread, since it forks: it leaves its reports in the spool, and one of
+its children takes them. After a fork the child begins with nothing of its parent's.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from horarium.celery.places import open_directory, usual_places
+from horarium.celery.reports import Report
+from horarium.celery.sender import Sender
+from horarium.celery.spool import LIMIT_BYTES, Spool, log
+from horarium.celery.spool_lines import Destination, line_of
+from horarium.client.connection import Connection
+from horarium.client.errors import UnexpectedAnswer
+from horarium.client.exchange import NEVER, Done, Exchange
+from horarium.client.run_calls import RunCalls
+from horarium.client.trust import USUAL, Trust
+from horarium.clock import Clock, SystemClock
+from horarium.errors import InvalidDefinition
+from horarium.job.celery_header import RunHeader
+from horarium.wire.run_reports import RunReportOutcome
+
+TIMEOUT_SECONDS = 10.0
+FLUSH_SECONDS = 3.0
+_MOST_URL = 2_048
+_CALL = "/api/runs/{run_id}/report"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """`url` None = where the message says. A token goes to `url` and nowhere else: a message may name any address."""
+
+    url: str | None = None
+    token: str | None = field(default=None, repr=False)
+    spool: Path | None = None
+    limit_bytes: int = LIMIT_BYTES
+    timeout_seconds: float = TIMEOUT_SECONDS
+    flush_seconds: float = FLUSH_SECONDS
+    trust: Trust = USUAL
+
+    def destination(self, header: RunHeader) -> Destination | None:
+        """None where nobody can be told."""
+        url = self.url or _service(header)
+        return None if url is None or header.report_token is None else Destination(url, header.namespace)
+
+
+def _service(header: RunHeader) -> str | None:
+    """The address of the service, of the one for reports on this run."""
+    call = _CALL.format(run_id=header.run_id)
+    url = header.report_url
+    if url is None or len(url) > _MOST_URL or not url.endswith(call):
+        return None
+    base = url.removesuffix(call)
+    return base if base.startswith(("http://", "https://")) else None
+
+
+class Reporter:
+    """Of this process and, after each fork, of that one."""
+
+    def __init__(self, options: Options, clock: Clock | None = None) -> None:
+        self.options = options
+        self.leaves = False
+        self._clock = clock or SystemClock()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._parts: tuple[Spool, Sender] | None = None
+        self._clients: dict[Destination, httpx.Client] = {}
+        self._lock = threading.Lock()
+        self._told: set[str] = set()
+
+    def put(self, report: Report) -> None:
+        """It is on file when this returns, and is sent soon. Never raises: no task fails for want of a report."""
+        try:
+            destination = self.options.destination(report.header)
+            if destination is None:
+                self._tell_once("a run came without an address for reports; give report_to one")
+                return
+            spool, sender = self._parts or self._open()
+            spool.put(destination, line_of(report.document(), final=report.final))
+            if not self.leaves:
+                sender.wake()
+        except Exception as wrong:
+            log.error("the report on the run %s is lost: %s", report.header.run_id, wrong)
+
+    def start(self) -> None:
+        """Send what others left behind, before this process has anything to say itself."""
+        if self.leaves:
+            return
+        try:
+            _, sender = self._parts or self._open()
+            sender.start()
+        except Exception as wrong:
+            log.error("nothing can be reported: %s", wrong)
+
+    def stop(self) -> None:
+        """Send what can be sent within a few seconds; the rest stays on file. It may be used again."""
+        parts, self._parts = self._parts, None
+        if parts is None:
+            return
+        spool, sender = parts
+        if sender.stop(self.options.flush_seconds):  # else the thread still uses the files, and ends with the process
+            spool.close()
+            for client in self._clients.values():
+                client.close()
+            self._clients = {}
+
+    def after_fork(self) -> None:
+        """In the child. The locks may be in any state, so they are left behind with all that is the parent's."""
+        parts = self._parts
+        self.leaves = False
+        self._begin()
+        if parts is not None:
+            parts[0].forget()
+
+    def _open(self) -> tuple[Spool, Sender]:
+        with self._lock:
+            if self._parts is None:
+                said = self.options.spool
+                directory = open_directory(usual_places(sys.platform) if said is None else (said,))
+                spool = Spool(directory, self.options.limit_bytes, leaves=self.leaves)
+                self._parts = spool, Sender(spool, self._post, self._has_token, self._clock)
+            return self._parts
+
+    def _has_token(self, destination: Destination) -> bool:
+        return self.options.token is not None and destination.url == self.options.url
+
+    def _post(self, destination: Destination, documents: list[dict[str, Any]]) -> Sequence[RunReportOutcome]:
+        call = RunCalls.report_runs(documents)
+        exchange = Exchange(call, NEVER, destination.url)
+        try:
+            response = self._client(destination).request(**exchange.request)
+            answered = exchange.answered(response)
+        except httpx.RequestError as wrong:
+            exchange.failed(wrong)
+            raise AssertionError("a call without retries raises") from wrong
+        except (httpx.InvalidURL, InvalidDefinition) as wrong:
+            raise UnexpectedAnswer(str(wrong)) from wrong
+        assert isinstance(answered, Done)  # a call without retries raises, or is done
+        return answered.value.outcomes
+
+    def _client(self, destination: Destination) -> httpx.Client:
+        client = self._clients.get(destination)
+        if client is None:
+            token = self.options.token if self._has_token(destination) else None
+            namespace = None if token is None else destination.namespace
+            options = self.options
+            connection = Connection(
+                destination.url, token, namespace, timeout=options.timeout_seconds, trust=options.trust
+            )
+            client = self._clients[destination] = httpx.Client(**connection.options)
+        return client
+
+    def _tell_once(self, what: str) -> None:
+        if what not in self._told:
+            self._told.add(what)
+            log.warning("%s (process %d)", what, os.getpid())

@@ -1,0 +1,163 @@
+"""What is reported of a task: a signal of Celery and a run become the words of a report.
+
+| signal                | state       | besides                                                            |
+|-----------------------|-------------|--------------------------------------------------------------------|
+| `task_prerun`         | running     |                                                                    |
+| `task_retry`          | running     | Celery itself tries it again                                       |
+| `task_success`        | succeeded   | the result                                                         |
+| `task_failure`        | failed      | class and text of the exception; of a time limit it is `timed_out` |
+| `task_internal_error` | failed      | likewise                                                           |
+| `task_revoked`        | cancelled   | of a task that has expired it is `timed_out`                       |
+| `task_unknown`        | failed      | `NotRegistered`                                                    |
+| `task_rejected`       | failed      | `Rejected`: the message could not be read                          |
+
+Nothing here raises, whatever a task returns or raises: a result that is no JSON becomes text, and text is cut.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, datetime, time
+from decimal import Decimal
+from reprlib import Repr
+from typing import Any
+from uuid import UUID
+
+from horarium.job.celery_header import RunHeader
+from horarium.policy.names import MAX_TEXT_LENGTH, PolicyError
+from horarium.schedule.jsonvalue import checked_object
+
+MAX_RESULT_BYTES = 262_144
+"""Of a result as JSON; a larger one is told by its beginning."""
+MAX_ERROR = 4_000
+"""Characters of an error, as many as the service keeps."""
+_MAX_SHOWN = 10_000
+_OUT_OF_TIME = frozenset({"SoftTimeLimitExceeded", "TimeLimitExceeded"})
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What is said about one run; `final`: the attempt is over by it."""
+
+    header: RunHeader
+    said: dict[str, Any]
+    final: bool
+
+    def document(self) -> dict[str, Any]:
+        """As the service takes it; run and token stand side by side, where it looks for them."""
+        return {"run_id": self.header.run_id, "report_token": self.header.report_token, **self.said}
+
+
+def started(header: RunHeader) -> Report:
+    return Report(header, {"state": "running"}, final=False)
+
+
+def succeeded(header: RunHeader, result: object) -> Report:
+    return Report(header, {"state": "succeeded", "result": result_of(result)}, final=True)
+
+
+def failed(header: RunHeader, exception: object) -> Report:
+    name = class_name(exception)
+    if _OUT_OF_TIME & {each.__name__ for each in type(exception).__mro__} or name in _OUT_OF_TIME:
+        return Report(header, {"state": "timed_out", "error": error_of(exception)}, final=True)
+    return Report(header, {"state": "failed", "error": error_of(exception), "error_class": name}, final=True)
+
+
+def revoked(header: RunHeader, *, expired: bool, terminated: bool) -> Report:
+    if expired:
+        return Report(header, {"state": "timed_out", "error": "the task expired before it began"}, final=True)
+    error = "the task was terminated" if terminated else "the task was revoked"
+    return Report(header, {"state": "cancelled", "error": error}, final=True)
+
+
+def unknown(header: RunHeader, name: object) -> Report:
+    error = cut(f"NotRegistered: this worker knows no task {name!r}", MAX_ERROR)
+    return Report(header, {"state": "failed", "error": error, "error_class": "NotRegistered"}, final=True)
+
+
+def rejected(header: RunHeader, exception: object) -> Report:
+    error = "the worker could not read the message"
+    if exception is not None:
+        error = cut(f"{error}: {error_of(exception)}", MAX_ERROR)
+    return Report(header, {"state": "failed", "error": error, "error_class": "Rejected"}, final=True)
+
+
+# ── what tasks return and raise ──────────────────────────────────────────────────────────────────────
+
+
+def result_of(value: object) -> Any:
+    """The value where it is JSON within the bounds of the service; dates and the like, and what is no JSON, as text."""
+    try:
+        return _bounded(value, checked_object("result", {"value": value})["value"])
+    except (PolicyError, ValueError, TypeError, RecursionError):
+        pass
+    try:
+        plain = json.loads(json.dumps(value, default=_plain, allow_nan=False))
+        return _bounded(value, checked_object("result", {"value": plain})["value"])
+    except Exception:  # a task's own class may raise anything while it is looked at
+        return _shown(value)
+
+
+def _bounded(value: object, plain: Any) -> Any:
+    text = json.dumps(plain, allow_nan=False, separators=(",", ":"))
+    return plain if len(text) <= MAX_RESULT_BYTES else f"{text[:_MAX_SHOWN]}…"
+
+
+def _plain(value: object) -> str:
+    match value:
+        case datetime() | date() | time():
+            return value.isoformat()
+        case UUID() | Decimal():
+            return str(value)
+        case _:
+            return _shown(value)
+
+
+class _Shown(Repr):
+    """What `repr` says, of the beginning of what is large: a task may return anything, and nobody is to wait for it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel = 10
+        self.maxtuple = self.maxlist = self.maxset = self.maxfrozenset = self.maxdeque = self.maxdict = 1_000
+        self.maxstring = self.maxlong = self.maxother = _MAX_SHOWN
+
+    def repr_bytes(self, value: bytes, _level: int) -> str:
+        return repr(value[:_MAX_SHOWN])
+
+    def repr_instance(self, value: Any, level: int) -> str:
+        return cut(_guarded(lambda: repr(value), value), self.maxother)
+
+
+def _shown(value: object) -> str:
+    return cut(_guarded(lambda: _Shown().repr(value), value), _MAX_SHOWN)
+
+
+def class_name(exception: object) -> str:
+    """Celery wraps what cannot be pickled, and tells the name of what it was."""
+    wrapped = getattr(exception, "exc_cls_name", None)
+    name = wrapped if isinstance(wrapped, str) else type(exception).__name__
+    printable = "".join(each for each in name if each.isprintable()).strip()
+    return cut(printable or "Exception", MAX_TEXT_LENGTH)
+
+
+def error_of(exception: object) -> str:
+    """The class and the text, and nothing of where it was raised: a traceback shows more than should travel."""
+    text = _guarded(lambda: str(exception), exception)
+    name = class_name(exception)
+    return cut(f"{name}: {text}" if text else name, MAX_ERROR)
+
+
+def _guarded(show: Callable[[], str], value: object) -> str:
+    try:
+        return show()
+    except Exception:  # a class of the task's own, which may raise anything
+        return f"<{type(value).__name__} that cannot be shown>"
+
+
+def cut(text: str, most: int) -> str:
+    """Of half a surrogate pair and of U+0000 nothing is left that could not be stored."""
+    short = text if len(text) <= most else f"{text[: most - 1]}…"
+    return short.encode("utf-8", "replace").decode().replace("\x00", "�")

@@ -1,0 +1,127 @@
+"""The directory in which reports wait: a file for each process and destination, and those that others left behind.
+
+`limit` bytes are shared evenly by the files that there are. What has no room is given up, progress before ends and
+the oldest first, and that is told as an error each time.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from pathlib import Path
+
+from horarium.celery.spool_file import SUFFIX, SpoolFile, adopt, create
+from horarium.celery.spool_lines import Destination
+
+LIMIT_BYTES = 64 * 1_048_576
+_LEAST_SHARE = 65_536
+# A worker has one destination as a rule, and a few where several services share a broker.
+_MOST_DESTINATIONS = 20
+_ADOPTED_AT_ONCE = 50
+
+log = logging.getLogger("horarium.celery")
+
+
+class Spool:
+    """Of one process. `leaves`: it sends nothing itself, and its files are anybody's as soon as they are written."""
+
+    def __init__(self, directory: Path, limit: int = LIMIT_BYTES, *, leaves: bool = False) -> None:
+        self.directory = directory
+        self._limit = limit
+        self._leaves = leaves
+        self._own: dict[Destination, SpoolFile] = {}
+        self._adopted: list[SpoolFile] = []
+        self._share = _LEAST_SHARE
+        self._lock = threading.Lock()
+
+    def put(self, destination: Destination, line: bytes) -> None:
+        """It is on file when this returns. Raises OSError where that cannot be."""
+        with self._lock:
+            file = self._file_for(destination)
+            file.add(line)
+            if file.size > self._share:
+                self._make_room(file)
+            if self._leaves:
+                file.leave()
+
+    @property
+    def sources(self) -> list[SpoolFile]:
+        """What is to be delivered next: for each destination the oldest file that was left behind, and our own.
+
+        What a child said before it was killed thus comes before what its parent says about that.
+        """
+        with self._lock:
+            oldest = {file.destination: file for file in reversed(self._adopted) if file.size}
+            return [*oldest.values(), *(file for file in self._own.values() if file.size)]
+
+    def sweep(self) -> None:
+        """Adopt what others left behind, and let go what of that has been delivered."""
+        with self._lock:
+            for file in [each for each in self._adopted if each.size == 0]:
+                self._adopted.remove(file)
+                file.close()
+            known = {file.path for file in (*self._adopted, *self._own.values())}
+            found = self._files()
+            self._share = max(_LEAST_SHARE, self._limit // max(1, len(found)))
+            for path in sorted(found - known, key=_last_written)[:_ADOPTED_AT_ONCE]:
+                self._adopt(path)
+
+    def close(self) -> None:
+        """What was not delivered stays for whoever adopts it."""
+        with self._lock:
+            for file in (*self._adopted, *self._own.values()):
+                file.close()
+            self._adopted, self._own = [], {}
+
+    def forget(self) -> None:
+        """In the child of a fork, where no lock can be relied on."""
+        for file in (*self._adopted, *self._own.values()):
+            file.forget()
+
+    def _file_for(self, destination: Destination) -> SpoolFile:
+        file = self._own.get(destination)
+        if file is not None and self._leaves and not file.hold():
+            file.forget()
+            file = None
+        if file is None:
+            self._bound()
+            file = self._own[destination] = create(self.directory, destination)
+        return file
+
+    def _bound(self) -> None:
+        if len(self._own) < _MOST_DESTINATIONS:
+            return
+        idle = next((each for each, file in self._own.items() if file.size == 0), None)
+        if idle is None:
+            raise OSError(f"reports for more than {_MOST_DESTINATIONS} services wait already")
+        self._own.pop(idle).close()
+
+    def _make_room(self, file: SpoolFile) -> None:
+        self._share = max(_LEAST_SHARE, self._limit // max(1, len(self._files())))
+        if file.size > self._share:
+            lost = file.shrink(self._share * 3 // 4)
+            log.error("the spool in %s is full: %d reports for %s are lost", self.directory, lost, file.destination.url)
+
+    def _files(self) -> set[Path]:
+        with os.scandir(self.directory) as entries:
+            return {Path(entry.path) for entry in entries if entry.name.endswith(SUFFIX)}
+
+    def _adopt(self, path: Path) -> None:
+        try:
+            file = adopt(path)
+        except (OSError, ValueError) as wrong:
+            log.error("a file in the spool cannot be read, and is set aside: %s", wrong)
+            path.rename(path.with_suffix(".broken"))
+            return
+        if file is not None and file.size:
+            self._adopted.append(file)
+        elif file is not None:
+            file.close()
+
+
+def _last_written(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:  # another was faster
+        return 0

@@ -1,0 +1,100 @@
+"""Whether a process is there, by the age of its last sign of life, and what an operator should know of all of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+BEAT_SECONDS = 5
+"""Between two signs of life."""
+SILENT_AFTER_SECONDS = 12
+"""Two of them are missing: it may be stuck, cut off or dead."""
+GONE_AFTER_SECONDS = 30
+"""Nobody waits for it any more."""
+CLOCK_SECONDS = 1.0
+"""By so much a machine's clock may be off before that is worth a word."""
+_NAMES = 5
+
+
+class ProcessState(StrEnum):
+    ALIVE = "alive"
+    DRAINING = "draining"  # it was told to stop, and takes nothing new
+    SILENT = "silent"
+    GONE = "gone"
+
+
+def process_state(silent_seconds: float, *, draining: bool = False) -> ProcessState:
+    """One that was leaving and is not heard of any more has died on its way."""
+    if silent_seconds > GONE_AFTER_SECONDS:
+        return ProcessState.GONE
+    if silent_seconds > SILENT_AFTER_SECONDS:
+        return ProcessState.SILENT
+    return ProcessState.DRAINING if draining else ProcessState.ALIVE
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What is told of one process. `stuck` are its loops that complete no step, `schema` the newest that it knows."""
+
+    name: str
+    state: ProcessState
+    version: str | None = None
+    schema: str | None = None
+    roles: frozenset[str] = frozenset()
+    stuck: Sequence[str] = ()
+    clock_offset_seconds: float | None = None
+    silent_seconds: float = field(default=0.0)
+
+    @property
+    def is_there(self) -> bool:
+        return self.state in (ProcessState.ALIVE, ProcessState.DRAINING)
+
+
+def notes(processes: Sequence[Seen], schema: str | None) -> tuple[str, ...]:
+    """A sentence for everything that somebody should look at; `schema` is the revision of the tables."""
+    there = [each for each in processes if each.is_there]
+    found = [
+        _without(there, "ticker", "no process decides what is due"),
+        _without(there, "dispatcher", "no process hands out runs"),
+        _different("versions", {each.name: each.version for each in there}),
+        _schemas(there, schema),
+    ]
+    found += [_silence(each) for each in processes if each.state is ProcessState.SILENT]
+    found += [
+        f"{each.name}: {', '.join(each.stuck)} completes no step; look at its log" for each in there if each.stuck
+    ]
+    found += [_clock(each) for each in there]
+    return tuple(each for each in found if each is not None)
+
+
+def _without(there: Sequence[Seen], role: str, told: str) -> str | None:
+    return None if any(role in each.roles for each in there) else f"{told}; start horarium up or horarium worker"
+
+
+def _different(what: str, by_name: Mapping[str, str | None]) -> str | None:
+    counted = Counter(value or "unknown" for value in by_name.values())
+    if len(counted) < 2:
+        return None
+    return f"processes of different {what}: {', '.join(f'{value} ({counted[value]})' for value in sorted(counted))}"
+
+
+def _schemas(there: Sequence[Seen], schema: str | None) -> str | None:
+    others = [each.name for each in there if each.schema != schema]
+    if not others:
+        return None
+    more = "" if len(others) <= _NAMES else f" and {len(others) - _NAMES} more"
+    return f"the tables are at {schema or 'no revision'}, which is not the newest of {', '.join(others[:_NAMES])}{more}"
+
+
+def _silence(each: Seen) -> str:
+    return f"{each.name} has been silent for {each.silent_seconds:.0f} s; its runs go to others when their leases end"
+
+
+def _clock(each: Seen) -> str | None:
+    offset = each.clock_offset_seconds
+    if offset is None or abs(offset) <= CLOCK_SECONDS:
+        return None
+    where = "behind" if offset > 0 else "ahead of"
+    return f"{each.name}: the clock of its machine is {abs(offset):.1f} s {where} the database's, which it goes by"

@@ -1,0 +1,41 @@
+"""Moves runs that ended some days ago to the archive, some at each step, then rests until the next pass.
+
+Any number of processes may run one: one of them moves at a time. Where there is no archive, or somebody alive does not
+know of it yet, nothing happens.
+"""
+
+from __future__ import annotations
+
+from horarium.clock import Clock
+from horarium.instant import DAY
+from horarium.store import archive
+from horarium.store.archive import LIMIT, Moved
+from horarium.store.database import Database
+
+ARCHIVE_SECONDS = 60.0
+"""How long to rest after a whole pass."""
+
+ARCHIVE_AFTER_DAYS = 7
+"""From the end of a run until it moves, unless the settings say otherwise."""
+
+
+class Archiving:
+    def __init__(self, database: Database, clock: Clock, days: int = ARCHIVE_AFTER_DAYS) -> None:
+        """`days` 0 = nothing ever moves."""
+        self._database = database
+        self._clock = clock
+        self._days = days
+        self._after: bytes | None = b""
+
+    def step(self) -> Moved:
+        """One transaction; with the last of a pass the next one begins anew."""
+        if not self._days or self._database.dialect != "postgresql":
+            return Moved(0, None)
+        now, after = self._clock.now(), self._after or b""
+        moved = self._database.write(
+            lambda connection: archive.move_some(
+                connection, finished_before=now - self._days * DAY, after=after, looks=LIMIT, now=now
+            )
+        )
+        self._after = moved.after
+        return moved

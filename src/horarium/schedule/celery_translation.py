@@ -1,0 +1,300 @@
+"""What becomes of an entry of Celery beat: the schedule that does the same, and all that is not the same about it.
+
+A remark is a note, or it says that the schedule is only like the entry (it is written if somebody asks for that), or
+that there is none. Fires that differ at a clock change are no remark: they are computed (`celery_differences.py`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, assert_never
+
+from horarium.errors import InvalidSpec
+from horarium.instant import SECOND, Instant, to_rfc3339
+from horarium.recurrence.duration import DAY, HOUR, format_duration
+from horarium.recurrence.zone import load_zone
+from horarium.schedule.calendar import Calendar, local_date, to_document
+from horarium.schedule.celery_crontab import CALENDAR_YEARS, cron_text
+from horarium.schedule.celery_entries import CeleryApp, Clocked, Crontab, Entry, Every, Foreign
+from horarium.schedule.celery_options import (
+    Remark,
+    Weight,
+    expires_at,
+    expires_seconds,
+    option_remarks,
+    priority,
+    time_limit,
+)
+from horarium.schedule.checks import MAX_NAME, MAX_NOTE
+from horarium.schedule.field import MAX_TIMEOUT_SECONDS
+from horarium.schedule.naming import MAX_ID
+
+DEFAULT_TIMEOUT_SECONDS = 86_400
+"""Of a run whose task has no time limit of its own: beat sets none, and an hour is soon over."""
+
+LABEL = "imported"
+"""Its value is the bundle: all that one import brought are paused and resumed by it."""
+
+_UNFIT = re.compile(r"[^A-Za-z0-9._:@-]+", re.ASCII)
+_FIRST = re.compile(r"^[^A-Za-z0-9]+", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What whoever imports says about all entries."""
+
+    prefix: str = ""
+    connection: str | None = None
+    timezone: str | None = None
+    timeout_seconds: int = DEFAULT_TIMEOUT_SECONDS
+    paused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """`document` None = nothing here does what the entry does. `has_grid` = its fires can be compared one by one."""
+
+    entry: Entry
+    schedule_id: str
+    document: Mapping[str, Any] | None
+    calendar: Calendar | None
+    remarks: tuple[Remark, ...]
+    has_grid: bool = True
+
+    @property
+    def weight(self) -> Weight:
+        weights = {remark.weight for remark in self.remarks}
+        return next((each for each in (Weight.REFUSED, Weight.APPROXIMATE) if each in weights), Weight.NOTE)
+
+
+_Remarks: TypeAlias = Iterator[Remark]
+
+
+def translate(app: CeleryApp, wishes: Wishes) -> tuple[Translation, ...]:
+    ids = schedule_ids([entry.name for entry in app.entries], wishes.prefix)
+    return tuple(_translate(app, entry, ids[entry.name], wishes) for entry in app.entries)
+
+
+def schedule_ids(names: Sequence[str], prefix: str = "") -> dict[str, str]:
+    """By the name of each entry. What is no id is made one, and where two become the same a hash tells them apart.
+
+    An id never depends on the order of entries, so that a second import finds the same ones.
+    """
+    room = MAX_ID - len(prefix)
+    plain = {name: _FIRST.sub("", _UNFIT.sub("-", name)).rstrip("-")[:room] for name in names}
+    count = Counter(plain.values())
+    return {
+        name: prefix + (fit if fit and (count[fit] == 1 or fit == name) else _with_hash(fit, name, room))
+        for name, fit in plain.items()
+    }
+
+
+def _with_hash(fit: str, name: str, room: int) -> str:
+    mark = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return f"{fit[: room - 9] or 'entry'}-{mark}"
+
+
+# ── one entry ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def _translate(app: CeleryApp, entry: Entry, schedule_id: str, wishes: Wishes) -> Translation:
+    zone = wishes.timezone or entry.timezone
+    remarks = [*_zone_remarks(zone), *_entry_remarks(entry), *option_remarks(app, entry, wishes.timeout_seconds)]
+    spec, calendar, has_grid = None, None, False
+    if all(remark.about != "timezone" for remark in remarks):
+        spec, calendar, has_grid = _spec(entry, zone or "UTC", app.now, remarks)
+    refused = spec is None or any(remark.weight is Weight.REFUSED for remark in remarks)
+    document = None if refused else _document(app, entry, schedule_id, wishes, spec or {}, calendar)
+    return Translation(entry, schedule_id, document, calendar, tuple(remarks), has_grid)
+
+
+def _document(
+    app: CeleryApp,
+    entry: Entry,
+    schedule_id: str,
+    wishes: Wishes,
+    spec: Mapping[str, Any],
+    calendar: Calendar | None,
+) -> dict[str, Any]:
+    action: dict[str, Any] = {
+        "kind": "celery",
+        "task": entry.task,
+        **({"args": list(entry.args)} if entry.args else {}),
+        **({"kwargs": dict(entry.kwargs)} if entry.kwargs else {}),
+        **({"queue": entry.queue} if entry.queue not in (None, "celery") else {}),
+        **({"connection": wishes.connection} if wishes.connection is not None else {}),
+        "timeout_seconds": min(time_limit(entry) or wishes.timeout_seconds, MAX_TIMEOUT_SECONDS),
+    }
+    document: dict[str, Any] = {
+        "schedule_id": schedule_id,
+        "name": " ".join(entry.name.split())[:MAX_NAME],
+        "labels": {LABEL: bundle_name(app)},
+        "spec": dict(spec),
+        "action": action,
+        # Beat asks nobody whether the task still runs, and the task repeats itself where it wants to.
+        "overlap_policy": "allow_all",
+        "catchup_policy": "fire_once",
+        "retry_policy": {"max_retries": 0},
+    }
+    if entry.note:
+        document["note"] = entry.note[:MAX_NOTE]
+    if calendar is not None:
+        document["calendars"] = [calendar.name]
+    if (wanted := priority(app, entry)) is not None:
+        document["priority"] = wanted
+    if (expires := expires_seconds(entry)) is not None:
+        document["misfire_grace_seconds"] = expires
+    if isinstance(entry.when, Crontab) and app.starting_deadline is not None:
+        document["catchup_window_seconds"] = app.starting_deadline
+    if entry.one_off:
+        document["max_runs"] = 1
+    if wishes.paused or not entry.enabled:
+        document["paused"] = True
+    return document
+
+
+# ── when ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _spec(
+    entry: Entry, zone: str, now: Instant, remarks: list[Remark]
+) -> tuple[dict[str, Any] | None, Calendar | None, bool]:
+    """With the calendar it needs, and whether its fires can be compared one by one."""
+    calendar, has_grid = None, True
+    spec: dict[str, Any] = {"timezone": zone}
+    match entry.when:
+        case Crontab():
+            said = cron_text(entry.when, local_date(zone, now))
+            spec["cron_expressions"], calendar = [said.expression], said.calendar
+            remarks += _calendar_remarks(calendar)
+        case Every():
+            has_grid = _interval(entry.when, zone, now, spec, remarks)
+        case Clocked(at):
+            spec["at"] = [to_rfc3339(-(-at // SECOND) * SECOND)]
+            if at <= now:
+                remarks.append(Remark(Weight.REFUSED, "clocked", f"its moment {to_rfc3339(at)} is over"))
+        case Foreign(kind, text):
+            why = "nothing here follows the sun" if kind == "solar" else "nothing here is like it"
+            remarks.append(Remark(Weight.REFUSED, "schedule", f"{text[:200]}: {why}"))
+            return None, None, False
+        case _:
+            assert_never(entry.when)
+    _window(entry, now, spec, remarks)
+    return spec, calendar, has_grid
+
+
+def _interval(every: Every, zone: str, now: Instant, spec: dict[str, Any], remarks: list[Remark]) -> bool:
+    """Puts it into the spec; whether its fires are at known moments, and not counted from an unknown beginning."""
+    seconds = max(1, round(every.seconds))
+    if every.seconds <= 0:
+        remarks.append(Remark(Weight.REFUSED, "interval", "an interval of no length is sent without end"))
+    elif seconds != every.seconds:
+        text = f"every {every.seconds:g} s; the smallest step here is one second: every {seconds} s"
+        remarks.append(Remark(Weight.APPROXIMATE, "interval", text))
+    if every.relative and seconds == DAY:
+        spec["cron_expressions"] = ["0 0 * * *"]
+        return True
+    if every.relative and seconds == HOUR:
+        spec["cron_expressions"] = ["0 * * * *"]
+        return True
+    spec["intervals"] = [{"every": format_duration(seconds)}]
+    if every.relative and seconds > DAY:
+        offset = -load_zone(zone).offset_at(now // SECOND) % seconds
+        spec["intervals"] = [{"every": format_duration(seconds), "offset": format_duration(offset)}]
+        text = f"rounded to midnight in {zone}; here every {format_duration(seconds)} by the clock of UTC, DST or not"
+        remarks.append(Remark(Weight.APPROXIMATE, "relative", text))
+    text = "counted from when beat began; here on the clock, from 1970-01-01T00:00:00Z on, whoever restarts"
+    remarks.append(Remark(Weight.NOTE, "anchor", text))
+    return False
+
+
+def _window(entry: Entry, now: Instant, spec: dict[str, Any], remarks: list[Remark]) -> None:
+    if entry.start_at is not None and entry.start_at > now:
+        spec["start_at"] = to_rfc3339(entry.start_at)
+    end = entry.end_at if entry.end_at is not None else expires_at(entry)
+    if end is not None:
+        # From that moment on beat sends nothing, or what no worker takes; here the end belongs to the window.
+        spec["end_at"] = to_rfc3339(end - 1)
+        if end <= now:
+            remarks.append(Remark(Weight.REFUSED, "expires", f"it ended at {to_rfc3339(end)}"))
+
+
+def _calendar_remarks(calendar: Calendar | None) -> _Remarks:
+    if calendar is None:
+        return
+    until = f", which reaches {CALENDAR_YEARS} years" if calendar.covers is not None else ""
+    text = (
+        f"day of month and day of week must both match: the calendar {calendar.name}{until} forbids the other days, "
+        "which are told as skipped"
+    )
+    yield Remark(Weight.NOTE, "days", text)
+
+
+# ── what differs ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _zone_remarks(zone: str | None) -> _Remarks:
+    if zone is None:
+        text = "is that of the machine beat runs on, and has no name; say --timezone"
+        yield Remark(Weight.REFUSED, "timezone", text)
+        return
+    try:
+        load_zone(zone)
+    except InvalidSpec as wrong:
+        yield Remark(Weight.REFUSED, "timezone", wrong.message.removeprefix("timezone: "))
+
+
+def _entry_remarks(entry: Entry) -> _Remarks:
+    if not entry.task:
+        yield Remark(Weight.REFUSED, "task", "it names none")
+    if entry.not_json is not None:
+        yield Remark(Weight.REFUSED, "arguments", f"{entry.not_json[:200]}; what is kept here is JSON")
+    if entry.own_class is not None:
+        text = f"{entry.own_class} is a class of your own: what it changes is not carried over"
+        yield Remark(Weight.APPROXIMATE, "schedule", text)
+    if entry.own_clock:
+        yield Remark(Weight.APPROXIMATE, "nowfun", "has a clock of its own, which is not asked here")
+    if entry.routed_by is not None:
+        text = f"{entry.routed_by} leads to no queue that the app names; here it goes to {entry.queue or 'celery'}"
+        yield Remark(Weight.APPROXIMATE, "routing", text)
+    if entry.task and entry.known_task is False:
+        yield Remark(Weight.NOTE, "task", f"the app knows no task {entry.task[:200]!r}")
+    if not entry.enabled:
+        yield Remark(Weight.NOTE, "enabled", "is switched off: paused here")
+    if entry.one_off and entry.sent:
+        yield Remark(Weight.REFUSED, "one_off", "was sent, and is sent no more")
+    elif entry.one_off:
+        yield Remark(Weight.NOTE, "one_off", "is sent once: max_runs is 1")
+    if entry.not_stepped is not None:
+        text = f"beat itself fails to compute it: {entry.not_stepped[:200]}"
+        yield Remark(Weight.NOTE, "schedule", text)
+
+
+# ── the bundle ────────────────────────────────────────────────────────────────────────────────────
+
+
+def bundle_name(app: CeleryApp) -> str:
+    return f"celery:{_UNFIT.sub('-', app.name)}"[:MAX_ID]
+
+
+def bundle_of(app: CeleryApp, translations: Sequence[Translation], *, approximate: bool) -> dict[str, Any]:
+    """What `apply` takes: all that are the same, and with `approximate` those that are only alike."""
+    taken = [each for each in translations if is_written(each, approximate=approximate)]
+    calendars = {each.calendar.name: each.calendar for each in taken if each.calendar and not each.calendar.read_only}
+    documents = [
+        {key: value for key, value in to_document(each).items() if value is not None and key != "read_only"}
+        for each in calendars.values()
+    ]
+    return {
+        "bundle": bundle_name(app),
+        **({"calendars": documents} if documents else {}),
+        "schedules": [dict(each.document) for each in taken if each.document is not None],
+    }
+
+
+def is_written(translation: Translation, *, approximate: bool) -> bool:
+    return translation.document is not None and (approximate or translation.weight is not Weight.APPROXIMATE)

@@ -1,0 +1,129 @@
+"""What a process says of itself in its heartbeat: who and where it is, what it does, and when its loops last got on.
+
+Instants stand at the top of the document, one for each loop: a program of the release before takes every number there
+for one. Everything else is text or stands in an object. A row of such a program says less, and is read all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection
+
+from horarium.decision.process_state import GONE_AFTER_SECONDS
+from horarium.instant import Instant
+from horarium.store import leases
+from horarium.store.leases import LeaseRow
+
+PROCESS = "process:"
+SERVES = "serves"
+"""Under this name stands what it can launch."""
+_DRAINING, _SCHEMA, _ABOUT = "draining", "schema", "process"
+_MOST_ROLES = 32
+_MOST_TEXT = 255
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """`schema` is the newest revision of the tables that its program knows; None = an older one, which did not say."""
+
+    host: str
+    pid: int | None = None
+    roles: tuple[str, ...] = ()
+    version: str | None = None
+    schema: str | None = None
+    started_at: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """`clock_offset` are the microseconds that its machine's clock is behind the database's.
+
+    `serves` is what it can launch, as `launchers/served.py` reads it.
+    """
+
+    about: About
+    completed: Mapping[str, Instant] = field(default_factory=dict)
+    serves: object = None
+    draining: bool = False
+    clock_offset: int | None = None
+
+    def document(self) -> dict[str, Any]:
+        about = self.about
+        own = {
+            "host": about.host,
+            "pid": about.pid,
+            "roles": list(about.roles),
+            "version": about.version,
+            "started_at": about.started_at,
+            "clock_offset": self.clock_offset,
+        }
+        document: dict[str, Any] = {**self.completed, _SCHEMA: about.schema, _ABOUT: own}
+        if self.draining:
+            document[_DRAINING] = "yes"
+        elif self.serves is not None:
+            document[SERVES] = self.serves
+        return document
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessRow:
+    """`since` = it has beaten without a break from then on."""
+
+    owner: str
+    since: Instant
+    beat_at: Instant
+    process: Process
+
+
+def process_rows(connection: Connection) -> list[ProcessRow]:
+    """All that have beaten within a day and did not leave in good order, by name."""
+    return [_read_row(row) for row in leases.all_leases(connection) if row.name.startswith(PROCESS)]
+
+
+def beat(connection: Connection, owner: str, process: Process, now: Instant) -> None:
+    leases.beat(connection, f"{PROCESS}{owner}", owner, now, GONE_AFTER_SECONDS, process.document())
+
+
+def leave(connection: Connection, owner: str) -> None:
+    """A process that ends in good order leaves no row that would grow old."""
+    leases.forget(connection, f"{PROCESS}{owner}", owner)
+
+
+def _read_row(row: LeaseRow) -> ProcessRow:
+    return ProcessRow(row.name.removeprefix(PROCESS), row.since, row.beat_at, read_process(row.owner, row.info))
+
+
+def read_process(owner: str, info: object) -> Process:
+    """Never raises: one row that is not ours is that process's trouble."""
+    told: Mapping[str, Any] = info if isinstance(info, Mapping) else {}
+    own = told.get(_ABOUT)
+    own = own if isinstance(own, Mapping) else {}
+    host, _, rest = owner.partition(":")
+    roles = own.get("roles")
+    about = About(
+        host=_text(own.get("host")) or host,
+        pid=_number(own.get("pid")) or _pid(rest),
+        roles=tuple(str(each)[:_MOST_TEXT] for each in roles[:_MOST_ROLES]) if isinstance(roles, list) else (),
+        version=_text(own.get("version")),
+        schema=_text(told.get(_SCHEMA)),
+        started_at=_number(own.get("started_at")),
+    )
+    completed = {name: at for name, at in told.items() if _number(at) is not None}
+    return Process(about, completed, told.get(SERVES), _DRAINING in told, _number(own.get("clock_offset")))
+
+
+def _pid(rest: str) -> int | None:
+    """Of an owner's name such as `host:4711:k3x9qz`."""
+    number = rest.partition(":")[0]
+    return int(number) if number.isascii() and number.isdigit() and len(number) <= 10 else None
+
+
+def _text(value: object) -> str | None:
+    return value[:_MOST_TEXT] if isinstance(value, str) else None
+
+
+def _number(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

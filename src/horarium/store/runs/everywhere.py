@@ -1,0 +1,123 @@
+"""How runs are read wherever they are: in `runs`, or in the archive to which those move that ended some time ago.
+
+Only PostgreSQL has an archive, and only once its tables are at the revision that brings it. A tree of runs moves
+whole, in one transaction, and what is open never moves. So `runs` is asked first, which is all that it costs to find
+what lives, and then the archive: whatever moves between the two questions is found by the second at the latest.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Final, TypeVar, cast
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+from sqlalchemy.sql.visitors import replacement_traverse
+
+from horarium.store import schema_state
+from horarium.store.database.set_wise import select_by_ids
+from horarium.store.tables import runs, runs_archive
+
+REVISION: Final = "0019"
+"""Of the tables that have an archive."""
+
+_FROM = re.compile(r"\bFROM runs\b")
+S = TypeVar("S", bound=sa.Select[Any])
+
+
+def has_archive(connection: Connection) -> bool:
+    return connection.dialect.name == "postgresql" and schema_state.has(connection, REVISION)
+
+
+def tables(connection: Connection) -> tuple[sa.Table, ...]:
+    """Where runs are, the first of which is `runs`."""
+    return (runs, runs_archive) if has_archive(connection) else (runs,)
+
+
+def of_archive(statement: S) -> S:
+    """The same question about runs that have moved."""
+    return cast("S", replacement_traverse(statement, {}, _moved))
+
+
+def _moved(element: Any, **_: Any) -> Any:
+    """What stands for a table or a column of `runs`, under whatever name; None = it is none."""
+    if isinstance(element, sa.Column):
+        table = _archived(element.table)
+        return None if table is None else table.c[element.key]
+    return _archived(element)
+
+
+def _archived(table: Any) -> sa.FromClause | None:
+    if table is runs:
+        return _alias(runs.name)  # since conditions that name an index are written as text
+    if isinstance(table, sa.Alias) and table.element is runs:
+        return _alias(table.name)
+    return None
+
+
+@lru_cache(maxsize=64)
+def _alias(name: str) -> sa.FromClause:
+    return runs_archive.alias(name)
+
+
+@lru_cache(maxsize=64)
+def text_of_archive(statement: str) -> str:
+    """The same of a statement that is a text."""
+    return _FROM.sub("FROM runs_archive AS runs", statement)
+
+
+def first(connection: Connection, statement: sa.Select[Any], values: Mapping[str, Any] | None = None) -> Any:
+    """The one row that there can be; None = there is none."""
+    found = connection.execute(statement, values).one_or_none()
+    if found is None and has_archive(connection):
+        found = connection.execute(of_archive(statement), values).one_or_none()
+    return found
+
+
+def every(
+    connection: Connection,
+    statement: sa.Select[Any],
+    values: Mapping[str, Any] | None = None,
+    *,
+    most: int | None = None,
+) -> list[Any]:
+    """Rows of both, those that have not moved first; `most` = more cannot be there, so that these are enough."""
+    found = list(connection.execute(statement, values))
+    if (most is None or len(found) < most) and has_archive(connection):
+        found += connection.execute(of_archive(statement), values)
+    return found
+
+
+def every_by_ids(connection: Connection, statement: str, ids: Sequence[bytes], tail: str = "") -> list[Sequence[Any]]:
+    """As `select_by_ids` does it, where each id is that of a run at most."""
+    found = select_by_ids(connection, statement, ids, tail)
+    if len(found) < len(ids) and has_archive(connection):
+        found += select_by_ids(connection, text_of_archive(statement), ids, tail)
+    return found
+
+
+def either(
+    connection: Connection, statement: sa.Select[Any], run_id: bytes, values: Mapping[str, Any] | None = None
+) -> list[Any]:
+    """Rows of the tree that this run is in, which is all in one place."""
+    found = list(connection.execute(statement, values))
+    if not found and is_archived(connection, run_id):
+        found = list(connection.execute(of_archive(statement), values))
+    return found
+
+
+def is_archived(connection: Connection, run_id: bytes) -> bool:
+    """Whoever knows the id knows the week: the others are not looked at."""
+    if not has_archive(connection):
+        return False
+    there = sa.exists().where(runs_archive.c.run_id == run_id)
+    return bool(connection.execute(sa.select(there)).scalar_one())
+
+
+def lock_archived(connection: Connection, statement: str, run_ids: Sequence[bytes]) -> list[Sequence[Any]]:
+    """Of those that have moved, in sorted order, ours until the transaction ends: nobody deletes them meanwhile."""
+    if not run_ids or not has_archive(connection):
+        return []
+    return select_by_ids(connection, text_of_archive(statement), run_ids, "ORDER BY run_id FOR UPDATE")

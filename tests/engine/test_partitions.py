@@ -1,0 +1,134 @@
+"""Tables by weeks on PostgreSQL: made before they begin, whatever is in the way, by one process at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+from world import FakeClock
+
+from horarium.decision.record import NewEvent
+from horarium.engine.partitions import PartitionUpkeep, Upkept
+from horarium.ids import id_at, new_id
+from horarium.instant import DAY, SECOND, from_rfc3339
+from horarium.schedule.event import EventType
+from horarium.store import partition_upkeep
+from horarium.store.database import Connection, Database
+from horarium.store.errors import Conflict
+from horarium.store.history import events as history
+from horarium.store.history.append import append
+from horarium.store.partitions import TABLES
+
+pytestmark = pytest.mark.parametrize("dialect", ["postgresql"])
+MONDAY = from_rfc3339("2026-11-16T00:00:00Z")
+NOW = MONDAY + 2 * DAY
+
+
+def names(database: Database, table: str) -> list[str]:
+    found = database.read(partition_upkeep.there)
+    return [each.name.removeprefix(f"{table}_") for each in found if each.table == table]
+
+
+def write(database: Database, uid: bytes, sequence: int, *, at: int) -> None:
+    database.write(
+        lambda c: append(c, [(uid, "default", [NewEvent(sequence, EventType.MISSED, at, at, None, {})])], now=at)
+    )
+
+
+def in_table(database: Database, table: str) -> int:
+    return int(database.read(lambda c: c.exec_driver_sql(f"SELECT count(*) FROM {table}").scalar_one()))
+
+
+def upkeep(database: Database, now: int = NOW) -> PartitionUpkeep:
+    return PartitionUpkeep(database, FakeClock(now), lambda _now: (None, None))
+
+
+def whole_pass(chore: PartitionUpkeep) -> Upkept:
+    steps = [chore.step()]
+    while steps[-1].more:
+        steps.append(chore.step())
+        assert len(steps) < 500, "a pass never ends"
+    return Upkept(sum(each.made for each in steps), sum(each.dropped for each in steps), busy=steps[-1].busy)
+
+
+def test_this_week_and_four_more_are_made_once_and_what_was_in_the_way_moves(database: Database) -> None:
+    uid = new_id()
+    write(database, uid, 1, at=MONDAY - 1)
+    write(database, uid, 2, at=NOW)
+    weeks = ["2026w47", "2026w48", "2026w49", "2026w50", "2026w51", "default"]
+    assert whole_pass(upkeep(database)) == Upkept(made=5 * len(TABLES))
+    assert whole_pass(upkeep(database)) == Upkept()
+    assert [names(database, table) for table in TABLES] == [weeks] * len(TABLES)
+    assert [in_table(database, f"history_{part}") for part in ("default", "2026w47")] == [1, 1]
+    write(database, uid, 3, at=MONDAY + 7 * DAY)
+    assert in_table(database, "history_2026w48") == 1
+    assert [each.sequence for each in database.read(lambda c: history.read(c, uid, limit=9))] == [1, 2, 3]
+    with pytest.raises(Conflict) as taken:
+        write(database, uid, 3, at=MONDAY + 7 * DAY)
+    assert taken.value.constraint == "history_in_order"
+    assert whole_pass(upkeep(database, NOW + 7 * DAY)) == Upkept(made=len(TABLES))
+
+
+def test_a_week_that_has_much_in_the_default_partition_stays_there(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(partition_upkeep, "MOST_MOVED", 1)
+    for number in (1, 2):
+        write(database, new_id(), number, at=NOW)
+    with capture_logs() as told:
+        chore = upkeep(database)
+        assert [whole_pass(chore).made for _ in range(2)] == [5 * len(TABLES) - 1, 0]
+    assert names(database, "history") == ["2026w48", "2026w49", "2026w50", "2026w51", "default"]
+    assert [each["table"] for each in told if "stays" in each["event"]] == ["history_2026w47"]
+
+
+@contextmanager
+def held(database: Database, statement: str) -> Iterator[None]:
+    with database.engine.connect() as connection, connection.begin():
+        connection.exec_driver_sql(statement)
+        yield
+
+
+def test_whoever_comes_second_leaves_it_to_the_first(database: Database) -> None:
+    with held(database, f"SELECT pg_advisory_xact_lock({partition_upkeep._LOCK})"):
+        assert whole_pass(upkeep(database)) == Upkept(busy=True)
+    assert whole_pass(upkeep(database)).made == 5 * len(TABLES)
+
+
+def test_a_lock_that_is_not_given_is_waited_for_briefly(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partition_upkeep, "LOCK_WAIT", "20ms")
+    with held(database, "LOCK TABLE history_default IN ACCESS SHARE MODE"):
+        assert whole_pass(upkeep(database)) == Upkept(busy=True)
+    assert names(database, "history") == ["default"]
+
+
+def test_a_role_that_may_not_make_tables_goes_on_without(database: Database) -> None:
+    def as_guest(work: Any) -> Any:
+        def wrapped(connection: Connection) -> Any:
+            connection.exec_driver_sql("SET LOCAL ROLE pg_read_all_data")
+            return work(connection)
+
+        return wrapped
+
+    guest = upkeep(database)
+    write_as_owner = database.write
+    with capture_logs() as told:
+        database.write = lambda work: write_as_owner(as_guest(work))  # type: ignore[method-assign]  # for this test
+        assert [whole_pass(guest), whole_pass(guest)] == [Upkept(), Upkept()]
+    assert len([each for each in told if each["log_level"] == "warning"]) == 1
+    assert names(database, "history") == ["default"]
+
+
+def test_the_weeks_of_what_belongs_to_runs_are_ranges_of_their_ids(database: Database) -> None:
+    whole_pass(upkeep(database))
+    run_id = id_at(NOW + SECOND)[:8] + bytes(8)
+    row = "INSERT INTO run_events VALUES (%s, 1, 'run.started', 0, '{}')"
+    database.write(lambda c: c.exec_driver_sql(row, (run_id,)))
+    assert in_table(database, "run_events_2026w47") == 1
+    plan = "EXPLAIN SELECT * FROM run_events WHERE run_id = %s"
+    found = database.read(lambda c: c.exec_driver_sql(plan, (run_id,)).scalars().all())
+    assert "run_events_2026w47" in found[0] or "run_events_2026w47" in found[1]
+    assert not any("default" in line for line in found)

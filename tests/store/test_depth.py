@@ -1,0 +1,43 @@
+"""How much waits, and who has what in hand: counted over all tenants, and only so far."""
+
+from __future__ import annotations
+
+import pytest
+from store.rows import NOW, add_run
+
+from horarium.schedule.run import RunState
+from horarium.store.database import Database
+from horarium.store.runs import depth
+from horarium.store.runs.depth import Held, Waiting
+
+
+def test_what_waits_is_counted_by_kind_and_queue_the_most_first(database: Database) -> None:
+    for at in (5, 3, 4):
+        add_run(database, "ready", ready_at=NOW + at)
+    add_run(database, "queued", kind="workflow", queue="mail")
+    add_run(database, "queued", kind="workflow", queue="mail", namespace="other")
+    add_run(database, "queued", kind="workflow", queue="a")
+    add_run(database, "held", kind="celery")
+    for state in ("running", "succeeded", "awaiting_approval"):
+        add_run(database, state)
+    assert database.read(depth.waiting) == [
+        Waiting(RunState.READY, "http", None, 3, NOW + 3),
+        Waiting(RunState.QUEUED, "workflow", "mail", 2, NOW),
+        Waiting(RunState.QUEUED, "workflow", "a", 1, NOW),
+        Waiting(RunState.HELD, "celery", None, 1, NOW),
+    ]
+
+
+def test_a_long_queue_is_not_counted_to_its_end(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(depth, "MOST_COUNTED", 2)
+    for _ in range(3):
+        add_run(database, "ready")
+    assert [each.runs for each in database.read(depth.waiting)] == [2]
+
+
+def test_who_has_runs_in_hand(database: Database) -> None:
+    assert database.read(depth.in_hand) == []
+    for owner, until in (("w2", 7), ("w1", 5), ("w1", 9)):
+        add_run(database, "running", lease_owner=owner, lease_until=NOW + until)
+    add_run(database, "running")
+    assert database.read(depth.in_hand) == [Held("w1", 2, NOW + 9), Held("w2", 1, NOW + 7)]

@@ -1,0 +1,163 @@
+"""Code and tables of two releases meet: which of them get on, what is off meanwhile, and when what is new is used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from later_release import CONTRACTS, EXPANDS, HEAD, LATER, become_later
+
+from horarium.instant import SECOND
+from horarium.store import leases, migrate, schema_state
+from horarium.store.database import Connection, Database, open_database
+from horarium.store.errors import SchemaMissing, SchemaTooNew
+from horarium.store.migrate import OLDEST_SCHEMA
+from horarium.store.schema_state import Fit, SchemaState, read_state
+
+NOW = 1_000 * SECOND
+AsLaterCode = Callable[..., None]
+
+
+@pytest.fixture
+def as_later_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsLaterCode:
+    return partial(become_later, monkeypatch, tmp_path)
+
+
+def test_code_goes_on_when_newer_code_has_expanded_the_tables(
+    database: Database, as_later_code: AsLaterCode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    as_later_code(EXPANDS)
+    assert migrate.migrate(database) == [LATER]
+    assert migrate.examine_schema(database).fit is Fit.EXACT
+    monkeypatch.undo()
+    assert database.read(read_state) == SchemaState(LATER, HEAD)
+    assert migrate.check_schema(database).fit is Fit.NEWER
+    assert migrate.migrate(database) == []
+    assert database.read(read_state) == SchemaState(LATER, HEAD)
+    with pytest.raises(SchemaTooNew, match="the newer program is needed"):
+        migrate.check_exact_schema(database)
+
+
+def test_code_is_refused_when_newer_code_has_contracted_the_tables(
+    database: Database, as_later_code: AsLaterCode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    as_later_code(CONTRACTS)
+    assert migrate.migrate(database) == [LATER]
+    monkeypatch.undo()
+    for attempt in (migrate.check_schema, migrate.migrate):
+        with pytest.raises(SchemaTooNew, match=f"revision {LATER}"):
+            attempt(database)
+    assert database.read(read_state) == SchemaState(LATER, LATER)
+
+
+def test_newer_code_says_what_is_off_until_the_tables_are_migrated(
+    database: Database, as_later_code: AsLaterCode
+) -> None:
+    as_later_code(EXPANDS)
+    found = migrate.check_schema(database)
+    assert (found.fit, found.missing) == (Fit.OLDER, ("second thoughts",))
+    assert f"revision {HEAD}" in found.sentence
+    assert "without second thoughts" in found.sentence
+    with pytest.raises(SchemaMissing, match="migrate it first"):
+        migrate.check_exact_schema(database)
+
+
+def test_what_a_process_asks_for_is_there_from_the_migration_on(database: Database, as_later_code: AsLaterCode) -> None:
+    as_later_code(EXPANDS)
+    assert schema_state.has(database, HEAD)
+    assert not schema_state.has(database, LATER)
+    migrate.migrate(database)
+    assert schema_state.has(database, LATER)
+    assert database.read(lambda connection: schema_state.has(connection, LATER))
+    assert not schema_state.has(database, "9999")
+
+
+def test_another_process_notices_a_migration_without_being_told(
+    database: Database, database_url: str, as_later_code: AsLaterCode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    as_later_code(EXPANDS)
+    passed = [0.0]
+    monkeypatch.setattr("horarium.store.schema_state.monotonic", lambda: passed[0])
+    assert not schema_state.has(database, LATER)
+    monkeypatch.setattr(schema_state, "look_again", lambda: None)
+    other = open_database(database_url)
+    migrate.migrate(other)
+    other.close()
+    assert not schema_state.has(database, LATER)  # so soon nobody looks again
+    passed[0] = 10.0
+    assert schema_state.has(database, LATER)
+
+
+@pytest.fixture
+def of_the_release_before(empty_url: str) -> Iterator[Database]:
+    database = open_database(empty_url)
+    migrate.migrate(database, until=OLDEST_SCHEMA)
+    yield database
+    database.close()
+
+
+def test_tables_that_the_release_before_made_know_one_number(of_the_release_before: Database) -> None:
+    """That release knows nothing of `schema_revision`."""
+    database = of_the_release_before
+    database.write(lambda connection: connection.exec_driver_sql("DROP TABLE schema_revision"))
+    assert database.read(read_state) == SchemaState(OLDEST_SCHEMA, OLDEST_SCHEMA)
+    migrate.check_schema(database)
+    migrate.migrate(database)
+    assert migrate.check_schema(database).fit is Fit.EXACT
+    state = database.read(read_state)
+    assert state is not None
+    assert state.revision == HEAD
+
+
+# ── who knows it ─────────────────────────────────────────────────────────────────────────────────────
+
+Beats = Mapping[str, tuple[float, Mapping[str, Any]]]
+_NEW, _OLD, _NEWER = {"schema": "0019"}, {"ticker": 5}, {"schema": "0020"}
+_CROWDS: dict[str, tuple[Beats, bool]] = {
+    "nobody else": ({}, True),
+    "all are new": ({"process:a": (0, _NEW), "process:b": (29, _NEWER)}, True),
+    "one says nothing, as old code does": ({"process:a": (0, _NEW), "process:b": (0, _OLD)}, False),
+    "one is of the release before": ({"process:a": (0, {"schema": "0018"})}, False),
+    "the old one is gone": ({"process:a": (0, _NEW), "process:b": (31, _OLD)}, True),
+    "the old one drains": ({"process:a": (0, {"draining": "yes"})}, False),
+    "what tickers share is no process": ({"ticker": (0, {}), "process:a": (0, _NEW)}, True),
+    "one says something else": ({"process:a": (0, {"schema": ["0019"]})}, False),
+}
+
+
+@pytest.mark.parametrize(("beats", "known"), _CROWDS.values(), ids=_CROWDS)
+@pytest.mark.parametrize("dialect", ["sqlite"])
+def test_everybody_knows_what_every_live_process_says_it_knows(database: Database, beats: Beats, known: bool) -> None:
+    _beat(database, beats)
+    assert database.read(lambda connection: schema_state.everybody_knows(connection, "0019", NOW)) is known
+
+
+def test_older_code_is_shut_out_before_anything_goes_where_it_does_not_look(
+    database: Database, as_later_code: AsLaterCode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def may_use(connection: Connection, after: int = 0) -> bool:
+        return schema_state.may_use(connection, LATER, NOW + after * SECOND)
+
+    as_later_code(EXPANDS)
+    assert not database.write(may_use)  # the tables are not there
+    migrate.migrate(database)
+    _beat(database, {"process:old": (0, {"schema": HEAD})})
+    assert not database.write(may_use)
+    assert database.read(read_state) == SchemaState(LATER, HEAD)
+    _beat(database, {"process:old": (0, {"schema": LATER})})
+    after = [database.write(partial(may_use, after=seconds)) for seconds in (0, 0, 29, 30, 30)]
+    assert after == [False, False, False, True, True]
+    monkeypatch.undo()
+    with pytest.raises(SchemaTooNew):
+        migrate.check_schema(database)
+    _beat(database, {"process:old": (0, {"schema": HEAD})})
+    assert not database.write(may_use)  # it had not looked again
+
+
+def _beat(database: Database, beats: Beats) -> None:
+    for name, (ago, info) in beats.items():
+        at = NOW - round(ago * SECOND)
+        database.write(lambda c, name=name, at=at, info=info: leases.beat(c, name, name, at, 30, info))
