@@ -662,6 +662,15 @@ def test_a_broker_that_stays_away_ends_the_run_with_its_time(
     assert "(deadline_reached)" in str(change.error)
 
 
+def test_what_was_never_published_in_its_time_was_not_launched() -> None:
+    late = RunTimedOut("the deadline passed")
+    never = answered(late, BEHIND)
+    assert isinstance(never, End)
+    assert (never.state, never.error_class) == (RunState.LAUNCH_FAILED, "unreachable")
+    tried_again = {"heard": True}, {"state": "queued", "lease_until": None}
+    assert all(isinstance(answered(late, BEHIND, **each), Again) for each in tried_again)
+
+
 @pytest.mark.parametrize(
     ("outcome", "again"),
     [(Unreachable("away"), True), (Unreachable("no", sent=True), False), (Unknown("broke"), False)],

@@ -189,3 +189,12 @@ def connect(app: Celery) -> Link:
         with suppress(Exception):
             connection.collect(socket_timeout=1.0)
         raise
+
+
+def why_unreachable(broker: str) -> str | None:
+    """None where it can be reached; nothing is published."""
+    try:
+        connect(make_app(broker)).close()
+    except Exception as wrong:
+        return said(wrong, broker)
+    return None

@@ -62,16 +62,22 @@ class CeleryLauncher(Launcher):
         self._clock = clock
         self._brokers = dict(brokers)
         self._apps = {name: make_app(each.broker, each.result, answer_seconds) for name, each in brokers.items()}
-        self._lines = {
-            name: Line(name, self._apps[name], (each.broker, each.result), clock, rest_seconds)
-            for name, each in brokers.items()
-        }
+        self._rest = rest_seconds
+        self._lines = self._new_lines()
         self.can_poll = any(each.result is not None for each in brokers.values())
         self._parcels: dict[Parcel, asyncio.Event | None] = {}
         self._watcher: asyncio.Task[None] | None = None
 
     def connections_for(self, namespace: str) -> frozenset[str]:
         return frozenset(name for name, each in self._brokers.items() if namespace in each.audience)
+
+    def _new_lines(self) -> dict[str, Line]:
+        """A thread begins when there is something to send."""
+        return {name: Line(name, app, self._urls(name), self._rest) for name, app in self._apps.items()}
+
+    async def start(self) -> None:
+        """Again after a close, too: whoever lets the engine make one pass at a time does that."""
+        self._lines = self._new_lines()
 
     async def close(self) -> None:
         if self._watcher is not None:
