@@ -16,6 +16,7 @@ from horarium.clock import Clock
 from horarium.instant import DAY, HOUR, Instant, to_rfc3339
 from horarium.policy.retention import Kept
 from horarium.store import (
+    archive_retention,
     audit,
     cutoffs,
     idempotency,
@@ -120,6 +121,7 @@ class Retention:
         self._revisions, self._plannings = _Walk(), _Walk()
         self._weeks: Weeks | None = None
         self._looked = False
+        self._archived, self._left_over = _Walk(), _Walk()
 
     def step(self) -> Forgotten:
         """One group of each kind of thing; with the last step of a pass the next one begins anew."""
@@ -128,8 +130,8 @@ class Retention:
         runs = events = told = schedules = revisions = plannings = 0
         walks: list[_Walk] = []
         if keep_runs is not None:
-            runs = self._forget_runs(keep_runs)
-            walks.append(self._runs)
+            runs = self._forget_runs(keep_runs) + self._forget_archived(keep_runs)
+            walks += [self._runs, self._archived, self._left_over]
         if keep_history is not None:
             self._look_at_weeks(keep_history)
             by_rows = cutoffs.by_rows(keep_history, self._weeks)
@@ -197,6 +199,24 @@ class Retention:
             )
 
         return self._sweep(self._runs, look, retention.delete_runs)
+
+    def _forget_archived(self, before: Cutoffs) -> int:
+        def own(after: bytes) -> Found:
+            return self._database.read(
+                lambda connection: archive_retention.of_own_days(
+                    connection, finished_before=before, after=after, looks=_LOOKS
+                )
+            )
+
+        def left_over(after: bytes) -> Found:
+            return self._database.read(
+                lambda connection: archive_retention.left_over(
+                    connection, finished_before=before, after=after, looks=_LOOKS
+                )
+            )
+
+        forgotten = self._sweep(self._archived, own, archive_retention.delete)
+        return forgotten + self._sweep(self._left_over, left_over, archive_retention.delete)
 
     def _forget_history(self, before: Before, now: Instant) -> int:
         def look(after: bytes) -> Found:

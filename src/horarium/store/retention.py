@@ -210,7 +210,7 @@ def count_old_runs(connection: Connection, *, finished_before: Before, most: int
         .limit(most)
     )
     counted = everywhere.every(connection, sa.select(sa.func.count().label("old")).select_from(old.subquery()))
-    return min(most, sum(row.old for row in counted))
+    return min(most, sum(int(row.old) for row in counted))
 
 
 # ── history ──────────────────────────────────────────────────────────────────────────────────────────
