@@ -20,9 +20,8 @@ from horarium.schedule.run import RunState
 from horarium.store.database.joined_transaction import JoinedTransaction
 from horarium.store.database.wrapper import DatabaseWrapper
 from horarium.store.errors import CommitUnknown, StoreUnavailable
-from horarium.store.runs import claims
+from horarium.store.runs import claims, everywhere
 from horarium.store.runs.claims import ReadyTarget
-from horarium.store.runs import everywhere
 from horarium.store.tables import positions, runs
 
 T = TypeVar("T")
