@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 
 from horarium.instant import Instant
 from horarium.schedule.event import CommandContext
+from horarium.schedule.kinds import CELERY
 from horarium.schedule.run import Origin
 from horarium.store.database.json_text import to_text
 from horarium.store.errors import Conflict
@@ -140,7 +141,9 @@ def unclaimed(connection: Connection, *, born_before: Instant, limit: int) -> li
     """What has waited on a queue since then, the most first."""
     of_one = (runs.c.namespace, runs.c.queue, runs.c.workflow)
     count = sa.func.count()
-    waiting = sa.select(*of_one, count).where(runs.c.state == "queued", runs.c.created_at < born_before)
+    waiting = sa.select(*of_one, count).where(
+        runs.c.state == "queued", runs.c.kind != CELERY.name, runs.c.created_at < born_before
+    )
     rows = connection.execute(waiting.group_by(*of_one).order_by(count.desc(), *of_one).limit(limit))
     return [Unclaimed(*row) for row in rows]
 

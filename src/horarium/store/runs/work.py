@@ -73,6 +73,7 @@ class Work(NamedTuple):
     effective: str | None
     gates_passed: int
     heard: bool
+    priority: int = 0
 
     @property
     def used(self) -> Used:
