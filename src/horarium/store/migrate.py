@@ -63,6 +63,11 @@ def has_tables(database: Database) -> bool:
     return database.read(schema_state.read_state) is not None
 
 
+def newest_revision() -> str:
+    """That this program knows."""
+    return str(_scripts().get_current_head())
+
+
 @dataclass(frozen=True, slots=True)
 class SchemaReport:
     """`missing` is what the program knows and the tables do not bring; `sentence` tells all of it."""
