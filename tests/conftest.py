@@ -7,9 +7,9 @@ import os
 import pytest
 from hypothesis import settings
 
-# Databases, an archive that fills at once, a check of every answer, where coverage is measured,
-# the fixtures of a service, and agents of the published SDK.
-pytest_plugins = ["databases", "archiving", "described", "measuring", "world", "agents.running"]
+# An archive that fills at once, databases, a check of every answer, where coverage is measured, the fixtures of a
+# service, and agents of the published SDK.
+pytest_plugins = ["archiving", "databases", "described", "measuring", "world", "agents.running"]
 
 _EFFORT = int(os.environ.get("HORARIUM_TEST_EFFORT", "1"))
 # The attribute in which Hypothesis keeps the settings of a test; it has no public way to change them later.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -120,9 +121,9 @@ def asking(url: str, token: str = TOKEN) -> Iterator[House]:
 
 
 @contextmanager
-def living(folder: Path, database: str, **knobs: Any) -> Iterator[House]:
-    """In this process, with its engine at work, until the block is left."""
-    listening = listen("127.0.0.1", 0)
+def living(folder: Path, database: str, *, listening: socket.socket | None = None, **knobs: Any) -> Iterator[House]:
+    """In this process, with its engine at work, until the block is left; `listening` is closed by then."""
+    listening = listening or listen("127.0.0.1", 0)
     usual = {"token": TOKEN, "log_level": "error", "allow_loopback_targets": True, "shutdown_seconds": 0}
     usual |= {"data_dir": folder, "database": database, "public_url": url_of(listening)}
     try:

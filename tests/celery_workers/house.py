@@ -9,8 +9,8 @@ from agents.house import House, name
 
 
 def schedule(house: House, task: str, args: Sequence[Any] = (), **fields: Any) -> str:
-    """The id of a new schedule for a task; `queue`, `kwargs`, `timeout` and the like belong to its action."""
-    own = {each: fields.pop(each) for each in ("queue", "kwargs", "connection", "timeout") if each in fields}
+    """The id of a new schedule for a task; `queue`, `kwargs` and `timeout_seconds` belong to its action."""
+    own = {each: fields.pop(each) for each in ("queue", "kwargs", "timeout_seconds") if each in fields}
     schedule_id = name("task")
     document = {
         "schedule_id": schedule_id,
@@ -29,5 +29,6 @@ def start(house: House, task: str, args: Sequence[Any] = (), **fields: Any) -> s
 
 
 def task_id(house: House, run_id: str, attempt: int = 0) -> str:
-    key: str = house.run(run_id)["key"]
-    return key if attempt == 0 else f"{key}:{attempt}"
+    """The id under which that attempt is known to Celery; a run shows the one of its last."""
+    first = house.run(run_id)["key"].partition(":")[0]
+    return first if attempt == 0 else f"{first}:{attempt}"

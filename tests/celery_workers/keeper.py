@@ -17,11 +17,13 @@ _LOOK_SECONDS = 0.5
 
 def main() -> None:
     owner, commands = int(sys.argv[1]), json.loads(sys.argv[2])
+    if os.fork():
+        os._exit(0)  # whoever started it may end before the others do
     for command in commands:
         subprocess.Popen(command, stdin=subprocess.DEVNULL)
     while _is_alive(owner):
         time.sleep(_LOOK_SECONDS)
-    # Whoever started the keeper gave it a group of its own; a task that hangs obeys no polite signal.
+    # The keeper was given a group of its own; a task that hangs obeys no polite signal.
     os.killpg(0, signal.SIGKILL)
 
 

@@ -32,10 +32,6 @@ class Bench:
             found: list[str] = books.lrange(f"{EXECUTED}{task_id}", 0, -1)
         return found
 
-    def times_soft(self, task_id: str) -> int:
-        with opened(self.broker.books) as books:
-            return int(books.llen(f"soft:{task_id}"))
-
     def release(self, name: str) -> None:
         with opened(self.broker.books) as books:
             books.rpush(f"{RELEASED}{name}", "go")
@@ -79,13 +75,14 @@ def _start(folder: Path, owner: int, worker: str) -> int:
     plan = Plan(broker, worker, spool=folder / "spool", concurrency=2)
     commands = [broker.command(), plan.command]
     with (folder / "log").open("ab") as log:
-        subprocess.Popen(
+        subprocess.run(
             [sys.executable, str(_KEEPER), str(owner), json.dumps(commands)],
             env=plan.environment,
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
             start_new_session=True,
+            check=True,
         )
     broker.ready()
     plan.wait_until_ready()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -128,14 +129,17 @@ def hold_late(self: Any, name: str) -> str:
     return _hold(name)
 
 
-@_task(name="stubborn")
+@_task(name="obedient", soft_time_limit=1)
+def obedient(self: Any) -> None:
+    time.sleep(600)
+
+
+@_task(name="stubborn", soft_time_limit=1)
 def stubborn(self: Any) -> None:
-    """It takes no notice of the soft limit."""
+    """It takes no notice of its soft limit."""
     while True:
-        try:
+        with suppress(SoftTimeLimitExceeded):
             time.sleep(600)
-        except SoftTimeLimitExceeded:
-            books().rpush(f"soft:{self.request.id}", "heard")
 
 
 @_task(name="nothing", ignore_result=False)

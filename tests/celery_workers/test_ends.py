@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from agents.house import House, name, until
 from celery_workers.conftest import WORKER
 from celery_workers.house import start, task_id
@@ -10,7 +9,7 @@ from celery_workers.running import Bench
 
 
 def test_a_task_is_executed_once_and_its_result_is_the_run_s(house: House, bench: Bench) -> None:
-    run = house.ended(start(house, "look", kwargs={"region": "eu"}, priority=7, timeout=60))
+    run = house.ended(start(house, "look", kwargs={"region": "eu"}, priority=7, timeout_seconds=60))
     told = run["result"]
     assert run["state"] == "succeeded"
     assert told["id"] == run["key"]
@@ -28,7 +27,7 @@ def test_a_task_is_executed_once_and_its_result_is_the_run_s(house: House, bench
 
 
 def test_a_task_that_raises_is_tried_again_under_an_id_of_its_own(house: House, bench: Bench) -> None:
-    retry = {"max_attempts": 2, "initial_delay_seconds": 1, "retry_on": ["provider_error"]}
+    retry = {"max_retries": 1, "backoff_ms": 1, "retry_on": ["provider_error"]}
     run = house.ended(start(house, "fail", ["no money"], retry_policy=retry))
     assert (run["state"], run["error_class"]) == ("failed", "ValueError")
     assert "no money" in run["error"]
@@ -39,7 +38,7 @@ def test_what_is_no_json_is_told_as_text_and_celery_s_own_retries_are_one_attemp
     strange, again = start(house, "strange"), start(house, "again", [2])
     assert house.ended(strange)["result"] == "{1, 2}"
     run = house.ended(again)
-    assert (run["state"], run["result"], run["attempt"]) == ("succeeded", 2, 1)
+    assert (run["state"], run["result"], run["attempt"]) == ("succeeded", 2, 0)
     assert bench.executed(run["key"]) == ["again"] * 3
 
 
@@ -51,7 +50,7 @@ def test_a_task_that_the_worker_does_not_know_fails(house: House) -> None:
 def test_what_is_cancelled_revoked_or_expired_before_it_began_is_never_executed(house: House, bench: Bench) -> None:
     queue = name("later")
     cancelled, revoked = (start(house, "add", [1, 2], queue=queue) for _ in range(2))
-    expired = start(house, "add", [1, 2], queue=queue, timeout=1)
+    expired = start(house, "add", [1, 2], queue=queue, timeout_seconds=1)
     ids = {run_id: task_id(house, run_id) for run_id in (cancelled, revoked, expired)}
     until(lambda: len(bench.waiting(queue)) == 3)
     house.ask("POST", f"/api/runs/{cancelled}/cancel", {})
@@ -75,14 +74,11 @@ def test_a_task_that_is_terminated_is_ended_where_it_runs(house: House, bench: B
     assert [house.ended(each)["result"] for each in others] == [2, 2]
 
 
-@pytest.mark.parametrize(("task", "args"), [("hold", ["nobody lets it go"]), ("stubborn", [])])
-def test_a_task_that_takes_longer_than_its_time_is_stopped(
-    house: House, bench: Bench, task: str, args: list[str]
-) -> None:
-    """By the soft limit if it listens, else by the hard one: its place is free again."""
-    run = house.ended(start(house, task, args, timeout=2))
-    assert run["state"] == "timed_out"
-    if task == "stubborn":
-        until(lambda: bench.times_soft(run["key"]))
+def test_a_task_that_takes_longer_than_its_time_is_stopped(house: House) -> None:
+    """By its soft limit if it listens, else by the hard one, its run's deadline: both places are free again."""
+    soft, hard = start(house, "obedient", timeout_seconds=29), start(house, "stubborn", timeout_seconds=2)
+    ends = [house.ended(run_id) for run_id in (soft, hard)]
+    assert [run["state"] for run in ends] == ["timed_out", "timed_out"]
+    assert "SoftTimeLimitExceeded" in ends[0]["error"]
     others = [start(house, "add", [1, 1]) for _ in range(2)]
     assert [house.ended(each)["result"] for each in others] == [2, 2]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -13,16 +12,15 @@ from horarium.ids import id_text
 from horarium.instant import MILLISECOND
 from horarium.job.run_log import RunLog
 from horarium.launchers.launcher import LaunchRequest
-from horarium.life.live_run import NO_RULES, Rules
+from horarium.life.live_run import NO_RULES, Rules, rules_for
 from horarium.life.report_token import ReportTokens
 from horarium.policy.retry import UNASKED, LaunchRetry
 from horarium.policy.rotation import inputs_for
 from horarium.schedule.definition import RunDefinition
 from horarium.schedule.envelope import decode_input
 from horarium.schedule.json_limits import Json
-from horarium.schedule.kinds import PROMPT
 from horarium.schedule.run import Delivery, Origin, delivery_key, instance_id, occurrence_key, step_key
-from horarium.schedule.secret import KINDS, names_in, resolved
+from horarium.schedule.secret import KINDS, names_in, opened, resolved
 from horarium.schedule.terms import assignee_document, terms_of
 from horarium.store.runs.work import Work
 
@@ -44,7 +42,7 @@ def rules_of(work: Work, definition: RunDefinition | Exception, launch_retry: La
     if isinstance(definition, Exception):
         return NO_RULES
     retry = definition.retry if work.workflow_version is None else UNASKED
-    return Rules(retry, definition.limits, launch_retry, recovers=work.kind == PROMPT.name)
+    return rules_for(work.kind, retry, definition.limits, launch_retry)
 
 
 def inputs_of(work: Work, definition: RunDefinition) -> Json:
@@ -62,10 +60,6 @@ def named_secrets(work: Work, definition: RunDefinition | Exception) -> frozense
         return names_in(definition.action, inputs_of(work, definition))
     except (ValueError, RecursionError):  # its own inputs are no JSON, which the request will say
         return frozenset()
-
-
-def _with_headers(target: Mapping[str, Json], secrets: Mapping[str, str]) -> Mapping[str, Json]:
-    return {**target, "headers": resolved(target["headers"], secrets)} if "headers" in target else target
 
 
 def with_approved(
@@ -108,7 +102,7 @@ def build_request(
     inputs, action = inputs_of(work, definition), definition.action
     if secrets:
         inputs = resolved(inputs, secrets)
-        action = replace(action, target=_with_headers(action.target, secrets))
+        action = opened(action, secrets)
     return LaunchRequest(
         run_id=run_id,
         namespace=work.namespace,
@@ -122,6 +116,8 @@ def build_request(
         schedule_id=None if work.schedule_uid is None else definition.schedule_id,
         attempt=work.attempt,
         inputs=decode_input(inputs),
+        own_inputs=work.inputs is not None or bool(definition.inputs_rotation),
+        priority=work.priority,
         trigger_number=work.trigger_number,
         user_id=definition.user_id,
         labels=definition.labels,

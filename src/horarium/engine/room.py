@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TypeAlias
 
-from horarium.schedule.target import agent_in
+from horarium.schedule.target import agent_in, connection_in
 from horarium.store.runs.claims import Candidate, ReadyTarget
 
 KindOf: TypeAlias = Callable[[str, str], str | None]
@@ -34,12 +34,16 @@ class Limits:
     Of a kind and of a target a namespace has half, so that there is always room for another; all of it where it
     is the only one (`alone`). The last places of a kind are for namespaces that have none: prompts to agents that
     hang keep theirs for minutes, and two tenants with such agents must not shut out all the others.
+
+    `batched` are kinds whose launches are handed over many together, with the number that each of their targets takes.
+    They count for nobody else: a broker that hangs has its own crowd waiting, and not that of others.
     """
 
     process: int = IN_FLIGHT
     namespace: int = IN_FLIGHT // 2
     target: int = IN_FLIGHT_OF_TARGET
     kinds: Mapping[str, int] = field(default_factory=dict)
+    batched: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +56,13 @@ class Seat:
 
     @property
     def place(self) -> str:
-        """What everybody who goes there shares: agents of two namespaces are two, whatever they are called."""
+        """What everybody who goes there shares: agents of two namespaces are two, whatever they are called.
+
+        All queues of a broker are one: it takes them over one connection.
+        """
+        broker = connection_in(self.target)
+        if broker is not None:
+            return f"{self.kind}:{broker}"
         return self.target if agent_in(self.target) is None else f"{self.namespace} {self.target}"
 
 
@@ -89,9 +99,11 @@ class Room:
 
     def free_here(self, seat: Seat) -> int:
         """The same for what its agent has already, and which is only gone on with."""
-        free = min(self.free_for_namespace(seat.namespace), self.limits.target - self._targets[seat.place])
-        own = self._share(self.limits.target) - self._targets_of[seat.namespace, seat.target]
-        free = min(free, own)
+        batched = self.limits.batched.get(seat.kind)
+        most = self.limits.target if batched is None else batched
+        free = min(most - self._targets[seat.place], self._share(most) - self._targets_of[seat.namespace, seat.place])
+        if batched is None:
+            free = min(free, self.free_for_namespace(seat.namespace))
         limit = self.limits.kinds.get(seat.kind)
         if limit is not None:
             ours = self._kinds_of[seat.namespace, seat.kind]
@@ -121,18 +133,17 @@ class Room:
         return limit if self.alone else max(1, limit // 2)
 
     def _move(self, seat: Seat, by: int) -> None:
-        self._all += by
-        for counter, key in (
-            (self._namespaces, seat.namespace),
-            (self._kinds, seat.kind),
-            (self._targets, seat.place),
-        ):
+        counted = [(self._kinds, seat.kind), (self._targets, seat.place)]
+        if seat.kind not in self.limits.batched:
+            self._all += by
+            counted.append((self._namespaces, seat.namespace))
+        for counter, key in counted:
             counter[key] += by
             if not counter[key]:
                 del counter[key]
         for pairs, pair in (
             (self._kinds_of, (seat.namespace, seat.kind)),
-            (self._targets_of, (seat.namespace, seat.target)),
+            (self._targets_of, (seat.namespace, seat.place)),
         ):
             pairs[pair] += by
             if not pairs[pair]:

@@ -7,7 +7,7 @@ A launcher never raises because of its target, keeps to the request's deadline, 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
@@ -80,6 +80,9 @@ class LaunchRequest:
     schedule_id: str | None = None
     attempt: int = 0
     inputs: Json = field(default=None, repr=False)
+    own_inputs: bool = False
+    """The inputs are not those of the action: a rotation had its turn, or somebody gave this run its own."""
+    priority: int = 0
     trigger_number: int | None = None
     user_id: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -136,6 +139,9 @@ class Launcher(Protocol):
     concurrency: int | None
     """Places of this kind in a process, unless the settings say otherwise. None: a launch costs this process
     next to nothing, and only the limits of the process, the namespace and the target hold."""
+    places_at_target: int | None = None
+    """Launches under way at once at one target, where they are handed over many together and a crowd costs no more than
+    a few. They take up no place of the process, nor of the namespace. None: each launch is one, as the settings say."""
     can_poll: bool
     works_here: bool = False
     """Is the work done in this process or beside it, so that a run is running for as long as the launch lasts?"""
@@ -167,6 +173,10 @@ class Launcher(Protocol):
         """
         return None
 
+    def connections_for(self, namespace: str) -> frozenset[str] | None:
+        """The names that an action of this namespace may give as its `connection`; None = any."""
+        return None
+
     async def start(self) -> None:
         return None
 
@@ -183,7 +193,8 @@ class CancelsTasks(Protocol):
 
 
 @runtime_checkable
-class LaunchesMany(Protocol):
-    """A launcher whose target takes batches; the outcomes stand in the order of the requests."""
+class EndsTasks(Protocol):
+    """A launcher whose workers can be told to end tasks of which nothing is known but their target and their names."""
 
-    async def launch_many(self, requests: Sequence[LaunchRequest]) -> Sequence[Outcome]: ...
+    async def end_tasks(self, target: str, references: list[str]) -> bool:
+        """Whether there is nothing more to tell."""

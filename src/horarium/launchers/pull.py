@@ -6,8 +6,6 @@ and since nothing outside is touched, a launch is a change of that row and may h
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from horarium.clock import Clock
 from horarium.launchers.launcher import Launcher, LaunchRequest
 from horarium.launchers.preflight import Cleared, preflight
@@ -35,6 +33,3 @@ class PullLauncher(Launcher):
 
     async def launch(self, request: LaunchRequest) -> Outcome:
         return self.answer_at_once(request)
-
-    async def launch_many(self, requests: Sequence[LaunchRequest]) -> Sequence[Outcome]:
-        return [self.answer_at_once(request) for request in requests]

@@ -68,7 +68,7 @@ class Registry:
         self.kinds: Kinds = SHIPPED.extended(others)
         """The kinds that may be asked for: the shipped ones, and those of the launchers that other packages bring."""
         self._audiences = {kind: audience for kind, audience in (audiences or {}).items() if audience != EVERYBODY}
-        self._kinds_without: dict[frozenset[str], Kinds] = {frozenset(): self.kinds}
+        self._kinds_seen: dict[tuple[frozenset[str], frozenset[tuple[str, frozenset[str]]]], Kinds] = {}
         self._silent: set[str] = set()
         self._knows_task = knows_task
         self._knows_workflow = knows_workflow
@@ -76,9 +76,12 @@ class Registry:
     def kinds_for(self, namespace: str) -> Kinds:
         """Those that a namespace may ask for."""
         hidden = frozenset(kind for kind, audience in self._audiences.items() if namespace not in audience)
-        if hidden not in self._kinds_without:
-            self._kinds_without[hidden] = Kinds(kind for kind in self.kinds.values() if kind.name not in hidden)
-        return self._kinds_without[hidden]
+        asked = ((kind, launcher.connections_for(namespace)) for kind, launcher in self._launchers.items())
+        connections = frozenset((kind, names) for kind, names in asked if names is not None)
+        key = hidden, connections
+        if key not in self._kinds_seen:
+            self._kinds_seen[key] = self.kinds.narrowed(hidden, dict(connections))
+        return self._kinds_seen[key]
 
     def resolve(self, action: Action, namespace: str) -> str:
         """The kind of launcher. A workflow action may name a task of ours, a stored workflow, or neither.
@@ -106,6 +109,11 @@ class Registry:
         """Whether a launch of this kind takes up no place, because it touches nothing outside."""
         found = self._launchers.get(kind)
         return found is not None and found.launches_at_once
+
+    def places_at_target(self) -> dict[str, int]:
+        """Of the kinds whose launches are handed over many together."""
+        found = {kind: launcher.places_at_target for kind, launcher in self._launchers.items()}
+        return {kind: most for kind, most in found.items() if most is not None}
 
     def works_here(self, kind: str) -> bool:
         found = self._launchers.get(kind)

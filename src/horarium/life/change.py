@@ -54,7 +54,7 @@ class Again:
 
     `known`: the attempt is over, so that whoever still speaks for it is not heard. `untouched`: nothing
     has begun in it, so that its time has not begun either. `told`: the run's events mention it. `follows`: whoever
-    takes it next looks for what was begun, under the name and within the time that it has.
+    takes it next looks for what was begun, under the name and within the time that it has. `timed`: its time runs on.
     """
 
     ready_at: Instant
@@ -68,6 +68,7 @@ class Again:
     untouched: bool = False
     told: bool = True
     follows: bool = False
+    timed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

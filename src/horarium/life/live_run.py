@@ -9,6 +9,7 @@ from horarium.instant import Instant
 from horarium.life.change import Used
 from horarium.policy.limits import RunLimits
 from horarium.policy.retry import LaunchRetry, RetryPolicy
+from horarium.schedule.kinds import CELERY, PROMPT
 
 
 class LiveRun(Protocol):
@@ -40,6 +41,8 @@ class LiveRun(Protocol):
     @property
     def deadline(self) -> Instant | None: ...
     @property
+    def heard(self) -> bool: ...
+    @property
     def ends_by(self) -> Instant | None: ...
     @property
     def started_at(self) -> Instant | None: ...
@@ -58,6 +61,20 @@ class Rules:
     launch_retry: LaunchRetry = field(default_factory=LaunchRetry)
     recovers: bool = False
     """Its launcher can find out what became of a delivery, without sending it again."""
+    by_broker: bool = False
+    """A broker stands between it and whoever does the work. One that is away is tried until the deadline, within
+    which the work must be done anyway; and a failure is called by the class of the exception."""
+
+
+def rules_for(kind: str, retry: RetryPolicy, limits: RunLimits, launch_retry: LaunchRetry | None = None) -> Rules:
+    """Of a run of this kind of action."""
+    return Rules(
+        retry,
+        limits,
+        launch_retry or LaunchRetry(),
+        recovers=kind == PROMPT.name,
+        by_broker=kind == CELERY.name,
+    )
 
 
 # For a run whose definition cannot be read: what went wrong once is not tried again.

@@ -11,6 +11,7 @@ order. Is the speaker heard? Has a cap been passed? May it be sent again? Does t
 | out of the run's whole time | failed, cause runtime_cap     | –                                               |
 | unreachable                 | launch_failed                 | the budget of the launch has another try        |
 | unknown                     | unknown                       | likewise, and it may be delivered twice         |
+| … of a broker               | launch_failed, or timed_out   | there is time left: the budget is its deadline  |
 | busy for two minutes        | skipped, cause target_busy    | busy is a failure here: as failed               |
 | without its holder          | unknown                       | its launcher can look what became of it         |
 
@@ -64,7 +65,9 @@ from horarium.policy.retry import (
     Retry,
     RetryCause,
     RetryOutcome,
+    cause_of_exception,
     decide_launch_retry,
+    decide_launch_until,
     decide_retry,
 )
 from horarium.schedule.reason import Reason
@@ -191,7 +194,7 @@ def _answered(run: LiveRun, outcome: Outcome, rules: Rules, now: Instant) -> Cha
             used = used_with(run, outcome)
             return _done(run, End(RunState.SUCCEEDED, result, used=used), rules, now)
         case Accepted(reference, queued):
-            return Wait(reference, queued)
+            return _accepted(run, reference, queued)
         case Asked(gate, question, reference):
             return Block(gate, question, reference)
         case Refused(error):
@@ -212,6 +215,12 @@ def _answered(run: LiveRun, outcome: Outcome, rules: Rules, now: Instant) -> Cha
             return End(RunState.CANCELLED, error=error)
         case _:
             assert_never(outcome)
+
+
+def _accepted(run: LiveRun, reference: str | None, queued: bool) -> Change:
+    """Whoever works on it may have said so before we hear that it was taken."""
+    begun = run.state == RunState.RUNNING
+    return Nothing(Why.SAID_BEFORE) if begun and run.lease_until is None else Wait(reference, queued and not begun)
 
 
 def _reported(run: LiveRun, report: Reported, rules: Rules, now: Instant) -> Change:
@@ -293,8 +302,9 @@ def _failed(run: LiveRun, end: End, rules: Rules, now: Instant) -> Change:
     if run.delivery == Delivery.AT_MOST_ONCE:
         return end
     failures = run.attempt + 1
+    cause = cause_of_exception(end.error_class) if rules.by_broker else end.error_class
     choice = decide_retry(
-        rules.retry, attempt=failures, error_class=end.error_class, deadline=run.ends_by, now=now, key=run.run_id.hex()
+        rules.retry, attempt=failures, error_class=cause, deadline=run.ends_by, now=now, key=run.run_id.hex()
     )
     match choice:
         case Retry(at):
@@ -341,10 +351,11 @@ def _waited(run: LiveRun, now: Instant) -> Change:
 def _unreachable(run: LiveRun, error: str, sent: bool, rules: Rules, now: Instant) -> Change:
     if sent and run.delivery == Delivery.AT_MOST_ONCE:
         return End(RunState.LAUNCH_FAILED, error=error, error_class="unreachable")
+    end = End(RunState.LAUNCH_FAILED, error=error, error_class="unreachable")
+    if rules.by_broker and run.deadline is not None:
+        return _published_again(run, end, run.deadline, rules, now)
     choice = decide_launch_retry(rules.launch_retry, attempt=run.launches, deadline=None, now=now, key=run.run_id.hex())
-    return _deliver_again(
-        run, choice, End(RunState.LAUNCH_FAILED, error=error, error_class="unreachable"), untouched=True
-    )
+    return _deliver_again(run, choice, end, untouched=True)
 
 
 def _unknown(run: LiveRun, error: str, rules: Rules, now: Instant) -> Change:
@@ -353,10 +364,24 @@ def _unknown(run: LiveRun, error: str, rules: Rules, now: Instant) -> Change:
     end = End(RunState.UNKNOWN, error=error, error_class="unknown")
     if run.delivery == Delivery.AT_MOST_ONCE:
         return end
+    if rules.by_broker and run.deadline is not None:
+        return _published_again(run, end, run.deadline, rules, now)
     choice = decide_launch_retry(
         rules.launch_retry, attempt=run.launches, deadline=run.ends_by, now=now, key=run.run_id.hex()
     )
     return _deliver_again(run, choice, end, untouched=False)
+
+
+def _published_again(run: LiveRun, end: End, deadline: Instant, rules: Rules, now: Instant) -> Change:
+    """`end` is what it comes to where none of the messages can have arrived; its time runs on meanwhile."""
+    arrived = run.heard or end.state is RunState.UNKNOWN
+    choice = decide_launch_until(
+        rules.launch_retry, attempt=run.launches, deadline=deadline, now=now, key=run.run_id.hex()
+    )
+    if isinstance(choice, GiveUp) and arrived:
+        return _timed_out(run, f"{end.error} ({choice.reason})", rules, now)
+    change = _deliver_again(run, choice, end, untouched=end.state is RunState.LAUNCH_FAILED)
+    return replace(change, timed=True) if isinstance(change, Again) else change
 
 
 def _without_holder(run: LiveRun, rules: Rules, now: Instant) -> Change:

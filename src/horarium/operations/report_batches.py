@@ -16,7 +16,7 @@ from horarium.ids import parse_id
 from horarium.instant import Instant
 from horarium.life.change import Change, Nothing, Why
 from horarium.life.event import Reported
-from horarium.life.live_run import NO_RULES, Rules
+from horarium.life.live_run import NO_RULES, Rules, rules_for
 from horarium.life.react import react
 from horarium.operations import reports
 from horarium.operations.caller import Caller, run_principal
@@ -206,7 +206,7 @@ def _defined(
     if isinstance(definition, Exception):
         return said, NO_RULES
     secrets = redactor_for(resources, connection, run.namespace, definition, from_text(run.inputs))
-    return reports.without_secrets(said, secrets), Rules(definition.retry, definition.limits)
+    return reports.without_secrets(said, secrets), rules_for(run.kind, definition.retry, definition.limits)
 
 
 def _recorded(resources: Resources, connection: Connection, heard: Sequence[_Heard]) -> dict[int, Outcome]:

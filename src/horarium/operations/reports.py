@@ -10,7 +10,7 @@ from horarium.errors import InvalidDefinition
 from horarium.instant import Instant
 from horarium.life.change import Admit, Again, Begin, Block, Change, End, Nothing, Progress, Wait, Why
 from horarium.life.event import Reported, ReportedState
-from horarium.life.live_run import NO_RULES, Rules
+from horarium.life.live_run import NO_RULES, rules_for
 from horarium.operations.bypasses import record_bypass
 from horarium.operations.caller import Caller
 from horarium.operations.credentials import redactor
@@ -106,7 +106,7 @@ def report(resources: Resources, caller: Caller, run_id: str, report: Report) ->
         rules = NO_RULES
         if isinstance(definition, Definition):
             said = without_secrets(said, redactor(resources, connection, row, definition))
-            rules = Rules(definition.retry, definition.limits)
+            rules = rules_for(row.kind, definition.retry, definition.limits)
         change = record_event(connection, resources.known, row.run_id, said, rules, now=now, by=caller.context())
         resources.database.notify(connection, READY)  # an end may have released another, a failure waits for its retry
         if said.proven and caller.agent_id is not None and not caller.sees(row):

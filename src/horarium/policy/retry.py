@@ -9,7 +9,7 @@ from hashlib import blake2b
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
-from horarium.instant import MILLISECOND, Instant
+from horarium.instant import MILLISECOND, SECOND, Instant
 from horarium.policy.names import PolicyError, parse_name, read_object, shown, whole_number, whole_or_none
 
 MAX_RETRIES = 1_000
@@ -42,6 +42,12 @@ class AgentFault(StrEnum):
 COUNTS_AS: Final[Mapping[str, RetryCause]] = MappingProxyType(
     {AgentFault.ERROR: RetryCause.PROVIDER_ERROR, AgentFault.FAILED: RetryCause.PROVIDER_ERROR}
 )
+
+
+TIME_LIMITS: Final = frozenset({"TimeLimitExceeded", "SoftTimeLimitExceeded"})
+"""Exceptions by which a Celery worker ends a task whose time is over."""
+NOT_REGISTERED: Final = "NotRegistered"
+"""That of a worker which does not know the task: it will not know it the next time either."""
 
 
 def parse(value: object, field: str = "retry_on") -> RetryCause:
@@ -157,6 +163,27 @@ def decide_retry(
     if attempt > policy.max_retries:
         return GiveUp("retries_exhausted")
     return _wait(policy.backoff_ms, policy.max_backoff_ms, attempt, deadline=deadline, now=now, key=key)
+
+
+def cause_of_exception(error_class: str | None) -> str | None:
+    """What a policy makes of the class that a task has raised: an exception is the provider's error, as in a function.
+
+    A word of the policy's own is left as it is.
+    """
+    if error_class is None or error_class == NOT_REGISTERED or _cause_of(error_class) is not None:
+        return error_class
+    return (RetryCause.TIMEOUT if error_class in TIME_LIMITS else RetryCause.PROVIDER_ERROR).value
+
+
+def decide_launch_until(
+    policy: LaunchRetry, *, attempt: int, deadline: Instant, now: Instant, key: str
+) -> RetryOutcome:
+    """However often it takes, until the deadline. Towards the end the pauses are halves of what is left."""
+    left = deadline - now
+    if left < SECOND:
+        return GiveUp("deadline_reached")
+    pause = backoff(policy.base_ms, policy.max_ms, attempt, unit_hash(key, attempt)) * MILLISECOND
+    return Retry(now + min(pause, left // 2))
 
 
 def decide_launch_retry(

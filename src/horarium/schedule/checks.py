@@ -270,6 +270,12 @@ def _header_value(field: str, value: object) -> Json:
     return value
 
 
+def array(field: str, value: object) -> object:
+    if isinstance(value, list | tuple):
+        return value
+    raise PolicyError(field, f"must be an array, not {shown(value)}")
+
+
 def any_input(field: str, value: object) -> object:
     """An array of arguments, an object, or an encoded envelope, which is an object to us."""
     if isinstance(value, list | tuple | Mapping):

@@ -7,7 +7,7 @@ A launcher declares its kind (`launchers/launcher.py`). Reader, schema, planning
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final, TypeAlias
@@ -42,6 +42,8 @@ class Kind:
     needs_queue: bool = False
     names: str = ""
     """The field that names something which a process must know, such as a task."""
+    connections: frozenset[str] | None = None
+    """The names that its actions may give as their connection; None = any."""
     defaults: Mapping[str, Any] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -82,6 +84,15 @@ class Kinds(Mapping[str, Kind]):
         """With the kinds of other packages; none of ours is replaced."""
         more = [_guarded(kind) for kind in others if kind.name not in self._kinds]
         return Kinds([*self._kinds.values(), *more]) if more else self
+
+    def narrowed(self, hidden: Collection[str], connections: Mapping[str, frozenset[str]]) -> Kinds:
+        """Without some, and with the connections that there are for some others."""
+        if not hidden and not connections:
+            return self
+        left = (kind for kind in self._kinds.values() if kind.name not in hidden)
+        return Kinds(
+            replace(kind, connections=connections[kind.name]) if kind.name in connections else kind for kind in left
+        )
 
     def with_stored(self, action: Action, name: str = "", seconds: int = OTHER_TIMEOUT_SECONDS) -> Kinds:
         """And the kind of an action that is stored, though nobody here declares it: only its names are known.
@@ -152,7 +163,7 @@ WORKFLOW = Kind(
 )
 PROMPT = Kind("prompt", _own("prompt"), ("prompt",), target.assignee, PROMPT_TIMEOUT_SECONDS)
 HTTP = Kind("http", _own("url", "method", "headers", "secret"), ("url",), target.origin)
-CELERY = Kind("celery", _own("task"), ("task",), target.connection_and_queue, names="task")
+CELERY = Kind("celery", _own("task", "args", "kwargs"), ("task",), target.connection_and_queue, names="task")
 PYTHON = Kind("python", _own("task", "callable"), ("task", "callable"), names="task")
 COMMAND = Kind("command", _own("command"), ("command",), check_input=checks.command_input, names="command")
 PULL = Kind("pull", _own("workflow_type"), ("workflow_type",), target.queue, needs_queue=True)

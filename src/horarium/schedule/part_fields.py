@@ -169,6 +169,20 @@ class ActionFields(TypedDict, total=False):
     ]
     secret: Annotated[Text, text_field("The name of the secret that signs the request (http).")]
     task: Annotated[Text, text_field("The name of the task (celery, python).")]
+    args: Annotated[
+        Sequence[Any] | None,
+        Field(
+            "Arguments by place (celery). An input that is an array stands for them.", {"type": "array"}, checks.array
+        ),
+    ]
+    kwargs: Annotated[
+        Object,
+        Field(
+            "Arguments by name (celery). An input that is an object stands for them.",
+            {"type": "object"},
+            checks.mapping,
+        ),
+    ]
     callable: Annotated[Text, text_field("Another word for the task of a python action.", same_as="task")]
     command: Annotated[Text, text_field("The name of a command in the settings (command).")]
     input: Annotated[
@@ -180,9 +194,12 @@ class ActionFields(TypedDict, total=False):
             also=("inputs", "inputs_template", "arguments"),
         ),
     ]
-    connection: Annotated[Text, text_field("Handed to the worker as it is.")]
+    connection: Annotated[
+        Text,
+        text_field("The broker that a celery action is published to, by its name in the settings; else as it is."),
+    ]
     queue: Annotated[
-        Text, text_field("The queue that workers claim from; a pull action must name one.", also=("task_queue",))
+        Text, text_field("The queue that workers take from; a pull action must name one.", also=("task_queue",))
     ]
     global_model_id: Annotated[Text, text_field("The model that every step is told to use.")]
     # The other names are those that the Durable Workflow server had before it counted in seconds by name.

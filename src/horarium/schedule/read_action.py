@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from horarium.errors import InvalidDefinition, KindNotAvailable
@@ -14,17 +14,19 @@ from horarium.schedule.places import COMMON, PLACES
 from horarium.schedule.problems import Given
 from horarium.schedule.reading import FAILED, Reader
 from horarium.schedule.storable import same_json
+from horarium.schedule.target import DEFAULT_CONNECTION
 
 _ASKED = "give workflow_type, workflow_id, prompt, url, task, callable or command"
 _CHECKED = [PLACES[f"action.{name}"] for name in COMMON if name not in ("kind", "input")]
 
 
-def read_action(reader: Reader, kinds: Kinds | None, stored: Action | None = None) -> Action:
+def read_action(reader: Reader, kinds: Kinds | None, stored: Action | None = None, *, inherits: bool = False) -> Action:
     """Where the kind is unknown the rest is read all the same: the reader keeps what is wrong.
 
     Without `kinds` the document is one that we wrote. Its kind may be that of a package which is gone by now: then
     what it holds is kept as it is, and the launch says that nobody can do it. `stored` is such an action of the
-    schedule that the document changes: it may stay, and not be changed.
+    schedule that the document changes: it may stay, and not be changed. `inherits`: what it does not say of its
+    connection, something above it may.
     """
     places = reader.places
     values: dict[str, Any] = {}
@@ -48,7 +50,20 @@ def read_action(reader: Reader, kinds: Kinds | None, stored: Action | None = Non
         values["input"] = reader.one("action.input", kind.check_input, None)
     if kind.needs_queue and not reader.given("action.queue"):
         reader.blame("action.queue", "is required: the queue that workers claim from")
+    if kind.connections is not None and not (inherits and "connection" not in values):
+        _check_connection(reader, kind.connections, values.get("connection"))
     return Action(kind.name, _target(reader, kind, known), **values)
+
+
+def _check_connection(reader: Reader, known: Collection[str], name: str | None) -> None:
+    if (name or DEFAULT_CONNECTION) not in known:
+        reader.blame("action.connection", unknown_connection(known, name))
+
+
+def unknown_connection(known: Collection[str], name: str | None) -> str:
+    """What is not for this namespace is not there: the words are the same."""
+    named = "is required: no connection is configured as the default" if name is None else f"{shown(name)} is unknown"
+    return f"{named}; configured: {', '.join(sorted(known)) or 'none'}"
 
 
 _NOTHING = Given("", None)

@@ -1,13 +1,14 @@
 """How a definition names a secret: `{"$secret": "name"}` in the places that may hold one, its value put in at launch.
 
 A reference is an object whose only key is `$secret`. It may be the value of a header, and stand anywhere in the
-inputs of the kinds of action in `KINDS`. Everywhere else it is refused: it would be shown, logged or handed to code
-that does not expect it. What an encoded input holds is data, and never a reference.
+inputs of the kinds of action in `KINDS`, and in the arguments of a Celery task. Everywhere else it is refused: it would
+be shown, logged or handed to code that does not expect it. What an encoded input holds is data, and never a reference.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final, NamedTuple, Protocol
 
 from horarium.policy.names import PolicyError, shown
@@ -33,7 +34,9 @@ MAX_NAMES: Final = 20
 """Of different secrets in one input; each is opened at every launch."""
 
 _NOT_HERE = "names a secret, which may stand in the value of a header and in the input of {kinds} actions only"
-_INPUTS = ("action.input", "inputs_rotation")
+_INPUTS = ("action.input", "action.args", "action.kwargs", "inputs_rotation")
+# The fields of an action, by its kind, that may name secrets beside its input.
+_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {WITH_HEADERS: ("headers",), "celery": ("args", "kwargs")}
 
 
 class Reference(NamedTuple):
@@ -113,7 +116,7 @@ def check_value(value: Json, path: str, problems: Problems, *, allowed: bool) ->
 def references(definition: HasAction) -> list[Reference]:
     """All of a definition, under the paths of its canonical document."""
     action = definition.action
-    found = list(_of(_headers(action), "action.headers"))
+    found = [each for name in _fields(action) for each in _of(action.target[name], f"action.{name}")]
     if action.kind in KINDS:
         found += _of(action.input, "action.input")
         found += _of(definition.inputs_rotation, "inputs_rotation")
@@ -126,12 +129,12 @@ def secret_names(definition: HasAction) -> frozenset[str]:
 
 def names_in(action: Action, inputs: Json) -> frozenset[str]:
     """Of one launch: those of the action, and those of the inputs that it is given."""
-    names = {each.name for each in _of(_headers(action), "")}
+    names = {each.name for name in _fields(action) for each in _of(action.target[name], "")}
     return frozenset(names | {each.name for each in _of(inputs, "")} if action.kind in KINDS else names)
 
 
-def _headers(action: Action) -> Json:
-    return action.target.get("headers") if action.kind == WITH_HEADERS else None
+def _fields(action: Action) -> tuple[str, ...]:
+    return tuple(name for name in _FIELDS.get(action.kind, ()) if name in action.target)
 
 
 def _of(value: Json, path: str) -> Iterator[Reference]:
@@ -143,6 +146,12 @@ def _of(value: Json, path: str) -> Iterator[Reference]:
 
 
 # ── what they stand for ──────────────────────────────────────────────────────────────────────────────
+
+
+def opened(action: Action, values: Mapping[str, str]) -> Action:
+    """The action with the values of the secrets that its own fields name."""
+    own = {name: resolved(action.target[name], values) for name in _fields(action)}
+    return replace(action, target={**action.target, **own}) if own else action
 
 
 def resolved(value: Json, values: Mapping[str, str]) -> Json:

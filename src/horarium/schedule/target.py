@@ -34,6 +34,7 @@ MAX_TARGET_LENGTH = 320
 # RFC 1035 section 2.3.4; no longer name can be looked up.
 _MAX_HOST_NAME = 253
 _DIGEST_CHARACTERS = 16
+_CELERY = "celery:"
 _PROMPT = "prompt:"
 _TO_AGENT = f"{_PROMPT}{AssigneeType.AGENT.value}/"
 
@@ -62,6 +63,12 @@ def queue(action: Action, _assignee: Assignee | None) -> str:
 
 def connection_and_queue(action: Action, _assignee: Assignee | None) -> str:
     return f"{_text(action.connection or DEFAULT_CONNECTION)}/{_text(action.queue)}"
+
+
+def connection_in(target: str) -> str | None:
+    """The connection that a celery run goes over; None for what goes another way."""
+    name, slash, _ = target.removeprefix(_CELERY).partition("/")
+    return name if slash and target.startswith(_CELERY) else None
 
 
 def assignee(_action: Action, assignee: Assignee | None) -> str:

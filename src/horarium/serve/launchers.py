@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib.util import find_spec
 
 from horarium.audience import Audience
 from horarium.clock import Clock
@@ -30,10 +31,16 @@ def make_registry(settings: Settings, clock: Clock, tasks: TaskRegistry) -> tupl
         PullLauncher(clock),
         A2ALauncher(clock, guard=Guard(address_policy(settings))),
     ]
+    problems: list[str] = []
+    if settings.celery_connections:
+        if has_celery():
+            built_in.append(_celery(settings, clock))
+        else:
+            problems.append(f"celery: celery_connections names brokers, and Celery is not installed; {CELERY_REMEDY}")
     found = discover()
     taken = {launcher.kind for launcher in built_in}
     others = [launcher for launcher in found.launchers if launcher.kind not in taken]
-    problems = [
+    problems += [
         f"{each.kind}: there is a built-in launcher of this kind" for each in found.launchers if each.kind in taken
     ]
     registry = Registry(
@@ -42,6 +49,28 @@ def make_registry(settings: Settings, clock: Clock, tasks: TaskRegistry) -> tupl
         audiences=kind_audiences(settings, [launcher.kind for launcher in others]),
     )
     return registry, (*found.problems, *problems)
+
+
+CELERY_REMEDY = "pip install 'horarium[celery]'"
+
+
+def has_celery() -> bool:
+    return find_spec("celery") is not None
+
+
+def _celery(settings: Settings, clock: Clock) -> Launcher:
+    """Imported here alone: Celery is an extra, and takes a while to import."""
+    from horarium.launchers.celery.launcher import Broker, CeleryLauncher
+
+    brokers = {
+        name: Broker(
+            each.broker.get_secret_value(),
+            None if each.result is None else each.result.get_secret_value(),
+            settings.audience(each.namespaces),
+        )
+        for name, each in settings.celery_connections.items()
+    }
+    return CeleryLauncher(brokers, clock)
 
 
 def kind_audiences(settings: Settings, others: Iterable[str] = ()) -> dict[str, Audience]:

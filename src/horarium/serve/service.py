@@ -255,6 +255,7 @@ def engine_options(settings: Settings, registry: Registry) -> EngineOptions:
                 settings.namespace_in_flight,
                 settings.in_flight_per_target,
                 _places(settings, registry),
+                registry.places_at_target(),
             ),
             lease_seconds=settings.lease_seconds,
             run_log_bytes=settings.run_log_bytes,

@@ -69,6 +69,7 @@ class Run:
     claimed_by: str | None = None
     lease_until: int | None = NOW + 30 * SECOND
     deadline: int | None = NOW + HOUR
+    heard: bool = False
     ends_by: int | None = None
     started_at: int | None = NOW - SECOND
     used: Used = NOTHING_USED

@@ -338,6 +338,8 @@ SAMPLES: dict[str, Any] = {
     "action.headers": {"X-Team": "a"},
     "action.secret": "hook-secret",
     "action.task": "billing.sync",
+    "action.args": [1, {"a": None}],
+    "action.kwargs": {"to": "ops"},
     "action.callable": "billing.sync",
     "action.command": "backup",
     "action.input": ["a", "b"],
@@ -406,6 +408,8 @@ NEEDED = {
     "action.method": {"url": "http://a"},
     "action.headers": {"url": "http://a"},
     "action.secret": {"url": "http://a"},
+    "action.args": {"task": "t"},
+    "action.kwargs": {"task": "t"},
 }
 NAMES = [("", name) for name in TOP] + [(part, name) for part, table in OBJECTS.items() for name in table]
 

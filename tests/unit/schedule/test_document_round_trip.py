@@ -93,6 +93,10 @@ actions = st.one_of(
         | common,
     ),
     optional({"task": words}, common | {"kind": st.sampled_from(["celery", "python"])}),
+    optional(
+        {"task": words, "kind": st.just("celery")},
+        common | {"args": st.lists(words), "kwargs": st.dictionaries(words, words)},
+    ),
     optional({"command": words}, common | {"input": st.lists(texts, max_size=3)}),
     optional({"kind": st.just("pull"), "workflow_type": words, "queue": words}, {"input": inputs}),
 )

@@ -34,6 +34,7 @@ ALLOWED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "input of http by place": ({**HTTP, "input": [NAMED]}, {}),
     "input of a prompt": ({"prompt": "Summarise", "input": {"key": NAMED}}, {}),
     "input of celery": ({"kind": "celery", "task": "t", "input": {"key": NAMED}}, {}),
+    "arguments of celery": ({"kind": "celery", "task": "t", "args": [1, [NAMED]], "kwargs": {"a": NAMED}}, {}),
     "rotation of http": (HTTP, {"inputs_rotation": [{"a": 1}, {"a": NAMED}]}),
 }
 

@@ -16,11 +16,12 @@ from horarium.decision.births import payers
 from horarium.ids import id_text
 from horarium.instant import DAY, SECOND, Instant, rfc3339_or_none, to_rfc3339
 from horarium.life.change import Admit, Again, Begin, Block, Change, End, Nothing, Progress, Wait
-from horarium.life.left_behind import is_left_behind
+from horarium.life.left_behind import is_left_behind, is_to_be_ended
 from horarium.schedule.assignee import Assignee, AssigneeType
 from horarium.schedule.event import CommandContext, NoticeType, RunEventType, final_event
+from horarium.schedule.kinds import CELERY
 from horarium.schedule.run import RunState
-from horarium.schedule.target import agent_in
+from horarium.schedule.target import agent_in, connection_in
 from horarium.store import counters
 from horarium.store.database.json_text import event_text, kept_text
 from horarium.store.database.set_wise import Update
@@ -97,9 +98,14 @@ def write_changes(
 
 
 def _left_behind(run: Work, change: Change) -> UnwantedTask | None:
-    """What an agent still does for a run that is over for us."""
-    agent_id = None if run.reference is None else agent_in(run.target)
-    if run.reference is None or agent_id is None or not is_left_behind(change):
+    """What an agent, or a worker behind a broker, still does for a run that is over for us."""
+    if run.reference is None:
+        return None
+    if connection_in(run.target) is not None:
+        ended = is_to_be_ended(change, running=run.state == RunState.RUNNING)
+        return UnwantedTask(run.run_id, run.reference, run.namespace, run.target) if ended else None
+    agent_id = agent_in(run.target)
+    if agent_id is None or not is_left_behind(change):
         return None
     return UnwantedTask(run.run_id, run.reference, run.namespace, agent_id)
 
@@ -116,7 +122,7 @@ def _after(run: Work, change: Change, now: Instant) -> dict[str, Any]:
                 "state": (RunState.QUEUED if queued else RunState.RUNNING).value,
                 **_released(run.lease_epoch),
                 "reference": reference,
-                "queue": run.queue if run.queue is not None or not queued else reference,
+                "queue": reference if queued and run.queue is None and run.kind != CELERY.name else run.queue,
                 "started_at": None if queued else run.started_at or now,
             }
         case Begin(reference, held):
@@ -180,6 +186,7 @@ def _again(run: Work, again: Again) -> dict[str, Any]:
         earlier = used
     # What has not begun yet has neither a start nor an end of its time.
     unbegun = again.untouched and run.attempt == 0
+    timed = again.timed or not unbegun
     # What was begun is gone on with, under its name and within its time, unless it is known to be over or lost.
     reference = run.reference if again.follows or again.untouched else None
     return {
@@ -188,8 +195,8 @@ def _again(run: Work, again: Again) -> dict[str, Any]:
         # unknown the answer of the last holder would still be welcome.
         **_released(run.lease_epoch + 1 if again.known else run.lease_epoch),
         "ready_at": again.ready_at,
-        "deadline": None if reference is None else run.deadline,
-        "ends_by": None if unbegun else run.ends_by,
+        "deadline": run.deadline if reference is not None or again.timed else None,
+        "ends_by": run.ends_by if timed else None,
         "attempt": again.attempt,
         "launches": again.launches,
         "busy_since": again.busy_since,

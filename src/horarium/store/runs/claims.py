@@ -20,6 +20,7 @@ from sqlalchemy import Connection, TextClause, text, update
 
 from horarium.instant import MILLISECOND, SECOND, Instant
 from horarium.schedule.event import RunEventType
+from horarium.schedule.kinds import CELERY
 from horarium.schedule.run import RunState
 from horarium.store.database.json_text import event_text
 from horarium.store.runs import events, everywhere
@@ -154,13 +155,13 @@ def candidates(connection: Connection, places: Sequence[tuple[ReadyTarget, int]]
 
 
 # The time of an attempt begins here, and ends with the time of the whole run if that comes first. What was begun before
-# and is only followed has the time that it had.
+# and is only followed has the time that it had, and so has what waits for its broker.
 _WHOLE = f"COALESCE(ends_by, {{now}} + {{runtime}} * CAST({SECOND} AS BIGINT))"
 _ATTEMPT = f"{{now}} + COALESCE(attempt_ms, timeout_seconds * CAST(1000 AS BIGINT)) * {MILLISECOND}"
 _TAKE = f"""
 UPDATE runs SET state = {{state}}, lease_epoch = lease_epoch + 1, lease_owner = {{owner}}, lease_until = {{until}},
   claimed_by = NULL, launches = launches + 1, started_at = COALESCE(started_at, {{now}}), ends_by = {_WHOLE},
-  deadline = CASE WHEN deadline IS NOT NULL AND reference IS NOT NULL THEN deadline
+  deadline = CASE WHEN deadline IS NOT NULL AND (reference IS NOT NULL OR kind = '{CELERY.name}') THEN deadline
     WHEN {_WHOLE} < {_ATTEMPT} THEN {_WHOLE} ELSE {_ATTEMPT} END, next_event = next_event + {{told}}
 WHERE state = 'ready' AND run_id {{ids}}
 RETURNING {COLUMNS}
@@ -253,11 +254,13 @@ _FOR_WHOM = (
     "(CAST(:agent AS TEXT) IS NULL OR assignee IS NULL OR member = :agent"
     " OR (assignee = :agent AND COALESCE(assignee_type, 'agent') <> 'team'))"
 )
+# What a broker has is for the workers of that broker, whatever its queue is called there.
+_OF_OURS = f"kind <> '{CELERY.name}'"
 _QUEUE_CLAIM = f"""
 WITH picked AS MATERIALIZED (
   SELECT run_id FROM runs
   WHERE namespace = :namespace AND queue = :queue AND state = 'queued' AND deadline > :now
-    AND stop_requested_at IS NULL AND {_FOR_WHOM}
+    AND stop_requested_at IS NULL AND {_OF_OURS} AND {_FOR_WHOM}
   ORDER BY priority DESC, run_id LIMIT :limit LOCK
 )
 {_TAKE_QUEUED}
@@ -265,7 +268,7 @@ WITH picked AS MATERIALIZED (
 _OF_ONE_TYPE = f"""
   SELECT run_id, -priority AS rank FROM runs
   WHERE namespace = :namespace AND queue = :queue AND state = 'queued' AND workflow = {{workflow}} AND deadline > :now
-    AND stop_requested_at IS NULL AND {_FOR_WHOM}
+    AND stop_requested_at IS NULL AND {_OF_OURS} AND {_FOR_WHOM}
   ORDER BY priority DESC, run_id LIMIT :limit
 """
 # Of each type as many as are wanted are locked, and the best are taken. Who claims at the same moment passes over

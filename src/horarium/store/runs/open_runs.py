@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 
 from horarium.instant import Instant
 from horarium.schedule.event import CommandContext
+from horarium.schedule.kinds import CELERY
 from horarium.schedule.run import Origin
 from horarium.store.database.json_text import to_text
 from horarium.store.errors import Conflict
@@ -83,13 +84,8 @@ def _refuse_archived_key(connection: Connection, namespace: str, external_key: s
     """After the row that has the key was written: from then on no other that has it can move without being seen."""
     if external_key is None or not everywhere.has_archive(connection):
         return
-    there = runs_archive.c
-    taken_there = (
-        there.namespace == namespace,
-        sa.text("external_key IS NOT NULL"),
-        there.external_key == external_key,
-    )
-    if connection.execute(sa.select(sa.exists().where(*taken_there))).scalar_one():
+    mine = (runs_archive.c.namespace == namespace, runs_archive.c.external_key == external_key)
+    if connection.execute(sa.select(sa.exists().where(*mine))).scalar_one():
         raise Conflict(KEY_OF_ONE)
 
 
@@ -145,7 +141,9 @@ def unclaimed(connection: Connection, *, born_before: Instant, limit: int) -> li
     """What has waited on a queue since then, the most first."""
     of_one = (runs.c.namespace, runs.c.queue, runs.c.workflow)
     count = sa.func.count()
-    waiting = sa.select(*of_one, count).where(runs.c.state == "queued", runs.c.created_at < born_before)
+    waiting = sa.select(*of_one, count).where(
+        runs.c.state == "queued", runs.c.kind != CELERY.name, runs.c.created_at < born_before
+    )
     rows = connection.execute(waiting.group_by(*of_one).order_by(count.desc(), *of_one).limit(limit))
     return [Unclaimed(*row) for row in rows]
 

@@ -1,0 +1,1 @@
+"""Runs as tasks of Celery: published to a broker, done by whichever worker takes them."""

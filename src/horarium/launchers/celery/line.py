@@ -1,0 +1,270 @@
+"""How messages get to one broker: a thread with a connection of its own, which sends what is ready together.
+
+Whoever launches puts a parcel and waits for its answer. What waits is sent one behind the other, in one go where the
+broker takes batches, and the answers go back together. A broker that is away is tried again after a rest, and what
+waits for it meanwhile is in nobody else's way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Final
+
+import structlog
+from celery import Celery
+
+from horarium.clock import Clock
+from horarium.launchers.celery.broker import Link, NotSent, connect, is_refusal, said
+from horarium.launchers.celery.message import Message
+from horarium.life.outcome import Accepted, Outcome, Refused, Unknown, Unreachable
+
+# Messages that go out in one go: where that goes wrong, it is unknown of all of them whether they arrived.
+TOGETHER: Final = 100
+# A connection that nobody used for so long is made anew: it may be gone, which would show only after a send.
+_IDLE_SECONDS: Final = 20.0
+_FIRST_REST_SECONDS: Final = 1.0
+_LONGEST_REST_SECONDS: Final = 10.0
+_STOPPED = "the process that was to publish it stops; nothing was sent"
+
+_log = structlog.get_logger("horarium.launchers")
+
+
+class _State(Enum):
+    WAITING = "waiting"
+    SENDING = "sending"
+    OVER = "over"
+
+
+@dataclass(slots=True, eq=False)
+class Parcel:
+    """A message and whoever waits for its answer."""
+
+    message: Message
+    answer: asyncio.Future[Outcome]
+    put_at: float = 0.0
+    _state: _State = _State.WAITING
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def begin(self) -> bool:
+        """Whether it may be sent now; from then on nobody can withdraw it."""
+        return self._move(_State.WAITING, _State.SENDING)
+
+    def withdraw(self) -> bool:
+        """Whether it was not sent, and never will be."""
+        return self._move(_State.WAITING, _State.OVER)
+
+    def put_back(self) -> None:
+        self._move(_State.SENDING, _State.WAITING)
+
+    def _move(self, before: _State, after: _State) -> bool:
+        with self._lock:
+            if self._state is not before:
+                return False
+            self._state = after
+            return True
+
+
+@dataclass(slots=True, eq=False)
+class Revocation:
+    task_ids: list[str]
+    terminate: bool
+    answer: asyncio.Future[bool]
+
+
+Order = Parcel | Revocation
+
+
+class Line:
+    """Of one connection of the settings. `rest_seconds` is the first pause after a broker could not be reached."""
+
+    def __init__(
+        self,
+        name: str,
+        app: Celery,
+        urls: Sequence[str | None],
+        clock: Clock,
+        rest_seconds: float = _FIRST_REST_SECONDS,
+    ) -> None:
+        self.name = name
+        self._app = app
+        self._urls = tuple(urls)
+        self._clock = clock
+        self._first_rest = rest_seconds
+        self._rest = rest_seconds
+        self._orders: deque[Order] = deque()
+        self._changed = threading.Condition()
+        self._closed = False
+        self._thread: threading.Thread | None = None
+        self._link: Link | None = None
+        self._down = False
+
+    def put(self, order: Order) -> None:
+        with self._changed:
+            if not self._closed:
+                self._orders.append(order)
+                if self._thread is None:
+                    self._thread = threading.Thread(target=self._work, name=f"celery-{self.name}", daemon=True)
+                    self._thread.start()
+                self._changed.notify()
+                return
+        self._answer([(order, Unreachable(_STOPPED))])
+
+    def close(self, patience_seconds: float) -> None:
+        """What is not sent by then is told so; a thread that hangs in its broker is left behind."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        if self._thread is not None:
+            self._thread.join(patience_seconds)
+
+    # ── the thread ───────────────────────────────────────────────────────────────────────────────
+
+    def _work(self) -> None:
+        while orders := self._next():
+            try:
+                self._serve(deque(orders))
+            except Exception as wrong:  # a line that ends would leave everybody waiting
+                _log.error("a line to a broker broke", connection=self.name, error=said(wrong, *self._urls))
+                self._drop()
+                self._answer([(each, Unknown("the line to the broker broke")) for each in orders])
+        self._drop()
+        with self._changed:
+            left, self._orders = list(self._orders), deque()
+        self._answer([(each, Unreachable(_STOPPED)) for each in left])
+
+    def _next(self) -> list[Order]:
+        """All that waits; nothing when the line is closed."""
+        with self._changed:
+            while not self._orders and not self._closed:
+                if not self._changed.wait(_IDLE_SECONDS):
+                    self._drop()
+            if self._closed:
+                return []
+            taken, self._orders = list(self._orders), deque()
+            return taken
+
+    def _serve(self, orders: deque[Order]) -> None:
+        while orders:
+            link = self._linked() or self._linked_after_a_rest()
+            if isinstance(link, str):
+                self._answer([(each, Unreachable(link)) for each in orders])
+                return
+            first = orders.popleft()
+            if isinstance(first, Revocation):
+                self._revoke(link, first)
+                continue
+            parcels = [first]
+            while orders and len(parcels) < TOGETHER and isinstance(orders[0], Parcel):
+                parcels.append(orders.popleft())  # type: ignore[arg-type]  # the line above has looked
+            self._send(link, parcels)
+
+    def _linked_after_a_rest(self) -> Link | str:
+        """A broker that is away is not asked by everybody at once; the text says why it cannot be reached."""
+        with self._changed:
+            if not self._closed:
+                self._changed.wait_for(lambda: self._closed, self._rest)
+        if self._closed:
+            return _STOPPED
+        self._rest = min(self._rest * 2, _LONGEST_REST_SECONDS)
+        return self._linked() or f"the broker of the connection {self.name!r} cannot be reached: {self._why}"
+
+    _why = ""
+
+    def _linked(self) -> Link | None:
+        if self._link is not None:
+            return self._link
+        try:
+            self._link = connect(self._app)
+        except Exception as wrong:
+            self._why = said(wrong, *self._urls)
+            if not self._down:
+                self._down = True
+                _log.warning("a broker cannot be reached", connection=self.name, error=self._why)
+            return None
+        if self._down:
+            self._down = False
+            _log.info("a broker is back", connection=self.name)
+        self._rest = self._first_rest
+        return self._link
+
+    def _drop(self) -> None:
+        if self._link is not None:
+            self._link.close()
+            self._link = None
+
+    def _send(self, link: Link, parcels: Sequence[Parcel]) -> None:
+        """Together where the broker takes batches; what may be sent only once goes alone: more is known of it then."""
+        crowd = [each for each in parcels if not each.message.once] if link.takes_batches else []
+        if len(crowd) > 1:
+            alone = [each for each in parcels if each.message.once]
+            self._send_together(link, crowd)
+        else:
+            alone = list(parcels)
+        for each in alone:
+            if each.begin():
+                self._answer([(each, self._sent(each.message))])
+
+    def _send_together(self, link: Link, parcels: Sequence[Parcel]) -> None:
+        begun = [each for each in parcels if each.begin()]
+        try:
+            link.publish_together([each.message for each in begun])
+        except NotSent:  # one of them is bad: alone each of them hears what is wrong with it
+            self._answer([(each, self._sent(each.message)) for each in begun])
+        except Exception as wrong:
+            self._drop()
+            error = f"the broker may not have it: {said(wrong, *self._urls)}"
+            self._answer([(each, Unknown(error)) for each in begun])
+        else:
+            self._answer([(each, Accepted(each.message.task_id, queued=True)) for each in begun])
+
+    def _sent(self, message: Message) -> Outcome:
+        link = self._linked()
+        if link is None:
+            return Unreachable(self._why)
+        try:
+            link.publish(message)
+        except NotSent as wrong:
+            return Refused(f"no message can be made of it: {said(wrong, *self._urls)}")
+        except Exception as wrong:
+            self._drop()
+            error = said(wrong, *self._urls)
+            if is_refusal(wrong):
+                return Unreachable(f"the broker did not take it: {error}", sent=True)
+            return Unknown(f"the broker may not have it: {error}")
+        return Accepted(message.task_id, queued=True)
+
+    def _revoke(self, link: Link, order: Revocation) -> None:
+        try:
+            link.revoke(order.task_ids, terminate=order.terminate)
+        except Exception as wrong:
+            self._drop()
+            _log.warning("a task could not be revoked", connection=self.name, error=said(wrong, *self._urls))
+            self._answer([(order, False)])
+        else:
+            self._answer([(order, True)])
+
+    def _answer(self, answers: Sequence[tuple[Order, Any]]) -> None:
+        """In one go for each event loop: usually there is one."""
+        by_loop: dict[asyncio.AbstractEventLoop, list[tuple[Order, Any]]] = {}
+        for order, answer in answers:
+            by_loop.setdefault(order.answer.get_loop(), []).append((order, answer))
+        for loop, told in by_loop.items():
+            try:
+                loop.call_soon_threadsafe(_deliver, told)
+            except RuntimeError:  # the loop is closed, and nobody waits any more
+                continue
+
+
+def _deliver(answers: Sequence[tuple[Order, Any]]) -> None:
+    for order, answer in answers:
+        if order.answer.done():
+            continue
+        if isinstance(order, Parcel):
+            order.answer.set_result(answer)
+        else:
+            order.answer.set_result(answer is True)
