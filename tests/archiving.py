@@ -16,6 +16,7 @@ from horarium.instant import DAY
 from horarium.store import archive
 from horarium.store.database import Database
 from horarium.store.retention import overtaken_runs
+from horarium.store.runs.everywhere import has_archive
 
 T = TypeVar("T")
 DIALECT = "archived"
@@ -24,13 +25,16 @@ _FOR_EVER = 100_000 * DAY
 _LOOKS = 500
 
 
+@pytest.hookimpl(tryfirst=True)  # before the fixture says on which databases it runs
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "dialect" not in metafunc.fixturenames or _is_chosen(metafunc):
         return
     is_marked = metafunc.definition.get_closest_marker("archived") is not None
     if is_marked or metafunc.definition.path.parent.name in _FOLDERS:
         third = DIALECT if is_marked else pytest.param(DIALECT, marks=pytest.mark.long)
-        metafunc.parametrize("dialect", ["sqlite", "postgresql", third], indirect=True)
+        metafunc.definition.add_marker(
+            pytest.mark.parametrize("dialect", ["sqlite", "postgresql", third], indirect=True)
+        )
 
 
 def _is_chosen(metafunc: pytest.Metafunc) -> bool:
@@ -57,7 +61,7 @@ def move_with_every_write(monkeypatch: pytest.MonkeyPatch) -> None:
     def write(self: Database, work: Callable[[Connection], T]) -> T:
         def both(connection: Connection) -> T:
             done = work(connection)
-            if archive.has_archive(connection):
+            if has_archive(connection):
                 move_all(connection)
             return done
 

@@ -7,8 +7,8 @@ import os
 import pytest
 from hypothesis import settings
 
-# Databases, an archive that fills at once, a check of every answer, where coverage is measured,
-# the fixtures of a service, and agents of the published SDK.
+# An archive that fills at once, databases, a check of every answer, where coverage is measured, the fixtures of a
+# service, and agents of the published SDK.
 pytest_plugins = ["archiving", "databases", "described", "measuring", "world", "agents.running"]
 
 _EFFORT = int(os.environ.get("HORARIUM_TEST_EFFORT", "1"))

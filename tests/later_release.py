@@ -13,7 +13,7 @@ from horarium.store.migrate import DIRECTORY, newest_revision
 HEAD = newest_revision()
 LATER = f"{int(HEAD) + 1:04}"
 # What its migration says of itself.
-EXPANDS = f"oldest_code, brings = {HEAD!r}, 'second thought'"
+EXPANDS = f"oldest_code, brings = {HEAD!r}, 'second thoughts'"
 CONTRACTS = ""
 
 _MIGRATION = """

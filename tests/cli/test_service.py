@@ -150,9 +150,9 @@ def test_whether_a_migration_is_due_can_be_asked_without_making_anything(
     assert answer(capsys, "migrate", "--check") == (0, None, "up to date: the tables are those of this program\n")
     become_later(monkeypatch, here)
     code, _, told = answer(capsys, "migrate", "--check")
-    assert (code, told[:24], "no second thought" in told) == (1, "runs on the older tables", True)
+    assert (code, told[:24], "without second thoughts" in told) == (1, "runs on the older tables", True)
     _, rows, _ = answer(capsys, "doctor", "--port", "0", "-o", "json")
-    assert [(row["level"], "no second thought" in row["found"]) for row in rows if row["check"] == "tables"] == [
+    assert [(row["level"], "without second thoughts" in row["found"]) for row in rows if row["check"] == "tables"] == [
         ("warning", True)
     ]
     assert answer(capsys, "migrate")[2].startswith(f"applied {LATER}\n")

@@ -20,7 +20,7 @@ from horarium.schedule.run import RunState
 from horarium.store.database.joined_transaction import JoinedTransaction
 from horarium.store.database.wrapper import DatabaseWrapper
 from horarium.store.errors import CommitUnknown, StoreUnavailable
-from horarium.store.runs import claims
+from horarium.store.runs import claims, everywhere
 from horarium.store.runs.claims import ReadyTarget
 from horarium.store.tables import positions, runs
 
@@ -46,8 +46,10 @@ def states(office: Office) -> Counter[tuple[str, bool]]:
     """How many runs are in each state, and whether somebody wants them stopped."""
     asked = runs.c.stop_requested_at.is_not(None)
     statement = sa.select(runs.c.state, asked, sa.func.count()).group_by(runs.c.state, asked)
-    rows = office.resources.database.read(lambda connection: connection.execute(statement).all())
-    return Counter({(state, bool(is_asked)): count for state, is_asked, count in rows})
+    found: Counter[tuple[str, bool]] = Counter()
+    for state, is_asked, count in office.resources.database.read(lambda c: everywhere.every(c, statement)):
+        found[state, bool(is_asked)] += count
+    return found
 
 
 def counts(office: Office, uid: bytes) -> tuple[int, int]:

@@ -153,8 +153,9 @@ def test_what_is_taken_has_a_lease_and_a_deadline(database: Database) -> None:
         ({"timeout_seconds": 60, "runtime_seconds": 9}, 9 * SECOND, NOW + 9 * SECOND),
         ({"timeout_seconds": 60, "runtime_seconds": 9, "ends_by": NOW + SECOND}, SECOND, NOW + SECOND),
         ({"timeout_seconds": 60, "deadline": NOW - 5}, 60 * SECOND, None),
+        ({"timeout_seconds": 60, "deadline": NOW + 7, "kind": "celery"}, 7, None),
     ],
-    ids=["longest", "of the policy", "whole run later", "whole run sooner", "whole run begun", "anew"],
+    ids=["longest", "of the policy", "whole run later", "whole run sooner", "whole run begun", "anew", "of a broker"],
 )
 def test_how_long_an_attempt_may_take(
     database: Database, given: dict[str, Any], deadline: int, ends_by: int | None

@@ -90,8 +90,10 @@ def test_only_targets_that_can_be_asked_are_followed(database: Database) -> None
     assert database.write(lambda c: store.to_follow(c, [], NOW, 10)) == []
     (work,) = database.write(lambda c: store.to_follow(c, ["a2a"], NOW, 10))
     assert work.run_id == followed
-    database.write(lambda c: store.ask_later(c, work, NOW + 9))
+    database.write(lambda c: store.ask_later(c, [(work, NOW + 9)]))
     assert {each.run_id for each in database.write(lambda c: store.to_follow(c, ["a2a"], NOW + 5, 10))} != {followed}
+    published = add_run(database, "queued", kind="celery")
+    assert [each.run_id for each in database.write(lambda c: store.to_follow(c, ["celery"], NOW, 10))] == [published]
 
 
 def test_the_events_of_a_run_are_numbered_without_gaps(database: Database) -> None:

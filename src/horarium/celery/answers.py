@@ -17,11 +17,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from horarium.client.errors import ClientError, RateLimited
+from horarium.client.errors import ClientError, RateLimited, ServerUnavailable
 from horarium.policy.retry import backoff, unit_hash
 from horarium.wire.run_reports import RunReportOutcome
 
 _BASE_MS, _LONGEST_MS = 500, 30_000
+# Whoever is told to come again next year comes again in a while all the same.
+_LONGEST_WISH_SECONDS = 300.0
 _UNREADABLE = frozenset({400, 413, 422})
 _TAKEN = range(200, 300)
 _REFUSED = range(400, 500)
@@ -53,8 +55,8 @@ def judge(sent: int, answer: Sequence[RunReportOutcome] | ClientError, *, with_t
     """`with_token`: whoever sent them has a token of its own, and did not rely on those of the runs."""
     if not isinstance(answer, ClientError):
         return _of_each(sent, answer)
-    if isinstance(answer, RateLimited):
-        return Later(answer.message, answer.retry_after or 0.0)
+    if isinstance(answer, RateLimited | ServerUnavailable):
+        return Later(answer.message, min(answer.retry_after or 0.0, _LONGEST_WISH_SECONDS))
     alone = answer.status in _UNREADABLE or (
         answer.status == 401 and answer.body.get("reason") == "unauthorized" and not with_token
     )

@@ -54,7 +54,7 @@ def report_to(
         flush_seconds=flush_seconds,
         trust=trust,
     )
-    _LISTENER.listen(options, app)
+    LISTENER.listen(options, app)
 
 
 class Listener:
@@ -167,7 +167,7 @@ class Listener:
             self.reporter.after_fork()
 
 
-_LISTENER = Listener()
+LISTENER = Listener()
 
 
 def _app_of(sender: Any) -> Any:

@@ -21,10 +21,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
+from reprlib import Repr
 from typing import Any
 from uuid import UUID
-
-from celery.utils.saferepr import saferepr
 
 from horarium.job.celery_header import RunHeader
 from horarium.policy.names import MAX_TEXT_LENGTH, PolicyError
@@ -116,8 +115,24 @@ def _plain(value: object) -> str:
             return _shown(value)
 
 
+class _Shown(Repr):
+    """What `repr` says, of the beginning of what is large: a task may return anything, and nobody is to wait for it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel = 10
+        self.maxtuple = self.maxlist = self.maxset = self.maxfrozenset = self.maxdeque = self.maxdict = 1_000
+        self.maxstring = self.maxlong = self.maxother = _MAX_SHOWN
+
+    def repr_bytes(self, value: bytes, _level: int) -> str:
+        return repr(value[:_MAX_SHOWN])
+
+    def repr_instance(self, value: Any, level: int) -> str:
+        return cut(_guarded(lambda: repr(value), value), self.maxother)
+
+
 def _shown(value: object) -> str:
-    return cut(_guarded(lambda: saferepr(value, maxlen=_MAX_SHOWN), value), _MAX_SHOWN)
+    return cut(_guarded(lambda: _Shown().repr(value), value), _MAX_SHOWN)
 
 
 def class_name(exception: object) -> str:

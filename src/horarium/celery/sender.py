@@ -75,7 +75,7 @@ class Sender:
         delivered = False
         for file in self._spool.sources:
             line = self._lines.setdefault(file.destination, _Line())
-            if file.size and self._clock.monotonic() >= line.next_at:
+            if self._clock.monotonic() >= line.next_at:
                 delivered |= self._send(file, line)
         return delivered
 

@@ -47,9 +47,13 @@ class Spool:
 
     @property
     def sources(self) -> list[SpoolFile]:
-        """What is ours to deliver; what was left behind is older."""
+        """What is to be delivered next: for each destination the oldest file that was left behind, and our own.
+
+        What a child said before it was killed thus comes before what its parent says about that.
+        """
         with self._lock:
-            return [*self._adopted, *self._own.values()]
+            oldest = {file.destination: file for file in reversed(self._adopted) if file.size}
+            return [*oldest.values(), *(file for file in self._own.values() if file.size)]
 
     def sweep(self) -> None:
         """Adopt what others left behind, and let go what of that has been delivered."""
@@ -60,7 +64,7 @@ class Spool:
             known = {file.path for file in (*self._adopted, *self._own.values())}
             found = self._files()
             self._share = max(_LEAST_SHARE, self._limit // max(1, len(found)))
-            for path in sorted(found - known)[:_ADOPTED_AT_ONCE]:
+            for path in sorted(found - known, key=_last_written)[:_ADOPTED_AT_ONCE]:
                 self._adopt(path)
 
     def close(self) -> None:
@@ -114,3 +118,10 @@ class Spool:
             self._adopted.append(file)
         elif file is not None:
             file.close()
+
+
+def _last_written(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:  # another was faster
+        return 0

@@ -68,7 +68,7 @@ def apply_command(
     with _refused_is_no():
         document = read_bundle(files, bundle)
         if prune and not (dry_run or yes) and sys.stdin.isatty():
-            _ask(remote.client.apply(document, dry_run=True, prune=True, adopt=adopt))
+            ask_before_deleting(remote.client.apply(document, dry_run=True, prune=True, adopt=adopt))
         done = if_meant(
             lambda meant: remote.client.apply(document, dry_run=dry_run, prune=prune, adopt=adopt, confirm=meant),
             confirm,
@@ -102,7 +102,7 @@ def _refuse(message: str) -> None:
     raise typer.Exit(ExitCode.NO)
 
 
-def _ask(plan: Applied) -> None:
+def ask_before_deleting(plan: Applied) -> None:
     gone = [each for each in plan.changes if each.change == "delete"]
     if not gone:
         return

@@ -12,6 +12,7 @@ import math
 import os
 import sys
 from datetime import datetime, timedelta, timezone, tzinfo
+from importlib import import_module
 from typing import Any
 
 Entry = dict[str, Any]
@@ -37,9 +38,7 @@ def described(wanted: dict[str, Any]) -> dict[str, Any]:
 
     app = find_app(wanted["app"])
     if wanted["django"]:
-        import django
-
-        django.setup()
+        import_module("django").setup()
     if not isinstance(app, celery.Celery):
         raise TypeError("{} is no Celery app, but {}".format(wanted["app"], type(app).__name__))
     return app_document(app, wanted)
@@ -56,6 +55,7 @@ def app_document(app: Any, wanted: dict[str, Any]) -> dict[str, Any]:
             # When it starts beat writes its own entries over the rows, but for whether they are switched on.
             mine = found.setdefault(entry["name"], (entry, schedule))
             mine[0]["enabled"] = entry["enabled"]
+    deadline = app.conf.beat_cron_starting_deadline
     share = min(wanted["steps"], max(LEAST_STEPS, ALL_STEPS // max(1, len(found))))
     for entry, schedule in found.values():
         step(entry, schedule, app, (wanted["now"], wanted["until"], share))
@@ -65,7 +65,7 @@ def app_document(app: Any, wanted: dict[str, Any]) -> dict[str, Any]:
         "celery": celery.__version__,
         "now": rfc3339(datetime.fromtimestamp(wanted["now"], UTC)),
         "transport": transport_of(app),
-        "default_queue": app.conf.task_default_queue,
+        "starting_deadline": math.ceil(deadline) if deadline is not None else None,
         "entries": [found[name][0] for name in sorted(found)],
     }
 
@@ -86,10 +86,9 @@ def beat_entries(app: Any) -> list[tuple[Entry, Any]]:
 
 
 def django_entries(app: Any) -> list[tuple[Entry, Any]]:
-    from django_celery_beat.models import PeriodicTask
-
+    tasks = import_module("django_celery_beat.models").PeriodicTask.objects
     found = []
-    rows = PeriodicTask.objects.select_related("interval", "crontab", "solar", "clocked").order_by("name")
+    rows = tasks.select_related("interval", "crontab", "solar", "clocked").order_by("name")
     for row in rows.iterator(chunk_size=1_000):
         names = ("queue", "exchange", "routing_key", "priority")
         options = {name: getattr(row, name) for name in names if getattr(row, name) is not None}
@@ -130,18 +129,21 @@ def entry_of(app: Any, name: str, task: str, args: Any, kwargs: Any, options: An
     registered = app.tasks.get(task)
     options = {**(registered._get_exec_options() if registered else {}), **(options or {})}
     options = {key: value for key, value in options.items() if value is not None}
-    wrong = not_plain("args", list(args or ()), 0) or not_plain("kwargs", dict(kwargs or {}), 0)
+    args, kwargs = args or (), kwargs or {}
+    wrong = not_plain("args", args, 0) or not_plain("kwargs", kwargs, 0)
+    if not isinstance(args, (list, tuple)) or not isinstance(kwargs, dict):
+        wrong = wrong or "args must be a list and kwargs a dict"
     queue, routed_by = destination(app, task, args, kwargs, options)
     if hasattr(schedule, "app"):
         schedule.app = app
     limit = getattr(registered, "time_limit", None) or app.conf.task_time_limit
     return {
-        "name": name,
-        "task": task,
+        "name": cut(str(name)),
+        "task": cut(str(task or "")),
         "schedule": schedule_document(schedule),
         "timezone": zone_name(zone_of(schedule, app)),
-        "args": [] if wrong else list(args or ()),
-        "kwargs": {} if wrong else dict(kwargs or {}),
+        "args": [] if wrong else list(args),
+        "kwargs": {} if wrong else kwargs,
         "not_json": wrong,
         "options": {key: shown_option(value, app) for key, value in options.items()},
         "queue": queue,
@@ -159,7 +161,7 @@ def destination(app: Any, task: str, args: Any, kwargs: Any, options: dict[str, 
     names = ("queue", "exchange", "routing_key")
     given = {key: value for key, value in options.items() if key in names}
     try:
-        route = app.amqp.router.route(given, task, args or (), kwargs or {}, task_type=app.tasks.get(task))
+        route = app.amqp.router.route(given, task, args, kwargs, task_type=app.tasks.get(task))
         queue = route.get("queue")
         exchange, key = route.get("exchange"), route.get("routing_key")
         own = (queue.exchange.name, queue.routing_key)

@@ -18,7 +18,8 @@ from horarium.schedule.celery_entries import CeleryApp
 from horarium.schedule.celery_options import Weight
 from horarium.schedule.celery_translation import Translation
 
-_SAME, _DIFFERS = "same", "differs"
+# An interval fires as often, at moments that depend on when beat began.
+_SAME, _DIFFERS, _SHIFTED = "same", "differs", "shifted"
 _MAX_NAMED = 3
 _DAYS = 86_400
 
@@ -36,6 +37,8 @@ class Viewed:
             return Weight.REFUSED.value
         if self.translation.weight is Weight.APPROXIMATE:
             return Weight.APPROXIMATE.value
+        if not self.translation.has_grid:
+            return _SHIFTED
         return _DIFFERS if self.comparison is not None and self.comparison.count else _SAME
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from horarium.cli.apply import ask_before_deleting, show_applied
 from horarium.cli.confirming import Confirm, if_meant
 from horarium.cli.offline import TimeZone
 from horarium.cli.present import show_document
@@ -107,6 +107,7 @@ def celery_command(
             "--load-timeout", metavar="SECONDS", min=1, max=_LONGEST_LOAD, help="How long loading the app may take."
         ),
     ] = 120,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before something is deleted.")] = False,
     confirm: Confirm = False,
 ) -> None:
     """The schedules of Celery beat: what they become, which fires differ in the coming year, and then the bundle.
@@ -115,9 +116,11 @@ def celery_command(
     without --apply, or a yes at a terminal. The bundle is called celery: and the app's name: a second import changes
     nothing more, and pauses survive.
 
-    What has no equal is refused; what is only alike is left out unless --approximate says otherwise. Exit code 0
-    means that all fires are the same, 1 that some differ or an entry is left out; with --apply, 0 means that all
-    entries were written.
+    An entry is the same; it differs at some moments, which are listed; it is shifted, as intervals are, which beat
+    counts from its own start; it is approximate, only alike, and left out without --approximate; or it is refused.
+
+    Exit code 0 means that all fires are the same, 1 that some differ or an entry is left out; with --apply, 0 means
+    that all entries were written.
 
     Example: horarium import celery proj.celery:app --connection jobs
     """
@@ -127,7 +130,7 @@ def celery_command(
     _check(celery_app, file, prefix)
     document = _description(celery_app, file, django, python, _moment(after), load_timeout)
     if describe:
-        typer.echo(json.dumps(document, ensure_ascii=False, indent=1))
+        show_json(document)
         return
     found = read_description(document)
     wishes = Wishes(prefix, connection, tz, timeout, pause)
@@ -137,7 +140,13 @@ def celery_command(
     if remote.output is Format.TABLE:
         show_view(entries, lines)
         _tell_left_out(entries, approximate)
-    done = _write(remote, bundle, apply, prune=prune, adopt=adopt, confirm=confirm)
+    done = None
+    if _is_wanted(remote, bundle, apply, prune):
+        if prune and not yes and sys.stdin.isatty():
+            ask_before_deleting(remote.client.apply(bundle, dry_run=True, prune=True, adopt=adopt))
+        done = if_meant(
+            lambda meant: remote.client.apply(bundle, dry_run=False, prune=prune, adopt=adopt, confirm=meant), confirm
+        )
     _answer(remote, view, done)
     whole = all(is_written(each.translation, approximate=approximate) for each in entries)
     if not (whole and (done is not None or is_the_same(entries))):
@@ -181,24 +190,18 @@ def _tell_left_out(entries: tuple[Viewed, ...], approximate: bool) -> None:
         )
 
 
-def _write(
-    remote: Remote, bundle: dict[str, Any], apply: bool, *, prune: bool, adopt: bool, confirm: bool
-) -> Applied | None:
-    """None where nothing was written: nobody asked for it, or there is nothing."""
+def _is_wanted(remote: Remote, bundle: dict[str, Any], apply: bool, prune: bool) -> bool:
+    """Whether to write: somebody said so, or says so now. Who asks for JSON has seen nothing yet to agree to."""
     count = len(bundle["schedules"])
-    if not (count or prune) or not (apply or _agreed(count)):
-        if count:
-            talk(f"nothing was written; --apply writes {count} schedules as the bundle {bundle['bundle']}")
-        return None
-    return if_meant(
-        lambda meant: remote.client.apply(bundle, dry_run=False, prune=prune, adopt=adopt, confirm=meant), confirm
-    )
+    if not (count or prune):
+        return False
+    if apply or (remote.output is Format.TABLE and sys.stdin.isatty() and _agreed(count)):
+        return True
+    talk(f"nothing was written; --apply writes {count} schedules as the bundle {bundle['bundle']}")
+    return False
 
 
 def _agreed(count: int) -> bool:
-    """Nobody there to ask: no."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        return False
     try:
         return typer.confirm(f"Write {count} schedules?", err=True)
     except typer.Abort:  # the end of the input, or Ctrl-C
@@ -206,8 +209,6 @@ def _agreed(count: int) -> bool:
 
 
 def _answer(remote: Remote, view: dict[str, Any], done: Applied | None) -> None:
-    from horarium.cli.apply import show_applied
-
     if remote.output is Format.TABLE:
         if done is not None:
             show_applied(remote, done)

@@ -139,7 +139,7 @@ class Engine:
         )
         self.usage = UsageCount(database, self.clock)
         self.retention = Retention(database, self.clock, self.options.retention, log)
-        self.partitions = PartitionUpkeep(database, self.clock, log)
+        self.partitions = PartitionUpkeep(database, self.clock, self.retention.cutoffs, log)
         self.archiving = Archiving(database, self.clock, self.options.archive_after_days)
         self.tzdata = TzdataUpgrade(database, self.clock, log)
         self.repair = Repair(database, self.clock, log)
@@ -279,7 +279,9 @@ class Engine:
             return UPKEEP_FIRST_SECONDS
         upkept = await self._threads.run(self.partitions.step)
         self._observer.upkept(upkept, self.clock.now())
-        return UPKEEP_FIRST_SECONDS if upkept.more else UPKEEP_SECONDS
+        if upkept.more:
+            return _CHORE_PAUSE_SECONDS
+        return UPKEEP_FIRST_SECONDS if upkept.busy else UPKEEP_SECONDS
 
     async def _archive_step(self) -> float:
         moved = await self._threads.run(self.archiving.step)

@@ -1,6 +1,6 @@
 """Follows runs that a target has taken: asks how they are doing where the launcher can, and stops the unwanted.
 
-Agents are told of tasks that runs have left behind with them, whoever ended these.
+Agents and workers are told of tasks that runs have left behind with them, whoever ended these.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from horarium.engine.secrets import fetch
 from horarium.engine.threads import Threads
 from horarium.ids import id_text
 from horarium.instant import SECOND
-from horarium.launchers.launcher import AgentLine, CancelsTasks
+from horarium.launchers.launcher import AgentLine, CancelsTasks, EndsTasks
 from horarium.launchers.registry import Registry
 from horarium.life.event import Answered, CancelledOutside, Unstorable
 from horarium.life.outcome import Outcome, Refused, StillRunning
@@ -26,8 +26,9 @@ from horarium.policy.limits import RunLimits
 from horarium.policy.retry import LaunchRetry
 from horarium.schedule.definition import RunDefinition
 from horarium.schedule.document import run_part_of
-from horarium.schedule.kinds import PROMPT
+from horarium.schedule.kinds import CELERY, PROMPT
 from horarium.schedule.redaction import Redactor
+from horarium.schedule.target import connection_in
 from horarium.store.database import Connection, Database
 from horarium.store.database.channels import READY
 from horarium.store.errors import is_fault_of_a_row
@@ -41,6 +42,8 @@ from horarium.store.sealing import Sealer
 from horarium.store.secrets import openable
 
 _BATCH = 50
+# A look at a result costs little, and runs that do not report wait for it.
+_ASKED_AT_ONCE = 250
 _FIRST_PAUSE_SECONDS = 2
 _LONGEST_PAUSE_SECONDS = 60
 # For one question to one target.
@@ -79,9 +82,8 @@ class Follower:
         now = self._clock.now()
 
         def take(connection: Connection) -> list[Followed]:
-            works = overdue.to_follow(connection, kinds, now, _BATCH)
-            for work in works:
-                overdue.ask_later(connection, work, now + _pause(work, now) * SECOND)
+            works = overdue.to_follow(connection, kinds, now, _ASKED_AT_ONCE)
+            overdue.ask_later(connection, [(work, now + _pause(work, now) * SECOND) for work in works])
             return self._defined(connection, works)
 
         followed = await self._threads.run(lambda: self._database.write(take)) if kinds else []
@@ -139,21 +141,19 @@ class Follower:
         return len(followed)
 
     async def _tell_unwanted(self) -> int:
-        """Agents that still work for runs that are over: each is told, and told again if that fails."""
-        launcher: object = self._registry.get(PROMPT.name) if PROMPT.name in self._registry else None
-        if not isinstance(launcher, CancelsTasks):
-            return 0
+        """Whoever still works for runs that are over: each is told, and told again if that fails."""
         now = self._clock.now()
 
-        def take(connection: Connection) -> list[tuple[UnwantedTask, AgentLine | Refused]]:
+        def take(connection: Connection) -> list[tuple[UnwantedTask, AgentLine | Refused | None]]:
             tasks = unwanted_tasks.take(connection, now, _BATCH, _CANCEL_SECONDS)
-            lines = find_lines(connection, self._sealer, {(task.namespace, task.agent_id) for task in tasks})
-            return [(task, lines[task.namespace, task.agent_id]) for task in tasks]
+            agents = {(task.namespace, task.agent_id) for task in tasks if connection_in(task.agent_id) is None}
+            lines = find_lines(connection, self._sealer, agents)
+            return [(task, lines.get((task.namespace, task.agent_id))) for task in tasks]
 
         if not await self._threads.run(lambda: self._database.glance(lambda c: unwanted_tasks.any_due(c, now))):
             return 0
         taken = await self._threads.run(lambda: self._database.write(take))
-        told = await asyncio.gather(*(_call_off(launcher, *each) for each in taken))
+        told = await asyncio.gather(*(self._call_off(*each) for each in taken))
         later = self._clock.now()
 
         def write(connection: Connection) -> None:
@@ -166,6 +166,22 @@ class Follower:
         if taken:
             await self._threads.run(lambda: self._database.write(write))
         return len(taken)
+
+    async def _call_off(self, task: UnwantedTask, line: AgentLine | Refused | None) -> bool:
+        """Whether there is nothing more to tell: whoever is gone, or cannot be spoken to, will never hear of it."""
+        kind = PROMPT.name if connection_in(task.agent_id) is None else CELERY.name
+        launcher: object = self._registry.get(kind) if kind in self._registry else None
+        try:
+            async with asyncio.timeout(_CANCEL_SECONDS):
+                if isinstance(launcher, EndsTasks):
+                    return await launcher.end_tasks(task.agent_id, [task.reference])
+                if isinstance(launcher, CancelsTasks) and isinstance(line, AgentLine):
+                    return await launcher.cancel_task(task.namespace, line, task.reference)
+                return isinstance(line, Refused)  # another process may be able to
+        except Exception as wrong:  # one bad target must not keep us from the others
+            why = f"{type(wrong).__name__}: {wrong}"
+            structlog.get_logger().warning("a target could not be told to stop", target=task.agent_id, error=why)
+            return False
 
     async def _record(self, happened: Sequence[Happened]) -> None:
         if not happened:
@@ -189,19 +205,6 @@ class Follower:
                 await launcher.cancel(request, work.reference)
         except Exception as wrong:
             _tell("a target could not be told to stop", work, wrong)
-
-
-async def _call_off(launcher: CancelsTasks, task: UnwantedTask, line: AgentLine | Refused) -> bool:
-    """Whether there is nothing more to tell: an agent that is gone, or cannot be spoken to, will never hear of it."""
-    if isinstance(line, Refused):
-        return True
-    try:
-        async with asyncio.timeout(_CANCEL_SECONDS):
-            return await launcher.cancel_task(task.namespace, line, task.reference)
-    except Exception as wrong:  # one bad agent must not keep us from the others
-        why = f"{type(wrong).__name__}: {wrong}"
-        structlog.get_logger().warning("an agent could not be told to stop", agent=task.agent_id, error=why)
-        return False
 
 
 def _tell(what: str, work: Work, wrong: Exception) -> None:

@@ -1,21 +1,27 @@
-"""Keeps what grows with time in tables of a week each: makes those of the coming weeks before they begin.
+"""Keeps what grows with time in tables of a week each: makes those of the coming weeks, and drops those that are over.
 
 Any number of processes may run one; a transaction is the turn of one of them. Where the database has no partitions,
-or the role may not make any, everything goes on without: rows are in the partition that takes the rest.
+or the role may not make any, everything goes on without: rows are in the partition that takes the rest, and go one by
+one. So do those of a week of which too much has to stay.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
+from typing import Protocol, TypeAlias
 
 import structlog
 from structlog.typing import FilteringBoundLogger
 
 from horarium.clock import Clock
+from horarium.instant import DAY, Instant
 from horarium.store import partition_upkeep
+from horarium.store.cutoffs import Cutoffs
 from horarium.store.database import Database
+from horarium.store.history.drop_week import HistoryWeek
 from horarium.store.partition_upkeep import Outcome
-from horarium.store.partitions import TABLES, Partition, missing
+from horarium.store.partitions import HISTORY, TABLES, Partition, missing, past
 
 UPKEEP_SECONDS = 3_600.0
 """How long to rest when all is done."""
@@ -23,27 +29,96 @@ UPKEEP_SECONDS = 3_600.0
 FIRST_SECONDS = 60.0
 """After the start, and after somebody else was found at it."""
 
+# A week of which too much has to stay is looked at again after this time.
+_LOOK_AGAIN = DAY
+
+OldBefore: TypeAlias = Callable[[Instant], tuple[Cutoffs | None, Cutoffs | None]]
+"""Of history and of runs; None = nothing is forgotten."""
+
 
 @dataclass(frozen=True, slots=True)
 class Upkept:
-    """The tables of a week that one step made; `more`: something is left to do, soon."""
+    """The tables of a week that one step made and dropped.
+
+    `more`: the pass goes on. `busy`: it ended early, since somebody else was at it or held a lock.
+    """
 
     made: int = 0
+    dropped: int = 0
     more: bool = False
+    busy: bool = False
+
+
+class _Drop(Protocol):
+    def step(self) -> Outcome | None: ...
 
 
 class PartitionUpkeep:
-    def __init__(self, database: Database, clock: Clock, log: FilteringBoundLogger | None = None) -> None:
+    def __init__(
+        self, database: Database, clock: Clock, old_before: OldBefore, log: FilteringBoundLogger | None = None
+    ) -> None:
         self._database = database
         self._clock = clock
+        self._old_before = old_before
         self._log = log or structlog.get_logger()
         self._told: set[str] = set()
+        self._left: dict[str, Instant] = {}
+        self._pass: Iterator[Upkept] | None = None
 
     def step(self) -> Upkept:
-        return self._make()
+        """A transaction or a few; with the last step of a pass the next one begins anew."""
+        if self._pass is None:
+            self._pass = self._go()
+        try:
+            done = next(self._pass, Upkept())
+        except BaseException:
+            self._pass = None
+            raise
+        if not done.more:
+            self._pass = None
+        return done
 
-    def _make(self) -> Upkept:
+    def _go(self) -> Iterator[Upkept]:
         now = self._clock.now()
+        made = self._make(now)
+        if made.busy:
+            yield made
+            return
+        yield Upkept(made.made, more=True)
+        for table, before in self._tables(now):
+            there = self._database.read(partition_upkeep.there)
+            for part in past([each for each in there if each.table == table], before.latest):
+                if self._left.get(part.name, now) > now:
+                    break  # what is forgotten is forgotten from the front
+                outcome = yield from self._drop(part, before, now)
+                if outcome in (Outcome.BUSY, Outcome.DENIED):
+                    yield Upkept(busy=outcome is Outcome.BUSY)
+                    return
+                if outcome is Outcome.LEFT:
+                    break
+
+    def _tables(self, now: Instant) -> Iterator[tuple[str, Cutoffs]]:
+        history, _ = self._old_before(now)
+        if history is not None:
+            yield HISTORY, history
+
+    def _drop(self, part: Partition, before: Cutoffs, now: Instant) -> Generator[Upkept, None, Outcome]:
+        job: _Drop = HistoryWeek(self._database, part, before, now=now)
+        while (outcome := job.step()) is None:
+            yield Upkept(more=True)
+        if outcome is Outcome.DONE:
+            self._log.info("a week was forgotten", table=part.name)
+            yield Upkept(dropped=1, more=True)
+        elif outcome is Outcome.LEFT:
+            self._left[part.name] = now + _LOOK_AGAIN
+            self._log.info("a week is forgotten row by row, since much of it has to stay", table=part.name)
+        elif outcome is Outcome.DENIED:
+            self._tell_denied()
+        return outcome
+
+    # ── the coming weeks ─────────────────────────────────────────────────────────────────────────
+
+    def _make(self, now: Instant) -> Upkept:
         there = self._database.read(partition_upkeep.there)
         # Tables that an older release has are whole: there is nothing to add to.
         parted = {each.table for each in there if each.is_default}
@@ -56,7 +131,7 @@ class PartitionUpkeep:
                 case Outcome.LEFT:
                     self._tell_left(new)
                 case Outcome.BUSY:
-                    return Upkept(made, more=True)
+                    return Upkept(made, busy=True)
                 case Outcome.DENIED:
                     self._tell_denied()
                     break

@@ -15,10 +15,22 @@ from structlog.typing import FilteringBoundLogger
 from horarium.clock import Clock
 from horarium.instant import DAY, HOUR, Instant, to_rfc3339
 from horarium.policy.retention import Kept
-from horarium.store import audit, cutoffs, idempotency, installation, leases, orphans, removal, retention
-from horarium.store.cutoffs import Before, Cutoffs
+from horarium.store import (
+    archive_retention,
+    audit,
+    cutoffs,
+    idempotency,
+    installation,
+    leases,
+    orphans,
+    partition_upkeep,
+    removal,
+    retention,
+)
+from horarium.store.cutoffs import Before, Cutoffs, Weeks
 from horarium.store.database import Connection, Database
 from horarium.store.history import notices
+from horarium.store.partitions import HISTORY, weeks_of
 from horarium.store.retention import Found, Swept
 from horarium.store.schedules.due import Plannings
 
@@ -107,19 +119,24 @@ class Retention:
     def _begin(self) -> None:
         self._runs, self._history, self._schedules = _Walk(), _Walk(), _Walk()
         self._revisions, self._plannings = _Walk(), _Walk()
+        self._weeks: Weeks | None = None
+        self._looked = False
+        self._archived, self._left_over = _Walk(), _Walk()
 
     def step(self) -> Forgotten:
         """One group of each kind of thing; with the last step of a pass the next one begins anew."""
         now = self._clock.now()
-        keep_history, keep_runs = self._cutoffs(now)
+        keep_history, keep_runs = self.cutoffs(now)
         runs = events = told = schedules = revisions = plannings = 0
         walks: list[_Walk] = []
         if keep_runs is not None:
-            runs = self._forget_runs(keep_runs)
-            walks.append(self._runs)
+            runs = self._forget_runs(keep_runs) + self._forget_archived(keep_runs)
+            walks += [self._runs, self._archived, self._left_over]
         if keep_history is not None:
-            told = self._forget_notices(keep_history)
-            events = self._forget_history(keep_history, now)
+            self._look_at_weeks(keep_history)
+            by_rows = cutoffs.by_rows(keep_history, self._weeks)
+            told = self._forget_notices(by_rows)
+            events = self._forget_history(by_rows, now)
             schedules = self._forget_schedules(keep_history)
             walks += [self._history, self._schedules]
         if walks:  # where nothing is ever forgotten, nothing is left behind
@@ -134,7 +151,7 @@ class Retention:
             self._begin()
         return Forgotten(runs, events, schedules, revisions, plannings, answers, dead, counters, told, more, entries)
 
-    def _cutoffs(self, now: Instant) -> tuple[Cutoffs | None, Cutoffs | None]:
+    def cutoffs(self, now: Instant) -> tuple[Cutoffs | None, Cutoffs | None]:
         """Of history and of runs; None = nothing is forgotten."""
         days = self._options.keep_runs_days if self._may_forget_runs(now) else None
 
@@ -183,6 +200,24 @@ class Retention:
 
         return self._sweep(self._runs, look, retention.delete_runs)
 
+    def _forget_archived(self, before: Cutoffs) -> int:
+        def own(after: bytes) -> Found:
+            return self._database.read(
+                lambda connection: archive_retention.of_own_days(
+                    connection, finished_before=before, after=after, looks=_LOOKS
+                )
+            )
+
+        def left_over(after: bytes) -> Found:
+            return self._database.read(
+                lambda connection: archive_retention.left_over(
+                    connection, finished_before=before, after=after, looks=_LOOKS
+                )
+            )
+
+        forgotten = self._sweep(self._archived, own, archive_retention.delete)
+        return forgotten + self._sweep(self._left_over, left_over, archive_retention.delete)
+
     def _forget_history(self, before: Before, now: Instant) -> int:
         def look(after: bytes) -> Found:
             return self._database.read(
@@ -195,6 +230,21 @@ class Retention:
             return retention.trim_history(connection, uids, recorded_before=before, now=now)
 
         return self._sweep(self._history, look, trim)
+
+    def _look_at_weeks(self, before: Cutoffs) -> None:
+        """Once a pass. Where old weeks are dropped whole, most passes have nothing to look for."""
+        if self._looked:
+            return
+        self._looked = True
+
+        def look(connection: Connection) -> bool:
+            self._weeks = weeks_of(HISTORY, partition_upkeep.there(connection))
+            if self._weeks is None:
+                return True
+            return retention.has_old_history(connection, recorded_before=cutoffs.by_rows(before, self._weeks))
+
+        if not self._database.read(look):
+            self._history.after = None
 
     def _forget_notices(self, before: Before) -> int:
         return self._database.write(

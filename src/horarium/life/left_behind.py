@@ -29,3 +29,20 @@ def is_left_behind(change: Change) -> bool:
             return True  # the next attempt is another task
         case _:
             return False
+
+
+def is_to_be_ended(change: Change, *, running: bool) -> bool:
+    """Of a run whose message a broker has: whether a worker may be at it who must be stopped.
+
+    Whoever cancels only calls the message back. What is over by force must not go on, and neither must what is over
+    because its time is, where somebody is known to be `running` it: a message that nobody took has expired.
+    """
+    match change:
+        case End(state=RunState.TERMINATED):
+            return True
+        case End(state=RunState.FAILED, cause=cause):
+            return running and cause is not None
+        case End(state=RunState.TIMED_OUT) | Again(known=True, error_class=RetryCause.TIMEOUT.value):
+            return running
+        case _:
+            return False

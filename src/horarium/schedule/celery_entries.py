@@ -107,14 +107,17 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class CeleryApp:
-    """`transport` is the broker's, such as `redis`; its address is not told."""
+    """`transport` is the broker's, such as `redis`; its address is not told.
+
+    A crontab that is late by more than `starting_deadline` seconds is not sent any more.
+    """
 
     name: str
     now: Instant
     entries: tuple[Entry, ...]
     transport: str | None = None
-    default_queue: str = "celery"
     version: str | None = None
+    starting_deadline: int | None = None
 
 
 def read_description(document: object) -> CeleryApp:
@@ -133,15 +136,15 @@ def read_description(document: object) -> CeleryApp:
         top.needed_instant("now"),
         entries,
         top.text("transport"),
-        top.text("default_queue") or "celery",
         top.text("celery"),
+        top.whole("starting_deadline"),
     )
 
 
 def _entry(row: _Reader) -> Entry:
     return Entry(
         name=row.needed_text("name"),
-        task=row.needed_text("task"),
+        task=row.text("task") or "",
         when=_when(row.object("schedule")),
         timezone=row.text("timezone"),
         args=tuple(row.sequence("args")),

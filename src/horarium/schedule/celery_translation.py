@@ -36,6 +36,9 @@ from horarium.schedule.naming import MAX_ID
 DEFAULT_TIMEOUT_SECONDS = 86_400
 """Of a run whose task has no time limit of its own: beat sets none, and an hour is soon over."""
 
+LABEL = "imported"
+"""Its value is the bundle: all that one import brought are paused and resumed by it."""
+
 _UNFIT = re.compile(r"[^A-Za-z0-9._:@-]+", re.ASCII)
 _FIRST = re.compile(r"^[^A-Za-z0-9]+", re.ASCII)
 
@@ -100,7 +103,7 @@ def _with_hash(fit: str, name: str, room: int) -> str:
 
 def _translate(app: CeleryApp, entry: Entry, schedule_id: str, wishes: Wishes) -> Translation:
     zone = wishes.timezone or entry.timezone
-    remarks = [*_zone_remarks(zone), *_entry_remarks(app, entry), *option_remarks(app, entry, wishes.timeout_seconds)]
+    remarks = [*_zone_remarks(zone), *_entry_remarks(entry), *option_remarks(app, entry, wishes.timeout_seconds)]
     spec, calendar, has_grid = None, None, False
     if all(remark.about != "timezone" for remark in remarks):
         spec, calendar, has_grid = _spec(entry, zone or "UTC", app.now, remarks)
@@ -129,6 +132,7 @@ def _document(
     document: dict[str, Any] = {
         "schedule_id": schedule_id,
         "name": " ".join(entry.name.split())[:MAX_NAME],
+        "labels": {LABEL: bundle_name(app)},
         "spec": dict(spec),
         "action": action,
         # Beat asks nobody whether the task still runs, and the task repeats itself where it wants to.
@@ -144,6 +148,8 @@ def _document(
         document["priority"] = wanted
     if (expires := expires_seconds(entry)) is not None:
         document["misfire_grace_seconds"] = expires
+    if isinstance(entry.when, Crontab) and app.starting_deadline is not None:
+        document["catchup_window_seconds"] = app.starting_deadline
     if entry.one_off:
         document["max_runs"] = 1
     if wishes.paused or not entry.enabled:
@@ -242,7 +248,9 @@ def _zone_remarks(zone: str | None) -> _Remarks:
         yield Remark(Weight.REFUSED, "timezone", wrong.message.removeprefix("timezone: "))
 
 
-def _entry_remarks(app: CeleryApp, entry: Entry) -> _Remarks:
+def _entry_remarks(entry: Entry) -> _Remarks:
+    if not entry.task:
+        yield Remark(Weight.REFUSED, "task", "it names none")
     if entry.not_json is not None:
         yield Remark(Weight.REFUSED, "arguments", f"{entry.not_json[:200]}; what is kept here is JSON")
     if entry.own_class is not None:
@@ -253,7 +261,7 @@ def _entry_remarks(app: CeleryApp, entry: Entry) -> _Remarks:
     if entry.routed_by is not None:
         text = f"{entry.routed_by} leads to no queue that the app names; here it goes to {entry.queue or 'celery'}"
         yield Remark(Weight.APPROXIMATE, "routing", text)
-    if entry.known_task is False:
+    if entry.task and entry.known_task is False:
         yield Remark(Weight.NOTE, "task", f"the app knows no task {entry.task[:200]!r}")
     if not entry.enabled:
         yield Remark(Weight.NOTE, "enabled", "is switched off: paused here")

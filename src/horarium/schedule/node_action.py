@@ -19,15 +19,17 @@ from horarium.schedule.secret import KINDS, check_places, check_value
 from horarium.schedule.template import has_pointers
 from horarium.schedule.workflow_parts import Node
 
-_QUEUE = "action.queue"
 _INPUT = "action.input"
 
 
 class ActionReader:
-    """`has_queue`: the workflow names a queue for nodes that name none."""
+    """`queue` and `connection` are those that the workflow names for nodes that name none."""
 
-    def __init__(self, kinds: Kinds, problems: Problems, *, has_queue: bool) -> None:
-        self._kinds, self._problems, self._has_queue = kinds, problems, has_queue
+    def __init__(
+        self, kinds: Kinds, problems: Problems, queue: str | None = None, connection: str | None = None
+    ) -> None:
+        self._kinds, self._problems = kinds, problems
+        self._lent = {"queue": queue, "connection": connection}
 
     def read(self, path: str, value: object, node: Node) -> Node:
         """The node with its action in the canonical form. What the action calls its input is the node's."""
@@ -36,16 +38,20 @@ class ActionReader:
         own = given.places.pop(_INPUT, None)
         if own is not None and node.has_input:
             problems.add(own.path, "is given as the `input` of the node already; give one of them")
-        lent = self._has_queue and _QUEUE not in given.places
-        places = {**given.places, _QUEUE: Given(_QUEUE, "-")} if lent else given.places
-        action = read_action(Reader(places, problems, given.bad), self._kinds, inherits=True)
+        lent = {
+            f"action.{name}": Given(f"action.{name}", value)
+            for name, value in self._lent.items()
+            if value is not None and f"action.{name}" not in given.places
+        }
+        action = read_action(Reader({**lent, **given.places}, problems, given.bad), self._kinds, inherits=True)
         check_places(given.places, action.kind, problems)
         if own is not None and not node.has_input:
             node = replace(node, input=own.value, has_input=True)
         self._tell(problems, path)
         if node.has_input:
             self._check_input(path, action, node.input, own)
-        return replace(node, action=action_document(replace(action, queue=None) if lent else action))
+        own = replace(action, **{path.removeprefix("action."): None for path in lent})
+        return replace(node, action=action_document(own))
 
     def _check_input(self, path: str, action: Action, value: Json, own: Given | None) -> None:
         """What is filled in when the step is born can only be looked at then."""

@@ -67,7 +67,8 @@ def connection_and_queue(action: Action, _assignee: Assignee | None) -> str:
 
 def connection_in(target: str) -> str | None:
     """The connection that a celery run goes over; None for what goes another way."""
-    return target.removeprefix(_CELERY).partition("/")[0] if target.startswith(_CELERY) else None
+    name, slash, _ = target.removeprefix(_CELERY).partition("/")
+    return name if slash and target.startswith(_CELERY) else None
 
 
 def assignee(_action: Action, assignee: Assignee | None) -> str:

@@ -156,7 +156,7 @@ class _Reader(MemberReader):
         connection = self.one("", "connection", given, text, None)
         description = self.one("", "description", given, _description, None)
         approval = self.policy("approval_policy", given, parse_approval_policy)
-        actions = None if self._kinds is None else ActionReader(self._kinds, self.problems, has_queue=queue is not None)
+        actions = None if self._kinds is None else ActionReader(self._kinds, self.problems, queue, connection)
         nodes = [self._node(i, item, actions) for i, item in enumerate(self.array("nodes", given, MAX_NODES))]
         if not nodes and "nodes" not in self.problems.found:
             self.problems.add("nodes", "a workflow has at least one node")

@@ -26,9 +26,12 @@ class Leaving:
     async def begin(self, serving: asyncio.Task[Any]) -> None:
         """Returns when the door may be closed: after a while, or when nobody serves any more."""
         self.draining.set()
+        await self.linger(serving)
+        self.closing.set()  # they would go on for ever
+
+    async def linger(self, serving: asyncio.Task[Any]) -> None:
         if self.drain_seconds > 0:
             await asyncio.wait([serving], timeout=self.drain_seconds)
-        self.closing.set()  # they would go on for ever
 
 
 class LastAnswers:

@@ -48,7 +48,7 @@ class TelemetryObserver:
             self._telemetry.ended(state)
 
     def upkept(self, upkept: Upkept, now: Instant) -> None:
-        self._telemetry.kept_by_weeks(made=upkept.made)
+        self._telemetry.kept_by_weeks(made=upkept.made, dropped=upkept.dropped)
 
     def _tell_end(self, run: Work, end: End, now: Instant) -> None:
         tell = self._log.debug if end.state in _GOOD else self._log.warning

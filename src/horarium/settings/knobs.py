@@ -203,7 +203,7 @@ class Settings(BaseSettings):
     archive_runs_days: int = Field(
         7,
         ge=0,
-        description="Days after which ended runs move to the archive, on PostgreSQL; they are shown as before. 0 = never.",
+        description="Days after which ended runs move to the archive of PostgreSQL, still shown as before; 0 = never.",
     )
     idempotency_hours: int = Field(24, ge=1, description="Hours that the answer to an Idempotency-Key is remembered.")
 

@@ -103,7 +103,7 @@ def _batches(reading: Connection, writing: Connection, table: Table) -> Iterator
     instead = 0 if writing.dialect.name == "postgresql" else None
     # Of the columns by name: a table that grew by migrations may have them in another order.
     for each in everywhere.tables(reading) if table is runs else (table,):
-        columns = [each.c[name] for name in table.c.keys()]
+        columns = [each.c[column.name] for column in table.c]
         found = reading.execute(sa.select(*columns), execution_options={"yield_per": _BATCH})
         for rows in found.partitions():
             plain = [tuple(row) for row in rows]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import sqlalchemy as sa
@@ -10,20 +10,28 @@ from sqlalchemy import ColumnElement, Connection
 
 from horarium.instant import DAY, Instant
 from horarium.policy.retention import FOR_EVER, Kept
+from horarium.store.partitions import FIRST_MONDAY, WEEK, week_of
 from horarium.store.tables import namespaces
 
 # Before all time: nothing is older.
 _NEVER: Instant = -(2**62)
 
 
+Weeks: TypeAlias = tuple[Instant, Instant]
+
+
 @dataclass(frozen=True, slots=True)
 class Cutoffs:
-    """`usual` is for whoever has no days of its own; None = for ever. Nobody's is after `latest`."""
+    """`usual` is for whoever has no days of its own; None = for ever. Nobody's is after `latest`.
+
+    `weeks` begin and end at these instants: what lies in one goes with the whole of it, and not row by row.
+    """
 
     kept: Kept
     usual: Instant | None
     now: Instant
     latest: Instant
+    weeks: Weeks | None = None
 
 
 Before: TypeAlias = Instant | Cutoffs
@@ -39,16 +47,41 @@ def look(connection: Connection, kept: Kept, days: int | None, now: Instant) -> 
     return None if latest is None else Cutoffs(kept, usual, now, latest)
 
 
+def by_rows(before: Cutoffs, weeks: Weeks | None) -> Cutoffs:
+    """The same for whoever deletes row by row, where there are tables by weeks: each is dropped before."""
+    if weeks is None:
+        return before
+    usual = None if before.usual is None else row_by_row(before.usual, weeks)
+    return replace(before, usual=usual, latest=row_by_row(before.latest, weeks), weeks=weeks)
+
+
+def row_by_row(before: Instant, weeks: Weeks) -> Instant:
+    """Not within a week, and of one that is over for a day: whoever drops it whole comes first."""
+    first, last = weeks
+    if before < first or before - DAY >= last:
+        return before
+    return max(first, week_of(before - DAY).start)
+
+
+def _row_by_row(before: ColumnElement[int], weeks: Weeks) -> ColumnElement[int]:
+    first, last = (sa.literal(each, sa.BigInteger) for each in weeks)
+    yesterday = before - DAY
+    monday = yesterday - sa.func.mod(yesterday - FIRST_MONDAY, WEEK)
+    start = sa.case((monday > first, monday), else_=first)
+    return sa.case((sa.or_(before < first, yesterday >= last), before), else_=start)
+
+
 def cutoff(before: Before, namespace: ColumnElement[str]) -> ColumnElement[int]:
     """For rows whose namespace stands in that column."""
     if not isinstance(before, Cutoffs):
         return sa.literal(before, sa.BigInteger)
     usual = _NEVER if before.usual is None else before.usual
     own = sa.cast(namespaces.c[before.kept.value], sa.BigInteger)
+    since = sa.literal(before.now, sa.BigInteger) - own * DAY
     days = sa.case(
         (own.is_(None), sa.literal(usual, sa.BigInteger)),
         (own == FOR_EVER, sa.literal(_NEVER, sa.BigInteger)),
-        else_=sa.literal(before.now, sa.BigInteger) - own * DAY,
+        else_=since if before.weeks is None else _row_by_row(since, before.weeks),
     )
     mine = sa.select(days).where(namespaces.c.namespace == namespace).correlate_except(namespaces).scalar_subquery()
     return sa.func.coalesce(mine, sa.literal(usual, sa.BigInteger))

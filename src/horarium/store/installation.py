@@ -13,6 +13,7 @@ _KEY = "secret_key"
 _TZDATA = "tzdata"
 _COUNTED = "bytes_counted_at"
 _FORGETS_FROM = "forgets_runs_by_default_from"
+_SHUT_OUT = "older_shut_out_at"
 
 
 def key_fingerprint(connection: Connection) -> str | None:
@@ -66,6 +67,16 @@ def forgets_from(connection: Connection) -> Instant | None:
 def announce_forgetting(connection: Connection, since: Instant) -> None:
     """Unless somebody has already."""
     connection.execute(_insert(connection, _FORGETS_FROM, str(since)).on_conflict_do_nothing())
+
+
+def older_shut_out_at(connection: Connection) -> Instant:
+    """When code that knows less than the newest tables was last shut out; 0 = by the migration itself, or never."""
+    return int(_find(connection, _SHUT_OUT) or 0)
+
+
+def set_older_shut_out_at(connection: Connection, now: Instant) -> None:
+    row = _insert(connection, _SHUT_OUT, str(now))
+    connection.execute(row.on_conflict_do_update(index_elements=["name"], set_={"value": str(now)}))
 
 
 def _find(connection: Connection, name: str) -> str | None:

@@ -3,10 +3,9 @@
 All revisions that are missing run in one transaction under a lock: whoever comes second finds nothing
 left to do, and a migration that fails leaves the database as it was.
 
-A migration is of one of two kinds. One that *expands* only adds, so that the code before it goes on; it says so by
-`oldest_code`, the oldest code that may use the tables as it leaves them, and by `brings`, what is off until it has
-run. One that *contracts* takes away what no code uses any more; it has no `oldest_code`, and shuts out all code that
-does not know it (docs/decisions/0029-expand-and-contract.md).
+Processes are replaced one by one, so every migration leaves tables on which the code of the release before goes on. It
+says so by `oldest_code`, the newest revision that the oldest such code knows, and by `brings`, what is off until it has
+run. Without `oldest_code` it shuts out all code that does not know it (docs/decisions/0029-expand-and-contract.md).
 """
 
 from __future__ import annotations
@@ -58,14 +57,14 @@ def migrate(database: Database, clock: Clock | None = None, *, until: str = "hea
     return applied
 
 
-def newest_revision() -> str:
-    """That this program knows."""
-    return str(_scripts().get_current_head())
-
-
 def has_tables(database: Database) -> bool:
     """Whether anything of ours is there, of whatever revision."""
     return database.read(schema_state.read_state) is not None
+
+
+def newest_revision() -> str:
+    """That this program knows."""
+    return str(_scripts().get_current_head())
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +118,7 @@ def _report(state: SchemaState | None) -> SchemaReport:
     match fit:
         case Fit.OLDER:
             missing = _brought_after(now)
-            off = f"until they are migrated there is no {' and no '.join(missing)}"
+            off = f"until they are migrated it does without {'; '.join(missing)}"
             return SchemaReport(fit, f"the tables are at revision {now} and this program knows {known}: {off}", missing)
         case Fit.EXACT:
             return SchemaReport(fit, "the tables are those of this program")

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import Any
 
 from sqlalchemy import Connection
 
@@ -167,3 +168,26 @@ def in_turn(database: Database, work: Callable[[Connection], Outcome]) -> Outcom
 
 class _GaveUp(Exception):
     """Undoes the transaction, and is no error of the database that would be tried again at once."""
+
+
+# ── dropping ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def slowly(connection: Connection, statement: str, values: dict[str, Any]) -> list[Any]:
+    """The first column of what may take a whole table; nobody waits for it."""
+    connection.exec_driver_sql("SET LOCAL statement_timeout = '10min'")
+    return list(connection.exec_driver_sql(statement, values).scalars())
+
+
+def drop(database: Database, part: Partition, key: str, staying: list[Any]) -> Outcome:
+    """The table goes; rows with these keys move into the partition that takes the rest."""
+
+    def work(connection: Connection) -> Outcome:
+        connection.exec_driver_sql(f"ALTER TABLE {part.table} DETACH PARTITION {part.name}")
+        if staying:
+            kept = f"SELECT * FROM {part.name} WHERE {key} = ANY(%s)"
+            connection.exec_driver_sql(f"INSERT INTO {part.table}_default {kept}", (staying,))
+        connection.exec_driver_sql(f"DROP TABLE {part.name}")
+        return Outcome.DONE
+
+    return in_turn(database, work)

@@ -29,7 +29,7 @@ Bound: TypeAlias = Instant | bytes | None
 """Where a partition begins or ends; None = nowhere."""
 
 # 1 January 1970 was a Thursday.
-_FIRST_MONDAY = -3 * DAY
+FIRST_MONDAY = -3 * DAY
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 # What a calendar of ours can name.
 _LAST = (date(9999, 1, 1).toordinal() - _EPOCH_DAY) * DAY
@@ -68,7 +68,7 @@ class Partition:
 
 
 def week_of(instant: Instant) -> Week:
-    return Week(instant - (instant - _FIRST_MONDAY) % WEEK)
+    return Week(instant - (instant - FIRST_MONDAY) % WEEK)
 
 
 def weeks_wanted(now: Instant) -> list[Week]:
@@ -104,6 +104,13 @@ def _is_before(low: Bound, high: Bound) -> bool:
     assert isinstance(low, int)
     assert isinstance(high, int)
     return low < high
+
+
+def weeks_of(table: str, there: Iterable[Partition]) -> tuple[Instant, Instant] | None:
+    """From the beginning of the first week to the end of the last one that has a table; None = none has."""
+    found = [(each.low, each.high) for each in there if each.table == table]
+    weeks = [(low, high) for low, high in found if isinstance(low, int) and isinstance(high, int)]
+    return (min(low for low, _ in weeks), max(high for _, high in weeks)) if weeks else None
 
 
 def past(there: Iterable[Partition], before: Instant) -> list[Partition]:

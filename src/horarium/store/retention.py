@@ -63,7 +63,7 @@ LIFECYCLE = frozenset(
 )
 _FORGOTTEN = sorted(kind.value for kind in frozenset(EventType) - LIFECYCLE)
 # Each of these leaves nothing undecided behind it.
-_SETTLING = [EventType.CREATED.value, EventType.PAUSED.value, EventType.RESUMED.value, EventType.DELETED.value]
+SETTLING = [EventType.CREATED.value, EventType.PAUSED.value, EventType.RESUMED.value, EventType.DELETED.value]
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,10 +210,20 @@ def count_old_runs(connection: Connection, *, finished_before: Before, most: int
         .limit(most)
     )
     counted = everywhere.every(connection, sa.select(sa.func.count().label("old")).select_from(old.subquery()))
-    return min(most, sum(row.old for row in counted))
+    return min(most, sum(int(row.old) for row in counted))
 
 
 # ── history ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def has_old_history(connection: Connection, *, recorded_before: Before) -> bool:
+    """Whether a walk over all schedules may find anything; tables of later weeks are not looked at."""
+    old = sa.exists().where(
+        history.c.recorded_at < latest(recorded_before),
+        history.c.sequence.is_not(None),
+        history.c.event_type.in_(_FORGOTTEN),
+    )
+    return bool(connection.execute(sa.select(old)).scalar_one())
 
 
 def schedules_with_old_history(connection: Connection, *, recorded_before: Before, after: bytes, looks: int) -> Found:
@@ -272,7 +282,7 @@ def _trim(connection: Connection, uid: bytes, recorded_before: Before, now: Inst
     nominals = [row.nominal_last for row in forgotten if row.nominal_last is not None]
     settled = connection.execute(
         sa.select(sa.func.max(history.c.recorded_at)).where(
-            history.c.schedule_uid == uid, history.c.sequence <= last, history.c.event_type.in_(_SETTLING)
+            history.c.schedule_uid == uid, history.c.sequence <= last, history.c.event_type.in_(SETTLING)
         )
     ).scalar_one()
     complete_until = min(decided_until, max([*nominals, settled or 0]))

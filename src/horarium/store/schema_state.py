@@ -16,15 +16,13 @@ from weakref import WeakKeyDictionary
 import sqlalchemy as sa
 from sqlalchemy import Connection, Engine
 
-from horarium.instant import Instant
-from horarium.store import leases
+from horarium.decision.process_state import GONE_AFTER_SECONDS
+from horarium.instant import SECOND, Instant
+from horarium.store import installation
 from horarium.store.database import Database
+from horarium.store.processes import process_rows
 
 REVISION_TABLE = "schema_revision"
-# Under this name the row of a process says which revision its code knows; code from before says nothing.
-SCHEMA = "schema"
-
-_PROCESS = "process:"
 _OLDEST_CODE_TABLE = "alembic_version"
 _LOOK_SECONDS = 10.0
 _MAKE = "CREATE TABLE {table} (version_num VARCHAR(32) NOT NULL, CONSTRAINT {table}_pkc PRIMARY KEY (version_num))"
@@ -120,24 +118,27 @@ def look_again() -> None:
 
 
 def everybody_knows(connection: Connection, revision: str, now: Instant) -> bool:
-    """Whether the code of every process that is alive knows the revision, as its heartbeat says."""
-    rows = leases.all_leases(connection)
-    alive = [row for row in rows if row.name.startswith(_PROCESS) and (row.until is None or row.until >= now)]
-    return all(_number(row.info.get(SCHEMA)) >= _number(revision) for row in alive)
+    """Whether the code of every process that is alive knows the revision; older code says nothing in its heartbeat."""
+    alive = [row for row in process_rows(connection) if now - row.beat_at <= GONE_AFTER_SECONDS * SECOND]
+    return all(_number(row.process.about.schema) >= _number(revision) for row in alive)
 
 
 def may_use(connection: Connection, revision: str, now: Instant) -> bool:
     """Whether rows may go where only code that knows the revision looks for them; asked in a write, each time anew.
 
-    The first time that all processes know it, older code is shut out, and the answer is still no: a process that
-    had just started has beaten by the next time. A server without an engine, of code that knows 0018 at most, does not
-    beat at all; from then on it says that it is not ready, and a proxy leaves it alone.
+    The first time that all processes know it, older code is shut out, and the answer is no for half a minute more: by
+    then a process that had just started has beaten, and everybody has seen the new tables. A server without an engine
+    that knows 0018 at most does not beat at all; once it is shut out it says that it is not ready, and a proxy leaves
+    it alone.
     """
     if not has(connection, revision) or not everybody_knows(connection, revision, now):
         return False
     table = sa.table(_OLDEST_CODE_TABLE, sa.column("version_num"))
     shut = sa.update(table).where(table.c.version_num < revision).values(version_num=revision)
-    return connection.execute(shut).rowcount == 0
+    if connection.execute(shut).rowcount:
+        installation.set_older_shut_out_at(connection, now)
+        return False
+    return now - installation.older_shut_out_at(connection) >= GONE_AFTER_SECONDS * SECOND
 
 
 def _number(revision: object) -> int:

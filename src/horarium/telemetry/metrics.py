@@ -64,6 +64,9 @@ class Metrics:
         self.partitions_made = Counter(
             "horarium_partitions_made", "Tables of a week that were made, on PostgreSQL.", registry=self.registry
         )
+        self.partitions_dropped = Counter(
+            "horarium_partitions_dropped", "Tables of a week that were dropped, on PostgreSQL.", registry=self.registry
+        )
         self.ticks = Counter("horarium_ticks", "Steps of the ticker that were completed.", registry=self.registry)
 
     def _gauges(self) -> None:

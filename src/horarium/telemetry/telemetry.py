@@ -95,8 +95,9 @@ class Telemetry:
     def lease_expired(self, count: int = 1) -> None:
         self.metrics.lease_expiries.inc(count)
 
-    def kept_by_weeks(self, *, made: int) -> None:
+    def kept_by_weeks(self, *, made: int, dropped: int) -> None:
         self.metrics.partitions_made.inc(made)
+        self.metrics.partitions_dropped.inc(dropped)
 
     def looked(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from horarium.life.change import Again, Begin, Block, Change, End
-from horarium.life.left_behind import is_left_behind
+from horarium.life.left_behind import is_left_behind, is_to_be_ended
 from horarium.schedule.run import FINAL, RunState
 
 BY_TARGET = {RunState.SUCCEEDED, RunState.FAILED}
@@ -31,3 +31,23 @@ def test_every_end_that_the_target_has_not_said_leaves_something(state: RunState
 )
 def test_what_goes_on_is_left_to_who_goes_on_with_it(change: Change, left: bool) -> None:
     assert is_left_behind(change) == left
+
+
+@pytest.mark.parametrize(
+    ("change", "running", "queued"),
+    [
+        (End(RunState.TERMINATED), True, True),
+        (End(RunState.TIMED_OUT), True, False),
+        (Again(0, 1, 0, error_class="timeout", known=True), True, False),
+        (End(RunState.FAILED, cause="cost_cap"), True, False),
+        (End(RunState.FAILED), False, False),
+        (End(RunState.CANCELLED), False, False),
+        (End(RunState.SUCCEEDED), False, False),
+        (Again(0, 1, 0, error_class="ValueError", known=True), False, False),
+        (Again(0, 0, 1, timed=True), False, False),
+    ],
+)
+def test_a_worker_behind_a_broker_is_stopped_by_force_and_when_the_time_is_over(
+    change: Change, running: bool, queued: bool
+) -> None:
+    assert (is_to_be_ended(change, running=True), is_to_be_ended(change, running=False)) == (running, queued)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from typing import Any
 
 import pytest
 from beat_apps import describe, described
@@ -57,12 +58,11 @@ def test_a_description_survives_a_file():
 )
 def test_what_is_wrong_is_named(path, value, told):
     document = copy.deepcopy(describe({"one": entry()}, days=3))
-    holder = [document]
-    *before, last = (0, *path)
-    place = holder
-    for key in before:
+    holder: list[Any] = [document]
+    place: Any = holder
+    for key in (0, *path)[:-1]:
         place = place[key]
-    place[last] = value
+    place[(0, *path)[-1]] = value
 
     with pytest.raises(HorariumError) as wrong:
         read_description(holder[0])

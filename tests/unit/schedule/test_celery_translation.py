@@ -7,7 +7,6 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 from beat_apps import NOW, described, translated
 from celery.schedules import crontab, schedule
-from kombu import Exchange, Queue
 
 from horarium.instant import DAY, to_rfc3339
 from horarium.schedule.bundle import read_bundle
@@ -33,6 +32,7 @@ def test_an_entry_becomes_a_schedule_that_does_as_beat_does():
     assert only.document == {
         "schedule_id": "one",
         "name": "one",
+        "labels": {"imported": "celery:proj"},
         "spec": {"timezone": "Europe/Istanbul", "cron_expressions": ["0 4 * * *"]},
         "action": {
             "kind": "celery",
@@ -149,6 +149,16 @@ def test_a_time_limit_is_the_time_of_a_run():
     assert by_app.document["action"]["timeout_seconds"] == 99
 
 
+def test_what_beat_does_not_make_up_for_is_not_caught_up_with():
+    by_crontab = translated(daily(), days=3, beat_cron_starting_deadline=900)
+    by_interval = translated(60, days=3, beat_cron_starting_deadline=900)
+
+    assert by_crontab.document is not None
+    assert by_interval.document is not None
+    assert by_crontab.document["catchup_window_seconds"] == 900
+    assert "catchup_window_seconds" not in by_interval.document
+
+
 def test_redis_counts_priorities_the_other_way_round():
     entry = Entry("one", "send", Every(60), "UTC", options={"priority": 0})
     (only,) = translate(CeleryApp("proj", NOW, (entry,), transport="redis"), Wishes())
@@ -165,7 +175,7 @@ def test_redis_counts_priorities_the_other_way_round():
         pytest.param({"task_routes": {"se*": {"queue": "slow"}}}, {}, "slow", True, id="by the app's routes"),
         pytest.param({"task_routes": {"se*": {"queue": "slow"}}}, {"queue": "fast"}, "fast", True, id="by option"),
         pytest.param(
-            {"task_queues": [Queue("media", Exchange("m", "topic"), "media.video"), Queue("celery")]},
+            {"task_queues": {"media": {"exchange": "m", "routing_key": "media.video"}, "celery": {}}},
             {"exchange": "m", "routing_key": "media.video"},
             "media",
             True,
@@ -173,7 +183,7 @@ def test_redis_counts_priorities_the_other_way_round():
         ),
         pytest.param({}, {"exchange": "m", "routing_key": "nowhere"}, None, False, id="to no queue"),
         pytest.param(
-            {"task_create_missing_queues": False, "task_queues": [Queue("celery")]},
+            {"task_create_missing_queues": False, "task_queues": {"celery": {}}},
             {"queue": "gone"},
             "gone",
             False,
@@ -194,6 +204,7 @@ def test_the_queue_is_where_the_app_routes_it(conf, options, queue, is_exact):
     [
         ({"args": (date(2026, 1, 1),)}, "args.0 is datetime.date(2026, 1, 1) (date)"),
         ({"kwargs": {"a": {"b": float("nan")}}}, "kwargs.a.b is nan"),
+        ({"args": "abc"}, "args must be a list"),
         ({"kwargs": {"a": {1: 2}}}, "kwargs.a is {1: 2} (dict)"),
     ],
 )
@@ -240,6 +251,7 @@ def test_a_clock_that_only_has_a_zone_is_no_other_clock():
         pytest.param(Entry("a", "t", Foreign("unknown", "<mine>"), "UTC"), "schedule", id="an unknown class"),
         pytest.param(Entry("a", "t", Clocked(NOW), "UTC"), "clocked", id="a moment that is over"),
         pytest.param(Entry("a", "t", Every(0), "UTC"), "interval", id="an interval of no length"),
+        pytest.param(Entry("a", "", Every(60), "UTC"), "task", id="no task"),
         pytest.param(Entry("a", "t", Every(60), None), "timezone", id="a zone without a name"),
         pytest.param(Entry("a", "t", Every(60), "Mars/Olympus"), "timezone", id="no zone"),
         pytest.param(Entry("a", "t", Every(60), "UTC", one_off=True, sent=1), "one_off", id="sent already"),

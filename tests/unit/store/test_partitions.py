@@ -6,6 +6,7 @@ import pytest
 
 from horarium.ids import id_at, new_id
 from horarium.instant import DAY, SECOND, from_rfc3339
+from horarium.store.cutoffs import row_by_row
 from horarium.store.partitions import (
     Bound,
     Partition,
@@ -155,3 +156,35 @@ def test_a_partition_has_the_indexes_of_its_table_under_names_of_its_own() -> No
         "CREATE INDEX history_2026w47_feed ON history_2026w47 USING btree (namespace, feed_id)",
         "CREATE UNIQUE INDEX history_2026w47_in_order ON history_2026w47 USING btree (a) WHERE (b)",
     ]
+
+
+# ── what goes row by row ─────────────────────────────────────────────────────────────────────────────
+
+WEEKS = (MONDAY - 28 * DAY, MONDAY + 28 * DAY)
+
+
+@pytest.mark.parametrize(
+    ("before", "since"),
+    [
+        (MONDAY - 29 * DAY, MONDAY - 29 * DAY),
+        (MONDAY - 28 * DAY, MONDAY - 28 * DAY),
+        (MONDAY - 27 * DAY, MONDAY - 28 * DAY),
+        (MONDAY - SECOND, MONDAY - 7 * DAY),
+        (MONDAY + DAY - SECOND, MONDAY - 7 * DAY),
+        (MONDAY + DAY, MONDAY),
+        (MONDAY + 28 * DAY, MONDAY + 21 * DAY),
+        (MONDAY + 29 * DAY, MONDAY + 29 * DAY),
+    ],
+    ids=[
+        "before all weeks",
+        "the first",
+        "in the first",
+        "a Sunday",
+        "a Monday",
+        "a Tuesday",
+        "the last",
+        "behind all",
+    ],
+)
+def test_a_week_goes_row_by_row_a_day_after_it_could_have_been_dropped(before: int, since: int) -> None:
+    assert row_by_row(before, WEEKS) == since

@@ -5,7 +5,8 @@ snapshot. A process has `pool_size` connections at most, and one more that liste
 free waits, which is safe because nobody asks for a second one while holding one.
 
 With `?pgbouncer=true` nothing is used that a transaction pooler cannot carry: no prepared statements,
-no LISTEN, no start-up options (set `statement_timeout` on the role instead).
+no LISTEN, no start-up options (set `statement_timeout` on the role instead), and nothing that a session would
+remember from one transaction to the next.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ class PostgresBackend:
             max_overflow=0,
             pool_timeout=pool_seconds,
         )
-        _ping_after_rest(self.engine)
+        _ping_after_rest(self.engine, _notice_server if pooled else _ping)
 
         @event.listens_for(self.engine, "handle_error")
         def on_error(context: ExceptionContext) -> BaseException | None:
@@ -155,10 +156,15 @@ def _notice_server(connection: psycopg.Connection) -> None:
         connection.execute("SELECT horarium_notice_server()")
 
 
-def _ping_after_rest(engine: Engine) -> None:
+def _ping(connection: psycopg.Connection) -> None:
+    connection.execute("")
+
+
+def _ping_after_rest(engine: Engine, ping: Callable[[psycopg.Connection], None]) -> None:
     """A connection that has rested may be dead by now; one that was used a moment ago is not asked each time.
 
-    Should it have died just then, the statement fails, the pool is emptied and the transaction tried again.
+    Should it have died just then, the statement fails, the pool is emptied and the transaction tried again. One that
+    leads to a pooler may be alive and lead to another server by now, which is to be noticed as well.
     """
 
     @event.listens_for(engine, "checkin")
@@ -172,7 +178,7 @@ def _ping_after_rest(engine: Engine) -> None:
             return
         connection.autocommit = True
         try:
-            connection.execute("")
+            ping(connection)
         except psycopg.Error as dead:
             raise DisconnectionError from dead  # the pool opens another
         connection.autocommit = False

@@ -16,12 +16,12 @@ from horarium.decision.births import payers
 from horarium.ids import id_text
 from horarium.instant import DAY, SECOND, Instant, rfc3339_or_none, to_rfc3339
 from horarium.life.change import Admit, Again, Begin, Block, Change, End, Nothing, Progress, Wait
-from horarium.life.left_behind import is_left_behind
+from horarium.life.left_behind import is_left_behind, is_to_be_ended
 from horarium.schedule.assignee import Assignee, AssigneeType
 from horarium.schedule.event import CommandContext, NoticeType, RunEventType, final_event
 from horarium.schedule.kinds import CELERY
 from horarium.schedule.run import RunState
-from horarium.schedule.target import agent_in
+from horarium.schedule.target import agent_in, connection_in
 from horarium.store import counters
 from horarium.store.database.json_text import event_text, kept_text
 from horarium.store.database.set_wise import Update
@@ -98,9 +98,14 @@ def write_changes(
 
 
 def _left_behind(run: Work, change: Change) -> UnwantedTask | None:
-    """What an agent still does for a run that is over for us."""
-    agent_id = None if run.reference is None else agent_in(run.target)
-    if run.reference is None or agent_id is None or not is_left_behind(change):
+    """What an agent, or a worker behind a broker, still does for a run that is over for us."""
+    if run.reference is None:
+        return None
+    if connection_in(run.target) is not None:
+        ended = is_to_be_ended(change, running=run.state == RunState.RUNNING)
+        return UnwantedTask(run.run_id, run.reference, run.namespace, run.target) if ended else None
+    agent_id = agent_in(run.target)
+    if agent_id is None or not is_left_behind(change):
         return None
     return UnwantedTask(run.run_id, run.reference, run.namespace, agent_id)
 

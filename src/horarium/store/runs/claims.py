@@ -161,7 +161,7 @@ _ATTEMPT = f"{{now}} + COALESCE(attempt_ms, timeout_seconds * CAST(1000 AS BIGIN
 _TAKE = f"""
 UPDATE runs SET state = {{state}}, lease_epoch = lease_epoch + 1, lease_owner = {{owner}}, lease_until = {{until}},
   claimed_by = NULL, launches = launches + 1, started_at = COALESCE(started_at, {{now}}), ends_by = {_WHOLE},
-  deadline = CASE WHEN deadline IS NOT NULL THEN deadline
+  deadline = CASE WHEN deadline IS NOT NULL AND (reference IS NOT NULL OR kind = '{CELERY.name}') THEN deadline
     WHEN {_WHOLE} < {_ATTEMPT} THEN {_WHOLE} ELSE {_ATTEMPT} END, next_event = next_event + {{told}}
 WHERE state = 'ready' AND run_id {{ids}}
 RETURNING {COLUMNS}

@@ -21,7 +21,7 @@ NewRunEvent: TypeAlias = tuple[bytes, int, RunEventType, Mapping[str, Any]]
 _ROWS = Insert(run_events, ("run_id", "sequence", "event_type", "recorded_at", "payload"))
 
 
-def _number(of: Table) -> ReturningUpdate[tuple[int]]:
+def _number(of: Table) -> ReturningUpdate[int]:
     own = update(of).where(of.c.run_id == bindparam("id")).values(next_event=of.c.next_event + 1)
     return own.returning(of.c.next_event - 1)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
@@ -38,7 +38,7 @@ def tables(connection: Connection) -> tuple[sa.Table, ...]:
 
 def of_archive(statement: S) -> S:
     """The same question about runs that have moved."""
-    return replacement_traverse(statement, {}, _moved)
+    return cast("S", replacement_traverse(statement, {}, _moved))
 
 
 def _moved(element: Any, **_: Any) -> Any:
@@ -49,7 +49,7 @@ def _moved(element: Any, **_: Any) -> Any:
     return _archived(element)
 
 
-def _archived(table: Any) -> sa.Alias | None:
+def _archived(table: Any) -> sa.FromClause | None:
     if table is runs:
         return _alias(runs.name)  # since conditions that name an index are written as text
     if isinstance(table, sa.Alias) and table.element is runs:
@@ -58,7 +58,7 @@ def _archived(table: Any) -> sa.Alias | None:
 
 
 @lru_cache(maxsize=64)
-def _alias(name: str) -> sa.Alias:
+def _alias(name: str) -> sa.FromClause:
     return runs_archive.alias(name)
 
 

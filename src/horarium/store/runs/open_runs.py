@@ -84,13 +84,8 @@ def _refuse_archived_key(connection: Connection, namespace: str, external_key: s
     """After the row that has the key was written: from then on no other that has it can move without being seen."""
     if external_key is None or not everywhere.has_archive(connection):
         return
-    there = runs_archive.c
-    taken_there = (
-        there.namespace == namespace,
-        sa.text("external_key IS NOT NULL"),
-        there.external_key == external_key,
-    )
-    if connection.execute(sa.select(sa.exists().where(*taken_there))).scalar_one():
+    mine = (runs_archive.c.namespace == namespace, runs_archive.c.external_key == external_key)
+    if connection.execute(sa.select(sa.exists().where(*mine))).scalar_one():
         raise Conflict(KEY_OF_ONE)
 
 

@@ -5,7 +5,7 @@ Those that look do not lock: whoever changes a run locks its position first and 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,6 +13,8 @@ from sqlalchemy import Connection, select, tuple_, update
 
 from horarium.instant import SECOND, Instant
 from horarium.life.react import BUSY_SECONDS
+from horarium.schedule.kinds import CELERY
+from horarium.store.database.set_wise import Update
 from horarium.store.runs.states import HANDED_OUT_LIST, NOT_STARTED_LIST, PROMPT_BUSY
 from horarium.store.runs.work import Work, select_works
 from horarium.store.tables import approvals, runs
@@ -127,19 +129,27 @@ def expire_approval(connection: Connection, approval_id: bytes, now: Instant) ->
 
 
 def to_follow(connection: Connection, kinds: Collection[str], now: Instant, limit: int) -> list[Work]:
-    """Accepted by a target that can be asked how it goes; `ready_at` says when to ask next."""
+    """Accepted by a target that can be asked how it goes; `ready_at` says when to ask next.
+
+    Nobody says when a worker behind a broker has begun, unless it reports: what a broker has is asked for as well.
+    """
     if not kinds:
         return []
     return select_works(
         connection,
-        "state IN ('queued', 'running') AND lease_until IS NULL AND kind IN :kinds AND ready_at <= :now "
+        f"(state = 'running' OR (state = 'queued' AND kind = '{CELERY.name}')) "
+        "AND lease_until IS NULL AND kind IN :kinds AND ready_at <= :now "
         "ORDER BY ready_at LIMIT :limit LOCK",
         {"kinds": sorted(kinds), "now": now, "limit": limit},
     )
 
 
-def ask_later(connection: Connection, work: Work, at: Instant) -> None:
-    connection.execute(update(runs).where(runs.c.run_id == work.run_id).values(ready_at=at))
+def ask_later(connection: Connection, asked: Sequence[tuple[Work, Instant]]) -> None:
+    """Each at its own time."""
+    _ASK_LATER.run(connection, [(work.run_id, at) for work, at in asked])
+
+
+_ASK_LATER = Update(runs, ("run_id", "ready_at"))
 
 
 def find_work(connection: Connection, run_id: bytes) -> Work | None:

@@ -1,4 +1,4 @@
-"""What agents still do for runs that are over, until they were told: kept with the change that made it unwanted.
+"""What agents, and workers behind brokers, still do for runs that are over: kept until they were told.
 
 A row is taken for as long as telling may take, and comes back if nobody says what came of it. After a few tries it is
 dropped: an agent that cannot be told loses nothing but its own time.
@@ -23,7 +23,10 @@ _AT_ONCE = 500
 
 
 class UnwantedTask(NamedTuple):
-    """`reference` is the agent's own name for the task; `tries` how often it was told before."""
+    """`reference` is the agent's own name for the task; `tries` how often it was told before.
+
+    `agent_id` is the target where a broker has the task; no agent's id holds a slash.
+    """
 
     run_id: bytes
     reference: str

@@ -12,7 +12,7 @@ from horarium.instant import Instant
 from horarium.life.change import Used
 from horarium.schedule.run import RunState
 from horarium.store.database.set_wise import select_by_ids
-from horarium.store.runs.everywhere import lock_archived
+from horarium.store.runs.everywhere import every_by_ids, lock_archived
 
 
 class Work(NamedTuple):
@@ -99,11 +99,11 @@ def select_works(connection: Connection, where: str, values: Mapping[str, Any]) 
 
 def find_works(connection: Connection, run_ids: Sequence[bytes]) -> list[Work]:
     """As they are now; whoever changes one of them locks it first, and judges it again."""
-    return as_works(select_by_ids(connection, _BY_ID, run_ids)) if run_ids else []
+    return as_works(every_by_ids(connection, _BY_ID, run_ids)) if run_ids else []
 
 
 def states_of(connection: Connection, run_ids: Sequence[bytes]) -> dict[bytes, RunState]:
-    found = select_by_ids(connection, "SELECT run_id, state FROM runs WHERE run_id", run_ids) if run_ids else []
+    found = every_by_ids(connection, "SELECT run_id, state FROM runs WHERE run_id", run_ids) if run_ids else []
     return {run_id: RunState(state) for run_id, state in found}
 
 

@@ -19,6 +19,8 @@ revision = "0019"
 down_revision = "0018"
 branch_labels = None
 depends_on = None
+oldest_code = "0018"
+brings = "partitions by weeks and an archive of old runs (both on PostgreSQL)"
 
 _HISTORY = "history h LEFT JOIN schedules s USING (schedule_uid)"
 _ALL_RUNS = RUNS.replace("runs r", "(SELECT * FROM runs UNION ALL SELECT * FROM runs_archive) r")

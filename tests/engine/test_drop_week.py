@@ -1,0 +1,222 @@
+"""A week that is over is dropped whole on PostgreSQL, and nobody can tell it from one that went row by row."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import databases
+import pytest
+import sqlalchemy as sa
+from operations.desks import ADMIN, Office
+from structlog.testing import capture_logs
+from world import FakeClock
+
+from horarium.engine.partitions import PartitionUpkeep, Upkept
+from horarium.engine.retention import Retention, RetentionOptions
+from horarium.instant import DAY, HOUR
+from horarium.operations import lifecycles, namespaces, triggers
+from horarium.operations.caller import Caller
+from horarium.operations.previews import explain
+from horarium.operations.verify import verify
+from horarium.schedule.run import RunState
+from horarium.store import partition_upkeep
+from horarium.store.database import Database, open_database
+from horarium.store.history import drop_week, feed, occurrences
+from horarium.store.history import events as streams
+from horarium.store.partition_upkeep import Outcome
+from horarium.store.partitions import HISTORY, missing, week_of
+from horarium.store.tables import checkpoints, history, positions
+from horarium.wire.roles import Role
+
+# Ids carry the machine's time, which must not lie after the times of the test.
+START = week_of(time.time_ns() // 1_000).end + 8 * HOUR
+DAYS = 28
+KEEP = RetentionOptions(keep_history_days=9)
+KEEPER = Caller("kate", Role.ADMIN, namespace="keeper", source="test")
+SCHEDULES = ("plain", "paused", "deleted")
+
+
+def live(database: Database) -> None:
+    """Four weeks of decisions, with all that is done to schedules meanwhile."""
+    for new in missing(HISTORY, [], START):
+        assert partition_upkeep.make(database, new) is Outcome.DONE
+    office = Office.on(database, FakeClock(START))
+    namespaces.create(office.resources, ADMIN, "keeper")
+    namespaces.change(office.resources, ADMIN, "keeper", retention={"keep_history_days": None})
+    daily: dict[str, Any] = {"spec": {"cron_expressions": ["0 6 * * *"]}, "overlap_policy": "skip"}
+    for name in SCHEDULES:
+        office.create(name, **daily)
+    office.create("kept", caller=KEEPER, **daily)
+    for day in range(0, DAYS, 2):
+        if day in (4, 18):
+            (lifecycles.pause if day == 4 else lifecycles.resume)(office.resources, ADMIN, "paused")
+        if day == 10:
+            triggers.trigger(office.resources, ADMIN, "plain")
+            lifecycles.delete(office.resources, ADMIN, "deleted")
+        office.tick(2 * 86_400)
+        for run in office.runs("plain"):
+            if run.state is RunState.READY:
+                office.end(run)
+
+
+def whole_pass(chore: PartitionUpkeep | Retention) -> list[Any]:
+    steps: list[Any] = [chore.step()]
+    while steps[-1].more:
+        steps.append(chore.step())
+        assert len(steps) < 500, "a pass never ends"
+    return steps
+
+
+@pytest.fixture(scope="module")
+def lived(postgres_server: str, postgres_template: str) -> Iterator[str]:
+    """The name of a database in which all that has happened, and that nobody uses."""
+    name = databases._create(postgres_server, template=postgres_template)
+    database = open_database(databases._address(postgres_server, name))
+    live(database)
+    database.close()
+    yield name
+    databases._drop(postgres_server, name)
+
+
+@pytest.fixture
+def office_of_weeks(postgres_server: str, lived: str) -> Iterator[Callable[[], Office]]:
+    """The same once more, each time, a day after all that."""
+    names: list[str] = []
+    opened: list[Database] = []
+
+    def make() -> Office:
+        names.append(databases._create(postgres_server, template=lived))
+        opened.append(open_database(databases._address(postgres_server, names[-1])))
+        return Office.on(opened[-1], FakeClock(START + (DAYS + 1) * DAY))
+
+    yield make
+    for each in opened:
+        each.close()
+    for name in names:
+        databases._drop(postgres_server, name)
+
+
+def parts(database: Database) -> list[str]:
+    return [each.name for each in database.read(partition_upkeep.there) if each.table == HISTORY]
+
+
+def rows(database: Database, table: sa.Table) -> list[Any]:
+    statement = sa.select(table).order_by(*table.primary_key.columns)
+    return [tuple(row) for row in database.read(lambda c: c.execute(statement).all())]
+
+
+def told(database: Database) -> list[Any]:
+    """By the feed, which waits for transactions of other tests on the same server."""
+    for _ in range(6_000):
+        found, _ = database.read(lambda c: feed.newest(c, None, limit=10_000))
+        if len(found) == len(rows(database, history)):
+            return [tuple(row) for row in found]
+        time.sleep(0.01)
+    raise AssertionError("the feed is held back for ever")
+
+
+def doors(office: Office) -> dict[str, Any]:
+    """What each of them says."""
+    database = office.resources.database
+    uids = database.read(lambda c: c.execute(sa.select(positions.c.schedule_uid)).scalars().all())
+    first = START // DAY * DAY + 6 * HOUR
+    said: dict[str, Any] = {
+        "verify": [*verify(office.resources, ADMIN), *verify(office.resources, KEEPER)],
+        "rows": rows(database, history),
+        "checkpoints": rows(database, checkpoints),
+        "feed": told(database),
+        "streams": [database.read(lambda c, uid=uid: streams.read(c, uid, limit=1_000)) for uid in sorted(uids)],
+        "occurrences": database.read(lambda c: occurrences.in_window(c, "default", 0, 2**62, 1_000)),
+    }
+    for name in ("plain", "paused"):
+        said[f"explain {name}"] = [explain(office.resources, ADMIN, name, first + day * DAY) for day in range(DAYS)]
+    return said
+
+
+def test_every_door_says_the_same_as_after_rows_were_deleted(office_of_weeks: Callable[[], Office]) -> None:
+    offices = [office_of_weeks(), office_of_weeks()]
+    by_weeks, by_rows = (each.resources.database for each in offices)
+    forgetting = [Retention(each.resources.database, each.clock, KEEP) for each in offices]
+    before = parts(by_rows)
+    assert sum(step.dropped for step in drop(offices[0])) == 2
+    swept = [sum(step.history for step in whole_pass(each)) for each in forgetting]
+    assert swept[0] == 0 < swept[1]
+    assert [name for name in before if name not in parts(by_weeks)] == sorted(before)[:2]
+    assert parts(by_rows) == before
+    one, other = map(doors, offices)
+    assert one.keys() == other.keys()
+    for name, said in one.items():
+        assert said == other[name], name
+    assert one["verify"] == []
+    assert len(one["checkpoints"]) == 3
+    assert sum(step.dropped for step in drop(offices[0])) == 0
+
+
+@pytest.fixture
+def office(office_of_weeks: Callable[[], Office]) -> Office:
+    return office_of_weeks()
+
+
+def drop(office: Office) -> list[Upkept]:
+    chore = Retention(office.resources.database, office.clock, KEEP)
+    return whole_pass(PartitionUpkeep(office.resources.database, office.clock, chore.cutoffs))
+
+
+def test_a_week_of_which_much_has_to_stay_goes_row_by_row(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partition_upkeep, "MOST_MOVED", 3)
+    before = parts(office.resources.database)
+    with capture_logs() as logged:
+        assert sum(each.dropped for each in drop(office)) == 0
+    assert ["row by row" in each["event"] for each in logged].count(True) == 1
+    assert set(before) <= set(parts(office.resources.database))
+    whole_pass(Retention(office.resources.database, office.clock, KEEP))
+    assert list(verify(office.resources, ADMIN)) == []
+    assert len(rows(office.resources.database, checkpoints)) == 3
+
+
+def test_a_decision_that_must_wait_keeps_those_behind_it(office: Office) -> None:
+    """Of a schedule whose position was set back: history is forgotten from the front, and not beyond the position."""
+    database = office.resources.database
+    plain = sa.select(schedules.c.schedule_uid).where(schedules.c.schedule_id == "plain")
+    uid = database.read(lambda c: c.execute(plain).scalar_one())
+    back = sa.update(positions).where(positions.c.schedule_uid == uid).values(decided_until=START + 2 * DAY)
+    database.write(lambda c: c.execute(back))
+    drop(office)
+    kept = [each.sequence for each in database.read(lambda c: streams.read(c, uid, limit=1_000))]
+    assert kept == list(range(1, kept[-1] + 1))
+    assert uid not in {row[0] for row in rows(database, checkpoints)}
+
+
+def test_what_somebody_holds_is_dropped_later(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partition_upkeep, "LOCK_WAIT", "20ms")
+    database = office.resources.database
+    with database.engine.connect() as connection, connection.begin():
+        connection.execute(sa.select(history).limit(1))
+        steps = drop(office)
+    assert (steps[-1].busy, sum(each.dropped for each in steps)) == (True, 0)
+    assert sum(each.dropped for each in drop(office)) == 2
+
+
+# ── the decision alone ───────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("given", "verdict"),
+    [
+        ({}, drop_week.Mark(8, 50)),
+        ({"last": None}, None),
+        ({"decided_until": None}, None),
+        ({"stays": True}, None),
+        ({"has_older": True}, drop_week.Held()),
+        ({"nominal": 101}, drop_week.Held()),
+        ({"nominal": None}, drop_week.Mark(8, 40)),
+        ({"nominal": None, "settled": None}, drop_week.Mark(8, 0)),
+        ({"settled": 70}, drop_week.Mark(8, 70)),
+        ({"settled": 700}, drop_week.Mark(8, 100)),
+    ],
+)
+def test_what_the_checkpoint_of_a_schedule_says(given: dict[str, Any], verdict: object) -> None:
+    usual = drop_week.Sums(b"u", 7, 50, 100, stays=False, settled=40, has_older=False)
+    assert drop_week.judge(usual._replace(**given)) == verdict

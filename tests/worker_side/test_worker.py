@@ -1,0 +1,255 @@
+"""A worker that reports, from the signal to the run, and what is left when nobody hears it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from celery import Celery, signals
+from celery.app.task import Context
+from celery.contrib.testing.worker import start_worker
+from celery.exceptions import SoftTimeLimitExceeded
+
+from horarium.celery import install, report_to
+from horarium.celery.spool_file import create
+from horarium.celery.spool_lines import Destination
+from horarium.errors import InvalidDefinition
+from horarium.operations import tokens
+from horarium.testing import TestService
+
+PATIENCE = 60
+app = Celery("worker_side", broker="memory://", set_as_current=False)
+
+
+@app.task(name="add")  # type: ignore[untyped-decorator]  # Celery has no types
+def add(first: int, second: int) -> int:
+    return first + second
+
+
+@app.task(name="boom")  # type: ignore[untyped-decorator]  # Celery has no types
+def boom() -> None:
+    raise ValueError("no luck")
+
+
+@app.task(name="late")  # type: ignore[untyped-decorator]  # Celery has no types
+def late() -> None:
+    raise SoftTimeLimitExceeded
+
+
+@app.task(name="again", bind=True, max_retries=1, default_retry_delay=0)  # type: ignore[untyped-decorator]  # Celery has no types
+def again(self: Any) -> int:
+    if self.request.retries == 0:
+        raise self.retry(countdown=0)
+    return int(self.request.retries)
+
+
+def headers(horarium: TestService, schedule_id: str, **changed: Any) -> dict[str, Any]:
+    """As they come with the message of a new run."""
+    action = {"kind": "http", "url": "https://target.test/hook"}
+    once = {"max_retries": 0}
+    horarium.create(schedule_id=schedule_id, cron_expressions=["0 0 1 1 *"], action=action, retry_policy=once)
+    horarium.http().post(f"/api/schedules/{schedule_id}/trigger").raise_for_status()
+    horarium.settle()
+    sent = horarium.launcher.deliveries[-1]
+    told = {"report_token": sent.report_token, "report_url": sent.report_url, "nominal": "2026-03-01T00:00:00Z"}
+    return {"horarium": {"run_id": sent.run_id, "namespace": "default", "attempt": 0, **told, **changed}}
+
+
+def nothing() -> None:
+    pass
+
+
+def flush() -> None:
+    """Until all that can be sent has been."""
+    assert install.LISTENER.reporter is not None
+    install.LISTENER.reporter.stop()
+
+
+def state(horarium: TestService, schedule_id: str) -> str:
+    [run] = horarium.runs(schedule_id)
+    return run.state.value
+
+
+def test_a_worker_says_what_becomes_of_its_tasks(horarium: TestService, url: str, spool: Path) -> None:
+    report_to(url, app=app, spool=spool)
+    arguments = {"add": [1, 2]}
+    for name in ("add", "boom", "late", "again", "ghost"):
+        app.send_task(name, args=arguments.get(name, ()), headers=headers(horarium, name))
+    through = threading.Event()
+
+    def done(sender: Any = None, **_: Any) -> None:
+        if sender.name == "again":
+            through.set()
+
+    signals.task_success.connect(done)
+    with start_worker(app, pool="solo", perform_ping_check=False):
+        assert through.wait(PATIENCE)
+    flush()
+    ended = {run.schedule_id: run for run in horarium.runs()}
+    told = {name: (run.state.value, run.result, run.error, run.error_class) for name, run in ended.items()}
+    assert told == {
+        "add": ("succeeded", 3, None, None),
+        "boom": ("failed", None, "ValueError: no luck", "ValueError"),
+        "late": ("timed_out", None, "SoftTimeLimitExceeded: SoftTimeLimitExceeded()", "timeout"),
+        "again": ("succeeded", 1, None, None),
+        "ghost": ("failed", None, "NotRegistered: this worker knows no task 'ghost'", "NotRegistered"),
+    }
+    assert {name for name, run in ended.items() if run.started_at is not None} == {"add", "boom", "late", "again"}
+    assert list(spool.iterdir()) == []
+
+
+def test_what_the_main_process_is_told_is_reported_too(horarium: TestService, url: str, spool: Path) -> None:
+    report_to(url, app=app, spool=spool)
+
+    consumer = type("Consumer", (), {"app": app})()
+
+    class Message:
+        def __init__(self, schedule_id: str) -> None:
+            self.headers = {"id": schedule_id, **headers(horarium, schedule_id)}
+            self.id, self.request_dict = schedule_id, self.headers
+
+    for name, told in {"revoked": {}, "expired": {"expired": True}, "terminated": {"terminated": True}}.items():
+        signals.task_revoked.send(sender=add, request=Context(Message(name).headers), **told)
+    signals.task_rejected.send(sender=consumer, message=Message("unreadable"), exc=None)
+    signals.task_internal_error.send(sender=add, request=Message("broken").headers, exception=OSError("backend"))
+    limited = Message("limited")
+    signals.task_received.send(sender=consumer, request=limited)
+    signals.task_failure.send(sender=add, task_id="limited", exception=ValueError("of a child"))
+    flush()
+    assert {run.schedule_id: (run.state.value, run.error) for run in horarium.runs()} == {
+        "revoked": ("cancelled", "the task was revoked"),
+        "expired": ("timed_out", "the task expired before it began"),
+        "terminated": ("cancelled", "the task was terminated"),
+        "unreadable": ("failed", "the worker could not read the message"),
+        "broken": ("failed", "OSError: backend"),
+        "limited": ("failed", "ValueError: of a child"),
+    }
+
+
+def test_reports_wait_on_file_until_the_service_is_there(horarium: TestService, url: str, spool: Path) -> None:
+    report_to("http://127.0.0.1:9", app=app, spool=spool, flush_seconds=0)
+    add.apply((1, 2), headers=headers(horarium, "add"))
+    flush()
+    [file] = spool.iterdir()
+    assert state(horarium, "add") == "queued"
+    # A restart, with another address: what waits for the first one goes on waiting.
+    report_to(url, app=app, spool=spool)
+    boom.apply(headers=headers(horarium, "boom"))
+    flush()
+    assert (state(horarium, "boom"), list(spool.iterdir())) == ("failed", [file])
+    # As if the first one had come back: what a dead worker left behind is sent by a living one.
+    _, _, lines = file.read_bytes().split(b"\n", 2)
+    file.unlink()
+    create(spool, Destination(url, "default"), lines).forget()
+    assert install.LISTENER.reporter is not None
+    install.LISTENER.reporter.start()
+    flush()
+    assert (state(horarium, "add"), list(spool.iterdir())) == ("succeeded", [])
+
+
+def test_the_address_comes_with_the_run_where_none_is_said(
+    horarium: TestService, url: str, spool: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HORARIUM_TOKEN", "for another server")
+    report_to(app=app, spool=spool)
+    sent = headers(horarium, "add")
+    run_id = sent["horarium"]["run_id"]
+    sent["horarium"]["report_url"] = f"{url}/api/runs/{run_id}/report"
+    add.apply((1, 2), headers=sent)
+    flush()
+    assert state(horarium, "add") == "succeeded"
+
+
+def test_a_worker_may_have_a_token_of_its_own(horarium: TestService, url: str, spool: Path) -> None:
+    issued = tokens.issue(horarium.resources, horarium.caller, name="celery", role="agent", subject="celery")
+    report_to(url, issued.secret, app=app, spool=spool)
+    add.apply((1, 2), headers=headers(horarium, "add"))
+    flush()
+    assert state(horarium, "add") == "succeeded"
+    events = horarium.http().get(f"/api/runs/{horarium.runs('add')[0].run_id}/events").json()["events"]
+    assert {event["payload"].get("principal") for event in events} >= {"celery"}
+
+
+def test_a_token_that_is_not_good_loses_nothing(horarium: TestService, url: str, spool: Path) -> None:
+    report_to(url, "hor_nobody", app=app, spool=spool)
+    add.apply((1, 2), headers=headers(horarium, "add"))
+    flush()
+    assert (state(horarium, "add"), len(list(spool.iterdir()))) == ("queued", 1)
+    report_to(url, app=app, spool=spool)
+    assert install.LISTENER.reporter is not None
+    install.LISTENER.reporter.start()
+    flush()
+    assert (state(horarium, "add"), list(spool.iterdir())) == ("succeeded", [])
+
+
+@pytest.mark.parametrize("given", [None, {}, {"horarium": 3}, {"horarium": {"run_id": "x"}}, {"horarium": None}])
+def test_tasks_that_are_no_runs_leave_nothing(spool: Path, given: Any) -> None:
+    report_to("http://127.0.0.1:9", app=app, spool=spool)
+    assert add.apply((1, 2), headers=given).get() == 3
+    other = Celery("other", broker="memory://", set_as_current=False)
+    told = {"run_id": "r", "namespace": "n", "attempt": 0, "nominal": "x", "report_token": "t"}
+    other.task(name="far")(nothing).apply(headers={"horarium": told})
+    assert not spool.exists()
+
+
+def test_no_task_fails_for_want_of_a_report(spool: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "spool").write_text("no directory")
+    report_to("http://127.0.0.1:9", app=app, spool=spool)
+    told = {"run_id": "r", "namespace": "n", "attempt": 0, "nominal": "x", "report_token": "t"}
+    assert add.apply((1, 2), headers={"horarium": told}).get() == 3
+    assert "the report on the run r is lost" in caplog.text
+
+
+@pytest.mark.parametrize("wrong", [{"url": "ftp://x"}, {"url": "https://x?y"}, {"url": "https://x", "token": "a\nb"}])
+def test_what_would_be_wrong_later_is_told_at_once(spool: Path, wrong: dict[str, str]) -> None:
+    with pytest.raises(InvalidDefinition):
+        report_to(wrong["url"], wrong.get("token"), spool=spool)
+
+
+FORKED = """
+import os, sys, threading
+from celery import Celery, signals
+from horarium.celery import report_to, install
+
+heavy = [name for name in ("sqlalchemy", "fastapi", "starlette", "alembic") if name in sys.modules]
+assert not heavy, heavy
+app = Celery("forked", broker="memory://")
+def t(): pass
+app.task(name="t")(t)
+report_to("http://127.0.0.1:9", app=app, spool=sys.argv[1], flush_seconds=0)
+told = {"run_id": "r", "namespace": "n", "attempt": 0, "nominal": "x", "report_token": "t"}
+
+def work():
+    app.tasks["t"].apply(headers={"horarium": told})
+
+class Worker:
+    pool_cls = "prefork"
+
+signals.worker_init.send(sender=Worker())
+work()
+assert threading.active_count() == 1, threading.enumerate()
+child = os.fork()
+if child == 0:
+    assert not install.LISTENER.reporter.leaves
+    work()
+    assert threading.active_count() == 2
+    os.kill(os.getpid(), 9)
+assert os.waitpid(child, 0)[1] == 9
+work()
+print(len(os.listdir(sys.argv[1])))
+"""
+
+
+def test_after_a_fork_each_process_has_its_own_and_a_killed_one_loses_nothing(tmp_path: Path) -> None:
+    """In a process of its own, which imports nothing of the server."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(FORKED), str(tmp_path)], capture_output=True, text=True, timeout=PATIENCE
+    )
+    assert done.returncode == 0, done.stderr
+    reports = [line for file in tmp_path.iterdir() for line in file.read_text().splitlines()[2:]]
+    assert [line[0] for line in sorted(reports)] == ["F"] * 3 + ["P"] * 3
