@@ -27,7 +27,7 @@ from horarium.life.outcome import Accepted, Outcome, Refused, Unknown, Unreachab
 TOGETHER: Final = 100
 # A connection that nobody used for so long is made anew: it may be gone, which would show only after a send.
 _IDLE_SECONDS: Final = 20.0
-_FIRST_REST_SECONDS: Final = 1.0
+FIRST_REST_SECONDS: Final = 1.0
 _LONGEST_REST_SECONDS: Final = 10.0
 _STOPPED = "the process that was to publish it stops; nothing was sent"
 
@@ -88,7 +88,7 @@ class Line:
         app: Celery,
         urls: Sequence[str | None],
         clock: Clock,
-        rest_seconds: float = _FIRST_REST_SECONDS,
+        rest_seconds: float = FIRST_REST_SECONDS,
     ) -> None:
         self.name = name
         self._app = app
