@@ -92,7 +92,7 @@ def _wait_for_answer(house: House) -> None:
 
 
 def _put(house: House, count: int, start_at: str) -> None:
-    """Schedules that are due once: together at that instant, or, if they were written too late for it, a second later."""
+    """Schedules that are due once: together at that instant; whoever was written too late for it, a second later."""
     for first in range(0, count, _A_BUNDLE):
         schedules = [
             {
