@@ -22,8 +22,8 @@ AHEAD = 4
 """Weeks that are made before they begin."""
 
 HISTORY = "history"
-OF_RUNS = ("run_events", "run_logs", "runs_archive")
-TABLES = (HISTORY, *OF_RUNS)
+ARCHIVE = "runs_archive"
+TABLES = (HISTORY, "run_events", "run_logs", ARCHIVE)
 
 Bound: TypeAlias = Instant | bytes | None
 """Where a partition begins or ends; None = nowhere."""
@@ -110,6 +110,11 @@ def _is_before(low: Bound, high: Bound) -> bool:
     assert isinstance(low, int)
     assert isinstance(high, int)
     return low < high
+
+
+def has_same(table: str, part: Partition, there: Iterable[Partition]) -> bool:
+    """Whether the other table still has a partition of the same time."""
+    return any(each.table == table and not each.is_default and _overlap(each, part) for each in there)
 
 
 def weeks_of(table: str, there: Iterable[Partition]) -> tuple[Instant, Instant] | None:
