@@ -6,8 +6,11 @@ those of real runs (`past_forms.py`) and come in by COPY, and indexes are built 
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import partial
@@ -19,7 +22,7 @@ from sqlalchemy import Connection, text
 from horarium.ids import id_text
 from horarium.instant import DAY, MINUTE, Instant
 from horarium.store import partition_upkeep, partitions
-from horarium.store.database import Database
+from horarium.store.database import Database, open_database
 from horarium.store.partitions import ARCHIVE, WEEK, Partition, Week, literal, week_of
 
 SPAN = 84 * DAY
@@ -29,7 +32,7 @@ SPAN = 84 * DAY
 _ARCHIVED_AFTER = 7 * DAY
 # One in so many ends badly.
 _FAILED = 50
-_AT_ONCE = 40_000
+_AT_ONCE = 100_000
 # While rows come in nobody waits for the disk.
 _OFF = ("fsync", "full_page_writes", "synchronous_commit", "autovacuum")
 _LOG = "max_wal_size"
@@ -64,6 +67,13 @@ class Past:
     def nominal(self, number: int) -> Instant:
         """Of the run with this number, from 1."""
         return self.until - (self.runs - number) * self.step
+
+    def numbers(self, week: Week) -> range:
+        """Of the runs that were born in it."""
+        newest = born(self.until)
+        first = self.runs - (newest - week.start) // self.step
+        last = self.runs - (newest - week.end) // self.step - 1
+        return range(max(1, first), min(self.runs, last) + 1)
 
 
 def step_for(runs: int) -> Instant:
@@ -132,22 +142,52 @@ def _configure(opened: Database, statements: Sequence[str]) -> None:
 
 
 def _load(opened: Database, past: Past, forms: Sequence[Form]) -> None:
+    """By as many processes as there are processors, a week at a time."""
     last = week_of(past.until)
     weeks = [Week(start) for start in range(week_of(past.nominal(1)).start, last.end, WEEK)]
     _make_weeks(opened, [*weeks, *partitions.weeks_wanted(last.end)])
-    there = opened.read(partition_upkeep.there)  # beforehand, since nobody sees them until all is there
+    own = {f"{table}_{week.name}" for week in weeks for table in (*TABLES, ARCHIVE)}
+    parts = [part for part in opened.read(partition_upkeep.there) if part.name in own]
+    made = opened.write(partial(_strip, parts))
     asked = opened.read(lambda connection: connection.execute(text(_ASKED)).all())
-    with progress() as bars, opened.engine.connect() as connection:
+    names = tuple((uid.hex(), name) for uid, name in asked)
+    with progress() as bars, ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as pool:
         bar = bars.add_task(f"{past.total:,} runs", total=past.total)
-        connection.exec_driver_sql("SET maintenance_work_mem = '1GB'")
-        names = [(uid.hex(), name) for uid, name in asked]
-        printer = _Printer(connection, past, forms, names, partial(bars.advance, bar))
-        with _without_indexes(connection, [Partition("runs", "runs", None, None)]):
-            for week in weeks:
-                own = {f"{table}_{week.name}" for table in (*TABLES, ARCHIVE)}
-                with _without_indexes(connection, [each for each in there if each.name in own]):
-                    printer.print(week)
+        do = partial(_do, opened.url, past, tuple(forms), names, made)
+        for done in as_completed(pool.submit(do, some) for some in _shares(past, weeks)):
+            bars.advance(bar, done.result())
+    opened.write(partial(_attach, parts))
+
+
+def _shares(past: Past, weeks: Sequence[Week]) -> list[list[Week]]:
+    """Those with runs that are not in the archive go together, and first: all of these are in one table."""
+    young = [week for week in weeks if born(past.until - _ARCHIVED_AFTER) < week.end]
+    return [young, *([week] for week in weeks if week not in young)]
+
+
+def _do(
+    url: str,
+    past: Past,
+    forms: Sequence[Form],
+    names: Sequence[tuple[str, str]],
+    made: Mapping[str, Sequence[str]],
+    weeks: Sequence[Week],
+) -> int:
+    """One transaction in a process of its own; how many runs were written."""
+    opened = open_database(url)
+    own = [name for name in made for week in weeks if name.endswith(week.name)]
+    with opened.engine.connect() as connection:
+        connection.exec_driver_sql("SET maintenance_work_mem = '512MB'")
+        tables = [*own, "runs"] if born(past.until - _ARCHIVED_AFTER) < weeks[-1].end else own
+        # Rows of a table that this transaction has emptied may come in as if a vacuum had been there.
+        connection.exec_driver_sql(f"TRUNCATE {', '.join(tables)}")
+        printer = _Printer(connection, past, forms, names)
+        births = sum(printer.print(week) for week in weeks)
+        for statement in (statement for table in tables for statement in made[table]):
+            connection.exec_driver_sql(statement.replace("%", "%%"))
         connection.commit()
+    opened.close()
+    return births
 
 
 def _make_weeks(opened: Database, weeks: Sequence[Week]) -> None:
@@ -158,33 +198,25 @@ def _make_weeks(opened: Database, weeks: Sequence[Week]) -> None:
 
 
 class _Printer:
-    """Writes the rows of one week after the other, in the order of their birth."""
+    """Writes the rows of a week in the order of their birth."""
 
     def __init__(
-        self,
-        connection: Connection,
-        past: Past,
-        forms: Sequence[Form],
-        schedules: Sequence[tuple[str, str]],
-        tell: Callable[[int], None],
+        self, connection: Connection, past: Past, forms: Sequence[Form], schedules: Sequence[tuple[str, str]]
     ) -> None:
-        self._connection, self._past, self._forms = connection, past, forms
-        self._schedules, self._tell = schedules, tell
+        self._connection, self._past, self._forms, self._schedules = connection, past, forms, schedules
         self._columns = {table: columns(connection, table) for table in TABLES}
-        self._chance = random.Random(14)
-        self._next = 1
+        self._chance = random.Random()
 
-    def print(self, week: Week) -> None:
+    def print(self, week: Week) -> int:
         pages: dict[str, list[str]] = {}
-        waiting = 0
-        while self._next <= self._past.runs and born(self._past.nominal(self._next)) < week.end:
-            self._births(self._next, week, pages)
-            self._next += 1
-            waiting += len(self._schedules)
-            if waiting >= _AT_ONCE:
-                self._copy(pages, waiting)
-                pages, waiting = {}, 0
-        self._copy(pages, waiting)
+        numbers = self._past.numbers(week)
+        for number in numbers:
+            self._births(number, week, pages)
+            if sum(map(len, pages.values())) >= _AT_ONCE:
+                self._copy(pages)
+                pages = {}
+        self._copy(pages)
+        return len(numbers) * len(self._schedules)
 
     def _births(self, number: int, week: Week, pages: dict[str, list[str]]) -> None:
         """One run of each schedule, all at one instant, as those of a batch are."""
@@ -206,33 +238,27 @@ class _Printer:
         names["runs"] = f"{ARCHIVE}_{week.name}" if is_old else "runs"
         return {table: f"{name} ({self._columns[table]})" for table, name in names.items()}
 
-    def _copy(self, pages: Mapping[str, Sequence[str]], births: int) -> None:
+    def _copy(self, pages: Mapping[str, Sequence[str]]) -> None:
         raw = self._connection.connection.dbapi_connection
         assert raw is not None
         for place, page in pages.items():
             with raw.cursor().copy(f"COPY {place} FROM STDIN (FREEZE)") as copy:
                 copy.write("".join(page).encode())
-        self._tell(births)
 
 
-@contextmanager
-def _without_indexes(connection: Connection, parts: Sequence[Partition]) -> Iterator[None]:
-    """And out of their tables, and empty, until the rows are there."""
-    definitions: dict[str, list[str]] = {}
+def _strip(parts: Sequence[Partition], connection: Connection) -> dict[str, list[str]]:
+    """Weeks become tables of their own without indexes, which `runs` loses too; how they are made again, by table."""
     for part in parts:
-        if part.table != part.name:
-            connection.exec_driver_sql(f"ALTER TABLE {part.table} DETACH PARTITION {part.name}")
-        definitions[part.name] = _drop_indexes(connection, part.name)
-        # Rows of a table that this transaction has emptied may come in as if a vacuum had been there.
-        connection.exec_driver_sql(f"TRUNCATE {part.name}")
-    yield
+        connection.exec_driver_sql(f"ALTER TABLE {part.table} DETACH PARTITION {part.name}")
+    return {name: _drop_indexes(connection, name) for name in (*(part.name for part in parts), "runs")}
+
+
+def _attach(parts: Sequence[Partition], connection: Connection) -> None:
+    connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
     for part in parts:
-        for statement in definitions[part.name]:
-            connection.exec_driver_sql(statement.replace("%", "%%"))
-        if part.table != part.name:
-            low, high = (literal(bound, otherwise="") for bound in (part.low, part.high))
-            within = f"FOR VALUES FROM ({low}) TO ({high})"
-            connection.exec_driver_sql(f"ALTER TABLE {part.table} ATTACH PARTITION {part.name} {within}")
+        low, high = (literal(bound, otherwise="") for bound in (part.low, part.high))
+        within = f"FOR VALUES FROM ({low}) TO ({high})"
+        connection.exec_driver_sql(f"ALTER TABLE {part.table} ATTACH PARTITION {part.name} {within}")
 
 
 def _drop_indexes(connection: Connection, table: str) -> list[str]:
