@@ -21,7 +21,9 @@ from horarium.store.cutoffs import Cutoffs
 from horarium.store.database import Database
 from horarium.store.history.drop_week import HistoryWeek
 from horarium.store.partition_upkeep import Outcome
-from horarium.store.partitions import HISTORY, TABLES, Partition, missing, past
+from horarium.store.partitions import ARCHIVE, HISTORY, TABLES, Partition, has_same, missing, past
+from horarium.store.runs.drop_week import ArchiveWeek, WeekOfRuns
+from horarium.store.tables import run_events, run_logs
 
 UPKEEP_SECONDS = 3_600.0
 """How long to rest when all is done."""
@@ -29,6 +31,9 @@ UPKEEP_SECONDS = 3_600.0
 FIRST_SECONDS = 60.0
 """After the start, and after somebody else was found at it."""
 
+# Those that were born at the end of a week have ended by then, but for a few.
+_LAST_RUNS = DAY
+BESIDE_RUNS = {"run_events": run_events, "run_logs": run_logs}
 # A week of which too much has to stay is looked at again after this time.
 _LOOK_AGAIN = DAY
 
@@ -47,6 +52,15 @@ class Upkept:
     dropped: int = 0
     more: bool = False
     busy: bool = False
+
+
+def runs_forgotten_by(before: Cutoffs) -> Instant | None:
+    """When a week of runs must have ended to be dropped; None = none is.
+
+    By the days that hold for most: those of namespaces that keep less go one by one, and never make a week go into
+    which others' runs are still moving.
+    """
+    return None if before.usual is None else before.usual - _LAST_RUNS
 
 
 class _Drop(Protocol):
@@ -85,11 +99,12 @@ class PartitionUpkeep:
             yield made
             return
         yield Upkept(made.made, more=True)
-        for table, before in self._tables(now):
+        for table, before, ended_by in self._tables(now):
             there = self._database.read(partition_upkeep.there)
-            for part in past([each for each in there if each.table == table], before.latest):
-                if self._left.get(part.name, now) > now:
-                    break  # what is forgotten is forgotten from the front
+            for part in past([each for each in there if each.table == table], ended_by):
+                # What is forgotten is forgotten from the front, and what belongs to runs after them.
+                if self._left.get(part.name, now) > now or (table in BESIDE_RUNS and has_same(ARCHIVE, part, there)):
+                    break
                 outcome = yield from self._drop(part, before, now)
                 if outcome in (Outcome.BUSY, Outcome.DENIED):
                     yield Upkept(busy=outcome is Outcome.BUSY)
@@ -97,13 +112,24 @@ class PartitionUpkeep:
                 if outcome is Outcome.LEFT:
                     break
 
-    def _tables(self, now: Instant) -> Iterator[tuple[str, Cutoffs]]:
-        history, _ = self._old_before(now)
+    def _tables(self, now: Instant) -> Iterator[tuple[str, Cutoffs, Instant]]:
+        """Each with the instant before which a week of it must have ended."""
+        history, runs = self._old_before(now)
         if history is not None:
-            yield HISTORY, history
+            yield HISTORY, history, history.latest
+        if runs is not None and (ended_by := runs_forgotten_by(runs)) is not None:
+            for table in (ARCHIVE, *BESIDE_RUNS):
+                yield table, runs, ended_by
+
+    def _job(self, part: Partition, before: Cutoffs, now: Instant) -> _Drop:
+        if part.table == HISTORY:
+            return HistoryWeek(self._database, part, before, now=now)
+        if part.table == ARCHIVE:
+            return ArchiveWeek(self._database, part, before)
+        return WeekOfRuns(self._database, part, BESIDE_RUNS[part.table])
 
     def _drop(self, part: Partition, before: Cutoffs, now: Instant) -> Generator[Upkept, None, Outcome]:
-        job: _Drop = HistoryWeek(self._database, part, before, now=now)
+        job = self._job(part, before, now)
         while (outcome := job.step()) is None:
             yield Upkept(more=True)
         if outcome is Outcome.DONE:

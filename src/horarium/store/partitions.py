@@ -22,8 +22,8 @@ AHEAD = 4
 """Weeks that are made before they begin."""
 
 HISTORY = "history"
-OF_RUNS = ("run_events", "run_logs", "runs_archive")
-TABLES = (HISTORY, *OF_RUNS)
+ARCHIVE = "runs_archive"
+TABLES = (HISTORY, "run_events", "run_logs", ARCHIVE)
 
 Bound: TypeAlias = Instant | bytes | None
 """Where a partition begins or ends; None = nowhere."""
@@ -87,8 +87,14 @@ def bounds(table: str, week: Week) -> tuple[Bound, Bound]:
 
 def missing(table: str, there: Iterable[Partition], now: Instant) -> list[Partition]:
     """The weeks to be made, the first one first; not where another partition takes a part of one."""
+    return missing_of(table, there, weeks_wanted(now))
+
+
+def missing_of(table: str, there: Iterable[Partition], weeks: Iterable[Week]) -> list[Partition]:
+    """The same of weeks that somebody names, as far as a calendar reaches."""
     taken = [each for each in there if each.table == table and not each.is_default]
-    wanted = (Partition(table, f"{table}_{week.name}", *bounds(table, week)) for week in weeks_wanted(now))
+    known = (week for week in weeks if 0 <= week.start <= _LAST)
+    wanted = (Partition(table, f"{table}_{week.name}", *bounds(table, week)) for week in known)
     return [each for each in wanted if not any(_overlap(each, other) for other in taken)]
 
 
@@ -104,6 +110,11 @@ def _is_before(low: Bound, high: Bound) -> bool:
     assert isinstance(low, int)
     assert isinstance(high, int)
     return low < high
+
+
+def has_same(table: str, part: Partition, there: Iterable[Partition]) -> bool:
+    """Whether the other table still has a partition of the same time."""
+    return any(each.table == table and not each.is_default and _overlap(each, part) for each in there)
 
 
 def weeks_of(table: str, there: Iterable[Partition]) -> tuple[Instant, Instant] | None:

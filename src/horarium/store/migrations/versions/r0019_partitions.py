@@ -85,11 +85,23 @@ def upgrade() -> None:
     op.execute(f"CREATE TABLE runs_archive (LIKE runs INCLUDING DEFAULTS) PARTITION BY RANGE ({_ARCHIVE.by})")
     _create_indexes(_ARCHIVE, _ARCHIVE.table)
     _create_default(_ARCHIVE)
+    _create_past_of_archive()
     _grant_as_before("runs", "runs_archive")
     create_view("v_history", V_HISTORY, _HISTORY, on_postgres=True, anew=True)
     create_view("v_runs", _SHOWN_OF_RUNS, _ALL_RUNS, on_postgres=True, anew=True)
     for each in _GROWING:
         _drop_if_empty(f"{each.table}_before")
+
+
+def _create_past_of_archive() -> None:
+    """For the runs that are there already: they move in one after the other, and go together."""
+    if op.get_bind().exec_driver_sql("SELECT EXISTS (SELECT FROM runs)").scalar_one():
+        name = f"{_ARCHIVE.table}_before"
+        op.execute(f"CREATE TABLE {name} (LIKE {_ARCHIVE.table} INCLUDING DEFAULTS)")
+        _create_indexes(_ARCHIVE, name)
+        op.execute(
+            f"ALTER TABLE {_ARCHIVE.table} ATTACH PARTITION {name} FOR VALUES FROM (MINVALUE) TO ({_edge(_ARCHIVE)})"
+        )
 
 
 def _partition(of: _Partitioned) -> None:
