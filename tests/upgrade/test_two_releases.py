@@ -113,7 +113,7 @@ def test_releases_work_side_by_side_and_the_older_one_goes_on_after_the_migratio
             again.send(f"/api/schedules/{name}/pause", {})
         until(lambda: older.read(_states) == {"succeeded"})
         older.write(lambda c: schema_state.set_oldest_code(c, newest_revision()))
-        until(lambda: again.http.get("/readyz").status_code == 503)
+        until(lambda: again.http.get("/healthz").status_code == 503)
         assert again.stop() == 0
     _nothing_lost_and_nothing_twice(older, empty_url, target)
     assert "Traceback" not in (tmp_path / f"{tmp_path.name}.log").read_text()
