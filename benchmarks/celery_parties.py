@@ -29,13 +29,14 @@ from horarium.store.database import Database
 QUEUE = "celery"
 INPUT = {"region": "eu", "size": 3}
 _LOOK_SECONDS = 0.01
+_KEY = "processes of one installation have one key"
 _PATIENCE = 120
 _STOP_SECONDS = 30
 # Of one message kombu makes one of these lists, by priority.
 _LISTS = (QUEUE, *(f"{QUEUE}\x06\x16{step}" for step in (3, 6, 9)))
-# How long a thousand schedules take to be written, and processes to start, with a lot to spare.
-_SEED_SECONDS_A_THOUSAND = 0.25
-_START_SECONDS = 15
+# How long a thousand schedules take to be written, and whatever comes before and after, with a lot to spare.
+_SEED_SECONDS_A_THOUSAND = 0.3
+_SETTLE_SECONDS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,9 +173,9 @@ class HandedOver:
 
 def horarium(where: Redis, count: int, processes: int) -> HandedOver:
     with database("postgresql") as opened, ExitStack() as stack:
-        due = _seed(opened, count, f"seeding for {processes}")
         for _ in range(processes):
             stack.enter_context(service(opened, "worker", _settings(where)))
+        due = _seed(opened, count, f"seeding for {processes}")
         _sleep_until(due)
         with _bar(f"horarium, {processes} at work", count) as tell:
             _until_all(where.waiting, count, tell)
@@ -190,8 +191,8 @@ def end_to_end(where: Redis, count: int, folder: str) -> float:
     """Fires a second, until the last run has succeeded on disk."""
     told = {celery_tasks.REDIS: where.url, celery_tasks.SPOOL: str(Path(folder) / "spool")}
     with database("postgresql") as opened, tempfile.TemporaryDirectory(prefix="horarium-bench-") as own:
-        due = _seed(opened, count, "seeding for end to end")
         with up(opened, own, settings=_settings(where)), _worker(folder, told, where):
+            due = _seed(opened, count, "seeding for end to end")
             _sleep_until(due)
             with _bar("horarium and Celery", count) as tell:
                 _until_all(lambda: opened.glance(lambda connection: _count(connection, "succeeded")), count, tell)
@@ -201,13 +202,14 @@ def end_to_end(where: Redis, count: int, folder: str) -> float:
 
 
 def _settings(where: Redis) -> dict[str, str]:
-    return {"HORARIUM_CELERY_CONNECTIONS": json.dumps({"default": {"broker": where.url}})}
+    connections = {"default": {"broker": where.url}}
+    return {"HORARIUM_CELERY_CONNECTIONS": json.dumps(connections), "HORARIUM_SECRET_KEY": _KEY}
 
 
 def _seed(opened: Database, count: int, title: str) -> Instant:
-    """When all are due: far enough ahead that they are written and the processes have started."""
+    """When all are due: far enough ahead that all of them are written by then."""
     now = SystemClock().now()
-    ahead = _START_SECONDS + round(count / 1_000 * _SEED_SECONDS_A_THOUSAND)
+    ahead = _SETTLE_SECONDS + round(count / 1_000 * _SEED_SECONDS_A_THOUSAND)
     due = (now // SECOND + ahead) * SECOND
     at = to_datetime(due)
     action = {"kind": "celery", "task": celery_tasks.TASK, "input": INPUT}

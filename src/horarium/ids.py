@@ -54,6 +54,11 @@ def id_at(instant: Instant) -> bytes:
     return millisecond.to_bytes(6, "big") + _LOWEST_REST
 
 
+def born_at(identity: bytes) -> Instant:
+    """The millisecond that an id names: the inverse of `id_at`."""
+    return int.from_bytes(identity[:6], "big") * 1000
+
+
 def _shown(value: object) -> str:
     if not isinstance(value, str):
         return f"a value of type {type(value).__name__}"

@@ -121,9 +121,15 @@ def asking(url: str, token: str = TOKEN) -> Iterator[House]:
 
 
 @contextmanager
-def living(folder: Path, database: str, *, listening: socket.socket | None = None, **knobs: Any) -> Iterator[House]:
-    """In this process, with its engine at work, until the block is left; `listening` is closed by then."""
-    listening = listening or listen("127.0.0.1", 0)
+def living(folder: Path, database: str, **knobs: Any) -> Iterator[House]:
+    """In this process, with its engine at work, until the block is left."""
+    with living_at(listen("127.0.0.1", 0), folder, database, **knobs) as house:
+        yield house
+
+
+@contextmanager
+def living_at(listening: socket.socket, folder: Path, database: str, **knobs: Any) -> Iterator[House]:
+    """The same under an address of the caller's; it is closed when the block is left."""
     usual = {"token": TOKEN, "log_level": "error", "allow_loopback_targets": True, "shutdown_seconds": 0}
     usual |= {"data_dir": folder, "database": database, "public_url": url_of(listening)}
     try:

@@ -160,3 +160,18 @@ def test_a_run_that_waits_for_approval_is_not_moved(horarium: TestService, hande
     done = [{**each, "state": "succeeded"} for each in handed]
     assert told(report(horarium, *done)) == ["approval_required", *["recorded"] * 3]
     assert told(report(horarium, gate, others[0])) == ["unchanged", "late"]
+
+
+def test_an_exception_of_a_celery_task_is_tried_again_as_it_is_alone(horarium: TestService) -> None:
+    retry = {"max_retries": 1, "backoff_ms": 0, "retry_on": ["provider_error"]}
+    for name in ("alone", "first", "second"):
+        action = {"kind": "celery", "task": "proj.report"}
+        horarium.create(schedule_id=name, cron_expressions=["0 * * * *"], action=action, retry_policy=retry)
+    horarium.advance(hours=1)
+    proofs = {each.schedule_id: (each.run_id, each.report_token) for each in horarium.launcher.deliveries}
+    failed = {"state": "failed", "error": "ValueError: no", "error_class": "ValueError"}
+    [(run_id, token), *others] = [proofs[name] for name in ("alone", "first", "second")]
+    with horarium.http(token=token) as client:
+        assert client.post(f"/api/runs/{run_id}/report", json=failed).json()["outcome"] == "retried"
+    reports = [{"run_id": each, "report_token": proof, **failed} for each, proof in others]
+    assert told(report(horarium, *reports)) == ["retried", "retried"]

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
-from agents.house import House, living, name, until
+from agents.house import House, living_at, name, until
 from celery_workers.brokers import Broker, opened
 from celery_workers.house import start, task_id
 from celery_workers.running import Bench
@@ -33,10 +33,10 @@ class Place:
     def service(self) -> AbstractContextManager[House]:
         """On the same database and the same address each time; while there is none, callers are let wait."""
         connections = {"default": {"broker": self.broker.url}}
-        return living(
+        return living_at(
+            self.address.dup(),
             self.folder,
             f"sqlite:///{self._database}",
-            listening=self.address.dup(),
             janitor_seconds=0.2,
             celery_connections=connections,
         )

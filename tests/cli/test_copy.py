@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from archiving import move_all
 from client.any_worker import until
 
 from horarium.cli.main import main
@@ -132,6 +133,8 @@ def test_everything_goes_to_postgresql_and_comes_back(
     assert _everything(empty_url) == before
     # Whoever followed the feed goes on where it was, and hears of what is new.
     assert [row.event.feed_id for row in _onward(empty_url, seen.cursor)] == [row.event.feed_id for row in rest]
+    with _open(empty_url) as database:
+        assert database.write(move_all) > 0  # what is in the archive comes back among the others
     back = f"sqlite:///{tmp_path / 'back.db'}"
     assert main(["copy", "--from", empty_url, "--to", back]) == 0
     assert _everything(back) == before

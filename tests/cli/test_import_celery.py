@@ -76,7 +76,7 @@ def test_an_app_is_shown_with_the_fires_that_differ_and_nothing_is_written(serve
 
 def test_what_is_written_is_a_bundle_that_a_second_import_leaves_alone(server: Server) -> None:
     write("app.json", json.dumps(describe({
-        "friday": {"schedule": crontab(minute=0, hour=0, day_of_month=13, day_of_week="fri")},
+        "friday": {"schedule": crontab(minute=0, hour=0, day_of_month=13, day_of_week="fri"), "kwargs": {"a": 1}},
         "half": {"schedule": 0.5},
         "gone": {"schedule": 60},
     })))  # fmt: skip
@@ -86,7 +86,7 @@ def test_what_is_written_is_a_bundle_that_a_second_import_leaves_alone(server: S
     assert changes == {"celery:13:fri": "create", "friday": "create", "gone": "create"}
 
     found = server.service.http().get("/api/schedules/friday").json()
-    assert (found["status"], found["action"]["kind"]) == ("paused", "celery")
+    assert (found["status"], found["action"]["kind"], found["action"]["kwargs"]) == ("paused", "celery", {"a": 1})
     assert (found["overlap_policy"], found["calendars"], found["bundle"]) == (
         "allow_all",
         ["celery:13:fri"],

@@ -1,6 +1,6 @@
 """A shell in which a page is read from top to bottom: its directory, its variables and what runs in it last as long.
 
-Pages speak of the usual port; here every page has one of its own, and nobody sees the difference.
+Pages speak of the usual port, and some of others; here every page has its own, and nobody sees the difference.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -34,8 +34,9 @@ def environment(**more: str) -> dict[str, str]:
 
 
 class Terminal:
-    def __init__(self, directory: Path, variables: Mapping[str, str]) -> None:
-        self.port = _free_port()
+    def __init__(self, directory: Path, variables: Mapping[str, str], other_ports: Sequence[str] = ()) -> None:
+        self._ports = {usual: _free_port() for usual in (USUAL_PORT, *other_ports)}
+        self.port = self._ports[USUAL_PORT]
         self._shell = subprocess.Popen(
             ["bash"],
             cwd=directory,
@@ -66,10 +67,10 @@ class Terminal:
         printed = before + after
         if command.rstrip().endswith("&"):
             printed += self._read_until(lambda text: (printed + text).count("\n") >= lines)
-        return re.sub(rf"\b{self.port}\b", USUAL_PORT, printed)
+        return _replaced(printed, {own: usual for usual, own in self._ports.items()})
 
     def localised(self, text: str) -> str:
-        return re.sub(rf"\b{USUAL_PORT}\b", self.port, text)
+        return _replaced(text, self._ports)
 
     def _read_until(self, enough: Callable[[str], bool]) -> str:
         end, seen = time.monotonic() + _COMMAND_SECONDS, b""
@@ -100,6 +101,10 @@ class Terminal:
         for pipe in (self._shell.stdin, self._shell.stdout):
             if pipe is not None:
                 pipe.close()
+
+
+def _replaced(text: str, words: Mapping[str, str]) -> str:
+    return re.sub(rf"\b({'|'.join(words)})\b", lambda found: words[found[0]], text)
 
 
 def _free_port() -> str:

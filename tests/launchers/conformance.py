@@ -13,10 +13,12 @@ from typing import Any
 
 import orjson
 from launchers.agents import Agent
+from launchers.brokers import MEMORY
 from launchers.far_ends import COMMANDS, FOR_EVER, FixedClock, HttpFarEnd, request_for, tasks
 
 from horarium.launchers.a2a.dialect import Dialect
 from horarium.launchers.a2a.launcher import A2ALauncher
+from horarium.launchers.celery.launcher import Broker, CeleryLauncher
 from horarium.launchers.command import CommandLauncher
 from horarium.launchers.http import HttpLauncher
 from horarium.launchers.launcher import Launcher, LaunchRequest
@@ -141,6 +143,13 @@ def _a2a(dialect: Dialect) -> Callable[[], AbstractAsyncContextManager[Far]]:
     return up
 
 
+@asynccontextmanager
+async def _celery() -> AsyncIterator[Far]:
+    launcher = CeleryLauncher({"default": Broker(MEMORY)}, FixedClock())
+    yield Far(launcher, echo={"task": "report"}, slow=None, big=None, bad=({}, {"task": " "}, {"task": None}))
+    await launcher.close()
+
+
 def _said(result: Any) -> Any:
     return orjson.loads(result["text"])
 
@@ -153,6 +162,7 @@ CASES: dict[str, Case] = {
     "python-process": Case(PythonLauncher, "python", _python("cpu_", "", "cpu_sleep_long"), ("callable",), 4),
     "command": Case(CommandLauncher, "command", _command, ("command",)),
     "pull": Case(PullLauncher, "pull", _pull, ("workflow_type",)),
+    "celery": Case(CeleryLauncher, "celery", _celery, ("task", "args", "kwargs")),
     "a2a": Case(A2ALauncher, "prompt", _a2a(Dialect.V1_0), ("prompt",), read=_said),
     "a2a-0.3": Case(A2ALauncher, "prompt", _a2a(Dialect.V0_3), ("prompt",), read=_said),
     "recording": Case(RecordingLauncher, "http", _recording, ("url",)),

@@ -10,7 +10,7 @@ from typing import Any, get_args
 import orjson
 import pytest
 from launchers.conformance import CASES, Case, Far
-from launchers.far_ends import FOR_EVER
+from launchers.far_ends import FOR_EVER, KEY
 
 import horarium.launchers
 from horarium.launchers.launcher import Launcher
@@ -64,7 +64,7 @@ def test_a_target_that_works_gives_the_inputs_back_unchanged(case: Case) -> None
 
     outcome = asyncio.run(run())
     if isinstance(outcome, Accepted):
-        assert outcome == Accepted("default", queued=True)
+        assert outcome == Accepted(KEY if case.kind == "celery" else "default", queued=True)
     else:
         given = inputs if case.kind != "python" else inputs["value"]
         assert isinstance(outcome, Finished)
@@ -180,7 +180,7 @@ def test_the_same_key_twice_is_harmless_where_the_key_is_honoured(case: Case) ->
     if honours:
         assert first == second
     else:
-        assert isinstance(second, Finished)
+        assert isinstance(second, Finished | Accepted)
 
 
 @each_launcher

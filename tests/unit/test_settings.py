@@ -165,3 +165,9 @@ def test_what_up_opens_by_itself_is_told_apart_from_what_was_said() -> None:
     assert (said.allow_loopback_targets, origins(said)["allow_loopback_targets"]) == (False, "flag")
     proxied = as_up_takes_them(load_settings({"behind_proxy": True}))
     assert (proxied.allow_loopback_targets, origins(proxied)["allow_loopback_targets"]) == (False, "default")
+
+
+def test_the_runs_of_a_worker_that_died_are_taken_over_within_half_a_minute() -> None:
+    """At worst its lease was renewed just before, the janitor has just looked, and the next claim waits for a tick."""
+    usual = Settings()
+    assert usual.lease_seconds + usual.janitor_seconds + usual.tick_ms / 1_000 <= 30

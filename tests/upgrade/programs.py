@@ -20,6 +20,7 @@ import pytest
 from horarium.store.migrate import DIRECTORY, OLDEST_SCHEMA
 
 _ROOT = Path(__file__).parents[2]
+OWN_SOURCE = _ROOT / "src"
 _MIGRATIONS = "src/horarium/store/migrations/versions"
 TOKEN = "hor_upgrade"
 _KEY = "k" * 43

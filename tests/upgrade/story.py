@@ -63,9 +63,7 @@ class Chapter:
         self.horarium.settle()
         self._end_step("send")
         assert self._get(f"/api/runs/{self.root}")["state"] == "succeeded"
-        for run in self.horarium.runs(f"hourly-{self.name}"):
-            if run.state in ("queued", "running"):
-                self.horarium.finish(run)
+        born = self._finish_all()
         assert self._get(f"/api/runs/{self.open_run}")["state"] == "succeeded"
         events = self._get(f"/api/runs/{self.open_run}/events")["events"]
         assert [each["sequence"] for each in events] == list(range(1, len(events) + 1))
@@ -73,10 +71,18 @@ class Chapter:
         assert [each["sequence"] for each in past] == list(range(1, len(past) + 1))
         explained = self._get(f"/api/schedules/hourly-{self.name}/explain", at=self.nominal)
         assert (explained["source"], explained["fires"]) == ("history", True)
+        self.horarium.advance(hours=1)
+        assert self._finish_all() == born + 1
         assert fed(self.http, "run_finished", 2)
         for schedule in ("hourly", "flow"):
             self._send("POST", f"/api/schedules/{schedule}-{self.name}/pause", {})
         assert self.horarium.verify() == []
+
+    def _finish_all(self) -> int:
+        found = self.horarium.runs(f"hourly-{self.name}")
+        for run in (run for run in found if run.state in ("queued", "running")):
+            self.horarium.finish(run)
+        return len(found)
 
     def _end_step(self, node: str) -> None:
         steps = self._get(f"/api/runs/{self.root}")["steps"]

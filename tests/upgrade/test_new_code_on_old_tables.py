@@ -37,7 +37,7 @@ def here(older_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
 
 def test_everything_works_on_the_tables_of_the_release_before_and_goes_on_when_they_are_migrated(here: World) -> None:
     database = here.horarium.resources.database
-    first, second, third = (Chapter(here, name) for name in ("first", "second", "third"))
+    first, second = Chapter(here, "first"), Chapter(here, "second")
     first.begin()
     first.end()
     _forget_after_days(here)
@@ -50,10 +50,7 @@ def test_everything_works_on_the_tables_of_the_release_before_and_goes_on_when_t
     assert schema_state.has(database, newest_revision())
     assert told_everywhere(here) == before
     second.end()
-    third.begin()
-    third.end()
     _forget_after_days(here)
-    told_everywhere(here)
 
 
 def _forget_after_days(here: World) -> None:

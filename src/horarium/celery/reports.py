@@ -27,6 +27,7 @@ from uuid import UUID
 
 from horarium.job.celery_header import RunHeader
 from horarium.policy.names import MAX_TEXT_LENGTH, PolicyError
+from horarium.policy.retry import NOT_REGISTERED, TIME_LIMITS
 from horarium.schedule.jsonvalue import checked_object
 
 MAX_RESULT_BYTES = 262_144
@@ -34,7 +35,6 @@ MAX_RESULT_BYTES = 262_144
 MAX_ERROR = 4_000
 """Characters of an error, as many as the service keeps."""
 _MAX_SHOWN = 10_000
-_OUT_OF_TIME = frozenset({"SoftTimeLimitExceeded", "TimeLimitExceeded"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def succeeded(header: RunHeader, result: object) -> Report:
 
 def failed(header: RunHeader, exception: object) -> Report:
     name = class_name(exception)
-    if _OUT_OF_TIME & {each.__name__ for each in type(exception).__mro__} or name in _OUT_OF_TIME:
+    if TIME_LIMITS & {name, *(each.__name__ for each in type(exception).__mro__)}:
         return Report(header, {"state": "timed_out", "error": error_of(exception)}, final=True)
     return Report(header, {"state": "failed", "error": error_of(exception), "error_class": name}, final=True)
 
@@ -73,8 +73,8 @@ def revoked(header: RunHeader, *, expired: bool, terminated: bool) -> Report:
 
 
 def unknown(header: RunHeader, name: object) -> Report:
-    error = cut(f"NotRegistered: this worker knows no task {name!r}", MAX_ERROR)
-    return Report(header, {"state": "failed", "error": error, "error_class": "NotRegistered"}, final=True)
+    error = cut(f"{NOT_REGISTERED}: this worker knows no task {name!r}", MAX_ERROR)
+    return Report(header, {"state": "failed", "error": error, "error_class": NOT_REGISTERED}, final=True)
 
 
 def rejected(header: RunHeader, exception: object) -> Report:

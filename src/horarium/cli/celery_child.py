@@ -20,10 +20,10 @@ Span = dict[str, Any]
 
 FORMAT = 1
 UTC = timezone.utc  # noqa: UP017 - older Pythons have no other name for it
-# A step of Celery's crontab takes about 50 µs: all entries together are given some twenty seconds, and each at least
-# what one fire a day needs for the year.
+# A step of Celery's crontab takes about 50 µs: all entries together are given some twenty seconds. With a thousand
+# entries that is a year of days for each; with more it is less, and around the clock changes after that.
 ALL_STEPS = 400_000
-LEAST_STEPS, CHANGE_STEPS = 400, 800
+LEAST_STEPS, CHANGE_STEPS = 80, 800
 BEFORE_CHANGE, AFTER_CHANGE = 3 * 3_600, 27 * 3_600
 MOST_CHANGES = 20
 DAY = 86_400
@@ -57,8 +57,9 @@ def app_document(app: Any, wanted: dict[str, Any]) -> dict[str, Any]:
             mine[0]["enabled"] = entry["enabled"]
     deadline = app.conf.beat_cron_starting_deadline
     share = min(wanted["steps"], max(LEAST_STEPS, ALL_STEPS // max(1, len(found))))
+    known: dict[str, list[Span]] = {}
     for entry, schedule in found.values():
-        step(entry, schedule, app, (wanted["now"], wanted["until"], share))
+        step(entry, schedule, app, (wanted["now"], wanted["until"], share), known)
     return {
         "horarium_celery": FORMAT,
         "app": app.main or wanted["app"].partition(":")[0],
@@ -250,14 +251,22 @@ def transport_of(app: Any) -> str | None:
 # ── stepping through the year ─────────────────────────────────────────────────────────────────────
 
 
-def step(entry: Entry, schedule: Any, app: Any, reach: tuple[int, int, int]) -> None:
-    """An interval is counted from when beat begins, so that its moments say nothing, unless it is rounded."""
-    kind = entry["schedule"]["kind"]
-    if kind == "crontab" or (kind == "interval" and entry["schedule"]["relative"]):
-        try:
-            entry["spans"] = stepped(schedule, zone_of(schedule, app), *reach)
-        except Exception as error:
-            entry["not_stepped"] = cut(f"{type(error).__name__}: {error}")
+def step(entry: Entry, schedule: Any, app: Any, reach: tuple[int, int, int], known: dict[str, list[Span]]) -> None:
+    """An interval is counted from when beat begins, so that its moments say nothing, unless it is rounded.
+
+    Many entries have the same crontab: `known` are those that were stepped through.
+    """
+    said = entry["schedule"]
+    if said["kind"] != "crontab" and not (said["kind"] == "interval" and said["relative"]):
+        return
+    own = entry["name"] if entry["own_class"] or entry["own_clock"] else None
+    key = json.dumps([said, entry["timezone"], own], sort_keys=True)
+    try:
+        if key not in known:
+            known[key] = stepped(schedule, zone_of(schedule, app), *reach)
+        entry["spans"] = known[key]
+    except Exception as error:
+        entry["not_stepped"] = cut(f"{type(error).__name__}: {error}")
 
 
 def stepped(schedule: Any, zone: Any, start: int, end: int, share: int) -> list[Span]:

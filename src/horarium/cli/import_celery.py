@@ -106,7 +106,7 @@ def celery_command(
         typer.Option(
             "--load-timeout", metavar="SECONDS", min=1, max=_LONGEST_LOAD, help="How long loading the app may take."
         ),
-    ] = 120,
+    ] = 300,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before something is deleted.")] = False,
     confirm: Confirm = False,
 ) -> None:

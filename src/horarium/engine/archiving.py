@@ -6,11 +6,16 @@ know of it yet, nothing happens.
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
+
 from horarium.clock import Clock
 from horarium.instant import DAY
-from horarium.store import archive
+from horarium.store import archive, partition_upkeep
 from horarium.store.archive import LIMIT, Moved
 from horarium.store.database import Database
+from horarium.store.partition_upkeep import Outcome
+from horarium.store.partitions import Week, missing_of
+from horarium.store.tables import runs_archive
 
 ARCHIVE_SECONDS = 60.0
 """How long to rest after a whole pass."""
@@ -26,6 +31,7 @@ class Archiving:
         self._clock = clock
         self._days = days
         self._after: bytes | None = b""
+        self._weeks: set[Week] = set()
 
     def step(self) -> Moved:
         """One transaction; with the last of a pass the next one begins anew."""
@@ -38,4 +44,17 @@ class Archiving:
             )
         )
         self._after = moved.after
+        self._make(moved.weeks - self._weeks)
         return moved
+
+    def _make(self, weeks: AbstractSet[Week]) -> None:
+        """Of weeks before anybody kept them apart: their first runs are in the partition that takes the rest, from
+        which they move on when the week gets a table. Whoever may not make one leaves them there.
+        """
+        if not weeks:
+            return
+        there = self._database.read(partition_upkeep.there)
+        for new in missing_of(runs_archive.name, there, sorted(weeks, key=lambda week: week.start)):
+            if partition_upkeep.make(self._database, new) is Outcome.BUSY:
+                return  # with the next runs of that week
+        self._weeks |= weeks

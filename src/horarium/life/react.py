@@ -210,6 +210,8 @@ def _answered(run: LiveRun, outcome: Outcome, rules: Rules, now: Instant) -> Cha
             said = (outcome.cost, outcome.tokens, outcome.tool_calls) != (None, None, None)
             return _failed(run, replace(end, used=used_with(run, outcome)) if said else end, rules, now)
         case RunTimedOut(error):
+            if rules.by_broker and run.state == RunState.LAUNCHING and not run.heard:  # no message of it has left
+                return End(RunState.LAUNCH_FAILED, error=error, error_class="unreachable")
             return _timed_out(run, error, rules, now)
         case RunCancelled(error):
             return End(RunState.CANCELLED, error=error)

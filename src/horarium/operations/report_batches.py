@@ -31,6 +31,7 @@ from horarium.store.database.channels import READY
 from horarium.store.database.json_text import from_text
 from horarium.store.errors import DataError, is_fault_of_a_row
 from horarium.store.runs import claims
+from horarium.store.runs import read as runs_read
 from horarium.store.runs.work import Work, find_works, states_of
 from horarium.store.runs.writer import change_runs
 from horarium.wire.outcomes import ReportOutcome
@@ -155,14 +156,14 @@ def _target(resources: Resources, caller: Caller, item: _Item) -> Caller:
     """The target of the run that the token is of, wherever that is."""
     if not reports.proves(resources, item.run_id, item.report):
         raise Unauthorized("this token is not one of this run")
-    found = resources.database.read(lambda connection: find_works(connection, [item.run_id]))
-    if not found:
+    namespace = resources.database.read(lambda connection: runs_read.namespace_of(connection, item.run_id))
+    if namespace is None:
         raise RunNotFound(item.named[:64])
-    return _as_target(caller, found[0])
+    return _as_target(caller, item.run_id, namespace)
 
 
-def _as_target(caller: Caller, run: Work) -> Caller:
-    return replace(caller, principal=run_principal(run.run_id), role=Role.AGENT, namespace=run.namespace)
+def _as_target(caller: Caller, run_id: bytes, namespace: str) -> Caller:
+    return replace(caller, principal=run_principal(run_id), role=Role.AGENT, namespace=namespace)
 
 
 # ── one transaction ──────────────────────────────────────────────────────────────────────────────────
@@ -195,7 +196,7 @@ def _speaker(resources: Resources, carrier: Carrier, item: _Item, run: Work) -> 
     """Who says it; None = it is for the way of a single report to say why that is not heard."""
     proven = reports.proves(resources, run.run_id, item.report)
     if carrier.by_tokens:
-        return _as_target(carrier.caller, run) if proven else None
+        return _as_target(carrier.caller, run.run_id, run.namespace) if proven else None
     known = run.namespace == carrier.caller.namespace and (proven or carrier.caller.sees(run))
     return carrier.caller if known else None
 
@@ -238,7 +239,9 @@ def _recorded(resources: Resources, connection: Connection, heard: Sequence[_Hea
     resources.database.notify(connection, READY)  # an end may have released another, a failure waits for its retry
     states = states_of(connection, [each.run.run_id for each, _ in came.values()])
     for place, (each, outcome) in came.items():
-        outcomes[place] = Answered(each.run.run_id, outcome, states[each.run.run_id])
+        # One that has gone to the archive meanwhile is as it was.
+        state = states.get(each.run.run_id) or RunState(each.run.state)
+        outcomes[place] = Answered(each.run.run_id, outcome, state)
     return outcomes
 
 

@@ -50,8 +50,9 @@ class ActionReader:
         self._tell(problems, path)
         if node.has_input:
             self._check_input(path, action, node.input, own)
-        own = replace(action, **{path.removeprefix("action."): None for path in lent})
-        return replace(node, action=action_document(own))
+        queue = None if "action.queue" in lent else action.queue
+        connection = None if "action.connection" in lent else action.connection
+        return replace(node, action=action_document(replace(action, queue=queue, connection=connection)))
 
     def _check_input(self, path: str, action: Action, value: Json, own: Given | None) -> None:
         """What is filled in when the step is born can only be looked at then."""

@@ -24,6 +24,7 @@ from horarium.schedule.position import Status
 from horarium.serve.address import address_file
 from horarium.serve.admin import token_file
 from horarium.serve.application import load_application
+from horarium.serve.launchers import CELERY_REMEDY, has_celery, unreachable_brokers
 from horarium.serve.process import AddressTaken, listen
 from horarium.serve.tls import IN_THE_CLEAR_REMEDY, expiry_of, in_the_clear, open_tls
 from horarium.settings import Origin, Settings, as_up_takes_them, origins
@@ -75,6 +76,7 @@ def examine(settings: Settings, clock: Clock) -> Iterator[Check]:
     yield _tls(settings, clock)
     if settings.app is not None:
         yield _application(settings.app)
+    yield from _brokers(settings)
     yield from _database(settings, clock)
 
 
@@ -155,6 +157,22 @@ def _application(name: str) -> Check:
     except HorariumError as wrong:
         return Check("application", Level.FAILURE, wrong.message, "check --app and the working directory")
     return Check("application", Level.OK, f"{name}: {len(found.tasks)} tasks, {len(found.templates)} schedules")
+
+
+def _brokers(settings: Settings) -> Iterator[Check]:
+    """Nothing to say where none is configured; each is given a few seconds."""
+    if not settings.celery_connections:
+        return
+    if not has_celery():
+        yield Check("celery", Level.FAILURE, "connections are configured, and Celery is not installed", CELERY_REMEDY)
+        return
+    for name, wrong in sorted(unreachable_brokers(settings).items()):
+        if wrong is None:
+            yield Check("broker", Level.OK, f"{name} answers")
+        else:
+            yield Check(
+                "broker", Level.FAILURE, f"{name}: {wrong}", "check celery_connections, and that the broker runs"
+            )
 
 
 # ── what only the database knows ─────────────────────────────────────────────────────────────────────

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 
 from horarium.audience import Audience
@@ -51,6 +52,7 @@ def make_registry(settings: Settings, clock: Clock, tasks: TaskRegistry) -> tupl
     return registry, (*found.problems, *problems)
 
 
+_BROKERS_AT_ONCE = 8
 CELERY_REMEDY = "pip install 'horarium[celery]'"
 
 
@@ -59,7 +61,7 @@ def has_celery() -> bool:
 
 
 def _celery(settings: Settings, clock: Clock) -> Launcher:
-    """Imported here alone: Celery is an extra, and takes a while to import."""
+    """Imported here: Celery is an extra, and takes a while to import."""
     from horarium.launchers.celery.launcher import Broker, CeleryLauncher
 
     brokers = {
@@ -71,6 +73,15 @@ def _celery(settings: Settings, clock: Clock) -> Launcher:
         for name, each in settings.celery_connections.items()
     }
     return CeleryLauncher(brokers, clock)
+
+
+def unreachable_brokers(settings: Settings) -> dict[str, str | None]:
+    """Why each of the configured brokers cannot be reached; None = it can. Celery must be installed."""
+    from horarium.launchers.celery.broker import why_unreachable
+
+    urls = {name: each.broker.get_secret_value() for name, each in settings.celery_connections.items()}
+    with ThreadPoolExecutor(max(1, min(len(urls), _BROKERS_AT_ONCE))) as threads:
+        return dict(zip(urls, threads.map(why_unreachable, urls.values()), strict=True))
 
 
 def kind_audiences(settings: Settings, others: Iterable[str] = ()) -> dict[str, Audience]:

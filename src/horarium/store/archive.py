@@ -13,10 +13,12 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
+from horarium.ids import born_at
 from horarium.instant import Instant
 from horarium.schedule.run import FINAL
 from horarium.store import schema_state
 from horarium.store.database.set_wise import select_by_ids
+from horarium.store.partitions import Week, week_of
 from horarium.store.retention import Found, overtaken_runs
 from horarium.store.runs.everywhere import REVISION, has_archive
 from horarium.store.tables import archived_columns
@@ -47,10 +49,13 @@ _UNSETTLED = (
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """`rows` of runs; `after` is where the next look begins, None = this was the last, or it is not our turn."""
+    """`rows` of runs, born in these `weeks`; `after` is where the next look begins, None = this was the last,
+    or it is not our turn.
+    """
 
     rows: int
     after: bytes | None
+    weeks: frozenset[Week] = frozenset()
 
 
 def move_some(connection: Connection, *, finished_before: Instant, after: bytes, looks: int, now: Instant) -> Moved:
@@ -69,7 +74,8 @@ def move(connection: Connection, found: Found) -> Moved:
     members = _settled(connection, roots, steps) if roots else []
     if members:
         connection.exec_driver_sql(_MOVE, (members,))
-    return Moved(len(members), roots[-1] if len(roots) < len(found.ids) else found.after)
+    weeks = frozenset(week_of(born_at(run_id)) for run_id in members)
+    return Moved(len(members), roots[-1] if len(roots) < len(found.ids) else found.after, weeks)
 
 
 def first_trees(roots: Sequence[bytes], steps: Mapping[bytes, int], most: int = LIMIT) -> Sequence[bytes]:

@@ -63,7 +63,7 @@ def _tables() -> Sequence[Table]:
 
 
 def _first_filled(connection: Connection) -> str | None:
-    for table in _tables():
+    for table in (*_tables(), *everywhere.tables(connection)):
         if table not in _SEEDED and connection.execute(sa.select(sa.exists(sa.select(table)))).scalar_one():
             return table.name
     other = sa.exists(sa.select(namespaces).where(namespaces.c.namespace != DEFAULT_NAMESPACE))

@@ -87,8 +87,14 @@ def bounds(table: str, week: Week) -> tuple[Bound, Bound]:
 
 def missing(table: str, there: Iterable[Partition], now: Instant) -> list[Partition]:
     """The weeks to be made, the first one first; not where another partition takes a part of one."""
+    return missing_of(table, there, weeks_wanted(now))
+
+
+def missing_of(table: str, there: Iterable[Partition], weeks: Iterable[Week]) -> list[Partition]:
+    """The same of weeks that somebody names, as far as a calendar reaches."""
     taken = [each for each in there if each.table == table and not each.is_default]
-    wanted = (Partition(table, f"{table}_{week.name}", *bounds(table, week)) for week in weeks_wanted(now))
+    known = (week for week in weeks if 0 <= week.start <= _LAST)
+    wanted = (Partition(table, f"{table}_{week.name}", *bounds(table, week)) for week in known)
     return [each for each in wanted if not any(_overlap(each, other) for other in taken)]
 
 

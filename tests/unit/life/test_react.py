@@ -619,3 +619,89 @@ def test_a_cost_that_is_none_is_said_so(outcome: Outcome) -> None:
 def test_every_event_has_a_test() -> None:
     text = Path(__file__).read_text("utf-8")
     assert [kind.__name__ for kind in get_args(Event) if f"{kind.__name__}(" not in text] == []
+
+
+# ── behind a broker ──────────────────────────────────────────────────────────────────────────────────
+
+BEHIND = replace(RULES, by_broker=True)
+PATIENT = replace(BEHIND, launch_retry=LaunchRetry(1, 1_000, 8_000))
+
+
+@pytest.mark.parametrize("launches", [1, 5, 400])
+@pytest.mark.parametrize("outcome", [Unreachable("away"), Unknown("broke")], ids=["unreachable", "unknown"])
+def test_a_broker_is_tried_until_the_deadline_however_often_that_is(outcome: Outcome, launches: int) -> None:
+    change = answered(outcome, PATIENT, launches=launches)
+    assert isinstance(change, Again)
+    assert NOW < change.ready_at <= NOW + 8 * SECOND
+    assert (change.timed, change.untouched, change.known) == (True, isinstance(outcome, Unreachable), False)
+    assert (change.attempt, change.launches) == (0, launches)
+
+
+@pytest.mark.parametrize("left", [1, 3, 10])
+def test_towards_the_deadline_the_pauses_are_halves_of_what_is_left(left: int) -> None:
+    change = answered(Unreachable("away"), BEHIND, launches=9, deadline=NOW + left * SECOND)
+    assert isinstance(change, Again)
+    assert change.ready_at <= NOW + left * SECOND // 2
+
+
+OUT_OF_TIME = {
+    "never sent": (Unreachable("away"), {}, RunState.LAUNCH_FAILED, "unreachable"),
+    "may have arrived": (Unknown("broke"), {}, RunState.TIMED_OUT, "timeout"),
+    "may have arrived before": (Unreachable("away"), {"heard": True}, RunState.TIMED_OUT, "timeout"),
+}
+
+
+@pytest.mark.parametrize(("outcome", "run", "state", "error_class"), OUT_OF_TIME.values(), ids=OUT_OF_TIME)
+def test_a_broker_that_stays_away_ends_the_run_with_its_time(
+    outcome: Outcome, run: dict[str, Any], state: RunState, error_class: str
+) -> None:
+    rules = replace(BEHIND, retry=UNASKED)
+    change = answered(outcome, rules, deadline=NOW + SECOND // 2, **run)
+    assert isinstance(change, End)
+    assert (change.state, change.error_class) == (state, error_class)
+    assert "(deadline_reached)" in str(change.error)
+
+
+def test_what_was_never_published_in_its_time_was_not_launched() -> None:
+    late = RunTimedOut("the deadline passed")
+    never = answered(late, BEHIND)
+    assert isinstance(never, End)
+    assert (never.state, never.error_class) == (RunState.LAUNCH_FAILED, "unreachable")
+    tried_again = {"heard": True}, {"state": "queued", "lease_until": None}
+    assert all(isinstance(answered(late, BEHIND, **each), Again) for each in tried_again)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "again"),
+    [(Unreachable("away"), True), (Unreachable("no", sent=True), False), (Unknown("broke"), False)],
+    ids=["nothing sent", "refused", "may have arrived"],
+)
+def test_what_may_be_sent_once_is_published_again_only_while_nothing_has_left(outcome: Outcome, again: bool) -> None:
+    assert isinstance(answered(outcome, BEHIND, delivery="at_most_once"), Again) is again
+
+
+EXCEPTIONS = {
+    "an exception": ("ValueError", True),
+    "of a time limit": ("TimeLimitExceeded", True),
+    "a word of the policy": ("rate_limit", True),
+    "nothing said": (None, True),
+    "not registered": ("NotRegistered", False),
+}
+
+
+@pytest.mark.parametrize(("error_class", "again"), EXCEPTIONS.values(), ids=EXCEPTIONS)
+def test_the_class_of_an_exception_counts_as_an_error_of_the_provider(error_class: str | None, again: bool) -> None:
+    change = reported("failed", BEHIND, error="x", error_class=error_class)
+    assert isinstance(change, Again) is again
+    assert getattr(change, "error_class", None) == error_class
+    only_timeouts = replace(BEHIND, retry=RetryPolicy(max_retries=2, retry_on=(RetryCause.TIMEOUT,)))
+    other = reported("failed", only_timeouts, error="x", error_class=error_class)
+    assert isinstance(other, Again) is (error_class == "TimeLimitExceeded")
+
+
+def test_whoever_works_on_it_may_say_so_before_it_is_known_to_be_taken() -> None:
+    taken = Accepted("id", queued=True)
+    assert answered(taken, BEHIND) == Wait("id", queued=True)
+    assert answered(taken, BEHIND, state="running") == Wait("id", queued=False)
+    assert answered(Accepted("id"), BEHIND, state="running", lease_until=None) == Nothing(Why.SAID_BEFORE)
+    assert answered(Accepted("id"), BEHIND, state="queued", lease_until=None) == Wait("id", queued=False)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from beat_apps import NOW, translated
 from celery.schedules import crontab, schedule
 
 from horarium.instant import SECOND, from_rfc3339, to_rfc3339
 from horarium.schedule.celery_differences import Change, compare
-from horarium.schedule.celery_entries import CeleryApp, Clocked, Entry, Every
+from horarium.schedule.celery_entries import CeleryApp, Clocked, Entry, Every, Span
 from horarium.schedule.celery_translation import Wishes, translate
 
 NEW_YORK = "America/New_York"
@@ -73,11 +75,22 @@ def test_what_has_no_grid_or_no_schedule_is_not_compared():
 
 
 def test_of_what_is_sent_once_the_first_is_compared():
-    row = {"schedule": crontab(minute=0, hour=0)}
-    only = translated(row["schedule"], days=30)
-    once = Entry(**{**{name: getattr(only.entry, name) for name in only.entry.__slots__}, "one_off": True})
+    once = replace(translated(crontab(minute=0, hour=0), days=30).entry, one_off=True)
     (found,) = translate(CeleryApp("proj", NOW, (once,)), Wishes())
     compared = compare(found)
 
     assert compared is not None
     assert (compared.fires_before, compared.fires_after) == (1, 1)
+
+
+def test_moments_that_no_clock_change_explains_are_told_all_the_same():
+    day = NOW // SECOND + 86_400
+    daily = translated(crontab(minute=0, hour=0), days=2).entry
+    other = replace(daily, spans=(Span(NOW // SECOND, day + 43_200, (day - 60, day + 43_200)),))
+    (found,) = map(compare, translate(CeleryApp("proj", NOW, (other,)), Wishes()))
+
+    assert found is not None
+    assert [(each.change, each.before, each.after, each.why) for each in found.differences] == [
+        (Change.MOVED, day - 60, day, "the two compute it differently"),
+        (Change.LOST, day + 43_200, None, "the two compute it differently"),
+    ]

@@ -19,7 +19,7 @@ from horarium.launchers.payload import clean_text
 
 # A broker answers within milliseconds or is in trouble; a publisher must not hang on one that accepts and says nothing.
 CONNECT_SECONDS: Final = 4.0
-ANSWER_SECONDS: Final = 10.0
+ANSWER_SECONDS: Final = 5.0
 _MOST_ERROR: Final = 500
 # What a batch may hold before it goes out by itself; ours go out when we say so, since only then is it known what left.
 _LARGE_BATCH: Final = 1_000_000
@@ -35,7 +35,7 @@ class NotSent(Exception):
     """Nothing of the message has left this process."""
 
 
-def make_app(broker: str, result: str | None = None) -> Celery:
+def make_app(broker: str, result: str | None = None, answer_seconds: float = ANSWER_SECONDS) -> Celery:
     """Of nobody's tasks: it makes messages, reads results and calls workers; it is never the current app."""
     app = Celery("horarium", broker=broker, backend=result, set_as_current=False)
     app.conf.update(
@@ -43,25 +43,25 @@ def make_app(broker: str, result: str | None = None) -> Celery:
         accept_content=["json"],
         result_accept_content=["json"],
         broker_connection_timeout=CONNECT_SECONDS,
-        broker_transport_options=transport_options(broker),
-        redis_socket_timeout=ANSWER_SECONDS,
+        broker_transport_options=transport_options(broker, answer_seconds),
+        redis_socket_timeout=answer_seconds,
         redis_socket_connect_timeout=CONNECT_SECONDS,
         redis_retry_on_timeout=False,
     )
     return app
 
 
-def transport_options(broker: str) -> dict[str, Any]:
+def transport_options(broker: str, answer_seconds: float = ANSWER_SECONDS) -> dict[str, Any]:
     """Bounds for the sockets, and word from the broker that it has a message before we say that it has."""
     scheme = urlsplit(broker).scheme.partition("+")[0]
     if scheme in ("redis", "rediss", "sentinel"):
         return {
-            "socket_timeout": ANSWER_SECONDS,
+            "socket_timeout": answer_seconds,
             "socket_connect_timeout": CONNECT_SECONDS,
             "retry_on_timeout": False,  # it would send twice what may have arrived
         }
     if scheme in ("amqp", "amqps", "pyamqp"):
-        return {"confirm_publish": True, "read_timeout": ANSWER_SECONDS, "write_timeout": ANSWER_SECONDS}
+        return {"confirm_publish": True, "read_timeout": answer_seconds, "write_timeout": answer_seconds}
     return {}
 
 
@@ -182,10 +182,19 @@ def connect(app: Celery) -> Link:
     connection = app.connection_for_write(heartbeat=0)
     try:
         # One try for each of the hosts that the URL names.
-        connection.ensure_connection(max_retries=max(1, len(connection.alt)), interval_start=0, interval_step=0)
+        connection.ensure_connection(max_retries=max(0, len(connection.alt) - 1), interval_start=0, interval_step=0)
         channel = connection.channel()
         return Link(app, connection, Producer(channel), connection.transport.driver_type)
     except BaseException:
         with suppress(Exception):
             connection.collect(socket_timeout=1.0)
         raise
+
+
+def why_unreachable(broker: str) -> str | None:
+    """None where it can be reached; nothing is published."""
+    try:
+        connect(make_app(broker)).close()
+    except Exception as wrong:
+        return said(wrong, broker)
+    return None

@@ -15,8 +15,8 @@ from celery import Celery
 
 from horarium.audience import USUAL, Audience
 from horarium.clock import Clock
-from horarium.launchers.celery.broker import make_app, said
-from horarium.launchers.celery.line import Line, Parcel, Revocation
+from horarium.launchers.celery.broker import ANSWER_SECONDS, make_app, said
+from horarium.launchers.celery.line import FIRST_REST_SECONDS, Line, Parcel, Revocation
 from horarium.launchers.celery.message import BadArguments, message_of
 from horarium.launchers.celery.results import outcome_of
 from horarium.launchers.launcher import Launcher, LaunchRequest
@@ -24,6 +24,7 @@ from horarium.launchers.payload import NotJson, clean_text
 from horarium.launchers.preflight import Cleared, preflight
 from horarium.life.outcome import Outcome, Refused, StillRunning, Unknown, Unreachable
 from horarium.schedule import kinds
+from horarium.schedule.storable import is_storable
 from horarium.schedule.target import DEFAULT_CONNECTION, connection_in
 
 # How often somebody looks for parcels that are not wanted any more, or wait for too long.
@@ -49,20 +50,34 @@ class CeleryLauncher(Launcher):
     concurrency = None
     places_at_target = 500
 
-    def __init__(self, brokers: Mapping[str, Broker], clock: Clock, *, rest_seconds: float = 1.0) -> None:
+    def __init__(
+        self,
+        brokers: Mapping[str, Broker],
+        clock: Clock,
+        *,
+        rest_seconds: float = FIRST_REST_SECONDS,
+        answer_seconds: float = ANSWER_SECONDS,
+    ) -> None:
+        """Which pause the first try of a broker that is away is followed by, and how long one has for an answer."""
         self._clock = clock
         self._brokers = dict(brokers)
-        self._apps = {name: make_app(each.broker, each.result) for name, each in brokers.items()}
-        self._lines = {
-            name: Line(name, self._apps[name], (each.broker, each.result), clock, rest_seconds)
-            for name, each in brokers.items()
-        }
+        self._apps = {name: make_app(each.broker, each.result, answer_seconds) for name, each in brokers.items()}
+        self._rest = rest_seconds
+        self._lines = self._new_lines()
         self.can_poll = any(each.result is not None for each in brokers.values())
         self._parcels: dict[Parcel, asyncio.Event | None] = {}
         self._watcher: asyncio.Task[None] | None = None
 
     def connections_for(self, namespace: str) -> frozenset[str]:
         return frozenset(name for name, each in self._brokers.items() if namespace in each.audience)
+
+    def _new_lines(self) -> dict[str, Line]:
+        """A thread begins when there is something to send."""
+        return {name: Line(name, app, self._urls(name), self._rest) for name, app in self._apps.items()}
+
+    async def start(self) -> None:
+        """Again after a close, too: whoever lets the engine make one pass at a time does that."""
+        self._lines = self._new_lines()
 
     async def close(self) -> None:
         if self._watcher is not None:
@@ -79,7 +94,7 @@ class CeleryLauncher(Launcher):
         if isinstance(name, Refused):
             return name
         task, queue = request.action.target.get("task"), request.action.queue
-        if not isinstance(task, str) or not task.strip() or not isinstance(queue, str | None):
+        if not isinstance(task, str) or not task.strip() or not is_storable([task, queue]):
             return Refused(f"no task has the name {clean_text(repr(task), 200)}")
         try:
             message = message_of(request, queue, cleared.seconds_left)
@@ -126,6 +141,8 @@ class CeleryLauncher(Launcher):
     # ── what became of it ────────────────────────────────────────────────────────────────────────
 
     async def poll(self, request: LaunchRequest, reference: str | None) -> Outcome | StillRunning:
+        if not self.can_poll:
+            return await super().poll(request, reference)
         name = self._connection(request)
         if isinstance(name, Refused) or reference is None or self._brokers[name].result is None:
             return StillRunning()

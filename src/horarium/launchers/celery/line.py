@@ -18,7 +18,6 @@ from typing import Any, Final
 import structlog
 from celery import Celery
 
-from horarium.clock import Clock
 from horarium.launchers.celery.broker import Link, NotSent, connect, is_refusal, said
 from horarium.launchers.celery.message import Message
 from horarium.life.outcome import Accepted, Outcome, Refused, Unknown, Unreachable
@@ -27,7 +26,7 @@ from horarium.life.outcome import Accepted, Outcome, Refused, Unknown, Unreachab
 TOGETHER: Final = 100
 # A connection that nobody used for so long is made anew: it may be gone, which would show only after a send.
 _IDLE_SECONDS: Final = 20.0
-_FIRST_REST_SECONDS: Final = 1.0
+FIRST_REST_SECONDS: Final = 1.0
 _LONGEST_REST_SECONDS: Final = 10.0
 _STOPPED = "the process that was to publish it stops; nothing was sent"
 
@@ -83,17 +82,11 @@ class Line:
     """Of one connection of the settings. `rest_seconds` is the first pause after a broker could not be reached."""
 
     def __init__(
-        self,
-        name: str,
-        app: Celery,
-        urls: Sequence[str | None],
-        clock: Clock,
-        rest_seconds: float = _FIRST_REST_SECONDS,
+        self, name: str, app: Celery, urls: Sequence[str | None], rest_seconds: float = FIRST_REST_SECONDS
     ) -> None:
         self.name = name
         self._app = app
         self._urls = tuple(urls)
-        self._clock = clock
         self._first_rest = rest_seconds
         self._rest = rest_seconds
         self._orders: deque[Order] = deque()
@@ -102,6 +95,7 @@ class Line:
         self._thread: threading.Thread | None = None
         self._link: Link | None = None
         self._down = False
+        self._why = ""
 
     def put(self, order: Order) -> None:
         with self._changed:
@@ -172,8 +166,6 @@ class Line:
             return _STOPPED
         self._rest = min(self._rest * 2, _LONGEST_REST_SECONDS)
         return self._linked() or f"the broker of the connection {self.name!r} cannot be reached: {self._why}"
-
-    _why = ""
 
     def _linked(self) -> Link | None:
         if self._link is not None:

@@ -79,6 +79,8 @@ def arguments(target: Mapping[str, Json], inputs: Json, *, wins: bool) -> tuple[
         args = inputs if wins or args is None else args
     elif inputs is not None:
         raise BadArguments("the input must be an array of arguments, or an object of named ones")
+    if not isinstance(args, list | tuple | None) or not isinstance(kwargs, Mapping | None):
+        raise BadArguments("args must be an array, and kwargs an object")
     return list(args or ()), dict(kwargs or {})
 
 

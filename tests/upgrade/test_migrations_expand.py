@@ -1,0 +1,105 @@
+"""A migration leaves tables on which the code of the release before goes on: it adds, and takes nothing away."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from alembic.script import ScriptDirectory
+from upgrade.programs import previous_source
+from upgrade.shape import Column, Shape, losses, shape_of
+
+from horarium.store.database import Database, open_database
+from horarium.store.migrate import DIRECTORY, OLDEST_SCHEMA, migrate
+
+_TEXT, _NEEDED = Column("TEXT", may_be_empty=True), Column("TEXT", needed=True)
+_BEFORE = Shape({"runs": {"id": _NEEDED, "note": _TEXT}}, {"one": "runs (id)"}, frozenset({"one on runs"}))
+_RUNS = _BEFORE.tables["runs"]
+_CASES = {
+    "nothing": (_BEFORE, []),
+    "a table more": (replace(_BEFORE, tables={"runs": _RUNS, "more": {"id": _NEEDED}}), []),
+    "a column more, which may be empty": (replace(_BEFORE, tables={"runs": {**_RUNS, "more": _TEXT}}), []),
+    "a column more, which has a default": (replace(_BEFORE, tables={"runs": {**_RUNS, "more": Column("TEXT")}}), []),
+    "an index more": (replace(_BEFORE, indexes=_BEFORE.indexes | {"two on runs"}), []),
+    "a unique index of a new table": (
+        Shape({"runs": _RUNS, "more": {}}, {"one": "runs (id)", "two": "more (id)"}, _BEFORE.indexes), [],
+    ),
+    "a table less": (Shape({}), ["table runs"]),
+    "a table under another name": (Shape({"past_runs": _RUNS}), ["table runs"]),
+    "a column less": (replace(_BEFORE, tables={"runs": {"id": _NEEDED}}), ["column runs.note"]),
+    "a column under another name": (
+        replace(_BEFORE, tables={"runs": {"id": _NEEDED, "notes": _TEXT}}), ["column runs.note"],
+    ),
+    "a column of another type": (
+        replace(_BEFORE, tables={"runs": {**_RUNS, "note": replace(_TEXT, type="BIGINT")}}), ["type of runs.note"],
+    ),
+    "a column that older code does not fill": (
+        replace(_BEFORE, tables={"runs": {**_RUNS, "more": _NEEDED}}), ["inserts into runs without more"],
+    ),
+    "a column that must be filled now": (
+        replace(_BEFORE, tables={"runs": {**_RUNS, "note": _NEEDED}}), ["default of runs.note"],
+    ),
+    "a column that must not be empty any more": (
+        replace(_BEFORE, tables={"runs": {**_RUNS, "note": Column("TEXT")}}), ["emptiness of runs.note"],
+    ),
+    "an index less": (replace(_BEFORE, indexes=frozenset()), ["index one on runs"]),
+    "a unique index more": (
+        replace(_BEFORE, uniques={"one": "runs (id)", "two": "runs (note)"}), ["freedom of two"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("after", "lost"), _CASES.values(), ids=_CASES)
+def test_what_older_code_loses_has_a_name(after: Shape, lost: list[str]) -> None:
+    assert list(losses(_BEFORE, after)) == lost
+
+
+def _since_the_release_before() -> list[ModuleType]:
+    found = reversed(list(ScriptDirectory(str(DIRECTORY)).iterate_revisions("head", OLDEST_SCHEMA)))
+    return [script.module for script in found]
+
+
+def test_every_migration_of_this_release_lets_the_release_before_go_on() -> None:
+    """One that shuts it out is a release of its own, to which nobody can go step by step."""
+    declared = {module.revision: getattr(module, "oldest_code", None) for module in _since_the_release_before()}
+    assert declared == dict.fromkeys(declared, OLDEST_SCHEMA)
+    assert all(getattr(module, "brings", None) for module in _since_the_release_before())
+
+
+def test_a_migration_takes_away_only_what_it_names(empty_url: str) -> None:
+    """`drops` are names that the release before uses no more: it was that release that ceased to need them."""
+    database = open_database(empty_url)
+    migrate(database, until=OLDEST_SCHEMA)
+    before = database.read(shape_of)
+    for module in _since_the_release_before():
+        migrate(database, until=module.revision)
+        after = database.read(shape_of)
+        assert set(losses(before, after)) == set(getattr(module, "drops", ())), module.revision
+        before = after
+    database.close()
+
+
+_TABLES_OF = """
+import json, horarium.store.tables as tables
+print(json.dumps({name: sorted(table.columns.keys()) for name, table in tables.metadata.tables.items()}))
+"""
+
+
+@pytest.mark.parametrize("dialect", ["postgresql"])
+def test_all_that_the_release_before_knows_by_name_is_still_there(database: Database, tmp_path: Path) -> None:
+    source = previous_source(tmp_path)
+    environment = {**os.environ, "PYTHONPATH": str(source)}
+    told = subprocess.run(
+        [sys.executable, "-c", _TABLES_OF], env=environment, capture_output=True, text=True, check=True
+    )
+    known: dict[str, list[str]] = json.loads(told.stdout)
+    assert len(known) > 20
+    there = database.read(shape_of).tables
+    missing = [f"{table}.{column}" for table in known for column in known[table] if column not in there.get(table, {})]
+    assert missing == []
