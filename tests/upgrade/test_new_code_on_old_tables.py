@@ -42,6 +42,7 @@ def test_everything_works_on_the_tables_of_the_release_before_and_goes_on_when_t
     first.end()
     _forget_after_days(here)
     second.begin()
+    assert _use_what_is_new(here) == (0, 0)
     before = told_everywhere(here)
     assert not schema_state.has(database, newest_revision())
 
@@ -50,7 +51,21 @@ def test_everything_works_on_the_tables_of_the_release_before_and_goes_on_when_t
     assert schema_state.has(database, newest_revision())
     assert told_everywhere(here) == before
     second.end()
+    here.horarium.sleep(days=8)
+    assert [number > 0 for number in _use_what_is_new(here)] == [database.dialect == "postgresql"] * 2
+    told_everywhere(here)
     _forget_after_days(here)
+
+
+def _use_what_is_new(here: World) -> tuple[int, int]:
+    """How many weeks were made, and how many runs went into the archive."""
+    engine, made, moved = here.horarium.parts.engine, 0, 0
+    while (upkept := engine.partitions.step()).more:
+        made += upkept.made
+    for _ in range(3):
+        moved += engine.archiving.step().rows
+        here.horarium.clock.advance(30)
+    return made + upkept.made, moved
 
 
 def _forget_after_days(here: World) -> None:

@@ -20,11 +20,12 @@ from horarium.wire.roles import Permission
 
 TICKER = "ticker"
 # Loops that rest long between two steps; all others step every few seconds.
-_REST_SECONDS: Mapping[str, float] = {
+REST_SECONDS: Mapping[str, float] = {
     "archive": 60,
     "clock": 60,
     "health": 10,
-    "repair": 600,
+    "partitions": 3_600,
+    "repair": 3_600,
     "retention": 600,
     "tzdata": 86_400,
     "usage": 60,
@@ -108,5 +109,5 @@ def _limit(resources: Resources, loop: str) -> float:
     usual = resources.settings.ready_tick_age_seconds
     if loop == TICKER:
         return usual
-    rest = resources.settings.janitor_seconds if loop == "janitor" else _REST_SECONDS.get(loop, 0)
+    rest = resources.settings.janitor_seconds if loop == "janitor" else REST_SECONDS.get(loop, 0)
     return usual + 2 * rest
