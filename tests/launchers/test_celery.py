@@ -69,6 +69,18 @@ def test_a_crowd_is_published_whole_and_in_order() -> None:
     assert redis.pushed == 250
 
 
+def test_what_the_environment_says_to_celery_is_not_for_our_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("BROKER_URL", "BROKER_WRITE_URL", "RESULT_BACKEND"):
+        monkeypatch.setenv(f"CELERY_{name}", "redis://127.0.0.1:1/0")
+
+    async def work(launcher: CeleryLauncher) -> tuple[Outcome, Any]:
+        return await launcher.launch(request(queue="mine")), await launcher.poll(request(), "unheard")
+
+    found = with_launcher({"default": Broker(MEMORY, "cache+memory://")}, work)
+    assert found == (Accepted("key-0", queued=True), StillRunning())
+    assert len(received("mine")) == 1
+
+
 OF_NOBODY = {
     "unknown": ("nowhere", "default"),
     "of another tenant": ("theirs", "default"),

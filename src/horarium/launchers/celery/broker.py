@@ -37,7 +37,9 @@ class NotSent(Exception):
 
 def make_app(broker: str, result: str | None = None, answer_seconds: float = ANSWER_SECONDS) -> Celery:
     """Of nobody's tasks: it makes messages, reads results and calls workers; it is never the current app."""
-    app = Celery("horarium", broker=broker, backend=result, set_as_current=False)
+    app = Celery("horarium", broker=broker, set_as_current=False, loader="app")
+    # Not by the configuration: a variable of the environment, such as CELERY_RESULT_BACKEND, would go before it.
+    app.backend_cls = result or "disabled://"
     app.conf.update(
         task_serializer="json",
         accept_content=["json"],
@@ -182,9 +184,12 @@ class Link:
         channel.close()
 
 
-def connect(app: Celery) -> Link:
-    """Raises whatever the library raises, within a few seconds; nothing was sent by then."""
-    connection = app.connection_for_write(heartbeat=0)
+def connect(app: Celery, broker: str) -> Link:
+    """Raises whatever the library raises, within a few seconds; nothing was sent by then.
+
+    The URL is said once more, since CELERY_BROKER_URL in the environment would go before that of the app.
+    """
+    connection = app.connection_for_write(broker, heartbeat=0)
     try:
         # One try for each of the hosts that the URL names.
         connection.ensure_connection(max_retries=max(0, len(connection.alt) - 1), interval_start=0, interval_step=0)
@@ -199,7 +204,7 @@ def connect(app: Celery) -> Link:
 def why_unreachable(broker: str) -> str | None:
     """None where it can be reached; nothing is published."""
     try:
-        connect(make_app(broker)).close()
+        connect(make_app(broker), broker).close()
     except Exception as wrong:
         return said(wrong, broker)
     return None

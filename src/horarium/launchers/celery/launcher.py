@@ -157,7 +157,7 @@ class CeleryLauncher(Launcher):
         except Exception as wrong:  # the library repeats the URL, which whoever logs it must not see
             raise ConnectionError(said(wrong, *self._urls(name))) from None
 
-    def _urls(self, name: str) -> tuple[str | None, ...]:
+    def _urls(self, name: str) -> tuple[str, str | None]:
         return self._brokers[name].broker, self._brokers[name].result
 
     async def cancel(self, request: LaunchRequest, reference: str | None) -> None:

@@ -76,14 +76,17 @@ Order = Parcel | Revocation
 
 
 class Line:
-    """Of one connection of the settings. `rest_seconds` is the first pause after a broker could not be reached."""
+    """Of one connection of the settings. `urls` are those of its broker and its results.
+
+    `rest_seconds` is the first pause after a broker could not be reached.
+    """
 
     def __init__(
-        self, name: str, app: Celery, urls: Sequence[str | None], rest_seconds: float = FIRST_REST_SECONDS
+        self, name: str, app: Celery, urls: tuple[str, str | None], rest_seconds: float = FIRST_REST_SECONDS
     ) -> None:
         self.name = name
         self._app = app
-        self._urls = tuple(urls)
+        self._urls = urls
         self._first_rest = rest_seconds
         self._rest = rest_seconds
         self._orders: deque[Order] = deque()
@@ -168,7 +171,7 @@ class Line:
         if self._link is not None:
             return self._link
         try:
-            self._link = connect(self._app)
+            self._link = connect(self._app, self._urls[0])
         except Exception as wrong:
             self._why = said(wrong, *self._urls)
             if not self._down:
