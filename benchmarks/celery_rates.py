@@ -6,7 +6,7 @@ import argparse
 import tempfile
 
 import celery_parties as parties
-from celery_parties import Redis
+from celery_parties import Rate, Redis
 from ground import console, load
 from rich.table import Table
 
@@ -35,32 +35,46 @@ def _arguments(explained: str | None) -> argparse.Namespace:
 
 def _handed_over(where: Redis, folder: str, arguments: argparse.Namespace) -> Table:
     fires, before = arguments.fires, load()
-    bare = parties.bare(where, fires)
-    rates = {"bare apply_async": bare}
-    for processes in (1, 2):
+    rates = {"bare apply_async": parties.bare(where, fires)}
+    for processes, words in ((1, "one process"), (2, "two processes")):
         where.empty()
-        found = parties.horarium(where, fires, processes)
-        rates[f"horarium, {processes} at work"] = found.to_redis
-        rates["… queued on disk as well" + " " * (processes - 1)] = found.recorded
+        rates[f"horarium, {words}"] = parties.horarium(where, fires, processes)
     where.empty()
-    beat = parties.beat(where, fires, arguments.beat_seconds, folder) if arguments.beat_seconds else None
-    if beat is not None:
-        rates["celery beat"] = beat
+    if arguments.beat_seconds:
+        rates["celery beat"] = parties.beat(where, fires, arguments.beat_seconds, folder)
     table = Table(title=f"{fires:,} fires due at once, handed to Redis, load average before {before}")
-    for heading in ("party", "a second", f"of the bare loop\n{OF_BARE}", f"times beat\n{TIMES_BEAT}"):
-        table.add_column(heading, justify="left" if heading == "party" else "right")
+    headings = (
+        "a second",
+        "processor, µs each",
+        "on disk too",
+        f"of the bare loop\n{OF_BARE}",
+        f"times beat\n{TIMES_BEAT}",
+    )
+    table.add_column("party")
+    for heading in headings:
+        table.add_column(heading, justify="right")
     for party, rate in rates.items():
-        times = "–" if not beat else f"{rate / beat:,.0f}"
-        table.add_row(party, f"{rate:,.0f}" if rate >= 100 else f"{rate:.1f}", f"{rate / bare:.2f}", times)
+        _add(table, party, rate, rates["bare apply_async"], rates.get("celery beat"))
     return table
+
+
+def _add(table: Table, party: str, rate: Rate, bare: Rate, beat: Rate | None) -> None:
+    table.add_row(
+        party,
+        f"{rate.a_second:,.0f}" if rate.a_second >= 100 else f"{rate.a_second:.1f}",
+        "–" if rate.microseconds is None else f"{rate.microseconds:,.0f}",
+        "–" if rate.recorded is None else f"{rate.recorded:,.0f}",
+        f"{rate.a_second / bare.a_second:.2f}",
+        "–" if beat is None else f"{rate.a_second / max(beat.a_second, 1e-9):,.0f}",
+    )
 
 
 def _end_to_end(where: Redis, folder: str, runs: int) -> Table:
     before = load()
     where.empty()
-    peer = parties.alone(where, runs, folder)
+    peer = parties.alone(where, runs, folder).a_second
     where.empty()
-    ours = parties.end_to_end(where, runs, folder)
+    ours = parties.end_to_end(where, runs, folder).a_second
     table = Table(title=f"{runs:,} fires until each result is kept, load average before {before}")
     for heading in ("party", "a second", "of Celery alone"):
         table.add_column(heading, justify="left" if heading == "party" else "right")

@@ -6,9 +6,11 @@ from typing import Any
 
 import httpx
 import pytest
+import sqlalchemy as sa
 
 from horarium.ids import id_text
 from horarium.schedule.effective import read_effective
+from horarium.store.runs import everywhere
 from horarium.store.tables import agents, runs
 from horarium.testing import TestService
 
@@ -36,7 +38,7 @@ def hourly(horarium: TestService, schedule_id: str = "s", **parts: Any) -> None:
 def born(horarium: TestService) -> list[Any]:
     """The rows of all runs, in the order of their births."""
     return horarium.resources.database.read(
-        lambda connection: list(connection.execute(runs.select().order_by(runs.c.run_id)))
+        lambda connection: sorted(everywhere.every(connection, sa.select(runs)), key=lambda row: row.run_id)
     )
 
 

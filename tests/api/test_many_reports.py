@@ -86,6 +86,7 @@ def test_a_request_made_again_changes_nothing(horarium: TestService, handed: lis
     assert [horarium.http().get(f"/api/runs/{each['run_id']}").json() for each in handed] == before
 
 
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 def test_whoever_has_a_token_speaks_in_its_own_namespace_only(
     horarium: TestService, handed: list[dict[str, Any]]
 ) -> None:
@@ -100,6 +101,7 @@ def test_whoever_has_a_token_speaks_in_its_own_namespace_only(
     assert told(report(horarium, *unproven, bearer=at_home)) == ["run_not_found"] * 2
 
 
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 def test_whoever_shows_tokens_speaks_for_their_runs_in_every_namespace(
     horarium: TestService, handed: list[dict[str, Any]]
 ) -> None:
@@ -115,6 +117,7 @@ def test_whoever_shows_tokens_speaks_for_their_runs_in_every_namespace(
     assert told(report(horarium, *({**each, "state": "succeeded"} for each in reports))) == ["recorded"] * 5
 
 
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("reports", [[], {}, None, "x", [{}] * 101])
 def test_a_request_that_is_no_list_of_reports_is_refused(horarium: TestService, reports: Any) -> None:
     with horarium.http() as client:
@@ -122,6 +125,7 @@ def test_a_request_that_is_no_list_of_reports_is_refused(horarium: TestService, 
     assert (answered.status_code, answered.json()["reason"]) == (422, "validation_failed")
 
 
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 def test_nobody_is_let_in_without_a_token_of_ours(horarium: TestService, handed: list[dict[str, Any]]) -> None:
     forged = {**handed[0], "report_token": "hrt_0.bm90IG91cnMgYXQgYWxsLCBubywgbm8"}
     assert report(horarium, {**forged, "state": "succeeded"}).status_code == 401
@@ -131,6 +135,7 @@ def test_nobody_is_let_in_without_a_token_of_ours(horarium: TestService, handed:
     assert told(mixed) == ["unauthorized", "recorded"]
 
 
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 def test_a_result_that_speaks_of_other_runs_keeps_nobody_out(
     horarium: TestService, handed: list[dict[str, Any]]
 ) -> None:

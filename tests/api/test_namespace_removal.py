@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import httpx
@@ -13,6 +14,7 @@ from horarium.operations.caller import Caller
 from horarium.operations.errors import NamespaceNotFound
 from horarium.schedule.bundle import read_bundle
 from horarium.store import removal
+from horarium.store.runs import everywhere
 from horarium.store.tables import metadata
 from horarium.testing import TestService
 from horarium.wire.roles import Role
@@ -40,11 +42,12 @@ def rows(horarium: TestService, name: str) -> dict[str, int]:
     """How many rows each table has of a namespace, but for the audit, which stays."""
 
     def count(connection: Any) -> dict[str, int]:
-        found = {}
-        for table in metadata.sorted_tables:
+        found: Counter[str] = Counter()
+        archive = everywhere.tables(connection)[1:]
+        for table in (*metadata.sorted_tables, *archive):
             if "namespace" in table.c and not table.name.startswith("audit"):
                 of = sa.select(sa.func.count()).select_from(table).where(table.c.namespace == name)
-                found[table.name] = connection.execute(of).scalar_one()
+                found["runs" if table in archive else table.name] += connection.execute(of).scalar_one()
         return {table: number for table, number in found.items() if number}
 
     return horarium.resources.database.read(count)

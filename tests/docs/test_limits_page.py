@@ -10,6 +10,7 @@ from horarium.api import heads, requests, turns
 from horarium.api.health import PROBES
 from horarium.serve import http_protocol, seats
 from horarium.settings import Settings
+from horarium.store import partition_upkeep, partitions
 from horarium.store.database.page_bytes import MAX_PAGE_BYTES
 
 TEXT = (ROOT / "docs" / "reference" / "limits.md").read_text("utf-8")
@@ -30,6 +31,9 @@ def test_the_numbers_on_the_page_are_those_of_the_code() -> None:
         f"{requests.MAX_DEPTH} levels",
         f"a reserve of {seats.RESERVE}, of which one address has {seats.RESERVE_OF_ADDRESS}",
         f"{turns.WAIT_SECONDS:g} seconds at most",
+        f"rows that stay of a week that is over | {partition_upkeep.MOST_MOVED:,} |",
+        f"waiting for a lock | {partition_upkeep.LOCK_WAIT.removesuffix('s')} seconds |",
+        f"weeks made ahead | {partitions.AHEAD} |",
     )
     assert [number for number in numbers if number not in TEXT] == []
     assert MAX_PAGE_BYTES == 2 * 1024 * 1024

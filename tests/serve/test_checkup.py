@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from world import FakeClock
 
+from horarium.clock import SystemClock
 from horarium.ids import id_at, new_id
 from horarium.instant import MINUTE, SECOND, from_datetime
 from horarium.serve.checkup import Level, examine
+from horarium.settings import Settings
+from horarium.store import partition_upkeep
+from horarium.store.database import open_database
+from horarium.store.partitions import TABLES, missing
 from horarium.store.tables import step_changes
 from horarium.testing import Accepted, TestService
 
@@ -41,3 +48,20 @@ def test_steps_whose_workflows_do_not_go_on_are_a_warning(horarium: TestService)
     assert found(59) == []
     waits = "1 ends of steps have waited for more than a minute for their workflows to go on"
     assert found(61) == [(Level.WARNING, waits)]
+
+
+@pytest.mark.parametrize("dialect", ["postgresql"])
+def test_weeks_without_a_table_of_their_own_are_a_warning(database_url: str, tmp_path: Path) -> None:
+    settings, clock = Settings(database=database_url, data_dir=tmp_path), SystemClock()
+
+    def found() -> list[tuple[Level, str]]:
+        return [(check.level, check.found) for check in examine(settings, clock) if check.name == "partitions"]
+
+    lacking = "this week or the next has no table of its own: rows go into the default partitions"
+    assert found() == [(Level.WARNING, lacking)]
+    database = open_database(database_url)
+    for new in missing(TABLES[0], [], clock.now())[:3]:
+        partition_upkeep.make(database, new)
+    database.close()
+    [(level, until)] = found()
+    assert (level, until[:34]) == (Level.OK, "there are tables of a week until 2")

@@ -15,7 +15,7 @@ from celery.app.task import Context
 from celery.contrib.testing.worker import start_worker
 from celery.exceptions import SoftTimeLimitExceeded
 
-from horarium.celery import install, report_to
+from horarium.celery import SkipEnded, install, report_to
 from horarium.celery.spool_file import create
 from horarium.celery.spool_lines import Destination
 from horarium.errors import InvalidDefinition
@@ -46,6 +46,14 @@ def again(self: Any) -> int:
     if self.request.retries == 0:
         raise self.retry(countdown=0)
     return int(self.request.retries)
+
+
+begun: list[str] = []
+
+
+@app.task(name="careful", base=SkipEnded)  # type: ignore[untyped-decorator]  # Celery has no types
+def careful(word: str) -> None:
+    begun.append(word)
 
 
 def headers(horarium: TestService, schedule_id: str, **changed: Any) -> dict[str, Any]:
@@ -185,6 +193,22 @@ def test_a_token_that_is_not_good_loses_nothing(horarium: TestService, url: str,
     install.LISTENER.reporter.start()
     flush()
     assert (state(horarium, "add"), list(spool.iterdir())) == ("succeeded", [])
+
+
+def test_a_second_delivery_of_what_has_ended_can_be_left_undone(horarium: TestService, url: str, spool: Path) -> None:
+    begun.clear()
+    report_to(url, app=app, spool=spool)
+    sent = headers(horarium, "careful")
+    careful.apply(("first",), headers=sent)
+    flush()
+    assert state(horarium, "careful") == "succeeded"
+    careful.apply(("second",), headers=sent)
+    flush()
+    careful.apply(("no run",))
+    report_to("http://127.0.0.1:9", app=app, spool=spool, flush_seconds=0)
+    careful.apply(("nobody to ask",), headers=sent)
+    assert begun == ["first", "no run", "nobody to ask"]
+    assert state(horarium, "careful") == "succeeded"
 
 
 @pytest.mark.parametrize("given", [None, {}, {"horarium": 3}, {"horarium": {"run_id": "x"}}, {"horarium": None}])

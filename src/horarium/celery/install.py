@@ -139,6 +139,10 @@ class Listener:
     def _on_rejected(self, sender: Any = None, message: Any = None, exc: Any = None, **_: Any) -> None:
         self._report(sender, _header(message.headers), lambda header: reports.rejected(header, exc))
 
+    def is_over(self, context: Any) -> bool:
+        header = _of_context(context)
+        return header is not None and self.reporter is not None and self.reporter.is_over(header)
+
     def _report(self, sender: Any, header: RunHeader | None, say: Callable[[RunHeader], Report]) -> None:
         if header is None or self.reporter is None or (self._app is not None and _app_of(sender) is not self._app):
             return

@@ -17,23 +17,25 @@ from typing import Any
 import httpx
 
 from horarium.celery.places import open_directory, usual_places
-from horarium.celery.reports import Report
+from horarium.celery.reports import Report, started
 from horarium.celery.sender import Sender
 from horarium.celery.spool import LIMIT_BYTES, Spool, log
 from horarium.celery.spool_lines import Destination, line_of
 from horarium.client.connection import Connection
-from horarium.client.errors import UnexpectedAnswer
+from horarium.client.errors import ClientError, UnexpectedAnswer
 from horarium.client.exchange import NEVER, Done, Exchange
 from horarium.client.run_calls import RunCalls
 from horarium.client.trust import USUAL, Trust
 from horarium.clock import Clock, SystemClock
 from horarium.errors import InvalidDefinition
 from horarium.job.celery_header import RunHeader
+from horarium.wire.outcomes import ReportOutcome
 from horarium.wire.run_reports import RunReportOutcome
 
 TIMEOUT_SECONDS = 10.0
 FLUSH_SECONDS = 3.0
 _MOST_URL = 2_048
+_MOST_TEXT = 256
 _CALL = "/api/runs/{run_id}/report"
 
 
@@ -50,9 +52,11 @@ class Options:
     trust: Trust = USUAL
 
     def destination(self, header: RunHeader) -> Destination | None:
-        """None where nobody can be told."""
-        url = self.url or _service(header)
-        return None if url is None or header.report_token is None else Destination(url, header.namespace)
+        """None where nobody can be told; a header may come from anybody who can write to the broker."""
+        url, token = self.url or _service(header), header.report_token
+        if url is None or token is None or max(map(len, (header.run_id, header.namespace, token))) > _MOST_TEXT:
+            return None
+        return Destination(url, header.namespace)
 
 
 def _service(header: RunHeader) -> str | None:
@@ -85,7 +89,7 @@ class Reporter:
         try:
             destination = self.options.destination(report.header)
             if destination is None:
-                self._tell_once("a run came without an address for reports; give report_to one")
+                self._tell_once("a run came without an address or a token for reports; give report_to an address")
                 return
             spool, sender = self._parts or self._open()
             spool.put(destination, line_of(report.document(), final=report.final))
@@ -93,6 +97,21 @@ class Reporter:
                 sender.wake()
         except Exception as wrong:
             log.error("the report on the run %s is lost: %s", report.header.run_id, wrong)
+
+    def is_over(self, header: RunHeader) -> bool:
+        """Whether the service says that nobody waits for this attempt any more; asks it, and waits for the answer.
+
+        False where it cannot be asked: what was handed over is done rather than left undone.
+        """
+        destination = self.options.destination(header)
+        if destination is None:
+            return False
+        try:
+            [outcome] = self._post(destination, [started(header).document()])
+        except (ClientError, ValueError) as wrong:
+            log.warning("%s could not be asked whether the run %s is over: %s", destination.url, header.run_id, wrong)
+            return False
+        return outcome.outcome is ReportOutcome.LATE
 
     def start(self) -> None:
         """Send what others left behind, before this process has anything to say itself."""
@@ -107,14 +126,14 @@ class Reporter:
     def stop(self) -> None:
         """Send what can be sent within a few seconds; the rest stays on file. It may be used again."""
         parts, self._parts = self._parts, None
-        if parts is None:
-            return
-        spool, sender = parts
-        if sender.stop(self.options.flush_seconds):  # else the thread still uses the files, and ends with the process
+        if parts is not None:
+            spool, sender = parts
+            if not sender.stop(self.options.flush_seconds):
+                return  # its thread still uses the files, and ends with the process
             spool.close()
-            for client in self._clients.values():
-                client.close()
-            self._clients = {}
+        clients, self._clients = self._clients, {}
+        for client in clients.values():
+            client.close()
 
     def after_fork(self) -> None:
         """In the child. The locks may be in any state, so they are left behind with all that is the parent's."""
@@ -151,16 +170,15 @@ class Reporter:
         return answered.value.outcomes
 
     def _client(self, destination: Destination) -> httpx.Client:
-        client = self._clients.get(destination)
-        if client is None:
-            token = self.options.token if self._has_token(destination) else None
-            namespace = None if token is None else destination.namespace
-            options = self.options
-            connection = Connection(
-                destination.url, token, namespace, timeout=options.timeout_seconds, trust=options.trust
-            )
-            client = self._clients[destination] = httpx.Client(**connection.options)
-        return client
+        """One for each destination: the thread that sends and those that ask may want it at the same time."""
+        with self._lock:
+            if destination not in self._clients:
+                token = self.options.token if self._has_token(destination) else None
+                namespace = None if token is None else destination.namespace
+                timeout, trust = self.options.timeout_seconds, self.options.trust
+                connection = Connection(destination.url, token, namespace, timeout=timeout, trust=trust)
+                self._clients[destination] = httpx.Client(**connection.options)
+            return self._clients[destination]
 
     def _tell_once(self, what: str) -> None:
         if what not in self._told:

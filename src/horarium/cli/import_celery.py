@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from horarium.cli import completion
 from horarium.cli.apply import ask_before_deleting, show_applied
 from horarium.cli.confirming import Confirm, if_meant
-from horarium.cli.offline import TimeZone
 from horarium.cli.present import show_document
 from horarium.cli.reading import refuse
 from horarium.cli.remote import ExitCode, Remote, with_remote
@@ -17,6 +17,7 @@ from horarium.cli.render import Format, show_json, talk
 from horarium.cli.times import TIME, Times
 from horarium.clock import SystemClock
 from horarium.instant import Instant, from_rfc3339
+from horarium.recurrence.zone import load_zone
 from horarium.schedule.celery_translation import DEFAULT_TIMEOUT_SECONDS, Wishes, bundle_of, is_written, translate
 from horarium.schedule.field import MAX_TIMEOUT_SECONDS
 from horarium.schedule.naming import checked_id
@@ -71,7 +72,16 @@ def celery_command(
             "--connection", metavar="NAME", show_default="default", help="The broker, as the server's settings name it."
         ),
     ] = None,
-    tz: TimeZone = None,
+    tz: Annotated[
+        str | None,
+        typer.Option(
+            "--tz",
+            metavar="ZONE",
+            show_default="that of the app, or of the row",
+            help="The zone of all entries.",
+            autocompletion=completion.zones,
+        ),
+    ] = None,
     timeout: Annotated[
         int,
         typer.Option(
@@ -127,7 +137,7 @@ def celery_command(
     from horarium.cli.celery_view import is_the_same, show_view, view_document, viewed
     from horarium.schedule.celery_entries import read_description
 
-    _check(celery_app, file, prefix)
+    _check(celery_app, file, prefix, tz)
     document = _description(celery_app, file, django, python, _moment(after), load_timeout)
     if describe:
         show_json(document)
@@ -153,9 +163,11 @@ def celery_command(
         raise typer.Exit(ExitCode.NO)
 
 
-def _check(celery_app: str | None, file: str | None, prefix: str) -> None:
+def _check(celery_app: str | None, file: str | None, prefix: str, tz: str | None) -> None:
     if (celery_app is None) == (file is None):
         refuse("give MODULE:APP, or --from and a file")
+    if tz is not None:
+        load_zone(tz)
     if prefix:
         try:
             checked_id("--prefix", prefix)

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 
 from horarium.clock import Clock
-from horarium.instant import DAY
+from horarium.engine.partitions import OldBefore, runs_forgotten_by
+from horarium.ids import id_at
+from horarium.instant import DAY, HOUR, Instant
 from horarium.store import archive, partition_upkeep
 from horarium.store.archive import LIMIT, Moved
 from horarium.store.database import Database
@@ -24,10 +26,15 @@ ARCHIVE_AFTER_DAYS = 7
 """From the end of a run until it moves, unless the settings say otherwise."""
 
 
+# Whoever drops a week may be a little ahead of whoever moves runs.
+_MARGIN = HOUR
+
+
 class Archiving:
-    def __init__(self, database: Database, clock: Clock, days: int = ARCHIVE_AFTER_DAYS) -> None:
+    def __init__(self, database: Database, clock: Clock, old_before: OldBefore, days: int = ARCHIVE_AFTER_DAYS) -> None:
         """`days` 0 = nothing ever moves."""
         self._database = database
+        self._old_before = old_before
         self._clock = clock
         self._days = days
         self._after: bytes | None = b""
@@ -37,7 +44,8 @@ class Archiving:
         """One transaction; with the last of a pass the next one begins anew."""
         if not self._days or self._database.dialect != "postgresql":
             return Moved(0, None)
-        now, after = self._clock.now(), self._after or b""
+        now = self._clock.now()
+        after = max(self._after or b"", self._first(now))
         moved = self._database.write(
             lambda connection: archive.move_some(
                 connection, finished_before=now - self._days * DAY, after=after, looks=LIMIT, now=now
@@ -46,6 +54,14 @@ class Archiving:
         self._after = moved.after
         self._make(moved.weeks - self._weeks)
         return moved
+
+    def _first(self, now: Instant) -> bytes:
+        """Those born before are of weeks that may be dropped just now, with whatever moves into them. What is left of
+        them ran for as long as runs are kept, and stays where it is.
+        """
+        _, runs = self._old_before(now)
+        ended_by = None if runs is None else runs_forgotten_by(runs)
+        return b"" if ended_by is None else id_at(ended_by + _MARGIN)
 
     def _make(self, weeks: AbstractSet[Week]) -> None:
         """Of weeks before anybody kept them apart: their first runs are in the partition that takes the rest, from

@@ -140,7 +140,7 @@ class Engine:
         self.usage = UsageCount(database, self.clock)
         self.retention = Retention(database, self.clock, self.options.retention, log)
         self.partitions = PartitionUpkeep(database, self.clock, self.retention.cutoffs, log)
-        self.archiving = Archiving(database, self.clock, self.options.archive_after_days)
+        self.archiving = Archiving(database, self.clock, self.retention.cutoffs, self.options.archive_after_days)
         self.tzdata = TzdataUpgrade(database, self.clock, log)
         self.repair = Repair(database, self.clock, log)
         self.health = HealthWatch(database, self.clock)

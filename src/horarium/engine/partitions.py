@@ -54,6 +54,15 @@ class Upkept:
     busy: bool = False
 
 
+def runs_forgotten_by(before: Cutoffs) -> Instant | None:
+    """When a week of runs must have ended to be dropped; None = none is.
+
+    By the days that hold for most: those of namespaces that keep less go one by one, and never make a week go into
+    which others' runs are still moving.
+    """
+    return None if before.usual is None else before.usual - _LAST_RUNS
+
+
 class _Drop(Protocol):
     def step(self) -> Outcome | None: ...
 
@@ -108,9 +117,9 @@ class PartitionUpkeep:
         history, runs = self._old_before(now)
         if history is not None:
             yield HISTORY, history, history.latest
-        if runs is not None:
+        if runs is not None and (ended_by := runs_forgotten_by(runs)) is not None:
             for table in (ARCHIVE, *BESIDE_RUNS):
-                yield table, runs, runs.latest - _LAST_RUNS
+                yield table, runs, ended_by
 
     def _job(self, part: Partition, before: Cutoffs, now: Instant) -> _Drop:
         if part.table == HISTORY:

@@ -239,7 +239,7 @@ def _calendar_remarks(calendar: Calendar | None) -> _Remarks:
 
 def _zone_remarks(zone: str | None) -> _Remarks:
     if zone is None:
-        text = "is that of the machine beat runs on, and has no name; say --timezone"
+        text = "is that of the machine beat runs on, and has no name; say --tz"
         yield Remark(Weight.REFUSED, "timezone", text)
         return
     try:

@@ -191,14 +191,21 @@ class Settings(BaseSettings):
 
     # ── tidying up ───────────────────────────────────────────────────────────────────────────────────
     janitor_seconds: float = Field(5, gt=0, description="Seconds between two looks for lost leases and deadlines.")
-    keep_history_days: int | None = Field(None, ge=1, description="Days that history is kept; none = for ever.")
+    keep_history_days: int | None = Field(
+        None,
+        ge=1,
+        description="Days that history is kept; none = for ever. PostgreSQL drops whole weeks, up to eight days later.",
+    )
     keep_audit_days: int | None = Field(
         None,
         ge=1,
         description="Days that the audit is kept; none = for ever. A checkpoint takes the place of the rest.",
     )
     keep_runs_days: int | None = Field(
-        90, ge=0, description="Days that finished runs are kept with their events; 0 = for ever."
+        90,
+        ge=0,
+        description="Days that finished runs are kept with their events; 0 = for ever. PostgreSQL drops the archive "
+        "by whole weeks, some days later.",
     )
     archive_runs_days: int = Field(
         7,

@@ -76,6 +76,14 @@ def test_the_zone_is_that_of_the_app(conf, zone):
     assert only.document["spec"]["timezone"] == zone
 
 
+def test_the_zone_of_a_machine_is_the_one_that_it_names(monkeypatch):
+    monkeypatch.setenv("TZ", ":Asia/Tokyo")
+    only = translated(daily(), days=3, enable_utc=False)
+
+    assert only.document is not None
+    assert only.document["spec"]["timezone"] == "Asia/Tokyo"
+
+
 @pytest.mark.parametrize(
     ("when", "spec", "remarks"),
     [

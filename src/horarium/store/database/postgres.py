@@ -265,7 +265,7 @@ def _judge_state(error: psycopg.Error, state: str, text: str, *, is_disconnect: 
         return Conflict(named_for_all(error.diag.constraint_name or "") or text)
     if state == "42P01":
         return SchemaMissing(f"{text}; the database has not been migrated")
-    if state in _TRY_AGAIN:
+    if state in _TRY_AGAIN or _was_partitioned_meanwhile(error, state):
         return Transient("the database wants it tried again", driver=text)
     if state in _UNAVAILABLE:
         return StoreUnavailable(_UNAVAILABLE[state], driver=text)
@@ -274,6 +274,11 @@ def _judge_state(error: psycopg.Error, state: str, text: str, *, is_disconnect: 
     if state[:2] in _DATA_CLASSES:
         return DataError(f"the database refuses a value: {text}")
     return None if state[:2] in _OUR_CLASSES else StoreUnavailable(_ELSE, driver=f"{text} (SQLSTATE {state})")
+
+
+def _was_partitioned_meanwhile(error: psycopg.Error, state: str) -> bool:
+    """Where the row belongs, somebody made a partition while it was on its way; a check has a name."""
+    return state == "23514" and error.diag.table_name is not None and error.diag.constraint_name is None
 
 
 def _judge_driver(error: psycopg.Error, text: str) -> HorariumError | None:

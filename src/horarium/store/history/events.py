@@ -13,7 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from horarium.instant import Instant
+from horarium.instant import DAY, Instant
 from horarium.schedule.event import EventType
 from horarium.store.database.json_text import from_text
 from horarium.store.database.page_bytes import Row, load_by, page, sized
@@ -92,9 +92,17 @@ def events_about(connection: Connection, uid: bytes, nominal: Instant) -> list[H
     """All events whose occurrence, or range of occurrences, holds the instant: the decision and what followed."""
     last = sa.func.coalesce(history.c.nominal_last, history.c.nominal)
     statement = EVENTS.select.where(
-        history.c.schedule_uid == uid, history.c.nominal <= nominal, last >= nominal
+        history.c.schedule_uid == uid,
+        history.c.nominal <= nominal,
+        last >= nominal,
+        history.c.recorded_at >= told_from(nominal),
     ).order_by(history.c.sequence)
     return EVENTS.all(connection, statement)
+
+
+def told_from(nominal: Instant) -> Instant:
+    """Nothing is decided before its time: tables of earlier weeks need no look. The day is for clocks that differ."""
+    return nominal - DAY
 
 
 def decision_about(connection: Connection, uid: bytes, nominal: Instant) -> HistoryRow | None:

@@ -13,6 +13,7 @@ from horarium.instant import Instant
 from horarium.schedule.event import EventType
 from horarium.schedule.run import RunState
 from horarium.store.database.json_text import from_text
+from horarium.store.history.events import told_from
 from horarium.store.runs import everywhere
 from horarium.store.tables import history, runs, runs_archive, schedules
 
@@ -50,6 +51,7 @@ def in_window(
             history.c.namespace == namespace,
             history.c.nominal.is_not(None),
             history.c.nominal >= start,
+            history.c.recorded_at >= told_from(start),
             history.c.nominal < end,
         )
         .order_by(history.c.nominal)
