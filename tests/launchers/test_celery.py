@@ -15,6 +15,7 @@ from launchers.brokers import MEMORY, fake_redis, received
 from launchers.far_ends import KEY, FixedClock, request_for
 
 from horarium.audience import parse_audience
+from horarium.launchers.celery.broker import Link, make_app
 from horarium.launchers.celery.launcher import Broker, CeleryLauncher
 from horarium.launchers.launcher import LaunchRequest
 from horarium.life.outcome import Accepted, Finished, Outcome, Refused, StillRunning, Unknown, Unreachable
@@ -210,3 +211,55 @@ def test_a_result_is_looked_up_where_a_backend_is_configured() -> None:
 
     found = with_launcher({"default": Broker(MEMORY, "cache+memory://")}, work)
     assert found == [Finished({"n": 1}), StillRunning(), StillRunning()]
+
+
+def test_a_backend_that_cannot_be_reached_is_left_alone_for_a_while_and_never_shown() -> None:
+    async def work(launcher: CeleryLauncher) -> tuple[str, Any]:
+        with pytest.raises(ConnectionError) as wrong:
+            await launcher.poll(request(), "ref")
+        return str(wrong.value), await launcher.poll(request(), "ref")
+
+    away = Broker(MEMORY, "redis://bob:hunter22@127.0.0.1:1/0")
+    text, again = with_launcher({"default": away}, work)
+    assert "hunter22" not in text
+    assert again == StillRunning()
+
+
+# ── a queue of RabbitMQ ──────────────────────────────────────────────────────────────────────────────
+
+
+class Missing(Exception):
+    """What a broker says of a queue that is not there."""
+
+
+class Rabbit:
+    """A connection that knows some queues, and keeps what was declared."""
+
+    channel_errors = (Missing,)
+
+    def __init__(self, *known: str) -> None:
+        self.known = set(known)
+        self.declared: list[tuple[str, bool]] = []
+
+    def channel(self) -> Any:
+        return self
+
+    def close(self) -> None:
+        return
+
+    def prepare_queue_arguments(self, *_: Any, **__: Any) -> dict[str, Any]:
+        return {}
+
+    def queue_declare(self, queue: str, passive: bool, **_: Any) -> Any:
+        self.declared.append((queue, passive))
+        if passive and queue not in self.known:
+            raise Missing
+        return (queue, 0, 0)
+
+
+def test_a_queue_that_is_there_is_used_as_it_is_and_another_is_made_once() -> None:
+    rabbit = Rabbit("with-priorities")
+    link = Link(make_app("amqp://h"), rabbit, None, "amqp")  # type: ignore[arg-type]  # no more of it is needed
+    for name in ("with-priorities", "new", "new", "with-priorities"):
+        link._have_queue(name)
+    assert rabbit.declared == [("with-priorities", True), ("new", True), ("new", False)]

@@ -18,7 +18,7 @@ from horarium.store.database import Database, open_database
 from horarium.store.history import events as history
 from horarium.store.history.append import append
 from horarium.store.migrate import migrate
-from horarium.store.partitions import WEEK, Week, bounds, week_of
+from horarium.store.partitions import WEEK, Partition, Week, bounds, week_of
 from horarium.store.tables import history as history_table
 from horarium.store.tables import run_events
 
@@ -88,7 +88,7 @@ def test_streams_are_merged_by_the_indexes_of_each_week_and_old_weeks_are_not_lo
     first = week_of(2_000 * DAY)
     for number in range(4):
         week = Week(first.start + number * WEEK)
-        new = partition_upkeep.Partition("history", f"history_{week.name}", *bounds("history", week))
+        new = Partition("history", f"history_{week.name}", *bounds("history", week))
         assert partition_upkeep.make(database, new) is partition_upkeep.Outcome.DONE
 
     def look(connection: Connection) -> tuple[list[str], list[str], list[str]]:

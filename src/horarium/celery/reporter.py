@@ -35,6 +35,7 @@ from horarium.wire.run_reports import RunReportOutcome
 TIMEOUT_SECONDS = 10.0
 FLUSH_SECONDS = 3.0
 _MOST_URL = 2_048
+_MOST_TEXT = 256
 _CALL = "/api/runs/{run_id}/report"
 
 
@@ -51,9 +52,11 @@ class Options:
     trust: Trust = USUAL
 
     def destination(self, header: RunHeader) -> Destination | None:
-        """None where nobody can be told."""
-        url = self.url or _service(header)
-        return None if url is None or header.report_token is None else Destination(url, header.namespace)
+        """None where nobody can be told; a header may come from anybody who can write to the broker."""
+        url, token = self.url or _service(header), header.report_token
+        if url is None or token is None or max(map(len, (header.run_id, header.namespace, token))) > _MOST_TEXT:
+            return None
+        return Destination(url, header.namespace)
 
 
 def _service(header: RunHeader) -> str | None:
@@ -86,7 +89,7 @@ class Reporter:
         try:
             destination = self.options.destination(report.header)
             if destination is None:
-                self._tell_once("a run came without an address for reports; give report_to one")
+                self._tell_once("a run came without an address or a token for reports; give report_to an address")
                 return
             spool, sender = self._parts or self._open()
             spool.put(destination, line_of(report.document(), final=report.final))

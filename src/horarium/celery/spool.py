@@ -58,6 +58,7 @@ class Spool:
     def sweep(self) -> None:
         """Adopt what others left behind, and let go what of that has been delivered."""
         with self._lock:
+            self._own = {each: file for each, file in self._own.items() if self._keep(file)}
             for file in [each for each in self._adopted if each.size == 0]:
                 self._adopted.remove(file)
                 file.close()
@@ -89,6 +90,13 @@ class Spool:
             file = self._own[destination] = create(self.directory, destination)
         return file
 
+    def _keep(self, file: SpoolFile) -> bool:
+        """A file that nobody else would find is delivered, and no more written to."""
+        if not file.is_there:
+            self._adopted.append(file)
+            return False
+        return True
+
     def _bound(self) -> None:
         if len(self._own) < _MOST_DESTINATIONS:
             return
@@ -99,11 +107,17 @@ class Spool:
 
     def _make_room(self, file: SpoolFile) -> None:
         self._share = max(_LEAST_SHARE, self._limit // max(1, len(self._files())))
-        if file.size > self._share:
+        if file.size <= self._share:
+            return
+        try:
             lost = file.shrink(self._share * 3 // 4)
+        except OSError as wrong:
+            log.error("the spool in %s is full, and cannot be made smaller: %s", self.directory, wrong)
+        else:
             log.error("the spool in %s is full: %d reports for %s are lost", self.directory, lost, file.destination.url)
 
     def _files(self) -> set[Path]:
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)  # somebody may have tidied up
         with os.scandir(self.directory) as entries:
             return {Path(entry.path) for entry in entries if entry.name.endswith(SUFFIX)}
 

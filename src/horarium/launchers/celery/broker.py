@@ -171,10 +171,15 @@ class Link:
         if self.driver != "amqp" or name in self._known:
             return
         try:
-            Queue(name, channel=self.connection.channel()).queue_declare(passive=True)
+            self._declare(name, passive=True)
         except self.connection.channel_errors:  # which closes that channel, and no other
-            Queue(name, durable=True, channel=self.connection.channel()).queue_declare()
+            self._declare(name, passive=False)
         self._known.add(name)
+
+    def _declare(self, name: str, *, passive: bool) -> None:
+        channel = self.connection.channel()
+        Queue(name, durable=True, channel=channel).queue_declare(passive=passive)
+        channel.close()
 
 
 def connect(app: Celery) -> Link:

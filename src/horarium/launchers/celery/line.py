@@ -57,9 +57,6 @@ class Parcel:
         """Whether it was not sent, and never will be."""
         return self._move(_State.WAITING, _State.OVER)
 
-    def put_back(self) -> None:
-        self._move(_State.SENDING, _State.WAITING)
-
     def _move(self, before: _State, after: _State) -> bool:
         with self._lock:
             if self._state is not before:
