@@ -363,5 +363,5 @@ CONNECTIONS: dict[str, tuple[Any, Any]] = {
 def test_a_kind_knows_the_connections_that_its_launcher_has_for_a_namespace(answer: Any, known: Any) -> None:
     registry = Registry([_Narrow(answer)])
     assert registry.kinds_for("mine")["pull"].connections == known
-    assert registry.kinds_for("theirs")["pull"].connections == set()
+    assert registry.kinds_for("theirs")["pull"].connections == frozenset()
     assert registry.kinds["pull"].connections is None
