@@ -25,29 +25,37 @@ LEFT_AFTER = 14 * DAY
 
 _NOTHING = Found((), None)
 _ID_BYTES = 16
+_LAST = b"\xff" * _ID_BYTES
+# Namespaces that one look goes through.
+_NAMESPACES = 20
 _ROOT = runs_archive.c.parent_run_id.is_(None)
 
 
 def of_own_days(connection: Connection, *, finished_before: Cutoffs, after: bytes, looks: int) -> Found:
-    """Of the next `looks` that namespaces with days of their own have kept for longer, in the order of those."""
+    """Of the next few namespaces with days of their own what they have kept for longer, `looks` runs at most.
+
+    One namespace after the other, each along its index: all that the others have is never read.
+    """
     if not has_archive(connection):
         return _NOTHING
-    own = namespaces.c[finished_before.kept.value]
-    choosy = sa.select(namespaces.c.namespace).where(own > FOR_EVER)
-    key = (runs_archive.c.namespace, runs_archive.c.run_id)
-    name, run_id = after[: -_ID_BYTES - 1].decode(), after[-_ID_BYTES:]
-    rows = connection.execute(
-        sa.select(*key)
-        .where(
-            runs_archive.c.namespace.in_(choosy),
-            sa.tuple_(*key) > sa.tuple_(sa.literal(name), sa.literal(run_id)),
-            *_is_old(finished_before),
-        )
-        .order_by(*key)
-        .limit(looks)
-    ).all()
-    following = rows[-1].namespace.encode() + b"\0" + rows[-1].run_id if len(rows) == looks else None
-    return Found(tuple(row.run_id for row in rows), following)
+    begin, last = after[: -_ID_BYTES - 1].decode(), after[-_ID_BYTES:]
+    own, name = namespaces.c[finished_before.kept.value], namespaces.c.namespace
+    some = sa.select(name).where(own > FOR_EVER, name >= begin).order_by(name).limit(_NAMESPACES)
+    names = list(connection.execute(some).scalars())
+    found: list[bytes] = []
+    for each in names:
+        mine = (runs_archive.c.namespace == each, runs_archive.c.run_id > (last if each == begin else b""))
+        old = sa.select(runs_archive.c.run_id).where(*mine, *_is_old(finished_before))
+        page = old.order_by(runs_archive.c.run_id).limit(looks - len(found))
+        found += connection.execute(page).scalars()
+        if len(found) == looks:
+            return Found(tuple(found), _place(each, found[-1]))
+    return Found(tuple(found), _place(names[-1], _LAST) if len(names) == _NAMESPACES else None)
+
+
+def _place(namespace: str, run_id: bytes) -> bytes:
+    """In a namespace, behind a run of it."""
+    return namespace.encode() + b"\0" + run_id
 
 
 def left_over(connection: Connection, *, finished_before: Cutoffs, after: bytes, looks: int) -> Found:
