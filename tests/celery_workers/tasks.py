@@ -47,7 +47,7 @@ if "spool" in _told:
 @cache
 def _books(_process: int) -> Any:
     """A connection of this process: one that a fork has copied belongs to two."""
-    return redis.Redis.from_url(_told["books"])
+    return redis.Redis.from_url(_told["books"], socket_timeout=None)  # a task may be held for longer than its bound
 
 
 def books() -> Any:
