@@ -69,7 +69,7 @@ class Counted(Task):
 
 
 def _task(**options: Any) -> Any:
-    return app.task(bind=True, base=Counted, **options)
+    return app.task(bind=True, base=Counted, shared=False, **options)  # by no other app of this process
 
 
 @_task(name="add")
