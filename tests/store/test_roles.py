@@ -1,4 +1,4 @@
-"""The service may work under a role that owns no tables: it has been granted what it needs, and goes on after an upgrade."""
+"""The service may work under a role that owns no tables, and goes on with what it was granted after an upgrade."""
 
 from __future__ import annotations
 
