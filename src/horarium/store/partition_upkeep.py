@@ -179,9 +179,14 @@ class _GaveUp(Exception):
 # ── dropping ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def slowly(connection: Connection, statement: str, values: dict[str, Any]) -> list[Any]:
-    """The first column of what may take a whole table; nobody waits for it."""
+def take_time(connection: Connection) -> None:
+    """For statements that may read a whole table, of whatever size; nobody waits for them."""
     connection.exec_driver_sql("SET LOCAL statement_timeout = '10min'")
+
+
+def slowly(connection: Connection, statement: str, values: dict[str, Any]) -> list[Any]:
+    """The first column of what may take a whole table."""
+    take_time(connection)
     return list(connection.exec_driver_sql(statement, values).scalars())
 
 

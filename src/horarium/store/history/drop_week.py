@@ -22,8 +22,9 @@ from horarium.store.partitions import Partition
 from horarium.store.retention import LIFECYCLE, SETTLING
 from horarium.store.tables import namespaces
 
-# Schedules that one transaction looks at, and those that may have a reason to wait, of a week.
-_BATCH = 1_000
+# Schedules that one transaction looks at, each of which may have a row for every second of it; and those that may have
+# a reason to wait, of a week.
+_BATCH = 100
 _MOST_HELD = 10_000
 _LIFECYCLE = sorted(kind.value for kind in LIFECYCLE)
 
@@ -125,6 +126,7 @@ class HistoryWeek:
 
     def _mark(self, connection: Connection) -> Outcome:
         statement = _SUMS.format(part=self._part.name, limit=_BATCH, stays=self._stays)
+        partition_upkeep.take_time(connection)
         found = [Sums(*row) for row in connection.exec_driver_sql(statement, self._values())]
         judged = [(each.schedule_uid, judge(each)) for each in found]
         marks = [(uid, mark.sequence, mark.decided_until) for uid, mark in judged if isinstance(mark, Mark)]
