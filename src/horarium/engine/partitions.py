@@ -18,7 +18,7 @@ from horarium.clock import Clock
 from horarium.instant import DAY, Instant
 from horarium.store import partition_upkeep
 from horarium.store.cutoffs import Cutoffs
-from horarium.store.database import Database
+from horarium.store.database import Connection, Database
 from horarium.store.history.drop_week import HistoryWeek
 from horarium.store.partition_upkeep import Outcome
 from horarium.store.partitions import ARCHIVE, HISTORY, TABLES, Partition, has_same, missing, past
@@ -94,6 +94,8 @@ class PartitionUpkeep:
 
     def _go(self) -> Iterator[Upkept]:
         now = self._clock.now()
+        if self._is_denied():
+            return
         made = self._make(now)
         if made.busy:
             yield made
@@ -111,6 +113,17 @@ class PartitionUpkeep:
                     return
                 if outcome is Outcome.LEFT:
                     break
+
+    def _is_denied(self) -> bool:
+        """Whoever may not make tables leaves all of it to others."""
+
+        def look(connection: Connection) -> bool:
+            return bool(partition_upkeep.there(connection)) and not partition_upkeep.may(connection)
+
+        denied = self._database.read(look)
+        if denied:
+            self._tell_denied()
+        return denied
 
     def _tables(self, now: Instant) -> Iterator[tuple[str, Cutoffs, Instant]]:
         """Each with the instant before which a week of it must have ended."""

@@ -91,15 +91,21 @@ def look(connection: Connection, now: Instant) -> Weeks | None:
     if not found:
         return None
     ends = [each.high for each in found if isinstance(each.high, int)]
-    may_make = bool(connection.exec_driver_sql(_MAY).scalar_one())
     # Without those that are only made ahead: the one of today and the next.
     soon = {f"{TABLES[0]}_{week.name}" for week in weeks_wanted(now)[:2]}
     lacking = [each for each in missing(TABLES[0], found, now) if each.name in soon]
-    return Weeks(max(ends, default=None), len(lacking), may_make)
+    return Weeks(max(ends, default=None), len(lacking), may(connection))
+
+
+def may(connection: Connection) -> bool:
+    """Whether the role is allowed to. Else it may not even look into a single partition, only into whole tables."""
+    return bool(connection.exec_driver_sql(_MAY).scalar_one())
 
 
 def make(database: Database, new: Partition) -> Outcome:
-    in_the_way = database.read(lambda connection: _count_in_default(connection, new))
+    in_the_way = database.read(lambda connection: _count_in_default(connection, new) if may(connection) else None)
+    if in_the_way is None:
+        return Outcome.DENIED
     if in_the_way > MOST_MOVED:
         return Outcome.LEFT
     return in_turn(database, lambda connection: _make(connection, new, moves=in_the_way > 0))
@@ -149,7 +155,7 @@ def in_turn(database: Database, work: Callable[[Connection], Outcome]) -> Outcom
     """One transaction of one process at a time, that waits for locks briefly and is not repeated."""
 
     def locked(connection: Connection) -> Outcome:
-        if not connection.exec_driver_sql(_MAY).scalar_one():
+        if not may(connection):
             return Outcome.DENIED
         connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{LOCK_WAIT}'")
         connection.exec_driver_sql("SET LOCAL statement_timeout = '60s'")
@@ -173,9 +179,14 @@ class _GaveUp(Exception):
 # ── dropping ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def slowly(connection: Connection, statement: str, values: dict[str, Any]) -> list[Any]:
-    """The first column of what may take a whole table; nobody waits for it."""
+def take_time(connection: Connection) -> None:
+    """For statements that may read a whole table, of whatever size; nobody waits for them."""
     connection.exec_driver_sql("SET LOCAL statement_timeout = '10min'")
+
+
+def slowly(connection: Connection, statement: str, values: dict[str, Any]) -> list[Any]:
+    """The first column of what may take a whole table."""
+    take_time(connection)
     return list(connection.exec_driver_sql(statement, values).scalars())
 
 

@@ -22,8 +22,9 @@ from horarium.store.partitions import Partition
 from horarium.store.retention import LIFECYCLE, SETTLING
 from horarium.store.tables import namespaces
 
-# Schedules that one transaction looks at, and those that may have a reason to wait, of a week.
-_BATCH = 1_000
+# Schedules that one transaction looks at, each of which may have a row for every second of it; and those that may have
+# a reason to wait, of a week.
+_BATCH = 100
 _MOST_HELD = 10_000
 _LIFECYCLE = sorted(kind.value for kind in LIFECYCLE)
 
@@ -123,6 +124,7 @@ class HistoryWeek:
         return {"lifecycle": _LIFECYCLE, "settling": SETTLING, "held": self._held, "after": self._after}
 
     def _mark(self, connection: Connection) -> Outcome:
+        partition_upkeep.take_time(connection)
         # Some schedules are a small part of a week, whatever the planner knows of it.
         connection.exec_driver_sql("SET LOCAL enable_seqscan = off")
         following = _NEXT.format(part=self._part.name, limit=_BATCH)
