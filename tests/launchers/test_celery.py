@@ -125,6 +125,16 @@ def test_a_broker_that_says_no_to_a_run_that_may_be_sent_once_has_not_got_it() -
     assert [(type(each), getattr(each, "sent", None)) for each in outcomes] == [(Unreachable, True)] * 3
 
 
+def test_what_a_broker_refuses_of_a_crowd_is_no_concern_of_the_others() -> None:
+    """Its own books are keys like any queue, and a tenant may name one."""
+    with fake_redis(odd=b"unacked") as redis:
+        queues = ["own", "unacked", "own"]
+        outcomes = launched(redis.url, *(request(n, queue=queue, priority=9) for n, queue in enumerate(queues)))
+    assert [outcomes[0], outcomes[2]] == [Accepted("key-0", queued=True), Accepted("key-2", queued=True)]
+    assert isinstance(outcomes[1], Unreachable)
+    assert (redis.pushed, "LPUSH" in outcomes[1].error) == (3, False)
+
+
 def test_a_broker_that_never_answers_is_in_nobody_elses_way() -> None:
     async def work(launcher: CeleryLauncher) -> Outcome:
         slow = asyncio.ensure_future(launcher.launch(request(1)))
