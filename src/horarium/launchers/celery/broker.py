@@ -35,6 +35,10 @@ class NotSent(Exception):
     """Nothing of the message has left this process."""
 
 
+class Lost(NotSent):
+    """The connection broke before it did: there is nothing wrong with the message."""
+
+
 def make_app(broker: str, result: str | None = None, answer_seconds: float = ANSWER_SECONDS) -> Celery:
     """Of nobody's tasks: it makes messages, reads results and calls workers; it is never the current app."""
     app = Celery("horarium", broker=broker, backend=result, set_as_current=False)
@@ -104,6 +108,8 @@ class Link:
         try:
             headers, properties = self._parts(message)
             self._have_queue(queue)
+        except self.connection.recoverable_connection_errors as away:
+            raise Lost(f"{type(away).__name__}: {away}") from away
         except Exception as wrong:
             raise NotSent(f"{type(wrong).__name__}: {wrong}") from wrong
         waiting = {"timeout": ANSWER_SECONDS, "confirm_timeout": ANSWER_SECONDS} if self.driver == "amqp" else {}

@@ -18,7 +18,7 @@ from typing import Any, Final
 import structlog
 from celery import Celery
 
-from horarium.launchers.celery.broker import Link, NotSent, connect, is_refusal, said
+from horarium.launchers.celery.broker import Link, Lost, NotSent, connect, is_refusal, said
 from horarium.launchers.celery.message import Message
 from horarium.life.outcome import Accepted, Outcome, Refused, Unknown, Unreachable
 
@@ -224,6 +224,9 @@ class Line:
             return Unreachable(self._why)
         try:
             link.publish(message)
+        except Lost as away:
+            self._drop()
+            return Unreachable(f"the broker was lost: {said(away.__cause__ or away, *self._urls)}")
         except NotSent as wrong:
             return Refused(f"no message can be made of it: {said(wrong, *self._urls)}")
         except Exception as wrong:
