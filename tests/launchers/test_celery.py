@@ -8,6 +8,7 @@ from base64 import b64decode
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import pytest
@@ -15,6 +16,7 @@ from launchers.brokers import MEMORY, fake_redis, received
 from launchers.far_ends import KEY, FixedClock, request_for
 
 from horarium.audience import parse_audience
+from horarium.launchers.celery import line
 from horarium.launchers.celery.broker import Link, make_app
 from horarium.launchers.celery.launcher import Broker, CeleryLauncher
 from horarium.launchers.launcher import LaunchRequest
@@ -137,6 +139,16 @@ def test_a_broker_that_says_no_to_a_run_that_may_be_sent_once_has_not_got_it() -
     assert [(type(each), getattr(each, "sent", None)) for each in outcomes] == [(Unreachable, True)] * 3
 
 
+def test_what_a_broker_refuses_of_a_crowd_is_no_concern_of_the_others() -> None:
+    """Its own books are keys like any queue, and a tenant may name one."""
+    with fake_redis(odd=b"unacked") as redis:
+        queues = ["own", "unacked", "own"]
+        outcomes = launched(redis.url, *(request(n, queue=queue, priority=9) for n, queue in enumerate(queues)))
+    assert [outcomes[0], outcomes[2]] == [Accepted("key-0", queued=True), Accepted("key-2", queued=True)]
+    assert isinstance(outcomes[1], Unreachable)
+    assert (redis.pushed, "LPUSH" in outcomes[1].error) == (3, False)
+
+
 def test_a_broker_that_never_answers_is_in_nobody_elses_way() -> None:
     async def work(launcher: CeleryLauncher) -> Outcome:
         slow = asyncio.ensure_future(launcher.launch(request(1)))
@@ -248,6 +260,7 @@ class Rabbit:
     """A connection that knows some queues, and keeps what was declared."""
 
     channel_errors = (Missing,)
+    recoverable_connection_errors = (OSError,)
 
     def __init__(self, *known: str) -> None:
         self.known = set(known)
@@ -257,6 +270,9 @@ class Rabbit:
         return self
 
     def close(self) -> None:
+        return
+
+    def collect(self, socket_timeout: float) -> None:
         return
 
     def prepare_queue_arguments(self, *_: Any, **__: Any) -> dict[str, Any]:
@@ -275,3 +291,18 @@ def test_a_queue_that_is_there_is_used_as_it_is_and_another_is_made_once() -> No
     for name in ("with-priorities", "new", "new", "with-priorities"):
         link._have_queue(name)
     assert rabbit.declared == [("with-priorities", True), ("new", True), ("new", False)]
+
+
+class Gone(Rabbit):
+    """A connection that has broken since it was made; nobody knows before it is used."""
+
+    def channel(self) -> Any:
+        raise BrokenPipeError("Broken pipe")
+
+
+def test_a_connection_that_broke_unnoticed_is_no_fault_of_the_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    single: Any = SimpleNamespace(supports_batch_publish=False)
+    gone: Any = Gone()
+    monkeypatch.setattr(line, "connect", lambda app: Link(app, gone, single, "amqp"))
+    (outcome,) = launched("amqp://bob:hunter22@h", request())
+    assert outcome == Unreachable("the broker was lost: BrokenPipeError: Broken pipe")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from pathlib import Path
@@ -100,6 +101,23 @@ def test_what_is_no_spool_is_set_aside(tmp_path: Path, raw: bytes) -> None:
     spool = Spool(tmp_path)
     spool.sweep()
     assert (spool.sources, [each.name for each in tmp_path.iterdir()]) == ([], ["x.broken"])
+
+
+def test_a_process_that_may_open_no_more_files_leaves_what_it_cannot_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(tmp_path, HERE, said(1)).forget()
+
+    def no_more(_path: Path) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    spool = Spool(tmp_path)
+    with monkeypatch.context() as full:
+        full.setattr("horarium.celery.spool.adopt", no_more)
+        spool.sweep()
+    spool.sweep()
+    [file] = spool.sources
+    assert numbers(file) == ["r1"]
 
 
 def test_reports_come_in_their_order_and_in_parts(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from celery.exceptions import SoftTimeLimitExceeded
 
 from horarium.celery import SkipEnded, install, report_to
 from horarium.celery.spool_file import create
-from horarium.celery.spool_lines import Destination
+from horarium.celery.spool_lines import ANY_NAMESPACE, Destination
 from horarium.errors import InvalidDefinition
 from horarium.operations import tokens
 from horarium.testing import TestService
@@ -171,6 +171,34 @@ def test_reports_wait_on_file_until_the_service_is_there(horarium: TestService, 
     install.LISTENER.reporter.start()
     flush()
     assert (state(horarium, "waiting"), list(spool.iterdir())) == ("succeeded", [])
+
+
+def test_runs_of_any_number_of_namespaces_wait_together(
+    horarium: TestService, spool: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The token of a run says where it is."""
+    listen("http://127.0.0.1:9", spool=spool)
+    sent = headers(horarium, "of-many")["horarium"]
+    for number in range(30):
+        add.apply((1, 2), headers={"horarium": {**sent, "namespace": f"tenant-{number}"}})
+    flush()
+    [file] = spool.iterdir()
+    assert (file.read_bytes().count(b"succeeded"), "is lost" in caplog.text) == (30, False)
+
+
+def test_what_was_written_without_a_token_is_sent_without_one(horarium: TestService, url: str, spool: Path) -> None:
+    listen("http://127.0.0.1:9", spool=spool)
+    add.apply((1, 2), headers=headers(horarium, "before-the-token"))
+    flush()
+    [file] = spool.iterdir()
+    _, _, lines = file.read_bytes().split(b"\n", 2)
+    file.unlink()
+    create(spool, Destination(url, ANY_NAMESPACE), lines).forget()
+    listen(url, "hor_of_another_namespace", spool=spool)
+    assert install.LISTENER.reporter is not None
+    install.LISTENER.reporter.start()
+    flush()
+    assert state(horarium, "before-the-token") == "succeeded"
 
 
 def test_the_address_comes_with_the_run_where_none_is_said(

@@ -6,9 +6,11 @@ the oldest first, and that is told as an error each time.
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 from horarium.celery.spool_file import SUFFIX, SpoolFile, adopt, create
@@ -19,6 +21,8 @@ _LEAST_SHARE = 65_536
 # A worker has one destination as a rule, and a few where several services share a broker.
 _MOST_DESTINATIONS = 20
 _ADOPTED_AT_ONCE = 50
+# What is wrong with this process or this machine, and not with the file.
+_PASSING = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOLCK, errno.EINTR})
 
 log = logging.getLogger("horarium.celery")
 
@@ -125,8 +129,12 @@ class Spool:
         try:
             file = adopt(path)
         except (OSError, ValueError) as wrong:
+            if isinstance(wrong, OSError) and wrong.errno in _PASSING:
+                log.warning("a file in the spool cannot be read now: %s", wrong)
+                return
             log.error("a file in the spool cannot be read, and is set aside: %s", wrong)
-            path.rename(path.with_suffix(".broken"))
+            with suppress(FileNotFoundError):  # another was faster
+                path.rename(path.with_suffix(".broken"))
             return
         if file is not None and file.size:
             self._adopted.append(file)

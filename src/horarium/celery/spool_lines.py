@@ -16,11 +16,13 @@ _OFFSET_DIGITS = 20
 MAX_LINE = 1_048_576
 """Bytes of one report on disk; what was bounded before it was written is never longer."""
 _FINAL, _PROGRESS = b"F", b"P"
+ANY_NAMESPACE = ""
+"""Of reports that show the tokens of their runs, which say by themselves where those are."""
 
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where reports go: the address of a service, and the namespace of the runs."""
+    """Where reports go: the address of a service, and the namespace of the runs, or `ANY_NAMESPACE`."""
 
     url: str
     namespace: str

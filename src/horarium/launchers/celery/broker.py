@@ -35,6 +35,10 @@ class NotSent(Exception):
     """Nothing of the message has left this process."""
 
 
+class Lost(NotSent):
+    """The connection broke before it did: there is nothing wrong with the message."""
+
+
 def make_app(broker: str, result: str | None = None, answer_seconds: float = ANSWER_SECONDS) -> Celery:
     """Of nobody's tasks: it makes messages, reads results and calls workers; it is never the current app."""
     app = Celery("horarium", broker=broker, set_as_current=False, loader="app")
@@ -69,9 +73,7 @@ def transport_options(broker: str, answer_seconds: float = ANSWER_SECONDS) -> di
 
 def said(error: BaseException, *urls: str | None) -> str:
     """What went wrong, without what the URL of a broker hides: libraries repeat it."""
-    cause = error.__cause__ if type(error).__name__ == "BatchPublishError" else None
-    shown = cause or error
-    text = f"{type(shown).__name__}: {shown}"
+    text = f"{type(error).__name__}: {error}"
     for url in urls:
         if url is None:
             continue
@@ -108,6 +110,8 @@ class Link:
         try:
             headers, properties = self._parts(message)
             self._have_queue(queue)
+        except self.connection.recoverable_connection_errors as away:
+            raise Lost(f"{type(away).__name__}: {away}") from away
         except Exception as wrong:
             raise NotSent(f"{type(wrong).__name__}: {wrong}") from wrong
         waiting = {"timeout": ANSWER_SECONDS, "confirm_timeout": ANSWER_SECONDS} if self.driver == "amqp" else {}
@@ -124,8 +128,8 @@ class Link:
             **properties,
         )
 
-    def publish_together(self, messages: list[Message]) -> None:
-        """All or nobody knows which. Raises NotSent as long as none has left."""
+    def publish_together(self, messages: list[Message]) -> list[Exception | None]:
+        """What the broker said to each, None = it has it. Raises NotSent as long as none has left."""
         with self.producer.batch(max_size=_LARGE_BATCH) as batch:
             try:
                 for each in messages:
@@ -134,7 +138,11 @@ class Link:
                 raise
             except Exception as wrong:
                 raise NotSent(f"{type(wrong).__name__}: {wrong}") from wrong
-            batch.flush()
+            # Not `flush`, which tells all of them what was said to one, and shows its command.
+            answers = batch.state.session.pipeline.execute(raise_on_error=False)
+        if len(answers) != len(messages):
+            raise ConnectionError(f"{len(answers)} answers came for {len(messages)} messages")
+        return [each if isinstance(each, Exception) else None for each in answers]
 
     def revoke(self, task_ids: list[str], *, terminate: bool) -> None:
         """To all workers that listen: not to begin them, and with `terminate` to end those that have begun."""

@@ -18,7 +18,7 @@ from typing import Any, Final
 import structlog
 from celery import Celery
 
-from horarium.launchers.celery.broker import Link, NotSent, connect, is_refusal, said
+from horarium.launchers.celery.broker import Link, Lost, NotSent, connect, is_refusal, said
 from horarium.launchers.celery.message import Message
 from horarium.life.outcome import Accepted, Outcome, Refused, Unknown, Unreachable
 
@@ -203,16 +203,23 @@ class Line:
 
     def _send_together(self, link: Link, parcels: Sequence[Parcel]) -> None:
         begun = [each for each in parcels if each.begin()]
+        if not begun:
+            return
         try:
-            link.publish_together([each.message for each in begun])
+            answers = link.publish_together([each.message for each in begun])
         except NotSent:  # one of them is bad: alone each of them hears what is wrong with it
             self._answer([(each, self._sent(each.message)) for each in begun])
         except Exception as wrong:
             self._drop()
-            error = f"the broker may not have it: {said(wrong, *self._urls)}"
-            self._answer([(each, Unknown(error)) for each in begun])
+            unknown = Unknown(f"the broker may not have it: {said(wrong, *self._urls)}")
+            self._answer([(each, unknown) for each in begun])
         else:
-            self._answer([(each, Accepted(each.message.task_id, queued=True)) for each in begun])
+            if any(answers):  # a Redis that is another's replica by now refuses: a new connection may find the first
+                self._drop()
+            each_own = zip(begun, answers, strict=True)
+            self._answer(
+                [(each, self._taken(each.message) if no is None else self._failed(no)) for each, no in each_own]
+            )
 
     def _sent(self, message: Message) -> Outcome:
         link = self._linked()
@@ -220,15 +227,25 @@ class Line:
             return Unreachable(self._why)
         try:
             link.publish(message)
+        except Lost as away:
+            self._drop()
+            return Unreachable(f"the broker was lost: {said(away.__cause__ or away, *self._urls)}")
         except NotSent as wrong:
             return Refused(f"no message can be made of it: {said(wrong, *self._urls)}")
         except Exception as wrong:
             self._drop()
-            error = said(wrong, *self._urls)
-            if is_refusal(wrong):
-                return Unreachable(f"the broker did not take it: {error}", sent=True)
-            return Unknown(f"the broker may not have it: {error}")
+            return self._failed(wrong)
+        return self._taken(message)
+
+    @staticmethod
+    def _taken(message: Message) -> Outcome:
         return Accepted(message.task_id, queued=True)
+
+    def _failed(self, wrong: Exception) -> Outcome:
+        error = said(wrong, *self._urls)
+        if is_refusal(wrong):
+            return Unreachable(f"the broker did not take it: {error}", sent=True)
+        return Unknown(f"the broker may not have it: {error}")
 
     def _revoke(self, link: Link, order: Revocation) -> None:
         try:
