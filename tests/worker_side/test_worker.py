@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +27,10 @@ PATIENCE = 60
 app = Celery("worker_side", broker="memory://", set_as_current=False)
 
 
-def _task(**options: Any) -> Any:
+def _task(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Of this app and of no other in this process."""
-    return app.task(shared=False, **options)
+    made: Callable[[Callable[..., Any]], Any] = app.task(shared=False, **options)
+    return made
 
 
 @_task(name="add")
