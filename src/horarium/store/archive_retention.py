@@ -41,7 +41,7 @@ def of_own_days(connection: Connection, *, finished_before: Cutoffs, after: byte
         return _NOTHING
     name, last = after[: -_ID_BYTES - 1].decode(), after[-_ID_BYTES:]
     found: list[bytes] = []
-    choosy = _with_own_days(connection, finished_before, name)
+    choosy = _with_own_days(connection, finished_before, name, is_done=last == _LAST_ID)
     for each, days in choosy:
         ended_by = finished_before.now - days * DAY
         first = last if each == name else b""
@@ -52,10 +52,13 @@ def of_own_days(connection: Connection, *, finished_before: Cutoffs, after: byte
     return Found(tuple(found), _place(choosy[-1].namespace, _LAST_ID) if len(choosy) == _NAMESPACES else None)
 
 
-def _with_own_days(connection: Connection, before: Cutoffs, first: str) -> Sequence[sa.Row[tuple[str, int]]]:
-    own = namespaces.c[before.kept.value]
-    mine = sa.select(namespaces.c.namespace, own).where(own > FOR_EVER, namespaces.c.namespace >= first)
-    return connection.execute(mine.order_by(namespaces.c.namespace).limit(_NAMESPACES)).all()
+def _with_own_days(
+    connection: Connection, before: Cutoffs, first: str, *, is_done: bool
+) -> Sequence[sa.Row[tuple[str, int]]]:
+    """The next ones, from `first` on, or after it."""
+    own, name = namespaces.c[before.kept.value], namespaces.c.namespace
+    mine = sa.select(name, own).where(own > FOR_EVER, name > first if is_done else name >= first)
+    return connection.execute(mine.order_by(name).limit(_NAMESPACES)).all()
 
 
 def _old_of(namespace: str, ended_by: Instant, after: bytes) -> sa.Select[tuple[bytes]]:
