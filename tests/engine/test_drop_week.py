@@ -21,7 +21,7 @@ from horarium.operations.caller import Caller
 from horarium.operations.previews import explain
 from horarium.operations.verify import verify
 from horarium.schedule.run import RunState
-from horarium.store import partition_upkeep, partitions
+from horarium.store import partition_upkeep, partitions, retention
 from horarium.store.database import Database, open_database
 from horarium.store.history import events as streams
 from horarium.store.history import feed, occurrences
@@ -204,3 +204,15 @@ def test_what_somebody_holds_is_dropped_later(office: Office, monkeypatch: pytes
         steps = drop(office)
     assert (steps[-1].busy, sum(each.dropped for each in steps)) == (True, 0)
     assert sum(each.dropped for each in drop(office)) == 2
+
+
+def test_a_large_past_is_not_read_whole_to_find_that_nothing_is_old(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+    monkeypatch.setattr(retention, "has_old_history", lambda *_given, **_named: asked.append(True) or False)
+    for most in (partition_upkeep.LITTLE_BYTES, -1):
+        monkeypatch.setattr(partition_upkeep, "LITTLE_BYTES", most)
+        whole_pass(Retention(office.resources.database, office.clock, KEEP))
+    assert asked == [True]
+    assert len(rows(office.resources.database, checkpoints)) == 3
