@@ -22,7 +22,7 @@ from horarium.operations.previews import explain
 from horarium.operations.verify import verify
 from horarium.schedule.run import RunState
 from horarium.store import partition_upkeep, partitions, retention
-from horarium.store.database import Database, open_database
+from horarium.store.database import Connection, Database, open_database
 from horarium.store.history import events as streams
 from horarium.store.history import feed, occurrences
 from horarium.store.partition_upkeep import Outcome
@@ -209,10 +209,15 @@ def test_what_somebody_holds_is_dropped_later(office: Office, monkeypatch: pytes
 def test_a_large_past_is_not_read_whole_to_find_that_nothing_is_old(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[bool] = []
-    monkeypatch.setattr(retention, "has_old_history", lambda *_given, **_named: asked.append(True) or False)
+    asked: list[Any] = []
+
+    def nothing(_connection: Connection, **named: Any) -> bool:
+        asked.append(named)
+        return False
+
+    monkeypatch.setattr(retention, "has_old_history", nothing)
     for most in (partition_upkeep.LITTLE_BYTES, -1):
         monkeypatch.setattr(partition_upkeep, "LITTLE_BYTES", most)
         whole_pass(Retention(office.resources.database, office.clock, KEEP))
-    assert asked == [True]
+    assert len(asked) == 1
     assert len(rows(office.resources.database, checkpoints)) == 3

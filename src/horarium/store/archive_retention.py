@@ -6,7 +6,6 @@ lies in no week, or because nobody may drop one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -43,25 +42,23 @@ def of_own_days(connection: Connection, *, finished_before: Cutoffs, after: byte
     found: list[bytes] = []
     choosy = _with_own_days(connection, finished_before, name, is_done=last == _LAST_ID)
     for each, days in choosy:
-        ended_by = finished_before.now - days * DAY
+        ended_by: Instant = finished_before.now - days * DAY
         first = last if each == name else b""
-        rows = connection.execute(_old_of(each, ended_by, first).limit(looks - len(found))).scalars()
-        found += rows
+        old = _old_of(each, ended_by, first).limit(looks - len(found))
+        found += [row.run_id for row in connection.execute(old)]
         if len(found) == looks:
             return Found(tuple(found), _place(each, found[-1]))
-    return Found(tuple(found), _place(choosy[-1].namespace, _LAST_ID) if len(choosy) == _NAMESPACES else None)
+    return Found(tuple(found), _place(choosy[-1][0], _LAST_ID) if len(choosy) == _NAMESPACES else None)
 
 
-def _with_own_days(
-    connection: Connection, before: Cutoffs, first: str, *, is_done: bool
-) -> Sequence[sa.Row[tuple[str, int]]]:
+def _with_own_days(connection: Connection, before: Cutoffs, first: str, *, is_done: bool) -> list[tuple[str, int]]:
     """The next ones, from `first` on, or after it."""
     own, name = namespaces.c[before.kept.value], namespaces.c.namespace
     mine = sa.select(name, own).where(own > FOR_EVER, name > first if is_done else name >= first)
-    return connection.execute(mine.order_by(name).limit(_NAMESPACES)).all()
+    return [(row[0], row[1]) for row in connection.execute(mine.order_by(name).limit(_NAMESPACES))]
 
 
-def _old_of(namespace: str, ended_by: Instant, after: bytes) -> sa.Select[tuple[bytes]]:
+def _old_of(namespace: str, ended_by: Instant, after: bytes) -> sa.Select[Any]:
     run_id = runs_archive.c.run_id
     # Nothing ends before it is born.
     mine = (runs_archive.c.namespace == namespace, run_id > after, run_id < id_at(ended_by))
