@@ -231,7 +231,7 @@ def test_a_key_is_taken_by_a_run_that_moves_meanwhile(database: Database, open_a
         database.write(take)
 
 
-def test_days_of_one_s_own_are_kept_in_the_archive_too(database: Database) -> None:
+def test_days_of_one_s_own_are_kept_in_the_archive_too(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     uid = make_schedule(database)
     old, new = make_run(database, uid), make_run(database, uid, at=OLD + 3)
     make_run(database, uid, at=YOUNG)
@@ -246,6 +246,10 @@ def test_days_of_one_s_own_are_kept_in_the_archive_too(database: Database) -> No
 
     assert look() == []
     database.write(lambda c: c.execute(sa.update(namespaces).values(keep_runs_days=9)))
+    assert look() == [old, new]
+    monkeypatch.setattr(archive_retention, "_NAMESPACES", 1)
+    others = [{"namespace": name, "description": "", "created_at": 0, "keep_runs_days": 9} for name in ("a", "z")]
+    put(database, namespaces, others)
     assert look() == [old, new]
     database.write(lambda c: archive_retention.delete(c, [old]))
     assert (archived(database), count(database, run_events)) == ({new}, 0)

@@ -13,8 +13,10 @@ from horarium.decision.record import NewEvent
 from horarium.ids import id_at, new_id
 from horarium.instant import DAY
 from horarium.schedule.event import EventType
+from horarium.store import migrate as migration
 from horarium.store import partition_upkeep
 from horarium.store.database import Database, open_database
+from horarium.store.errors import StoreUnavailable
 from horarium.store.history import events as history
 from horarium.store.history.append import append
 from horarium.store.migrate import migrate
@@ -76,6 +78,18 @@ def test_rows_rights_and_numbers_stay(older: Database) -> None:
     write(older, uid, 4, 3_000)
     newest = older.read(lambda c: history.read(c, uid, after_sequence=3, limit=9))
     assert [(each.feed_id, each.transaction_id is not None) for each in newest] == [(4, True)]
+
+
+def test_nobody_waits_for_a_migration_that_waits_for_an_open_transaction(
+    older: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A backup may be open for hours; everybody else would wait behind the migration."""
+    monkeypatch.setattr(migration._scripts().get_revision("0019").module, "LOCK_WAIT", "20ms")
+    with older.engine.connect() as connection, connection.begin():
+        connection.exec_driver_sql("SELECT FROM history LIMIT 1")
+        with pytest.raises(StoreUnavailable, match=r"nothing was migrated: .* is still open"):
+            migrate(older)
+    assert migrate(older) == ["0019"]
 
 
 def _scans(connection: Connection, statement: sa.Select[Any]) -> list[str]:

@@ -104,15 +104,15 @@ class PartitionUpkeep:
         for table, before, ended_by in self._tables(now):
             there = self._database.read(partition_upkeep.there)
             for part in past([each for each in there if each.table == table], ended_by):
-                # What is forgotten is forgotten from the front, and what belongs to runs after them.
                 if self._left.get(part.name, now) > now or (table in BESIDE_RUNS and has_same(ARCHIVE, part, there)):
-                    break
-                outcome = yield from self._drop(part, before, now)
+                    outcome = Outcome.LEFT  # what belongs to runs goes after them
+                else:
+                    outcome = yield from self._drop(part, before, now)
                 if outcome in (Outcome.BUSY, Outcome.DENIED):
                     yield Upkept(busy=outcome is Outcome.BUSY)
                     return
-                if outcome is Outcome.LEFT:
-                    break
+                if outcome is Outcome.LEFT and table == HISTORY:
+                    break  # which is forgotten from the front
 
     def _is_denied(self) -> bool:
         """Whoever may not make tables leaves all of it to others."""

@@ -8,7 +8,7 @@ comes again later.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
@@ -33,6 +33,9 @@ MOST_MOVED = 50_000
 """Rows that move within one transaction, for which everybody waits."""
 
 LOCK_WAIT = "2s"
+
+LITTLE_BYTES = 100_000_000
+"""What a question that no index answers may read."""
 
 # Next to the number of the migrations' lock.
 _LOCK = int.from_bytes(b"horarium", "big") + 1
@@ -83,6 +86,13 @@ def there(connection: Connection) -> list[Partition]:
         except ValueError:
             continue
     return found
+
+
+def is_little(connection: Connection, parts: Iterable[Partition]) -> bool:
+    """Whether they can be read whole at any time."""
+    sizes = "SELECT coalesce(sum(pg_relation_size(to_regclass(name))), 0) FROM unnest(%s::text[]) AS name"
+    names = [each.name for each in parts]
+    return bool(connection.exec_driver_sql(sizes, (names,)).scalar_one() <= LITTLE_BYTES)
 
 
 def look(connection: Connection, now: Instant) -> Weeks | None:

@@ -23,6 +23,9 @@ depends_on = None
 oldest_code = "0018"
 brings = "partitions by weeks and an archive of old runs (both on PostgreSQL)"
 
+LOCK_WAIT = "5s"
+"""For a transaction that is open, such as that of a backup; then all is undone, and tried again."""
+
 _HISTORY = "history h LEFT JOIN schedules s USING (schedule_uid)"
 _ALL_RUNS = RUNS.replace("runs r", "(SELECT * FROM runs UNION ALL SELECT * FROM runs_archive) r")
 _SHOWN_OF_RUNS = f"{V_RUNS}{V_RUNS_MORE} r.heard"
@@ -79,7 +82,9 @@ _EDGE_ID = f"lpad(to_hex({_EDGE} / 1000), 12, '0') || '70008000000000000000'"
 def upgrade() -> None:
     if op.get_bind().dialect.name != "postgresql":
         return
-    # All of them before any is changed: whoever writes one of them next waits here, and not half way.
+    # Whoever needs one of these tables waits as long as we do, and goes on for as long as we have not begun.
+    op.execute(f"SET LOCAL lock_timeout = '{LOCK_WAIT}'")
+    # All of them before any is changed: whoever uses one of them next waits here, and not half way.
     op.execute(f"LOCK TABLE {', '.join(each.table for each in _GROWING)} IN ACCESS EXCLUSIVE MODE")
     for each in _GROWING:
         _partition(each)
