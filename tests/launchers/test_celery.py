@@ -249,6 +249,26 @@ def test_a_backend_that_cannot_be_reached_is_left_alone_for_a_while_and_never_sh
     assert again == StillRunning()
 
 
+UNREADABLE = {
+    "no json": b"pickled",
+    "no object": b"[1]",
+    "no exception": b'{"status": "FAILURE", "result": {"exc_type": "system", "exc_module": "os", "exc_message": "ls"}}',
+}
+
+
+@pytest.mark.parametrize("kept", UNREADABLE.values(), ids=UNREADABLE)
+def test_a_result_that_cannot_be_read_keeps_nobody_from_the_others(kept: bytes) -> None:
+    async def work(launcher: CeleryLauncher) -> Any:
+        backend = launcher._apps["default"].backend
+        backend.store_result("beside", 1, "SUCCESS")
+        backend.set(backend.get_key_for_task("bad"), kept)
+        with pytest.raises(ConnectionError):
+            await launcher.poll(request(), "bad")
+        return await launcher.poll(request(), "beside")
+
+    assert with_launcher({"default": Broker(MEMORY, "cache+memory://")}, work) == Finished(1)
+
+
 # ── a queue of RabbitMQ ──────────────────────────────────────────────────────────────────────────────
 
 

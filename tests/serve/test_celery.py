@@ -77,6 +77,9 @@ def test_a_connection_that_is_not_for_the_namespace_is_refused_at_every_door(ser
                 "apply": lambda: client.apply({"bundle": "b", "schedules": [new]}),
                 "node": lambda: client.put_workflow("v", graph(None, connection=name)),
                 "workflow": lambda: client.put_workflow("v", graph(name)),
+                "for steps": lambda: client.create_schedule(
+                    schedule_id="new", spec=SPEC, action={"workflow_id": "w", "connection": name}
+                ),
             }
             found = {}
             for door, knock in doors.items():

@@ -8,6 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from celery import Celery
+from celery.exceptions import SecurityError
+from kombu.exceptions import SerializationError, SerializerNotInstalled
 
 from horarium.clock import Clock
 from horarium.launchers.payload import NotJson, clean_text, keep
@@ -18,6 +20,8 @@ _EXPIRED: Final = "expired"
 _AT_ONCE: Final = 4
 # A backend that did not answer is left alone for so long: everybody who follows runs waits for its answers.
 _REST_SECONDS: Final = 5.0
+# It answered, and what it keeps for this one task cannot be read.
+_UNREADABLE: Final = (SerializationError, SerializerNotInstalled, SecurityError, ValueError, TypeError, LookupError)
 
 
 class Results:
@@ -38,6 +42,8 @@ class Results:
             return StillRunning()
         try:
             return outcome_of(self._app.backend.get_task_meta(task_id), task_id)
+        except _UNREADABLE:
+            raise
         except Exception:
             self._rests_until = self._clock.monotonic() + _REST_SECONDS
             raise
