@@ -1,0 +1,118 @@
+"""A service inside the benchmark's own process, as it is shipped, whose engine does what it is told and no more.
+
+Its clock stands where it is set, so that a database answers the same whenever it is asked. What is measured here is
+what the doors do, without HTTP around it, which costs every question the same and would flatter the slow ones.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from ground import progress
+
+from horarium.ids import id_text
+from horarium.instant import Instant
+from horarium.operations import queues, reports
+from horarium.operations.caller import Caller
+from horarium.operations.queues import Claimed
+from horarium.operations.resources import Resources
+from horarium.serve.service import Service, open_service
+from horarium.settings import Settings
+from horarium.store.database import Database
+from horarium.store.migrate import DEFAULT_NAMESPACE
+from horarium.testing.clock import FakeClock
+from horarium.wire.roles import Role
+
+CALLER = Caller("bench", Role.ADMIN, DEFAULT_NAMESPACE, "bench", everywhere=True, confirmed=True)
+
+Question: TypeAlias = Callable[[int], float]
+"""Asked for the n-th time; milliseconds that it took."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    service: Service
+    clock: FakeClock
+    loop: asyncio.Runner
+
+    @property
+    def resources(self) -> Resources:
+        return self.service.resources
+
+    @property
+    def database(self) -> Database:
+        return self.service.database
+
+    def decide(self) -> int:
+        """One batch of what is due, in one transaction; how many runs were born."""
+        tick = self.service.engine.ticker.step()
+        return sum(len(decided.entry.runs) for decided in tick.decided)
+
+    def hand_over(self, at_least: int | None = None) -> int:
+        """What is ready goes to its queue, all of it or as many; how many they were."""
+        handed = 0
+        while (at_least is None or handed < at_least) and (
+            number := self.loop.run(self.service.engine.dispatcher.step())
+        ):
+            handed += number
+        return handed
+
+    def claim(self, queue: str, limit: int = 1) -> list[Claimed]:
+        return queues.claim(self.resources, CALLER, queue, worker="bench", limit=limit)
+
+    def report(self, claimed: Claimed, state: str = "succeeded", **said: Any) -> None:
+        told = {"state": state, "lease_epoch": claimed.lease_epoch, **said}
+        run_id = id_text(claimed.run.row.run_id)
+        reports.report(self.resources, CALLER, run_id, reports.parse_report(told))
+
+
+@contextmanager
+def inside(url: str, now: Instant, settings: Mapping[str, Any] | None = None) -> Iterator[Inside]:
+    clock = FakeClock(now)
+    with tempfile.TemporaryDirectory(prefix="horarium-bench-") as folder:
+        chosen: dict[str, Any] = {"data_dir": folder, "database": url, **(settings or {})}
+        with (
+            (Path(folder) / "log").open("w", encoding="utf-8") as log,
+            open_service(Settings(**chosen), clock=clock, log_to=log, key=b"horarium-bench") as opened,
+            asyncio.Runner() as loop,
+        ):
+            opened.engine.stay_in_one_thread()
+            yield Inside(opened, clock, loop)
+
+
+# ── taking turns ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def milliseconds(ask: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    ask()
+    return 1_000 * (time.perf_counter() - started)
+
+
+def medians(
+    parties: Sequence[Mapping[str, Question]], times: int, *, title: str, warm_up: int = 3
+) -> list[dict[str, float]]:
+    """Of each question, party by party: all of them take turns, so that a noisy machine disturbs them alike."""
+    took: list[dict[str, list[float]]] = [{name: [] for name in party} for party in parties]
+    with progress() as bars:
+        bar = bars.add_task(title, total=(warm_up + times) * len(parties[0]))
+        for name in parties[0]:
+            gc.collect()
+            for number in range(warm_up + times):
+                # Who comes first in one turn comes last in the next.
+                turn = range(len(parties)) if number % 2 else reversed(range(len(parties)))
+                for place in turn:
+                    found = parties[place][name](number)
+                    if number >= warm_up:
+                        took[place][name].append(found)
+                bars.advance(bar)
+    return [{name: statistics.median(each) for name, each in party.items()} for party in took]
