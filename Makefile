@@ -73,7 +73,7 @@ SUPPLY := .venv-supply/python/bin
 COMPILE := $(SUPPLY)/uv pip compile --quiet --constraint constraints.txt --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 
 lock: .venv-supply/installed.txt ## write the hashes of what the container image is made of, at the versions of constraints.txt
-	$(COMPILE) pyproject.toml --output-file release/runtime.txt
+	$(COMPILE) pyproject.toml --extra celery --output-file release/runtime.txt
 	@echo hatchling | $(COMPILE) - --output-file release/build.txt
 
 audit: .venv-supply/installed.txt ## ask for known advisories against what is shipped; says so where nobody can be asked

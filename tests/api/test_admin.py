@@ -80,7 +80,7 @@ def test_any_ticker_will_do_and_the_stuck_one_is_shown(http: httpx.Client, horar
     )  # fmt: skip
 
 
-OWNER = "machine-7:47114:k3x9qz"
+OWNER = "machine-7:4711471147:k3x9qz"
 
 
 def test_only_admins_of_the_installation_learn_of_machines_and_processes(
@@ -105,7 +105,9 @@ def test_only_admins_of_the_installation_learn_of_machines_and_processes(
         known = defaultdict(lambda: "unknown", names)
         asked = [path.format_map(known) for method, path in OPERATIONS if method == "GET" and path != "/api/events"]
         told = {path: tenant.get(path) for path in asked}
-        assert [path for path, answer in told.items() if "machine-7" in answer.text or "47114" in answer.text] == []
+        assert [
+            path for path, answer in told.items() if "machine-7" in answer.text or "4711471147" in answer.text
+        ] == []
         assert told[f"/api/runs/{run_id}"].status_code == told[f"/api/runs/{run_id}/events"].status_code == 200
         assert told["/admin/liveness"].json()["subsystems"]["ticker"]["healthy"]
         assert told["/admin/liveness"].json()["processes"] == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import httpx
+import pytest
 
 from horarium.operations import namespaces, tokens
 from horarium.operations.caller import Caller
@@ -31,6 +32,7 @@ def shown(agenda: dict[str, Any]) -> list[tuple[Any, ...]]:
     ]
 
 
+@pytest.mark.archived
 def test_past_and_future_are_one_list_with_reasons(http: httpx.Client, horarium: TestService) -> None:
     # The clock stands at midnight of Sunday, 1 March.
     add(http, "hourly", "0 * * * *", timeout_seconds=36_000)

@@ -11,10 +11,13 @@ from horarium.instant import SECOND
 from horarium.store import processes
 from horarium.store.migrate import newest_revision
 from horarium.store.processes import About, Process
+from horarium.store.runs import depth
 from horarium.testing import Accepted, TestService
 
 QUEUED = pytest.mark.parametrize("answer", [Accepted(reference="mail", queued=True)], ids=["queued"])
 ENGINE = ("ticker", "dispatcher")
+FLOOD = {"schedule_id": "flood", "cron_expressions": ["0 * * * *"], "overlap_policy": "allow_all",
+         "action": {"workflow_type": "sweep", "task_queue": "flood"}}  # fmt: skip
 
 
 def beat(horarium: TestService, owner: str, *roles: str, version: str = "1.0.0", **said: Any) -> None:
@@ -120,6 +123,21 @@ def test_what_waits_is_told_with_how_long_it_has(http: httpx.Client, horarium: T
     assert told["queues"] == [{"kind": "workflow", "queue": "mail", "ready": 1, "queued": 0, "held": 0}]
     horarium.clock.advance(3_600)
     assert cluster(http)["tick_lag_seconds"] > 0
+
+
+def test_the_run_that_waits_longest_is_told_although_its_queue_is_not_shown(
+    http: httpx.Client, horarium: TestService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(depth, "MOST_GROUPS", 1)
+    beat(horarium, "w", *ENGINE)
+    pulled(http)
+    horarium.clock.advance(4)
+    for _ in range(2):
+        http.post("/api/schedules", json=FLOOD)
+        http.post("/api/schedules/flood/trigger").raise_for_status()
+    told = cluster(http)
+    assert [each["queue"] for each in told["queues"]] == ["flood"]
+    assert told["oldest_ready_seconds"] == 4.0
 
 
 @pytest.mark.parametrize("dialect", ["sqlite"])

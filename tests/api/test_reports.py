@@ -96,6 +96,7 @@ def test_a_run_that_does_not_exist_has_no_token(horarium: TestService, handed: d
 
 
 @pytest.mark.parametrize("handed", [1], indirect=True)
+@pytest.mark.archived
 def test_the_token_of_an_attempt_that_is_over_changes_nothing(horarium: TestService, handed: dict[str, Any]) -> None:
     first = horarium.launcher.deliveries[0].report_token
     assert handed["token"] != first
@@ -133,6 +134,7 @@ def test_a_token_is_never_shown(horarium: TestService, handed: dict[str, Any]) -
 
 
 @pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+@pytest.mark.archived
 def test_whoever_goes_on_reporting_after_the_end_fills_nothing(horarium: TestService, handed: dict[str, Any]) -> None:
     run_id, token = handed["run_id"], handed["token"]
     assert report(horarium, run_id, bearer=token).json()["outcome"] == "recorded"

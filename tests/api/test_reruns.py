@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import httpx
+import pytest
 
 from horarium.operations import namespaces, tokens
 from horarium.operations.caller import Caller
@@ -35,6 +36,7 @@ def again(http: httpx.Client, run_id: str, **said: Any) -> dict[str, Any]:
     return {"status_code": answer.status_code, **found}
 
 
+@pytest.mark.archived
 def test_a_rerun_has_what_the_first_one_had_and_a_key_of_its_own(http: httpx.Client, horarium: TestService) -> None:
     first = ran(http, horarium)
     moved = {"action": {"kind": "http", "url": "https://example.org/two"}}

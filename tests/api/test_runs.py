@@ -44,6 +44,7 @@ def test_a_run_tells_where_it_comes_from(http: httpx.Client, horarium: TestServi
     assert [event["sequence"] for event in events] == list(range(1, len(events) + 1))
 
 
+@pytest.mark.archived
 def test_runs_come_newest_first_page_by_page(http: httpx.Client, horarium: TestService) -> None:
     horarium.advance(hours=5)
     first = http.get("/api/runs", params={"page_size": 3}).json()
@@ -53,6 +54,7 @@ def test_runs_come_newest_first_page_by_page(http: httpx.Client, horarium: TestS
     assert rest["next_page_token"] is None
 
 
+@pytest.mark.archived
 def test_runs_are_filtered_by_state_and_origin(http: httpx.Client, horarium: TestService) -> None:
     horarium.advance(hours=2)
     horarium.finish(horarium.runs()[-1])
@@ -68,6 +70,7 @@ def test_an_unknown_run_is_not_found(http: httpx.Client, name: str) -> None:
     assert (answer.status_code, answer.json()["reason"]) == (404, "run_not_found")
 
 
+@pytest.mark.archived
 def test_a_ready_run_is_cancelled_and_a_final_one_stays(http: httpx.Client) -> None:
     run_id = http.post("/api/schedules/hourly/trigger").json()["run_id"]
     assert http.post(f"/api/runs/{run_id}/cancel").json()["outcome"] == "cancelled"
@@ -75,6 +78,7 @@ def test_a_ready_run_is_cancelled_and_a_final_one_stays(http: httpx.Client) -> N
     assert http.post(f"/api/runs/{run_id}/terminate").json()["state"] == "cancelled"
 
 
+@pytest.mark.archived
 def test_a_report_ends_a_run_once(http: httpx.Client, horarium: TestService) -> None:
     horarium.advance(hours=1)
     run_id = horarium.runs()[0].run_id

@@ -79,7 +79,8 @@ class Broker:
 
 @contextmanager
 def opened(url: str) -> Iterator[Any]:
-    with redis.Redis.from_url(url, decode_responses=True) as found:
+    # The library's own bound is a few seconds, and somebody may wait longer for a worker that starts.
+    with redis.Redis.from_url(url, decode_responses=True, socket_timeout=None) as found:
         yield found
 
 

@@ -47,7 +47,7 @@ if "spool" in _told:
 @cache
 def _books(_process: int) -> Any:
     """A connection of this process: one that a fork has copied belongs to two."""
-    return redis.Redis.from_url(_told["books"])
+    return redis.Redis.from_url(_told["books"], socket_timeout=None)  # a task may be held for longer than its bound
 
 
 def books() -> Any:
@@ -69,7 +69,7 @@ class Counted(Task):
 
 
 def _task(**options: Any) -> Any:
-    return app.task(bind=True, base=Counted, **options)
+    return app.task(bind=True, base=Counted, shared=False, **options)  # by no other app of this process
 
 
 @_task(name="add")

@@ -19,10 +19,10 @@ from horarium.instant import DAY, HOUR
 from horarium.operations import lifecycles, namespaces, triggers
 from horarium.operations.caller import Caller
 from horarium.operations.previews import explain
-from horarium.operations.verify import verify
+from horarium.operations.verify import Gap, verify
 from horarium.schedule.run import RunState
-from horarium.store import partition_upkeep, partitions
-from horarium.store.database import Database, open_database
+from horarium.store import partition_upkeep, partitions, retention
+from horarium.store.database import Connection, Database, open_database
 from horarium.store.history import events as streams
 from horarium.store.history import feed, occurrences
 from horarium.store.partition_upkeep import Outcome
@@ -204,3 +204,30 @@ def test_what_somebody_holds_is_dropped_later(office: Office, monkeypatch: pytes
         steps = drop(office)
     assert (steps[-1].busy, sum(each.dropped for each in steps)) == (True, 0)
     assert sum(each.dropped for each in drop(office)) == 2
+
+
+def test_a_number_that_was_given_twice_is_found(office: Office) -> None:
+    """Only the same number at the same instant is refused where history is kept by weeks; an audit counts."""
+    database = office.resources.database
+    columns = "schedule_uid, sequence, namespace, event_type, nominal, nominal_last, run_id, payload"
+    twice = f"INSERT INTO history ({columns}, recorded_at) SELECT {columns}, recorded_at + 1 FROM history"
+    newest = "WHERE schedule_uid = (SELECT schedule_uid FROM schedules WHERE schedule_id = 'plain') AND sequence = 9"
+    database.write(lambda c: c.exec_driver_sql(f"{twice} {newest}"))
+    assert [type(finding) for finding in verify(office.resources, ADMIN)][:1] == [Gap]
+
+
+def test_a_large_past_is_not_read_whole_to_find_that_nothing_is_old(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    def nothing(_connection: Connection, **named: Any) -> bool:
+        asked.append(named)
+        return False
+
+    monkeypatch.setattr(retention, "has_old_history", nothing)
+    for most in (partition_upkeep.LITTLE_BYTES, -1):
+        monkeypatch.setattr(partition_upkeep, "LITTLE_BYTES", most)
+        whole_pass(Retention(office.resources.database, office.clock, KEEP))
+    assert len(asked) == 1
+    assert len(rows(office.resources.database, checkpoints)) == 3

@@ -160,7 +160,7 @@ def test_where_many_stay_only_what_belongs_to_nobody_goes(house: Database, monke
     monkeypatch.setattr(partition_upkeep, "MOST_MOVED", 2)
     monkeypatch.setattr("horarium.store.runs.drop_week._BATCH", 2)
     with capture_logs() as told:
-        assert whole_pass(upkeep(house)).dropped == 2
+        assert whole_pass(upkeep(house)).dropped == 4
     assert sorted(each["table"] for each in told if "row by row" in each["event"]) == [
         "run_events_2026w47",
         "run_logs_2026w47",
@@ -170,10 +170,16 @@ def test_where_many_stay_only_what_belongs_to_nobody_goes(house: Database, monke
     assert gone not in {row[0] for table in ("run_events", "run_logs", "runs_archive") for row in found[table]}
 
 
-def test_events_wait_for_their_runs(house: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_events_wait_for_their_runs_and_later_weeks_for_nobody(
+    house: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for hours in range(3):
-        add(house, START + DAY + hours * HOUR, namespace="keeper")
-    monkeypatch.setattr(partition_upkeep, "MOST_MOVED", 2)
+        kept = add(house, START + DAY + hours * HOUR, namespace="keeper")
+    add(house, START + 8 * DAY, **step_of(kept))
     before = house.read(everything)
-    assert whole_pass(upkeep(house)).dropped == 0
+    add(house, START + 8 * DAY)
+    monkeypatch.setattr(partition_upkeep, "MOST_MOVED", 2)
+    chore = upkeep(house)
+    assert [whole_pass(chore).dropped for _ in range(2)] == [3, 0]
+    assert {name for name in names(house) if "2026w48" in name} == set()
     assert house.read(everything) == before

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from engine.builders import ACTION, World, poison
+from engine.builders import ACTION, START, World, poison
 from world import FakeClock
 
 from horarium.engine import janitor as module
@@ -193,6 +193,25 @@ def test_a_holder_who_was_only_late_keeps_the_lease(database: Database, monkeypa
     monkeypatch.setattr(overdue, "lost_leases", lambda *_args: found)
     assert world.tidy().lost_leases == 0
     assert world.states() == ["launching"]
+
+
+def test_what_a_worker_kept_on_file_is_waited_for_before_it_is_late(database: Database) -> None:
+    """Its time was over while no process was here, so nobody can know how it ended before it says so."""
+    clock = FakeClock(START)
+    world = World(
+        database, clock, launcher=RecordingLauncher(clock, kind="celery", otherwise=Accepted("ref", queued=True))
+    )
+    world.add(action={"kind": "celery", "task": "t"})
+    clock.move(60)
+    world.tick()
+    world.dispatch()
+    clock.move(24 * 3_600)
+    world.janitor = Janitor(database, clock)
+    for seconds in (0, 44):
+        clock.move(seconds)
+        assert world.tidy().timed_out == 0
+    clock.move(1)
+    assert (world.tidy().timed_out, world.states()) == (1, ["timed_out"])
 
 
 def test_two_janitors_do_not_do_the_same_twice(database: Database) -> None:

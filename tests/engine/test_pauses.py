@@ -38,7 +38,7 @@ def test_what_cannot_be_resumed_waits_for_a_person(database: Database) -> None:
     taken, sound, unreadable = (world.add(name) for name in ("taken", "sound", "unreadable"))
     poison(database, unreadable, lambda _: "{")
     event = {"schedule_uid": taken, "sequence": 1, "namespace": "default", "event_type": "ScheduleCreated"}
-    database.write(lambda c: c.execute(sa.insert(history).values(**event, recorded_at=START, payload="{}")))
+    database.write(lambda c: c.execute(sa.insert(history).values(**event, recorded_at=START + SECOND, payload="{}")))
     _pause(world, taken, sound, unreadable, until=START + SECOND)
     world.clock.move(1)
     world.tick()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -71,6 +72,35 @@ def test_the_shipped_limits_are_those_that_are_promised() -> None:
 )  # fmt: skip
 def test_four_limits_hold_at_once(limits: Limits, taken: list[tuple[str, str]], free: int) -> None:
     assert room(limits, *taken).free_for(seat()) == free
+
+
+MAIL, BULK, OTHER_BROKER = "celery:default/mail", "celery:default/bulk", "celery:eu/mail"
+
+
+@pytest.mark.parametrize(
+    ("limits", "taken", "asked", "free"),
+    [
+        (Limits(process=1), [("b", FAST)], MAIL, 5),
+        (Limits(namespace=1), [("a", FAST)], MAIL, 5),
+        (Limits(), [("a", MAIL)] * 5, BULK, 0),
+        (Limits(), [("a", MAIL)] * 5, OTHER_BROKER, 5),
+        (Limits(), [("b", MAIL)] * 8, BULK, 2),
+        (Limits(kinds={"celery": 4}), [("a", MAIL)], OTHER_BROKER, 1),
+        (Limits(process=3), [("a", MAIL)] * 5, SLOW, 3),
+    ],
+    ids=[
+        "a full process", "a full namespace", "own half of a broker", "another broker", "rest of a broker",
+        "a kind that is limited", "a crowd at a broker is in nobody's way",
+    ],
+)  # fmt: skip
+def test_what_is_handed_over_many_together_counts_at_its_broker_alone(
+    limits: Limits, taken: list[tuple[str, str]], asked: str, free: int
+) -> None:
+    made = room(replace(limits, batched={"celery": 10}), *taken)
+    assert made.free_for(seat("a", asked)) == free
+    for namespace, target in taken:
+        made.leave(Seat(namespace, target.partition(":")[0], target))
+    assert (made.free, made.free_for(seat("a", MAIL))) == (limits.process, min(5, limits.kinds.get("celery", 10) // 2))
 
 
 def test_a_tenant_alone_need_leave_no_room_for_others() -> None:

@@ -168,8 +168,10 @@ def _surrogate(world: World, uid: bytes) -> None:
 
 
 def _taken_sequence(world: World, uid: bytes) -> None:
+    """Recorded when the tick is: PostgreSQL, which keeps history by weeks, knows a number by its time as well."""
     row = {"schedule_uid": uid, "sequence": 1, "namespace": "default", "event_type": "ScheduleCreated"}
-    world.write(lambda c: c.execute(sa.insert(history).values(**row, recorded_at=1, payload="{}")))
+    told = {**row, "recorded_at": world.clock.now() + MINUTE, "payload": "{}"}
+    world.write(lambda c: c.execute(sa.insert(history).values(**told)))
 
 
 def _taken_occurrence(world: World, uid: bytes) -> None:

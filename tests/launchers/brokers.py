@@ -30,12 +30,13 @@ def received(queue: str) -> list[dict[str, Any]]:
 class FakeRedis:
     """Answers what a publisher asks. `push` is what it says to a push: a line of the protocol, or None = it hangs up.
 
-    `silent`: it takes connections, and never says a word. `away`: it ends them at once.
+    `silent`: it takes connections, and never says a word. `away`: it ends them at once. `odd`: a key that is no list.
     """
 
     push: bytes | None = b":1\r\n"
     silent: bool = False
     away: bool = False
+    odd: bytes = b""
     commands: list[list[bytes]] = field(default_factory=list)
     port: int = 0
 
@@ -52,7 +53,7 @@ class FakeRedis:
             while first := lines.readline():
                 words = [self._word(lines) for _ in range(int(first[1:]))]
                 self.commands.append(words)
-                answer = self._answer(words[0].upper())
+                answer = self._answer(words[0].upper(), words[1:2])
                 if answer is None:
                     return
                 connection.sendall(answer)
@@ -63,13 +64,13 @@ class FakeRedis:
         word: bytes = lines.read(length + 2)[:-2]
         return word
 
-    def _answer(self, name: bytes) -> bytes | None:
+    def _answer(self, name: bytes, key: list[bytes]) -> bytes | None:
         if self.away:
             return None
         if self.silent:
             return b""
         if name == b"LPUSH":
-            return self.push
+            return b"-WRONGTYPE Operation against a key\r\n" if key == [self.odd] else self.push
         if name == b"HELLO":
             return b"%2\r\n$6\r\nserver\r\n$5\r\nredis\r\n$5\r\nproto\r\n:3\r\n"
         return b"+PONG\r\n" if name == b"PING" else b"+OK\r\n"

@@ -8,6 +8,7 @@ from base64 import b64decode
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import pytest
@@ -15,6 +16,8 @@ from launchers.brokers import MEMORY, fake_redis, received
 from launchers.far_ends import KEY, FixedClock, request_for
 
 from horarium.audience import parse_audience
+from horarium.launchers.celery import line
+from horarium.launchers.celery.broker import Link, make_app
 from horarium.launchers.celery.launcher import Broker, CeleryLauncher
 from horarium.launchers.launcher import LaunchRequest
 from horarium.life.outcome import Accepted, Finished, Outcome, Refused, StillRunning, Unknown, Unreachable
@@ -66,6 +69,18 @@ def test_a_crowd_is_published_whole_and_in_order() -> None:
         outcomes = launched(redis.url, *(request(n) for n in range(250)))
     assert outcomes == [Accepted(f"key-{n}", queued=True) for n in range(250)]
     assert redis.pushed == 250
+
+
+def test_what_the_environment_says_to_celery_is_not_for_our_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("BROKER_URL", "BROKER_WRITE_URL", "RESULT_BACKEND"):
+        monkeypatch.setenv(f"CELERY_{name}", "redis://127.0.0.1:1/0")
+
+    async def work(launcher: CeleryLauncher) -> tuple[Outcome, Any]:
+        return await launcher.launch(request(queue="mine")), await launcher.poll(request(), "unheard")
+
+    found = with_launcher({"default": Broker(MEMORY, "cache+memory://")}, work)
+    assert found == (Accepted("key-0", queued=True), StillRunning())
+    assert len(received("mine")) == 1
 
 
 OF_NOBODY = {
@@ -122,6 +137,16 @@ def test_a_broker_that_says_no_to_a_run_that_may_be_sent_once_has_not_got_it() -
     with fake_redis(push=b"-OOM command not allowed\r\n") as redis:
         outcomes = launched(redis.url, *(request(n, once=True) for n in range(3)))
     assert [(type(each), getattr(each, "sent", None)) for each in outcomes] == [(Unreachable, True)] * 3
+
+
+def test_what_a_broker_refuses_of_a_crowd_is_no_concern_of_the_others() -> None:
+    """Its own books are keys like any queue, and a tenant may name one."""
+    with fake_redis(odd=b"unacked") as redis:
+        queues = ["own", "unacked", "own"]
+        outcomes = launched(redis.url, *(request(n, queue=queue, priority=9) for n, queue in enumerate(queues)))
+    assert [outcomes[0], outcomes[2]] == [Accepted("key-0", queued=True), Accepted("key-2", queued=True)]
+    assert isinstance(outcomes[1], Unreachable)
+    assert (redis.pushed, "LPUSH" in outcomes[1].error) == (3, False)
 
 
 def test_a_broker_that_never_answers_is_in_nobody_elses_way() -> None:
@@ -210,3 +235,94 @@ def test_a_result_is_looked_up_where_a_backend_is_configured() -> None:
 
     found = with_launcher({"default": Broker(MEMORY, "cache+memory://")}, work)
     assert found == [Finished({"n": 1}), StillRunning(), StillRunning()]
+
+
+def test_a_backend_that_cannot_be_reached_is_left_alone_for_a_while_and_never_shown() -> None:
+    async def work(launcher: CeleryLauncher) -> tuple[str, Any]:
+        with pytest.raises(ConnectionError) as wrong:
+            await launcher.poll(request(), "ref")
+        return str(wrong.value), await launcher.poll(request(), "ref")
+
+    away = Broker(MEMORY, "redis://bob:hunter22@127.0.0.1:1/0")
+    text, again = with_launcher({"default": away}, work)
+    assert "hunter22" not in text
+    assert again == StillRunning()
+
+
+UNREADABLE = {
+    "no json": b"pickled",
+    "no object": b"[1]",
+    "no exception": b'{"status": "FAILURE", "result": {"exc_type": "system", "exc_module": "os", "exc_message": "ls"}}',
+}
+
+
+@pytest.mark.parametrize("kept", UNREADABLE.values(), ids=UNREADABLE)
+def test_a_result_that_cannot_be_read_keeps_nobody_from_the_others(kept: bytes) -> None:
+    async def work(launcher: CeleryLauncher) -> Any:
+        backend = launcher._apps["default"].backend
+        backend.store_result("beside", 1, "SUCCESS")
+        backend.set(backend.get_key_for_task("bad"), kept)
+        with pytest.raises(ConnectionError):
+            await launcher.poll(request(), "bad")
+        return await launcher.poll(request(), "beside")
+
+    assert with_launcher({"default": Broker(MEMORY, "cache+memory://")}, work) == Finished(1)
+
+
+# ── a queue of RabbitMQ ──────────────────────────────────────────────────────────────────────────────
+
+
+class Missing(Exception):
+    """What a broker says of a queue that is not there."""
+
+
+class Rabbit:
+    """A connection that knows some queues, and keeps what was declared."""
+
+    channel_errors = (Missing,)
+    recoverable_connection_errors = (OSError,)
+
+    def __init__(self, *known: str) -> None:
+        self.known = set(known)
+        self.declared: list[tuple[str, bool]] = []
+
+    def channel(self) -> Any:
+        return self
+
+    def close(self) -> None:
+        return
+
+    def collect(self, socket_timeout: float) -> None:
+        return
+
+    def prepare_queue_arguments(self, *_: Any, **__: Any) -> dict[str, Any]:
+        return {}
+
+    def queue_declare(self, queue: str, passive: bool, **_: Any) -> Any:
+        self.declared.append((queue, passive))
+        if passive and queue not in self.known:
+            raise Missing
+        return (queue, 0, 0)
+
+
+def test_a_queue_that_is_there_is_used_as_it_is_and_another_is_made_once() -> None:
+    rabbit = Rabbit("with-priorities")
+    link = Link(make_app("amqp://h"), rabbit, None, "amqp")  # type: ignore[arg-type]  # no more of it is needed
+    for name in ("with-priorities", "new", "new", "with-priorities"):
+        link._have_queue(name)
+    assert rabbit.declared == [("with-priorities", True), ("new", True), ("new", False)]
+
+
+class Gone(Rabbit):
+    """A connection that has broken since it was made; nobody knows before it is used."""
+
+    def channel(self) -> Any:
+        raise BrokenPipeError("Broken pipe")
+
+
+def test_a_connection_that_broke_unnoticed_is_no_fault_of_the_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    single: Any = SimpleNamespace(supports_batch_publish=False)
+    gone: Any = Gone()
+    monkeypatch.setattr(line, "connect", lambda app: Link(app, gone, single, "amqp"))
+    (outcome,) = launched("amqp://bob:hunter22@h", request())
+    assert outcome == Unreachable("the broker was lost: BrokenPipeError: Broken pipe")

@@ -336,3 +336,32 @@ def test_a_run_waits_on_the_queue_of_its_action_or_on_the_default() -> None:
 def test_a_request_is_valid_by_construction(changes: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"key|attempt"):
         request_for("pull", **changes)
+
+
+class _Narrow(PullLauncher):
+    """Tells each namespace which connections there are, as another package may."""
+
+    def __init__(self, answer: Any) -> None:
+        super().__init__(FixedClock())
+        self.answer = answer
+
+    def connections_for(self, namespace: str) -> frozenset[str] | None:
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer if namespace == "mine" else frozenset()
+
+
+CONNECTIONS: dict[str, tuple[Any, Any]] = {
+    "any": (None, None),
+    "some": (frozenset({"a"}), {"a"}),
+    "no names": (["a", 7, "\ud800"], {"a"}),
+    "fails": (RuntimeError("x"), set()),
+}
+
+
+@pytest.mark.parametrize(("answer", "known"), CONNECTIONS.values(), ids=CONNECTIONS)
+def test_a_kind_knows_the_connections_that_its_launcher_has_for_a_namespace(answer: Any, known: Any) -> None:
+    registry = Registry([_Narrow(answer)])
+    assert registry.kinds_for("mine")["pull"].connections == known
+    assert registry.kinds_for("theirs")["pull"].connections == frozenset()
+    assert registry.kinds["pull"].connections is None

@@ -56,6 +56,7 @@ def test_a_repeated_request_is_harmless(office: Office) -> None:
     assert len(office.runs()) == 5
 
 
+@pytest.mark.archived
 def test_what_the_ticker_ran_is_not_run_again(office: Office) -> None:
     office.create(overlap_policy="allow_all")
     office.tick(120)

@@ -10,7 +10,7 @@ from operations.desks import ADMIN, AGENT, NOON, OPERATOR, VIEWER, Office, witho
 
 from horarium.errors import InvalidDefinition, InvalidTransition
 from horarium.ids import id_text, new_id, parse_id
-from horarium.instant import MINUTE, SECOND, to_rfc3339
+from horarium.instant import MINUTE, SECOND, Instant, to_rfc3339
 from horarium.operations import listings, queues, reports, run_events, runs
 from horarium.operations.errors import ApprovalRequired, Forbidden, ReportUnproven, RunNotFound, RunNotHeld
 from horarium.operations.launches import start_run
@@ -251,12 +251,16 @@ def test_what_has_ended_stays_as_it_is(office: Office, stop: Any) -> None:
 # ── the pull queue ───────────────────────────────────────────────────────────────────────────────────
 
 
+def _lease_from_now(office: Office) -> Instant:
+    return office.clock.now() + office.resources.settings.lease_seconds * SECOND
+
+
 def test_a_claim_takes_each_run_once(office: Office) -> None:
     run_id = _queued(office)
     assert queues.claim(office.resources, AGENT, "other") == []
     (claimed,) = queues.claim(office.resources, AGENT, "q", worker="w1", limit=5)
     assert id_text(claimed.run.row.run_id) == run_id
-    assert (claimed.run.row.state, claimed.lease_until) == (RunState.RUNNING, office.clock.now() + 30 * SECOND)
+    assert (claimed.run.row.state, claimed.lease_until) == (RunState.RUNNING, _lease_from_now(office))
     assert queues.claim(office.resources, AGENT, "q") == []
 
 
@@ -265,7 +269,7 @@ def test_a_heartbeat_renews_the_lease_of_its_holder_only(office: Office) -> None
     (claimed,) = queues.claim(office.resources, AGENT, "q")
     office.clock.move(20)
     beat = queues.heartbeat(office.resources, AGENT, run_id, claimed.lease_epoch)
-    assert (beat.lease_until, beat.stop_requested) == (office.clock.now() + 30 * SECOND, False)
+    assert (beat.lease_until, beat.stop_requested) == (_lease_from_now(office), False)
     with pytest.raises(RunNotHeld):
         queues.heartbeat(office.resources, AGENT, run_id, claimed.lease_epoch - 1)
 

@@ -27,8 +27,8 @@ from horarium.serve.one_pass import one_pass
 from horarium.serve.service import Service, open_service
 from horarium.settings import Settings
 
-SPEC = {"cron_expressions": ["0 0 1 1 *"]}
-CONNECTIONS = {
+SPEC: Any = {"cron_expressions": ["0 0 1 1 *"]}
+CONNECTIONS: Any = {
     "default": {"broker": MEMORY},
     "theirs": {"broker": MEMORY, "namespaces": ["other"]},
 }
@@ -51,7 +51,7 @@ def passes(service: Service) -> None:
     asyncio.run(one_pass(service, everything=True))
 
 
-def celery(**fields: Any) -> dict[str, Any]:
+def celery(**fields: Any) -> Any:
     return {"kind": "celery", "task": "t.x", **fields}
 
 
@@ -70,13 +70,16 @@ def test_a_connection_that_is_not_for_the_namespace_is_refused_at_every_door(ser
 
         def refused(name: str) -> dict[str, str]:
             bad = celery(connection=name)
-            new = {"schedule_id": "new", "spec": SPEC, "action": bad}
+            new: Any = {"schedule_id": "new", "spec": SPEC, "action": bad}
             doors: dict[str, Callable[[], object]] = {
                 "create": lambda: client.create_schedule(new),
                 "update": lambda: client.update_schedule("kept", action=bad),
                 "apply": lambda: client.apply({"bundle": "b", "schedules": [new]}),
                 "node": lambda: client.put_workflow("v", graph(None, connection=name)),
                 "workflow": lambda: client.put_workflow("v", graph(name)),
+                "for steps": lambda: client.create_schedule(
+                    schedule_id="new", spec=SPEC, action={"workflow_id": "w", "connection": name}
+                ),
             }
             found = {}
             for door, knock in doors.items():
@@ -108,7 +111,7 @@ def test_a_run_goes_out_once_is_nobody_elses_and_ends_by_the_reports_of_its_work
         client.put_secret("key", "open-sesame-4711")
         action = celery(queue="reports", args=[1, {"$secret": "key"}], kwargs={"to": "ops"})
         client.create_schedule(schedule_id="s", spec=SPEC, priority=4, action=action)
-        run_id = client.trigger_schedule("s").run_id
+        run_id = str(client.trigger_schedule("s").run_id)
         passes(service)
         run = client.get_run(run_id)
         assert (run.state, run.task_queue) == ("queued", "reports")
@@ -133,7 +136,7 @@ def test_a_task_that_raised_is_tried_again_under_another_id(service_url: str) ->
             action=celery(queue="again", input={"n": 1}),
             retry_policy={"max_retries": 1, "backoff_ms": 0, "retry_on": ["provider_error"]},
         )
-        run_id = client.trigger_schedule("s").run_id
+        run_id = str(client.trigger_schedule("s").run_id)
         for attempt, state in enumerate(("ready", "failed")):
             passes(service)
             [message] = received("again")
@@ -174,7 +177,7 @@ def test_whoever_terminates_a_run_ends_its_task_and_whoever_cancels_only_calls_i
         launcher = CeleryLauncher(brokers, FakeClock(), rest_seconds=0.02, answer_seconds=60.0)
         with house(service_url, registry=Registry([launcher])) as (service, client):
             client.create_schedule(schedule_id="s", spec=SPEC, action=celery(), overlap_policy="allow_all")
-            killed, stopped = (client.trigger_schedule("s").run_id for _ in range(2))
+            killed, stopped = (str(client.trigger_schedule("s").run_id) for _ in range(2))
             passes(service)
             client.terminate_run(killed)
             client.cancel_run(stopped)
@@ -199,7 +202,7 @@ def test_a_broker_that_is_away_is_tried_until_the_deadline_of_the_run(service_ur
     launcher = CeleryLauncher({"default": Broker("redis://127.0.0.1:1/0")}, clock, rest_seconds=0.01)
     with house(service_url, registry=Registry([launcher]), clock=clock) as (service, client):
         client.create_schedule(schedule_id="s", spec=SPEC, action=celery(timeout_seconds=600))
-        run_id = client.trigger_schedule("s").run_id
+        run_id = str(client.trigger_schedule("s").run_id)
         tries, began = 0, clock.now()
         while client.get_run(run_id).state == "ready":
             passes(service)

@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
+from horarium.operations import cluster
 from horarium.serve import process
 from horarium.serve.leaving import Leaving
 from horarium.serve.process import SERVER, UP, Door, Parts, listen, url_of
@@ -162,6 +163,34 @@ def test_what_is_under_way_when_the_door_closes_is_answered(horarium: TestServic
             await house.until(_of(house.service.api.state.closing.is_set))
             rest.set()
             assert (await asking).status_code == 201
+            await house.over
+
+    asyncio.run(main())
+
+
+def test_an_answer_that_takes_long_is_waited_for(horarium: TestService, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who only holds a connection is cut off; who waits for us is not, however long the database is busy."""
+    monkeypatch.setattr(process, "_CLIENT_LOOK_SECONDS", 0.01)
+    free, look = threading.Event(), cluster.cluster
+    monkeypatch.setattr(cluster, "cluster", lambda *given: free.wait(60) and look(*given))
+
+    async def main() -> None:
+        async with living(horarium.parts, SERVER) as house:
+            asking = asyncio.create_task(house.http.get("/api/cluster/processes"))
+            await house.until(_of(lambda: bool(house.door._server.server_state.tasks)))
+            host, port = house.http.base_url.host, house.http.base_url.port
+            reader, writer = await asyncio.open_connection(host, port)
+            head = f"POST /api/schedules HTTP/1.1\r\nHost: {host}:{port}\r\nAuthorization: Bearer {TOKEN}\r\n"
+            writer.write(f"{head}Content-Length: 9\r\n\r\n".encode())
+            await house.until(_of(lambda: len(house.door._server.server_state.tasks) == 2))
+            house.stop.set()
+            house.enough.set()
+            await house.until(_of(house.service.api.state.closing.is_set))
+            assert await reader.read() == b""
+            assert not asking.done()
+            free.set()
+            assert (await asking).status_code == 200
+            writer.close()
             await house.over
 
     asyncio.run(main())

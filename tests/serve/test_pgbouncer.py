@@ -44,10 +44,12 @@ def test_a_service_lives_behind_it(empty_url: str, tmp_path: Path) -> None:
 
 
 @with_program
-def test_without_the_word_in_the_address_it_refuses_us_and_says_why(empty_url: str) -> None:
+def test_without_the_word_in_the_address_it_refuses_us_and_we_say_what_to_do(empty_url: str) -> None:
     """Start-up options are what it cannot carry: better refused at once than lost now and then."""
-    with pooled(empty_url) as url, pytest.raises(StoreUnavailable, match="unsupported startup parameter"):
-        open_database(url.partition("?")[0], statement_timeout_seconds=30)
+    with pooled(empty_url) as url:
+        for seconds in (30, 0, None):
+            with pytest.raises(StoreUnavailable, match=r"add \?pgbouncer=true .* unsupported startup parameter"):
+                open_database(url.partition("?")[0], statement_timeout_seconds=seconds)
 
 
 class _Heard:

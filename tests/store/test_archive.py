@@ -16,6 +16,7 @@ from horarium.instant import DAY
 from horarium.policy.retention import Kept
 from horarium.schedule.event import RunEventType
 from horarium.schedule.position import Status
+from horarium.schedule.run import Origin, RunState
 from horarium.store import archive, archive_retention, bytes_stored, leases, removal, retention, schema_state
 from horarium.store.archive import Moved
 from horarium.store.bytes_stored import Place
@@ -23,7 +24,9 @@ from horarium.store.cutoffs import Cutoffs
 from horarium.store.database import Database
 from horarium.store.errors import Conflict
 from horarium.store.partitions import week_of
-from horarium.store.runs import events, everywhere, open_runs, read
+from horarium.store.retention import Found
+from horarium.store.runs import checks, event_pages, events, everywhere, listed_steps, open_runs, read
+from horarium.store.runs.read import RunFilter
 from horarium.store.schedules.due import Plannings
 from horarium.store.tables import (
     namespaces,
@@ -147,6 +150,47 @@ def test_one_at_a_time_moves(database: Database, open_another: Callable[[], Data
     assert database.write(lambda c: (one(c).rows, other.write(one).rows)) == (4, 0)
 
 
+def test_whoever_reads_a_tree_does_not_see_that_it_moved(database: Database) -> None:
+    root, step = settled_tree(database)
+    leaf = put_step(database, root, "leaf", parent_run_id=step)
+    again = make_run(database, None, rerun_of=root, origin="manual", assignee="ada", result="[1]")
+    make_run(database, None, origin="manual", assignee="ada")
+    told = {"event_type": "node.started", "recorded_at": OLD, "payload": "{}"}
+    put(database, run_events, [{"run_id": each, "sequence": 3, **told} for each in (root, step, leaf)])
+
+    def seen(connection: Connection) -> list[object]:
+        everything = RunFilter(with_steps=True)
+        filters = [
+            everything,
+            RunFilter(parent=root),
+            RunFilter(root=root),
+            RunFilter(assignee="ada"),
+            RunFilter(states={RunState.SUCCEEDED}, origins={Origin.MANUAL}),
+        ]
+        pages: list[object] = [read.page_of_namespace(connection, "default", each, limit=2) for each in filters]
+        newest = read.page_of_namespace(connection, "default", everything, limit=1, whole=True)
+        return [
+            *pages,
+            newest,
+            read.page_of_namespace(connection, "default", everything, limit=9, before=newest.before),
+            read.find_all(connection, [root, leaf, new_id()]),
+            read.reruns(connection, root, 9),
+            read.steps(connection, root),
+            read.result_of(connection, "default", again),
+            read.namespace_of(connection, leaf),
+            read.sizes(connection, [root, step]),
+            [event_pages.merged(connection, run, is_root=run == root, after=None, limit=9) for run in (root, step)],
+            listed_steps.steps_of(connection, root, "default", "gone", 1),
+            checks.last_of_page(connection, checks.Scope(), b"", 2),
+        ]
+
+    before = database.read(seen)
+    roots = Found(tuple(sorted((root, again))), None)
+    assert database.write(lambda c: archive.move(c, roots)).rows == 4
+    assert archived(database) == {root, step, leaf, again}
+    assert database.read(seen) == before
+
+
 # ── what is done to them there ───────────────────────────────────────────────────────────────────────
 
 
@@ -187,7 +231,7 @@ def test_a_key_is_taken_by_a_run_that_moves_meanwhile(database: Database, open_a
         database.write(take)
 
 
-def test_days_of_one_s_own_are_kept_in_the_archive_too(database: Database) -> None:
+def test_days_of_one_s_own_are_kept_in_the_archive_too(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     uid = make_schedule(database)
     old, new = make_run(database, uid), make_run(database, uid, at=OLD + 3)
     make_run(database, uid, at=YOUNG)
@@ -202,6 +246,10 @@ def test_days_of_one_s_own_are_kept_in_the_archive_too(database: Database) -> No
 
     assert look() == []
     database.write(lambda c: c.execute(sa.update(namespaces).values(keep_runs_days=9)))
+    assert look() == [old, new]
+    monkeypatch.setattr(archive_retention, "_NAMESPACES", 1)
+    others = [{"namespace": name, "description": "", "created_at": 0, "keep_runs_days": 9} for name in ("a", "z")]
+    put(database, namespaces, others)
     assert look() == [old, new]
     database.write(lambda c: archive_retention.delete(c, [old]))
     assert (archived(database), count(database, run_events)) == ({new}, 0)

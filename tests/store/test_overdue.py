@@ -36,6 +36,17 @@ def test_the_holder_of_a_lease_has_a_moment_to_keep_the_deadline_itself(database
     assert late.run_id == run_id
 
 
+def test_workers_behind_a_broker_may_say_what_nobody_was_there_to_hear(database: Database) -> None:
+    told, _, held = (
+        add_run(database, "running", deadline=NOW, **fields)
+        for fields in ({"kind": "http"}, {"kind": "celery"}, {"kind": "celery", "lease_until": NOW})
+    )
+    later = NOW + 60 * SECOND
+    late = database.read(lambda c: store.past_deadline(c, later, 10, unheard=NOW + 1))
+    assert {work.run_id for work in late} == {told, held}
+    assert len(database.read(lambda c: store.past_deadline(c, later, 10, unheard=NOW))) == 3
+
+
 # ── what time overtakes ──────────────────────────────────────────────────────────────────────────────
 
 

@@ -13,12 +13,14 @@ from horarium.decision.record import NewEvent
 from horarium.ids import id_at, new_id
 from horarium.instant import DAY
 from horarium.schedule.event import EventType
+from horarium.store import migrate as migration
 from horarium.store import partition_upkeep
 from horarium.store.database import Database, open_database
+from horarium.store.errors import StoreUnavailable
 from horarium.store.history import events as history
 from horarium.store.history.append import append
 from horarium.store.migrate import migrate
-from horarium.store.partitions import WEEK, Week, bounds, week_of
+from horarium.store.partitions import WEEK, Partition, Week, bounds, week_of
 from horarium.store.tables import history as history_table
 from horarium.store.tables import run_events
 
@@ -78,6 +80,18 @@ def test_rows_rights_and_numbers_stay(older: Database) -> None:
     assert [(each.feed_id, each.transaction_id is not None) for each in newest] == [(4, True)]
 
 
+def test_nobody_waits_for_a_migration_that_waits_for_an_open_transaction(
+    older: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A backup may be open for hours; everybody else would wait behind the migration."""
+    monkeypatch.setattr(migration._scripts().get_revision("0019").module, "LOCK_WAIT", "20ms")
+    with older.engine.connect() as connection, connection.begin():
+        connection.exec_driver_sql("SELECT FROM history LIMIT 1")
+        with pytest.raises(StoreUnavailable, match=r"nothing was migrated: .* is still open"):
+            migrate(older)
+    assert migrate(older) == ["0019"]
+
+
 def _scans(connection: Connection, statement: sa.Select[Any]) -> list[str]:
     bound = statement.compile(connection, compile_kwargs={"literal_binds": True})
     lines = connection.exec_driver_sql(f"EXPLAIN (COSTS OFF) {bound}".replace("%", "%%")).scalars()
@@ -88,7 +102,7 @@ def test_streams_are_merged_by_the_indexes_of_each_week_and_old_weeks_are_not_lo
     first = week_of(2_000 * DAY)
     for number in range(4):
         week = Week(first.start + number * WEEK)
-        new = partition_upkeep.Partition("history", f"history_{week.name}", *bounds("history", week))
+        new = Partition("history", f"history_{week.name}", *bounds("history", week))
         assert partition_upkeep.make(database, new) is partition_upkeep.Outcome.DONE
 
     def look(connection: Connection) -> tuple[list[str], list[str], list[str]]:

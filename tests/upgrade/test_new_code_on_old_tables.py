@@ -9,6 +9,7 @@ from api.worlds import World, world
 from upgrade.story import Chapter, told_everywhere
 
 from horarium.clock import SystemClock
+from horarium.engine.retention import Retention, RetentionOptions
 from horarium.instant import DAY
 from horarium.store import schema_state
 from horarium.store.database import open_database
@@ -28,7 +29,7 @@ def older_url(empty_url: str) -> str:
 def here(older_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     """A service that migrates nothing, as `server` and `worker` do not."""
     monkeypatch.setattr("horarium.serve.service.migrate", lambda *_: None)
-    with world(older_url, keep_history_days=1, keep_runs_days=1) as made:
+    with world(older_url, keep_runs_days=0) as made:
         # Ids carry the machine's time, and what is forgotten goes by them.
         made.horarium.clock.set((SystemClock().now() // DAY + 1) * DAY)
         made.horarium.settle()
@@ -72,7 +73,8 @@ def _forget_after_days(here: World) -> None:
     here.horarium.sleep(days=3)
     here.horarium.settle()
     born = len(here.horarium.runs())
-    chore = here.horarium.parts.engine.retention
+    options = RetentionOptions(keep_history_days=1, keep_runs_days=1)
+    chore = Retention(here.horarium.resources.database, here.horarium.clock, options)
     while chore.step().more:
         pass
     assert len(here.horarium.runs()) < born

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from client.any_worker import until
 from upgrade.programs import OWN_SOURCE, Process, previous_source, started
 
 from horarium.clock import SystemClock
@@ -113,10 +113,18 @@ def test_releases_work_side_by_side_and_the_older_one_goes_on_after_the_migratio
             again.send(f"/api/schedules/{name}/pause", {})
         until(lambda: older.read(_states) == {"succeeded"})
         older.write(lambda c: schema_state.set_oldest_code(c, newest_revision()))
-        until(lambda: again.http.get("/readyz").status_code == 503)
+        until(lambda: again.http.get("/healthz").status_code == 503)
         assert again.stop() == 0
     _nothing_lost_and_nothing_twice(older, empty_url, target)
     assert "Traceback" not in (tmp_path / f"{tmp_path.name}.log").read_text()
+
+
+def until(happens: Callable[[], bool]) -> None:
+    """Asked seldom: what is asked works for it."""
+    limit = time.monotonic() + 120
+    while not happens():
+        assert time.monotonic() < limit, "it never happened"
+        time.sleep(0.1)
 
 
 def _create(by: Process, schedule_id: str, target: Target) -> None:

@@ -9,17 +9,17 @@ import pytest
 from world import serving
 
 from horarium.celery import install
-from horarium.life.outcome import Outcome
-from horarium.testing import Accepted, TestService
+from horarium.testing import Accepted, TestService, service
 
 
-@pytest.fixture
-def answer() -> Outcome:
-    """Published, and nobody has begun."""
-    return Accepted(reference="celery", queued=True)
+@pytest.fixture(scope="module")
+def horarium() -> Iterator[TestService]:
+    """One for all: each test has schedules of its own. What is published waits for a worker."""
+    with service(at="2026-03-01T00:00:00Z", answer=Accepted(reference="celery", queued=True)) as running:
+        yield running
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def url(horarium: TestService) -> Iterator[str]:
     with serving(horarium.parts) as address:
         yield address

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +63,8 @@ CRASHES = {
     "before its newline": (ALL[:-1], ["r0"]),
     "after the first was delivered": (ONE_DONE + b"".join(LINES), ["r1"]),
     "after all were delivered": (HEAD[:-21] + offset_text(len(ALL)) + b"".join(LINES), []),
-    "between cutting the file and saying so": (HEAD[:-21] + offset_text(len(ALL)), []),
+    "between saying so and cutting the file": (ALL, ["r0", "r1"]),
+    "with less than it says was delivered": (HEAD[:-21] + offset_text(len(ALL)), []),
     "with an offset of its own": (HEAD[:-21] + offset_text(3) + b"".join(LINES), ["r0", "r1"]),
 }
 
@@ -100,6 +103,23 @@ def test_what_is_no_spool_is_set_aside(tmp_path: Path, raw: bytes) -> None:
     assert (spool.sources, [each.name for each in tmp_path.iterdir()]) == ([], ["x.broken"])
 
 
+def test_a_process_that_may_open_no_more_files_leaves_what_it_cannot_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(tmp_path, HERE, said(1)).forget()
+
+    def no_more(_path: Path) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    spool = Spool(tmp_path)
+    with monkeypatch.context() as full:
+        full.setattr("horarium.celery.spool.adopt", no_more)
+        spool.sweep()
+    spool.sweep()
+    [file] = spool.sources
+    assert numbers(file) == ["r1"]
+
+
 def test_reports_come_in_their_order_and_in_parts(tmp_path: Path) -> None:
     file = create(tmp_path, HERE)
     for number in range(5):
@@ -125,8 +145,8 @@ def test_a_file_that_is_never_empty_does_not_grow_for_ever(tmp_path: Path) -> No
 
 
 def test_ends_are_kept_before_progress_and_the_newest_first() -> None:
-    lines = [Line(final, b"x" * 97, 0) for final in (True, False, True, False, True)]  # a hundred bytes each
-    named = [line._replace(end=number) for number, line in enumerate(lines)]
+    kinds = (True, False, True, False, True)
+    named = [Line(final, b"", 100 * number, 100 * number + 100) for number, final in enumerate(kinds)]
     table = {0: [], 99: [], 100: [4], 200: [2, 4], 300: [0, 2, 4], 400: [0, 2, 3, 4], 500: [0, 1, 2, 3, 4]}
     assert {most: [named.index(line) for line in to_keep(named, most)] for most in table} == table
 
@@ -224,6 +244,33 @@ def test_a_process_that_sends_nothing_leaves_its_reports_to_others(tmp_path: Pat
     other = Spool(tmp_path)
     other.sweep()
     assert sorted(number for file in other.sources for number in numbers(file)) == ["r2", "r3"]
+
+
+def test_nothing_that_is_added_is_taken_for_delivered(tmp_path: Path) -> None:
+    """Whatever the offset said, and however long the file was then."""
+    parent = Spool(tmp_path, leaves=True)
+    parent.put(HERE, said(0))
+    [path] = tmp_path.iterdir()
+    raw = path.read_bytes()
+    with path.open("r+b") as file:  # as one leaves it that died in the midst of it
+        file.write(HEAD[:-21] + offset_text(len(raw)))
+        file.truncate(BEGIN)
+    for number in range(1, 4):
+        parent.put(HERE, said(number))
+    heir = Spool(tmp_path)
+    heir.sweep()
+    assert [numbers(file) for file in heir.sources] == [["r1", "r2", "r3"]]
+
+
+def test_a_directory_that_was_tidied_up_is_made_again(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool")
+    spool.sweep()
+    spool.put(HERE, said(1))
+    shutil.rmtree(tmp_path / "spool")
+    spool.sweep()
+    spool.put(HERE, said(3))
+    assert [numbers(file) for file in spool.sources] == [["r1"], ["r3"]]
+    assert len(list((tmp_path / "spool").iterdir())) == 1
 
 
 def test_the_spool_is_bounded_and_says_what_it_lost(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

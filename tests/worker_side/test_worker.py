@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from celery.exceptions import SoftTimeLimitExceeded
 
 from horarium.celery import SkipEnded, install, report_to
 from horarium.celery.spool_file import create
-from horarium.celery.spool_lines import Destination
+from horarium.celery.spool_lines import ANY_NAMESPACE, Destination
 from horarium.errors import InvalidDefinition
 from horarium.operations import tokens
 from horarium.testing import TestService
@@ -26,22 +27,28 @@ PATIENCE = 60
 app = Celery("worker_side", broker="memory://", set_as_current=False)
 
 
-@app.task(name="add")  # type: ignore[untyped-decorator]  # Celery has no types
+def _task(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Of this app and of no other in this process."""
+    made: Callable[[Callable[..., Any]], Any] = app.task(shared=False, **options)
+    return made
+
+
+@_task(name="add")
 def add(first: int, second: int) -> int:
     return first + second
 
 
-@app.task(name="boom")  # type: ignore[untyped-decorator]  # Celery has no types
+@_task(name="boom")
 def boom() -> None:
     raise ValueError("no luck")
 
 
-@app.task(name="late")  # type: ignore[untyped-decorator]  # Celery has no types
+@_task(name="late")
 def late() -> None:
     raise SoftTimeLimitExceeded
 
 
-@app.task(name="again", bind=True, max_retries=1, default_retry_delay=0)  # type: ignore[untyped-decorator]  # Celery has no types
+@_task(name="again", bind=True, max_retries=1, default_retry_delay=0)
 def again(self: Any) -> int:
     if self.request.retries == 0:
         raise self.retry(countdown=0)
@@ -51,7 +58,7 @@ def again(self: Any) -> int:
 begun: list[str] = []
 
 
-@app.task(name="careful", base=SkipEnded)  # type: ignore[untyped-decorator]  # Celery has no types
+@_task(name="careful", base=SkipEnded)
 def careful(word: str) -> None:
     begun.append(word)
 
@@ -72,6 +79,11 @@ def nothing() -> None:
     pass
 
 
+def listen(*told: str, spool: Path) -> None:
+    """With patience for a machine that is busy."""
+    report_to(*told, app=app, spool=spool, flush_seconds=PATIENCE)
+
+
 def flush() -> None:
     """Until all that can be sent has been."""
     assert install.LISTENER.reporter is not None
@@ -84,9 +96,10 @@ def state(horarium: TestService, schedule_id: str) -> str:
 
 
 def test_a_worker_says_what_becomes_of_its_tasks(horarium: TestService, url: str, spool: Path) -> None:
-    report_to(url, app=app, spool=spool)
+    listen(url, spool=spool)
     arguments = {"add": [1, 2]}
-    for name in ("add", "boom", "late", "again", "ghost"):
+    names = ("add", "boom", "late", "again", "ghost")
+    for name in names:
         app.send_task(name, args=arguments.get(name, ()), headers=headers(horarium, name))
     through = threading.Event()
 
@@ -95,10 +108,10 @@ def test_a_worker_says_what_becomes_of_its_tasks(horarium: TestService, url: str
             through.set()
 
     signals.task_success.connect(done)
-    with start_worker(app, pool="solo", perform_ping_check=False):
+    with start_worker(app, pool="solo", perform_ping_check=False, shutdown_timeout=PATIENCE):
         assert through.wait(PATIENCE)
     flush()
-    ended = {run.schedule_id: run for run in horarium.runs()}
+    ended = {name: run for name in names for run in horarium.runs(name)}
     told = {name: (run.state.value, run.result, run.error, run.error_class) for name, run in ended.items()}
     assert told == {
         "add": ("succeeded", 3, None, None),
@@ -112,14 +125,16 @@ def test_a_worker_says_what_becomes_of_its_tasks(horarium: TestService, url: str
 
 
 def test_what_the_main_process_is_told_is_reported_too(horarium: TestService, url: str, spool: Path) -> None:
-    report_to(url, app=app, spool=spool)
+    listen(url, spool=spool)
 
     consumer = type("Consumer", (), {"app": app})()
+    messages: list[str] = []
 
     class Message:
         def __init__(self, schedule_id: str) -> None:
             self.headers = {"id": schedule_id, **headers(horarium, schedule_id)}
             self.id, self.request_dict = schedule_id, self.headers
+            messages.append(schedule_id)
 
     for name, told in {"revoked": {}, "expired": {"expired": True}, "terminated": {"terminated": True}}.items():
         signals.task_revoked.send(sender=add, request=Context(Message(name).headers), **told)
@@ -129,7 +144,7 @@ def test_what_the_main_process_is_told_is_reported_too(horarium: TestService, ur
     signals.task_received.send(sender=consumer, request=limited)
     signals.task_failure.send(sender=add, task_id="limited", exception=ValueError("of a child"))
     flush()
-    assert {run.schedule_id: (run.state.value, run.error) for run in horarium.runs()} == {
+    assert {name: (run.state.value, run.error) for name in messages for run in horarium.runs(name)} == {
         "revoked": ("cancelled", "the task was revoked"),
         "expired": ("timed_out", "the task expired before it began"),
         "terminated": ("cancelled", "the task was terminated"),
@@ -140,16 +155,16 @@ def test_what_the_main_process_is_told_is_reported_too(horarium: TestService, ur
 
 
 def test_reports_wait_on_file_until_the_service_is_there(horarium: TestService, url: str, spool: Path) -> None:
-    report_to("http://127.0.0.1:9", app=app, spool=spool, flush_seconds=0)
-    add.apply((1, 2), headers=headers(horarium, "add"))
+    listen("http://127.0.0.1:9", spool=spool)
+    add.apply((1, 2), headers=headers(horarium, "waiting"))
     flush()
     [file] = spool.iterdir()
-    assert state(horarium, "add") == "queued"
+    assert state(horarium, "waiting") == "queued"
     # A restart, with another address: what waits for the first one goes on waiting.
-    report_to(url, app=app, spool=spool)
-    boom.apply(headers=headers(horarium, "boom"))
+    listen(url, spool=spool)
+    boom.apply(headers=headers(horarium, "elsewhere"))
     flush()
-    assert (state(horarium, "boom"), list(spool.iterdir())) == ("failed", [file])
+    assert (state(horarium, "elsewhere"), list(spool.iterdir())) == ("failed", [file])
     # As if the first one had come back: what a dead worker left behind is sent by a living one.
     _, _, lines = file.read_bytes().split(b"\n", 2)
     file.unlink()
@@ -157,47 +172,75 @@ def test_reports_wait_on_file_until_the_service_is_there(horarium: TestService, 
     assert install.LISTENER.reporter is not None
     install.LISTENER.reporter.start()
     flush()
-    assert (state(horarium, "add"), list(spool.iterdir())) == ("succeeded", [])
+    assert (state(horarium, "waiting"), list(spool.iterdir())) == ("succeeded", [])
+
+
+def test_runs_of_any_number_of_namespaces_wait_together(
+    horarium: TestService, spool: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The token of a run says where it is."""
+    listen("http://127.0.0.1:9", spool=spool)
+    sent = headers(horarium, "of-many")["horarium"]
+    for number in range(30):
+        add.apply((1, 2), headers={"horarium": {**sent, "namespace": f"tenant-{number}"}})
+    flush()
+    [file] = spool.iterdir()
+    assert (file.read_bytes().count(b"succeeded"), "is lost" in caplog.text) == (30, False)
+
+
+def test_what_was_written_without_a_token_is_sent_without_one(horarium: TestService, url: str, spool: Path) -> None:
+    listen("http://127.0.0.1:9", spool=spool)
+    add.apply((1, 2), headers=headers(horarium, "before-the-token"))
+    flush()
+    [file] = spool.iterdir()
+    _, _, lines = file.read_bytes().split(b"\n", 2)
+    file.unlink()
+    create(spool, Destination(url, ANY_NAMESPACE), lines).forget()
+    listen(url, "hor_of_another_namespace", spool=spool)
+    assert install.LISTENER.reporter is not None
+    install.LISTENER.reporter.start()
+    flush()
+    assert state(horarium, "before-the-token") == "succeeded"
 
 
 def test_the_address_comes_with_the_run_where_none_is_said(
     horarium: TestService, url: str, spool: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HORARIUM_TOKEN", "for another server")
-    report_to(app=app, spool=spool)
-    sent = headers(horarium, "add")
+    listen(spool=spool)
+    sent = headers(horarium, "addressed")
     run_id = sent["horarium"]["run_id"]
     sent["horarium"]["report_url"] = f"{url}/api/runs/{run_id}/report"
     add.apply((1, 2), headers=sent)
     flush()
-    assert state(horarium, "add") == "succeeded"
+    assert state(horarium, "addressed") == "succeeded"
 
 
 def test_a_worker_may_have_a_token_of_its_own(horarium: TestService, url: str, spool: Path) -> None:
     issued = tokens.issue(horarium.resources, horarium.caller, name="celery", role="agent", subject="celery")
-    report_to(url, issued.secret, app=app, spool=spool)
-    add.apply((1, 2), headers=headers(horarium, "add"))
+    listen(url, issued.secret, spool=spool)
+    add.apply((1, 2), headers=headers(horarium, "named"))
     flush()
-    assert state(horarium, "add") == "succeeded"
-    events = horarium.http().get(f"/api/runs/{horarium.runs('add')[0].run_id}/events").json()["events"]
+    assert state(horarium, "named") == "succeeded"
+    events = horarium.http().get(f"/api/runs/{horarium.runs('named')[0].run_id}/events").json()["events"]
     assert {event["payload"].get("principal") for event in events} >= {"celery"}
 
 
 def test_a_token_that_is_not_good_loses_nothing(horarium: TestService, url: str, spool: Path) -> None:
-    report_to(url, "hor_nobody", app=app, spool=spool)
-    add.apply((1, 2), headers=headers(horarium, "add"))
+    listen(url, "hor_nobody", spool=spool)
+    add.apply((1, 2), headers=headers(horarium, "misnamed"))
     flush()
-    assert (state(horarium, "add"), len(list(spool.iterdir()))) == ("queued", 1)
-    report_to(url, app=app, spool=spool)
+    assert (state(horarium, "misnamed"), len(list(spool.iterdir()))) == ("queued", 1)
+    listen(url, spool=spool)
     assert install.LISTENER.reporter is not None
     install.LISTENER.reporter.start()
     flush()
-    assert (state(horarium, "add"), list(spool.iterdir())) == ("succeeded", [])
+    assert (state(horarium, "misnamed"), list(spool.iterdir())) == ("succeeded", [])
 
 
 def test_a_second_delivery_of_what_has_ended_can_be_left_undone(horarium: TestService, url: str, spool: Path) -> None:
     begun.clear()
-    report_to(url, app=app, spool=spool)
+    listen(url, spool=spool)
     sent = headers(horarium, "careful")
     careful.apply(("first",), headers=sent)
     flush()
@@ -205,7 +248,7 @@ def test_a_second_delivery_of_what_has_ended_can_be_left_undone(horarium: TestSe
     careful.apply(("second",), headers=sent)
     flush()
     careful.apply(("no run",))
-    report_to("http://127.0.0.1:9", app=app, spool=spool, flush_seconds=0)
+    listen("http://127.0.0.1:9", spool=spool)
     careful.apply(("nobody to ask",), headers=sent)
     assert begun == ["first", "no run", "nobody to ask"]
     assert state(horarium, "careful") == "succeeded"
@@ -213,7 +256,7 @@ def test_a_second_delivery_of_what_has_ended_can_be_left_undone(horarium: TestSe
 
 @pytest.mark.parametrize("given", [None, {}, {"horarium": 3}, {"horarium": {"run_id": "x"}}, {"horarium": None}])
 def test_tasks_that_are_no_runs_leave_nothing(spool: Path, given: Any) -> None:
-    report_to("http://127.0.0.1:9", app=app, spool=spool)
+    listen("http://127.0.0.1:9", spool=spool)
     assert add.apply((1, 2), headers=given).get() == 3
     other = Celery("other", broker="memory://", set_as_current=False)
     told = {"run_id": "r", "namespace": "n", "attempt": 0, "nominal": "x", "report_token": "t"}
@@ -223,7 +266,7 @@ def test_tasks_that_are_no_runs_leave_nothing(spool: Path, given: Any) -> None:
 
 def test_no_task_fails_for_want_of_a_report(spool: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "spool").write_text("no directory")
-    report_to("http://127.0.0.1:9", app=app, spool=spool)
+    listen("http://127.0.0.1:9", spool=spool)
     told = {"run_id": "r", "namespace": "n", "attempt": 0, "nominal": "x", "report_token": "t"}
     assert add.apply((1, 2), headers={"horarium": told}).get() == 3
     assert "the report on the run r is lost" in caplog.text

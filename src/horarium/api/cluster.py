@@ -57,8 +57,8 @@ def cluster_info(_identity: IdentityOf) -> Reply:
 
 
 _PROCESS = ClusterProcess(
-    name="machine-7:4711:k3x9qz",
-    host="machine-7",
+    name="worker-a:4711:k3x9qz",
+    host="worker-a",
     pid=4711,
     roles=("ticker", "janitor", "dispatcher", "follower", "advancer", "deliverer"),
     state=ProcessState.ALIVE,

@@ -20,7 +20,7 @@ from horarium.celery.places import open_directory, usual_places
 from horarium.celery.reports import Report, started
 from horarium.celery.sender import Sender
 from horarium.celery.spool import LIMIT_BYTES, Spool, log
-from horarium.celery.spool_lines import Destination, line_of
+from horarium.celery.spool_lines import ANY_NAMESPACE, Destination, line_of
 from horarium.client.connection import Connection
 from horarium.client.errors import ClientError, UnexpectedAnswer
 from horarium.client.exchange import NEVER, Done, Exchange
@@ -35,6 +35,7 @@ from horarium.wire.run_reports import RunReportOutcome
 TIMEOUT_SECONDS = 10.0
 FLUSH_SECONDS = 3.0
 _MOST_URL = 2_048
+_MOST_TEXT = 256
 _CALL = "/api/runs/{run_id}/report"
 
 
@@ -51,9 +52,14 @@ class Options:
     trust: Trust = USUAL
 
     def destination(self, header: RunHeader) -> Destination | None:
-        """None where nobody can be told."""
-        url = self.url or _service(header)
-        return None if url is None or header.report_token is None else Destination(url, header.namespace)
+        """None where nobody can be told; a header may come from anybody who can write to the broker."""
+        url, token = self.url or _service(header), header.report_token
+        if url is None or token is None or max(map(len, (header.run_id, header.namespace, token))) > _MOST_TEXT:
+            return None
+        return Destination(url, header.namespace if self.uses_token(url) else ANY_NAMESPACE)
+
+    def uses_token(self, url: str) -> bool:
+        return self.token is not None and url == self.url
 
 
 def _service(header: RunHeader) -> str | None:
@@ -86,7 +92,7 @@ class Reporter:
         try:
             destination = self.options.destination(report.header)
             if destination is None:
-                self._tell_once("a run came without an address for reports; give report_to one")
+                self._tell_once("a run came without an address or a token for reports; give report_to an address")
                 return
             spool, sender = self._parts or self._open()
             spool.put(destination, line_of(report.document(), final=report.final))
@@ -150,7 +156,8 @@ class Reporter:
             return self._parts
 
     def _has_token(self, destination: Destination) -> bool:
-        return self.options.token is not None and destination.url == self.options.url
+        """Not for what was written when there was none: it names no namespace, and needs none."""
+        return self.options.uses_token(destination.url) and destination.namespace != ANY_NAMESPACE
 
     def _post(self, destination: Destination, documents: list[dict[str, Any]]) -> Sequence[RunReportOutcome]:
         call = RunCalls.report_runs(documents)

@@ -45,14 +45,16 @@ class Sender:
         self._clock = clock
         self._lines: dict[Destination, _Line] = {}
         self._woken = threading.Event()
+        self._starting = threading.Lock()
         self._stopping = False
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        if self._thread is None or not self._thread.is_alive():
-            self._stopping = False
-            self._thread = threading.Thread(target=self._run, name="horarium-reports", daemon=True)
-            self._thread.start()
+        with self._starting:
+            if self._thread is None or not self._thread.is_alive():
+                self._stopping = False
+                self._thread = threading.Thread(target=self._run, name="horarium-reports", daemon=True)
+                self._thread.start()
 
     def wake(self) -> None:
         if not self._woken.is_set():

@@ -6,9 +6,11 @@ the oldest first, and that is told as an error each time.
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 from horarium.celery.spool_file import SUFFIX, SpoolFile, adopt, create
@@ -19,6 +21,8 @@ _LEAST_SHARE = 65_536
 # A worker has one destination as a rule, and a few where several services share a broker.
 _MOST_DESTINATIONS = 20
 _ADOPTED_AT_ONCE = 50
+# What is wrong with this process or this machine, and not with the file.
+_PASSING = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOLCK, errno.EINTR})
 
 log = logging.getLogger("horarium.celery")
 
@@ -58,6 +62,7 @@ class Spool:
     def sweep(self) -> None:
         """Adopt what others left behind, and let go what of that has been delivered."""
         with self._lock:
+            self._own = {each: file for each, file in self._own.items() if self._keep(file)}
             for file in [each for each in self._adopted if each.size == 0]:
                 self._adopted.remove(file)
                 file.close()
@@ -89,6 +94,13 @@ class Spool:
             file = self._own[destination] = create(self.directory, destination)
         return file
 
+    def _keep(self, file: SpoolFile) -> bool:
+        """A file that nobody else would find is delivered, and no more written to."""
+        if not file.is_there:
+            self._adopted.append(file)
+            return False
+        return True
+
     def _bound(self) -> None:
         if len(self._own) < _MOST_DESTINATIONS:
             return
@@ -99,11 +111,17 @@ class Spool:
 
     def _make_room(self, file: SpoolFile) -> None:
         self._share = max(_LEAST_SHARE, self._limit // max(1, len(self._files())))
-        if file.size > self._share:
+        if file.size <= self._share:
+            return
+        try:
             lost = file.shrink(self._share * 3 // 4)
+        except OSError as wrong:
+            log.error("the spool in %s is full, and cannot be made smaller: %s", self.directory, wrong)
+        else:
             log.error("the spool in %s is full: %d reports for %s are lost", self.directory, lost, file.destination.url)
 
     def _files(self) -> set[Path]:
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)  # somebody may have tidied up
         with os.scandir(self.directory) as entries:
             return {Path(entry.path) for entry in entries if entry.name.endswith(SUFFIX)}
 
@@ -111,8 +129,12 @@ class Spool:
         try:
             file = adopt(path)
         except (OSError, ValueError) as wrong:
+            if isinstance(wrong, OSError) and wrong.errno in _PASSING:
+                log.warning("a file in the spool cannot be read now: %s", wrong)
+                return
             log.error("a file in the spool cannot be read, and is set aside: %s", wrong)
-            path.rename(path.with_suffix(".broken"))
+            with suppress(FileNotFoundError):  # another was faster
+                path.rename(path.with_suffix(".broken"))
             return
         if file is not None and file.size:
             self._adopted.append(file)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import os
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 from uuid import uuid4
@@ -73,17 +74,15 @@ class SpoolFile:
         """The oldest ones; one at least, however large it is."""
         with self._lock:
             size = min(self._end - self._done, max(most_bytes, 2 * MAX_LINE))
-            raw = os.pread(self._descriptor, size, self._done) if size else b""
-            found: list[Line] = []
-            taken = 0
-            for line in read_lines(raw, self._done)[:most]:
-                taken += line.size
-                if found and taken > most_bytes:
-                    break
-                found.append(line)
+            found = read_lines(self._read_at(min(size, most_bytes)), self._done, most)
+            if size and not found:  # one that is larger than all that may go together
+                found = read_lines(self._read_at(size), self._done, 1)
             if size and not found:  # its writer died in the midst of a line, or it is none
                 self._settle(self._done + size)
             return Pending(found, self._generation)
+
+    def _read_at(self, size: int) -> bytes:
+        return os.pread(self._descriptor, size, self._done) if size else b""
 
     def delivered(self, until: int, generation: int) -> None:
         """What stands before `until` need not be sent again; after a rewriting it is, which does no harm."""
@@ -99,7 +98,7 @@ class SpoolFile:
             kept = to_keep(lines, most)
             if len(kept) == len(lines):
                 return 0
-            self._rewrite([raw[line.end - self._done - line.size : line.end - self._done] for line in kept])
+            self._rewrite([raw[line.begin - self._done : line.end - self._done] for line in kept])
             return len(lines) - len(kept)
 
     def hold(self) -> bool:
@@ -108,10 +107,17 @@ class SpoolFile:
             return False
         with self._lock:
             found = read_head(os.pread(self._descriptor, _MAX_HEAD, 0))
-            self._done = self._done if found is None else found.done
             self._end = max(os.fstat(self._descriptor).st_size, self._head.size)
-            self._done = self._head.size if self._done > self._end else self._done
+            said = self._head.size if found is None else found.done
+            self._done = said if said <= self._end else self._head.size
+            if said != self._done:  # what is added now must not be taken for delivered
+                _write(self._descriptor, offset_text(self._done), self._head.offset_at)
         return True
+
+    @property
+    def is_there(self) -> bool:
+        """Whether others would find it; somebody may have emptied the directory."""
+        return _is_at(self._descriptor, self.path)
 
     def leave(self) -> None:
         """Anybody may have it now; it stays open, for the next report."""
@@ -129,15 +135,18 @@ class SpoolFile:
         os.close(self._descriptor)
 
     def _settle(self, until: int) -> None:
+        until = max(until, self._done)
         if until >= self._end:
-            # In this order: a file that is shorter than what it says was delivered is read as an empty one.
+            # In this order: a process that dies in between leaves what is sent once more, which does no harm.
+            _write(self._descriptor, offset_text(self._head.size), self._head.offset_at)
             os.ftruncate(self._descriptor, self._head.size)
             self._done = self._end = self._head.size
-        elif until - self._head.size > max(_TRIMMED, self._end - until):
-            self._rewrite([_read(self._descriptor, until, self._end - until)])
             return
-        else:
-            self._done = until
+        if until - self._head.size > max(_TRIMMED, self._end - until):
+            with suppress(OSError):  # the disk may be full; the file stays as long as it is, then
+                self._rewrite([_read(self._descriptor, until, self._end - until)])
+                return
+        self._done = until
         _write(self._descriptor, offset_text(self._done), self._head.offset_at)
 
     def _rewrite(self, lines: list[bytes]) -> None:

@@ -16,26 +16,29 @@ _OFFSET_DIGITS = 20
 MAX_LINE = 1_048_576
 """Bytes of one report on disk; what was bounded before it was written is never longer."""
 _FINAL, _PROGRESS = b"F", b"P"
+ANY_NAMESPACE = ""
+"""Of reports that show the tokens of their runs, which say by themselves where those are."""
 
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where reports go: the address of a service, and the namespace of the runs."""
+    """Where reports go: the address of a service, and the namespace of the runs, or `ANY_NAMESPACE`."""
 
     url: str
     namespace: str
 
 
 class Line(NamedTuple):
-    """One report in a file; `end` is where the next one begins."""
+    """One report in a file, from `begin` to where the next one begins."""
 
     final: bool
     text: bytes
+    begin: int
     end: int
 
     @property
     def size(self) -> int:
-        return len(self.text) + 3
+        return self.end - self.begin
 
     def document(self) -> dict[str, Any] | None:
         """None for what is no report any more; the disk may have been full, or somebody else's hand in it."""
@@ -91,14 +94,14 @@ def read_head(raw: bytes) -> Head | None:
     return Head(destination, size, max(done, size)) if len(digits) == _OFFSET_DIGITS else None
 
 
-def read_lines(raw: bytes, start: int) -> list[Line]:
-    """The lines in `raw`, which begins at `start` of the file; one that is not finished is left out."""
+def read_lines(raw: bytes, start: int, most: int | None = None) -> list[Line]:
+    """The first lines in `raw`, which begins at `start` of the file; one that is not finished is left out."""
     lines: list[Line] = []
     begin = 0
-    while (newline := raw.find(b"\n", begin)) >= 0:
+    while len(lines) != most and (newline := raw.find(b"\n", begin)) >= 0:
         kind, text = raw[begin : begin + 1], raw[begin + 2 : newline]
+        lines.append(Line(kind == _FINAL, text, start + begin, start + newline + 1))
         begin = newline + 1
-        lines.append(Line(kind == _FINAL, text, start + begin))
     return lines
 
 

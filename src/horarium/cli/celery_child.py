@@ -27,7 +27,9 @@ LEAST_STEPS, CHANGE_STEPS = 80, 800
 BEFORE_CHANGE, AFTER_CHANGE = 3 * 3_600, 27 * 3_600
 MOST_CHANGES = 20
 DAY = 86_400
+LONGEST = 3_650 * DAY
 DEEPEST = 50
+LARGEST = 10**300
 FIELDS = ("minute", "hour", "day_of_month", "month_of_year", "day_of_week")
 
 
@@ -168,13 +170,15 @@ def destination(app: Any, task: str, args: Any, kwargs: Any, options: dict[str, 
         own = (queue.exchange.name, queue.routing_key)
         meant = (getattr(exchange, "name", exchange) or own[0], key or own[1])
         if meant == own:
-            return queue.name, None
+            return cut(str(queue.name)), None
         for other in app.amqp.queues.values():
             if (other.exchange.name, other.routing_key) == meant:
-                return other.name, None
-        return queue.name, "exchange {!r} with the key {!r}".format(*meant)
+                return cut(str(other.name)), None
+        return cut(str(queue.name)), "exchange {!r} with the key {!r}".format(*meant)
     except Exception as error:
-        return options.get("queue"), cut(f"its route cannot be found ({type(error).__name__}: {error}), which")
+        named = options.get("queue")
+        named = cut(named) if isinstance(named, str) else None
+        return named, cut(f"its route cannot be found ({type(error).__name__}: {error}), which")
 
 
 # ── schedules ─────────────────────────────────────────────────────────────────────────────────────
@@ -195,6 +199,8 @@ def schedule_document(schedule: Any) -> dict[str, Any]:
         return {"kind": "solar", "text": cut(repr(schedule))}
     if isinstance(schedule, interval):
         seconds = schedule.run_every.total_seconds() if schedule.run_every else 0
+        if seconds > LONGEST:  # what is meant is never
+            return {"kind": "unknown", "text": f"every {schedule.run_every.days} days"}
         return {"kind": "interval", "seconds": max(0, seconds), "relative": bool(schedule.relative)}
     if is_clocked(schedule):
         return {"kind": "clocked", "at": rfc3339(schedule.clocked_time)}
@@ -323,17 +329,29 @@ def not_plain(place: str, value: Any, depth: int) -> str | None:
     """What in it JSON cannot say; a tuple is as good as a list."""
     if depth > DEEPEST:
         return f"{place[:100]} is nested too deeply"
-    if value is None or isinstance(value, (bool, str)):
+    if value is None or isinstance(value, bool):
         return None
-    if isinstance(value, (int, float)):
+    if isinstance(value, str):
+        return None if is_text(value) else f"{place[:100]} is {cut(ascii(value), 100)}, which is half of a character"
+    if isinstance(value, int):
+        return None if abs(value) < LARGEST else f"{place[:100]} is a number that nobody can read"
+    if isinstance(value, float):
         return None if math.isfinite(value) else f"{place[:100]} is {value!r}"
     if isinstance(value, (list, tuple)):
         inside = ((str(number), each) for number, each in enumerate(value))
-    elif isinstance(value, dict) and all(isinstance(key, str) for key in value):
+    elif isinstance(value, dict) and all(isinstance(key, str) and is_text(key) for key in value):
         inside = ((key, each) for key, each in value.items())
     else:
         return cut(f"{place[:100]} is {cut(repr(value), 100)} ({type(value).__name__})")
     return next((wrong for key, each in inside if (wrong := not_plain(place + "." + key, each, depth + 1))), None)
+
+
+def is_text(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def shown_option(value: Any, app: Any) -> Any:

@@ -34,6 +34,8 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 _BATCH = 200
+# Workers that found nobody to report to try again every half a minute at last.
+_HEARD_AFTER_SECONDS = 45.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,7 @@ class Janitor:
         self._definitions = Definitions(run_part_of, caps)
         self._looked_at = b""
         self._after = _After()
+        self._began, self._began_at = clock.monotonic(), clock.now()
 
     def step(self) -> Tidied:
         now = self._clock.now()
@@ -134,7 +137,7 @@ class Janitor:
 
     def _look(self, connection: Connection, now: Instant) -> _Found:
         lost = overdue.lost_leases(connection, now, _BATCH, self._after.lost)
-        late = overdue.past_deadline(connection, now, _BATCH, self._after.late)
+        late = overdue.past_deadline(connection, now, _BATCH, self._after.late, unheard=self._unheard())
         stop = overdue.asked_to_stop(connection, _BATCH, self._after.unwanted)
         unanswered = overdue.unanswered_approvals(connection, now, _BATCH, self._after.unanswered)
         busy = overdue.without_place(connection, now, _BATCH, self._after.busy)
@@ -155,6 +158,11 @@ class Janitor:
                 _behind([Place(work.busy_since or 0, work.run_id) for work in busy]),
             ),
         )
+
+    def _unheard(self) -> Instant:
+        """Whose time was over while no process was here may have ended well: for a while they can say so."""
+        waits = self._clock.monotonic() - self._began < _HEARD_AFTER_SECONDS
+        return self._began_at if waits else 0
 
     def _rules(self, connection: Connection, works: Sequence[Work]) -> dict[bytes, Rules]:
         definitions = self._definitions.load(connection, works)

@@ -18,7 +18,7 @@ from horarium.clock import Clock
 from horarium.instant import DAY, Instant
 from horarium.store import partition_upkeep
 from horarium.store.cutoffs import Cutoffs
-from horarium.store.database import Database
+from horarium.store.database import Connection, Database
 from horarium.store.history.drop_week import HistoryWeek
 from horarium.store.partition_upkeep import Outcome
 from horarium.store.partitions import ARCHIVE, HISTORY, TABLES, Partition, has_same, missing, past
@@ -94,6 +94,8 @@ class PartitionUpkeep:
 
     def _go(self) -> Iterator[Upkept]:
         now = self._clock.now()
+        if self._is_denied():
+            return
         made = self._make(now)
         if made.busy:
             yield made
@@ -102,15 +104,26 @@ class PartitionUpkeep:
         for table, before, ended_by in self._tables(now):
             there = self._database.read(partition_upkeep.there)
             for part in past([each for each in there if each.table == table], ended_by):
-                # What is forgotten is forgotten from the front, and what belongs to runs after them.
                 if self._left.get(part.name, now) > now or (table in BESIDE_RUNS and has_same(ARCHIVE, part, there)):
-                    break
-                outcome = yield from self._drop(part, before, now)
+                    outcome = Outcome.LEFT  # what belongs to runs goes after them
+                else:
+                    outcome = yield from self._drop(part, before, now)
                 if outcome in (Outcome.BUSY, Outcome.DENIED):
                     yield Upkept(busy=outcome is Outcome.BUSY)
                     return
-                if outcome is Outcome.LEFT:
-                    break
+                if outcome is Outcome.LEFT and table == HISTORY:
+                    break  # which is forgotten from the front
+
+    def _is_denied(self) -> bool:
+        """Whoever may not make tables leaves all of it to others."""
+
+        def look(connection: Connection) -> bool:
+            return bool(partition_upkeep.there(connection)) and not partition_upkeep.may(connection)
+
+        denied = self._database.read(look)
+        if denied:
+            self._tell_denied()
+        return denied
 
     def _tables(self, now: Instant) -> Iterator[tuple[str, Cutoffs, Instant]]:
         """Each with the instant before which a week of it must have ended."""

@@ -30,7 +30,7 @@ from horarium.store import (
 from horarium.store.cutoffs import Before, Cutoffs, Weeks
 from horarium.store.database import Connection, Database
 from horarium.store.history import notices
-from horarium.store.partitions import HISTORY, weeks_of
+from horarium.store.partitions import HISTORY, begun, weeks_of
 from horarium.store.retention import Found, Swept
 from horarium.store.schedules.due import Plannings
 
@@ -232,16 +232,20 @@ class Retention:
         return self._sweep(self._history, look, trim)
 
     def _look_at_weeks(self, before: Cutoffs) -> None:
-        """Once a pass. Where old weeks are dropped whole, most passes have nothing to look for."""
+        """Once a pass. Where old weeks are dropped whole, most passes have nothing to look for; but whether it is so is
+        not asked of a large past that lies in no week, since that takes longer than to look.
+        """
         if self._looked:
             return
         self._looked = True
 
         def look(connection: Connection) -> bool:
-            self._weeks = weeks_of(HISTORY, partition_upkeep.there(connection))
-            if self._weeks is None:
+            there = partition_upkeep.there(connection)
+            self._weeks = weeks_of(HISTORY, there)
+            by_rows = cutoffs.by_rows(before, self._weeks)
+            if self._weeks is None or not partition_upkeep.is_little(connection, begun(HISTORY, there, by_rows.latest)):
                 return True
-            return retention.has_old_history(connection, recorded_before=cutoffs.by_rows(before, self._weeks))
+            return retention.has_old_history(connection, recorded_before=by_rows)
 
         if not self._database.read(look):
             self._history.after = None

@@ -69,19 +69,28 @@ class Registry:
         """The kinds that may be asked for: the shipped ones, and those of the launchers that other packages bring."""
         self._audiences = {kind: audience for kind, audience in (audiences or {}).items() if audience != EVERYBODY}
         self._kinds_seen: dict[tuple[frozenset[str], frozenset[tuple[str, frozenset[str]]]], Kinds] = {}
-        self._silent: set[str] = set()
+        self._silent: set[tuple[str, str]] = set()
         self._knows_task = knows_task
         self._knows_workflow = knows_workflow
 
     def kinds_for(self, namespace: str) -> Kinds:
         """Those that a namespace may ask for."""
         hidden = frozenset(kind for kind, audience in self._audiences.items() if namespace not in audience)
-        asked = ((kind, launcher.connections_for(namespace)) for kind, launcher in self._launchers.items())
+        asked = ((kind, self._connections(launcher, namespace)) for kind, launcher in self._launchers.items())
         connections = frozenset((kind, names) for kind, names in asked if names is not None)
         key = hidden, connections
         if key not in self._kinds_seen:
             self._kinds_seen[key] = self.kinds.narrowed(hidden, dict(connections))
         return self._kinds_seen[key]
+
+    def _connections(self, launcher: Launcher, namespace: str) -> frozenset[str] | None:
+        """One that fails has none, and that is logged once."""
+        try:
+            names = launcher.connections_for(namespace)
+            return None if names is None else frozenset(name for name in names if _can_be_told(name))
+        except Exception as error:
+            self._tell_once("connections_for_failed", launcher, error)
+            return frozenset()
 
     def resolve(self, action: Action, namespace: str) -> str:
         """The kind of launcher. A workflow action may name a task of ours, a stored workflow, or neither.
@@ -203,10 +212,13 @@ class Registry:
             told_for = names if isinstance(names, Mapping) else {}
             return {name: _audience(told_for.get(name)) for name in names if _can_be_told(name)}
         except Exception as error:
-            if launcher.kind not in self._silent:
-                self._silent.add(launcher.kind)
-                _log.warning("known_names_failed", kind=launcher.kind, error=_failed(launcher, error))
+            self._tell_once("known_names_failed", launcher, error)
             return {}
+
+    def _tell_once(self, what: str, launcher: Launcher, error: Exception) -> None:
+        if (what, launcher.kind) not in self._silent:
+            self._silent.add((what, launcher.kind))
+            _log.warning(what, kind=launcher.kind, error=_failed(launcher, error))
 
     def documented_delivery(self) -> tuple[DeliveryRow, ...]:
         return tuple(_row(self._launchers[kind]) for kind in self)
@@ -263,8 +275,9 @@ def _check_declared(launcher: Launcher, name: str, taken: Collection[str]) -> No
     for flag in ("honours_key", "can_poll", "works_here", "launches_at_once"):
         if not isinstance(getattr(launcher, flag), bool):
             raise TypeError(f"{flag} must be true or false")
-    if not isinstance(launcher.concurrency, int | None):
-        raise TypeError("concurrency must be a whole number or None")
+    for number in ("concurrency", "places_at_target"):
+        if not isinstance(getattr(launcher, number), int | None):
+            raise TypeError(f"{number} must be a whole number or None")
 
 
 def discover(points: Iterable[EntryPoint] | None = None) -> Discovered:

@@ -46,6 +46,7 @@ from horarium.life.event import (
     WaitedTooLong,
     WorkflowEnded,
 )
+from horarium.life.heard import heard, in_one_of, lost, of_holder
 from horarium.life.live_run import LiveRun, Rules
 from horarium.life.outcome import (
     Accepted,
@@ -91,38 +92,38 @@ def react(run: LiveRun, event: Event, rules: Rules, now: Instant) -> Change:
     """Raises InvalidTransition for a report about a run that nobody was given."""
     match event:
         case Answered(outcome, epoch):
-            return _of_holder(run, epoch) or _answered(run, outcome, rules, now)
+            return of_holder(run, epoch) or _answered(run, outcome, rules, now)
         case Taken(reference, epoch):
             # A lease that ran out is not ours again by that: who takes the run next follows what has the name.
-            return _of_holder(run, epoch) or Begin(reference, held=run.state in HANDED_OUT)
+            return of_holder(run, epoch) or Begin(reference, held=run.state in HANDED_OUT)
         case Reported():
-            return _heard(run, event) or _reported(run, event, rules, now)
+            return heard(run, event) or _reported(run, event, rules, now)
         case LeaseLost(epoch):
-            return _lost(run, epoch, now) or _without_holder(run, rules, now)
+            return lost(run, epoch, now) or _without_holder(run, rules, now)
         case GivenBack(epoch, begun):
-            return _of_holder(run, epoch) or _given_back(run, begun, rules, now)
+            return of_holder(run, epoch) or _given_back(run, begun, rules, now)
         case Unstorable(error, epoch):
             said = f"the answer cannot be kept: {error}"
-            return _of_holder(run, epoch) or _failure_end(run, RunState.FAILED, said, "unstorable_answer")
+            return of_holder(run, epoch) or _failure_end(run, RunState.FAILED, said, "unstorable_answer")
         case DeadlineReached():
             return _deadline(run, rules, now)
         case WaitedTooLong():
             return _waited(run, now)
         case CancelledUnstarted(error, cause):
-            return _from(run, NOT_STARTED) or End(RunState.CANCELLED, error=error, cause=cause)
+            return in_one_of(run, NOT_STARTED) or End(RunState.CANCELLED, error=error, cause=cause)
         case CancelledOutside(error):
-            return _from(run, HANDED_OUT) or End(RunState.CANCELLED, error=error)
+            return in_one_of(run, HANDED_OUT) or End(RunState.CANCELLED, error=error)
         case Terminated(error, cause):
             ended = Nothing(Why.SAID_BEFORE) if run.state in FINAL else None
             return ended or End(state_after_termination(RunState(run.state)), error=error, cause=cause)
         case ApprovalExpired(cause):
-            return _from(run, _AWAITING) or End(RunState.EXPIRED, error=_unanswered(cause), cause=cause)
+            return in_one_of(run, _AWAITING) or End(RunState.EXPIRED, error=_unanswered(cause), cause=cause)
         case ApprovalGiven(approval_id, inputs, modified):
-            return _from(run, _AWAITING) or Admit(approval_id, now, inputs, modified)
+            return in_one_of(run, _AWAITING) or Admit(approval_id, now, inputs, modified)
         case ApprovalRefused(reason):
-            return _from(run, _AWAITING) or End(RunState.REJECTED, error=reason or "rejected")
+            return in_one_of(run, _AWAITING) or End(RunState.REJECTED, error=reason or "rejected")
         case WorkflowEnded():
-            return _from(run, HANDED_OUT) or _workflow_ended(run, event, rules, now)
+            return in_one_of(run, HANDED_OUT) or _workflow_ended(run, event, rules, now)
         case _:
             assert_never(event)
 
@@ -141,48 +142,6 @@ def _workflow_ended(run: LiveRun, event: WorkflowEnded, rules: Rules, now: Insta
 _SILENT = "the process that held this run was not heard of again"
 _ASKED_ALREADY = (RunState.AWAITING_APPROVAL, ReportedState.BLOCKED)
 _AWAITING = frozenset({RunState.AWAITING_APPROVAL})
-# A lease that ran out while nobody else had begun: its holder's answer still counts, and spares a second delivery.
-_OPEN_TO_HOLDER = HANDED_OUT | {RunState.READY}
-
-
-# ── who is heard ─────────────────────────────────────────────────────────────────────────────────────
-
-
-def _of_holder(run: LiveRun, epoch: int) -> Nothing | None:
-    if run.state in FINAL:
-        return Nothing(Why.TOO_LATE)
-    if run.lease_epoch != epoch or run.state not in _OPEN_TO_HOLDER:
-        return Nothing(Why.NOT_HELD)
-    return None
-
-
-def _lost(run: LiveRun, epoch: int, now: Instant) -> Nothing | None:
-    lost = run.lease_epoch == epoch and run.lease_until is not None and run.lease_until < now
-    return None if lost and run.state in HANDED_OUT else Nothing(Why.NOT_SO)
-
-
-def _from(run: LiveRun, states: frozenset[RunState]) -> Nothing | None:
-    return None if run.state in states else Nothing(Why.NOT_SO)
-
-
-def _heard(run: LiveRun, report: Reported) -> Nothing | None:
-    """A run listens to its holder, who names the lease, and to whoever shows the token of an attempt.
-
-    The number of a lease can be guessed, so it is good for whoever claimed the run and for nobody else.
-    """
-    if report.epoch is None and not report.proven:
-        return Nothing(Why.UNPROVEN)
-    if not report.proven and (report.by is None or report.by != run.claimed_by):
-        return Nothing(Why.NOT_HELD)
-    if run.state in FINAL:
-        return Nothing(Why.SAID_BEFORE if report.state == run.state else Why.TOO_LATE)
-    if report.epoch is not None and report.epoch != run.lease_epoch:
-        return Nothing(Why.NOT_HELD)
-    if report.attempt is not None and report.attempt != run.attempt:
-        return Nothing(Why.TOO_LATE if report.attempt < run.attempt else Why.NOT_HELD)
-    if report.gates_passed is not None and report.gates_passed != run.gates_passed:
-        return Nothing(Why.TOO_LATE if report.gates_passed < run.gates_passed else Why.NOT_HELD)
-    return None
 
 
 # ── what was said ────────────────────────────────────────────────────────────────────────────────────

@@ -10,7 +10,6 @@ from horarium.instant import SECOND, Instant
 from horarium.operations.caller import Caller
 from horarium.operations.liveness import process_life
 from horarium.operations.resources import Resources
-from horarium.schedule.run import RunState
 from horarium.store.database import Connection
 from horarium.store.processes import ProcessRow, process_rows
 from horarium.store.runs import depth
@@ -73,13 +72,12 @@ def _look(resources: Resources, connection: Connection) -> Cluster:
     ]
     waiting, state = depth.waiting(connection), read_state(connection)
     revision = None if state is None else state.revision
-    ready = [each.since for each in waiting if each.state is RunState.READY]
     return Cluster(
         schema=revision,
         processes=tuple(shown),
         workers=tuple(workers[:MOST_WORKERS]),
         tick_lag_seconds=_since(due.earliest_due(connection), now) or 0.0,
-        oldest_ready_seconds=_since(min(ready, default=None), now),
+        oldest_ready_seconds=_since(depth.oldest_ready(connection), now),
         waiting=tuple(waiting),
         more=_is_more(waiting) or len(rows) > MOST_PROCESSES or len(workers) > MOST_WORKERS,
         notes=notes([each.seen for each in shown], revision),

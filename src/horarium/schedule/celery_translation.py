@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, assert_never
 
-from horarium.errors import InvalidSpec
+from horarium.errors import InvalidDefinition, InvalidSpec
 from horarium.instant import SECOND, Instant, to_rfc3339
 from horarium.recurrence.duration import DAY, HOUR, format_duration
 from horarium.recurrence.zone import load_zone
@@ -30,6 +30,7 @@ from horarium.schedule.celery_options import (
     time_limit,
 )
 from horarium.schedule.checks import MAX_NAME, MAX_NOTE
+from horarium.schedule.document import parse_definition
 from horarium.schedule.field import MAX_TIMEOUT_SECONDS
 from horarium.schedule.naming import MAX_ID
 
@@ -40,6 +41,7 @@ LABEL = "imported"
 """Its value is the bundle: all that one import brought are paused and resumed by it."""
 
 _UNFIT = re.compile(r"[^A-Za-z0-9._:@-]+", re.ASCII)
+_MOST_SAID = 300
 _FIRST = re.compile(r"^[^A-Za-z0-9]+", re.ASCII)
 
 
@@ -109,6 +111,9 @@ def _translate(app: CeleryApp, entry: Entry, schedule_id: str, wishes: Wishes) -
         spec, calendar, has_grid = _spec(entry, zone or "UTC", app.now, remarks)
     refused = spec is None or any(remark.weight is Weight.REFUSED for remark in remarks)
     document = None if refused else _document(app, entry, schedule_id, wishes, spec or {}, calendar)
+    if document is not None and (wrong := _wrong_with(document, app.now)) is not None:
+        remarks.append(wrong)
+        document = None
     return Translation(entry, schedule_id, document, calendar, tuple(remarks), has_grid)
 
 
@@ -155,6 +160,15 @@ def _document(
     if wishes.paused or not entry.enabled:
         document["paused"] = True
     return document
+
+
+def _wrong_with(document: Mapping[str, Any], now: Instant) -> Remark | None:
+    """What no server would take: one entry must not keep the others from being written."""
+    try:
+        parse_definition(document, now=now, may_be_over=True)
+    except InvalidDefinition as wrong:
+        return Remark(Weight.REFUSED, "schedule", f"it cannot be kept: {str(wrong)[:_MOST_SAID]}")
+    return None
 
 
 # ── when ──────────────────────────────────────────────────────────────────────────────────────────

@@ -85,6 +85,12 @@ class Kinds(Mapping[str, Kind]):
         more = [_guarded(kind) for kind in others if kind.name not in self._kinds]
         return Kinds([*self._kinds.values(), *more]) if more else self
 
+    @property
+    def connections(self) -> frozenset[str] | None:
+        """The names that the action of a workflow may give: of all kinds that its steps may be of; None = any."""
+        told = [kind.connections for kind in self.values() if kind.connections is not None]
+        return frozenset().union(*told) if told else None
+
     def narrowed(self, hidden: Collection[str], connections: Mapping[str, frozenset[str]]) -> Kinds:
         """Without some, and with the connections that there are for some others."""
         if not hidden and not connections:

@@ -9,7 +9,7 @@ from horarium.errors import InvalidDefinition, KindNotAvailable
 from horarium.policy.names import shown
 from horarium.schedule.canonical import action_document
 from horarium.schedule.definition import Action
-from horarium.schedule.kinds import SHIPPED, Kind, Kinds
+from horarium.schedule.kinds import SHIPPED, WORKFLOW, Kind, Kinds
 from horarium.schedule.places import COMMON, PLACES
 from horarium.schedule.problems import Given
 from horarium.schedule.reading import FAILED, Reader
@@ -26,7 +26,7 @@ def read_action(reader: Reader, kinds: Kinds | None, stored: Action | None = Non
     Without `kinds` the document is one that we wrote. Its kind may be that of a package which is gone by now: then
     what it holds is kept as it is, and the launch says that nobody can do it. `stored` is such an action of the
     schedule that the document changes: it may stay, and not be changed. `inherits`: what it does not say of its
-    connection, something above it may.
+    connection, something above it may. What a workflow's action says of it is for the steps.
     """
     places = reader.places
     values: dict[str, Any] = {}
@@ -50,8 +50,10 @@ def read_action(reader: Reader, kinds: Kinds | None, stored: Action | None = Non
         values["input"] = reader.one("action.input", kind.check_input, None)
     if kind.needs_queue and not reader.given("action.queue"):
         reader.blame("action.queue", "is required: the queue that workers claim from")
-    if kind.connections is not None and not (inherits and "connection" not in values):
-        _check_connection(reader, kind.connections, values.get("connection"))
+    lends = kind.name == WORKFLOW.name
+    connections = known.connections if lends else kind.connections
+    if connections is not None and ("connection" in values or not (inherits or lends)):
+        _check_connection(reader, connections, values.get("connection"))
     return Action(kind.name, _target(reader, kind, known), **values)
 
 

@@ -147,6 +147,13 @@ class BoundedProtocol(H11Protocol):
     def leave(self) -> None:
         self.transport.abort()
 
+    def waits_for_us(self) -> bool:
+        """Its request has come, and it reads what it is told."""
+        cycle: RequestResponseCycle | None = self.cycle
+        if cycle is None or cycle.response_complete or self.flow.write_paused:
+            return False
+        return phase_of(self.conn.their_state, idle=False) is Phase.US
+
     def keep_time(self, now: float) -> None:
         """Asked several times a second."""
         if self.transport.is_closing() and self._unread is None:

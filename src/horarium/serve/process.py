@@ -8,6 +8,7 @@ exit code 1, at once.
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import signal
 import socket
@@ -37,8 +38,9 @@ from horarium.store.database.shared_clock import LOOK_SECONDS, SharedClock
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _BACKLOG = 2_048
-# A connection that is kept open by its client must not keep the process.
-_CLOSE_CONNECTIONS_SECONDS = 5
+# A connection that is kept open by its client must not keep the process: who sends and reads nothing for two looks.
+_CLOSE_CONNECTIONS_SECONDS = 5.0
+_CLIENT_LOOK_SECONDS = 1.5
 
 # Between two requests on one connection.
 _IDLE_SECONDS = 5
@@ -213,7 +215,8 @@ class Door:
             server_header=False,
             date_header=True,
             proxy_headers=False,  # by itself it believes whoever connects from loopback; `api/address.py` decides
-            timeout_graceful_shutdown=_CLOSE_CONNECTIONS_SECONDS,
+            # What is under way is ours to end, as a launch is.
+            timeout_graceful_shutdown=math.ceil(max(_CLOSE_CONNECTIONS_SECONDS, service.settings.shutdown_seconds)),
         )
         self._server = _QuietServer(config, self.ready, tls)
         self._tls = tls
@@ -263,18 +266,22 @@ class _QuietServer(uvicorn.Server):
         )
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Cancelling a request leaves a trace in the log, so whoever is in the way is cut off a moment before."""
-        cutting = asyncio.get_running_loop().call_later(_CLOSE_CONNECTIONS_SECONDS - 2, self._cut_off)
+        cutting = asyncio.create_task(self._cut_off())
         try:
             await super().shutdown(sockets)
         finally:
             cutting.cancel()
 
-    def _cut_off(self) -> None:
-        """Those who do not end their request, or do not read its answer."""
-        for each in tuple(self.server_state.connections):
-            if isinstance(each, BoundedProtocol):
+    async def _cut_off(self) -> None:
+        """Those who do not end their request, or do not read its answer; whoever waits for us is answered."""
+        before: set[BoundedProtocol] = set()
+        while True:
+            await asyncio.sleep(_CLIENT_LOOK_SECONDS)
+            known = [each for each in self.server_state.connections if isinstance(each, BoundedProtocol)]
+            idle = {each for each in known if not each.waits_for_us()}
+            for each in idle & before:
                 each.leave()
+            before = idle
 
     async def on_tick(self, counter: int) -> bool:
         keep_time(self.server_state.connections)

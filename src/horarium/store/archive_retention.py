@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.ids import id_at
-from horarium.instant import DAY
+from horarium.instant import DAY, Instant
 from horarium.policy.retention import FOR_EVER
 from horarium.store.cutoffs import Cutoffs, cutoff
 from horarium.store.retention import Found, Swept, delete_runs
@@ -25,29 +25,48 @@ LEFT_AFTER = 14 * DAY
 
 _NOTHING = Found((), None)
 _ID_BYTES = 16
+_LAST_ID = b"\xff" * _ID_BYTES
+# Namespaces that one look goes through.
+_NAMESPACES = 50
 _ROOT = runs_archive.c.parent_run_id.is_(None)
 
 
 def of_own_days(connection: Connection, *, finished_before: Cutoffs, after: bytes, looks: int) -> Found:
-    """Of the next `looks` that namespaces with days of their own have kept for longer, in the order of those."""
+    """Of the next `looks` that namespaces with days of their own have kept for longer, in the order of those.
+
+    Each by the ids that are old enough: what a namespace keeps is not looked at, however much it is.
+    """
     if not has_archive(connection):
         return _NOTHING
-    own = namespaces.c[finished_before.kept.value]
-    choosy = sa.select(namespaces.c.namespace).where(own > FOR_EVER)
-    key = (runs_archive.c.namespace, runs_archive.c.run_id)
-    name, run_id = after[: -_ID_BYTES - 1].decode(), after[-_ID_BYTES:]
-    rows = connection.execute(
-        sa.select(*key)
-        .where(
-            runs_archive.c.namespace.in_(choosy),
-            sa.tuple_(*key) > sa.tuple_(sa.literal(name), sa.literal(run_id)),
-            *_is_old(finished_before),
-        )
-        .order_by(*key)
-        .limit(looks)
-    ).all()
-    following = rows[-1].namespace.encode() + b"\0" + rows[-1].run_id if len(rows) == looks else None
-    return Found(tuple(row.run_id for row in rows), following)
+    name, last = after[: -_ID_BYTES - 1].decode(), after[-_ID_BYTES:]
+    found: list[bytes] = []
+    choosy = _with_own_days(connection, finished_before, name, is_done=last == _LAST_ID)
+    for each, days in choosy:
+        ended_by: Instant = finished_before.now - days * DAY
+        first = last if each == name else b""
+        old = _old_of(each, ended_by, first).limit(looks - len(found))
+        found += [row.run_id for row in connection.execute(old)]
+        if len(found) == looks:
+            return Found(tuple(found), _place(each, found[-1]))
+    return Found(tuple(found), _place(choosy[-1][0], _LAST_ID) if len(choosy) == _NAMESPACES else None)
+
+
+def _with_own_days(connection: Connection, before: Cutoffs, first: str, *, is_done: bool) -> list[tuple[str, int]]:
+    """The next ones, from `first` on, or after it."""
+    own, name = namespaces.c[before.kept.value], namespaces.c.namespace
+    mine = sa.select(name, own).where(own > FOR_EVER, name > first if is_done else name >= first)
+    return [(row[0], row[1]) for row in connection.execute(mine.order_by(name).limit(_NAMESPACES))]
+
+
+def _old_of(namespace: str, ended_by: Instant, after: bytes) -> sa.Select[Any]:
+    run_id = runs_archive.c.run_id
+    # Nothing ends before it is born.
+    mine = (runs_archive.c.namespace == namespace, run_id > after, run_id < id_at(ended_by))
+    return sa.select(run_id).where(*mine, _ROOT, runs_archive.c.finished_at < ended_by).order_by(run_id)
+
+
+def _place(namespace: str, run_id: bytes) -> bytes:
+    return namespace.encode() + b"\0" + run_id
 
 
 def left_over(connection: Connection, *, finished_before: Cutoffs, after: bytes, looks: int) -> Found:

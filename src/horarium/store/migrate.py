@@ -28,7 +28,7 @@ from horarium.instant import Instant
 from horarium.recurrence.zone import tzdata_version
 from horarium.store import audit, schema_state
 from horarium.store.database import Database
-from horarium.store.errors import SchemaMissing, SchemaTooNew
+from horarium.store.errors import SchemaMissing, SchemaTooNew, StoreUnavailable, Transient
 from horarium.store.installation import set_planned_with
 from horarium.store.plain_credentials import set_moved
 from horarium.store.schema_state import REVISION_TABLE, Fit, SchemaState
@@ -46,13 +46,20 @@ _one_at_a_time = threading.Lock()
 
 
 def migrate(database: Database, clock: Clock | None = None, *, until: str = "head") -> list[str]:
-    """The revisions that were applied, oldest first; raises SchemaTooNew before touching anything.
+    """The revisions that were applied, oldest first; raises SchemaTooNew before touching anything, and
+    StoreUnavailable where somebody holds a table for long.
 
     `until` stops at an older revision, for those who look at what an upgrade does.
     """
     now = (clock or SystemClock()).now()
     with _one_at_a_time:
-        applied = database.write(lambda connection: _upgrade(connection, now, until))
+        try:
+            applied = database.write(lambda connection: _upgrade(connection, now, until))
+        except Transient as busy:
+            if not busy.outcome_known:
+                raise
+            open_one = "another transaction on the tables is still open, such as that of a backup"
+            raise StoreUnavailable(f"nothing was migrated: {open_one}; try again when it has ended ({busy})") from busy
     schema_state.look_again()
     return applied
 

@@ -8,7 +8,7 @@ comes again later.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
@@ -33,6 +33,9 @@ MOST_MOVED = 50_000
 """Rows that move within one transaction, for which everybody waits."""
 
 LOCK_WAIT = "2s"
+
+LITTLE_BYTES = 100_000_000
+"""What a question that no index answers may read."""
 
 # Next to the number of the migrations' lock.
 _LOCK = int.from_bytes(b"horarium", "big") + 1
@@ -85,21 +88,34 @@ def there(connection: Connection) -> list[Partition]:
     return found
 
 
+def is_little(connection: Connection, parts: Iterable[Partition]) -> bool:
+    """Whether they can be read whole at any time."""
+    sizes = "SELECT coalesce(sum(pg_relation_size(to_regclass(name))), 0) FROM unnest(%s::text[]) AS name"
+    names = [each.name for each in parts]
+    return bool(connection.exec_driver_sql(sizes, (names,)).scalar_one() <= LITTLE_BYTES)
+
+
 def look(connection: Connection, now: Instant) -> Weeks | None:
     """How it stands with the weeks of history; None = the tables are not partitioned."""
     found = [each for each in there(connection) if each.table == TABLES[0]]
     if not found:
         return None
     ends = [each.high for each in found if isinstance(each.high, int)]
-    may_make = bool(connection.exec_driver_sql(_MAY).scalar_one())
     # Without those that are only made ahead: the one of today and the next.
     soon = {f"{TABLES[0]}_{week.name}" for week in weeks_wanted(now)[:2]}
     lacking = [each for each in missing(TABLES[0], found, now) if each.name in soon]
-    return Weeks(max(ends, default=None), len(lacking), may_make)
+    return Weeks(max(ends, default=None), len(lacking), may(connection))
+
+
+def may(connection: Connection) -> bool:
+    """Whether the role is allowed to. Else it may not even look into a single partition, only into whole tables."""
+    return bool(connection.exec_driver_sql(_MAY).scalar_one())
 
 
 def make(database: Database, new: Partition) -> Outcome:
-    in_the_way = database.read(lambda connection: _count_in_default(connection, new))
+    in_the_way = database.read(lambda connection: _count_in_default(connection, new) if may(connection) else None)
+    if in_the_way is None:
+        return Outcome.DENIED
     if in_the_way > MOST_MOVED:
         return Outcome.LEFT
     return in_turn(database, lambda connection: _make(connection, new, moves=in_the_way > 0))
@@ -149,7 +165,7 @@ def in_turn(database: Database, work: Callable[[Connection], Outcome]) -> Outcom
     """One transaction of one process at a time, that waits for locks briefly and is not repeated."""
 
     def locked(connection: Connection) -> Outcome:
-        if not connection.exec_driver_sql(_MAY).scalar_one():
+        if not may(connection):
             return Outcome.DENIED
         connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{LOCK_WAIT}'")
         connection.exec_driver_sql("SET LOCAL statement_timeout = '60s'")
@@ -173,9 +189,14 @@ class _GaveUp(Exception):
 # ── dropping ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def slowly(connection: Connection, statement: str, values: dict[str, Any]) -> list[Any]:
-    """The first column of what may take a whole table; nobody waits for it."""
+def take_time(connection: Connection) -> None:
+    """For statements that may read a whole table, of whatever size; nobody waits for them."""
     connection.exec_driver_sql("SET LOCAL statement_timeout = '10min'")
+
+
+def slowly(connection: Connection, statement: str, values: dict[str, Any]) -> list[Any]:
+    """The first column of what may take a whole table."""
+    take_time(connection)
     return list(connection.exec_driver_sql(statement, values).scalars())
 
 

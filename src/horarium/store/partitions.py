@@ -124,6 +124,11 @@ def weeks_of(table: str, there: Iterable[Partition]) -> tuple[Instant, Instant] 
     return (min(low for low, _ in weeks), max(high for _, high in weeks)) if weeks else None
 
 
+def begun(table: str, there: Iterable[Partition], before: Instant) -> list[Partition]:
+    """Those of a table by instants that may hold something from before."""
+    return [each for each in there if each.table == table and not (isinstance(each.low, int) and each.low >= before)]
+
+
 def past(there: Iterable[Partition], before: Instant) -> list[Partition]:
     """Those that hold nothing from `before` on, the oldest first."""
     over = [each for each in there if each.high is not None and _ends_by(each.high, before)]

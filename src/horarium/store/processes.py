@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from horarium.decision.process_state import GONE_AFTER_SECONDS
-from horarium.instant import Instant
+from horarium.instant import LAST, Instant
 from horarium.store import leases
 from horarium.store.leases import LeaseRow
 
@@ -109,9 +109,9 @@ def read_process(owner: str, info: object) -> Process:
         roles=tuple(str(each)[:_MOST_TEXT] for each in roles[:_MOST_ROLES]) if isinstance(roles, list) else (),
         version=_text(own.get("version")),
         schema=_text(told.get(_SCHEMA)),
-        started_at=_number(own.get("started_at")),
+        started_at=_instant(own.get("started_at")),
     )
-    completed = {name: at for name, at in told.items() if _number(at) is not None}
+    completed = {name: at for name, at in told.items() if _instant(at) is not None}
     return Process(about, completed, told.get(SERVES), _DRAINING in told, _number(own.get("clock_offset")))
 
 
@@ -126,4 +126,10 @@ def _text(value: object) -> str | None:
 
 
 def _number(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    """One that can be shown as an instant, or subtracted from one."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and -LAST <= value <= LAST else None
+
+
+def _instant(value: object) -> Instant | None:
+    number = _number(value)
+    return None if number is None or number < 0 else number

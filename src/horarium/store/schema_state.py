@@ -20,6 +20,7 @@ from horarium.decision.process_state import GONE_AFTER_SECONDS
 from horarium.instant import SECOND, Instant
 from horarium.store import installation
 from horarium.store.database import Database
+from horarium.store.database.grants import grant_as_before
 from horarium.store.processes import process_rows
 
 REVISION_TABLE = "schema_revision"
@@ -77,6 +78,8 @@ def begin(connection: Connection, revision: str) -> None:
     """Before a migration: the revision gets its table, where code from before kept it elsewhere."""
     if _read(connection, REVISION_TABLE) is None:
         _write(connection, REVISION_TABLE, revision)
+        if connection.dialect.name == "postgresql":
+            grant_as_before(connection, _OLDEST_CODE_TABLE, REVISION_TABLE)
 
 
 def set_oldest_code(connection: Connection, revision: str) -> None:

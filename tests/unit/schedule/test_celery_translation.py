@@ -213,6 +213,10 @@ def test_the_queue_is_where_the_app_routes_it(conf, options, queue, is_exact):
         ({"args": (date(2026, 1, 1),)}, "args.0 is datetime.date(2026, 1, 1) (date)"),
         ({"kwargs": {"a": {"b": float("nan")}}}, "kwargs.a.b is nan"),
         ({"args": "abc"}, "args must be a list"),
+        ({"args": (10**400,)}, "args.0 is a number that nobody can read"),
+        ({"args": ("\udcff",)}, "args.0 is '\\udcff', which is half of a character"),
+        ({"args": ("\x00",)}, "it cannot be kept: action.args.0: holds the character U+0000"),
+        ({"options": {"queue": " q"}}, "it cannot be kept: action.queue: must be printable"),
         ({"kwargs": {"a": {1: 2}}}, "kwargs.a is {1: 2} (dict)"),
     ],
 )
@@ -244,6 +248,13 @@ def test_what_is_somebody_s_own_is_only_alike(when, remark):
 
     assert only.document is not None
     assert remark in said(only)
+
+
+def test_an_interval_that_is_meant_never_to_end_is_that_entry_s_trouble():
+    only = translated(timedelta(days=36_500), days=3)
+
+    assert only.document is None
+    assert ("refused", "schedule") in said(only)
 
 
 def test_a_clock_that_only_has_a_zone_is_no_other_clock():

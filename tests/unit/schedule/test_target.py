@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from horarium.schedule.assignee import Assignee, AssigneeType
 from horarium.schedule.definition import Action
 from horarium.schedule.kinds import SHIPPED
-from horarium.schedule.target import MAX_TARGET_LENGTH, agent_in, of_worker
+from horarium.schedule.target import MAX_TARGET_LENGTH, agent_in, connection_in, of_worker
 
 target_of = SHIPPED.target_of
 
@@ -153,3 +153,13 @@ def test_a_prompt_goes_to_one_agent(
 ) -> None:
     assert of_worker(target, assignee, member) == settled
     assert agent_in(settled) == agent_id
+
+
+@pytest.mark.parametrize(
+    ("target", "connection"),
+    [("celery:eu/mail", "eu"), ("celery:default/", "default"), ("celery:an-agent", None), ("http:http://h:80", None)],
+)
+def test_the_connection_of_a_target_is_that_of_a_broker_and_never_an_agents_id(
+    target: str, connection: str | None
+) -> None:
+    assert connection_in(target) == connection

@@ -41,8 +41,24 @@ def test_every_number_at_the_top_is_a_loop_for_a_program_of_the_release_before()
         ("me", {"process": 7, "schema": 7, "ticker": True}, Process(About("me"), {"process": 7, "schema": 7})),
         ("m:x:y", {"process": {"roles": "api", "pid": "1", "version": 2}}, Process(About("m"))),
         ("m:99999999999:y", {"process": {"roles": ["a" * 300]}}, Process(About("m", roles=("a" * 255,)))),
+        (
+            "m",
+            {"process": {"pid": 10**30, "started_at": 10**30, "clock_offset": 10**40}, "t": 10**50},
+            Process(About("m")),
+        ),
+        ("m", {"process": {"started_at": -(10**17)}, "ticker": -1}, Process(About("m"))),
     ],
-    ids=["of an older program", "nothing", "a list", "no name", "other types", "wrong parts", "too large"],
+    ids=[
+        "of an older program",
+        "nothing",
+        "a list",
+        "no name",
+        "other types",
+        "wrong parts",
+        "too large",
+        "no instants",
+        "before all time",
+    ],
 )
 def test_a_row_that_is_not_ours_is_read_as_far_as_it_goes(owner: str, info: object, expected: Process) -> None:
     assert read_process(owner, info) == expected

@@ -35,9 +35,15 @@ class NotSent(Exception):
     """Nothing of the message has left this process."""
 
 
+class Lost(NotSent):
+    """The connection broke before it did: there is nothing wrong with the message."""
+
+
 def make_app(broker: str, result: str | None = None, answer_seconds: float = ANSWER_SECONDS) -> Celery:
     """Of nobody's tasks: it makes messages, reads results and calls workers; it is never the current app."""
-    app = Celery("horarium", broker=broker, backend=result, set_as_current=False)
+    app = Celery("horarium", broker=broker, set_as_current=False, loader="app")
+    # Not by the configuration: a variable of the environment, such as CELERY_RESULT_BACKEND, would go before it.
+    app.backend_cls = result or "disabled://"
     app.conf.update(
         task_serializer="json",
         accept_content=["json"],
@@ -67,9 +73,7 @@ def transport_options(broker: str, answer_seconds: float = ANSWER_SECONDS) -> di
 
 def said(error: BaseException, *urls: str | None) -> str:
     """What went wrong, without what the URL of a broker hides: libraries repeat it."""
-    cause = error.__cause__ if type(error).__name__ == "BatchPublishError" else None
-    shown = cause or error
-    text = f"{type(shown).__name__}: {shown}"
+    text = f"{type(error).__name__}: {error}"
     for url in urls:
         if url is None:
             continue
@@ -106,6 +110,8 @@ class Link:
         try:
             headers, properties = self._parts(message)
             self._have_queue(queue)
+        except self.connection.recoverable_connection_errors as away:
+            raise Lost(f"{type(away).__name__}: {away}") from away
         except Exception as wrong:
             raise NotSent(f"{type(wrong).__name__}: {wrong}") from wrong
         waiting = {"timeout": ANSWER_SECONDS, "confirm_timeout": ANSWER_SECONDS} if self.driver == "amqp" else {}
@@ -122,8 +128,8 @@ class Link:
             **properties,
         )
 
-    def publish_together(self, messages: list[Message]) -> None:
-        """All or nobody knows which. Raises NotSent as long as none has left."""
+    def publish_together(self, messages: list[Message]) -> list[Exception | None]:
+        """What the broker said to each, None = it has it. Raises NotSent as long as none has left."""
         with self.producer.batch(max_size=_LARGE_BATCH) as batch:
             try:
                 for each in messages:
@@ -132,7 +138,11 @@ class Link:
                 raise
             except Exception as wrong:
                 raise NotSent(f"{type(wrong).__name__}: {wrong}") from wrong
-            batch.flush()
+            # Not `flush`, which tells all of them what was said to one, and shows its command.
+            answers = batch.state.session.pipeline.execute(raise_on_error=False)
+        if len(answers) != len(messages):
+            raise ConnectionError(f"{len(answers)} answers came for {len(messages)} messages")
+        return [each if isinstance(each, Exception) else None for each in answers]
 
     def revoke(self, task_ids: list[str], *, terminate: bool) -> None:
         """To all workers that listen: not to begin them, and with `terminate` to end those that have begun."""
@@ -171,15 +181,23 @@ class Link:
         if self.driver != "amqp" or name in self._known:
             return
         try:
-            Queue(name, channel=self.connection.channel()).queue_declare(passive=True)
+            self._declare(name, passive=True)
         except self.connection.channel_errors:  # which closes that channel, and no other
-            Queue(name, durable=True, channel=self.connection.channel()).queue_declare()
+            self._declare(name, passive=False)
         self._known.add(name)
 
+    def _declare(self, name: str, *, passive: bool) -> None:
+        channel = self.connection.channel()
+        Queue(name, durable=True, channel=channel).queue_declare(passive=passive)
+        channel.close()
 
-def connect(app: Celery) -> Link:
-    """Raises whatever the library raises, within a few seconds; nothing was sent by then."""
-    connection = app.connection_for_write(heartbeat=0)
+
+def connect(app: Celery, broker: str) -> Link:
+    """Raises whatever the library raises, within a few seconds; nothing was sent by then.
+
+    The URL is said once more, since CELERY_BROKER_URL in the environment would go before that of the app.
+    """
+    connection = app.connection_for_write(broker, heartbeat=0)
     try:
         # One try for each of the hosts that the URL names.
         connection.ensure_connection(max_retries=max(0, len(connection.alt) - 1), interval_start=0, interval_step=0)
@@ -194,7 +212,7 @@ def connect(app: Celery) -> Link:
 def why_unreachable(broker: str) -> str | None:
     """None where it can be reached; nothing is published."""
     try:
-        connect(make_app(broker)).close()
+        connect(make_app(broker), broker).close()
     except Exception as wrong:
         return said(wrong, broker)
     return None

@@ -9,16 +9,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
-
-from celery import Celery
+from typing import Final
 
 from horarium.audience import USUAL, Audience
 from horarium.clock import Clock
 from horarium.launchers.celery.broker import ANSWER_SECONDS, make_app, said
 from horarium.launchers.celery.line import FIRST_REST_SECONDS, Line, Parcel, Revocation
 from horarium.launchers.celery.message import BadArguments, message_of
-from horarium.launchers.celery.results import outcome_of
+from horarium.launchers.celery.results import Results
 from horarium.launchers.launcher import Launcher, LaunchRequest
 from horarium.launchers.payload import NotJson, clean_text
 from horarium.launchers.preflight import Cleared, preflight
@@ -32,6 +30,8 @@ _LOOK_SECONDS: Final = 0.25
 # Sockets give up much sooner; this is for brokers whose libraries know no bound.
 _PATIENCE_SECONDS: Final = 45.0
 _CLOSE_SECONDS: Final = 2.0
+# For word of a broker that its workers were told.
+_TELL_SECONDS: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,7 @@ class CeleryLauncher(Launcher):
         self._rest = rest_seconds
         self._lines = self._new_lines()
         self.can_poll = any(each.result is not None for each in brokers.values())
+        self._results: dict[str, Results] = {}
         self._parcels: dict[Parcel, asyncio.Event | None] = {}
         self._watcher: asyncio.Task[None] | None = None
 
@@ -82,6 +83,9 @@ class CeleryLauncher(Launcher):
     async def close(self) -> None:
         if self._watcher is not None:
             self._watcher.cancel()
+        for each in self._results.values():
+            each.close()
+        self._results = {}
         await asyncio.gather(*(asyncio.to_thread(line.close, _CLOSE_SECONDS) for line in self._lines.values()))
 
     # ── handing over ─────────────────────────────────────────────────────────────────────────────
@@ -146,14 +150,14 @@ class CeleryLauncher(Launcher):
         name = self._connection(request)
         if isinstance(name, Refused) or reference is None or self._brokers[name].result is None:
             return StillRunning()
-        app: Celery = self._apps[name]
+        if name not in self._results:
+            self._results[name] = Results(name, self._apps[name], self._clock)
         try:
-            meta: Mapping[str, Any] = await asyncio.to_thread(app.backend.get_task_meta, reference)
+            return await self._results[name].look_up(reference)
         except Exception as wrong:  # the library repeats the URL, which whoever logs it must not see
             raise ConnectionError(said(wrong, *self._urls(name))) from None
-        return outcome_of(meta, reference)
 
-    def _urls(self, name: str) -> tuple[str | None, ...]:
+    def _urls(self, name: str) -> tuple[str, str | None]:
         return self._brokers[name].broker, self._brokers[name].result
 
     async def cancel(self, request: LaunchRequest, reference: str | None) -> None:
@@ -170,4 +174,6 @@ class CeleryLauncher(Launcher):
     async def _revoke(self, name: str, references: list[str], *, terminate: bool) -> bool:
         order = Revocation(references, terminate, asyncio.get_running_loop().create_future())
         self._lines[name].put(order)
-        return await order.answer
+        # Whoever follows runs asks for others as well; what a broker has not heard by then stays in the line.
+        await asyncio.wait([order.answer], timeout=_TELL_SECONDS)
+        return order.answer.done() and order.answer.result()

@@ -18,7 +18,7 @@ from typing import Any, Final
 import structlog
 from celery import Celery
 
-from horarium.launchers.celery.broker import Link, NotSent, connect, is_refusal, said
+from horarium.launchers.celery.broker import Link, Lost, NotSent, connect, is_refusal, said
 from horarium.launchers.celery.message import Message
 from horarium.life.outcome import Accepted, Outcome, Refused, Unknown, Unreachable
 
@@ -57,9 +57,6 @@ class Parcel:
         """Whether it was not sent, and never will be."""
         return self._move(_State.WAITING, _State.OVER)
 
-    def put_back(self) -> None:
-        self._move(_State.SENDING, _State.WAITING)
-
     def _move(self, before: _State, after: _State) -> bool:
         with self._lock:
             if self._state is not before:
@@ -79,14 +76,17 @@ Order = Parcel | Revocation
 
 
 class Line:
-    """Of one connection of the settings. `rest_seconds` is the first pause after a broker could not be reached."""
+    """Of one connection of the settings. `urls` are those of its broker and its results.
+
+    `rest_seconds` is the first pause after a broker could not be reached.
+    """
 
     def __init__(
-        self, name: str, app: Celery, urls: Sequence[str | None], rest_seconds: float = FIRST_REST_SECONDS
+        self, name: str, app: Celery, urls: tuple[str, str | None], rest_seconds: float = FIRST_REST_SECONDS
     ) -> None:
         self.name = name
         self._app = app
-        self._urls = tuple(urls)
+        self._urls = urls
         self._first_rest = rest_seconds
         self._rest = rest_seconds
         self._orders: deque[Order] = deque()
@@ -171,7 +171,7 @@ class Line:
         if self._link is not None:
             return self._link
         try:
-            self._link = connect(self._app)
+            self._link = connect(self._app, self._urls[0])
         except Exception as wrong:
             self._why = said(wrong, *self._urls)
             if not self._down:
@@ -203,16 +203,23 @@ class Line:
 
     def _send_together(self, link: Link, parcels: Sequence[Parcel]) -> None:
         begun = [each for each in parcels if each.begin()]
+        if not begun:
+            return
         try:
-            link.publish_together([each.message for each in begun])
+            answers = link.publish_together([each.message for each in begun])
         except NotSent:  # one of them is bad: alone each of them hears what is wrong with it
             self._answer([(each, self._sent(each.message)) for each in begun])
         except Exception as wrong:
             self._drop()
-            error = f"the broker may not have it: {said(wrong, *self._urls)}"
-            self._answer([(each, Unknown(error)) for each in begun])
+            unknown = Unknown(f"the broker may not have it: {said(wrong, *self._urls)}")
+            self._answer([(each, unknown) for each in begun])
         else:
-            self._answer([(each, Accepted(each.message.task_id, queued=True)) for each in begun])
+            if any(answers):  # a Redis that is another's replica by now refuses: a new connection may find the first
+                self._drop()
+            each_own = zip(begun, answers, strict=True)
+            self._answer(
+                [(each, self._taken(each.message) if no is None else self._failed(no)) for each, no in each_own]
+            )
 
     def _sent(self, message: Message) -> Outcome:
         link = self._linked()
@@ -220,15 +227,25 @@ class Line:
             return Unreachable(self._why)
         try:
             link.publish(message)
+        except Lost as away:
+            self._drop()
+            return Unreachable(f"the broker was lost: {said(away.__cause__ or away, *self._urls)}")
         except NotSent as wrong:
             return Refused(f"no message can be made of it: {said(wrong, *self._urls)}")
         except Exception as wrong:
             self._drop()
-            error = said(wrong, *self._urls)
-            if is_refusal(wrong):
-                return Unreachable(f"the broker did not take it: {error}", sent=True)
-            return Unknown(f"the broker may not have it: {error}")
+            return self._failed(wrong)
+        return self._taken(message)
+
+    @staticmethod
+    def _taken(message: Message) -> Outcome:
         return Accepted(message.task_id, queued=True)
+
+    def _failed(self, wrong: Exception) -> Outcome:
+        error = said(wrong, *self._urls)
+        if is_refusal(wrong):
+            return Unreachable(f"the broker did not take it: {error}", sent=True)
+        return Unknown(f"the broker may not have it: {error}")
 
     def _revoke(self, link: Link, order: Revocation) -> None:
         try:

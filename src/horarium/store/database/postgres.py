@@ -67,6 +67,9 @@ _ELSE = "the database is in trouble"
 _LOST = "the connection to the database was lost"
 # libpq says so of a statement with more than 65,535 of them, in the class of a server that does not answer.
 _TOO_MANY_PARAMETERS = "number of parameters must be between"
+# So a pgbouncer refuses our options; to ask it again would change nothing.
+_POOLED = "unsupported startup parameter"
+_SAY_SO = "a pooler does not take our start-up options; is it a pgbouncer? then add ?pgbouncer=true to the address"
 
 
 class PostgresBackend:
@@ -207,9 +210,11 @@ def _connect_arguments(url: URL, pooled: bool, statement_timeout_seconds: float 
     }
     if pooled:
         arguments["prepare_threshold"] = None
-    elif statement_timeout_seconds:
+    else:
+        # Said also where there is none: a pooler refuses any options, before it could mix up prepared statements.
+        most = ceil((statement_timeout_seconds or 0) * 1000)
         given = arguments.get("options", "")  # of two that say the same the server takes the last
-        arguments["options"] = f"-c statement_timeout={ceil(statement_timeout_seconds * 1000)} {given}".strip()
+        arguments["options"] = f"-c statement_timeout={most} {given}".strip()
     return arguments
 
 
@@ -287,6 +292,8 @@ def _judge_driver(error: psycopg.Error, text: str) -> HorariumError | None:
         return DataError(f"the database cannot hold a value: {text}")
     if _TOO_MANY_PARAMETERS in text:
         return None
+    if _POOLED in text:
+        return StoreUnavailable(_SAY_SO, driver=text)
     if isinstance(error, psycopg.OperationalError):
         return Transient("the database does not answer", driver=text, outcome_known=False)
     if isinstance(error, (psycopg.ProgrammingError, psycopg.NotSupportedError, psycopg.InterfaceError)):

@@ -22,20 +22,20 @@ from horarium.store.partitions import Partition
 from horarium.store.retention import LIFECYCLE, SETTLING
 from horarium.store.tables import namespaces
 
-# Schedules that one transaction looks at, and those that may have a reason to wait, of a week.
-_BATCH = 1_000
+# Schedules that one transaction looks at, each of which may have a row for every second of it; and those that may have
+# a reason to wait, of a week.
+_BATCH = 100
 _MOST_HELD = 10_000
 _LIFECYCLE = sorted(kind.value for kind in LIFECYCLE)
 
+_NEXT = "SELECT DISTINCT schedule_uid FROM {part} WHERE schedule_uid > %s ORDER BY schedule_uid LIMIT {limit}"
 _SUMS = """
-WITH batch AS (
-  SELECT DISTINCT schedule_uid FROM {part} WHERE schedule_uid > %(after)s ORDER BY schedule_uid LIMIT {limit}
-), summed AS (
+WITH summed AS (
   SELECT schedule_uid, max(sequence) FILTER (WHERE is_decision) AS last,
     max(nominal_last) FILTER (WHERE is_decision) AS nominal, bool_or({stays}) AS stays
   FROM (
     SELECT *, sequence IS NOT NULL AND event_type <> ALL(%(lifecycle)s) AS is_decision
-    FROM {part} JOIN batch USING (schedule_uid)
+    FROM {part} WHERE schedule_uid > %(after)s AND schedule_uid <= %(until)s
   ) AS told GROUP BY schedule_uid
 )
 SELECT schedule_uid, last, nominal, decided_until, stays,
@@ -124,14 +124,20 @@ class HistoryWeek:
         return {"lifecycle": _LIFECYCLE, "settling": SETTLING, "held": self._held, "after": self._after}
 
     def _mark(self, connection: Connection) -> Outcome:
-        statement = _SUMS.format(part=self._part.name, limit=_BATCH, stays=self._stays)
-        found = [Sums(*row) for row in connection.exec_driver_sql(statement, self._values())]
+        partition_upkeep.take_time(connection)
+        # Some schedules are a small part of a week, whatever the planner knows of it.
+        connection.exec_driver_sql("SET LOCAL enable_seqscan = off")
+        following = _NEXT.format(part=self._part.name, limit=_BATCH)
+        uids = list(connection.exec_driver_sql(following, (self._after,)).scalars())
+        statement = _SUMS.format(part=self._part.name, stays=self._stays)
+        values = self._values() | {"until": uids[-1] if uids else b""}
+        found = [Sums(*row) for row in connection.exec_driver_sql(statement, values)]
         judged = [(each.schedule_uid, judge(each)) for each in found]
         marks = [(uid, mark.sequence, mark.decided_until) for uid, mark in judged if isinstance(mark, Mark)]
         if marks:
             connection.exec_driver_sql(_CHECKPOINTS, (self._now, *(list(each) for each in zip(*marks, strict=True))))
         self._held += [uid for uid, verdict in judged if isinstance(verdict, Held)]
-        self._after = found[-1].schedule_uid if len(found) == _BATCH else None
+        self._after = uids[-1] if len(uids) == _BATCH else None
         return Outcome.DONE
 
     def _drop(self) -> Outcome:

@@ -19,13 +19,10 @@ MOST_HOLDERS = 500
 
 
 class Waiting(NamedTuple):
-    """`since` is the earliest instant at which one of them was ready."""
-
     state: RunState
     kind: str
     queue: str | None
     runs: int
-    since: Instant
 
 
 class Held(NamedTuple):
@@ -40,16 +37,23 @@ def waiting(connection: Connection) -> list[Waiting]:
     """The largest groups of each state first; a state of which MOST_COUNTED are told has at least so many."""
     found = []
     for state in WAITING:
-        # The state as text: so both databases see that a partial index holds just these.
-        some = sa.select(runs.c.kind, runs.c.queue, runs.c.ready_at).where(sa.text(f"state = '{state.value}'"))
-        few = some.limit(MOST_COUNTED).subquery()
-        count = sa.func.count()
-        grouped = sa.select(few.c.kind, few.c.queue, count, sa.func.min(few.c.ready_at)).group_by(
-            few.c.kind, few.c.queue
-        )
+        few, count = _some(state), sa.func.count()
+        grouped = sa.select(few.c.kind, few.c.queue, count).group_by(few.c.kind, few.c.queue)
         rows = connection.execute(grouped.order_by(count.desc(), few.c.kind, few.c.queue).limit(MOST_GROUPS))
         found += [Waiting(state, *row) for row in rows]
     return found
+
+
+def oldest_ready(connection: Connection) -> Instant | None:
+    """Of all groups: the run that waits longest is often one of few on its queue. None = nothing is ready."""
+    oldest: Instant | None = connection.scalar(sa.select(sa.func.min(_some(RunState.READY).c.ready_at)))
+    return oldest
+
+
+def _some(state: RunState) -> sa.Subquery:
+    # The state as text: so both databases see that a partial index holds just these.
+    some = sa.select(runs.c.kind, runs.c.queue, runs.c.ready_at).where(sa.text(f"state = '{state.value}'"))
+    return some.limit(MOST_COUNTED).subquery()
 
 
 def in_hand(connection: Connection) -> list[Held]:

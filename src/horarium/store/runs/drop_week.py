@@ -65,7 +65,7 @@ class ArchiveWeek:
         of_root = of_root.where(root.c.run_id == mine.c.root_run_id).correlate(mine)
         is_root = sa.or_(mine.c.root_run_id.is_(None), mine.c.root_run_id == mine.c.run_id)
         stays = sa.case((is_root, ~self._is_old(mine)), else_=sa.func.coalesce(of_root.scalar_subquery(), sa.false()))
-        connection.exec_driver_sql("SET LOCAL statement_timeout = '10min'")
+        partition_upkeep.take_time(connection)
         limit = partition_upkeep.MOST_MOVED + 1
         return list(connection.execute(sa.select(mine.c.run_id).where(stays).limit(limit)).scalars())
 
@@ -142,7 +142,7 @@ class WeekOfRuns:
             there += connection.execute(born.limit(limit)).scalars()
         if len(there) >= limit:
             return None
-        connection.exec_driver_sql("SET LOCAL statement_timeout = '10min'")
+        partition_upkeep.take_time(connection)
         some = f"SELECT FROM {self._part.name} WHERE run_id = ANY(%s) LIMIT {limit}"
         number: int = connection.exec_driver_sql(f"SELECT count(*) FROM ({some}) AS found", (there,)).scalar_one()
         return there if number < limit else None

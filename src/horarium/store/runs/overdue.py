@@ -46,16 +46,21 @@ def lost_leases(connection: Connection, now: Instant, limit: int, after: Place =
     )
 
 
-def past_deadline(connection: Connection, now: Instant, limit: int, after: Place = BEGIN) -> list[Work]:
+def past_deadline(
+    connection: Connection, now: Instant, limit: int, after: Place = BEGIN, *, unheard: Instant = 0
+) -> list[Work]:
+    """`unheard`: until then nobody was there to hear of runs; workers behind a broker keep their reports on file."""
     return select_works(
         connection,
         f"state IN {HANDED_OUT_LIST} AND deadline <= :now "
         "AND (lease_until IS NULL OR deadline <= CASE WHEN kind = 'prompt' THEN :long_before ELSE :before END) "
+        f"AND (deadline >= :unheard OR lease_until IS NOT NULL OR kind <> '{CELERY.name}') "
         "AND (deadline, run_id) > (:at, :run_id) ORDER BY deadline, run_id LIMIT :limit",
         {
             "now": now,
             "before": now - _HOLDERS_GRACE,
             "long_before": now - _PROMPTS_GRACE,
+            "unheard": unheard,
             "limit": limit,
             **after._asdict(),
         },

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from alembic import op
 
+from horarium.store.database.grants import grant_as_before
 from horarium.store.migrations.versions.r0002_views import RUNS, V_HISTORY, V_RUNS, create_view
 from horarium.store.migrations.versions.r0017_workflows import V_RUNS_MORE
 
@@ -21,6 +22,9 @@ branch_labels = None
 depends_on = None
 oldest_code = "0018"
 brings = "partitions by weeks and an archive of old runs (both on PostgreSQL)"
+
+LOCK_WAIT = "5s"
+"""For a transaction that is open, such as that of a backup; then all is undone, and tried again."""
 
 _HISTORY = "history h LEFT JOIN schedules s USING (schedule_uid)"
 _ALL_RUNS = RUNS.replace("runs r", "(SELECT * FROM runs UNION ALL SELECT * FROM runs_archive) r")
@@ -78,7 +82,9 @@ _EDGE_ID = f"lpad(to_hex({_EDGE} / 1000), 12, '0') || '70008000000000000000'"
 def upgrade() -> None:
     if op.get_bind().dialect.name != "postgresql":
         return
-    # All of them before any is changed: whoever writes one of them next waits here, and not half way.
+    # Whoever needs one of these tables waits as long as we do, and goes on for as long as we have not begun.
+    op.execute(f"SET LOCAL lock_timeout = '{LOCK_WAIT}'")
+    # All of them before any is changed: whoever uses one of them next waits here, and not half way.
     op.execute(f"LOCK TABLE {', '.join(each.table for each in _GROWING)} IN ACCESS EXCLUSIVE MODE")
     for each in _GROWING:
         _partition(each)
@@ -86,7 +92,7 @@ def upgrade() -> None:
     _create_indexes(_ARCHIVE, _ARCHIVE.table)
     _create_default(_ARCHIVE)
     _create_past_of_archive()
-    _grant_as_before("runs", "runs_archive")
+    grant_as_before(op.get_bind(), "runs", "runs_archive")
     create_view("v_history", V_HISTORY, _HISTORY, on_postgres=True, anew=True)
     create_view("v_runs", _SHOWN_OF_RUNS, _ALL_RUNS, on_postgres=True, anew=True)
     for each in _GROWING:
@@ -122,7 +128,7 @@ def _partition(of: _Partitioned) -> None:
         f"INSERT INTO {of.table}_default SELECT * FROM later"
     )
     op.execute(f"ALTER TABLE {of.table} ATTACH PARTITION {before} FOR VALUES FROM (MINVALUE) TO ({edge})")
-    _grant_as_before(before, of.table)
+    grant_as_before(op.get_bind(), before, of.table)
 
 
 def _edge(of: _Partitioned) -> str:
@@ -162,17 +168,6 @@ def _create_default(of: _Partitioned) -> None:
     op.execute(f"ALTER TABLE {of.table} ATTACH PARTITION {name} DEFAULT")
 
 
-def _grant_as_before(before: str, table: str) -> None:
-    """Whoever was allowed something by name still is; a grant to a role that is gone is passed over by the join."""
-    granted = (
-        "SELECT privilege_type, CASE WHEN grantee = 0 THEN 'PUBLIC' ELSE quote_ident(rolname) END, is_grantable "
-        "FROM pg_class, aclexplode(relacl) LEFT JOIN pg_roles ON pg_roles.oid = grantee "
-        "WHERE pg_class.oid = %s::regclass AND grantee <> relowner AND (grantee = 0 OR rolname IS NOT NULL)"
-    )
-    for privilege, role, may_grant in op.get_bind().exec_driver_sql(granted, (before,)).all():
-        op.execute(f"GRANT {privilege} ON {table} TO {role}{' WITH GRANT OPTION' if may_grant else ''}")
-
-
 def _drop_if_empty(table: str) -> None:
     """A new database has no past."""
     if not op.get_bind().exec_driver_sql(f"SELECT EXISTS (SELECT FROM {table})").scalar_one():
@@ -204,4 +199,4 @@ def _whole_again(of: _Partitioned) -> None:
         in_order = _Index("in_order", "schedule_uid, sequence", unique=True)
         whole = of._replace(key="feed_id", indexes=(in_order, *_HISTORY_INDEXES[1:]))
     _create_indexes(whole, of.table)
-    _grant_as_before(apart, of.table)
+    grant_as_before(op.get_bind(), apart, of.table)

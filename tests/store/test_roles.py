@@ -1,0 +1,83 @@
+"""The service may work under a role that owns no tables, and goes on with what it was granted after an upgrade."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import Connection, make_url
+from structlog.testing import capture_logs
+from world import FakeClock
+
+from horarium.engine.partitions import PartitionUpkeep, Upkept
+from horarium.ids import id_text, new_id
+from horarium.instant import DAY, from_rfc3339
+from horarium.policy.retention import Kept
+from horarium.store import migrate, partition_upkeep
+from horarium.store.cutoffs import Cutoffs
+from horarium.store.database import Database, open_database
+from horarium.store.partitions import TABLES
+from horarium.store.schema_state import Fit
+
+pytestmark = pytest.mark.parametrize("dialect", ["postgresql"])
+NOW = from_rfc3339("2026-11-18T00:00:00Z")
+
+
+def _grant(connection: Connection, role: str) -> None:
+    """As somebody does who knows of the tables that are there."""
+    connection.exec_driver_sql(f"CREATE ROLE {role}")
+    connection.exec_driver_sql(f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role}")
+    connection.exec_driver_sql(f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {role}")
+
+
+@pytest.fixture
+def role(empty_url: str) -> Iterator[str]:
+    name = f"service_{id_text(new_id()).lower()}"
+    yield name
+    owner = open_database(empty_url)
+    owner.write(lambda c: c.exec_driver_sql(f"DROP OWNED BY {name}"))
+    owner.write(lambda c: c.exec_driver_sql(f"DROP ROLE {name}"))
+    owner.close()
+
+
+@pytest.fixture
+def owner(empty_url: str, role: str) -> Iterator[Database]:
+    """Of tables as the release before left them, which kept its revision in one table alone."""
+    database = open_database(empty_url)
+    migrate.migrate(database, until="0018")
+    database.write(lambda c: c.exec_driver_sql("DROP TABLE schema_revision"))
+    database.write(lambda c: _grant(c, role))
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def service(empty_url: str, owner: Database, role: str) -> Iterator[Database]:
+    url = make_url(empty_url).update_query_dict({"options": f"-c role={role}"})
+    database = open_database(url.render_as_string(hide_password=False))
+    yield database
+    database.close()
+
+
+def _forgets(now: int) -> tuple[Cutoffs, Cutoffs]:
+    old = now - 30 * DAY
+    return Cutoffs(Kept.HISTORY, old, now, old), Cutoffs(Kept.RUNS, old, now, old)
+
+
+def test_whoever_was_granted_the_tables_goes_on_after_the_migration(owner: Database, service: Database) -> None:
+    assert migrate.check_schema(service).fit is Fit.OLDER
+    migrate.migrate(owner)
+    assert migrate.check_schema(service).fit is Fit.EXACT
+
+
+def test_whoever_owns_no_tables_leaves_the_weeks_to_others(owner: Database, service: Database) -> None:
+    migrate.migrate(owner)
+    upkeep = PartitionUpkeep(service, FakeClock(NOW), _forgets)
+    with capture_logs() as told:
+        assert [upkeep.step(), upkeep.step()] == [Upkept(), Upkept()]
+    assert [each["event"] for each in told] == ["tables for the coming weeks cannot be made"]
+    mine = PartitionUpkeep(owner, FakeClock(NOW), lambda _now: (None, None))
+    assert mine.step() == Upkept(made=5 * len(TABLES), more=True)
+    later = PartitionUpkeep(service, FakeClock(NOW + 400 * DAY), _forgets)
+    assert later.step() == Upkept()
+    assert len(owner.read(partition_upkeep.there)) == 6 * len(TABLES)
