@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from ground import console, database, load
+from ground import console, database, load, rest
 from inside import CALLER, Inside, Question, compared, inside, measured, milliseconds
 from past import SPAN, Past, fill, read_past, step_for
 from past_forms import QUEUE
@@ -88,6 +88,8 @@ def _arguments() -> argparse.Namespace:
 def _old(arguments: argparse.Namespace) -> Iterator[Database]:
     if arguments.folder is not None and (arguments.folder / "postgres" / "PG_VERSION").exists():
         with _kept(arguments.folder) as opened:
+            opened.write(_forget_open_runs)
+            rest(opened)
             yield opened
         return
     each = max(NEW, arguments.runs // arguments.schedules)
@@ -103,6 +105,12 @@ def _old(arguments: argparse.Namespace) -> Iterator[Database]:
     with database("postgresql") if arguments.folder is None else _kept(arguments.folder) as opened:
         fill(opened, past)
         yield opened
+
+
+def _forget_open_runs(connection: Connection) -> None:
+    """Those that an earlier measurement has left, and that the new database would not have."""
+    connection.execute(text("DELETE FROM runs WHERE finished_at IS NULL"))
+    connection.execute(text("UPDATE positions SET active = 0 WHERE active <> 0"))
 
 
 @contextmanager
