@@ -119,15 +119,16 @@ def seed_each(
     title: str,
     namespace: str = DEFAULT_NAMESPACE,
     prefix: str = "herd",
+    apart: Instant = 0,
 ) -> None:
-    """`choose` says of each number what the schedule is like and when it is due."""
+    """`choose` says of each number what the schedule is like and when it is due; `apart`: from birth to birth."""
     database.write(partial(_found, namespace=namespace, now=now))
     with progress() as bars:
         bar = bars.add_task(title, total=count)
         for start in range(0, count, _CHUNK):
             numbers = range(start, min(start + _CHUNK, count))
-            rows = [_Row(new_id(), f"{prefix}-{number}", *choose(number)) for number in numbers]
-            database.write(partial(_insert, rows=rows, namespace=namespace, now=now))
+            rows = [_Row(new_id(), f"{prefix}-{number}", *choose(number), now + number * apart) for number in numbers]
+            database.write(partial(_insert, rows=rows, namespace=namespace))
             bars.advance(bar, len(rows))
         database.write(_analyze)
 
@@ -185,6 +186,7 @@ class _Row:
     name: str
     like: Pattern
     next_due: Instant
+    born: Instant
 
 
 # Columns with their types, as COPY in binary has to know them.
@@ -210,7 +212,7 @@ def _found(connection: Connection, namespace: str, now: Instant) -> None:
         namespaces.insert(connection, namespace, "", now=now)
 
 
-def _insert(connection: Connection, rows: list[_Row], namespace: str, now: Instant) -> None:
+def _insert(connection: Connection, rows: list[_Row], namespace: str) -> None:
     mark = "?" if connection.dialect.name == "sqlite" else "%s"
     connection.exec_driver_sql(
         f"INSERT INTO plannings (planning, text) VALUES ({mark}, {mark}) ON CONFLICT DO NOTHING",
@@ -221,7 +223,7 @@ def _insert(connection: Connection, rows: list[_Row], namespace: str, now: Insta
         "schedules",
         _SCHEDULES,
         [
-            (row.uid, namespace, row.name, 1, 1, "", search_text(row.name, ""), "herd", "runtime", now, now)
+            (row.uid, namespace, row.name, 1, 1, "", search_text(row.name, ""), "herd", "runtime", row.born, row.born)
             for row in rows
         ],
     )
@@ -229,7 +231,7 @@ def _insert(connection: Connection, rows: list[_Row], namespace: str, now: Insta
         connection,
         "schedule_revisions",
         _REVISIONS,
-        [(row.uid, 1, 1, row.like.digest, row.like.document, now) for row in rows],
+        [(row.uid, 1, 1, row.like.digest, row.like.document, row.born) for row in rows],
     )
     zeros = [0] * 8  # nothing has happened yet
     _many(
