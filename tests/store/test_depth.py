@@ -26,6 +26,7 @@ def test_what_waits_is_counted_by_kind_and_queue_the_most_first(database: Databa
         Waiting(RunState.QUEUED, "workflow", "a", 1),
         Waiting(RunState.HELD, "celery", None, 1),
     ]
+    assert database.read(depth.oldest_ready) == NOW + 3
 
 
 def test_a_long_queue_is_not_counted_to_its_end(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
