@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from ground import progress
+from rich.table import Table
 
 from horarium.ids import id_text
 from horarium.instant import Instant
@@ -33,6 +34,9 @@ from horarium.testing.clock import FakeClock
 from horarium.wire.roles import Role
 
 CALLER = Caller("bench", Role.ADMIN, DEFAULT_NAMESPACE, "bench", everywhere=True, confirmed=True)
+
+TARGET = 1.5
+"""How many times as long an answer may take where much more is stored."""
 
 Question: TypeAlias = Callable[[int], float]
 """Asked for the n-th time; milliseconds that it took."""
@@ -89,6 +93,10 @@ def inside(url: str, now: Instant, settings: Mapping[str, Any] | None = None) ->
             yield Inside(opened, clock, loop)
 
 
+# A question is asked so many times at least, and then for so long at most.
+_LEAST = 3
+_MOST_SECONDS = 40.0
+
 # ── taking turns ─────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -98,21 +106,50 @@ def milliseconds(ask: Callable[[], object]) -> float:
     return 1_000 * (time.perf_counter() - started)
 
 
-def medians(
+class Took(NamedTuple):
+    """Milliseconds: the median, and below what a quarter lies, which a busy machine disturbs less."""
+
+    median: float
+    quarter: float
+
+
+def measured(
     parties: Sequence[Mapping[str, Question]], times: int, *, title: str, warm_up: int = 3
-) -> list[dict[str, float]]:
+) -> list[dict[str, Took]]:
     """Of each question, party by party: all of them take turns, so that a noisy machine disturbs them alike."""
     took: list[dict[str, list[float]]] = [{name: [] for name in party} for party in parties]
     with progress() as bars:
-        bar = bars.add_task(title, total=(warm_up + times) * len(parties[0]))
+        bar = bars.add_task(title, total=len(parties[0]))
         for name in parties[0]:
             gc.collect()
+            begun = time.perf_counter()
             for number in range(warm_up + times):
+                if number >= warm_up + _LEAST and time.perf_counter() - begun > _MOST_SECONDS:
+                    break  # whatever takes so long is known well enough
                 # Who comes first in one turn comes last in the next.
                 turn = range(len(parties)) if number % 2 else reversed(range(len(parties)))
                 for place in turn:
                     found = parties[place][name](number)
                     if number >= warm_up:
                         took[place][name].append(found)
-                bars.advance(bar)
-    return [{name: statistics.median(each) for name, each in party.items()} for party in took]
+            bars.advance(bar)
+    return [{name: _took(each) for name, each in party.items()} for party in took]
+
+
+def _took(found: Sequence[float]) -> Took:
+    return Took(statistics.median(found), statistics.quantiles(found, n=4)[0])
+
+
+def compared(title: str, small: tuple[str, Mapping[str, Took]], large: tuple[str, Mapping[str, Took]]) -> Table:
+    """Two parties side by side, with what the second is held to."""
+    table = Table(title=f"{title}; ms")
+    quarter = "ratio of the quickest quarter"
+    for heading in ("question", small[0], large[0], "ratio", f"target {TARGET}", quarter):
+        table.add_column(heading, justify="left" if heading == "question" else "right")
+    for name, before in small[1].items():
+        after = large[1][name]
+        ratio = after.median / before.median
+        verdict = "held" if ratio <= TARGET else "missed"
+        least = f"{after.quarter / before.quarter:.2f}"
+        table.add_row(name, f"{before.median:.2f}", f"{after.median:.2f}", f"{ratio:.2f}", verdict, least)
+    return table

@@ -22,7 +22,7 @@ from functools import partial
 from typing import TypeAlias
 
 from ground import DIALECTS, HERD, Pattern, console, database, load, pattern, rest, seed_each
-from inside import CALLER, Inside, Question, inside, medians, milliseconds
+from inside import CALLER, Inside, Question, Took, compared, inside, measured, milliseconds
 from rich.table import Table
 from sqlalchemy import Connection, bindparam, text
 
@@ -39,7 +39,6 @@ from horarium.store.schedules import due
 from horarium.store.schedules.due import Plannings
 from horarium.store.schedules.lists import Cursor
 
-TARGET = 1.5
 SMALL = 30_000
 STORED = (300_000,)
 DUE = 1_000
@@ -55,6 +54,8 @@ _BYTES = 2_500
 _KEPT_FREE = 15 * 10**9
 _BATCH = 500
 
+_NO_QUOTA = dict.fromkeys(("quota_schedules", "quota_bytes_stored", "quota_open_runs", "quota_runs_per_minute"), 10**15)
+_SIZE = "SELECT pg_database_size(current_database())"
 _LATER = "UPDATE positions SET next_due = :far WHERE next_due < :far"
 _DUE = text(
     "UPDATE positions SET next_due = :at, decided_until = :at - 1, planning = :like WHERE schedule_uid IN "
@@ -156,16 +157,16 @@ def _choose(party: Party, connection: Connection) -> None:
 # ── the questions ────────────────────────────────────────────────────────────────────────────────────
 
 
-def _measured(parties: Sequence[Party], times: int) -> list[dict[str, float]]:
+def _measured(parties: Sequence[Party], times: int) -> list[dict[str, Took]]:
     with ExitStack() as stack:
         asked = [stack.enter_context(_questions(party)) for party in parties]
-        return medians(asked, times, title=f"{parties[0].opened.dialect}: asking", warm_up=_WARM_UP)
+        return measured(asked, times, title=f"{parties[0].opened.dialect}: asking", warm_up=_WARM_UP)
 
 
 @contextmanager
 def _questions(party: Party) -> Iterator[Mapping[str, Question]]:
     opened = party.opened
-    with inside(opened.url, party.begins + party.days * DAY - HOUR) as service:
+    with inside(opened.url, party.begins + party.days * DAY - HOUR, _NO_QUOTA) as service:
         known = Plannings()
 
         def look(number: int) -> float:
@@ -239,20 +240,12 @@ def _asks(service: Inside, party: Party) -> dict[str, Ask]:
 # ── telling ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _told(found: Sequence[Mapping[str, float]], party: Party, before: str) -> Table:
-    small, large = found
-    table = Table(title=f"{party.opened.dialect}, {party.stored:,} schedules; ms, medians; load {before} → {load()}")
-    for heading in ("question", f"{SMALL:,}", f"{party.stored:,}", "growth", f"target {TARGET}"):
-        table.add_column(heading, justify="left" if heading == "question" else "right")
-    for name in small:
-        ratio = large[name] / small[name]
-        verdict = "held" if ratio <= TARGET else "missed"
-        table.add_row(name, f"{small[name]:.2f}", f"{large[name]:.2f}", f"{ratio:.2f}", verdict)
+def _told(found: Sequence[Mapping[str, Took]], party: Party, before: str) -> Table:
+    title = f"{party.opened.dialect}, {party.stored:,} schedules, load {before} → {load()}"
+    table = compared(title, (f"{SMALL:,}", found[0]), (f"{party.stored:,}", found[1]))
     if party.opened.dialect == "postgresql":
-        bytes_ = party.opened.read(
-            lambda c: c.execute(text("SELECT pg_database_size(current_database())")).scalar_one()
-        )
-        table.caption = f"{bytes_ / 1e9:.2f} GB, {bytes_ / party.stored:,.0f} bytes a schedule"
+        size = int(party.opened.read(lambda c: c.execute(text(_SIZE)).scalar_one()))
+        table.caption = f"{size / 1e9:.2f} GB, {size / party.stored:,.0f} bytes a schedule"
     return table
 
 
