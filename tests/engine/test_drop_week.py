@@ -231,3 +231,13 @@ def test_a_large_past_is_not_read_whole_to_find_that_nothing_is_old(
         whole_pass(Retention(office.resources.database, office.clock, KEEP))
     assert len(asked) == 1
     assert len(rows(office.resources.database, checkpoints)) == 3
+
+
+def test_days_that_change_while_a_week_is_looked_at_count(office: Office) -> None:
+    database = office.resources.database
+    chore = PartitionUpkeep(database, office.clock, Retention(database, office.clock, KEEP).cutoffs)
+    assert [chore.step().more for _ in range(2)] == [True, True]  # the checkpoints of the first week are made
+    kept = rows(database, history)
+    namespaces.change(office.resources, ADMIN, "default", retention={"keep_history_days": None})
+    assert [each.busy for each in whole_pass(chore)] == [True]
+    assert rows(database, history) == kept

@@ -183,3 +183,16 @@ def test_events_wait_for_their_runs_and_later_weeks_for_nobody(
     assert [whole_pass(chore).dropped for _ in range(2)] == [3, 0]
     assert {name for name in names(house) if "2026w48" in name} == set()
     assert house.read(everything) == before
+
+
+def test_days_that_change_while_a_week_is_looked_at_count(house: Database) -> None:
+    add(house, START + DAY)
+    before = house.read(everything)
+    chore = upkeep(house)
+    assert [chore.step().more for _ in range(2)] == [True, True]  # which runs stay is known
+    mine = sa.update(namespaces).where(namespaces.c.namespace == "default")
+    house.write(lambda c: c.execute(mine.values(keep_runs_days=0)))
+    assert whole_pass(chore) == Upkept(busy=True)
+    assert house.read(everything) == before
+    assert whole_pass(chore).dropped == 6
+    assert house.read(everything) == before

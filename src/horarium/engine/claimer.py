@@ -26,6 +26,7 @@ from horarium.engine.agent_lines import (
     token_names,
 )
 from horarium.engine.agent_room import begun_before, hold_places, places_at_agents
+from horarium.engine.elsewhere import without_those_of_others
 from horarium.engine.requests import build_request, named_secrets, rules_of, with_approved
 from horarium.engine.room import Limits, Room, Seat, choose, places_for
 from horarium.engine.secrets import Found, fetch, open_secrets
@@ -217,7 +218,10 @@ class Claimer:
         # A launch may keep its place for minutes: who else is there must be known before one tenant has them all.
         self._alone = not namespaces.are_several(connection)
         self._stored = hand_over.stored_workflows(connection, ready)
-        return ready
+        ours = without_those_of_others(connection, ready, self._foreign_kind, self._clock.now())
+        if not ours:
+            self._turn = found[-1]  # behind those who have nothing for us there may be others
+        return ours
 
     def _go_round(self, found: Sequence[str], ready: Sequence[ReadyTarget]) -> None:
         """A namespace with more targets than one look takes in is looked at from there on next time."""
@@ -351,6 +355,10 @@ class Claimer:
         if ReadyTarget(namespace, target) in self._stored:
             return WORKFLOW.name
         return self._registry.kind_of_target(target, namespace)
+
+    def _foreign_kind(self, ready: ReadyTarget) -> str | None:
+        kind = self._kind(*ready)
+        return None if kind == WORKFLOW.name or kind in self._registry else kind
 
     def _is_workflow(self, work: Work) -> bool:
         return work.workflow_version is not None or ReadyTarget(work.namespace, work.target) in self._stored

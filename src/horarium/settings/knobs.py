@@ -105,7 +105,11 @@ class Settings(BaseSettings):
         65_536, ge=0, le=1_048_576,
         description="Bytes of what one run prints and logs that are kept, the last ones; 0 = nothing is kept.",
     )  # fmt: skip
-    shutdown_seconds: float = Field(20, ge=0, description="Seconds that a stopping process waits for launches to end.")
+    shutdown_seconds: float = Field(
+        20,
+        ge=0,
+        description="Seconds that a stopping process waits for launches, and for answers that it owes, to end.",
+    )
     drain_seconds: float | None = Field(
         None, ge=0, le=3_600,
         description="Seconds that a server which was told to stop says so in its probes before it closes its door; "

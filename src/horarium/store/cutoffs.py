@@ -47,6 +47,13 @@ def look(connection: Connection, kept: Kept, days: int | None, now: Instant) -> 
     return None if latest is None else Cutoffs(kept, usual, now, latest)
 
 
+def own_days(connection: Connection, kept: Kept) -> dict[str, int]:
+    """Of the namespaces that have some."""
+    own = namespaces.c[kept.value]
+    rows = connection.execute(sa.select(namespaces.c.namespace, own).where(own.is_not(None)))
+    return {row[0]: row[1] for row in rows}
+
+
 def by_rows(before: Cutoffs, weeks: Weeks | None) -> Cutoffs:
     """The same for whoever deletes row by row, where there are tables by weeks: each is dropped before."""
     if weeks is None:

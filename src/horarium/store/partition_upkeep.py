@@ -200,10 +200,16 @@ def slowly(connection: Connection, statement: str, values: dict[str, Any]) -> li
     return list(connection.exec_driver_sql(statement, values).scalars())
 
 
-def drop(database: Database, part: Partition, key: str, staying: list[Any]) -> Outcome:
-    """The table goes; rows with these keys move into the partition that takes the rest."""
+def drop(
+    database: Database, part: Partition, key: str, staying: list[Any], is_as_found: Callable[[Connection], bool]
+) -> Outcome:
+    """The table goes; rows with these keys move into the partition that takes the rest. If what they were found by is
+    not so any more, nothing happens.
+    """
 
     def work(connection: Connection) -> Outcome:
+        if not is_as_found(connection):
+            return Outcome.BUSY
         connection.exec_driver_sql(f"ALTER TABLE {part.table} DETACH PARTITION {part.name}")
         if staying:
             kept = f"SELECT * FROM {part.name} WHERE {key} = ANY(%s)"

@@ -103,13 +103,14 @@ class HistoryWeek:
         self._database = database
         self._part = part
         self._now = now
-        self._stays = database.read(lambda connection: _stays(connection, before, self._until()))
+        self._before = before
+        self._stays = database.read(self._find_stays)
         self._after: bytes | None = b""
         self._held: list[bytes] = []
 
-    def _until(self) -> Instant:
+    def _find_stays(self, connection: Connection) -> str:
         assert isinstance(self._part.high, int)
-        return self._part.high
+        return _stays(connection, self._before, self._part.high)
 
     def step(self) -> Outcome | None:
         """None = there is more to do."""
@@ -146,7 +147,14 @@ class HistoryWeek:
         staying = self._database.read(lambda c: partition_upkeep.slowly(c, statement, self._values()))
         if len(staying) == limit:
             return Outcome.LEFT
-        return partition_upkeep.drop(self._database, self._part, "feed_id", staying)
+        # A namespace may have got other days meanwhile.
+        return partition_upkeep.drop(
+            self._database,
+            self._part,
+            "feed_id",
+            staying,
+            lambda connection: self._find_stays(connection) == self._stays,
+        )
 
 
 def _stays(connection: Connection, before: Cutoffs, until: Instant) -> str:

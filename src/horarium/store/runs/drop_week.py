@@ -45,6 +45,7 @@ class ArchiveWeek:
         self._part = part
         self._before = before
         self._runs = _table(part, runs_archive)
+        self._days: dict[str, int] = {}
         self._staying: list[bytes] | None = None
         self._after: bytes | None = b""
 
@@ -54,12 +55,13 @@ class ArchiveWeek:
             self._staying = self._database.read(self._find_staying)
             return Outcome.LEFT if len(self._staying) > partition_upkeep.MOST_MOVED else None
         if self._after is None:
-            return partition_upkeep.drop(self._database, self._part, "run_id", self._staying)
+            return partition_upkeep.drop(self._database, self._part, "run_id", self._staying, self._is_as_found)
         outcome = partition_upkeep.in_turn(self._database, self._strip_some)
         return None if outcome is Outcome.DONE else outcome
 
     def _find_staying(self, connection: Connection) -> list[bytes]:
         """Whole trees, by their roots; of a root that lies elsewhere and is still there, too."""
+        self._days = cutoffs.own_days(connection, self._before.kept)
         mine, root = self._runs, runs_archive.alias("root")
         of_root = sa.select(sa.or_(~self._is_old(root), root.c.run_id < self._lowest()))
         of_root = of_root.where(root.c.run_id == mine.c.root_run_id).correlate(mine)
@@ -69,6 +71,10 @@ class ArchiveWeek:
         limit = partition_upkeep.MOST_MOVED + 1
         return list(connection.execute(sa.select(mine.c.run_id).where(stays).limit(limit)).scalars())
 
+    def _is_as_found(self, connection: Connection) -> bool:
+        """No namespace has got other days meanwhile."""
+        return cutoffs.own_days(connection, self._before.kept) == self._days
+
     def _is_old(self, table: sa.FromClause) -> sa.ColumnElement[bool]:
         old = table.c.finished_at < cutoffs.cutoff(self._before, table.c.namespace)
         return sa.func.coalesce(old, sa.false())
@@ -77,6 +83,8 @@ class ArchiveWeek:
         return self._part.low if isinstance(self._part.low, bytes) else b""
 
     def _strip_some(self, connection: Connection) -> Outcome:
+        if not self._is_as_found(connection):
+            return Outcome.BUSY
         mine = self._runs.c.run_id
         found = sa.select(mine).where(mine > self._after).order_by(mine).limit(_BATCH)
         ids = list(connection.execute(found).scalars())
@@ -123,7 +131,7 @@ class WeekOfRuns:
             return self._sweep()
         staying = self._database.read(self._find_staying)
         if staying is not None:
-            return partition_upkeep.drop(self._database, self._part, "run_id", staying)
+            return partition_upkeep.drop(self._database, self._part, "run_id", staying, lambda _connection: True)
         self._is_left = True
         return None
 
