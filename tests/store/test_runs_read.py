@@ -7,12 +7,13 @@ from functools import partial
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from run_rows import add_run as add
 from run_rows import add_step
 
 from horarium.ids import new_id
 from horarium.schedule.run import Delivery, Origin, RunState
-from horarium.store.database import Database
+from horarium.store.database import Connection, Database
 from horarium.store.runs import read as runs_read
 from horarium.store.runs.read import RunEventRow, RunFilter, RunRow
 from horarium.store.tables import run_events, runs, schedules
@@ -167,3 +168,27 @@ def test_events_come_in_order_and_in_pieces(database: Database) -> None:
     rest = database.read(lambda c: runs_read.events(c, run_id, after_sequence=3, limit=1))
     assert [each.sequence for each in rest] == [4]
     assert database.read(lambda c: runs_read.events(c, new_id())) == []
+
+
+def test_what_went_wrong_is_found_by_its_own_index(database: Database) -> None:
+    """However much went well: there and, where there is one, in the archive."""
+    add(database, state="timed_out")
+    plans: list[str] = []
+
+    def explain(connection: Any, cursor: Any, statement: str, parameters: Any, *_rest: Any) -> None:
+        if "ORDER BY runs.run_id DESC" in statement:
+            words = "EXPLAIN QUERY PLAN" if connection.dialect.name == "sqlite" else "EXPLAIN"
+            rows = cursor.connection.execute(f"{words} {statement}", parameters)
+            plans.append("\n".join(str(tuple(row)) for row in rows))
+
+    def look(connection: Connection) -> None:
+        if connection.dialect.name == "postgresql":  # which reads a small table whole, and rightly
+            for other in ("seqscan", "bitmapscan", "sort"):
+                connection.exec_driver_sql(f"SET LOCAL enable_{other} = off")
+        sa.event.listen(connection, "before_cursor_execute", explain)
+        wanted = RunFilter(states={RunState.TIMED_OUT})
+        assert len(runs_read.page_of_namespace(connection, "default", wanted, limit=5).rows) == 1
+
+    database.read(look)
+    assert len(plans) == (1 if database.dialect == "sqlite" else 2)
+    assert all("unsuccessful" in plan and "TEMP B-TREE" not in plan for plan in plans), plans

@@ -19,6 +19,7 @@ from sqlalchemy import (
 
 from horarium.schedule.run import FINAL, RunState
 from horarium.store.runs.states import (
+    ENDED_BADLY,
     HANDED_OUT_LIST,
     OPEN_OF_ASSIGNEE,
     OPEN_OF_MEMBER,
@@ -161,6 +162,8 @@ runs = Table(
     partial_index("runs_prompts_unmarked", "namespace", "target", where=PROMPT_UNMARKED),
     Index("runs_by_schedule", "schedule_uid", "run_id"),
     Index("runs_by_namespace", "namespace", "run_id"),
+    # What went wrong, however much went well.
+    partial_index("runs_unsuccessful", "namespace", "state", "run_id", where=ENDED_BADLY),
     partial_index("runs_by_workflow", "namespace", "workflow", "run_id", where="workflow IS NOT NULL"),
 )
 

@@ -3,7 +3,7 @@
 `history`, `run_events` and `run_logs` become partitioned tables of the same names and columns. What they held is the
 partition of the past, as it is: only the two unique indexes of history are built anew, since they must hold the
 column by which it is partitioned. Whatever lies in no week goes into the partition `…_default`. SQLite has none of
-this.
+this. Both databases get an index of the runs that did not go well.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ down_revision = "0018"
 branch_labels = None
 depends_on = None
 oldest_code = "0018"
-brings = "partitions by weeks and an archive of old runs (both on PostgreSQL)"
+brings = "partitions by weeks and an archive of old runs (both on PostgreSQL), and an index of runs that went wrong"
 
 LOCK_WAIT = "5s"
 """For a transaction that is open, such as that of a backup; then all is undone, and tried again."""
@@ -54,7 +54,14 @@ _HISTORY_INDEXES = (
     _Index("notices", "recorded_at", "sequence IS NULL"),
 )
 # For the doors that read runs; none keeps a promise, since what is here is over.
+_UNSUCCESSFUL = _Index(
+    "unsuccessful",
+    "namespace, state, run_id",
+    "state IN ('cancelled', 'expired', 'failed', 'launch_failed', 'rejected', 'skipped', 'terminated', 'timed_out', "
+    "'unknown')",
+)
 _ARCHIVE_INDEXES = (
+    _UNSUCCESSFUL,
     _Index("by_schedule", "schedule_uid, run_id"),
     _Index("by_namespace", "namespace, run_id"),
     _Index("by_workflow", "namespace, workflow, run_id", "workflow IS NOT NULL"),
@@ -80,10 +87,16 @@ _EDGE_ID = f"lpad(to_hex({_EDGE} / 1000), 12, '0') || '70008000000000000000'"
 
 
 def upgrade() -> None:
-    if op.get_bind().dialect.name != "postgresql":
-        return
-    # Whoever needs one of these tables waits as long as we do, and goes on for as long as we have not begun.
-    op.execute(f"SET LOCAL lock_timeout = '{LOCK_WAIT}'")
+    on_postgres = op.get_bind().dialect.name == "postgresql"
+    if on_postgres:
+        # Whoever needs one of these tables waits as long as we do, and goes on for as long as we have not begun.
+        op.execute(f"SET LOCAL lock_timeout = '{LOCK_WAIT}'")
+    _create_index(_UNSUCCESSFUL, "runs")
+    if on_postgres:
+        _keep_by_weeks()
+
+
+def _keep_by_weeks() -> None:
     # All of them before any is changed: whoever uses one of them next waits here, and not half way.
     op.execute(f"LOCK TABLE {', '.join(each.table for each in _GROWING)} IN ACCESS EXCLUSIVE MODE")
     for each in _GROWING:
@@ -156,9 +169,13 @@ def _key_anew(of: _Partitioned, before: str) -> None:
 def _create_indexes(of: _Partitioned, table: str) -> None:
     op.execute(f"ALTER TABLE {table} ADD CONSTRAINT {table}_pkey PRIMARY KEY ({of.key})")
     for each in of.indexes:
-        kind = "UNIQUE INDEX" if each.unique else "INDEX"
-        where = f" WHERE {each.where}" if each.where else ""
-        op.execute(f"CREATE {kind} {table}_{each.name} ON {table} ({each.columns}){where}")
+        _create_index(each, table)
+
+
+def _create_index(index: _Index, table: str) -> None:
+    kind = "UNIQUE INDEX" if index.unique else "INDEX"
+    where = f" WHERE {index.where}" if index.where else ""
+    op.execute(f"CREATE {kind} {table}_{index.name} ON {table} ({index.columns}){where}")
 
 
 def _create_default(of: _Partitioned) -> None:
@@ -176,6 +193,7 @@ def _drop_if_empty(table: str) -> None:
 
 def downgrade() -> None:
     """Runs of the archive go back among the others."""
+    op.execute("DROP INDEX runs_unsuccessful")
     if op.get_bind().dialect.name != "postgresql":
         return
     op.execute("INSERT INTO runs SELECT * FROM runs_archive")
