@@ -323,6 +323,6 @@ class Gone(Rabbit):
 def test_a_connection_that_broke_unnoticed_is_no_fault_of_the_message(monkeypatch: pytest.MonkeyPatch) -> None:
     single: Any = SimpleNamespace(supports_batch_publish=False)
     gone: Any = Gone()
-    monkeypatch.setattr(line, "connect", lambda app: Link(app, gone, single, "amqp"))
+    monkeypatch.setattr(line, "connect", lambda app, _broker: Link(app, gone, single, "amqp"))
     (outcome,) = launched("amqp://bob:hunter22@h", request())
     assert outcome == Unreachable("the broker was lost: BrokenPipeError: Broken pipe")
