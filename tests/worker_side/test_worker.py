@@ -27,6 +27,13 @@ PATIENCE = 60
 app = Celery("worker_side", broker="memory://", set_as_current=False)
 
 
+def leave_the_log_as_it_is(**_: Any) -> None:
+    """A worker that finds this does not change what every later test of the process logs."""
+
+
+signals.setup_logging.connect(leave_the_log_as_it_is)
+
+
 def _task(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Of this app and of no other in this process."""
     made: Callable[[Callable[..., Any]], Any] = app.task(shared=False, **options)
