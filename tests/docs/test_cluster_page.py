@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
-import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -37,7 +35,6 @@ def sections() -> dict[str, list[Block]]:
     return found
 
 
-@pytest.mark.skipif(shutil.which("caddy", path=str(Path(sys.executable).parent)) is None, reason="there is no caddy")
 @pytest.mark.parametrize("until", [STANDS, pytest.param(None, marks=pytest.mark.long)], ids=["stands", "to the end"])
 def test_the_cluster_of_the_page_stands_restarts_unnoticed_and_outlives_its_dead(
     tmp_path: Path, postgres_server: str, until: str | None

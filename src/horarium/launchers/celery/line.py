@@ -153,8 +153,9 @@ class Line:
                 self._revoke(link, first)
                 continue
             parcels = [first]
-            while orders and len(parcels) < TOGETHER and isinstance(orders[0], Parcel):
-                parcels.append(orders.popleft())  # type: ignore[arg-type]  # the line above has looked
+            while orders and len(parcels) < TOGETHER and isinstance(following := orders[0], Parcel):
+                parcels.append(following)
+                orders.popleft()
             self._send(link, parcels)
 
     def _linked_after_a_rest(self) -> Link | str:
