@@ -220,7 +220,13 @@ class Horarium:
 
     def run(self) -> None:
         """API and engine in this process, until SIGTERM or Ctrl-C."""
-        run(self.settings, UP, say=lambda line: print(line, file=sys.stderr, flush=True), application=self)
+        run(
+            self.settings,
+            UP,
+            say=lambda line: print(line, file=sys.stderr, flush=True),
+            application=self,
+            to_terminal=sys.stderr.isatty(),
+        )
 
     def tick(self, *, limit: int | None = None) -> list[dict[str, Any]]:
         """One pass of the engine, for those who let another scheduler keep the time; `horarium tick` does the same.

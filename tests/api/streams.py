@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from starlette.types import ASGIApp, Message
@@ -14,9 +14,10 @@ from horarium.testing.service import TOKEN
 class Listener:
     """Runs on a loop of its own; `heard` are the events, as id, kind and data."""
 
-    def __init__(self, app: ASGIApp, *, headers: dict[str, str] | None = None, query: str = "") -> None:
+    def __init__(self, app: ASGIApp, *, headers: Mapping[str, str | None] | None = None, query: str = "") -> None:
         self._app = app
-        self._given = {"authorization": f"Bearer {TOKEN}", **(headers or {})}
+        given = {"authorization": f"Bearer {TOKEN}", **(headers or {})}
+        self._given = {name: value for name, value in given.items() if value is not None}
         self._query = query
         self._text = ""
         self.status = 0

@@ -7,14 +7,20 @@ from typing import Any
 import httpx
 import pytest
 
-from horarium.operations import namespaces, tokens
+from horarium.operations import agendas, namespaces, tokens
 from horarium.operations.caller import Caller
+from horarium.store.history import occurrences
 from horarium.testing import TestService
 from horarium.wire.roles import Role
 
 
-def add(http: httpx.Client, name: str, cron: str, **fields: Any) -> None:
-    document = {"schedule_id": name, "spec": {"cron_expressions": [cron]}, "action": {"workflow_type": "w"}, **fields}
+def add(http: httpx.Client, schedule_id: str, cron: str, **fields: Any) -> None:
+    document = {
+        "schedule_id": schedule_id,
+        "spec": {"cron_expressions": [cron]},
+        "action": {"workflow_type": "w"},
+        **fields,
+    }
     assert http.post("/api/schedules", json=document).status_code == 201
 
 
@@ -104,10 +110,110 @@ def test_the_last_day_of_all_has_an_agenda(http: httpx.Client) -> None:
     assert (got["rows"], got["end"]) == ([], "9999-12-31T23:59:59.999999Z")
 
 
+@pytest.mark.archived
+def test_a_lane_view_asks_for_the_lanes_that_it_shows(http: httpx.Client, horarium: TestService) -> None:
+    add(http, "night", "0 * * * *", name="Night shift", labels={"team": "data"}, timezone="Europe/Istanbul")
+    add(http, "day", "30 * * * *", labels={"team": "web"})
+    add(http, "resting", "45 * * * *", paused=True)
+    add(http, "never", "0 0 1 1 *")
+    horarium.advance(hours=1)
+    (run,) = horarium.runs("night")
+    horarium.advance(seconds=90)
+    horarium.finish(run)
+    window = {"from": "2026-03-01T00:00:00Z", "to": "2026-03-01T02:00:00Z"}
+    day = ["day", "day"]
+
+    def lanes(**query: Any) -> list[str]:
+        return sorted(row["schedule_id"] for row in look(http, **window, **query)["rows"])
+
+    assert lanes() == sorted(["night", *day, "resting"])
+    assert lanes(schedule_id=["night", "never", "nobody"]) == ["night"]
+    assert lanes(text="SHIFT") == ["night"]
+    assert lanes(label="team=web") == day
+    assert lanes(label=["team=web", "team=data"]) == ["night"]
+    assert lanes(status="paused") == ["resting"]
+    assert lanes(schedule_id="night", status="paused") == []
+    got = look(http, **window, schedule_id=["night", "never", "nobody"])
+    assert got["schedules"] == {
+        "night": {"name": "Night shift", "timezone": "Europe/Istanbul", "status": "active"},
+        "never": {"name": "", "timezone": "UTC", "status": "active"},
+    }
+    (row,) = got["rows"]
+    assert (row["state"], row["started_at"], row["finished_at"]) == (
+        "succeeded",
+        "2026-03-01T01:00:00Z",
+        "2026-03-01T01:01:30Z",
+    )
+
+
+def test_many_lanes_are_told_as_few_are(
+    http: httpx.Client, horarium: TestService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of few the histories are read one by one, of many the window."""
+    for number in range(3):
+        add(http, f"s{number}", "0 * * * *", labels={"odd": str(number % 2)})
+    horarium.advance(hours=2)
+    window = {"from": "2026-03-01T00:00:00Z", "to": "2026-03-01T04:00:00Z", "label": "odd=0"}
+    few = look(http, **window)
+    assert {row["schedule_id"] for row in few["rows"]} == {"s0", "s2"}
+    monkeypatch.setattr(agendas, "_FEW", 0)
+    assert look(http, **window) == few
+    monkeypatch.setattr(agendas, "_MOST_SCANNED", 3)
+    cut = look(http, **window)
+    assert cut["truncated"]
+    assert cut["rows"] == [row for row in few["rows"] if row["at"] == "2026-03-01T01:00:00Z"]
+
+
+def test_a_history_that_is_too_long_says_so(
+    http: httpx.Client, horarium: TestService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(http, "hourly", "0 * * * *", overlap_policy="allow_all")
+    horarium.advance(hours=4)
+    monkeypatch.setattr(occurrences, "MOST_OF_ONE", 2)
+    window = {"from": "2026-03-01T00:00:00Z", "to": "2026-03-01T04:30:00Z", "schedule_id": "hourly"}
+    got = look(http, **window)
+    assert ([row["at"][11:13] for row in got["rows"]], got["truncated"]) == (["03", "04"], True)
+    near = look(http, **{**window, "from": "2026-03-01T03:30:00Z"})
+    assert ([row["at"][11:13] for row in near["rows"]], near["truncated"]) == (["04"], False)
+
+
+def test_a_reason_shows_what_was_decided_for_it(http: httpx.Client, horarium: TestService) -> None:
+    add(http, "busy", "0 * * * *", timeout_seconds=36_000)
+    add(http, "weekdays", "0 * * * *", calendars=["weekdays"])
+    horarium.advance(hours=2)
+    got = look(http, **{"from": "2026-03-01T00:00:00Z", "reason": "overlap_policy_skip"})
+    assert shown(got) == [("02:00", "busy", "skip", "overlap_policy_skip", False)]
+    assert len(look(http, **{"from": "2026-03-01T00:00:00Z", "reason": "calendar"})["rows"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ({"schedule_id": [f"s{number}" for number in range(101)]}, "schedule_id"),
+        ({"schedule_id": ["a", " "]}, "schedule_id"),
+        ({"text": ""}, "text"),
+        ({"text": "x" * 201}, "text"),
+        ({"text": "a\x00"}, "query"),
+        ({"label": "team"}, "label"),
+        ({"label": [f"l{number}=1" for number in range(21)]}, "label"),
+        ({"status": "asleep"}, "status"),
+        ({"reason": "weather"}, "reason"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+def test_filters_that_make_no_sense_are_refused(http: httpx.Client, query: dict[str, Any], field: str) -> None:
+    answer = http.get("/api/agenda", params=query)
+    assert (answer.status_code, list(answer.json()["errors"])) == (422, [field])
+
+
 def test_a_tenant_sees_its_own(http: httpx.Client, horarium: TestService) -> None:
     add(http, "hourly", "0 * * * *")
     horarium.advance(hours=1)
     namespaces.create(horarium.resources, horarium.caller, "other")
     root = Caller("root", Role.ADMIN, "other")
     secret = tokens.issue(horarium.resources, root, name="looks", role="viewer").secret
-    assert look(horarium.http(token=secret), **{"from": "2026-03-01T00:00:00Z"})["rows"] == []
+    theirs = horarium.http(token=secret)
+    for query in ({}, {"schedule_id": "hourly"}, {"text": "hour"}, {"status": "active"}):
+        got = look(theirs, **{"from": "2026-03-01T00:00:00Z", **query})
+        assert (got["rows"], got["schedules"]) == ([], {})

@@ -244,6 +244,19 @@ def test_many_are_decided_at_once_with_an_outcome_each(horarium: TestService) ->
     assert refused(too_many) == (422, "validation_failed")
 
 
+def test_many_are_decided_as_they_were_shown_or_not_at_all(horarium: TestService) -> None:
+    first, second = waiting(horarium, "one"), waiting(horarium, "two")
+    ids = [each["approval_id"] for each in (first, second)]
+    shown = {ids[0]: first["input_hash"], ids[1]: "of something else"}
+    body = {"ids": ids, "decision": "approve", "input_hashes": shown}
+    ada = door(horarium, "ada")
+    answer = ada.post("/api/approvals/decisions", json=body)
+    outcomes = [(each["outcome"], each.get("reason")) for each in answer.json()["outcomes"]]
+    assert outcomes == [("approved", None), ("failed", "inputs_changed")]
+    stray = ada.post("/api/approvals/decisions", json={**body, "ids": ids[:1]})
+    assert (stray.status_code, list(stray.json()["errors"])) == (422, ["input_hashes"])
+
+
 @pytest.mark.parametrize(
     ("body", "field"),
     [

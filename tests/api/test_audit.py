@@ -49,10 +49,15 @@ IN_HISTORY = {
 # only looks.
 NO_ACT = {
     ("POST", "/api/agents/{agent_id}/check"),
+    ("POST", "/api/conditions/test"),
     ("POST", "/api/queues/{queue}/claim"),
     ("POST", "/api/runs/{run_id}/heartbeat"),
     ("POST", "/api/runs/{run_id}/pushes"),
     ("POST", "/api/runs/{run_id}/logs"),
+    ("POST", "/api/schedules/draft"),
+    ("POST", "/api/session"),
+    ("DELETE", "/api/session"),
+    ("POST", "/api/session/link"),
     ("POST", "/api/subscriptions/{subscription_id}/test"),
     ("POST", "/api/workflows/validate"),
 }

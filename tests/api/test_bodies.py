@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 from api.hostile import LENIENT
-from api.worlds import World, world
+from api.worlds import OUR_PAGE, World, world
 
 from horarium.api.requests import MAX_DEPTH
 from horarium.api.routing import JSON, OPERATIONS
@@ -51,12 +51,13 @@ def here(sqlite_template: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
 def test_a_hostile_body_is_refused_and_quickly(here: World, kind: str, dialect: str) -> None:
     content, media = HOSTILE[kind]
     http = here.horarium.http()
+    http.headers.update(OUR_PAGE)
     for method, path in WITH_BODY:
         for headers in ({}, {"Idempotency-Key": f"{kind} {method} {path}"}):
             begun = time.process_time()
             answer = send(http, method, path.format(**here.names), content, {"Content-Type": media, **headers})
             is_refused = 400 <= answer.status_code < 500
-            assert is_refused or (method, path, answer.status_code) == (*LENIENT, 200), (
+            assert is_refused or ((method, path) in LENIENT and answer.status_code == 200), (
                 method,
                 path,
                 answer.status_code,
@@ -69,6 +70,8 @@ def test_nobody_s_body_is_read_as_json(here: World, dialect: str) -> None:
     """Parsing is work, which strangers could make as they like: they are refused before."""
     http = here.horarium.http(token=None)
     for method, path in WITH_BODY:
+        if path == "/api/session":  # its body is how one shows who one is: small ones are read
+            continue
         for headers in ({}, {"Authorization": "Bearer guessed"}, {"Authorization": "Bearer hrt_0.guessed"}):
             content = b'{"report_token": "hrt_0.guessed", '
             answer = send(http, method, path.format(**here.names), content, {"Content-Type": JSON, **headers})

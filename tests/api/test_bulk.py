@@ -54,6 +54,51 @@ def test_those_that_fit_are_changed_and_no_others(http: httpx.Client) -> None:
     assert words(bulk(http, "trigger", all=True)) == {"c": "triggered", "a": "triggered"}
 
 
+def labels_of(http: httpx.Client, name: str) -> dict[str, str]:
+    found: dict[str, str] = http.get(f"/api/schedules/{name}").json()["labels"]
+    return found
+
+
+def test_labels_are_put_on_and_taken_off_and_the_others_stay(http: httpx.Client) -> None:
+    add(http, "a", "b", labels={"team": "data", "old": "1"})
+    add(http, "c")
+    chosen: dict[str, Any] = {"filter": {"labels": {"team": "data"}}, "labels": {"tier": "gold", "old": None}}
+    assert words(bulk(http, "label", **chosen, dry_run=True)) == {"b": "planned", "a": "planned"}
+    assert labels_of(http, "a") == {"team": "data", "old": "1"}
+    assert words(bulk(http, "label", **chosen, reason="a new scheme")) == {"b": "updated", "a": "updated"}
+    assert labels_of(http, "a") == labels_of(http, "b") == {"team": "data", "tier": "gold"}
+    assert labels_of(http, "c") == {}
+    assert words(bulk(http, "label", **chosen)) == {"b": "unchanged", "a": "unchanged"}
+    # As any edit: a revision, an event of its history, and lists that find it.
+    shown, event = http.get("/api/schedules/a").json(), http.get("/api/schedules/a/history").json()["events"][-1]
+    assert (shown["revision"], event["event_type"]) == (2, "ScheduleUpdated")
+    assert event["payload"]["changed_fields"] == ["labels"]
+    assert event["payload"]["command_context"]["reason"] == "a new scheme"
+    assert {each["schedule_id"] for each in http.get("/api/schedules?label=tier%3Dgold").json()["schedules"]} == {
+        "a",
+        "b",
+    }
+
+
+def test_labels_go_with_their_action_and_by_the_rule_of_definitions(http: httpx.Client, horarium: TestService) -> None:
+    add(http, "a")
+    for said, field in (
+        ({"action": "label", "all": True}, "labels"),
+        ({"action": "label", "all": True, "labels": {}}, "labels"),
+        ({"action": "pause", "all": True, "labels": {"a": "b"}}, "labels"),
+        ({"action": "label", "all": True, "labels": {"a": "x" * 100_000}}, "labels"),
+        ({"action": "label", "all": True, "labels": {f"l{n}": "1" for n in range(21)}}, "labels"),
+        ({"action": "label", "all": True, "labels": {"a": 1}}, "labels"),
+        ({"action": "label", "all": True, "labels": {"": "b"}, "dry_run": True}, "labels"),
+        ({"action": "label", "all": True, "labels": {"n" * 129: "b"}}, "labels"),
+    ):
+        answer = http.post("/api/schedules/bulk", json=said)
+        assert (answer.status_code, list(answer.json()["errors"])) == (422, [field]), said
+    operator = tokens.issue(horarium.resources, horarium.caller, name="o", role="operator").secret
+    said = {"action": "label", "all": True, "labels": {"a": "b"}}
+    assert horarium.http(token=operator).post("/api/schedules/bulk", json=said).status_code == 403
+
+
 def test_one_that_fails_does_not_undo_the_others(http: httpx.Client, horarium: TestService) -> None:
     add(http, "a", "b")
     done = bulk(http, "trigger", filter={"ids": ["a", "nobody", "b", "a"]})

@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
+from horarium.operations import listings
 from horarium.testing import TestService
 
 OURS: dict[str, Any] = {
@@ -27,6 +28,7 @@ def test_a_calendar_is_made_read_and_listed(http: httpx.Client, ours: httpx.Resp
     read = http.get("/api/calendars/ours").json()
     assert {name: read[name] for name in OURS} == OURS
     assert (read["read_only"], read["version"], read["updated_at"]) == (False, 1, "2026-03-01T00:00:00Z")
+    assert (read["covers"], read["covered_until"]) == (None, "2026-12-31"), "the year of its last date"
     names = [each["name"] for each in http.get("/api/calendars").json()["calendars"]]
     built_in = ["us-federal-holidays-2026", "tr-public-holidays-2026", "weekends-only"]
     assert names == ["ours", *built_in, "weekends", "weekdays"]
@@ -137,6 +139,43 @@ def test_a_clone_is_one_s_own(http: httpx.Client, source: str) -> None:
     assert (made.status_code, made.json()["read_only"]) == (201, False)
     assert http.put("/api/calendars/copy", json={"dates": ["2027-01-01"]}).status_code == 200
     assert http.post(f"/api/calendars/{source}/clone", json={}).json()["errors"] == {"name": ["is required"]}
+
+
+def test_the_schedules_that_obey_a_calendar_are_listed(
+    http: httpx.Client, ours: httpx.Response, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that only mention its name, wherever, are looked at and left out; a page of them goes on all the same."""
+    daily = {"cron_expressions": ["0 2 * * *"], "workflow_type": "w"}
+    obey: list[dict[str, Any]] = [{"calendars": ["ours"]}, {"calendars": ["weekdays", "ours"]}]
+    mention: list[dict[str, Any]] = [
+        {"input": {"calendars": ["ours"]}},
+        {"name": "ours"},
+        {"calendars": ["OURS", "ours-2"]},
+        {"calendars": ["weekdays"]},
+    ]
+    for name in ("OURS", "ours-2"):
+        http.post("/api/calendars", json={**OURS, "name": name}).raise_for_status()
+    for number, more in enumerate([obey[0], *mention, obey[1]]):
+        http.post("/api/schedules", json={**daily, "schedule_id": f"s{number}", **more}).raise_for_status()
+
+    def listed(**filters: str) -> tuple[list[str], str | None]:
+        answer = http.get("/api/schedules", params=filters).json()
+        return sorted(each["schedule_id"] for each in answer["schedules"]), answer["next_page_token"]
+
+    assert listed(calendar="ours") == (["s0", "s5"], None)
+    assert listed(calendar="weekdays") == (["s4", "s5"], None)
+    assert listed(calendar="ours", text="s5") == (["s5"], None)
+    assert listed(calendar="o_rs%") == ([], None)
+    http.post("/api/schedules/s0/pause", json={}).raise_for_status()
+    assert listed(calendar="ours", health="paused") == (["s0"], None)
+    monkeypatch.setattr(listings, "MOST_JUDGED", 2)
+    seen, token = listed(calendar="ours", page_size="1")
+    while token is not None:
+        more_seen, token = listed(calendar="ours", page_size="1", next_page_token=token)
+        seen += more_seen
+    assert sorted(seen) == ["s0", "s5"]
+    assert http.get("/api/schedules", params={"calendar": " "}).status_code == 422
+    assert http.get("/api/schedules", params={"calendar": "c" * 257}).status_code == 422
 
 
 def test_a_calendar_in_use_is_not_deleted(http: httpx.Client, ours: httpx.Response, horarium: TestService) -> None:

@@ -53,6 +53,11 @@ FILTERS: dict[str, dict[str, str]] = {
     "paused of a workflow": {"query": 'Status = "paused" AND WorkflowType = "kind-0"'},
     "paused of an owner": {"status": "paused", "owner": "owner-3"},
     "broken with a label": {"status": "broken", "label": "team=7"},
+    "failing": {"health": "failing"},
+    "late": {"health": "late"},
+    "waiting for a yes": {"health": "waiting_for_approval"},
+    "resting": {"health": "paused"},
+    "with their last occurrences": {"include": "recent"},
     "active with two labels": {"status": "active", "label": "team=7", "query": "tenant = 7"},
 }
 # A part of a word is in no index: whoever looks for one reads all names of the namespace.

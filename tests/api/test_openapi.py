@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -14,6 +15,7 @@ from fastapi import FastAPI
 
 from horarium.api.openapi import HIDDEN
 from horarium.api.routing import OPEN, OPERATIONS
+from horarium.api.ui_files import UiFiles
 from horarium.testing.http import InProcess
 
 pytestmark = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
@@ -137,7 +139,8 @@ def test_the_page_for_people_lists_the_fields_of_a_body_and_has_a_form_to_try(he
     assert '<input name="schedule_id" data-in="path" required>' in shown
 
 
-def test_who_comes_by_is_told_what_this_is(here: World) -> None:
+def test_who_comes_by_is_told_what_this_is(here: World, tmp_path: Path) -> None:
+    here.horarium.parts.api.state.ui_files = UiFiles(tmp_path)  # as on a machine where nobody has built it
     http = here.horarium.http(token=None)
     said = http.get("/").json()
     assert (said["name"], said["docs"]) == ("Horarium", "/docs")

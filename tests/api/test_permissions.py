@@ -13,9 +13,12 @@ from horarium.wire.roles import Permission, Role
 
 pytestmark = pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
 
-# A repetition of these is no repetition: a secret is not kept, a lease is good for the moment, a test is sent anew, and
-# what only looks changes nothing. Of many at once each is a transaction of its own, and one that is done is left alone.
+# A repetition of these is no repetition: a secret and a cookie are not kept, a lease is good for the moment, a test is
+# sent anew, and what only looks changes nothing. Of many at once each is a transaction of its own, and one that is done
+# is left alone.
 NOT_ONCE = {
+    ("POST", "/api/schedules/draft"),
+    ("POST", "/api/conditions/test"),
     ("POST", "/api/schedules/bulk"),
     ("POST", "/api/runs/bulk"),
     ("POST", "/api/runs/reports"),
@@ -29,6 +32,9 @@ NOT_ONCE = {
     ("POST", "/api/subscriptions/{subscription_id}/test"),
     ("POST", "/api/queues/{queue}/claim"),
     ("POST", "/api/workflows/validate"),
+    ("POST", "/api/session"),
+    ("DELETE", "/api/session"),
+    ("POST", "/api/session/link"),
     ("POST", "/api/runs/{run_id}/heartbeat"),
     ("POST", "/api/runs/{run_id}/pushes"),
     ("POST", "/api/runs/{run_id}/logs"),
@@ -77,8 +83,13 @@ def test_nobody_comes_in_without_a_token(here: World) -> None:
 
 def test_what_is_open_asks_for_no_token(here: World) -> None:
     http = here.horarium.http(token=None)
-    opened = [path for (_, path), operation in OPERATIONS.items() if operation.needs is OPEN]
-    assert {path: http.get(path).status_code in (200, 503) for path in opened} == dict.fromkeys(opened, True)
+    opened = {route for route, operation in OPERATIONS.items() if operation.needs is OPEN}
+    # The files of the browser interface have tests of their own, as has the way to get in.
+    probes = {path for method, path in opened if method == "GET" and not path.startswith("/ui")}
+    assert {path: http.get(path).status_code in (200, 503) for path in probes} == dict.fromkeys(probes, True)
+    others = opened - {("GET", path) for path in probes}
+    sessions = {("POST", "/api/session"), ("DELETE", "/api/session")}
+    assert others == {("GET", "/ui"), ("GET", "/ui/{path}"), *sessions}
 
 
 @pytest.mark.parametrize("role", list(Role))

@@ -12,7 +12,7 @@ from horarium.schedule.aliases import COMPUTED, SHIPPED_NAMES
 from horarium.schedule.position import Status
 from horarium.store.schedules import positions, rows
 from horarium.testing import TestService
-from horarium.wire.schedules import ScheduleDetails
+from horarium.wire.schedules import ScheduleDetails, ScheduleWithRecent
 
 # One document after the other is written and read: the same lines, over and over.
 pytestmark = pytest.mark.repeats
@@ -120,7 +120,8 @@ def test_a_word_that_nobody_knows_is_refused_also_there(http: httpx.Client) -> N
 
 
 def test_every_name_of_an_answer_is_a_field_or_known_to_be_computed() -> None:
-    assert set(ScheduleDetails.__struct_fields__) <= COMPUTED | SHIPPED_NAMES.top.keys()
+    for shown in (ScheduleDetails, ScheduleWithRecent):
+        assert set(shown.__struct_fields__) <= COMPUTED | SHIPPED_NAMES.top.keys()
 
 
 QUEUED: dict[str, Any] = {**HOURLY, "task_queue": "q", "jitter_seconds": 5}

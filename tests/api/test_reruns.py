@@ -61,6 +61,19 @@ def test_a_rerun_has_what_the_first_one_had_and_a_key_of_its_own(http: httpx.Cli
     assert horarium.verify() == []
 
 
+def test_a_rerun_takes_other_inputs_which_are_a_write(http: httpx.Client, horarium: TestService) -> None:
+    first = ran(http, horarium)
+    done = again(http, first, inputs={"part": "c"}, overlap_policy="allow_all")
+    old, new = (http.get(f"/api/runs/{each}").json() for each in (first, done["run_id"]))
+    assert (old["inputs"], new["inputs"], new["rerun_of"]) == ({"part": "a"}, {"part": "c"}, first)
+    wrong = again(http, first, inputs={"part": {"$secret": 7}})
+    assert (wrong["status_code"], list(wrong["errors"])) == (422, ["inputs.part"])
+    operator = tokens.issue(horarium.resources, horarium.caller, name="o", role=Role.OPERATOR).secret
+    refused = horarium.http(token=operator).post(f"/api/runs/{first}/rerun", json={"inputs": {"part": "d"}})
+    assert (refused.status_code, refused.json()["reason"]) == (403, "forbidden")
+    assert horarium.verify() == []
+
+
 def test_the_same_key_is_the_same_rerun(http: httpx.Client, horarium: TestService) -> None:
     first = ran(http, horarium)
     asked = [http.post(f"/api/runs/{first}/rerun", headers={"Idempotency-Key": "k"}).json() for _ in range(2)]
@@ -106,3 +119,10 @@ def test_what_cannot_be_done_once_more_says_why(http: httpx.Client, horarium: Te
     http.delete("/api/schedules/nightly")
     gone = again(http, first)
     assert (gone["status_code"], gone["reason"]) == (409, "run_not_repeatable")
+
+
+def test_a_run_names_the_zone_of_its_schedule(http: httpx.Client, horarium: TestService) -> None:
+    first = ran(http, horarium, spec={"cron_expressions": ["0 5 * * *"], "timezone": "Europe/Istanbul"})
+    (listed,) = http.get("/api/runs").json()["runs"]
+    assert (listed["run_id"], listed["timezone"]) == (first, "Europe/Istanbul")
+    assert http.get(f"/api/runs/{first}").json()["timezone"] == "Europe/Istanbul"

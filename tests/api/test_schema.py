@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 import schemathesis
-from api.worlds import STREAM, World, world
+from api.worlds import OUR_PAGE, STREAM, World, world
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from schemathesis import APIOperation, BaseSchema, Case, GenerationMode
@@ -38,11 +38,14 @@ pytestmark = [
 ]
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
-AUTHORIZED = {"Authorization": f"Bearer {TOKEN}"}
+AUTHORIZED = {"Authorization": f"Bearer {TOKEN}", **OUR_PAGE}
 ROUTES = sorted(route for route, operation in OPERATIONS.items() if operation.tag != "docs")
 WITH_BODY = [route for route in ROUTES if OPERATIONS[route].example.body is not None]
-# Probes that take nothing cannot be asked wrongly.
-TAKE_NOTHING = {("GET", path) for path in ("/livez", "/healthz", "/readyz", "/api/health")}
+# What takes nothing cannot be asked wrongly: probes, and to sign out.
+TAKE_NOTHING = {
+    *(("GET", path) for path in ("/livez", "/healthz", "/readyz", "/api/health")),
+    ("DELETE", "/api/session"),
+}
 FEW, MANY = 6, 60
 
 Test = Callable[[Case], None]

@@ -12,6 +12,7 @@ from api.streams import Listener
 
 from horarium.api import feed, feed_pages
 from horarium.api.feed_pages import Page
+from horarium.api.session_cookies import SessionCookies
 from horarium.instant import SECOND
 from horarium.operations.caller import Caller
 from horarium.operations.resources import Resources
@@ -95,6 +96,14 @@ def test_an_open_stream_ends_with_the_right_to_it(
     secret, act = end(horarium)
     listener = Listener(horarium.parts.api, headers={"authorization": f"Bearer {secret}"})
     listener.listen(lambda _me: False, act)
+    assert (listener.status, listener.ended) == (200, True)
+
+
+def test_a_stream_in_a_browser_ends_with_the_session(horarium: TestService) -> None:
+    sessions = SessionCookies(horarium.resources.tokens.key)
+    cookie = f"{sessions.name}={sessions.seal(issued(horarium)['secret'], horarium.now + LASTS * SECOND)}"
+    listener = Listener(horarium.parts.api, headers={"authorization": None, "cookie": cookie})
+    listener.listen(lambda _me: False, lambda: horarium.clock.advance(LASTS))
     assert (listener.status, listener.ended) == (200, True)
 
 

@@ -32,7 +32,7 @@ PLAIN_FIELDS = {
     *("lines", "note", "overlap_policy", "overlap_seconds", "paused", "pre_dispatch_condition", "quotas", "reason"),
     *("result", "retention", "reverse", "role", "rule", "scheduled_for", "secret", "start_time", "state", "timezone"),
     *("tokens", "tool_calls", "until", "url", "version"),
-    *("decision", "gates", "input_hash", "max_uses", "modifications", "skip_approval"),
+    *("decision", "gates", "input_hash", "input_hashes", "max_uses", "modifications", "skip_approval"),
     *("allowed_hosts", "budget", "capacity", "context", "failure_policy", "native_scheduler", "policies"),
     *("protocol", "queue_policy", "retry_policy", "strategy"),
     *("cron_expr", "enabled", "prompt"),

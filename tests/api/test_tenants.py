@@ -157,6 +157,7 @@ def test_no_list_shows_anything_of_another_tenant(shared: Tenants) -> None:
 NAMING: Mapping[str, Callable[[Things], str]] = {
     "assignee": lambda things: things.principal,
     "bundle": lambda things: things.bundle,
+    "calendar": lambda things: things.name,
     "label": lambda things: f"team={things.team}",
     "namespace": lambda things: things.namespace,
     "owner": lambda things: things.principal,
@@ -175,10 +176,12 @@ NAMING: Mapping[str, Callable[[Things], str]] = {
 CURSORS = {"next_page_token", "after", "Last-Event-ID"}
 # How much, when, in which state: nothing that could be somebody's.
 PLAIN = {
-    *("act", "after_sequence", "at", "bucket_seconds", "confirm", "dry_run", "force", "from", "gate", "include"),
+    *("act", "after_sequence", "at", "bucket_seconds", "confirm", "dry_run", "force", "from", "gate", "health"),
     *(
+        "include",
         "include_deleted",
         "limit",
+        "merge",
         "mine",
         "n",
         "order",
@@ -186,6 +189,7 @@ PLAIN = {
         "own",
         "page_size",
         "purge",
+        "reason",
         "since",
         "source",
         "state",

@@ -38,6 +38,11 @@ def _own(things: Things, **parts: Any) -> dict[str, Any]:
     return schedule(GHOST, f"tries-{things.team}", labels={}, note="", **parts)
 
 
+def _drafted(things: Things, **parts: Any) -> dict[str, Any]:
+    """With an action that names nobody: a draft shows it again."""
+    return _own(things, action={"url": "https://example.com/"}, **parts)
+
+
 def _with_secret(things: Things) -> dict[str, Any]:
     headers = {"X-Plain": {"$secret": things.secret_name}}
     return _own(things, action={"url": "https://example.com/", "headers": headers})
@@ -119,6 +124,7 @@ def _given(things: Things) -> dict[str, Any]:
 
 
 _STANDING = "/api/approvals/standing"
+_DRAFT = "/api/schedules/draft"
 _CALENDARS = "/api/schedules/{schedule_id}/calendars"
 _REDELIVER = "/api/subscriptions/{subscription_id}/redeliver"
 _TRIGGER = "/api/schedules/{schedule_id}/trigger"
@@ -132,6 +138,11 @@ TRIES = [
     tried("POST", "/api/schedules", "", lambda of: _own(of, assignee_id=of.agent_id), 422),
     tried("POST", "/api/schedules", "", lambda of: _own(of, assignee_type="team", assignee_id=of.team_id), 422),
     tried("POST", "/api/schedules", "", lambda of: _own(of, workflow_assignment_id=of.assignment_id), 422),
+    tried("POST", _DRAFT, "", lambda of: _drafted(of, calendars=[of.name], assignee_id=of.agent_id), 200),
+    tried("POST", _DRAFT, "", lambda of: _drafted(of, workflow_assignment_id=of.assignment_id), 200),
+    tried("POST", _DRAFT, "", _with_secret, 200),
+    tried("POST", _DRAFT, "", lambda of: {"schedule_id": of.schedule_id}, 200),
+    tried("POST", "/api/conditions/test", "condition", lambda of: {"schedule_id": of.schedule_id}, 404),
     tried("POST", "/api/agents", "parent_id", lambda of: {"id": "below", "parent_id": of.agent_id}, 422),
     tried("POST", "/api/teams", "members lead", lambda of: {"team_id": "other", "members": [of.agent_id]}, 422),
     tried("POST", "/api/assignments", "assignee_type assignee_id workflow_id", _given, 422),

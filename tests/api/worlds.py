@@ -27,6 +27,8 @@ WORKSPACE_SCHEDULES = "/workspaces/{workspace_id}/schedules"
 GUARDED = sorted(route for route, operation in OPERATIONS.items() if operation.needs is not OPEN)
 # It answers for as long as its reader stays; asked for something wrong it ends at once.
 STREAM = ("GET", "/api/events")
+OUR_PAGE = {"Sec-Fetch-Site": "same-origin", "X-Horarium-Source": "ui"}
+"""What a browser says of a request that a page of ours makes."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,8 @@ class World:
         method, path = route
         example = OPERATIONS[route].example
         params = {"at": "2026-03-01T23:00:00Z"} if path.endswith("/explain") else {}
+        if path == "/api/session":
+            headers = {**OUR_PAGE, **headers}
         if route == STREAM:
             headers = {"Last-Event-ID": "no cursor", **headers}
         if path == f"{WORKSPACE_SCHEDULES}/health":

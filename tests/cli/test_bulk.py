@@ -41,6 +41,17 @@ def test_without_a_terminal_nothing_happens_unless_somebody_says_yes(team: Serve
     assert team.ask("schedule", "resume", "--label", "team=nobody").err == "no schedule fits\n"
 
 
+def test_labels_of_one_and_of_many(team: Server) -> None:
+    assert team.told("schedule", "label", "other", "--set", "team=web").startswith("other: updated labels")
+    done = team.ask("schedule", "label", "--label", "team=data", "--set", "tier=gold", "--unset", "team", "--yes")
+    assert (done.code, done.err) == (0, "label: 3 of 3 done\n")
+    rows = map(json.loads, team.told("schedule", "list", "-o", "jsonl").splitlines())
+    assert {row["schedule_id"]: row["labels"] for row in rows} == {
+        **{f"s{number}": {"tier": "gold"} for number in range(3)},
+        "other": {"team": "web"},
+    }
+
+
 @pytest.mark.parametrize("answer", ["y", "n"])
 def test_a_person_is_asked(team: Server, monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
@@ -53,6 +64,9 @@ def test_a_person_is_asked(team: Server, monkeypatch: pytest.MonkeyPatch, answer
     "words",
     [
         ["schedule", "pause"],
+        ["schedule", "label", "--all"],
+        ["schedule", "label", "--all", "--set", "team"],
+        ["schedule", "label", "--set", "team=data"],
         ["schedule", "pause", "s0", "--all"],
         ["schedule", "pause", "--all", "--label", "team=data"],
         ["schedule", "delete", "--label", "team"],

@@ -41,6 +41,8 @@ TABLE: list[tuple[str, tuple[Any, ...], dict[str, Any], str, str, Any]] = [
     ("list_schedules", (),
      {"owner": "o", "source": "template", "text": "t", "query": "Status = 'x'", "next_page_token": "p"},
      "GET", "/api/schedules?owner=o&source=template&text=t&query=Status+%3D+%27x%27&next_page_token=p", None),
+    ("list_schedules", (), {"health": "failing", "include": "recent"},
+     "GET", "/api/schedules?health=failing&include=recent", None),
     ("describe_schedule", ("s",), {}, "GET", S, None),
     ("update_schedule", ("s", {"note": "a"}), {"max_runs": 3}, "PUT", S, {"note": "a", "max_runs": 3}),
     ("patch_schedule", ("s",), {"note": None}, "PATCH", S, {"note": None}),
@@ -57,16 +59,33 @@ TABLE: list[tuple[str, tuple[Any, ...], dict[str, Any], str, str, Any]] = [
      "POST", "/api/schedules/bulk",
      {"action": "pause", "filter": {"labels": {"a": "b"}}, "until": "2026-03-01T12:00:00Z", "dry_run": True,
       "limit": 5}),
+    ("bulk_schedules", ("label",), {"ids": ["s"], "set_labels": {"a": "b", "c": None}},
+     "POST", "/api/schedules/bulk",
+     {"action": "label", "filter": {"ids": ["s"]}, "labels": {"a": "b", "c": None}}),
     ("bulk_runs", ("cancel",), {"schedule_ids": ("s",), "everything": False},
      "POST", "/api/runs/bulk", {"action": "cancel", "filter": {"schedule_ids": ["s"]}, "all": False}),
     ("get_agenda", (), {"start": NOON, "end": "2026-03-02T00:00:00Z", "limit": 9, "bucket_seconds": 60}, "GET",
      "/api/agenda?from=2026-03-01T12%3A00%3A00Z&to=2026-03-02T00%3A00%3A00Z&limit=9&bucket_seconds=60", None),
+    ("get_agenda", (), {"schedule_id": ["s", "t"], "text": "x", "labels": {"a": "b"}, "status": "active",
+                        "reason": "missed"}, "GET",
+     "/api/agenda?schedule_id=s&schedule_id=t&text=x&label=a%3Db&status=active&reason=missed", None),
+    ("get_overview", (), {}, "GET", "/api/overview", None),
+    ("get_schedule_year", ("s",), {"year": 2027}, "GET", f"{S}/year?year=2027", None),
     ("get_schedule_history", ("s",), {"limit": 9, "after_sequence": 4, "uid": "u"}, "GET",
      f"{S}/history?limit=9&after_sequence=4&uid=u", None),
     ("list_schedule_runs", ("s",), {"state": ["failed", "running"], "origin": "manual", "include": "skips"}, "GET",
      f"{S}/runs?state=failed&state=running&origin=manual&include=skips", None),
     ("preview_schedule", ("s",), {"n": 3, "start": NOON},
      "GET", f"{S}/preview?n=3&from=2026-03-01T12%3A00%3A00Z", None),
+    ("draft_schedule", ({"note": "a"},), {"max_runs": 3, "n": 5, "year": 2027},
+     "POST", "/api/schedules/draft?n=5&year=2027", {"note": "a", "max_runs": 3}),
+    ("draft_schedule", (), {"changing": "s", "merge": True},
+     "POST", "/api/schedules/draft?schedule_id=s&merge=true", {}),
+    ("list_schedule_revisions", ("s",), {"page_size": 5, "next_page_token": "3"},
+     "GET", f"{S}/revisions?page_size=5&next_page_token=3", None),
+    ("compare_schedule_revisions", ("s", 1, 2), {}, "GET", f"{S}/revisions/compare?from=1&to=2", None),
+    ("test_condition", ({"/a": {"eq": 1}},), {"schedule_id": "s"},
+     "POST", "/api/conditions/test", {"condition": {"/a": {"eq": 1}}, "schedule_id": "s"}),
     ("explain_schedule", ("s", NOON), {}, "GET", f"{S}/explain?at=2026-03-01T12%3A00%3A00Z", None),
     ("get_schedule_health", ("s",), {}, "GET", f"{S}/health", None),
     ("set_calendars", ("s", ("a", "b")), {}, "PUT", f"{S}/calendars", {"calendars": ["a", "b"]}),
@@ -85,8 +104,8 @@ TABLE: list[tuple[str, tuple[Any, ...], dict[str, Any], str, str, Any]] = [
      None),
     ("get_run_events", ("r",), {"limit": 2, "after_sequence": 3}, "GET", f"{R}/events?limit=2&after_sequence=3", None),
     ("cancel_run", ("r",), {}, "POST", f"{R}/cancel", {}),
-    ("rerun_run", ("r",), {"reason": "x", "even_if_paused": True}, "POST", f"{R}/rerun",
-     {"even_if_paused": True, "reason": "x"}),
+    ("rerun_run", ("r",), {"reason": "x", "even_if_paused": True, "inputs": {"a": 1}}, "POST", f"{R}/rerun",
+     {"even_if_paused": True, "inputs": {"a": 1}, "reason": "x"}),
     ("terminate_run", ("r",), {}, "POST", f"{R}/terminate", {}),
     ("report_run", ("r", "failed"),
      {"error": "e", "error_class": "timeout", "cost": 0.5, "tokens": 0, "lease_epoch": 2},
@@ -136,8 +155,9 @@ TABLE: list[tuple[str, tuple[Any, ...], dict[str, Any], str, str, Any]] = [
     ("decide_approval", ("a", "modify"), {"reason": "why", "modifications": {"x": 1}, "input_hash": "h"},
      "POST", "/api/approvals/a/decision",
      {"decision": "modify", "reason": "why", "modifications": {"x": 1}, "input_hash": "h"}),
-    ("decide_approvals", (["a", "b"], "reject"), {"reason": "why"},
-     "POST", "/api/approvals/decisions", {"ids": ["a", "b"], "decision": "reject", "reason": "why"}),
+    ("decide_approvals", (["a", "b"], "reject"), {"reason": "why", "input_hashes": {"a": "h"}},
+     "POST", "/api/approvals/decisions",
+     {"ids": ["a", "b"], "decision": "reject", "reason": "why", "input_hashes": {"a": "h"}}),
     ("approve_run", ("r",), {"modifications": {"x": 1}}, "POST", f"{R}/approve", {"modifications": {"x": 1}}),
     ("reject_run", ("r",), {"reason": "no"}, "POST", f"{R}/reject", {"reason": "no"}),
     ("create_standing_approval", (), {"schedule_id": "s", "gates": ["g"], "until": NOON, "max_uses": 3},
@@ -182,6 +202,7 @@ TABLE: list[tuple[str, tuple[Any, ...], dict[str, Any], str, str, Any]] = [
      {"name": "N"}),
     ("delete_assignment", ("n",), {}, "DELETE", "/api/assignments/n", None),
     ("redeliver_dead_letters", ("n", ["d"]), {}, "POST", "/api/subscriptions/n/redeliver", {"ids": ["d"]}),
+    ("make_sign_in_link", (), {}, "POST", "/api/session/link", None),
     ("list_tokens", (), {}, "GET", "/api/tokens", None),
     ("issue_token", ("n", "viewer"), {"subject": "s", "expires_at": NOON}, "POST", "/api/tokens",
      {"name": "n", "role": "viewer", "subject": "s", "expires_at": "2026-03-01T12:00:00Z"}),
@@ -210,8 +231,11 @@ TABLE: list[tuple[str, tuple[Any, ...], dict[str, Any], str, str, Any]] = [
     ("metrics", (), {}, "GET", "/metrics", None),
 ]  # fmt: skip
 
-# Routes of other contracts: the calls above say the same in our own words. Hints are sent by agents alone.
-WITHOUT_A_CALL = re.compile(r"/run-launcher/.*|/workspaces/.*|/waterline/.*|/api/health|/api/runs/.*/pushes")
+# Routes of other contracts: the calls above say the same in our own words. Hints are sent by agents alone, and sessions
+# are for browsers: a program shows its token.
+WITHOUT_A_CALL = re.compile(
+    r"/run-launcher/.*|/workspaces/.*|/waterline/.*|/api/health|/api/runs/.*/pushes|/api/session"
+)
 
 
 def names() -> set[str]:
@@ -258,7 +282,7 @@ def test_only_what_is_safe_is_called_idempotent(row: tuple[Any, ...]) -> None:
     """A worker claims and beats again by itself; the secret of a token must not be kept for a repetition."""
     only_once = {
         "claim_runs", "heartbeat_run", "add_run_logs", "issue_token", "rotate_token", "test_subscription",
-        "check_agent", "create_agent_token",
+        "check_agent", "create_agent_token", "make_sign_in_link",
     }  # fmt: skip
     assert call(row[0], *row[1], **row[2]).idempotent is (row[0] not in only_once)
 

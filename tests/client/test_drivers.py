@@ -14,7 +14,8 @@ from horarium.client.page import Page
 
 PAIRS = [(client.Client, aio.AsyncClient), (client.ScheduleHandle, aio.AsyncScheduleHandle)]
 PAGED = {"iter_schedules": "list_schedules", "iter_schedule_history": "get_schedule_history",
-         "iter_schedule_runs": "list_schedule_runs", "iter_runs": "list_runs", "iter_run_events": "get_run_events",
+         "iter_schedule_runs": "list_schedule_runs", "iter_schedule_revisions": "list_schedule_revisions",
+         "iter_runs": "list_runs", "iter_run_events": "get_run_events",
          "iter_run_logs": "get_run_logs", "iter_feed": "get_feed", "iter_schedule_health": "list_schedule_health",
          "iter_dead_letters": "list_dead_letters", "iter_audit": "list_audit",
          "iter_calendars": "list_calendars", "iter_secrets": "list_secrets", "iter_workflows": "list_workflows",

@@ -130,7 +130,9 @@ def doors(office: Office) -> dict[str, Any]:
         "checkpoints": rows(database, checkpoints),
         "feed": told(database),
         "streams": [database.read(lambda c, uid=uid: streams.read(c, uid, limit=1_000)) for uid in sorted(uids)],
-        "occurrences": sorted(database.read(lambda c: occurrences.in_window(c, "default", 0, 2**62, 1_000)), key=repr),
+        "occurrences": sorted(
+            database.read(lambda c: occurrences.in_window(c, "default", 0, 2**62, 1_000))[0], key=repr
+        ),
     }
     for name in ("plain", "paused"):
         said[f"explain {name}"] = [explain(office.resources, ADMIN, name, first + day * DAY) for day in range(DAYS)]

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from horarium.client.discover import discover
-from horarium.serve.address import address_file, addressed, reachable
+from horarium.serve.address import address_file, addressed, browser_address, reachable
+from horarium.serve.process import _greet
 from horarium.settings import Settings
+from horarium.testing import TestService
 
 URL = "http://127.0.0.1:8123"
 
@@ -52,3 +54,27 @@ def test_a_server_that_can_write_nothing_works_all_the_same(tmp_path: Path) -> N
 )
 def test_who_listens_everywhere_is_reached_by_loopback(url: str, reached: str) -> None:
     assert reachable(url) == reached
+
+
+@pytest.mark.parametrize(
+    ("url", "base", "secret", "address"),
+    [
+        ("http://127.0.0.1:8765", "", "hor_x", "http://127.0.0.1:8765/ui/#token=hor_x"),
+        ("http://0.0.0.0:8765", "/jobs", "a b&c", "http://127.0.0.1:8765/jobs/ui/#token=a%20b%26c"),
+        ("https://[::]:1", "", None, "https://[::1]:1/ui/"),
+    ],
+)
+def test_a_browser_is_signed_in_by_what_it_never_sends(url: str, base: str, secret: str | None, address: str) -> None:
+    assert browser_address(url, base, secret) == address
+
+
+def test_a_token_is_shown_to_a_person_at_a_terminal_alone(horarium: TestService, tmp_path: Path) -> None:
+    kept, url = tmp_path / "admin.token", "http://127.0.0.1:8765"
+    kept.write_text("hor_secret\n")
+    said: list[str] = []
+    _greet(said.append, horarium.parts, url, kept, to_terminal=False)
+    assert said == [f"Horarium is ready at {url} · admin token in {kept}"]
+    _greet(said.append, horarium.parts, url, kept, to_terminal=True)
+    assert said[2:] == [f"In the browser: {url}/ui/#token=hor_secret"]
+    _greet(said.append, horarium.parts, url, None, to_terminal=True)
+    assert said[4:] == [f"In the browser: {url}/ui/"]

@@ -45,9 +45,16 @@ def test_the_signal_is_in_preview_explanation_and_decision() -> None:
             [row] = http.get("/api/schedules/s/preview", params={"n": 1}).json()["rows"]
             told = http.get("/api/schedules/s/explain", params={"at": row["tick_at"]}).json()
             assert told["fires"] is (row["decision"] == "dispatch")
+            tried = http.post("/api/conditions/test", json={"condition": CONDITION, "schedule_id": "s"}).json()
+            assert tried["holds"] is told["fires"]
+            asked: dict[str, Any] = {"schedule_id": "s", "n": 1}
+            [drafted] = http.post("/api/schedules/draft", json={"note": "n"}, params=asked).json()["fires"]
+            assert drafted["decision"] == row["decision"]
             return row["decision"], row["reason"]
 
         assert coming() == ("dispatch", None)
+        new = http.post("/api/schedules/draft", json={**HOURLY, "schedule_id": "new"}, params={"n": 1}).json()
+        assert "a schedule that is not there yet" in new["fires"][0]["detail"]["signal_error"]
         horarium.advance(hours=1)
         assert len(horarium.runs()) == 1
         queue.depth = 9

@@ -95,6 +95,29 @@ def test_a_certificate_says_who_asks(service_url: str, authority: Authority, ser
         assert ask(url, trust(authority, authority.issue("plain", common="plain")), None).status_code == 200
 
 
+def test_a_page_of_another_site_gets_nowhere_with_a_certificate(
+    service_url: str, authority: Authority, server: Files
+) -> None:
+    known = {"tls_client_ca": authority.ca, "tls_principals": PRINCIPALS}
+    ci = trust(authority, authority.issue("ci", DNS("ci.example.org")))
+    with (
+        secured(service_url, server, **known) as (url, _, _),
+        httpx.Client(verify=ci, trust_env=False, base_url=url) as http,
+    ):
+        said = http.get("/api/session").json()  # a certificate needs no session
+        assert (said["principal"], said["ends_at"]) == ("ci", None)
+        evil = {"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}
+        for path in ("/api/schedules/s/trigger", "/api/session/link"):
+            refused = http.post(path, headers=evil)
+            assert (refused.status_code, refused.json()["reason"]) == (403, "cross_site")
+        assert http.get("/api/schedules", headers={"Origin": "null"}).status_code == 403
+        assert http.post("/api/session/link").status_code == 401  # there is no token that could stand in one
+        page = {"Origin": url, "X-Horarium-Source": "ui"}
+        cookie = http.post("/api/session", json={"token": TOKEN}, headers=page).headers["set-cookie"]
+        assert cookie.endswith("; Secure")
+        assert http.get("/api/session").json()["principal"] == "admin"
+
+
 def test_a_certificate_that_is_not_known_or_not_good_opens_nothing(
     service_url: str, authority: Authority, server: Files, tmp_path: Path
 ) -> None:

@@ -171,3 +171,16 @@ def test_the_runs_of_a_worker_that_died_are_taken_over_within_half_a_minute() ->
     """At worst its lease was renewed just before, the janitor has just looked, and the next claim waits for a tick."""
     usual = Settings()
     assert usual.lease_seconds + usual.janitor_seconds + usual.tick_ms / 1_000 <= 30
+
+
+@pytest.mark.parametrize("base", ["jobs", "/jobs?x", "/a//b", "/..", "/a/../b", "/\u00fc", "/" + "x" * 300])
+def test_a_base_path_is_a_plain_path(base: str) -> None:
+    with pytest.raises(InvalidDefinition) as refused:
+        load_settings({"base_path": base})
+    assert list(refused.value.errors) == ["base_path"]
+
+
+def test_a_slash_at_the_end_of_a_base_path_says_nothing() -> None:
+    assert load_settings({"base_path": "/tools/jobs/"}).base_path == "/tools/jobs"
+    assert load_settings({"base_path": "/"}).own_url == "http://127.0.0.1:8765"
+    assert load_settings({"base_path": "/jobs"}).own_url == "http://127.0.0.1:8765/jobs"

@@ -1,7 +1,8 @@
 """From which address a request comes: that of whoever is connected, unless that is a proxy of ours that names another.
 
-`X-Forwarded-For` can be written by anybody. It is read only with the setting `behind_proxy`, only from a peer among
-`trusted_proxies`, and from its end: the last entry is what our own proxy saw, those before it are hearsay.
+`X-Forwarded-For` and `X-Forwarded-Proto` can be written by anybody. They are read only with the setting `behind_proxy`,
+only from a peer among `trusted_proxies`, and from their end: the last entry is what our own proxy saw, those before it
+are hearsay.
 """
 
 from __future__ import annotations
@@ -32,6 +33,19 @@ def client_address(scope: Scope) -> str:
         return nearest_client(peer, b"", ())
     forwarded = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
     return nearest_client(peer, forwarded, _networks(settings.trusted_proxies))
+
+
+def seen_scheme(scope: Scope) -> str:
+    """How the client speaks: `https` also where a proxy of ours, which has ended TLS, says so (`X-Forwarded-Proto`)."""
+    scheme, settings = str(scope.get("scheme", "http")), _settings(scope)
+    if settings is None or not settings.behind_proxy:
+        return scheme
+    peer = _address((scope.get("client") or (UNKNOWN,))[0] or UNKNOWN)
+    if peer is None or not any(peer in network for network in _networks(settings.trusted_proxies)):
+        return scheme
+    told = [value for name, value in scope["headers"] if name == b"x-forwarded-proto"]
+    last = told[-1][-_MAX_FORWARDED:].rpartition(b",")[2].strip().lower() if told else b""
+    return last.decode() if last in (b"http", b"https") else scheme
 
 
 def nearest_client(peer: str, forwarded: bytes, proxies: Sequence[Network]) -> str:

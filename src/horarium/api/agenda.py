@@ -12,13 +12,18 @@ from horarium.api.pages import within_bytes
 from horarium.api.previews import moment
 from horarium.api.requests import CallerOf, ResourcesOf
 from horarium.api.routing import READ, Routes
+from horarium.api.schedule_filters import check_texts, labels_of, status_of
 from horarium.decision.agenda import Entry
 from horarium.decision.forecast import Forecast
+from horarium.errors import InvalidDefinition
 from horarium.ids import id_text
 from horarium.instant import to_datetime
 from horarium.operations import agendas
+from horarium.operations.filters import ScheduleFilter
+from horarium.schedule.position import Status
 from horarium.schedule.reason import Reason
-from horarium.wire.agenda import Agenda, AgendaBucket, AgendaRow
+from horarium.wire.agenda import Agenda, AgendaBucket, AgendaRow, AgendaSchedule
+from horarium.wire.answer import time_of
 
 routes = Routes("/api", tag="previews")
 
@@ -44,6 +49,9 @@ routes = Routes("/api", tag="previews")
         ),
         buckets=(AgendaBucket(at=examples.AT, starts=0, skips=1),),
         truncated=False,
+        schedules={
+            "nightly-report": AgendaSchedule(name="", timezone="Europe/Istanbul", status=Status.ACTIVE),
+        },
     ),
 )
 def get_agenda(
@@ -53,13 +61,19 @@ def get_agenda(
     end: Annotated[str | None, Query(alias="to", description="up to before this; 24 hours, unless given")] = None,
     limit: Annotated[int, Query(description="rows, 1 to 5000")] = agendas.DEFAULT_ROWS,
     bucket_seconds: Annotated[int, Query(description="how long a bucket is")] = agendas.DEFAULT_BUCKET,
+    schedule_id: Annotated[list[str] | None, Query(description="of these alone, 100 at most")] = None,
+    text: Annotated[str | None, Query(max_length=200, description="part of an id or a name")] = None,
+    label: Annotated[list[str] | None, Query(description="name=value; all must fit")] = None,
+    status: Annotated[str | None, Query(description="active, paused, finished or broken")] = None,
+    reason: Annotated[Reason | None, Query(description="what was decided for it; nothing is predicted then")] = None,
 ) -> Reply:
     """Past occurrences as they were decided, with their runs; those to come as a preview sees them. 31 days at most."""
+    wanted = agendas.Wanted(_chosen(schedule_id, text, label, status), reason)
     first, last = (None if start is None else moment("from", start)), (None if end is None else moment("to", end))
     found, rows = within_bytes(
         limit,
         lambda most: agendas.look(
-            resources, caller, start=first, end=last, limit=most or limit, bucket_seconds=bucket_seconds
+            resources, caller, start=first, end=last, limit=most or limit, bucket_seconds=bucket_seconds, wanted=wanted
         ),
         lambda found: map(_row, found.rows),
     )
@@ -73,7 +87,29 @@ def get_agenda(
                 AgendaBucket(at=to_datetime(each.at), starts=each.starts, skips=each.skips) for each in found.buckets
             ),
             truncated=found.truncated,
+            schedules={
+                name: AgendaSchedule(name=each.name, timezone=each.timezone, status=each.status)
+                for name, each in found.schedules.items()
+            },
         )
+    )
+
+
+def _chosen(
+    ids: list[str] | None, text: str | None, labels: list[str] | None, status: str | None
+) -> ScheduleFilter | None:
+    """None = all of them."""
+    if ids is not None and len(ids) > agendas.MAX_IDS:
+        raise InvalidDefinition({"schedule_id": [f"at most {agendas.MAX_IDS} may be asked for at once"]})
+    given = {"schedule_id": ids, "text": text, "label": labels, "status": status}
+    if not any(each is not None for each in given.values()):
+        return None
+    check_texts({name: each if isinstance(each, list) else [each] for name, each in given.items() if each is not None})
+    return ScheduleFilter(
+        statuses=None if status is None else [status_of(status)],
+        text=text,
+        labels=labels_of(labels or []),
+        schedule_ids=None if ids is None else tuple(dict.fromkeys(ids)),
     )
 
 
@@ -87,4 +123,6 @@ def _row(entry: Entry) -> AgendaRow:
         run_id=None if entry.run_id is None else id_text(entry.run_id),
         state=entry.state,
         count=entry.count,
+        started_at=time_of(entry.started_at),
+        finished_at=time_of(entry.finished_at),
     )

@@ -24,30 +24,37 @@ from horarium.api import (
     bundles,
     calendars,
     cluster,
+    conditions,
     docs,
+    drafts,
     feed,
     guards,
     health,
     history,
     launches,
     namespaces,
+    overviews,
     previews,
     registrar,
     reruns,
+    revisions,
     run_logs,
     run_reports,
     runs,
     schedules,
     secrets,
+    sessions,
     subscriptions,
     teams,
     tokens,
     triggers,
+    ui,
     workflows,
     workspaces,
 )
 from horarium.api.answers import Reply
 from horarium.api.auth import Authenticator
+from horarium.api.base_path import check_base
 from horarium.api.error_member import telling_error
 from horarium.api.feed_pages import FeedPages
 from horarium.api.limits import FailedLogins
@@ -56,9 +63,11 @@ from horarium.api.openapi import Api
 from horarium.api.probe_cache import ProbeCache
 from horarium.api.problems import on_bad_parameters, on_routing
 from horarium.api.refusals import Refusals, on_counted_refusal
-from horarium.api.routing import Routes
+from horarium.api.routing import OPERATIONS, Routes
+from horarium.api.session_cookies import SessionCookies
 from horarium.api.streams import Streams
 from horarium.api.turns import Turns, turn_limits
+from horarium.api.ui_files import UiFiles
 from horarium.errors import HorariumError
 from horarium.operations.resources import Resources
 
@@ -77,7 +86,11 @@ ROUTES: tuple[Routes, ...] = (
     triggers.routes,
     guards.routes,
     previews.routes,
+    drafts.routes,
+    conditions.routes,
+    revisions.routes,
     agenda.routes,
+    overviews.routes,
     history.routes,
     runs.routes,
     run_reports.routes,
@@ -97,6 +110,7 @@ ROUTES: tuple[Routes, ...] = (
     teams.routes,
     assignments.routes,
     tokens.routes,
+    sessions.routes,
     namespaces.routes,
     audit.routes,
     cluster.routes,
@@ -105,13 +119,14 @@ ROUTES: tuple[Routes, ...] = (
     registrar.routes,
     workspaces.routes,
     docs.routes,
+    ui.routes,
     schedules.waterline,
     history.waterline,
 )
 
 
 def make_api(options: ApiOptions) -> FastAPI:
-    """Raises InvalidDefinition for keys of signed tokens that cannot be used."""
+    """Raises InvalidDefinition for keys of signed tokens, or a base path, that cannot be used."""
     resources = options.resources
     api = Api(
         title="Horarium",
@@ -124,6 +139,8 @@ def make_api(options: ApiOptions) -> FastAPI:
     )
     api.state.resources = resources
     api.state.authenticator = Authenticator(resources, options.own_secret)
+    api.state.ui_files = UiFiles()
+    api.state.sessions = SessionCookies(resources.tokens.key)
     settings = resources.settings
     api.state.failed_logins = FailedLogins(resources.clock, per_minute=settings.failed_logins_per_minute)
     api.state.refusals = Refusals(resources)
@@ -138,5 +155,11 @@ def make_api(options: ApiOptions) -> FastAPI:
     api.add_exception_handler(HorariumError, telling_error(on_counted_refusal))
     api.add_exception_handler(HTTPException, telling_error(on_routing))
     api.add_exception_handler(RequestValidationError, telling_error(on_bad_parameters))
-    api.add_middleware(RequestMiddleware, body_limit=resources.settings.body_limit_bytes, log=resources.telemetry.log)
+    check_base(settings.base_path, (path for _, path in OPERATIONS))
+    api.add_middleware(
+        RequestMiddleware,
+        body_limit=settings.body_limit_bytes,
+        log=resources.telemetry.log,
+        base_path=settings.base_path,
+    )
     return api

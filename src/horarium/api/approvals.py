@@ -140,10 +140,15 @@ def list_approvals(
     repeatable=False,  # one transaction each; what is decided is left alone the second time
 )
 def decide_approvals(resources: ResourcesOf, caller: CallerOf, body: Document) -> Reply:
-    """At most 100 a request, with one outcome each: `approved`, `rejected`, `waiting` for others, or `failed`."""
+    """At most 100 a request, with one outcome each: `approved`, `rejected`, `waiting` for others, or `failed`.
+
+    With `input_hashes` one is decided only if its inputs are still those that were shown.
+    """
     asked = read_body(DecisionsBody, body)
     same_namespace(caller, asked.namespace)
-    done = deciding.decide_many(resources, caller, asked.ids, asked.decision, asked.reason)
+    done = deciding.decide_many(
+        resources, caller, asked.ids, asked.decision, asked.reason, shown_hashes=asked.input_hashes or {}
+    )
     return Reply(DecidedMany(outcomes=tuple(done)))
 
 

@@ -148,10 +148,16 @@ class Authenticator:
     def recognise_again(self, secret: str) -> Identity:
         """In the midst of a long answer: a signed token ends when it says, without the leeway of a new request."""
         known = self.recognise(secret)
-        is_signed = self._jwts.trusted and looks_signed(secret) and self._at_once(secret) is None
-        if is_signed and self._resources.clock.now() / SECOND >= expiry_of(secret):
+        if self._is_signed(secret) and self._resources.clock.now() / SECOND >= expiry_of(secret):
             raise Unauthorized("this token has expired")
         return known
+
+    def ends_at(self, secret: str) -> Instant | None:
+        """When a token that was found good ends by what stands in it; None = we are asked each time."""
+        return int(expiry_of(secret)) * SECOND if self._is_signed(secret) else None
+
+    def _is_signed(self, secret: str) -> bool:
+        return self._jwts.trusted and looks_signed(secret) and self._at_once(secret) is None
 
     def _at_once(self, secret: str) -> Identity | None:
         """Who has the operator's own token, or the one of this process."""

@@ -27,7 +27,7 @@ routes = Routes("/api", tag="bulk")
     "/schedules/bulk",
     needs=OPERATE,
     audited=Audited.IN_NAMESPACE,
-    summary="Pause, resume, trigger or delete many schedules",
+    summary="Pause, resume, trigger, label or delete many schedules",
     body=BulkBody,
     sends={"action": "pause", "filter": {"labels": {"team": "data"}}, "reason": "the warehouse moves"},
     answer=BulkChanges,
@@ -49,14 +49,14 @@ def bulk_schedules(
 ) -> Reply:
     """All that fit `filter`, at most 100 a request, each in a transaction of its own; an empty filter needs `all`.
 
-    `delete` needs the permission write. A trigger with the same idempotency key is the same trigger. Where all that fit
-    would start more than 1,000 runs, `confirm` is needed.
+    `delete` and `label` need the permission write. A trigger with the same idempotency key is the same trigger. Where
+    all that fit would start more than 1,000 runs, `confirm` is needed.
     """
     caller = caller.confirming(confirm)
     asked = read_body(BulkBody, body)
     same_namespace(caller, asked.namespace)
     check_key(idempotency_key)
-    wish = bulk.Bulk(asked.action, instant_of(asked.until), asked.reason, asked.dry_run, idempotency_key)
+    wish = bulk.Bulk(asked.action, asked.labels, instant_of(asked.until), asked.reason, asked.dry_run, idempotency_key)
     outcomes, token = bulk.change_many(
         resources,
         caller,

@@ -135,6 +135,7 @@ def _reply(kept: Kept, status_code: int = 200, *, days: tuple[CalendarDay, ...] 
 
 def _shown(kept: Kept, days: tuple[CalendarDay, ...] | None = None) -> Calendar:
     found = kept.calendar
+    ends = calendar.coverage_ends(found)
     return Calendar(
         name=found.name,
         kind=found.kind,
@@ -148,6 +149,7 @@ def _shown(kept: Kept, days: tuple[CalendarDay, ...] | None = None) -> Calendar:
         warning=kept.warning,
         bundle=kept.bundle,
         owner=kept.owner,
+        covered_until=None if ends is None else ends.isoformat(),
         days=days,
     )
 

@@ -12,6 +12,7 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
+from horarium.api.base_path import inner_path
 from horarium.wire.answer import encode
 
 Handler = Callable[[Request, Exception], Response]
@@ -38,6 +39,6 @@ def telling_error(handler: Handler) -> Handler:
     """Around a handler of exceptions."""
 
     def told(request: Request, error: Exception) -> Response:
-        return with_error(request.url.path, handler(request, error))
+        return with_error(inner_path(request.scope), handler(request, error))
 
     return told

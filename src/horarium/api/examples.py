@@ -139,6 +139,7 @@ DESCRIBED = Schedule(
     revision=1,
     generation=1,
     uid=UID,
+    words="at 02:00 every day (Europe/Istanbul time)",
 )
 
 

@@ -12,6 +12,7 @@ from starlette.requests import Request
 
 from horarium.api.address import client_address
 from horarium.api.auth import credential_of
+from horarium.api.authorization import authorization_of
 from horarium.api.limits import network_of
 from horarium.api.turns import Turns, Who
 from horarium.operations.caller import Caller
@@ -45,4 +46,4 @@ def who_asks(request: Request, caller: Caller | None) -> Who:
     if caller is None:
         network = network_of(client_address(request.scope))
         return Who(f"address {network}", f"address {network}")
-    return Who(credential_of(request.headers.get("authorization"), caller.principal), caller.namespace)
+    return Who(credential_of(authorization_of(request), caller.principal), caller.namespace)

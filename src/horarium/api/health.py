@@ -21,6 +21,7 @@ from fastapi import Request, Response
 
 from horarium.api import examples
 from horarium.api.answers import Reply
+from horarium.api.base_path import without_base
 from horarium.api.probe_cache import ProbeCache
 from horarium.api.requests import ResourcesOf, caller_of
 from horarium.api.routing import OPEN, OPERATIONS, READ, Routes
@@ -123,3 +124,8 @@ def _reply(found: Readiness, *, good: bool) -> Reply:
 
 PROBES = frozenset(path for (_, path), each in OPERATIONS.items() if each.tag == "health" and each.needs is OPEN)
 """What is asked by whoever watches the service; it is answered whatever else is going on."""
+
+
+def is_probe(path: str, base: str = "") -> bool:
+    """Whether a proxy took the base away or not: those who watch ask with it or without."""
+    return without_base(path, base) in PROBES

@@ -13,11 +13,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.typing import FilteringBoundLogger
 
 from horarium.api import commits
+from horarium.api.base_path import based, inner_path
 from horarium.api.error_member import with_error
 from horarium.api.heads import too_much
 from horarium.api.problems import problem
 from horarium.api.routing import OPEN, OPERATIONS
-from horarium.api.security_headers import with_security
+from horarium.api.security_headers import uncached, with_security
+from horarium.api.ui_files import PROGRAM
 from horarium.ids import id_text, new_id
 
 CONTROL_PLANE_VERSION = "2"
@@ -31,8 +33,9 @@ class BodyTooLarge(Exception):
 class RequestMiddleware:
     """Around everything else."""
 
-    def __init__(self, app: ASGIApp, *, body_limit: int, log: FilteringBoundLogger) -> None:
+    def __init__(self, app: ASGIApp, *, body_limit: int, log: FilteringBoundLogger, base_path: str = "") -> None:
         self._app = app
+        self._base = base_path
         self._limit = body_limit
         self._log = log
 
@@ -40,6 +43,8 @@ class RequestMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        scope = based(scope, self._base)
+        path = inner_path(scope)
         headers = dict(scope["headers"])
         request_id = _request_id(headers.get(b"x-request-id"))
         scope.setdefault("state", {})["request_id"] = request_id
@@ -50,10 +55,9 @@ class RequestMiddleware:
             if message["type"] == "http.response.start":
                 started = True
                 message["headers"] = [
-                    *with_security(message["headers"]),
+                    *uncached(with_security(message["headers"])),
                     (b"x-request-id", request_id.encode()),
                     (b"x-durable-workflow-control-plane-version", CONTROL_PLANE_VERSION.encode()),
-                    (b"cache-control", b"no-store"),
                 ]
                 # Whoever named no namespace learns which one the token speaks for.
                 if (namespace := scope["state"].get("namespace")) is not None:
@@ -64,20 +68,20 @@ class RequestMiddleware:
 
         try:
             if (beyond := too_much(scope)) is not None:
-                await with_error(scope["path"], problem(*beyond))(scope, receive, answer)
+                await with_error(path, problem(*beyond))(scope, receive, answer)
                 return
             self._check_length(headers.get(b"content-length"))
             await self._app(_as_get(scope), self._counted(receive), answer)
         except BodyTooLarge:
             said = problem(413, "payload_too_large", f"a request may have {self._limit} bytes at most")
-            await with_error(scope["path"], said)(scope, receive, answer)
+            await with_error(path, said)(scope, receive, answer)
         except ClientDisconnect:
             pass  # whoever asked has left: nobody is there to be told, and nothing of ours is broken
         except Exception as error:
             # Whatever it is, it is our defect: told to our log with all it knows, to the caller with an id to ask for.
-            self._log.error("request failed", path=scope["path"], request_id=request_id, exc_info=error)
+            self._log.error("request failed", path=path, request_id=request_id, exc_info=error)
             if not started:
-                await with_error(scope["path"], _excuse(scope, request_id))(scope, receive, answer)
+                await with_error(path, _excuse(scope, request_id))(scope, receive, answer)
 
     def _check_length(self, length: bytes | None) -> None:
         if length is not None and length.isdigit() and int(length[:20]) > self._limit:
@@ -102,8 +106,10 @@ def _as_get(scope: Scope) -> Scope:
     """HEAD is answered as GET is, without the body (RFC 9110, section 9.3.2): what is open to all, and short."""
     if scope["method"] != "HEAD":
         return scope
-    operation = OPERATIONS.get(("GET", scope["path"].removeprefix(scope.get("root_path", ""))))
-    return {**scope, "method": "GET"} if operation is not None and operation.needs is OPEN else scope
+    path = inner_path(scope)
+    operation = OPERATIONS.get(("GET", path))
+    is_open = path.startswith(PROGRAM) or (operation is not None and operation.needs is OPEN)
+    return {**scope, "method": "GET"} if is_open else scope
 
 
 def _excuse(scope: Scope, request_id: str) -> Response:

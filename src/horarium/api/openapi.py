@@ -16,8 +16,8 @@ from horarium.wire.bodies import Body
 from horarium.wire.problem import Problem
 from horarium.wire.schema import DOCUMENT, reference, schemas
 
-# Not described: the description itself, and the way to it.
-HIDDEN: Final = frozenset({"/", "/docs"})
+# Not described: the description itself and the way to it, and the files of the browser interface.
+HIDDEN: Final = frozenset({"/", "/docs", "/ui", "/ui/{path}"})
 
 _REASONS: Final = {
     400: "The body, a cursor or a filter cannot be read.",
@@ -115,7 +115,7 @@ def _answer(status: int, content: dict[str, Any]) -> dict[str, Any]:
 
 def _refusals(described: dict[str, Any], operation: Operation) -> dict[str, Any]:
     statuses = {500}
-    if not isinstance(operation.needs, Open):
+    if not isinstance(operation.needs, Open) or operation.method != "GET":
         statuses |= {*_ALWAYS, *((400, 409) if operation.method == "GET" else _WRITES)}
         if any(each["name"] == "If-Match" for each in described.get("parameters", ())):
             statuses.add(412)

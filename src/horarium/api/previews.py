@@ -17,25 +17,23 @@ from horarium.api.requests import CallerOf, ResourcesOf
 from horarium.api.routing import READ, Routes
 from horarium.decision import explain
 from horarium.decision.preview import Row
+from horarium.decision.recent import HAPPENED
 from horarium.decision.recorded import Recorded
+from horarium.decision.year import YearOverview
 from horarium.errors import InvalidDefinition
 from horarium.instant import Instant, from_rfc3339, to_datetime, to_rfc3339
 from horarium.operations import previews
 from horarium.operations.previews import Previewed
 from horarium.schedule.event import EventType
+from horarium.schedule.reason import Reason
 from horarium.store.database.page_bytes import MAX_PAGE_BYTES
 from horarium.wire.answer import encode, time_of
 from horarium.wire.outcomes import ExplainedOutcome, ExplainedSource
-from horarium.wire.schedules import Explanation, Finding, Preview, PreviewRow, RecordedEvent
+from horarium.wire.schedules import Explanation, Finding, Preview, PreviewRow, RecordedEvent, Year, YearDay
 
 routes = Routes("/api/schedules/{schedule_id}", tag="previews")
 
-_OUTCOMES = {
-    EventType.TRIGGERED.value: ExplainedOutcome.FIRED,
-    EventType.BUFFERED.value: ExplainedOutcome.HELD,
-    EventType.TRIGGER_SKIPPED.value: ExplainedOutcome.SKIPPED,
-    EventType.MISSED.value: ExplainedOutcome.MISSED,
-}
+_OUTCOMES = {kind.value: ExplainedOutcome(word.value) for kind, word in HAPPENED.items()}
 
 
 @routes(
@@ -57,7 +55,40 @@ def preview_schedule(
     # What is at `from` itself is wanted too.
     after = None if start is None else moment("from", start) - 1
     found = previews.preview(resources, caller, schedule_id, rows=n, after=after)
-    return Reply(Preview(schedule_id=schedule_id, rows=tuple(_rows(found))))
+    return Reply(Preview(schedule_id=schedule_id, rows=tuple(preview_rows(found))))
+
+
+@routes(
+    "GET",
+    "/year",
+    needs=READ,
+    summary="Show the days of a year on which a schedule fires",
+    answer=Year,
+    example=Year(
+        schedule_id="nightly-report",
+        timezone="Europe/Istanbul",
+        year=2026,
+        days=(
+            YearDay(date="2026-12-30", fires=1, skips=0, reasons={}),
+            YearDay(
+                date="2026-12-31",
+                fires=0,
+                skips=1,
+                reasons={Reason.CALENDAR.value: 1},
+                detail="holidays:TR skips 2026-12-31",
+            ),
+        ),
+        bounded=False,
+    ),
+)
+def get_schedule_year(
+    resources: ResourcesOf,
+    caller: CallerOf,
+    schedule_id: str,
+    year: Annotated[int | None, Query(description="1901 to 9891; the present one, unless given")] = None,
+) -> Reply:
+    """What the spec and the calendars say now, of past days too: it is no history. Days are those of its zone."""
+    return Reply(shown_year(schedule_id, previews.look_at_year(resources, caller, schedule_id, year)))
 
 
 @routes(
@@ -78,6 +109,22 @@ def explain_schedule(
     return Reply(_explained(schedule_id, previews.explain(resources, caller, schedule_id, moment("at", at))))
 
 
+def shown_year(schedule_id: str, found: YearOverview) -> Year:
+    days = (
+        YearDay(
+            date=day.date.isoformat(),
+            fires=day.fires,
+            skips=day.skips,
+            reasons={reason.value: count for reason, count in day.reasons.items()},
+            detail=day.detail,
+        )
+        for day in found.days
+    )
+    return Year(
+        schedule_id=schedule_id, timezone=found.timezone, year=found.year, days=tuple(days), bounded=found.bounded
+    )
+
+
 def moment(name: str, text: str) -> Instant:
     """A plus sign that nobody encoded comes as a blank."""
     try:
@@ -86,7 +133,7 @@ def moment(name: str, text: str) -> Instant:
         raise InvalidDefinition({name: ["must be a time such as 2026-03-08T07:00:00Z"]}) from None
 
 
-def _rows(found: Iterable[Previewed]) -> Iterator[PreviewRow]:
+def preview_rows(found: Iterable[Previewed]) -> Iterator[PreviewRow]:
     """Inputs are shown while they fit: those of a schedule may be a megabyte, at each of 200 occurrences."""
     texts: dict[int, bytes] = {}
     left = MAX_PAGE_BYTES

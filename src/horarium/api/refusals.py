@@ -17,6 +17,7 @@ from starlette.responses import Response
 
 from horarium.api.address import client_address
 from horarium.api.auth import TokenMissing
+from horarium.api.authorization import end_cookie
 from horarium.api.problems import on_failed_login, on_refusal, status_of
 from horarium.audit import Act, Deed
 from horarium.errors import HorariumError
@@ -164,7 +165,8 @@ def on_counted_refusal(request: Request, error: Exception) -> Response:
         refusal = refusal_of(act, caller, client_address(request.scope), _operation(request.scope), error.reason)
         refusals.add(refusal, request.state.request_id, None if caller is None else caller.source)
     tried = isinstance(error, Unauthorized) and not isinstance(error, TokenMissing)
-    return on_failed_login(request, error) if tried else on_refusal(request, error)
+    answer = on_failed_login(request, error) if tried else on_refusal(request, error)
+    return end_cookie(request, answer) if isinstance(error, Unauthorized) else answer
 
 
 def refusal_of(act: Act, caller: Caller | None, address: str, operation: str | None, reason: str) -> Refusal:

@@ -15,8 +15,9 @@ from fastapi.concurrency import run_in_threadpool
 
 from horarium.api.address import client_address
 from horarium.api.auth import Authenticator, Identity, bearer_of
-from horarium.api.certificates import certificate_of
+from horarium.api.authorization import authorization_of, shown_again, shown_by
 from horarium.api.commits import CommitNoting
+from horarium.api.cross_site import SOURCE_HEADER, UI
 from horarium.api.handlers import who_asks
 from horarium.api.middleware import CONTROL_PLANE_VERSION
 from horarium.api.problems import BadRequest
@@ -36,7 +37,7 @@ from horarium.wire.run_reports import MAX_REPORTS
 SOURCE = "api"
 PUSH_HEADER = "X-A2A-Notification-Token"
 # Programs of ours that say which they are. It is for those who read what happened; nothing is allowed by it.
-_SOURCES = frozenset({"cli", "ui", "client"})
+_SOURCES = frozenset({"cli", UI, "client"})
 MAX_DEPTH = 100
 _MAX_NAMESPACE = 128
 # A larger body is read in a thread, and in turn: two megabytes would keep everybody else waiting for their answers.
@@ -60,7 +61,7 @@ def resources_of(request: Request) -> Resources:
 def identity_of(request: Request) -> Identity:
     """Whoever has this token, whatever namespace is asked for; 401 without one, 429 for one who asks too often."""
     authenticator: Authenticator = request.app.state.authenticator
-    return authenticator.admit(request.headers.get("authorization"), certificate_of(request.scope))
+    return authenticator.admit(*shown_by(request))
 
 
 async def resources_at_once(request: Request) -> Resources:
@@ -70,15 +71,14 @@ async def resources_at_once(request: Request) -> Resources:
 
 def caller_of(request: Request) -> Caller:
     """Who has this token, in the namespace asked for; 404 for somebody else's, 403 if the role may not do this."""
-    return _caller(request, identity_of(request))
+    return caller_for(request, identity_of(request))
 
 
 async def caller_at_once(request: Request) -> Caller:
     """The same; a thread is taken only where the database has to be asked."""
     authenticator: Authenticator = request.app.state.authenticator
     asked = _namespace(request) or resources_of(request).settings.default_namespace
-    shown = request.headers.get("authorization"), certificate_of(request.scope)
-    if asked == DEFAULT_NAMESPACE and authenticator.needs_nobody(*shown):
+    if asked == DEFAULT_NAMESPACE and authenticator.needs_nobody(*shown_by(request)):
         return caller_of(request)
     return await run_in_threadpool(caller_of, request)
 
@@ -86,15 +86,15 @@ async def caller_at_once(request: Request) -> Caller:
 def caller_again(request: Request) -> Caller:
     """For an answer that goes on for long: whether its caller is still welcome. It is no new request."""
     authenticator: Authenticator = request.app.state.authenticator
-    shown = request.headers.get("authorization"), certificate_of(request.scope)
-    return _caller(request, authenticator.know(*shown, again=True))
+    return caller_for(request, authenticator.know(*shown_again(request), again=True))
 
 
-def _caller(request: Request, known: Identity) -> Caller:
+def caller_for(request: Request, known: Identity, asked: str | None = None) -> Caller:
+    """Somebody who is known, in the namespace that is `asked` for, by the header where nothing else names it."""
     _check_control_plane(request.headers.get("x-durable-workflow-control-plane-version"))
     resources = resources_of(request)
     home = resources.settings.default_namespace if known.everywhere else known.home
-    namespace = _namespace(request) or home or DEFAULT_NAMESPACE
+    namespace = asked or _namespace(request) or home or DEFAULT_NAMESPACE
     if namespace != known.home and not known.everywhere:
         raise NamespaceNotFound(namespace[:_MAX_NAMESPACE])
     if namespace != DEFAULT_NAMESPACE:
@@ -113,7 +113,7 @@ def _of_request(request: Request, known: Identity, namespace: str) -> Caller:
         known.principal,
         known.role,
         namespace,
-        _source(request.headers.get("x-horarium-source")),
+        _source(request.headers.get(SOURCE_HEADER)),
         request.state.request_id,
         everywhere=known.everywhere,
         address=client_address(request.scope),
@@ -220,7 +220,7 @@ async def reporter_of(request: Request) -> Caller:
     Nobody's body is parsed before: two megabytes can be a second of work, and anybody could send them.
     """
     authenticator: Authenticator = request.app.state.authenticator
-    authorization = request.headers.get("authorization")
+    authorization = authorization_of(request)
     if authorization is not None:
         shown = [bearer_of(authorization)]
     else:
@@ -243,7 +243,7 @@ async def carrier_of(request: Request) -> Carrier:
 
     One of them that we made is enough to be let in; what the others are worth is said of each.
     """
-    has_own = request.headers.get("authorization") is not None
+    has_own = authorization_of(request) is not None
     shown = [] if has_own else run_tokens_shown(await request.body())
     if not shown:
         return Carrier(await caller_at_once(request))
@@ -285,7 +285,7 @@ def run_tokens_shown(raw: bytes) -> list[tuple[str, str]]:
 
 def shown_report_token(request: Request) -> str | None:
     """The report token that came as the bearer, where one did."""
-    scheme, _, secret = request.headers.get("authorization", "").partition(" ")
+    scheme, _, secret = (authorization_of(request) or "").partition(" ")
     return secret.strip() if scheme.lower() == "bearer" and is_report_token(secret.strip()) else None
 
 

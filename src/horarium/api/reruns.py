@@ -35,7 +35,10 @@ routes = Routes("/api/runs/{run_id}", tag="runs")
     ),
 )
 def rerun_run(resources: ResourcesOf, caller: CallerOf, run_id: str, body: Document) -> Reply:
-    """A new run of the same occurrence, with its input and definition, asked what a trigger by hand is asked."""
+    """A new run of the same occurrence, with its input and definition, asked what a trigger by hand is asked.
+
+    `inputs` in place of those that it had need the permission `write`.
+    """
     asked = read_body(RerunBody, body)
     same_namespace(caller, asked.namespace)
     done = reruns.rerun(
@@ -44,6 +47,7 @@ def rerun_run(resources: ResourcesOf, caller: CallerOf, run_id: str, body: Docum
         run_id,
         overlap_policy=asked.overlap_policy,
         even_if_paused=asked.even_if_paused,
+        inputs=asked.inputs,
     )
     return Reply(
         RunRerun(

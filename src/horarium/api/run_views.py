@@ -210,6 +210,7 @@ def _common(run: Run) -> dict[str, Any]:
         "parent_run_id": None if row.parent_run_id is None else id_text(row.parent_run_id),
         "root_run_id": None if row.root_run_id is None else id_text(row.root_run_id),
         "node_id": row.node_id,
+        "timezone": None if definition is None else definition.spec.timezone,
         "rerun_of": None if row.rerun_of is None else id_text(row.rerun_of),
     }
 
@@ -256,10 +257,10 @@ def _assignee(row: RunRow | StepRow) -> RunAssignee | None:
 
 def _policies(run: Run) -> RunPolicies | None:
     told = policies_of(run.row.effective, run.definition)
-    return None if told is None else _shown_policies(told)
+    return None if told is None else shown_policies(told)
 
 
-def _shown_policies(told: ToldPolicies) -> RunPolicies:
+def shown_policies(told: ToldPolicies) -> RunPolicies:
     return RunPolicies(**{name: getattr(told, name) for name in RunPolicies.__struct_fields__})
 
 

@@ -13,14 +13,15 @@ from horarium.api.etags import IfMatch, etag, version_of
 from horarium.api.pages import within_bytes
 from horarium.api.requests import CallerOf, Confirm, Document, ResourcesOf, same_namespace
 from horarium.api.routing import OPERATE, READ, WRITE, Routes, ScheduleDocument
+from horarium.api.schedule_filters import check_texts, health_of, labels_of, status_of
 from horarium.errors import InvalidDefinition
 from horarium.operations import lifecycles, listings, schedules
 from horarium.operations.changes import ScheduleChange
-from horarium.operations.filters import LISTED, ScheduleFilter
+from horarium.operations.filters import ScheduleFilter
 from horarium.operations.list_errors import UnsupportedFilter
 from horarium.operations.visibility import parse_query
 from horarium.schedule.patch import Update
-from horarium.schedule.position import Status
+from horarium.store.schedules.signs import SIGNED
 from horarium.wire.answer import instant_of
 from horarium.wire.bodies import NoteBody, PauseScheduleBody, read_body
 from horarium.wire.outcomes import WriteOutcome
@@ -33,10 +34,9 @@ waterline = Routes("/waterline/api/v2/schedules", tag="waterline")
 # `namespace` is the header's business; clients of Durable Workflow may send it here too.
 _LIST_FILTERS = frozenset(
     {"status", "workflow_type", "workflow_id", "query", "owner", "source", "bundle", "text", "label", "namespace"}
-)
-# Each is a condition of its own in the query.
-_MAX_LABELS = 20
-_LIST_PARAMETERS = _LIST_FILTERS | {"page_size", "next_page_token", "include_deleted"}
+) | {"health", "calendar"}
+_LIST_PARAMETERS = _LIST_FILTERS | {"page_size", "next_page_token", "include_deleted", "include"}
+RECENT = "recent"
 
 IncludeDeleted = Annotated[bool, Query(description="show deleted ones too, with the status `deleted`")]
 
@@ -101,29 +101,41 @@ def list_schedules(
     bundle: Annotated[str | None, Query(description="the bundle that brought it")] = None,
     text: Annotated[str | None, Query(max_length=200, description="part of an id or a name")] = None,
     label: Annotated[list[str] | None, Query(description="name=value; all must fit")] = None,
+    health: Annotated[str | None, Query(description=f"how it is doing: {', '.join(SIGNED)}")] = None,
+    calendar: Annotated[str | None, Query(max_length=256, description="the name of one that it obeys")] = None,
     include_deleted: IncludeDeleted = False,
+    include: Annotated[str | None, Query(description="`recent`: with the last 30 occurrences of each")] = None,
     page_size: int | None = None,
     next_page_token: str | None = None,
 ) -> Reply:
-    """Newest first."""
+    """Newest first. A page by health or by calendar may be short, and have a next one all the same."""
     _check_parameters(request)
+    if include not in (None, RECENT):
+        raise InvalidDefinition({"include": [f"must be {RECENT}"]})
     if include_deleted and (label or query):  # attributes end with their schedule: the list would silently be short
         raise UnsupportedFilter("include_deleted", "does not go with label or query: deleted schedules have neither")
     wanted = ScheduleFilter(
-        statuses=None if status is None else [_status(status, include_deleted)],
+        statuses=None if status is None else [status_of(status, include_deleted=include_deleted)],
         workflow=workflow_id or workflow_type,
         owner=owner,
         source=source,
         bundle=bundle,
         text=text,
-        labels=_labels(label or []),
+        labels=labels_of(label or []),
         query=() if query is None else parse_query(query),
         include_deleted=include_deleted,
+        health=None if health is None else health_of(health),
+        calendar=calendar,
     )
     page, shown = within_bytes(
         page_size,
         lambda most: listings.list_schedules(
-            resources, caller, wanted, page_size=most, next_page_token=next_page_token
+            resources,
+            caller,
+            wanted,
+            page_size=most,
+            next_page_token=next_page_token,
+            with_recent=include == RECENT,
         ),
         lambda page: map(views.listed, page.schedules),
     )
@@ -275,8 +287,6 @@ def _check_parameters(request: Request) -> None:
     for name in given:
         if name not in _LIST_PARAMETERS:
             raise UnsupportedFilter(name[:64], f"there is no filter {name[:64]!r}")
-    if any("\x00" in value for value in given.values()):
-        raise InvalidDefinition({"query": ["must not hold the character U+0000"]})
     if given.get("include_deleted", "").lower() in ("true", "1", "on", "yes") and (
         "label" in given or "query" in given
     ):
@@ -284,24 +294,4 @@ def _check_parameters(request: Request) -> None:
         raise UnsupportedFilter(
             "include_deleted", "does not go with label or query, which deleted schedules have no more"
         )
-    blank = {name: ["must not be blank"] for name, value in given.multi_items() if not value.strip()}
-    if blank:
-        raise InvalidDefinition(blank)
-
-
-def _status(text: str, include_deleted: bool) -> Status:
-    found = LISTED.get(text.lower())
-    if include_deleted and text.lower() == Status.DELETED:
-        return Status.DELETED
-    if found is None:
-        raise InvalidDefinition({"status": [f"must be one of {', '.join(LISTED)}"]})
-    return found
-
-
-def _labels(pairs: list[str]) -> dict[str, str] | None:
-    split = [pair.partition("=") for pair in pairs]
-    if any(not name or not equals for name, equals, _ in split):
-        raise InvalidDefinition({"label": ["must be name=value"]})
-    if len(pairs) > _MAX_LABELS:
-        raise InvalidDefinition({"label": [f"at most {_MAX_LABELS} may be asked for at once"]})
-    return {name: value for name, _, value in split} or None
+    check_texts({name: given.getlist(name) for name in given})

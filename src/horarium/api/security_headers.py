@@ -9,6 +9,7 @@ from hashlib import sha256
 RawHeaders = list[tuple[bytes, bytes]]
 
 _POLICY = b"content-security-policy"
+_CACHING = b"cache-control"
 _NOTHING = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 _ALWAYS: tuple[tuple[bytes, bytes], ...] = (
     (b"x-content-type-options", b"nosniff"),
@@ -18,6 +19,23 @@ _ALWAYS: tuple[tuple[bytes, bytes], ...] = (
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
 )
+
+
+APP_POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        "font-src 'self'",
+        "connect-src 'self'",
+        "manifest-src 'self'",
+        "base-uri 'self'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+"""Of the browser interface: files of this server, and no script or style inside a page."""
 
 
 def policy(*, style: str = "", script: str = "", connects: bool = False) -> str:
@@ -35,6 +53,13 @@ def with_security(headers: Iterable[tuple[bytes, bytes]]) -> RawHeaders:
     if all(name.lower() != _POLICY for name, _ in given):
         given.append((_POLICY, _NOTHING.encode()))
     return [*given, *_ALWAYS]
+
+
+def uncached(headers: RawHeaders) -> RawHeaders:
+    """What says for itself how long it may be kept is kept so; everything else is of the moment."""
+    if any(name.lower() == _CACHING for name, _ in headers):
+        return headers
+    return [*headers, (_CACHING, b"no-store")]
 
 
 def _hash(text: str) -> str:

@@ -12,6 +12,7 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from horarium.api.auth import credential_of
+from horarium.api.authorization import authorization_of
 from horarium.api.limits import TooManyStreams
 from horarium.api.problems import problem_of
 from horarium.operations.caller import Caller
@@ -58,7 +59,7 @@ class EventStream(StreamingResponse):
         super().__init__(content, headers={"X-Accel-Buffering": "no"})  # nginx would hold events back by the bufferful
         self._streams: Streams = request.app.state.streams
         self._namespace = caller.namespace
-        self._token = credential_of(request.headers.get("authorization"), caller.principal)
+        self._token = credential_of(authorization_of(request), caller.principal)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:

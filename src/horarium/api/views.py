@@ -10,10 +10,12 @@ from typing import Any, cast
 
 from msgspec import Raw
 
+from horarium.decision.recent import Recent
 from horarium.ids import id_text
 from horarium.instant import to_datetime
 from horarium.operations.changes import ScheduleChange
 from horarium.operations.listings import Described, Listed
+from horarium.recurrence.spec_words import spec_words
 from horarium.schedule.position import Status
 from horarium.schedule.run import instance_id
 from horarium.schedule.source import Source
@@ -22,10 +24,12 @@ from horarium.wire.answer import merge, time_of
 from horarium.wire.schedules import (
     HeldAction,
     RecentAction,
+    RecentOccurrence,
     Schedule,
     ScheduleDetails,
     ScheduleInfo,
     ScheduleState,
+    ScheduleWithRecent,
     Standing,
     WriteResult,
 )
@@ -58,7 +62,10 @@ def written(done: ScheduleChange) -> WriteResult:
 
 
 def listed(schedule: Listed) -> Schedule:
-    return _shown(schedule, ScheduleState(**_state(schedule)))
+    if schedule.recent is None:
+        return _shown(schedule, ScheduleState(**_state(schedule)))
+    recent = tuple(_occurrence(each) for each in schedule.recent)
+    return _shown(schedule, ScheduleWithRecent(**_state(schedule), recent=recent))
 
 
 def described(schedule: Described) -> Schedule:
@@ -133,7 +140,22 @@ def _state(schedule: Listed) -> dict[str, Any]:
         "revision": row.revision,
         "generation": row.generation,
         "uid": id_text(row.schedule_uid),
+        "words": spec_words(schedule.document["spec"], row.schedule_id),
     }
+
+
+def _occurrence(each: Recent) -> RecentOccurrence:
+    return RecentOccurrence(
+        at=to_datetime(each.at),
+        outcome=each.outcome,
+        reason=each.reason,
+        run_id=None if each.run_id is None else id_text(each.run_id),
+        origin=each.origin,
+        state=each.state,
+        duration_seconds=each.duration_seconds,
+        late_seconds=each.late_seconds,
+        count=each.covers,
+    )
 
 
 def _info(schedule: Described) -> ScheduleInfo:
@@ -152,7 +174,7 @@ def _info(schedule: Described) -> ScheduleInfo:
             HeldAction(buffered_at=to_datetime(run.created_at), occurrence_time=to_datetime(run.nominal))
             for run in reversed(schedule.held)
         ),
-        recent_actions=tuple(_recent(run) for run in schedule.recent),
+        recent_actions=tuple(_recent(run) for run in schedule.newest),
     )
 
 

@@ -9,6 +9,7 @@ import typer
 from horarium.cli.naming import by_flags
 from horarium.cli.options import with_options
 from horarium.cli.present import show_columns, show_document
+from horarium.cli.reading import pairs
 from horarium.cli.remote import Remote, remote_options
 from horarium.cli.render import Format, show_json, talk
 from horarium.cli.times import TIME, Times, time_options
@@ -32,16 +33,43 @@ def agenda_command(
     limit: Annotated[
         int, typer.Option("--limit", min=1, max=5_000, metavar="N", help="How many rows, at most.")
     ] = 1_000,
+    schedule_id: Annotated[
+        list[str] | None, typer.Option("--schedule", metavar="ID", show_default="all", help="Of these alone.")
+    ] = None,
+    text: Annotated[
+        str | None, typer.Option("--text", metavar="TEXT", show_default=False, help="Part of an id or a name.")
+    ] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option("--label", metavar="NAME=VALUE", show_default=False, help="All that are given must fit."),
+    ] = None,
+    status: Annotated[
+        str | None,
+        typer.Option("--status", metavar="STATUS", show_default="any", help="active, paused, finished or broken."),
+    ] = None,
+    reason: Annotated[
+        str | None,
+        typer.Option("--reason", metavar="REASON", show_default="any", help="What was not run for it; no predictions."),
+    ] = None,
 ) -> None:
-    """What all schedules do: the past as it was decided, the future as it is predicted; 31 days at most.
+    """What schedules do: the past as it was decided, the future as it is predicted; 31 days at most.
 
     What will not run has a reason.
 
     Example: horarium agenda --from tomorrow --to "the day after tomorrow" --tz Europe/Istanbul
     """
     first, last = times.future("--from", start), times.future("--to", end)
-    with by_flags({"from": "--from", "to": "--to"}):
-        found = remote.client.get_agenda(start=first, end=last, limit=limit)
+    with by_flags({"from": "--from", "to": "--to", "schedule_id": "--schedule"}):
+        found = remote.client.get_agenda(
+            start=first,
+            end=last,
+            limit=limit,
+            schedule_id=schedule_id,
+            text=text,
+            labels=pairs("--label", label) if label else None,
+            status=status,
+            reason=reason,
+        )
     match remote.output:
         case Format.TABLE if found.rows:
             show_columns(("At", "Schedule ID", "Decision", "Reason", "State", "Run ID"), map(_cells, found.rows))

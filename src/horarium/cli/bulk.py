@@ -67,7 +67,9 @@ def change_schedules(
     from horarium.decision.storm import MOST_AT_ONCE
 
     client = remote.client
-    pages = _pages(lambda token: client.bulk_schedules(action, **chosen.fields(), dry_run=True, next_page_token=token))
+    # With all that is said: what is wrong with it is told before anybody is asked.
+    wish = {**chosen.fields(), **fields, "dry_run": True}
+    pages = _pages(lambda token: client.bulk_schedules(action, next_page_token=token, **wish))
     ids = [each.schedule_id for page in pages for each in page.outcomes]
     if _is_agreed(len(ids), action, "schedule", yes):
         if action == "trigger" and len(ids) > MOST_AT_ONCE and not confirm:

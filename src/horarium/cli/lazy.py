@@ -32,12 +32,14 @@ SERVER_COMMANDS = (
     "subscription",
     "secret",
     "audit",
+    "overview",
     "agenda",
     "health",
     "cluster",
     "events",
     "apply",
     "export",
+    "ui",
     "context",
 )
 

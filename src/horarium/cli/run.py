@@ -12,7 +12,7 @@ from horarium.cli.approval import approve_run_command, reject_run_command
 from horarium.cli.bulk import Everything, Labels, Selection, Yes, selection, stop_runs
 from horarium.cli.pages import All, Limit, Listing, PageToken, Paging, show_listing
 from horarium.cli.present import printable, show_columns, show_document, text_lines
-from horarium.cli.reading import refuse
+from horarium.cli.reading import json_value, refuse
 from horarium.cli.remote import ExitCode, Remote, with_remote
 from horarium.cli.render import Format, show_json, talk
 from horarium.cli.run_logs import logs_command
@@ -268,18 +268,26 @@ def rerun_command(
     even_if_paused: Annotated[
         bool, typer.Option("--even-if-paused", help="Also while the schedule is paused.")
     ] = False,
+    inputs: Annotated[
+        str | None,
+        typer.Option("--input", metavar="JSON", show_default="those it had", help="Other inputs, this once; @FILE."),
+    ] = None,
     reason: Annotated[
         str | None, typer.Option("--reason", metavar="TEXT", show_default=False, help="Why, for the history.")
     ] = None,
 ) -> None:
-    """Do an ended run once more, with the same input, as a run of its own.
+    """Do an ended run once more, with the same input unless another is given, as a run of its own.
 
     It is asked what a trigger by hand is asked: budget, overlap, approval. Exit code 1 means that it was skipped.
 
     Example: horarium run rerun 01JQ8Z6H4M8X2V0T1R3S5W7Y9B --reason "the target was down"
     """
     done = remote.client.rerun_run(
-        run_id, overlap_policy=overlap_policy, even_if_paused=even_if_paused or None, reason=reason
+        run_id,
+        overlap_policy=overlap_policy,
+        even_if_paused=even_if_paused or None,
+        inputs=None if inputs is None else json_value("--input", inputs),
+        reason=reason,
     )
     said = done.outcome + (f": {done.reason}" if done.reason else "")
     lines = [("outcome", said), ("run", done.run_id), ("rerun of", done.rerun_of), ("state", done.state)]

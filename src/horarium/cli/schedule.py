@@ -8,6 +8,7 @@ from horarium.cli.lazy import LaterModule
 
 schedule_fire, schedule_guards = LaterModule("schedule_fire"), LaterModule("schedule_guards")
 schedule_read, schedule_write = LaterModule("schedule_read"), LaterModule("schedule_write")
+schedule_drafts = LaterModule("schedule_drafts")
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -23,12 +24,14 @@ app.command("inspect", rich_help_panel=_LOOK)(schedule_read.inspect_command)
 app.command("history", rich_help_panel=_LOOK)(schedule_read.history_command)
 app.command("preview", rich_help_panel=_LOOK)(schedule_read.preview_command)
 app.command("explain", rich_help_panel=_LOOK)(schedule_read.explain_command)
+app.command("revisions", rich_help_panel=_LOOK)(schedule_drafts.revisions_command)
 app.command("health", rich_help_panel=_LOOK)(schedule_read.health_command)
 app.command("create", rich_help_panel=_CHANGE)(schedule_write.create_command)
 app.command("upsert", rich_help_panel=_CHANGE)(schedule_write.upsert_command)
 app.command("update", rich_help_panel=_CHANGE)(schedule_write.update_command)
 app.command("pause", rich_help_panel=_CHANGE)(schedule_write.pause_command)
 app.command("resume", rich_help_panel=_CHANGE)(schedule_write.resume_command)
+app.command("label", rich_help_panel=_CHANGE)(schedule_write.label_command)
 app.command("delete", rich_help_panel=_CHANGE)(schedule_write.delete_command)
 app.command("trigger", rich_help_panel=_FIRE)(schedule_fire.trigger_command)
 app.command("backfill", rich_help_panel=_FIRE)(schedule_fire.backfill_command)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import typer
 
 from horarium.cli import completion
 from horarium.cli.calendar import create_command
+from horarium.cli.present import labelled, printable, show_document
 from horarium.cli.reading import json_value, refuse
-from horarium.cli.remote import Remote, with_remote
+from horarium.cli.remote import ExitCode, Remote, with_remote
+from horarium.cli.render import talk
 from horarium.cli.schedule_write import IfVersion, ScheduleId, show_written
 
 calendar = typer.Typer(
@@ -97,6 +100,40 @@ def set_condition_command(
     if not isinstance(wanted, dict):
         refuse("condition: must be a JSON object")
     show_written(remote, remote.client.set_condition(schedule_id, wanted, if_version=if_version))
+
+
+@condition.command("test")
+@with_remote
+def try_condition_command(
+    remote: Remote,
+    schedule_id: ScheduleId,
+    text: Annotated[
+        str | None,
+        typer.Argument(metavar="JSON", show_default="its own", help="Another condition; @FILE reads it."),
+    ] = None,
+) -> None:
+    """Whether a condition holds in what the schedule would see now, clause by clause. Nothing is written.
+
+    Exit code 0 means that it holds, 1 that it does not.
+
+    Example: horarium schedule condition test nightly '{"/last_24h_stats/failed": {"lt": 3}}'
+    """
+    wanted: Any = json_value("condition", text) if text is not None else _own_condition(remote, schedule_id)
+    found = remote.client.test_condition(wanted, schedule_id=schedule_id)
+    said = [found.error] if found.error is not None else [each.sentence for each in found.findings]
+    lines = [("holds", "yes" if found.holds else "no"), *labelled("why", [printable(each) for each in said])]
+    show_document(found.raw, remote.output, lines)
+    for warning in found.warnings:
+        talk(f"warning: {printable(warning)}")
+    if not found.holds:
+        raise typer.Exit(ExitCode.NO)
+
+
+def _own_condition(remote: Remote, schedule_id: str) -> Mapping[str, Any]:
+    own = remote.client.describe_schedule(schedule_id).pre_dispatch_condition
+    if own is None:
+        refuse("this schedule has no condition; give one")
+    return own
 
 
 @condition.command("clear")

@@ -65,6 +65,21 @@ Query = Annotated[
     typer.Option("--query", metavar="QUERY", show_default=False, help="Search attributes: tenant = 42 AND …"),
 ]
 
+Health = Annotated[
+    str | None,
+    typer.Option(
+        "--health",
+        metavar="HEALTH",
+        show_default="any",
+        help="broken, paused, waiting_for_approval, failing, stale or late.",
+    ),
+]
+
+CalendarName = Annotated[
+    str | None,
+    typer.Option("--calendar", metavar="NAME", show_default="any", help="Those that obey this calendar."),
+]
+
 
 @with_remote
 def list_command(
@@ -77,6 +92,8 @@ def list_command(
     text: Text = None,
     label: Label = None,
     query: Query = None,
+    health: Health = None,
+    calendar: CalendarName = None,
     deleted: Annotated[bool, typer.Option("--deleted", help="Show deleted ones too.")] = False,
     limit: Limit = 50,
     everything: All = False,
@@ -91,7 +108,7 @@ def list_command(
     labels = pairs("--label", label) if label else None
     call = ScheduleCalls.list_schedules(
         status=status, workflow_type=workflow_type, owner=owner, source=source, bundle=bundle, text=text,
-        labels=labels, query=query,
+        labels=labels, query=query, health=health, calendar=calendar,
         include_deleted=deleted or None, next_page_token=page_token,
     )  # fmt: skip
     show_listing(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,7 +14,7 @@ from horarium.cli.definition import Document, definition, put, without_nothing
 from horarium.cli.naming import by_flags
 from horarium.cli.options import with_options
 from horarium.cli.present import printable, show_document
-from horarium.cli.reading import refuse
+from horarium.cli.reading import pairs, refuse
 from horarium.cli.remote import Remote, remote_options, with_remote
 from horarium.cli.render import Format, talk
 from horarium.cli.times import TIME, Times, time_options
@@ -55,6 +56,7 @@ Until = Annotated[
     str | None,
     typer.Option("--until", metavar=TIME, show_default="it is resumed", help="When it goes on by itself."),
 ]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show its words, next fires and what changes; write nothing.")]
 
 
 @with_options(document=definition, remote=remote_options)
@@ -63,6 +65,7 @@ def create_command(
     document: Document,
     schedule_id: OptionalId = None,
     paused: Annotated[bool, typer.Option("--paused", help="It waits until it is resumed.")] = False,
+    dry_run: DryRun = False,
 ) -> None:
     """Make a schedule. Without an id it gets one.
 
@@ -70,8 +73,12 @@ def create_command(
     """
     if paused:
         document["paused"] = True
+    named = _named(without_nothing(document), schedule_id)
+    if dry_run:
+        _draft(remote, named, document.flags)
+        return
     with by_flags(document.flags):
-        done = remote.client.create_schedule(_named(without_nothing(document), schedule_id))
+        done = remote.client.create_schedule(named)
     show_written(remote, done)
 
 
@@ -100,6 +107,7 @@ def update_command(
     ] = None,
     if_version: IfVersion = None,
     confirm: Confirm = False,
+    dry_run: DryRun = False,
 ) -> None:
     """Change what is said, leave the rest. A list such as --cron is replaced as a whole.
 
@@ -110,6 +118,9 @@ def update_command(
     for place in clear or []:
         put(document, place, None)
     changes = without_nothing(document)
+    if dry_run:
+        _draft(remote, changes, document.flags, schedule_id)
+        return
     with by_flags(document.flags):
         done = if_meant(
             lambda meant: remote.client.patch_schedule(schedule_id, changes, if_version=if_version, confirm=meant),
@@ -174,6 +185,37 @@ def resume_command(
 
 
 @with_remote
+def label_command(
+    remote: Remote,
+    schedule_id: OneOfMany = None,
+    put_on: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", show_default=False, help="Put this label on.")
+    ] = None,
+    take_off: Annotated[
+        list[str] | None, typer.Option("--unset", metavar="NAME", show_default=False, help="Take this label off.")
+    ] = None,
+    if_version: IfVersion = None,
+    label: Labels = None,
+    everything: Everything = False,
+    yes: Yes = False,
+) -> None:
+    """Put labels on and take labels off; the others stay.
+
+    Example: horarium schedule label --label team=data --set tier=gold --unset owner
+    """
+    labels: dict[str, str | None] = {**pairs("--set", put_on or []), **dict.fromkeys(take_off or [])}
+    if not labels:
+        refuse("say what to do with --set or --unset")
+    chosen = selection(schedule_id, label, everything, yes)
+    if isinstance(chosen, Selection):
+        _change_many(remote, "label", chosen, if_version, yes, set_labels=labels)
+        return
+    with by_flags({"labels": "--set"}):
+        done = remote.client.patch_schedule(chosen, {"labels": labels}, if_version=if_version)
+    show_written(remote, done)
+
+
+@with_remote
 def delete_command(
     remote: Remote,
     schedule_id: OneOfMany = None,
@@ -191,6 +233,13 @@ def delete_command(
         _change_many(remote, "delete", chosen, if_version, yes)
     else:
         show_written(remote, remote.client.delete_schedule(chosen, if_version=if_version))
+
+
+def _draft(remote: Remote, document: Mapping[str, Any], flags: Mapping[str, str], changing: str | None = None) -> None:
+    from horarium.cli.schedule_drafts import show_draft
+
+    merge = None if changing is None else True
+    show_draft(remote, remote.client.draft_schedule(document, changing=changing, merge=merge), flags)
 
 
 def _change_many(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -71,7 +72,8 @@ def up_command(
 ) -> None:
     """The whole service in one process: API and engine. Ctrl-C stops it.
 
-    Prints one line with its address when it is ready. The demonstration keeps its data in a directory of its own,
+    Prints one line with its address when it is ready; on a terminal also the address of the browser interface, which
+    signs you in as the admin. The demonstration keeps its data in a directory of its own,
     `demo` in the data directory. On a loopback address schedules may call this machine itself, unless
     `--behind-proxy` or HORARIUM_ALLOW_LOOPBACK_TARGETS=false says otherwise.
 
@@ -247,13 +249,14 @@ def failing_with_1() -> Iterator[None]:
 def _run(settings: Settings, parts: Parts, *, demo: bool = False) -> None:
     from horarium.serve.process import run
 
+    to_terminal = sys.stdout.isatty()
     with failing_with_1():
         if demo:
             from horarium.demo.schedules import run_demo
 
-            run_demo(settings, say=typer.echo)
+            run_demo(settings, say=typer.echo, to_terminal=to_terminal)
         else:
-            run(settings, parts, say=typer.echo)
+            run(settings, parts, say=typer.echo, to_terminal=to_terminal)
 
 
 def _shown(value: object) -> str:

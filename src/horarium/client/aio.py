@@ -23,6 +23,7 @@ from horarium.client.assignee_calls import AssigneeCalls
 from horarium.client.call import Call
 from horarium.client.connection import DEFAULT_RETRIES, DEFAULT_SOURCE, DEFAULT_TIMEOUT_SECONDS
 from horarium.client.discover import connect
+from horarium.client.draft_calls import DraftCalls, RevisionMethods
 from horarium.client.exchange import NAMESPACE, Done, Exchange, Retries, Wait
 from horarium.client.page import Page
 from horarium.client.registrar_calls import RegistrarCalls
@@ -42,6 +43,7 @@ T = TypeVar("T")
 
 class AsyncClient(
     ScheduleCalls,
+    DraftCalls,
     RunCalls,
     ServiceCalls,
     RegistrarCalls,
@@ -157,7 +159,7 @@ class AsyncClient(
         return f"AsyncClient({self.connection.base_url!r}, namespace={self.namespace!r})"
 
 
-class AsyncScheduleHandle(ScheduleMethods):
+class AsyncScheduleHandle(ScheduleMethods, RevisionMethods):
     """One schedule: the client's calls about it, without its id."""
 
     def __init__(self, client: AsyncClient, schedule_id: str) -> None:

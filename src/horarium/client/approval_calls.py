@@ -68,9 +68,11 @@ class ApprovalCalls:
 
     @Method
     @staticmethod
-    def decide_approvals(ids: Sequence[str], decision: str, *, reason: str | None = None) -> Call[DecidedMany]:
-        """`approve` or `reject` at most 100, with one outcome each."""
-        body = {"ids": list(ids), "decision": decision, **given(reason=reason)}
+    def decide_approvals(
+        ids: Sequence[str], decision: str, *, reason: str | None = None, input_hashes: Mapping[str, str] | None = None
+    ) -> Call[DecidedMany]:
+        """`approve` or `reject` at most 100, with one outcome each; `input_hashes`: only what is as it was shown."""
+        body = {"ids": list(ids), "decision": decision, **given(reason=reason, input_hashes=input_hashes)}
         return Call("POST", f"{APPROVALS}/decisions", one(DecidedMany), body=body)
 
     @Method

@@ -29,8 +29,8 @@ _Reader = Callable[[Any], Any]
 def read(kind: type[A], body: object) -> A:
     given = body if isinstance(body, dict) else {}
     values: dict[str, Any] = {}
-    for name, reader, fallback in _fields(kind):
-        value = reader(given[name]) if name in given else _UNREADABLE
+    for name, written, reader, fallback in _fields(kind):
+        value = reader(given[written]) if written in given else _UNREADABLE
         values[name] = fallback() if value is _UNREADABLE else value
     made = kind(**values)
     with_raw(made, given)
@@ -46,9 +46,13 @@ def moment(text: object) -> datetime | None:
 
 
 @cache  # as many entries as there are kinds of answers
-def _fields(kind: type[Answer]) -> tuple[tuple[str, _Reader, Callable[[], Any]], ...]:
+def _fields(kind: type[Answer]) -> tuple[tuple[str, str, _Reader, Callable[[], Any]], ...]:
+    """Each with its name on the wire, which may be a word that Python keeps for itself."""
     hints = get_type_hints(kind)
-    return tuple((each.name, _reader(hints[each.name]), _fallback(hints[each.name], each)) for each in fields(kind))
+    return tuple(
+        (each.name, each.encode_name, _reader(hints[each.name]), _fallback(hints[each.name], each))
+        for each in fields(kind)
+    )
 
 
 def _fallback(hint: Any, field: FieldInfo) -> Callable[[], Any]:

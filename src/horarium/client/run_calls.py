@@ -132,11 +132,12 @@ class RunCalls:
         *,
         overlap_policy: str | None = None,
         even_if_paused: bool | None = None,
+        inputs: Any = None,
         reason: str | None = None,
         idempotency_key: str | None = None,
     ) -> Call[RunRerun]:
-        """Do an ended run once more: the same occurrence, input and definition, as a run of its own."""
-        body = given(overlap_policy=overlap_policy, even_if_paused=even_if_paused, reason=reason)
+        """Do an ended run once more: the same occurrence and definition, and the same input unless others are given."""
+        body = given(overlap_policy=overlap_policy, even_if_paused=even_if_paused, inputs=inputs, reason=reason)
         return Call("POST", f"{RUN}/rerun", one(RunRerun), {"run_id": run_id}, body=body, key=idempotency_key)
 
     @Method

@@ -23,6 +23,7 @@ from horarium.wire.schedules import (
     ScheduleHealth,
     Triggered,
     WriteResult,
+    Year,
 )
 
 # Only type checkers ask for them, and all that a schedule can be takes longer to import than a call to be answered.
@@ -44,14 +45,9 @@ def _change(
     return Call(method, SCHEDULE, _written, names, query, body=body, headers=if_match(version))
 
 
-def _tell(verb: str, schedule_id: str, body: Document, version: int | None) -> Call[WriteResult]:
+def _send(method: str, part: str, schedule_id: str, body: Document, version: int | None) -> Call[WriteResult]:
     names = {"schedule_id": schedule_id}
-    return Call("POST", f"{SCHEDULE}/{verb}", _written, names, body=body, headers=if_match(version))
-
-
-def _set(part: str, schedule_id: str, body: Document, version: int | None) -> Call[WriteResult]:
-    names = {"schedule_id": schedule_id}
-    return Call("PUT", f"{SCHEDULE}/{part}", _written, names, body=body, headers=if_match(version))
+    return Call(method, f"{SCHEDULE}/{part}", _written, names, body=body, headers=if_match(version))
 
 
 def _clear(part: str, schedule_id: str, version: int | None) -> Call[WriteResult]:
@@ -89,11 +85,17 @@ class ScheduleCalls:
         text: str | None = None,
         labels: Mapping[str, str] | None = None,
         query: str | None = None,
+        health: str | None = None,
+        calendar: str | None = None,
         include_deleted: bool | None = None,
+        include: str | None = None,
         page_size: int | None = None,
         next_page_token: str | None = None,
     ) -> Call[Page[Schedule]]:
-        """Newest first; `text` is part of an id or a name; all `labels` must fit; deleted ones if asked for."""
+        """Newest first; `text` is part of an id or a name; all `labels` must fit; deleted ones if asked for.
+
+        `health` is a way of doing badly, `calendar` one they obey; `include="recent"` shows the last occurrences.
+        """
         return Call(
             "GET",
             SCHEDULES,
@@ -108,7 +110,10 @@ class ScheduleCalls:
                 "text": text,
                 "label": labels,
                 "query": query,
+                "health": health,
+                "calendar": calendar,
                 "include_deleted": include_deleted,
+                "include": include,
                 "page_size": page_size,
                 "next_page_token": next_page_token,
             },
@@ -162,7 +167,7 @@ class ScheduleCalls:
         schedule_id: str, *, note: str | None = None, until: When | None = None, if_version: int | None = None
     ) -> Call[WriteResult]:
         """Nothing fires until it is resumed, or until `until`, when it goes on by itself; what runs goes on."""
-        return _tell("pause", schedule_id, given(note=note, until=until), if_version)
+        return _send("POST", "pause", schedule_id, given(note=note, until=until), if_version)
 
     @Method
     @staticmethod
@@ -170,7 +175,7 @@ class ScheduleCalls:
         schedule_id: str, *, note: str | None = None, if_version: int | None = None, confirm: bool | None = None
     ) -> Call[WriteResult]:
         """Goes on from now: what fell into the pause is not made up for. More than 1,000 held runs need `confirm`."""
-        return replace(_tell("resume", schedule_id, given(note=note), if_version), query={"confirm": confirm})
+        return replace(_send("POST", "resume", schedule_id, given(note=note), if_version), query={"confirm": confirm})
 
     @Method
     @staticmethod
@@ -220,6 +225,7 @@ class ScheduleCalls:
         name_contains: str | None = None,
         status: str | None = None,
         everything: bool | None = None,
+        set_labels: Mapping[str, str | None] | None = None,
         until: When | None = None,
         reason: str | None = None,
         dry_run: bool | None = None,
@@ -228,9 +234,10 @@ class ScheduleCalls:
         confirm: bool | None = None,
         idempotency_key: str | None = None,
     ) -> Call[BulkChanges]:
-        """Pause, resume, trigger or delete all that fit: at most 100 a request, with one outcome each.
+        """Pause, resume, trigger, label or delete all that fit: at most 100 a request, with one outcome each.
 
-        What would start more than 1,000 runs needs `confirm`.
+        `labels` choose, `set_labels` are put on, or taken off where they are None. What would start more than 1,000
+        runs needs `confirm`.
         """
         chosen = given(
             ids=None if ids is None else list(ids), labels=labels, name_contains=name_contains, status=status
@@ -238,6 +245,7 @@ class ScheduleCalls:
         body = {
             "action": action,
             **given(filter=chosen or None, all=everything, until=until, reason=reason, dry_run=dry_run),
+            **given(labels=None if set_labels is None else dict(set_labels)),
             **given(limit=limit, next_page_token=next_page_token),
         }
         query = {"confirm": confirm}
@@ -305,6 +313,12 @@ class ScheduleCalls:
 
     @Method
     @staticmethod
+    def get_schedule_year(schedule_id: str, *, year: int | None = None) -> Call[Year]:
+        """The days of a year on which it fires, and those on which its calendars refuse; this year, unless given."""
+        return Call("GET", f"{SCHEDULE}/year", one(Year), {"schedule_id": schedule_id}, query={"year": year})
+
+    @Method
+    @staticmethod
     def explain_schedule(schedule_id: str, at: When) -> Call[Explanation]:
         """Why it did, did not, will or will not fire at this instant."""
         return Call("GET", f"{SCHEDULE}/explain", one(Explanation), {"schedule_id": schedule_id}, query={"at": at})
@@ -321,7 +335,7 @@ class ScheduleCalls:
         schedule_id: str, calendars: Sequence[str], *, if_version: int | None = None
     ) -> Call[WriteResult]:
         """All of them must allow a day."""
-        return _set("calendars", schedule_id, {"calendars": list(calendars)}, if_version)
+        return _send("PUT", "calendars", schedule_id, {"calendars": list(calendars)}, if_version)
 
     @Method
     @staticmethod
@@ -332,7 +346,7 @@ class ScheduleCalls:
     @staticmethod
     def set_condition(schedule_id: str, condition: Document, *, if_version: int | None = None) -> Call[WriteResult]:
         """What must hold for an occurrence to fire."""
-        return _set("condition", schedule_id, {"pre_dispatch_condition": condition}, if_version)
+        return _send("PUT", "condition", schedule_id, {"pre_dispatch_condition": condition}, if_version)
 
     @Method
     @staticmethod
@@ -343,7 +357,7 @@ class ScheduleCalls:
     @staticmethod
     def set_rotation(schedule_id: str, inputs: Sequence[Any], *, if_version: int | None = None) -> Call[WriteResult]:
         """Inputs that runs take in turn; begins with the first again."""
-        return _set("rotation", schedule_id, {"inputs_rotation": list(inputs)}, if_version)
+        return _send("PUT", "rotation", schedule_id, {"inputs_rotation": list(inputs)}, if_version)
 
     @Method
     @staticmethod
@@ -369,6 +383,7 @@ class ScheduleMethods:
     history = Own(ScheduleCalls.get_schedule_history)
     runs = Own(ScheduleCalls.list_schedule_runs)
     preview = Own(ScheduleCalls.preview_schedule)
+    year = Own(ScheduleCalls.get_schedule_year)
     explain = Own(ScheduleCalls.explain_schedule)
     health = Own(ScheduleCalls.get_schedule_health)
     set_calendars = Own(ScheduleCalls.set_calendars)

@@ -12,6 +12,7 @@ from horarium.wire.agenda import Agenda
 from horarium.wire.audit import AuditEntry
 from horarium.wire.bundles import Applied
 from horarium.wire.cluster import Cluster
+from horarium.wire.overview import Overview
 from horarium.wire.schedules import ScheduleHealth
 from horarium.wire.service import (
     Calendar,
@@ -26,6 +27,7 @@ from horarium.wire.service import (
     Token,
     TokenRevoked,
 )
+from horarium.wire.sessions import SignInLink
 from horarium.wire.workspaces import WatchedSchedule
 
 Document = Mapping[str, Any]
@@ -129,6 +131,12 @@ class ServiceCalls:
 
     @Method
     @staticmethod
+    def make_sign_in_link() -> Call[SignInLink]:
+        """A code that signs a browser in as whoever asks, within a minute: `/ui/#token=<code>` below the server."""
+        return Call("POST", "/api/session/link", one(SignInLink), idempotent=False)
+
+    @Method
+    @staticmethod
     def rotate_token(token_id: str, *, overlap_seconds: int | None = None) -> Call[IssuedToken]:
         """A new secret, which is in the answer and nowhere else; the old one is good for that long, or for a day."""
         body = given(overlap_seconds=overlap_seconds)
@@ -185,10 +193,34 @@ class ServiceCalls:
         end: When | None = None,
         limit: int | None = None,
         bucket_seconds: int | None = None,
+        schedule_id: str | Sequence[str] | None = None,
+        text: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        status: str | None = None,
+        reason: str | None = None,
     ) -> Call[Agenda]:
-        """What all schedules of the namespace do in a window of time, decided or predicted; the next 24 hours."""
-        query = {"from": start, "to": end, "limit": limit, "bucket_seconds": bucket_seconds}
+        """What all schedules of the namespace do in a window of time, decided or predicted; the next 24 hours.
+
+        Or some of them: by id, by part of an id or a name, by labels, by status; `reason`: what was skipped for it.
+        """
+        query = {
+            "from": start,
+            "to": end,
+            "limit": limit,
+            "bucket_seconds": bucket_seconds,
+            "schedule_id": schedule_id,
+            "text": text,
+            "label": labels,
+            "status": status,
+            "reason": reason,
+        }
         return Call("GET", "/api/agenda", one(Agenda), query=query)
+
+    @Method
+    @staticmethod
+    def get_overview() -> Call[Overview]:
+        """What somebody may have to act on, as counts that are the lengths of lists."""
+        return Call("GET", "/api/overview", one(Overview))
 
     @Method
     @staticmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice, takewhile
 from operator import attrgetter
@@ -32,6 +32,8 @@ class Entry:
     run_id: bytes | None = None
     state: RunState | None = None
     count: int = 1
+    started_at: Instant | None = None
+    finished_at: Instant | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ def _entries(coming: Coming, now: Instant, end: Instant) -> Iterator[Entry]:
 
 
 def arrange(
-    decided: Sequence[Entry], predicted: Iterable[Entry], *, limit: int, known_until: Instant | None
+    decided: Iterable[Entry], predicted: Iterable[Entry], *, limit: int, known_until: Instant | None
 ) -> tuple[tuple[Entry, ...], bool]:
     """Both as one list of at most `limit` rows, and whether there is more.
 

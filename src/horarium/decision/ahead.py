@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from bisect import bisect_right, insort
 from dataclasses import dataclass
-from functools import lru_cache
 from operator import itemgetter
 from typing import Final
 
@@ -17,7 +16,7 @@ from horarium.decision.forecast import NoRun
 from horarium.decision.guards import Guard, Question, first_refusal, guards_for, refusal_until
 from horarium.decision.plan import Detail
 from horarium.instant import DAY, Instant
-from horarium.schedule.planning import Planning
+from horarium.schedule.planning import Planning, remembered
 from horarium.schedule.position import Position, Status
 from horarium.schedule.reason import Reason
 from horarium.schedule.run import Origin
@@ -112,7 +111,7 @@ class Ahead:
         return Question(self._planning, self._facts, self.tally, nominal)
 
 
-@lru_cache(maxsize=65_536)
+@remembered
 def is_guarded(planning: Planning) -> bool:
     """Whether anything could stand against the next occurrence while the schedule is active."""
     return any(guard.reason not in _SETTLED for guard in _guards(planning))

@@ -7,10 +7,9 @@ answer stays the same: a year of missed seconds is not asked about one by one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import lru_cache
 from typing import NamedTuple
 
 from horarium.decision.facts import Fact, Facts, Tally
@@ -21,7 +20,7 @@ from horarium.policy.overlap import OverlapPolicy
 from horarium.schedule.calendar import Calendar, MissingCalendar, check, unchanged_until
 from horarium.schedule.context import ContextMember
 from horarium.schedule.kinds import PROMPT
-from horarium.schedule.planning import Planning
+from horarium.schedule.planning import Planning, remembered
 from horarium.schedule.position import Status
 from horarium.schedule.reason import Reason
 from horarium.schedule.run import Origin
@@ -77,7 +76,7 @@ def refusal_until(guards: tuple[Guard, ...], reason: Reason, question: Question,
     return last
 
 
-@lru_cache(maxsize=65_536)
+@remembered
 def guards_for(planning: Planning, origin: Origin) -> tuple[Guard, ...]:
     """The guards in force, in order; most schedules have three."""
     return tuple(guard for guard in GUARDS if origin in guard.asked_of and guard.applies(planning))
@@ -88,7 +87,7 @@ def is_given(planning: Planning) -> bool:
     return planning.assignee is not None or planning.assignment is not None
 
 
-@lru_cache(maxsize=65_536)
+@remembered
 def facts_needed(planning: Planning, origin: Origin) -> frozenset[Fact]:
     """What the store must look up before this schedule can be decided."""
     needed = {guard.fact for guard in guards_for(planning, origin) if guard.fact is not None}
@@ -101,7 +100,7 @@ def facts_needed(planning: Planning, origin: Origin) -> frozenset[Fact]:
     return frozenset(needed)
 
 
-@lru_cache(maxsize=65_536)
+@remembered
 def context_needed(planning: Planning) -> frozenset[ContextMember]:
     """Of the context, the members that a clause of the condition can see."""
     condition = planning.condition
@@ -163,8 +162,12 @@ def _calendar_unchanged(question: Question, last: Instant) -> Instant:
 
 
 def _calendars(question: Question) -> list[Calendar | MissingCalendar]:
-    known = question.facts.calendars
-    return [known.get(name) or MissingCalendar(name) for name in question.planning.calendars]
+    return attached(question.planning, question.facts.calendars)
+
+
+def attached(planning: Planning, known: Mapping[str, Calendar]) -> list[Calendar | MissingCalendar]:
+    """The calendars that a schedule obeys, in the order in which it names them."""
+    return [known.get(name) or MissingCalendar(name) for name in planning.calendars]
 
 
 def _condition(question: Question) -> Answer:

@@ -243,7 +243,7 @@ class Behind:
         return self.clock.monotonic()
 
 
-def run_demo(settings: Settings, *, say: Callable[[str], None]) -> None:
+def run_demo(settings: Settings, *, say: Callable[[str], None], to_terminal: bool = False) -> None:
     """In a directory of its own: a service that starts without the demonstration could not do its schedules' work.
 
     It calls itself, and its agents on loopback: `up` allows that where it listens there itself, unless told otherwise.
@@ -255,7 +255,14 @@ def run_demo(settings: Settings, *, say: Callable[[str], None]) -> None:
     }
     quick = settings.model_copy(update=own)
     with serving() as addresses:
-        run(quick, UP, say=say, application=make_demo(), before=partial(prepare, addresses=addresses))
+        run(
+            quick,
+            UP,
+            say=say,
+            application=make_demo(),
+            before=partial(prepare, addresses=addresses),
+            to_terminal=to_terminal,
+        )
 
 
 def prepare(service: Service, url: str, *, addresses: Mapping[str, str]) -> None:

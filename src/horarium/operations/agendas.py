@@ -7,8 +7,9 @@ many schedules there are, a bounded number is looked at, and those that can be a
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple
 
 from horarium.decision import agenda
 from horarium.decision.agenda import MAX_ROWS, Bucket, Coming, Entry
@@ -19,15 +20,20 @@ from horarium.errors import InvalidDefinition
 from horarium.instant import DAY, LAST, Instant
 from horarium.operations.caller import Caller
 from horarium.operations.drafts import require_namespace
+from horarium.operations.filters import ScheduleFilter
 from horarium.operations.resources import Resources
 from horarium.schedule.event import EventType
 from horarium.schedule.planning import Planning
+from horarium.schedule.position import Status
+from horarium.schedule.reason import Reason
 from horarium.schedule.run import Origin
 from horarium.store.database import Connection
 from horarium.store.history import occurrences
 from horarium.store.history.occurrences import OccurrenceEvent
 from horarium.store.schedules import coming, facts
+from horarium.store.schedules import lists as schedule_lists
 from horarium.store.schedules.coming import Candidate
+from horarium.store.schedules.lists import Chosen, Filter
 from horarium.wire.roles import Permission
 
 DEFAULT_WINDOW = DAY
@@ -36,17 +42,59 @@ DEFAULT_BUCKET = 3_600
 MAX_BUCKET = 31 * 86_400
 # A tenant with more schedules than this is told that the list is cut.
 MAX_SCHEDULES = 100_000
+MAX_IDS = 100
+# Of so few the histories are read one by one, of more the window is read and the others are left out.
+_FEW = MAX_IDS
+# Decisions that are looked at for those of a part of the schedules.
+_MOST_SCANNED = 20_000
 # As many as a tick gathers facts about at once.
 _TOGETHER = 500
 
 
 @dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which rows are shown; None = all. `schedules` chooses by id, part of a name, labels or status.
+
+    With a `reason` only what was decided for it: nothing is predicted then.
+    """
+
+    schedules: ScheduleFilter | None = None
+    reason: Reason | None = None
+
+
+EVERYTHING: Final = Wanted()
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A schedule that has rows, or was asked for by its id; `timezone` None = it cannot be planned."""
+
+    name: str
+    status: Status
+    timezone: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Agenda:
+    """`schedules` by id."""
+
     start: Instant
     end: Instant
     rows: tuple[Entry, ...]
     buckets: tuple[Bucket, ...]
     truncated: bool
+    schedules: Mapping[str, Shown] = field(default_factory=dict)
+
+
+class _Choice(NamedTuple):
+    """The schedules that are wanted, by uid; `is_cut`: there are more than can be looked at."""
+
+    uids: frozenset[bytes]
+    is_cut: bool
+
+    @property
+    def are_few(self) -> bool:
+        return len(self.uids) <= _FEW
 
 
 def look(
@@ -57,6 +105,7 @@ def look(
     end: Instant | None = None,
     limit: int = DEFAULT_ROWS,
     bucket_seconds: int = DEFAULT_BUCKET,
+    wanted: Wanted = EVERYTHING,
 ) -> Agenda:
     """From `start` on and before `end`; the coming 24 hours, unless they are given."""
     caller.require(Permission.READ)
@@ -66,16 +115,58 @@ def look(
     _check(first, last, limit, bucket_seconds)
 
     def work(connection: Connection) -> Agenda:
-        decided, known_until = _decided(connection, caller.namespace, first, last, limit)
-        found, is_cut = _coming(resources, connection, caller.namespace, first, last, limit, now)
+        choice = _choose(connection, caller.namespace, wanted.schedules)
+        decided, known_until = _decided(connection, caller.namespace, (first, last), limit, choice, wanted.reason)
+        found: list[Coming] = []
+        is_cut = choice is not None and choice.is_cut
+        if wanted.reason is None:
+            found, is_cut = _coming(resources, connection, caller.namespace, (first, last), limit, now, choice)
         if not decided and not found:
             require_namespace(connection, caller.namespace)
         rows, truncated = agenda.arrange(
             decided, agenda.predict(found, now=now, end=last), limit=limit, known_until=known_until
         )
-        return Agenda(first, last, rows, agenda.buckets(rows, first, bucket_seconds), truncated or is_cut)
+        asked = () if wanted.schedules is None else wanted.schedules.schedule_ids or ()
+        ids = {row.schedule_id for row in rows} | set(asked)
+        shown = _shown(resources, connection, caller.namespace, sorted(ids))
+        is_short = truncated or is_cut or not _reaches_back(connection, choice, first)
+        return Agenda(first, last, rows, agenda.buckets(rows, first, bucket_seconds), is_short, shown)
 
     return resources.database.read(work)
+
+
+def _choose(connection: Connection, namespace: str, wanted: ScheduleFilter | None) -> _Choice | None:
+    """None = all of them."""
+    asked = None if wanted is None else replace(wanted, include_deleted=not wanted.labels).filter()
+    if asked is None:
+        return None
+    found = schedule_lists.chosen(connection, namespace, asked, MAX_SCHEDULES + 1)
+    return _Choice(frozenset(each.schedule_uid for each in found[:MAX_SCHEDULES]), len(found) > MAX_SCHEDULES)
+
+
+def _reaches_back(connection: Connection, choice: _Choice | None, start: Instant) -> bool:
+    return choice is None or not choice.are_few or occurrences.reaches_back(connection, list(choice.uids), start)
+
+
+def _shown(resources: Resources, connection: Connection, namespace: str, ids: Sequence[str]) -> dict[str, Shown]:
+    """Of an id that was used again, the schedule that lives."""
+    found: dict[str, Chosen] = {}
+    for place in range(0, len(ids), _TOGETHER):
+        wanted = Filter(schedule_ids=ids[place : place + _TOGETHER], include_deleted=True)
+        for each in schedule_lists.chosen(connection, namespace, wanted, MAX_SCHEDULES):
+            known = found.get(each.schedule_id)
+            if known is None or _age(known) < _age(each):
+                found[each.schedule_id] = each
+    plannings = resources.known.load(connection, {each.planning for each in found.values()})
+    return {name: Shown(each.name, each.status, _zone(plannings[each.planning])) for name, each in found.items()}
+
+
+def _age(each: Chosen) -> tuple[bool, bytes]:
+    return each.status is not Status.DELETED, each.schedule_uid
+
+
+def _zone(planning: Planning | Exception) -> str | None:
+    return None if isinstance(planning, Exception) else planning.spec.zone.key
 
 
 def _check(start: Instant, end: Instant, limit: int, bucket_seconds: int) -> None:
@@ -96,11 +187,22 @@ def _check(start: Instant, end: Instant, limit: int, bucket_seconds: int) -> Non
 
 
 def _decided(
-    connection: Connection, namespace: str, start: Instant, end: Instant, limit: int
+    connection: Connection,
+    namespace: str,
+    window: tuple[Instant, Instant],
+    limit: int,
+    choice: _Choice | None,
+    reason: Reason | None,
 ) -> tuple[list[Entry], Instant | None]:
     """And up to where all of it was read; None = to the end."""
-    most = 2 * limit + 1  # an occurrence may have two events: a decision, and a release or a backfill
-    events = occurrences.in_window(connection, namespace, start, end, most)
+    # An occurrence may have two events: a decision, and a release or a backfill. For a reason many are passed over.
+    most = 2 * limit + 1 if reason is None else _MOST_SCANNED
+    if choice is None:
+        events, known_until = occurrences.in_window(connection, namespace, *window, most)
+    elif choice.are_few:
+        events, known_until = occurrences.of_some(connection, list(choice.uids), *window, most)
+    else:
+        events, known_until = occurrences.in_window(connection, namespace, *window, _MOST_SCANNED, choice.uids)
     by_occurrence: dict[tuple[bytes, Instant], Entry] = {}
     for event in events:
         key = (event.schedule_uid, event.nominal)
@@ -108,7 +210,8 @@ def _decided(
         # A run wins: what was skipped and backfilled later has run after all.
         if known is None or event.run_id is not None:
             by_occurrence[key] = _entry(event)
-    return list(by_occurrence.values()), events[-1].nominal if len(events) == most else None
+    found = [each for each in by_occurrence.values() if reason is None or each.reason == reason]
+    return found, known_until
 
 
 def _entry(event: OccurrenceEvent) -> Entry:
@@ -122,6 +225,8 @@ def _entry(event: OccurrenceEvent) -> Entry:
         run_id=event.run_id,
         state=event.state,
         count=count if isinstance(count, int) else 1,
+        started_at=event.started_at,
+        finished_at=event.finished_at,
     )
 
 
@@ -132,13 +237,18 @@ def _coming(
     resources: Resources,
     connection: Connection,
     namespace: str,
-    start: Instant,
-    end: Instant,
+    window: tuple[Instant, Instant],
     limit: int,
     now: Instant,
+    choice: _Choice | None,
 ) -> tuple[list[Coming], bool]:
     """Those that can be among the first `limit` rows, and whether there were more than can be looked at."""
-    looked_at = coming.candidates(connection, namespace, end, MAX_SCHEDULES + 1)
+    start, end = window
+    if choice is None:
+        looked_at = coming.candidates(connection, namespace, end, MAX_SCHEDULES + 1)
+        is_cut = len(looked_at) > MAX_SCHEDULES
+    else:
+        looked_at, is_cut = coming.among(connection, namespace, end, list(choice.uids)), choice.is_cut
     plannings = resources.known.load(connection, {each.planning for each in looked_at[:MAX_SCHEDULES]})
     firsts: list[tuple[Instant, str, Candidate, Planning]] = []
     for each in looked_at[:MAX_SCHEDULES]:
@@ -151,7 +261,7 @@ def _coming(
     # Each of them brings a row: whoever begins later than so many others is not among the first.
     nearest = heapq.nsmallest(limit + 1, firsts, key=lambda first: first[:2])
     chosen = [(each, planning) for _, _, each, planning in nearest]
-    return list(_with_facts(connection, namespace, chosen, start, now)), len(looked_at) > MAX_SCHEDULES
+    return list(_with_facts(connection, namespace, chosen, start, now)), is_cut
 
 
 def _with_facts(

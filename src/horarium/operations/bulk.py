@@ -1,4 +1,4 @@
-"""How many schedules are paused, resumed, triggered or deleted by one request: one transaction and one outcome each.
+"""How many schedules are paused, resumed, triggered, labelled or deleted by one request: one transaction each.
 
 One that fails does not undo the others. Asked again, what was done is `unchanged` or gone, and a trigger with the
 same key is the same trigger.
@@ -6,7 +6,7 @@ same key is the same trigger.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import TypeVar, assert_never
@@ -14,7 +14,7 @@ from typing import TypeVar, assert_never
 from horarium.decision.storm import released_at_once
 from horarium.errors import HorariumError, InvalidDefinition
 from horarium.instant import Instant, to_rfc3339
-from horarium.operations import lifecycles, triggers
+from horarium.operations import lifecycles, schedules, triggers
 from horarium.operations.caller import Caller
 from horarium.operations.drafts import require_namespace
 from horarium.operations.errors import OperationError, ScheduleNotFound
@@ -22,6 +22,9 @@ from horarium.operations.filters import LISTED, ScheduleFilter
 from horarium.operations.list_tokens import make_list_token, read_list_token
 from horarium.operations.resources import Resources
 from horarium.operations.storms import require_confirmed
+from horarium.policy.names import PolicyError
+from horarium.schedule.checks import entry_key, label
+from horarium.schedule.patch import Update
 from horarium.schedule.position import Status
 from horarium.schedule.run import RunState
 from horarium.store.database import Connection
@@ -36,9 +39,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Bulk:
-    """What is to be done with those that are chosen. `key`: the same key again triggers nothing twice."""
+    """What is to be done with those that are chosen. `key`: the same key again triggers nothing twice.
+
+    `labels` are put on; None takes one off.
+    """
 
     action: BulkAction
+    labels: Mapping[str, str | None] | None = None
     until: Instant | None = None
     reason: str | None = None
     dry_run: bool = False
@@ -76,7 +83,7 @@ def change_many(
     next_page_token: str | None = None,
 ) -> tuple[list[Changed], str | None]:
     """The outcomes, newest schedule first, and where to go on."""
-    caller.require(Permission.WRITE if asked.action is BulkAction.DELETE else Permission.OPERATE)
+    caller.require(Permission.WRITE if asked.action in _WRITES else Permission.OPERATE)
     _check(asked, resources.clock.now())
     wanted = filter_of(choice, everything=everything)
     if not asked.dry_run:  # on every page: a token for the second one can be had without the first
@@ -85,6 +92,10 @@ def change_many(
     done = [_outcome(resources, caller, asked, schedule_id, status) for schedule_id, status in chosen.schedules]
     gone = [_failed(schedule_id, ScheduleNotFound(schedule_id)) for schedule_id in chosen.missing]
     return [*done, *gone], chosen.next_page_token
+
+
+# Labels are a part of the definition.
+_WRITES = (BulkAction.DELETE, BulkAction.LABEL)
 
 
 def _started(resources: Resources, caller: Caller, action: BulkAction, wanted: ScheduleFilter) -> int:
@@ -135,12 +146,29 @@ def checked_limit(limit: int) -> int:
 
 
 def _check(asked: Bulk, now: Instant) -> None:
+    _check_labels(asked)
     if asked.until is None:
         return
     if asked.action is not BulkAction.PAUSE:
         raise InvalidDefinition({"until": [f"is the end of a pause, and this is a {asked.action}"]})
     if asked.until <= now:
         raise InvalidDefinition({"until": [f"must be in the future, and it is {to_rfc3339(now)}"]})
+
+
+def _check_labels(asked: Bulk) -> None:
+    """By the rule of definitions, once for all schedules."""
+    if asked.action is not BulkAction.LABEL:
+        if asked.labels is not None:
+            raise InvalidDefinition({"labels": [f"are put on by the action label, and this is a {asked.action}"]})
+        return
+    if not asked.labels:
+        raise InvalidDefinition({"labels": ["must name at least one label"]})
+    try:
+        for name, value in asked.labels.items():
+            if value is not None:
+                label(f"labels.{entry_key('labels', name)[:64]}", value)
+    except PolicyError as wrong:
+        raise InvalidDefinition({wrong.field: [wrong.text]}) from None
 
 
 def _choose(resources: Resources, caller: Caller, wanted: ScheduleFilter, limit: int, token: str | None) -> Chosen:
@@ -198,6 +226,9 @@ def _done(resources: Resources, caller: Caller, asked: Bulk, schedule_id: str) -
             done = lifecycles.resume(resources, caller, schedule_id, reason=asked.reason)
         case BulkAction.DELETE:
             done = lifecycles.delete(resources, caller, schedule_id, reason=asked.reason)
+        case BulkAction.LABEL:
+            changes = {"labels": dict(asked.labels or {})}
+            done = schedules.update(resources, caller.because(asked.reason), schedule_id, changes, how=Update.MERGE)
         case BulkAction.TRIGGER:
             return _triggered(resources, caller, asked, schedule_id)
         case _:

@@ -5,7 +5,7 @@ What gets round an approval is refused and written down: a decision by an agent,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, assert_never
@@ -129,12 +129,20 @@ def decide_run(resources: Resources, caller: Caller, run_id: str, said: Said) ->
 
 
 def decide_many(
-    resources: Resources, caller: Caller, ids: Sequence[str], decision: BulkDecision, reason: str | None
+    resources: Resources,
+    caller: Caller,
+    ids: Sequence[str],
+    decision: BulkDecision,
+    reason: str | None,
+    *,
+    shown_hashes: Mapping[str, str],
 ) -> list[DecidedOne]:
-    """One transaction and one outcome each."""
-    said = Said(Decision(decision.value), reason)
+    """One transaction and one outcome each; `shown_hashes` are, by id, those of the inputs that were seen."""
+    if not shown_hashes.keys() <= set(ids):
+        raise InvalidDefinition({"input_hashes": ["names what is not among the ids"]})
 
     def one(approval_id: str) -> DecidedOne:
+        said = Said(Decision(decision.value), reason, shown_hash=shown_hashes.get(approval_id))
         asked = decide(resources, caller, approval_id, said)
         pending = asked.row.decision is ApprovalDecision.PENDING
         outcome = DecisionOutcome.WAITING if pending else DecisionOutcome(asked.row.decision.value)

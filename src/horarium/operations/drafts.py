@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
@@ -23,7 +24,7 @@ from horarium.schedule.credentials import hosts_of
 from horarium.schedule.definition import Definition
 from horarium.schedule.envelope import decode_input
 from horarium.schedule.kinds import WORKFLOW
-from horarium.schedule.planning import Planning, compile_planning, planning_text
+from horarium.schedule.planning import Planning, compile_once, compile_planning, planning_text
 from horarium.schedule.secret import references as references_in
 from horarium.schedule.secret_value import may_go_to, not_allowed
 from horarium.schedule.sub_workflows import Use
@@ -123,11 +124,34 @@ def check_draft(
     That nobody can do the work yet is no error but a warning: whoever can may start later.
     """
     hold_namespace(connection, caller.namespace)
-    _check_inputs(definition)
+    return examine_draft(resources, connection, caller, definition, before, lookups=lookups, to_be_kept=True)
+
+
+def examine_draft(
+    resources: Resources,
+    connection: Connection,
+    caller: Caller,
+    definition: Definition,
+    before: Planning | None = None,
+    *,
+    lookups: Lookups | None = None,
+    secrets_given: Collection[str] = (),
+    to_be_kept: bool = False,
+) -> Draft:
+    """As `check_draft`, for whoever writes nothing; `secrets_given` are names whose values come with the document."""
     known = lookups or Lookups(connection, definition.namespace)
-    zones = check_calendars(known, definition)
+    problems: dict[str, list[str]] = {}
+    zones: Mapping[str, str | None] = {}
+    speakers: Speakers | None = None
+    with _told_together(problems):
+        _check_inputs(definition)
+    with _told_together(problems):
+        zones = check_calendars(known, definition)
+    with _told_together(problems):
+        speakers = _check_assigned(known, definition, before)
+    if problems:
+        raise InvalidDefinition(problems)
     stored = _check_workflow(known, caller, definition)
-    speakers = _check_assigned(known, definition, before)
     text = planning_text(
         definition,
         needs_approval=_needs_approval(speakers, definition),
@@ -135,12 +159,12 @@ def check_draft(
         before=before,
         workflow_owner=None if stored is None else stored.owner,
     )
-    planning = compile_planning(text)
+    planning = compile_planning(text) if to_be_kept else compile_once(text)
     warnings = (
         *_unserved(resources, connection, definition, stored=stored is not None),
         *_missing_version(connection, definition, stored),
         *_unsignalled(resources, planning),
-        *_unset(known, definition),
+        *_unset(known, definition, secrets_given),
         *_nobody_to_fall_back_on(known, definition),
     )
     told = [zone_warning(name, zone, planning.spec.zone.key) for name, zone in zones.items()]
@@ -156,9 +180,18 @@ def _nobody_to_fall_back_on(known: Lookups, definition: Definition) -> tuple[str
     return (f"failure_policy.fallback_assignee_id: {missing}; a step that fails is given to nobody until there is",)
 
 
-def _unset(known: Lookups, definition: Definition) -> tuple[str, ...]:
+@contextmanager
+def _told_together(problems: dict[str, list[str]]) -> Iterator[None]:
+    """Whoever fills in a form is told all that is wrong at once."""
+    try:
+        yield
+    except InvalidDefinition as wrong:
+        problems |= wrong.errors
+
+
+def _unset(known: Lookups, definition: Definition, given: Collection[str]) -> tuple[str, ...]:
     """Secrets that nobody has set yet, or that may not go where the action goes: they are asked for at each launch."""
-    named = references_in(definition)
+    named = [each for each in references_in(definition) if each.name not in given]
     if not named:
         return ()
     found = known.secrets({each.name for each in named})

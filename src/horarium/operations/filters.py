@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Final
 
+from horarium.decision.health_status import HealthStatus
 from horarium.operations.drafts import field_attribute, searchable
 from horarium.operations.list_errors import InvalidQuery
 from horarium.operations.list_tokens import fingerprint
@@ -32,6 +33,8 @@ class ScheduleFilter:
     search_attributes: Mapping[str, object] | None = None
     query: tuple[Clause, ...] = ()
     include_deleted: bool = False
+    health: HealthStatus | None = None
+    calendar: str | None = None
 
     @property
     def attributes(self) -> frozenset[str]:
@@ -58,6 +61,8 @@ class ScheduleFilter:
             schedule_ids=self.schedule_ids,
             attributes=attributes,
             include_deleted=self.include_deleted,
+            health=self.health,
+            calendar=self.calendar,
         )
         for clause in self.query:
             found = None if found is None else _narrowed(found, clause)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from horarium.decision.ahead import NOT_TRIGGERABLE, NextRun
+from horarium.decision.health import judge
+from horarium.decision.recent import Recent, in_order
 from horarium.ids import id_text
 from horarium.instant import Instant
 from horarium.operations.caller import Caller
@@ -25,16 +27,20 @@ from horarium.schedule.document import from_canonical
 from horarium.schedule.position import Status
 from horarium.schedule.run import RunState, instance_id
 from horarium.store.database import Connection
+from horarium.store.history import recent
 from horarium.store.runs import read as runs_read
 from horarium.store.runs.read import RunFilter, RunRow
+from horarium.store.schedules import health
 from horarium.store.schedules import lists as schedule_lists
 from horarium.store.schedules import rows as schedules
-from horarium.store.schedules.lists import Cursor, SchedulePage
+from horarium.store.schedules.lists import Cursor, Filter, SchedulePage
 from horarium.store.schedules.rows import ScheduleRow
 from horarium.wire.roles import Permission
 
 RECENT_RUNS = 10
 MAX_HELD_SHOWN = 100
+MOST_JUDGED = 1_000
+"""Schedules that are looked at for a page of those that are doing badly in one way, or obey a calendar."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +48,14 @@ class Listed:
     """`document` is the canonical one, as it is stored: to read and to write it again would give the same.
 
     `next_due` is also that of a paused schedule: what a resume would bring. `next_run` is what will really run.
+    `recent` are its last occurrences, the oldest first; None = nobody has asked for them.
     """
 
     row: ScheduleRow
     document: Mapping[str, Any]
     next_due: Instant | None = None
     next_run: NextRun = NOT_TRIGGERABLE
+    recent: tuple[Recent, ...] | None = None
 
     @property
     def definition(self) -> Definition:
@@ -63,14 +71,14 @@ class Listed:
 class Described(Listed):
     """`error` says why it cannot be planned, where it cannot; `last_instance_id` names its newest run outside.
 
-    `recent` are its newest runs, `held` those that wait for their turn, newest first.
+    `newest` are its newest runs, `held` those that wait for their turn, newest first.
     """
 
     next_fires: tuple[NextFire, ...] = ()
     last_instance_id: str | None = None
     last_result: Any = None
     error: str | None = None
-    recent: tuple[RunRow, ...] = ()
+    newest: tuple[RunRow, ...] = ()
     held: tuple[RunRow, ...] = ()
 
 
@@ -95,6 +103,7 @@ def list_schedules(
     *,
     page_size: int | None = None,
     next_page_token: str | None = None,
+    with_recent: bool = False,
 ) -> ListPage:
     """Newest first; deleted ones are not shown. Raises what `list_errors` has for a bad token or query."""
     caller.require(Permission.READ)
@@ -103,10 +112,12 @@ def list_schedules(
     after = None if next_page_token is None else read_list_token(next_page_token, namespace, filters)
 
     def look(connection: Connection) -> ListPage:
-        page = _page(connection, namespace, wanted, after, limit)
+        page = _page(resources, connection, namespace, wanted, after, limit)
         if not page.rows:
             require_namespace(connection, namespace)
         listed = _listed(resources, connection, page)
+        if with_recent:
+            listed = _with_recent(resources, connection, listed)
         token = None if page.after is None else make_list_token(namespace, filters, page.after)
         return ListPage(listed, token)
 
@@ -114,7 +125,12 @@ def list_schedules(
 
 
 def _page(
-    connection: Connection, namespace: str, wanted: ScheduleFilter, after: Cursor | None, limit: int
+    resources: Resources,
+    connection: Connection,
+    namespace: str,
+    wanted: ScheduleFilter,
+    after: Cursor | None,
+    limit: int,
 ) -> SchedulePage:
     """Nobody registers search attributes here: one that no schedule carries is taken for a mistake."""
     for name in sorted(wanted.attributes):
@@ -128,7 +144,42 @@ def _page(
     asked = wanted.filter()
     if asked is None:
         return SchedulePage((), (), None)
+    if asked.health is not None or asked.calendar is not None:
+        asked = replace(asked, now=resources.clock.now())
+        return _judged_page(resources, connection, namespace, asked, after, limit)
     return schedule_lists.list_page(connection, namespace, asked, after=after, limit=limit)
+
+
+def _judged_page(
+    resources: Resources, connection: Connection, namespace: str, asked: Filter, after: Cursor | None, limit: int
+) -> SchedulePage:
+    """Those that may fit are judged one by one, `MOST_JUDGED` for a page: it may be short, and go on."""
+    rows: list[ScheduleRow] = []
+    documents: list[dict[str, Any]] = []
+    for _ in range(-(-MOST_JUDGED // limit)):
+        page = schedule_lists.list_page(connection, namespace, asked, after=after, limit=limit)
+        fitting = _fitting(resources, connection, page, asked)
+        for row, document, fits in zip(page.rows, page.documents, fitting, strict=True):
+            if fits:
+                rows.append(row)
+                documents.append(document)
+            after = Cursor(row.created_at, row.schedule_id)
+            if len(rows) == limit:
+                more = page.after is not None or row is not page.rows[-1]
+                return SchedulePage(tuple(rows), tuple(documents), after if more else None)
+        if page.after is None:
+            return SchedulePage(tuple(rows), tuple(documents), None)
+    return SchedulePage(tuple(rows), tuple(documents), after)
+
+
+def _fitting(resources: Resources, connection: Connection, page: SchedulePage, asked: Filter) -> Sequence[bool]:
+    """Of each schedule of the page, whether what was asked for holds."""
+    obey = [asked.calendar is None or asked.calendar in each.get("calendars", ()) for each in page.documents]
+    if asked.health is None:
+        return obey
+    found = health.vitals_of(connection, resources.known, page.rows, with_failed=False)
+    words = [judge(vitals, asked.now).status for vitals in found]
+    return [obeys and word is asked.health for obeys, word in zip(obey, words, strict=True)]
 
 
 def _listed(resources: Resources, connection: Connection, page: SchedulePage) -> tuple[Listed, ...]:
@@ -147,6 +198,11 @@ def _listed(resources: Resources, connection: Connection, page: SchedulePage) ->
     )
 
 
+def _with_recent(resources: Resources, connection: Connection, listed: Sequence[Listed]) -> tuple[Listed, ...]:
+    found = recent.newest(connection, [each.row.schedule_uid for each in listed], resources.clock.now())
+    return tuple(replace(each, recent=in_order(found.get(each.row.schedule_uid, ()))) for each in listed)
+
+
 def _describe(
     resources: Resources, connection: Connection, caller: Caller, schedule_id: str, include_deleted: bool
 ) -> Described:
@@ -157,7 +213,7 @@ def _describe(
         require_namespace(connection, caller.namespace)
         raise not_found(resources, connection, caller, schedule_id)
     row, document = found
-    recent = runs_read.page_of_schedule(connection, row.schedule_uid, limit=RECENT_RUNS).rows
+    newest = runs_read.page_of_schedule(connection, row.schedule_uid, limit=RECENT_RUNS).rows
     planning = resources.known.load(connection, [row.planning])[row.planning]
     broken = isinstance(planning, Exception)
     now = resources.clock.now()
@@ -168,10 +224,10 @@ def _describe(
         next_due(row, planning, now),
         next_runs(connection, [planned], now)[row.schedule_uid],
         next_fires=() if isinstance(planning, Exception) else next_fires(row, planning, now),
-        last_instance_id=_last_instance(connection, row, recent),
+        last_instance_id=_last_instance(connection, row, newest),
         last_result=runs_read.result_of(connection, row.namespace, row.last_completed_run_id),
         error=row.last_error if broken or row.status is Status.BROKEN else None,
-        recent=recent,
+        newest=newest,
         held=_held(connection, row),
     )
 
@@ -189,10 +245,10 @@ def _held(connection: Connection, row: ScheduleRow) -> tuple[RunRow, ...]:
     return runs_read.page_of_schedule(connection, row.schedule_uid, wanted, limit=MAX_HELD_SHOWN).rows
 
 
-def _last_instance(connection: Connection, row: ScheduleRow, recent: Sequence[RunRow]) -> str | None:
+def _last_instance(connection: Connection, row: ScheduleRow, newest: Sequence[RunRow]) -> str | None:
     if row.last_run_id is None:
         return None
-    run = next((each for each in recent if each.run_id == row.last_run_id), None)
+    run = next((each for each in newest if each.run_id == row.last_run_id), None)
     if run is None:  # it was born before many others, or retention has removed it
         run = runs_read.find(connection, row.namespace, row.last_run_id)
     return None if run is None else instance_id(row.schedule_id, run.origin, run.nominal, id_text(run.run_id))

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from horarium.decision import explain as explaining
 from horarium.decision import preview as previewing
+from horarium.decision import year as years
 from horarium.decision.explain import Explanation, RunNow
-from horarium.decision.facts import NO_FACTS, NO_SIGNAL, Signal
+from horarium.decision.facts import NO_FACTS, NO_SIGNAL, Fact, Signal
 from horarium.decision.forecast import Forecast
 from horarium.decision.guards import reads_signal
 from horarium.decision.preview import MAX_ROWS, Row
 from horarium.decision.recorded import Recorded
+from horarium.decision.year import FIRST_YEAR, LAST_YEAR, YearOverview
 from horarium.errors import InvalidDefinition
 from horarium.ids import id_text, parse_id
 from horarium.instant import Instant
@@ -22,6 +25,8 @@ from horarium.operations.decisions import gather_facts
 from horarium.operations.history import find_any
 from horarium.operations.resources import Opened, Resources
 from horarium.policy.rotation import inputs_for
+from horarium.schedule.calendar import local_date
+from horarium.schedule.definition import Definition
 from horarium.schedule.document import from_canonical
 from horarium.schedule.envelope import shown_input
 from horarium.schedule.planning import Planning
@@ -33,6 +38,7 @@ from horarium.store.runs import open_runs
 from horarium.store.runs import read as runs_read
 from horarium.store.runs.newest_approvals import waiting_below
 from horarium.store.schedules import rows as schedules
+from horarium.store.schedules.facts import Subject, gather
 from horarium.store.schedules.health import waiting_runs
 from horarium.wire.roles import Permission
 
@@ -62,8 +68,6 @@ def preview(
         facts, shared = gather_facts(connection, opened, Origin.SCHEDULED, lock=False, signal=signal)
         row, revision = opened.row, schedules.find_revision(connection, opened.row.schedule_uid, opened.row.revision)
         assert revision is not None  # a schedule has the revision that it names
-        definition = from_canonical(revision.document)
-        action = definition.action
         found = previewing.preview(
             opened.sound,
             row.schedule_uid,
@@ -75,13 +79,35 @@ def preview(
             shared=shared,
             paused_until=row.paused_until,
         )
-        inputs = cache(lambda index: shown_input(inputs_for(action.input, definition.inputs_rotation, index)))
-        return [
-            Previewed(each, inputs(each.rotation_index or 0) if each.decision is Forecast.DISPATCH else None)
-            for each in found
-        ]
+        return with_inputs(found, from_canonical(revision.document))
 
     return resources.database.read(work)
+
+
+def look_at_year(resources: Resources, caller: Caller, schedule_id: str, year: int | None = None) -> YearOverview:
+    """Without a year, that of now in the schedule's zone."""
+    caller.require(Permission.READ)
+    if year is not None and not FIRST_YEAR <= year <= LAST_YEAR:
+        raise InvalidDefinition({"year": [f"must be between {FIRST_YEAR} and {LAST_YEAR}"]})
+
+    def work(connection: Connection) -> YearOverview:
+        opened = _look_at(resources, connection, caller, schedule_id)
+        planning, row = opened.sound, opened.row
+        subject = Subject(row.schedule_uid, row.namespace, planning, 0, 0)
+        found, _ = gather(connection, [subject], opened.now, lock=False, kinds=frozenset({Fact.CALENDARS}))
+        known = found.get(row.schedule_uid, NO_FACTS).calendars
+        return years.look_at_year(planning, known, year or local_date(planning.spec.zone.key, opened.now).year)
+
+    return resources.database.read(work)
+
+
+def with_inputs(rows: Iterable[Row], definition: Definition) -> list[Previewed]:
+    given, turns = definition.action.input, definition.inputs_rotation
+    inputs = cache(lambda index: shown_input(inputs_for(given, turns, index)))
+    return [
+        Previewed(each, inputs(each.rotation_index or 0) if each.decision is Forecast.DISPATCH else None)
+        for each in rows
+    ]
 
 
 def explain(resources: Resources, caller: Caller, schedule_id: str, at: Instant) -> Explanation:

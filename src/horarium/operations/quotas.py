@@ -58,17 +58,33 @@ def check_bytes(
         _check(resources, connection, namespace, usage.Growth(bytes=size), now)
 
 
+def require_room(
+    resources: Resources, connection: Connection, revision: Revision, namespace: str, *, new: int, now: Instant
+) -> Quotas | None:
+    """The limits, as `check_definitions` asks for one definition; nothing is written."""
+    size = len(to_text(revision.document))
+    return _limits(resources, connection, namespace, usage.Growth(schedules=new, bytes=size), now)
+
+
 def _check(
     resources: Resources, connection: Connection, namespace: str, growth: usage.Growth, now: Instant
 ) -> Quotas | None:
-    """The limits; None = whoever writes into a namespace that is gone is told so elsewhere."""
+    limits = _limits(resources, connection, namespace, growth, now)
+    if limits is not None:
+        usage.add(connection, {namespace: growth}, now)
+    return limits
+
+
+def _limits(
+    resources: Resources, connection: Connection, namespace: str, growth: usage.Growth, now: Instant
+) -> Quotas | None:
+    """Raises QuotaExceeded; None = whoever writes into a namespace that is gone is told so elsewhere."""
     standing = resources.quotas.standing(connection, namespace, now, new=growth.schedules)
     if standing is None:
         return None
     found = definitions_exceed(standing.limits, standing.usage, schedules=growth.schedules, size=growth.bytes)
     if found is not None:
         raise QuotaExceeded(namespace, found)
-    usage.add(connection, {namespace: growth}, now)
     return standing.limits
 
 

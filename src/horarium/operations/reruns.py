@@ -1,4 +1,4 @@
-"""How an ended run is done once more: a new run of the same occurrence, with the old one's input and definition.
+"""How an ended run is done once more: a new run of the same occurrence, with the old one's definition and input.
 
 It is a trigger by hand, since the occurrence has had its run: it has a key of its own, moves no plan and takes no turn
 in the rotation. What holds today decides whether it may start: status, limits, overlap, and approval, which is asked
@@ -12,15 +12,17 @@ from dataclasses import dataclass, replace
 from horarium.decision.facts import Facts
 from horarium.decision.plan import Birth, Covers, Fire, Skip
 from horarium.decision.trigger import Ended, decide_rerun, rerun_planning
+from horarium.errors import InvalidDefinition
 from horarium.ids import id_text
 from horarium.instant import Instant
 from horarium.operations.bypasses import bypass_on_record
 from horarium.operations.caller import Caller
 from horarium.operations.decisions import gather_facts, refuse_beyond_quota, under_policies, write_decisions
+from horarium.operations.drafts import check_input
 from horarium.operations.errors import RunNotEnded, RunNotRepeatable, ScheduleBroken
 from horarium.operations.resources import Opened, Resources
 from horarium.operations.runs import find_run
-from horarium.operations.triggers import position_after
+from horarium.operations.triggers import check_secrets, position_after
 from horarium.policy.approval import NO_SKIPPING
 from horarium.policy.overlap import OverlapPolicy
 from horarium.schedule.planning import Planning
@@ -55,12 +57,19 @@ def rerun(
     *,
     overlap_policy: OverlapPolicy | None = None,
     even_if_paused: bool = False,
+    inputs: object = None,
 ) -> Rerun:
-    """Raises RunNotFound, RunNotEnded, and RunNotRepeatable for what no schedule stands behind any more."""
+    """Raises RunNotFound, RunNotEnded, and RunNotRepeatable for what no schedule stands behind any more.
+
+    `inputs` in place of those that the run had are a write, as those of a trigger are.
+    """
     caller.require(Permission.OPERATE)
+    _check_inputs(caller, inputs)
 
     def work(connection: Connection) -> tuple[Rerun, Birth | Skip, Instant]:
         run, opened = _open(resources, connection, caller, run_id)
+        check_secrets(inputs, opened)
+        run = run if inputs is None else replace(run, inputs=inputs)
         gathered, shared = gather_facts(connection, opened, Origin.MANUAL, quotas=resources.quotas)
         opened = under_policies(opened, gathered)
         decision = decide_rerun(
@@ -81,6 +90,13 @@ def rerun(
         answer, decision, now = resources.database.write(work)
     resources.telemetry.decided(caller.namespace, answer.schedule_id, [decision], now, Origin.MANUAL)
     return answer
+
+
+def _check_inputs(caller: Caller, inputs: object) -> None:
+    if inputs is not None:
+        caller.require(Permission.WRITE)
+    if problems := check_input("inputs", inputs):
+        raise InvalidDefinition(problems)
 
 
 def _schedule_of(resources: Resources, caller: Caller, run_id: str) -> str | None:

@@ -130,13 +130,19 @@ def update(
 # ── creating ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def parse_new(resources: Resources, caller: Caller, document: object, *, may_be_over: bool = False) -> Parsed:
+def parse_new(
+    resources: Resources,
+    caller: Caller,
+    document: object,
+    *,
+    may_be_over: bool = False,
+    generated_id: str | None = None,
+) -> Parsed:
     """`may_be_over`: one whose occurrences all lie in the past is no mistake."""
-    generated = id_text(new_id()).lower()
     parsed = parse_definition(
         document,
         now=resources.clock.now(),
-        generated_id=generated,
+        generated_id=generated_id or id_text(new_id()).lower(),
         namespace=caller.namespace,
         defaults=resources.defaults(),
         kinds=resources.kinds_for(caller.namespace),
@@ -217,7 +223,7 @@ def update_opened(
     caller.require_owner(row.owner, f"the schedule {row.schedule_id!r}")
     base = current_definition(connection, row)
     parsed = wanted(resources, caller, base, document, how, opened.now)
-    refuse_skipping(parsed.skipping, needs_approval=_waits(opened, parsed.definition))
+    refuse_skipping(parsed.skipping, needs_approval=edit_waits(opened, parsed.definition))
     beside = (SECRETS,) if keep_credentials(resources, connection, caller, parsed) else ()
     written = change_opened(resources, connection, caller, opened, base, parsed.definition, beside)
     if obey_pause and parsed.paused is not None:
@@ -225,7 +231,7 @@ def update_opened(
     return replace(written, warnings=(*parsed.warnings, *written.warnings))
 
 
-def _waits(opened: Opened, wanted: Definition) -> bool:
+def edit_waits(opened: Opened, wanted: Definition) -> bool:
     """Whether runs wait for approval as the schedule is, or would be."""
     now = not isinstance(opened.planning, Exception) and opened.planning.needs_approval
     return now or run_needs_approval(wanted.approval, has_assignee=wanted.assignee is not None)
@@ -263,7 +269,7 @@ def _revise(
     row, now = opened.row, opened.now
     before = None if isinstance(opened.planning, Exception) else opened.planning
     draft = check_draft(resources, connection, caller, definition, before)
-    change = _planned(opened, draft, spec_changed=not spec_equal(base, definition))
+    change = planned_edit(opened, draft, spec_changed=not spec_equal(base, definition))
     started = released_by_edit(before, draft.planning, change.position.status, active=row.active, held=row.held)
     require_confirmed(caller, started)
     position, revision = change.position, draft.revision(change.position.generation)
@@ -319,7 +325,8 @@ def _beside(
     return replace(unchanged(connection, opened), outcome=WriteOutcome.UPDATED, version=version, changed=changed)
 
 
-def _planned(opened: Opened, draft: Draft, *, spec_changed: bool) -> lifecycle.Change:
+def planned_edit(opened: Opened, draft: Draft, *, spec_changed: bool) -> lifecycle.Change:
+    """Where the edit leaves the plan."""
     row, now = opened.row, opened.now
     position = row.position()
     if isinstance(opened.planning, Exception):

@@ -93,7 +93,7 @@ class _Wish:
     def fire(self, connection: Connection) -> tuple[Triggered, tuple[Birth | Skip, Instant] | None]:
         """The answer, and what was decided when; nothing was where the key has been used before."""
         opened = open_schedule(self.resources, connection, self.caller, self.schedule_id)
-        _check_secrets(self.inputs, opened)
+        check_secrets(self.inputs, opened)
         namespace = self.caller.namespace
         earlier = None if self.key is None else runs_read.find_by_callers_key(connection, namespace, self.key)
         if earlier is not None:
@@ -132,7 +132,7 @@ class _Wish:
         )
 
 
-def _check_secrets(inputs: object, opened: Opened) -> None:
+def check_secrets(inputs: object, opened: Opened) -> None:
     """Inputs of one run may name secrets where those of the schedule may."""
     if inputs is not None:
         problems = Problems()

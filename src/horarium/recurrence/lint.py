@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date
 from enum import StrEnum
 
 from horarium.instant import SECOND, Instant
+from horarium.recurrence.clock_changes import YEAR, changes_of, date_text, time_text
 from horarium.recurrence.cron import Cron
 from horarium.recurrence.field import DAY_OF_MONTH, Field, LastDay, NearestWorkday, NthWeekday, Span
 from horarium.recurrence.interval import Interval
@@ -28,8 +28,6 @@ from horarium.recurrence.words import (
 from horarium.recurrence.zone import Segment, Zone
 
 _DAY = 86_400
-_AHEAD = 366 * _DAY
-_EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 _SHORTEST_MONTHS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
@@ -95,20 +93,11 @@ def _cron_findings(schedule: CronSchedule, after: Instant) -> Iterator[Finding]:
 
 
 def _clock_change_findings(schedule: CronSchedule, after: int) -> Iterator[Finding]:
-    for segment in _changes(schedule.zone, after):
+    for segment in changes_of(schedule.zone, after, after + YEAR):
         if segment.offset > segment.before:
             yield from _gap_findings(schedule, segment)
         else:
             yield from _fold_findings(schedule, segment)
-
-
-def _changes(zone: Zone, after: int) -> Iterator[Segment]:
-    """The segments that start with a change of the clock in the year to come."""
-    segment = zone.segment_at(after)
-    while segment.stop <= after + _AHEAD:
-        segment = zone.segment_at(segment.stop)
-        if segment.before != segment.offset:
-            yield segment
 
 
 def _gap_findings(schedule: CronSchedule, segment: Segment) -> Iterator[Finding]:
@@ -118,16 +107,18 @@ def _gap_findings(schedule: CronSchedule, segment: Segment) -> Iterator[Finding]
     if lost == 0 or first is None:
         return
     if schedule.cron.fixed and schedule.dst_gap is DstGap.NEXT_VALID:
-        what = f"{_time(first)} does not exist and fires" if lost == 1 else f"{lost} times do not exist and fire once,"
-        end = _time(high) if _date(high) == _date(first) else f"{_time(high)} on {_date(high)}"
+        what = (
+            f"{time_text(first)} does not exist and fires" if lost == 1 else f"{lost} times do not exist and fire once,"
+        )
+        end = time_text(high) if date_text(high) == date_text(first) else f"{time_text(high)} on {date_text(high)}"
         same = " (with the fire that is there anyway)" if schedule.cron.next_local(high) == high else ""
-        message = f"on {_date(first)} {what} at {end}{same}, when the clock has gone forward"
+        message = f"on {date_text(first)} {what} at {end}{same}, when the clock has gone forward"
         yield Finding(FindingCode.DST_MOVED, message)
         return
     for day in range(low // _DAY, (high - 1) // _DAY + 1):
         wanted = schedule.cron.count_local(day * _DAY, (day + 1) * _DAY)
         if wanted and _fires_on(schedule, day) == 0:
-            message = f"0 times on {_date(day * _DAY)}: the clock goes forward past {_times(wanted)}"
+            message = f"0 times on {date_text(day * _DAY)}: the clock goes forward past {_times(wanted)}"
             yield Finding(FindingCode.DST_ZERO_FIRES, message)
 
 
@@ -138,7 +129,7 @@ def _fold_findings(schedule: CronSchedule, segment: Segment) -> Iterator[Finding
         fires = _fires_on(schedule, day)
         if wanted and fires == 2 * wanted:
             usual = "once" if wanted == 1 else f"{wanted} times"
-            message = f"{fires} times instead of {usual} on {_date(day * _DAY)}: the clock goes back over that time"
+            message = f"{fires} times instead of {usual} on {date_text(day * _DAY)}: the clock goes back over that time"
             yield Finding(FindingCode.DST_TWO_FIRES, message)
 
 
@@ -154,15 +145,6 @@ def _fires_on(schedule: CronSchedule, day: int) -> int:
             total += schedule.count(low - 1, high - 1)
         t = segment.stop
     return total
-
-
-def _date(wall: int) -> str:
-    return date.fromordinal(wall // _DAY + _EPOCH_ORDINAL).isoformat()
-
-
-def _time(wall: int) -> str:
-    minute, second = divmod(wall % _DAY, 60)
-    return f"{minute // 60:02d}:{minute % 60:02d}" + (f":{second:02d}" if second else "")
 
 
 def _times(count: int) -> str:

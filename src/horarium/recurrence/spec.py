@@ -22,6 +22,8 @@ from horarium.recurrence.union import unite
 from horarium.recurrence.wall import CronSchedule, DstFold, DstGap
 from horarium.recurrence.zone import EARLIEST, LATEST, Zone, load_zone
 
+DEFAULT_ZONE = "UTC"
+"""That of a schedule which names none."""
 _PREFIXES = ("CRON_TZ=", "TZ=")
 _MAX_PARTS = 100
 _REMEMBERED = 64
@@ -270,7 +272,7 @@ def _agree(timezone: str | None, prefixes: Sequence[str]) -> Zone:
     if len(names) > 1:
         shown = " and ".join(names[:2])
         raise InvalidSpec(f"timezone: {shown} disagree; a schedule has one zone", field="timezone")
-    return load_zone(names[0] if names else "UTC")
+    return load_zone(names[0] if names else DEFAULT_ZONE)
 
 
 def _whole_second(text: str) -> int:

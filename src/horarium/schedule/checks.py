@@ -22,6 +22,7 @@ from horarium.schedule.secret import KEY as SECRET
 from horarium.schedule.secret import checked_name, is_reference
 
 MAX_NAME = 255
+MAX_KEY = 128
 MAX_NOTE = 1_000
 MAX_MEMO_BYTES = 262_144
 MAX_ATTRIBUTE_BYTES = 2_048
@@ -75,6 +76,13 @@ def one_line(field: str, value: object) -> str:
     if _CONTROL.search(name):
         raise PolicyError(field, "holds a control character; a name is one line")
     return name
+
+
+def entry_key(field: str, key: object) -> str:
+    """The name of a label, or of a search attribute."""
+    if not isinstance(key, str) or not 1 <= len(key) <= MAX_KEY:
+        raise PolicyError(field, f"a key has between 1 and {MAX_KEY} characters")
+    return key
 
 
 def label(field: str, value: object) -> str:

@@ -33,7 +33,7 @@ from horarium.schedule.checks import MAX_JITTER_SECONDS
 from horarium.schedule.context import never_there
 from horarium.schedule.credentials import moved as credentials_moved
 from horarium.schedule.credentials import of_schedule
-from horarium.schedule.definition import Definition, RunDefinition
+from horarium.schedule.definition import Definition, RunDefinition, SpecText
 from horarium.schedule.field import plain, seconds
 from horarium.schedule.kinds import SHIPPED, Kinds
 from horarium.schedule.patch import Update, apply, merge_patch, nested, replace_parts
@@ -55,6 +55,7 @@ __all__ = [
     "parse_definition",
     "replace_parts",
     "spec_equal",
+    "spec_in",
     "to_document",
 ]
 
@@ -172,6 +173,35 @@ def named_in(document: object) -> str | None:
     check_storable(document, problems)
     given = None if problems.any else normalise(document, Problems()).places.get("schedule_id")
     return given.value if given is not None and isinstance(given.value, str) else None
+
+
+def spec_in(
+    document: object,
+    *,
+    now: Instant,
+    key: str,
+    defaults: Defaults | None = None,
+    kinds: Kinds = SHIPPED,
+    base: Definition | None = None,
+    update: Update = Update.MERGE,
+) -> SpecText | None:
+    """The *when* of a document, whatever else is wrong with it; None = that is wrong, too, or never comes."""
+    problems = Problems()
+    check_storable(document, problems)
+    if problems.any:
+        return None
+    before = {} if base is None else _places_of(base)
+    given = normalise(document, problems, kinds.names, before=before)
+    places = given.places if base is None else apply(update, before, given)
+    named = {place: value for place, value in places.items() if place.startswith("spec.")}
+    reader = Reader({**_default_places(defaults or Defaults()), "schedule_id": Given("", key), **named}, problems)
+    spec = read_definition(reader, kinds).spec
+    if any(place.startswith("spec.") for place in {*reader.bad, *given.bad}):
+        return None
+    try:
+        return spec if spec.compile(key).next_after(now) is not None else None
+    except InvalidSpec:
+        return None
 
 
 def from_canonical(document: object) -> Definition:

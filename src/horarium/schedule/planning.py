@@ -12,11 +12,11 @@ how the text is read.
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from decimal import Decimal
-from functools import lru_cache
+from functools import lru_cache, wraps
 from operator import attrgetter
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple, TypeVar, cast
 
 from horarium.condition import Condition, compile_condition
 from horarium.policy.approval import WhileWaiting
@@ -138,6 +138,8 @@ class Planning:
     )
     # Who owned a stored workflow when its scheduler was found to be entitled to it; most texts say nothing of it.
     workflow_owner: Annotated[str | None, Kept(None, missing=lambda _: None)] = None
+    memo: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
+    """What was worked out about it: see `remembered`."""
 
     @property
     def assigned(self) -> Assignee | None:
@@ -148,7 +150,7 @@ class Planning:
 _FIELDS: Final = tuple(
     (name, hint.__metadata__[0]._replace(key=hint.__metadata__[0].key or name))
     for name, hint in Planning.__annotations__.items()
-    if name != "spec"
+    if name not in ("spec", "memo")
 )
 _SAID: Final = tuple((kept.key, kept.said) for _, kept in _FIELDS if kept.said is not None)
 
@@ -176,9 +178,35 @@ def planning_text(
     return canonical_json(document)
 
 
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def remembered(compute: F) -> F:
+    """A function of a planning, and of plain words, that is computed once for each planning, and forgotten with it.
+
+    Drafts that nobody keeps come by the thousand: a cache of its own would hold the last of them for ever.
+    """
+
+    @wraps(compute)
+    def recall(planning: Planning, *words: Any) -> Any:
+        key = (compute, *words)
+        try:
+            return planning.memo[key]
+        except KeyError:
+            found = planning.memo[key] = compute(planning, *words)
+            return found
+
+    return cast("F", recall)
+
+
 @lru_cache(maxsize=16_384)
 def compile_planning(text: str) -> Planning:
     """Raises whatever is wrong with a corrupt text; the caller parks the schedule."""
+    return compile_once(text)
+
+
+def compile_once(text: str) -> Planning:
+    """As `compile_planning`, for what nobody keeps."""
     document = json.loads(text)
     values: dict[str, Any] = {"spec": compile_spec(**document["spec"])}
     for name, kept in _FIELDS:

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 
 from horarium.errors import InvalidDefinition, InvalidSpec
 from horarium.policy.names import PolicyError
-from horarium.schedule.checks import without_prefix
+from horarium.schedule.checks import entry_key, without_prefix
 from horarium.schedule.field import Part
 from horarium.schedule.places import Place
 from horarium.schedule.problems import Given, Places, Problems, joined
@@ -15,7 +15,6 @@ from horarium.schedule.problems import Given, Places, Problems, joined
 T = TypeVar("T")
 
 MAX_ENTRIES = 64
-MAX_KEY = 128
 FAILED: Final = object()
 """Stands for a value that could not be read."""
 
@@ -91,9 +90,7 @@ class Reader:
         read: dict[str, T] = {}
         for key, value in given.value.items():
             try:
-                if not isinstance(key, str) or not 1 <= len(key) <= MAX_KEY:
-                    raise PolicyError("", f"a key has between 1 and {MAX_KEY} characters")
-                read[key] = check("", value)
+                read[entry_key("", key)] = check("", value)
             except PolicyError as wrong:
                 self.problems.add(joined(given.path, key), wrong.text)
         return read

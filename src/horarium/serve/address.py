@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from horarium.serve.admin import make_data_dir, read_privately, write_privately
 from horarium.settings import Settings
@@ -45,6 +45,11 @@ def _written(settings: Settings, text: str) -> Path | None:
     except StoreUnavailable:
         return None
     return path
+
+
+def browser_address(url: str, base: str, secret: str | None) -> str:
+    """Of the browser interface. A secret stands behind `#`, which a browser never sends: the page exchanges it."""
+    return f"{reachable(url)}{base}/ui/" + ("" if secret is None else f"#token={quote(secret, safe='')}")
 
 
 def reachable(url: str) -> str:

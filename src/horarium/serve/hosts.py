@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from horarium.api.health import PROBES
+from horarium.api.health import is_probe
 from horarium.api.problems import problem
 from horarium.settings import Settings, is_loopback
 
@@ -71,12 +71,13 @@ def _is_address(name: str) -> bool:
 class HostCheck:
     """Around the application where it is served by us; inside another program that one's server decides."""
 
-    def __init__(self, app: ASGIApp, hosts: Hosts) -> None:
+    def __init__(self, app: ASGIApp, hosts: Hosts, base: str = "") -> None:
         self._app = app
+        self._base = base
         self._hosts = hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"] not in PROBES:
+        if scope["type"] == "http" and not is_probe(scope["path"], self._base):
             given = next((value for name, value in scope["headers"] if name == b"host"), b"")
             if not is_ours(host_name(given.decode("latin-1")), self._hosts):
                 await _REFUSED(scope, receive, send)

@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from horarium.api.address import Network
-from horarium.api.health import PROBES
+from horarium.api.health import is_probe
 from horarium.api.limits import network_of
 from horarium.api.problems import problem
 from horarium.serve.seats import Seat, SeatLimits, Seats, fitting
@@ -101,8 +101,11 @@ class _Reader(h11.Connection):
 
 
 class BoundedProtocol(H11Protocol):
-    def __init__(self, *, seats: Seats, patience: Patience, proxies: tuple[Network, ...], **given: Any) -> None:
+    def __init__(
+        self, *, seats: Seats, patience: Patience, proxies: tuple[Network, ...], base: str = "", **given: Any
+    ) -> None:
         super().__init__(**given)
+        self._base = base
         self.conn = _Reader()
         self._seats = seats
         self._patience = patience
@@ -119,7 +122,7 @@ class BoundedProtocol(H11Protocol):
         self._address = self._sharing()
         self._seat = self._seats.take(self, self._address)
         if self._seat is Seat.PROBES:
-            self.app = _only_probes(self.app)
+            self.app = _only_probes(self.app, self._base)
         self._look()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -222,7 +225,7 @@ class BoundedProtocol(H11Protocol):
         return None if known else network_of(host)
 
 
-def _only_probes(app: Any) -> Any:
+def _only_probes(app: Any, base: str) -> Any:
     """In the reserve: one probe, and that is all."""
 
     async def asked(scope: Scope, receive: Receive, send: Send) -> None:
@@ -232,7 +235,7 @@ def _only_probes(app: Any) -> Any:
             await send(message)
 
         chosen: ASGIApp = app
-        if scope["path"] not in PROBES:
+        if not is_probe(scope["path"], base):
             chosen = problem(
                 503, "too_many_connections", "all connections are taken; try again", headers={"Retry-After": "1"}
             )
@@ -255,6 +258,7 @@ def bounded_protocol(settings: Settings) -> type[asyncio.Protocol]:
         seats=Seats(SeatLimits(most, min(most, settings.address_connections))),
         patience=Patience(settings.header_timeout_seconds, settings.body_timeout_seconds),
         proxies=tuple(map(ip_network, settings.trusted_proxies)) if settings.behind_proxy else (),
+        base=settings.base_path,
     )
     return cast("type[asyncio.Protocol]", made)
 

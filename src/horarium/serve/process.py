@@ -24,8 +24,8 @@ import uvicorn
 
 from horarium.engine.memory import settle_in
 from horarium.errors import HorariumError
-from horarium.serve.address import addressed
-from horarium.serve.admin import seed_admin_token
+from horarium.serve.address import addressed, browser_address
+from horarium.serve.admin import read_privately, seed_admin_token
 from horarium.serve.application import Application
 from horarium.serve.handshakes import Arriving, arrivals
 from horarium.serve.hosts import HostCheck, hosts_of
@@ -84,15 +84,19 @@ def run(
     say: Say,
     application: Application | None = None,
     before: Callable[[Service, str], None] | None = None,
+    to_terminal: bool = False,
 ) -> None:
-    """Until a signal comes. `before` is called with our URL before anything runs, `say` once when all is ready."""
+    """Until a signal comes. `before` is called with our URL before anything runs, `say` when all is ready.
+
+    `to_terminal`: what is said is read by a person, and kept nowhere.
+    """
     tls = open_tls(settings) if parts.api else None
     # First of all: a second service on the same port must not touch the database of the first.
     listening = listen(settings.host, settings.port) if parts.api else None
     url = "" if listening is None else url_of(listening, tls=tls is not None)
     try:
         if listening is not None and settings.public_url is None:
-            settings = settings.model_copy(update={"public_url": url})
+            settings = settings.model_copy(update={"public_url": url + settings.base_path})
         with open_service(settings, application=application, migrates=parts is UP) as service:
             service.clock.measure()
             token = seed_admin_token(settings, service.database, service.clock) if parts.api else None
@@ -103,7 +107,7 @@ def run(
             sys.setswitchinterval(_SWITCH_SECONDS)
             door = None if listening is None else Door(service, listening, tls)
             with nullcontext() if door is None else addressed(settings, url):
-                _run(_live(service, parts, door, lambda: say(_ready_line(service, url, token))))
+                _run(_live(service, parts, door, lambda: _greet(say, service, url, token, to_terminal=to_terminal)))
     finally:
         if listening is not None:
             listening.close()
@@ -204,7 +208,10 @@ class Door:
     def __init__(self, service: Service, listening: socket.socket, tls: Tls | None = None) -> None:
         self.ready = asyncio.Event()
         config = uvicorn.Config(
-            LastAnswers(HostCheck(service.api, hosts_of(service.settings)), service.api.state.draining),
+            LastAnswers(
+                HostCheck(service.api, hosts_of(service.settings), service.settings.base_path),
+                service.api.state.draining,
+            ),
             http=bounded_protocol(service.settings),
             ws="none",
             timeout_keep_alive=_IDLE_SECONDS,
@@ -304,6 +311,13 @@ def _stopped_by_signals(stop: asyncio.Event) -> Iterator[None]:
     finally:
         for each in _SIGNALS:
             loop.remove_signal_handler(each)
+
+
+def _greet(say: Say, service: Service, url: str, token: Path | None, *, to_terminal: bool) -> None:
+    say(_ready_line(service, url, token))
+    if url and to_terminal:
+        secret = None if token is None else read_privately(token)
+        say(f"In the browser: {browser_address(url, service.settings.base_path, secret)}")
 
 
 def _ready_line(service: Service, url: str, token: Path | None) -> str:

@@ -10,7 +10,15 @@ from pydantic import AliasChoices, Field, PrivateAttr, SecretStr
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from horarium.audience import NAMESPACE, Audience, parse_audience
-from horarium.settings.parts import CeleryConnection, CertificateHolder, Command, Namespaces, NetworkText, WebhookSecret
+from horarium.settings.parts import (
+    BasePath,
+    CeleryConnection,
+    CertificateHolder,
+    Command,
+    Namespaces,
+    NetworkText,
+    WebhookSecret,
+)
 
 PREFIX = "HORARIUM_"
 DATABASE_FILE = "horarium.db"
@@ -222,6 +230,12 @@ class Settings(BaseSettings):
     public_url: str | None = Field(
         None, description="Where targets reach this service to report; none = the address on which it listens."
     )
+    base_path: BasePath = Field(
+        "", description="Path under which the service is seen, such as /horarium, whether or not a proxy takes it away."
+    )
+    session_hours: float = Field(
+        12, gt=0, le=8_760, description="Hours after which somebody in a browser has to sign in again."
+    )
     behind_proxy: bool = Field(
         False, description="Whether a reverse proxy, which ends TLS, brings the requests of others to this process."
     )
@@ -354,7 +368,7 @@ class Settings(BaseSettings):
         """Where targets reach this service, as far as the settings tell."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         scheme = "http" if self.tls_cert is None else "https"
-        return self.public_url or f"{scheme}://{host}:{self.port}"
+        return self.public_url or f"{scheme}://{host}:{self.port}{self.base_path}"
 
     def audience(self, namespaces: Namespaces | None) -> Audience:
         """Of what an operator has configured: the default namespace where nothing is said."""

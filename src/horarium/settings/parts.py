@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Mapping
 from typing import Annotated, TypeAlias
 
@@ -75,3 +76,18 @@ def _network(text: str) -> str:
 
 
 NetworkText: TypeAlias = Annotated[str, AfterValidator(_network)]
+
+
+_SEGMENTS = re.compile(r"(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+")
+_MAX_BASE_PATH = 200
+
+
+def _base_path(text: str) -> str:
+    """A slash at its end is taken off: it says the same."""
+    base = text.rstrip("/")
+    if base and (len(base) > _MAX_BASE_PATH or not _SEGMENTS.fullmatch(base)):
+        raise ValueError("must be a path such as /horarium, of letters, digits and - . _ ~")
+    return base
+
+
+BasePath: TypeAlias = Annotated[str, AfterValidator(_base_path)]

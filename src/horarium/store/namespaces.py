@@ -76,3 +76,9 @@ def are_several(connection: Connection) -> bool:
 
 def all_namespaces(connection: Connection) -> list[NamespaceRow]:
     return _ROWS.all(connection, _ROWS.select.where(_LIVE).order_by(namespaces.c.namespace))
+
+
+def first_names(connection: Connection, limit: int) -> list[str]:
+    """In their order, at most so many."""
+    names = sa.select(namespaces.c.namespace).where(_LIVE).order_by(namespaces.c.namespace).limit(limit)
+    return list(connection.execute(names).scalars())

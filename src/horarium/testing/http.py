@@ -24,4 +24,6 @@ class InProcess(httpx.BaseTransport):
 
     async def _answer(self, request: httpx.Request) -> httpx.Response:
         answer = await self._inner.handle_async_request(request)
-        return httpx.Response(answer.status_code, headers=answer.headers, content=await answer.aread())
+        # As it was sent: the response unpacks what was packed.
+        raw = b"".join([piece async for piece in answer.aiter_raw()])
+        return httpx.Response(answer.status_code, headers=answer.headers, content=raw)

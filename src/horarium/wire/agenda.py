@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from horarium.decision.forecast import Forecast
+from horarium.schedule.position import Status
 from horarium.schedule.run import RunState
 from horarium.wire.answer import Answer, Time
 
@@ -10,8 +13,8 @@ from horarium.wire.answer import Answer, Time
 class AgendaRow(Answer, frozen=True, kw_only=True):
     """`reason` says why there was, or will be, no run; `count` is how many missed occurrences the row stands for.
 
-    A row that was decided and had a run names it; `state` is what that run is doing now. `predicted` rows are those
-    that nobody has decided yet.
+    A row that was decided and had a run names it; `state` is what that run is doing now, `started_at` and `finished_at`
+    from when to when it did. `predicted` rows are those that nobody has decided yet.
     """
 
     schedule_id: str
@@ -22,6 +25,8 @@ class AgendaRow(Answer, frozen=True, kw_only=True):
     run_id: str | None = None
     state: RunState | None = None
     count: int = 1
+    started_at: Time | None = None
+    finished_at: Time | None = None
 
 
 class AgendaBucket(Answer, frozen=True, kw_only=True):
@@ -32,9 +37,19 @@ class AgendaBucket(Answer, frozen=True, kw_only=True):
     skips: int
 
 
+class AgendaSchedule(Answer, frozen=True, kw_only=True):
+    """`timezone` null = nobody can say, since the schedule cannot be planned."""
+
+    name: str
+    timezone: str | None
+    status: Status
+
+
 class Agenda(Answer, frozen=True, kw_only=True):
     """`truncated`: there is more in the window than the rows say; before the instant of the last row nothing is left
-    out, unless there are more schedules than can be looked at.
+    out, unless there are more schedules, or there is more history of one of them, than can be looked at.
+
+    `schedules` are those of the rows, and those that were asked for, by id.
     """
 
     namespace: str
@@ -43,3 +58,4 @@ class Agenda(Answer, frozen=True, kw_only=True):
     rows: tuple[AgendaRow, ...]
     buckets: tuple[AgendaBucket, ...]
     truncated: bool
+    schedules: Mapping[str, AgendaSchedule]

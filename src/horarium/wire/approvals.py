@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar
 
@@ -12,9 +13,11 @@ from horarium.policy.deciding import Decision
 from horarium.schedule.run import Origin
 from horarium.wire.answer import Answer, Object, Time
 from horarium.wire.bodies import Body, Name, Note, Text, Whole
+from horarium.wire.bulk import MAX_AT_ONCE
 from horarium.wire.bulk_bodies import Ids
 
 Gates = Annotated[tuple[str, ...], Meta(min_length=0, max_length=100)]
+Hashes = Annotated[Mapping[str, str], Meta(max_length=MAX_AT_ONCE)]
 
 
 class StatusFilter(StrEnum):
@@ -165,11 +168,14 @@ class RunDecisionBody(Body, frozen=True, kw_only=True):
 
 
 class DecisionsBody(Body, frozen=True, kw_only=True):
+    """`input_hashes` names, by id, the inputs that were shown: a question that has others by now is not decided."""
+
     OTHER_NAMES: ClassVar = {"approval_ids": "ids", "note": "reason"}
 
     ids: Ids
     decision: BulkDecision
     reason: Note | None = None
+    input_hashes: Hashes | None = None
     namespace: Name | None = None
 
 

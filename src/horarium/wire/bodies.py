@@ -89,10 +89,11 @@ class TriggerBody(Body, frozen=True, kw_only=True):
 
 
 class RerunBody(Body, frozen=True, kw_only=True):
-    OTHER_NAMES: ClassVar = {"overlap_policy_override": "overlap_policy", "note": "reason"}
+    OTHER_NAMES: ClassVar = {"overlap_policy_override": "overlap_policy", "input": "inputs", "note": "reason"}
 
     overlap_policy: OverlapPolicy | None = None
     even_if_paused: bool = False
+    inputs: Any = None
     reason: Note | None = None
     namespace: Name | None = None
     approval_status: Text | None = None
@@ -310,7 +311,7 @@ def _reader(hint: Any) -> _Read:
     if bounds is not None and get_origin(hint) is tuple:
         return _texts_reader(bounds)
     if bounds is not None and get_origin(hint) is Mapping:
-        return _pairs_reader(bounds)
+        return _pairs_reader(bounds, or_null=type(None) in get_args(get_args(hint)[1]))
     if isinstance(hint, type) and issubclass(hint, StrEnum):
         aliases = _ALIASES.get(hint, {})
         return lambda value, field: parse_name(hint, aliases, value, field)
@@ -346,13 +347,15 @@ def _texts_reader(bounds: Meta) -> _Read:
     return read
 
 
-def _pairs_reader(bounds: Meta) -> _Read:
+def _pairs_reader(bounds: Meta, *, or_null: bool) -> _Read:
     one, most = _text_reader(_text(255)), bounds.max_length or MAX_NOTE
 
-    def read(value: object, field: str) -> Mapping[str, str]:
+    def read(value: object, field: str) -> Mapping[str, str | None]:
         if not isinstance(value, Mapping) or len(value) > most:
             raise ValueError(f"must be an object with at most {most} members, all of them texts")
-        return {one(name, field): one(text, field) for name, text in value.items()}
+        return {
+            one(name, field): None if or_null and text is None else one(text, field) for name, text in value.items()
+        }
 
     return read
 

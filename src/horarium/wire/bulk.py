@@ -16,6 +16,7 @@ class BulkAction(StrEnum):
     PAUSE = "pause"
     RESUME = "resume"
     TRIGGER = "trigger"
+    LABEL = "label"
     DELETE = "delete"
 
 
@@ -27,6 +28,7 @@ class StopAction(StrEnum):
 class BulkOutcome(StrEnum):
     """The words of the single actions, and two of its own."""
 
+    UPDATED = "updated"
     PAUSED = "paused"
     RESUMED = "resumed"
     DELETED = "deleted"

@@ -14,6 +14,7 @@ from horarium.wire.bulk import MAX_AT_ONCE, BulkAction, StopAction
 
 Ids = Annotated[tuple[str, ...], Meta(min_length=1, max_length=MAX_AT_ONCE)]
 Labels = Annotated[Mapping[str, str], Meta(max_length=20)]
+NewLabels = Annotated[Mapping[str, str | None], Meta(min_length=1, max_length=20)]
 Part = Annotated[str, Meta(min_length=1, max_length=200)]
 PageToken = Annotated[str, Meta(max_length=8_192)]
 
@@ -30,13 +31,17 @@ class ScheduleChoice(Body, frozen=True, kw_only=True):
 
 
 class BulkBody(Body, frozen=True, kw_only=True):
-    """An empty filter is a mistake more often than a wish: whoever means all of them says `all`."""
+    """An empty filter is a mistake more often than a wish: whoever means all of them says `all`.
+
+    `labels` are for the action `label`: they are put on, and null takes one off.
+    """
 
     OTHER_NAMES: ClassVar = {"note": "reason"}
 
     action: BulkAction
     filter: ScheduleChoice | None = None
     all: bool = False
+    labels: NewLabels | None = None
     until: Time | None = None
     reason: Note | None = None
     dry_run: bool = False

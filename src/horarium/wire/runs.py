@@ -110,6 +110,7 @@ class RunSummary(Answer, frozen=True, kw_only=True):
     `status` is the coarse word, `state` the exact one. An occurrence without a run (`include=skips`) has the state
     `skipped` and a `reason`; its `run_id` is null, and to a program an empty text. A step of a workflow has a
     `parent_run_id` and a `node_id`; `root_run_id` is the run that somebody asked for, however deep the step is.
+    `timezone` is the zone of its schedule in the revision that it names.
     """
 
     run_id: Annotated[str, Meta(extra_json_schema={TYPES: ["string", "null"]})]
@@ -156,6 +157,7 @@ class RunSummary(Answer, frozen=True, kw_only=True):
     detail: Any = None
     sequence: int | None = None
     rerun_of: str | None = None
+    timezone: str | None = None
 
     @property
     def is_final(self) -> bool:

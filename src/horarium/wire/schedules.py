@@ -8,12 +8,13 @@ from typing import Any
 from horarium.decision.forecast import Forecast, NoRun
 from horarium.decision.health_status import HealthStatus
 from horarium.decision.last_status import LastStatus
+from horarium.decision.recent import Happened
 from horarium.policy.catchup import CatchupPolicy
 from horarium.policy.overlap import OverlapPolicy
 from horarium.schedule.event import EventType
 from horarium.schedule.position import Status
 from horarium.schedule.reason import Reason
-from horarium.schedule.run import RunState
+from horarium.schedule.run import Origin, RunState
 from horarium.schedule.source import Source
 from horarium.wire.answer import Answer, Object, Time
 from horarium.wire.outcomes import (
@@ -30,7 +31,7 @@ class ScheduleState(Answer, frozen=True, kw_only=True):
     """What we compute about a schedule beside what its author wrote: none of it can be set.
 
     `next_fire_at` is the next occurrence of the spec, also while it is paused; `next_run_at` the next that nothing
-    known now stands against, or null together with `next_run_reason`.
+    known now stands against, or null together with `next_run_reason`. `words` is the spec as a sentence.
     """
 
     status: Status
@@ -70,6 +71,31 @@ class ScheduleState(Answer, frozen=True, kw_only=True):
     uid: str
     next_fire: Time | None
     last_fire: Time | None
+    words: str | None
+
+
+class RecentOccurrence(Answer, frozen=True, kw_only=True):
+    """One of the last decisions about a schedule: fired, held, skipped with its reason, or missed, `count` at once.
+
+    `state` is what its run is doing now; null = it had none, or it is no longer kept. `late_seconds` is how long after
+    it was due it started. `at` is the time of the occurrence; of what was triggered by hand, when that was.
+    """
+
+    at: Time
+    outcome: Happened
+    reason: str | None
+    run_id: str | None
+    origin: Origin
+    state: RunState | None
+    duration_seconds: float | None
+    late_seconds: float | None
+    count: int
+
+
+class ScheduleWithRecent(ScheduleState, frozen=True, kw_only=True):
+    """The state of one schedule of a list, with its last occurrences."""
+
+    recent: tuple[RecentOccurrence, ...]
 
 
 class Standing(Answer, frozen=True, kw_only=True):
@@ -131,7 +157,8 @@ class ScheduleDetails(ScheduleState, frozen=True, kw_only=True):
 class Schedule(ScheduleState, frozen=True, kw_only=True):
     """A schedule: what its author wrote, as far as it differs from the defaults, and how it is doing.
 
-    What only one schedule that was asked for by itself shows has a default here.
+    What only one schedule that was asked for by itself shows has a default here, and so has what a list shows only
+    where it is asked for: `recent` are the last occurrences, oldest first.
     """
 
     schedule_id: str
@@ -159,6 +186,7 @@ class Schedule(ScheduleState, frozen=True, kw_only=True):
     error: str | None = None
     state: Standing | None = None
     info: ScheduleInfo | None = None
+    recent: tuple[RecentOccurrence, ...] | None = None
 
 
 class ScheduleList(Answer, frozen=True, kw_only=True):
@@ -271,6 +299,29 @@ class PreviewRow(Answer, frozen=True, kw_only=True):
 class Preview(Answer, frozen=True, kw_only=True):
     schedule_id: str
     rows: tuple[PreviewRow, ...]
+
+
+class YearDay(Answer, frozen=True, kw_only=True):
+    """`date` is one of the schedule's own zone; `reasons` counts what is skipped; `detail` says why, of the first."""
+
+    date: str
+    fires: int
+    skips: int
+    reasons: Mapping[str, int]
+    detail: str | None = None
+
+
+class Year(Answer, frozen=True, kw_only=True):
+    """What the spec and the calendars say now of each day of a year, also of those that are past: it is no history.
+
+    Days on which nothing happens are left out. `bounded`: after the last of the days nobody has looked.
+    """
+
+    schedule_id: str
+    timezone: str
+    year: int
+    days: tuple[YearDay, ...]
+    bounded: bool
 
 
 class Finding(Answer, frozen=True, kw_only=True):

@@ -23,7 +23,7 @@ class Calendar(Answer, frozen=True, kw_only=True):
     """`warning` says that its data ends soon; `bundle` is the one that brought it, `owner` who made it.
 
     `days` are those of the year that was asked for, with their names. `timezone` null = that of whichever schedule
-    obeys it.
+    obeys it. `covered_until` is the last day its data speaks about, also where nobody has said `covers`.
     """
 
     name: str
@@ -38,6 +38,7 @@ class Calendar(Answer, frozen=True, kw_only=True):
     warning: str | None
     bundle: str | None = None
     owner: str | None = None
+    covered_until: str | None = None
     days: tuple[CalendarDay, ...] | None = None
 
 
@@ -212,6 +213,7 @@ class Home(Answer, frozen=True, kw_only=True):
     name: str
     version: str
     summary: str
+    ui: str
     docs: str
     openapi: str
     schedules: str

@@ -24,7 +24,7 @@ from horarium.schedule.assignee import Assignee, AssigneeType
 from horarium.schedule.definition import Action, Definition, IntervalText, SpecText
 from horarium.schedule.effective import Effective, effective_text
 from horarium.schedule.kinds import SHIPPED
-from horarium.schedule.planning import Planning, compile_planning, planning_text
+from horarium.schedule.planning import Planning, compile_once, compile_planning, planning_text, remembered
 from horarium.schedule.run import Delivery
 
 START, END = from_rfc3339("2026-01-01T00:00:00Z"), from_rfc3339("2030-01-01T00:00:00Z")
@@ -143,14 +143,31 @@ def test_a_text_of_an_older_program_names_an_agent_and_no_policies() -> None:
 
 
 def test_every_field_of_a_planning_is_looked_at() -> None:
-    assert {"spec", *KEPT} == {each.name for each in fields(Planning)}
+    assert {"spec", "memo", *KEPT} == {each.name for each in fields(Planning)}
+
+
+def test_what_is_worked_out_is_forgotten_with_its_planning() -> None:
+    counted = []
+
+    @remembered
+    def double(planning: Planning, word: str) -> int:
+        counted.append(word)
+        return 2 * planning.rotation
+
+    one = compile_once(planning_text(RICH, needs_approval=False))
+    other = compile_once(planning_text(RICH, needs_approval=False))
+    assert one is not other
+    assert {double(one, "a"), double(one, "a"), double(other, "a")} == {2 * one.rotation}
+    assert double(one, "b") == 2 * one.rotation
+    assert counted == ["a", "a", "b"]
+    assert len(one.memo) == 2
 
 
 def test_the_defaults_survive_the_text() -> None:
     target = "http:https://example.org:443"
     planning, bare = compiled(PLAIN), Planning(PLAIN.spec.compile("one"), kind="http", target=target)
-    for each in fields(Planning):
-        assert getattr(planning, each.name) == getattr(bare, each.name), each.name
+    for name in KEPT:
+        assert getattr(planning, name) == getattr(bare, name), name
 
 
 @pytest.mark.parametrize("amount", ["0", "0.000001", "999999999999.999999", "1000000000000"])

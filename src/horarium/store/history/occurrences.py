@@ -1,10 +1,10 @@
-"""What was decided about the occurrences of a window of time, across the schedules of a namespace."""
+"""What was decided about the occurrences of a window of time, across the schedules of a namespace, or of some."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
@@ -15,7 +15,10 @@ from horarium.schedule.run import RunState
 from horarium.store.database.json_text import from_text
 from horarium.store.history.events import told_from
 from horarium.store.runs import everywhere
-from horarium.store.tables import history, runs, runs_archive, schedules
+from horarium.store.tables import history, positions, runs, schedules
+
+MOST_OF_ONE: Final = 5_000
+"""Of one schedule's history the newest numbers are looked at, where only some schedules are asked about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,54 +30,114 @@ class OccurrenceEvent:
     nominal: Instant
     event_type: EventType
     run_id: bytes | None
-    state: RunState | None
     payload: dict[str, Any]
+    state: RunState | None = None
+    started_at: Instant | None = None
+    finished_at: Instant | None = None
+
+
+_RUN = (runs.c.state, runs.c.started_at, runs.c.finished_at)
+_EVENT = (
+    history.c.schedule_uid,
+    schedules.c.schedule_id,
+    history.c.nominal,
+    history.c.event_type,
+    history.c.run_id,
+    history.c.payload,
+)
 
 
 def in_window(
-    connection: Connection, namespace: str, start: Instant, end: Instant, limit: int
-) -> list[OccurrenceEvent]:
-    """From `start` on and before `end`, by the time of the occurrence; a row of missed ones stands at its first."""
-    statement = (
-        sa.select(
-            history.c.schedule_uid,
-            schedules.c.schedule_id,
-            history.c.nominal,
-            history.c.event_type,
-            history.c.run_id,
-            runs.c.state,
-            history.c.payload,
+    connection: Connection,
+    namespace: str,
+    start: Instant,
+    end: Instant,
+    most: int,
+    wanted: Container[bytes] | None = None,
+) -> tuple[list[OccurrenceEvent], Instant | None]:
+    """From `start` on and before `end`, by the time of the occurrence; a row of missed ones stands at its first.
+
+    `most` are looked at, and of these the ones of the schedules that are `wanted` are told; None = of all. And up to
+    where that is; None = to the end.
+    """
+    rows, until = _rows(connection, _window(start, end).where(history.c.namespace == namespace), most)
+    return _events(connection, [row for row in rows if wanted is None or row.schedule_uid in wanted]), until
+
+
+def of_some(
+    connection: Connection, uids: Sequence[bytes], start: Instant, end: Instant, most: int
+) -> tuple[list[OccurrenceEvent], Instant | None]:
+    """The same of some schedules, along the history of each: what others do in the window costs nothing.
+
+    Only the newest `MOST_OF_ONE` numbers of each are looked at: see `reaches_back`.
+    """
+    looked_at = sa.and_(
+        positions.c.schedule_uid == history.c.schedule_uid,
+        history.c.sequence >= positions.c.next_sequence - MOST_OF_ONE,
+    )
+    own = _window(start, end).join(positions, looked_at).where(positions.c.schedule_uid.in_(list(uids)))
+    rows, until = _rows(connection, own, most)
+    return _events(connection, rows), until
+
+
+def reaches_back(connection: Connection, uids: Sequence[bytes], start: Instant) -> bool:
+    """Whether what `of_some` looks at reaches back to an instant."""
+    mine = (
+        sa.select(sa.literal(1))
+        .join_from(positions, history, positions.c.schedule_uid == history.c.schedule_uid)
+        .where(
+            positions.c.schedule_uid.in_(list(uids)),
+            positions.c.next_sequence > MOST_OF_ONE,
+            history.c.sequence == positions.c.next_sequence - MOST_OF_ONE,
+            history.c.recorded_at > start,
         )
+    )
+    return connection.execute(mine.limit(1)).first() is None
+
+
+def _window(start: Instant, end: Instant) -> sa.Select[Any]:
+    return (
+        sa.select(*_EVENT, *_RUN)
         .join_from(history, schedules, history.c.schedule_uid == schedules.c.schedule_uid)
         .outerjoin(runs, runs.c.run_id == history.c.run_id)
         .where(
-            history.c.namespace == namespace,
             history.c.nominal.is_not(None),
             history.c.nominal >= start,
             history.c.recorded_at >= told_from(start),
             history.c.nominal < end,
         )
-        .order_by(history.c.nominal)
-        .limit(limit)
     )
-    rows = connection.execute(statement).all()
-    moved = _archived_states(connection, [row.run_id for row in rows if row.run_id is not None and row.state is None])
-    return [
-        OccurrenceEvent(
-            uid,
-            schedule_id,
-            nominal,
-            EventType(kind),
-            run_id,
-            None if state is None and run_id not in moved else RunState(state or moved[run_id]),
-            from_text(payload),
-        )
-        for uid, schedule_id, nominal, kind, run_id, state, payload in rows
-    ]
 
 
-def _archived_states(connection: Connection, run_ids: Sequence[bytes]) -> dict[bytes, str]:
+def _rows(connection: Connection, statement: sa.Select[Any], most: int) -> tuple[Sequence[sa.Row[Any]], Instant | None]:
+    rows = connection.execute(statement.order_by(history.c.nominal).limit(most)).all()
+    return rows, rows[-1].nominal if len(rows) == most else None
+
+
+def _events(connection: Connection, rows: Sequence[sa.Row[Any]]) -> list[OccurrenceEvent]:
+    moved = _archived(connection, [row.run_id for row in rows if row.run_id is not None and row.state is None])
+    return [_event(*row[: len(_EVENT)], *moved.get(row.run_id, row[len(_EVENT) :])) for row in rows]
+
+
+def _event(
+    uid: bytes,
+    schedule_id: str,
+    nominal: Instant,
+    kind: str,
+    run_id: bytes | None,
+    payload: str,
+    state: str | None,
+    started_at: Instant | None,
+    finished_at: Instant | None,
+) -> OccurrenceEvent:
+    known = None if state is None else RunState(state)
+    told = EventType(kind), run_id, from_text(payload)
+    return OccurrenceEvent(uid, schedule_id, nominal, *told, known, started_at, finished_at)
+
+
+def _archived(connection: Connection, run_ids: Sequence[bytes]) -> dict[bytes | None, Sequence[Any]]:
+    """What is known of those that have moved."""
     if not run_ids or not everywhere.has_archive(connection):
         return {}
-    found = sa.select(runs_archive.c.run_id, runs_archive.c.state).where(runs_archive.c.run_id.in_(run_ids))
-    return {row.run_id: row.state for row in connection.execute(found)}
+    own = everywhere.of_archive(sa.select(runs.c.run_id, *_RUN).where(runs.c.run_id.in_(list(run_ids))))
+    return {row[0]: row[1:] for row in connection.execute(own)}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple, assert_never
 
@@ -24,7 +23,7 @@ from horarium.policy.approval import WhileWaiting
 from horarium.policy.limits import Budget
 from horarium.schedule.calendar import Calendar, parse_calendar, shared_calendar
 from horarium.schedule.context import ContextMember, DayCount
-from horarium.schedule.planning import Planning
+from horarium.schedule.planning import Planning, remembered
 from horarium.schedule.run import Origin, RunState, result_status
 from horarium.store.counters import (
     Counter,
@@ -115,7 +114,7 @@ def _backfilled(connection: Connection, uids: Sequence[bytes]) -> Iterable[tuple
     return [(uid, count) for uid, count in rows]
 
 
-@lru_cache(maxsize=65_536)
+@remembered
 def _asks_us(planning: Planning, origin: Origin) -> bool:
     """Whether it needs more than counts of runs, which come with the claim, workflows, which are rare, and quotas,
     which are those of all.

@@ -14,6 +14,7 @@ from sqlalchemy import Connection
 
 from horarium.decision.ending import FAILURES
 from horarium.decision.health import FAILING_AFTER, FailedRun, Vitals, Waiting
+from horarium.decision.health_status import HealthStatus
 from horarium.ids import id_text
 from horarium.instant import Instant
 from horarium.policy.approval import ApprovalDecision
@@ -23,7 +24,8 @@ from horarium.schedule.run import RunState
 from horarium.store.runs import everywhere
 from horarium.store.runs.states import OPEN_ROOT, sql_list
 from horarium.store.schedules.due import Plannings
-from horarium.store.schedules.rows import SELECT_WITH_DOCUMENT, ScheduleRow, with_document
+from horarium.store.schedules.rows import ROWS, SELECT_ROWS, SELECT_WITH_DOCUMENT, ScheduleRow, with_document
+from horarium.store.schedules.signs import ACTIVE, AT_REST, sign, waiting
 from horarium.store.tables import approvals, positions, runs, schedules, unwell_schedules
 from horarium.store.tables.schedules import FAILING
 
@@ -32,12 +34,23 @@ _AT_ONCE = 100
 _MAX_ERROR = 1_000
 
 
-def vitals_of(connection: Connection, known: Plannings, rows: Sequence[ScheduleRow]) -> list[Vitals]:
-    """In the order of the rows; four questions, whatever their number."""
+def vitals_of(
+    connection: Connection, known: Plannings, rows: Sequence[ScheduleRow], *, with_failed: bool = True
+) -> list[Vitals]:
+    """In the order of the rows; four questions, whatever their number. `with_failed`: for a sentence about them."""
     plannings = known.load(connection, {row.planning for row in rows})
     waiting = waiting_runs(connection, [row.schedule_uid for row in rows if row.active])
-    failed = failed_runs(connection, [row.schedule_uid for row in rows if row.failures_in_a_row >= FAILING_AFTER])
+    failing = [row.schedule_uid for row in rows if with_failed and row.failures_in_a_row >= FAILING_AFTER]
+    failed = failed_runs(connection, failing)
     return [_vitals(row, plannings[row.planning], waiting, failed) for row in rows]
+
+
+def with_sign(
+    connection: Connection, namespace: str, status: HealthStatus, now: Instant, limit: int
+) -> list[ScheduleRow]:
+    """Schedules of which the word may hold, at most `limit`, in no order."""
+    mine = sign(status, sa.literal(namespace), sa.literal(now, sa.BigInteger))
+    return ROWS.all(connection, SELECT_ROWS.where(mine, schedules.c.deleted_at.is_(None)).limit(limit))
 
 
 def _vitals(
@@ -168,23 +181,12 @@ def count_failing(connection: Connection) -> int:
 def _signs(namespace: str | None, now: Instant) -> list[tuple[sa.Column[Any], sa.Select[Any]]]:
     """Each along an index of few rows, with the column of what it finds."""
     uid, status = positions.c.schedule_uid, positions.c.status
-    at_rest = sa.text("status <> 'active' AND status <> 'deleted'")
     mine = sa.true() if namespace is None else positions.c.namespace == namespace
-    pending = (
-        sa.select(runs.c.schedule_uid)
-        .join_from(approvals, runs, runs.c.run_id == approvals.c.run_id)
-        .where(
-            approvals.c.decision == "pending",
-            sa.true() if namespace is None else approvals.c.namespace == namespace,
-            runs.c.schedule_uid.is_not(None),
-        )
-        .distinct()
-    )
-    active = sa.text("status = 'active'")
+    pending = waiting(None if namespace is None else sa.literal(namespace))
     return [
-        (uid, sa.select(uid).where(mine, at_rest, status == Status.BROKEN.value)),
+        (uid, sa.select(uid).where(mine, AT_REST, status == Status.BROKEN.value)),
         (uid, sa.select(uid).where(mine, sa.text(FAILING))),
         (runs.c.schedule_uid, pending),
-        (uid, sa.select(uid).where(mine, active, positions.c.next_due <= now).order_by(positions.c.next_due)),
-        (uid, sa.select(uid).where(mine, active, positions.c.next_due.is_(None))),
+        (uid, sa.select(uid).where(mine, ACTIVE, positions.c.next_due <= now).order_by(positions.c.next_due)),
+        (uid, sa.select(uid).where(mine, ACTIVE, positions.c.next_due.is_(None))),
     ]

@@ -11,10 +11,13 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+from horarium.decision.health_status import HealthStatus
 from horarium.instant import Instant
 from horarium.schedule.position import Status
+from horarium.store.database.json_text import to_text
 from horarium.store.database.page_bytes import Row, page, sized
 from horarium.store.schedules.rows import ROWS, SELECT_WITH_DOCUMENT, ScheduleRow, with_document
+from horarium.store.schedules.signs import sign
 from horarium.store.schedules.write import Attribute
 from horarium.store.tables import positions, schedule_attributes, schedule_revisions, schedules
 
@@ -29,7 +32,11 @@ class Cursor:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """None = any. A schedule must have all the `attributes`; `text` is part of its id or name."""
+    """None = any. A schedule must have all the `attributes`; `text` is part of its id or name.
+
+    `health`: those of which the word may hold at the instant `now`. `calendar`: those that may obey it, since the
+    text of their document mentions it. Whoever asks for one of these has to judge them.
+    """
 
     statuses: Collection[Status] | None = None
     workflow: str | None = None
@@ -41,6 +48,9 @@ class Filter:
     schedule_ids: Collection[str] | None = None
     attributes: Collection[Attribute] = ()
     include_deleted: bool = False
+    health: HealthStatus | None = None
+    now: Instant = 0
+    calendar: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +98,27 @@ def holding(connection: Connection, namespace: str, wanted: Filter, *, held_only
     of_all = sa.select(*columns).join_from(schedules, positions, positions.c.schedule_uid == schedules.c.schedule_uid)
     rows = connection.execute(of_all.where(*mine).limit(limit), {"namespace": namespace, **_values(wanted)})
     return [Holding(row.planning, Status(row.status), row.active, row.held) for row in rows]
+
+
+class Chosen(NamedTuple):
+    """Of a schedule that was chosen, what an agenda shows of it; `next_sequence` is how far its history has got."""
+
+    schedule_uid: bytes
+    schedule_id: str
+    name: str
+    status: Status
+    planning: bytes
+    next_sequence: int
+
+
+def chosen(connection: Connection, namespace: str, wanted: Filter, limit: int) -> list[Chosen]:
+    """Of all that fit, at most `limit`, in no order."""
+    names = (schedules.c.name, positions.c.status, positions.c.planning, positions.c.next_sequence)
+    columns = (schedules.c.schedule_uid, schedules.c.schedule_id, *names)
+    mine = [schedules.c.namespace == sa.bindparam("namespace"), *_conditions(_Shape.of(wanted, None))]
+    of_all = sa.select(*columns).join_from(schedules, positions, positions.c.schedule_uid == schedules.c.schedule_uid)
+    rows = connection.execute(of_all.where(*mine).limit(limit), {"namespace": namespace, **_values(wanted)})
+    return [Chosen(uid, name, title, Status(status), *rest) for uid, name, title, status, *rest in rows]
 
 
 def is_there(connection: Connection, namespace: str, cursor: Cursor, *, include_deleted: bool = False) -> bool:
@@ -140,6 +171,18 @@ def _escaped(found: re.Match[str]) -> str:
     return f"/{found[0]}"
 
 
+def _part(text: str) -> str:
+    return f"%{_LIKE.sub(_escaped, text)}%"
+
+
+_newest = schedule_revisions.alias("newest")
+_MENTIONS_CALENDAR = sa.exists().where(
+    _newest.c.schedule_uid == schedules.c.schedule_uid,
+    _newest.c.revision == schedules.c.revision,
+    _newest.c.document.like(sa.bindparam("calendar"), escape="/"),
+)
+
+
 _SIZED = sized(SELECT_WITH_DOCUMENT, schedule_revisions.c.document)
 _UID, _REVISION = ROWS.place_of("schedule_uid"), ROWS.place_of("revision")
 _DOCUMENT = len(_SIZED.selected_columns) - 2  # before its size
@@ -167,6 +210,8 @@ class _Shape(NamedTuple):
     attributes: tuple[Attribute, ...]
     include_deleted: bool
     has_ids: bool
+    health: HealthStatus | None
+    has_calendar: bool
     goes_on: bool
 
     @classmethod
@@ -178,6 +223,8 @@ class _Shape(NamedTuple):
             tuple(wanted.attributes),
             wanted.include_deleted,
             wanted.schedule_ids is not None,
+            wanted.health,
+            wanted.calendar is not None,
             after is not None,
         )
 
@@ -186,9 +233,13 @@ def _values(wanted: Filter) -> dict[str, Any]:
     given = {f"wanted_{name}": getattr(wanted, name) for name in _COLUMNS}
     found: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if wanted.text is not None:
-        found["part"] = f"%{_LIKE.sub(_escaped, wanted.text.casefold())}%"
+        found["part"] = _part(wanted.text.casefold())
     if wanted.schedule_ids is not None:
         found["ids"] = list(wanted.schedule_ids)
+    if wanted.health is not None:
+        found["now"] = wanted.now
+    if wanted.calendar is not None:
+        found["calendar"] = _part(to_text(wanted.calendar))  # with its quotes, as documents are spelled
     return found
 
 
@@ -211,6 +262,10 @@ def _conditions(shape: _Shape) -> Iterator[sa.ColumnElement[bool]]:
         yield _COLUMNS[name] == sa.bindparam(f"wanted_{name}")
     if shape.has_ids:
         yield schedules.c.schedule_id.in_(sa.bindparam("ids", expanding=True))
+    if shape.health is not None:
+        yield sign(shape.health, sa.bindparam("namespace"), sa.bindparam("now", type_=sa.BigInteger))
+    if shape.has_calendar:
+        yield _MENTIONS_CALENDAR
     if shape.has_text:
         yield schedules.c.search_text.like(sa.bindparam("part"), escape="/")
     for attribute in shape.attributes:

@@ -162,7 +162,7 @@ _IDS_AT_ONCE = 900
 # The positions' columns win: they are the ones that the lock protects.
 ROWS = TypedRows(ScheduleRow, schedules, positions, status=Status)
 SELECT_ROWS = ROWS.select.join_from(schedules, positions, schedules.c.schedule_uid == positions.c.schedule_uid)
-_REVISIONS = TypedRows(RevisionRow, schedule_revisions, document=from_text)
+REVISIONS = TypedRows(RevisionRow, schedule_revisions, document=from_text)
 SELECT_WITH_DOCUMENT = SELECT_ROWS.add_columns(schedule_revisions.c.document).join(
     schedule_revisions,
     sa.and_(
@@ -285,7 +285,7 @@ def find_newest(connection: Connection, namespace: str, schedule_id: str) -> Sch
 
 def find_revision(connection: Connection, uid: bytes, revision: int) -> RevisionRow | None:
     mine = (schedule_revisions.c.schedule_uid == uid, schedule_revisions.c.revision == revision)
-    return _REVISIONS.one(connection, _REVISIONS.select.where(*mine))
+    return REVISIONS.one(connection, REVISIONS.select.where(*mine))
 
 
 def planning_at(connection: Connection, uid: bytes, moment: Instant) -> bytes | None:
@@ -302,8 +302,8 @@ def planning_at(connection: Connection, uid: bytes, moment: Instant) -> bytes | 
 
 def all_revisions(connection: Connection, uid: bytes) -> list[RevisionRow]:
     """Oldest first."""
-    mine = _REVISIONS.select.where(schedule_revisions.c.schedule_uid == uid)
-    return _REVISIONS.all(connection, mine.order_by(schedule_revisions.c.revision))
+    mine = REVISIONS.select.where(schedule_revisions.c.schedule_uid == uid)
+    return REVISIONS.all(connection, mine.order_by(schedule_revisions.c.revision))
 
 
 def planning_text(connection: Connection, planning: bytes) -> str | None:

@@ -1,0 +1,122 @@
+"""What a browser holds in place of a token: the token itself, sealed, together with the end of the session.
+
+Nothing is stored. Whoever has the key of the installation can open it, so every process knows every session; and a
+token that is revoked opens nothing from then on, in whatever it is wrapped. AES-256-GCM, with a key of its own by HKDF
+(RFC 5869); what is sealed for another purpose does not open here.
+"""
+
+from __future__ import annotations
+
+import os
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from hashlib import sha256
+from itertools import islice
+from typing import Final
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from horarium.instant import SECOND, Instant
+
+MAX_SECRET = 2_900
+"""Characters of a token that a cookie can hold: browsers drop those of more than 4,096 bytes."""
+CODE_PREFIX: Final = "hsc_"
+_MAX_COOKIE: Final = 4_096
+_PURPOSE: Final = b"horarium:session"
+_CODE_PURPOSE: Final = b"horarium:sign-in-code"
+_NONCE_BYTES: Final = 12  # what NIST SP 800-38D recommends
+_END_BYTES: Final = 8
+_DIGEST_CHARS: Final = 10
+# Of one name: the paths of two services on one host may both fit.
+_MOST_COOKIES: Final = 8
+_MOST_PAIRS: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """`until` is when the session ends, whatever the token says."""
+
+    secret: str = field(repr=False)
+    until: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedCode:
+    """`until` is when the code ends; `session_until` when the session did in which it was made, None = in none."""
+
+    secret: str = field(repr=False)
+    until: Instant
+    session_until: Instant | None
+
+
+class SessionCookies:
+    """Makes and reads them. Printing it shows no key."""
+
+    def __init__(self, key: bytes) -> None:
+        """`key` is that of the installation."""
+        own = HKDF(SHA256(), length=32, salt=None, info=_PURPOSE).derive(key)
+        self._cipher = AESGCM(own)
+        # Services on one host share their cookies, whatever their ports: each knows its own by the name.
+        self.name = f"horarium_{sha256(_PURPOSE + b':name:' + own).hexdigest()[:_DIGEST_CHARS]}"
+
+    def seal(self, secret: str, until: Instant) -> str:
+        return self._sealed(secret, until, _PURPOSE)
+
+    def unseal(self, value: str) -> Opened | None:
+        """None for what we have not made, or somebody has changed."""
+        return self._unsealed(value, _PURPOSE)
+
+    def seal_code(self, secret: str, until: Instant, session_until: Instant | None = None) -> str:
+        """What stands for a token in a link: others on the machine may see the command that opens the link."""
+        end = "" if session_until is None else str(session_until)
+        return CODE_PREFIX + self._sealed(f"{end} {secret}", until, _CODE_PURPOSE)
+
+    def unseal_code(self, code: str) -> OpenedCode | None:
+        """None for what is no such code."""
+        opened = self._unsealed(code.removeprefix(CODE_PREFIX), _CODE_PURPOSE) if code.startswith(CODE_PREFIX) else None
+        if opened is None:
+            return None
+        end, _, secret = opened.secret.partition(" ")
+        return OpenedCode(secret, opened.until, int(end) if end else None)
+
+    def _sealed(self, secret: str, until: Instant, purpose: bytes) -> str:
+        nonce = os.urandom(_NONCE_BYTES)
+        plain = until.to_bytes(_END_BYTES, "big", signed=True) + secret.encode()
+        return urlsafe_b64encode(nonce + self._cipher.encrypt(nonce, plain, purpose)).decode().rstrip("=")
+
+    def _unsealed(self, value: str, purpose: bytes) -> Opened | None:
+        if len(value) > _MAX_COOKIE:
+            return None
+        try:
+            raw = urlsafe_b64decode(value.encode("ascii") + b"=" * (-len(value) % 4))
+            plain = self._cipher.decrypt(raw[:_NONCE_BYTES], raw[_NONCE_BYTES:], purpose)
+            return Opened(plain[_END_BYTES:].decode(), int.from_bytes(plain[:_END_BYTES], "big", signed=True))
+        except (InvalidTag, ValueError):
+            return None
+
+    def shown_in(self, headers: Iterable[str]) -> list[str]:
+        """The values of our cookie in these `Cookie` headers, as the browser orders them: the nearest path first."""
+        return list(islice((value for name, value in _pairs(headers) if name == self.name), _MOST_COOKIES))
+
+    def set_header(self, value: str, *, path: str, seconds: int, secure: bool) -> str:
+        """`Set-Cookie`: no script reads it, no other site's page sends it, and no other host gets it."""
+        kept = f"{self.name}={value}; Path={path}; Max-Age={max(0, seconds)}; HttpOnly; SameSite=Strict"
+        return f"{kept}; Secure" if secure else kept
+
+    def clear_header(self, *, path: str) -> str:
+        return self.set_header("", path=path, seconds=0, secure=False)
+
+
+def seconds_until(end: Instant, now: Instant) -> int:
+    return max(0, (end - now) // SECOND)
+
+
+def _pairs(headers: Iterable[str]) -> Iterator[tuple[str, str]]:
+    texts = (text for header in headers for text in header.split(";", _MOST_PAIRS)[:_MOST_PAIRS])
+    for text in texts:
+        name, _, value = text.strip().partition("=")
+        yield name, value.strip('"')

@@ -1,0 +1,189 @@
+"""The routes by which a browser signs in and out: a token is exchanged for a cookie that no script can read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.metadata import version
+from typing import Annotated, Any, Final
+
+from fastapi import Depends, Request, Response
+
+from horarium.api import examples
+from horarium.api.address import seen_scheme
+from horarium.api.answers import Reply
+from horarium.api.auth import Authenticator, bearer_of
+from horarium.api.authorization import authorization_of, cookie_path, end_cookie, require_our_page, session_of
+from horarium.api.certificates import certificate_of
+from horarium.api.problems import BadRequest
+from horarium.api.requests import CallerOf, ResourcesOf, caller_for, json_object
+from horarium.api.routing import LOOK, OPEN, Routes
+from horarium.api.session_cookies import CODE_PREFIX, MAX_SECRET, SessionCookies, seconds_until
+from horarium.errors import InvalidDefinition
+from horarium.instant import HOUR, LAST, MINUTE, Instant, to_datetime
+from horarium.operations.caller import Caller
+from horarium.operations.errors import Unauthorized
+from horarium.operations.resources import Resources
+from horarium.operations.sessions import reach_of
+from horarium.recurrence.spec import DEFAULT_ZONE
+from horarium.wire.answer import time_of
+from horarium.wire.bodies import read_body
+from horarium.wire.roles import Permission, Role
+from horarium.wire.sessions import Session, SessionBody, SignInLink
+
+routes = Routes("/api/session", tag="session")
+
+# Nobody's body is parsed before: a token and a name have room in this.
+_MAX_BODY: Final = 16_384
+_CODE_LIFE: Final = MINUTE
+_UNKNOWN: Final = "this token is unknown, revoked or expired"
+_EXAMPLE: Final = Session(
+    principal="admin",
+    role=Role.ADMIN,
+    permissions=tuple(Permission),
+    namespace="default",
+    everywhere=True,
+    namespaces=("default", "team-a"),
+    more_namespaces=False,
+    version="0.1.0",
+    now=examples.AT,
+    zone=DEFAULT_ZONE,
+    ends_at=examples.LATER,
+)
+
+
+async def from_our_page(request: Request) -> Mapping[str, Any]:
+    """What a page of ours sends; a page of another site must not sign anybody in, not even as its own author."""
+    require_our_page(request)
+    if len(await request.body()) > _MAX_BODY:
+        raise BadRequest(413, "payload_too_large", f"a request for a session may have {_MAX_BODY} bytes at most")
+    return await json_object(request)
+
+
+@routes(
+    "POST",
+    "",
+    needs=OPEN,
+    summary="Sign a browser in",
+    body=SessionBody,
+    sends={"token": "hor_example", "namespace": "default"},
+    answer=Session,
+    example=_EXAMPLE,
+    repeatable=False,  # its answer is a cookie, and what opens a door is not kept for a repetition
+)
+def open_session(
+    request: Request, resources: ResourcesOf, body: Annotated[Mapping[str, Any], Depends(from_our_page)]
+) -> Reply:
+    """For pages of this service: the token goes into a cookie that is good for as long as it is, hours at most.
+
+    Programs send the token itself with each request. The request must come from our own page
+    (`X-Horarium-Source: ui`, and `Sec-Fetch-Site` or `Origin`); another site's is 403 `cross_site`.
+    """
+    asked = read_body(SessionBody, body)
+    sessions: SessionCookies = request.app.state.sessions
+    authenticator: Authenticator = request.app.state.authenticator
+    secret, made_in = _secret(resources, sessions, asked.token.strip())
+    known = authenticator.admit(f"Bearer {secret}", certificate_of(request.scope))
+    caller = caller_for(request, known, asked.namespace)
+    _check_length(secret)
+    now = resources.clock.now()
+    until = min(_end(resources, authenticator.ends_at(secret), now), made_in or LAST)
+    cookie = sessions.set_header(
+        sessions.seal(secret, until),
+        path=cookie_path(request.scope),
+        seconds=seconds_until(until, now),
+        secure=_by_tls(request),
+    )
+    return Reply(_shown(resources, caller, until), headers={"Set-Cookie": cookie})
+
+
+@routes("GET", "", needs=LOOK, summary="Say who asks", answer=Session, example=_EXAMPLE)
+def get_session(request: Request, resources: ResourcesOf, caller: CallerOf) -> Reply:
+    """Also for a bearer token or a client certificate, which need no session."""
+    session = session_of(request)
+    return Reply(_shown(resources, caller, None if session is None else session.until))
+
+
+@routes(
+    "DELETE",
+    "",
+    needs=OPEN,
+    summary="Sign a browser out",
+    status=204,
+    example=None,
+    repeatable=False,  # to be signed out twice is to be signed out
+)
+async def close_session(request: Request) -> Response:
+    """Takes the cookie from the browser. Whoever revokes the token ends all sessions that were begun with it."""
+    require_our_page(request)
+    return end_cookie(request, Response(status_code=204), always=True)
+
+
+@routes(
+    "POST",
+    "/link",
+    needs=LOOK,
+    summary="Make a code that signs a browser in",
+    answer=SignInLink,
+    example=SignInLink(code="hsc_example", expires_at=examples.AT),
+    repeatable=False,  # it is good for the moment only
+)
+def make_sign_in_link(request: Request, resources: ResourcesOf, caller: CallerOf) -> Reply:
+    """For a command that opens a browser: `/ui/#token=<code>` signs in whoever the caller is, within a minute.
+
+    A token would do as well, but the address of a page that is opened can be seen by others on the same machine. What
+    is made in a session begins none that lasts longer than that one.
+    """
+    sessions: SessionCookies = request.app.state.sessions
+    secret = bearer_of(authorization_of(request))
+    _check_length(secret)
+    session = session_of(request)
+    session_until = None if session is None else session.until
+    until = min(resources.clock.now() + _CODE_LIFE, session_until or LAST)
+    code = sessions.seal_code(secret, until, session_until)
+    return Reply(SignInLink(code=code, expires_at=to_datetime(until)))
+
+
+def _secret(resources: Resources, sessions: SessionCookies, shown: str) -> tuple[str, Instant | None]:
+    """The token itself, or the one that a code stands for; with the end of the session in which that was made."""
+    if not shown.isascii() or not shown.isprintable():  # what no header could carry is no token of ours
+        raise Unauthorized(_UNKNOWN)
+    if not shown.startswith(CODE_PREFIX):
+        return shown, None
+    opened = sessions.unseal_code(shown)
+    if opened is None or resources.clock.now() >= opened.until:
+        raise Unauthorized(_UNKNOWN)
+    return opened.secret, opened.session_until
+
+
+def _check_length(secret: str) -> None:
+    if len(secret) > MAX_SECRET:
+        raise InvalidDefinition({"token": [f"a session has room for {MAX_SECRET} characters; use a token of ours"]})
+
+
+def _end(resources: Resources, credential: Instant | None, now: Instant) -> Instant:
+    until = now + round(resources.settings.session_hours * HOUR)
+    if credential is not None and credential <= now:
+        raise Unauthorized("this token has expired")
+    return until if credential is None else min(until, credential)
+
+
+def _by_tls(request: Request) -> bool:
+    """A browser that says it is on a page by TLS is, whatever a proxy has told us of the way."""
+    return seen_scheme(request.scope) == "https" or request.headers.get("origin", "").startswith("https://")
+
+
+def _shown(resources: Resources, caller: Caller, until: Instant | None) -> Session:
+    reach = reach_of(resources, caller)
+    return Session(
+        principal=caller.principal or "",
+        role=caller.role,
+        permissions=reach.permissions,
+        namespace=caller.namespace,
+        everywhere=caller.everywhere,
+        namespaces=reach.namespaces,
+        more_namespaces=reach.more,
+        version=version("horarium"),
+        now=to_datetime(resources.clock.now()),
+        zone=DEFAULT_ZONE,
+        ends_at=time_of(until),
+    )

@@ -1,0 +1,56 @@
+"""`horarium overview`: what somebody may have to act on, as counts, each with the command that lists it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from horarium.cli.present import show_columns, show_document
+from horarium.cli.remote import Remote, with_remote
+from horarium.cli.render import Format, talk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from horarium.wire.overview import Overview
+
+app = typer.Typer(add_completion=False)
+
+_HEALTH = ("failing", "stale", "late")
+_RUNS = ("held", "ready", "launching", "queued", "running")
+
+
+@app.command("overview")
+@with_remote
+def overview_command(remote: Remote) -> None:
+    """How many schedules fail, are late or broken, how many runs wait and for what, and how to list them.
+
+    A count with a + has ended at its bound: there are at least so many.
+
+    Example: horarium overview
+    """
+    found = remote.client.get_overview()
+    if remote.output is Format.TABLE:
+        show_columns(("What", "Count", "Listed by"), _rows(found))
+        talk(f"namespace {remote.namespace}")
+    else:
+        show_document(found.raw, remote.output, [])
+
+
+def _rows(found: Overview) -> Iterator[tuple[str, str, str]]:
+    for status in found.schedules.__struct_fields__:
+        count = _count(found, f"schedules.{status}", getattr(found.schedules, status))
+        yield f"{status} schedules", count, f"schedule list --status {status}"
+    for word in _HEALTH:
+        yield f"{word} schedules", _count(found, word, getattr(found, word)), f"schedule list --health {word}"
+    asked = _count(found, "waiting_for_approval", found.waiting_for_approval)
+    yield "questions without an answer", asked, "approval list"
+    missed = _count(found, "missed_lately", found.missed_lately)
+    yield "missed in 24 hours", missed, 'agenda --from "24h ago" --to now --reason missed'
+    for state in _RUNS:
+        yield f"{state} runs", _count(found, state, getattr(found, state)), f"run list --state {state}"
+
+
+def _count(found: Overview, name: str, count: int) -> str:
+    return f"{count:,}{'+' if name in found.bounded else ''}"

@@ -1,0 +1,47 @@
+"""`horarium ui`: the browser interface of the server in use, signed in as whoever asks."""
+
+from __future__ import annotations
+
+import webbrowser
+from typing import Annotated
+
+import typer
+
+from horarium.cli.present import show_document
+from horarium.cli.remote import ExitCode, Remote, with_remote
+from horarium.cli.render import Format, talk
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command("ui")
+@with_remote
+def ui_command(
+    remote: Remote,
+    printed: Annotated[bool, typer.Option("--print", help="Print the address, and open nothing.")] = False,
+) -> None:
+    """Open the browser interface of this server in the default browser, signed in as you are here.
+
+    The address holds a code that signs in within a minute; what you may do there is what your token may. Exit code 1
+    means that no browser was found: `--print` shows the address, to be opened elsewhere.
+
+    Example: horarium ui --print
+    """
+    address = address_of(remote.client.connection.base_url, _code(remote))
+    if printed or remote.output is not Format.TABLE:
+        show_document({"url": address}, remote.output, [("", address)])
+    elif not webbrowser.open(address):
+        talk("error: no browser was found; --print shows the address, to be opened elsewhere")
+        raise typer.Exit(ExitCode.NO)
+
+
+def address_of(server: str, code: str | None) -> str:
+    """What follows `#` is never sent to a server: the page reads it, and takes it out of the address."""
+    return f"{server.rstrip('/')}/ui/" + ("" if code is None else f"#token={code}")
+
+
+def _code(remote: Remote) -> str | None:
+    """Who comes with a certificate alone needs no session: the browser shows the certificate."""
+    if remote.client.connection.token is None:
+        return None
+    return remote.client.make_sign_in_link().code

@@ -1,0 +1,220 @@
+"""What a document would make of a schedule, new or changed: checked as a write would, looked at ahead, and not kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+from typing import Any, Final
+
+from horarium.decision import lifecycle
+from horarium.decision import preview as previewing
+from horarium.decision.births import BirthPolicies
+from horarium.decision.facts import NO_FACTS, NO_SIGNAL, Fact, Facts, Shared, Signal, UnreadablePolicies
+from horarium.decision.fires import FireChanges, coming, compare_fires
+from horarium.decision.guards import reads_signal
+from horarium.decision.year import FIRST_YEAR, LAST_YEAR, YearOverview, look_at_year
+from horarium.errors import InvalidDefinition
+from horarium.instant import Instant
+from horarium.operations.caller import Caller
+from horarium.operations.draft_checks import (
+    NAMELESS,
+    NOBODY,
+    WHOLE,
+    Asked,
+    Checked,
+    Invalid,
+    check_asked,
+    kept_document,
+)
+from horarium.operations.previews import Previewed, with_inputs
+from horarium.operations.resources import Opened, Resources
+from horarium.recurrence.spec_words import spec_words
+from horarium.schedule.calendar import local_date
+from horarium.schedule.canonical import spec_document
+from horarium.schedule.definition import Definition
+from horarium.schedule.document import named_in
+from horarium.schedule.effective import Effective
+from horarium.schedule.patch import Update
+from horarium.schedule.planning import Planning
+from horarium.schedule.position import Position
+from horarium.schedule.run import Origin
+from horarium.schedule.spec_warnings import spec_warnings
+from horarium.schedule.told_policies import ToldPolicies, policies_of, tell
+from horarium.store.database import Connection
+from horarium.store.schedules import facts as store_facts
+from horarium.wire.roles import Permission
+
+MAX_ROWS: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleDraft:
+    """`errors` are by the path of their field; under `document` stands what is about none.
+
+    Where only the *when* can be read, words, fires and year are those of the spec alone.
+    """
+
+    errors: Mapping[str, Sequence[str]]
+    document: Mapping[str, Any] | None = None
+    words: str | None = None
+    warnings: tuple[str, ...] = ()
+    fires: tuple[Previewed, ...] = ()
+    year: YearOverview | None = None
+    changes: FireChanges | None = None
+    policies: ToldPolicies | None = None
+
+
+def draft(
+    resources: Resources,
+    caller: Caller,
+    document: object,
+    *,
+    schedule_id: str | None = None,
+    how: Update = Update.PARTS,
+    rows: int = 10,
+    year: int | None = None,
+) -> ScheduleDraft:
+    """What creating it would do or, with a `schedule_id`, what changing that schedule would."""
+    caller.require(Permission.READ)
+    if not 0 <= rows <= MAX_ROWS:
+        raise InvalidDefinition({"n": [f"must be between 0 and {MAX_ROWS}"]})
+    if year is not None and not FIRST_YEAR <= year <= LAST_YEAR:
+        raise InvalidDefinition({"year": [f"must be between {FIRST_YEAR} and {LAST_YEAR}"]})
+    asked = Asked(document, schedule_id, how, rows, year, resources.clock.now())
+    found = resources.database.read(partial(check_asked, resources, caller=caller, asked=asked))
+    if isinstance(found, Invalid):
+        return _of_spec(found, asked)
+    signal = _signal(resources, caller, found, asked)
+    return resources.database.read(lambda connection: _look_ahead(connection, found, asked, signal))
+
+
+# ── looking ahead ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def _signal(resources: Resources, caller: Caller, found: Checked, asked: Asked) -> Signal:
+    """Nobody outside is asked about a schedule that is not there."""
+    if resources.signals is None or not reads_signal(found.draft.planning):
+        return NO_SIGNAL
+    if found.opened is None:
+        return Signal(error="nobody is asked for signals of a schedule that is not there yet")
+    return resources.signals.ask(caller.namespace, found.opened.row.schedule_id, asked.now)
+
+
+def _look_ahead(connection: Connection, found: Checked, asked: Asked, signal: Signal) -> ScheduleDraft:
+    definition, planning = found.draft.definition, found.draft.planning
+    facts, shared = _facts(connection, found, asked.now, signal)
+    policies = facts.policies
+    unreadable = (
+        (f"{WHOLE}: no run of it can be decided: {policies.why}",) if isinstance(policies, UnreadablePolicies) else ()
+    )
+    key = None if found.opened is None and named_in(asked.document) is None else definition.schedule_id
+    return ScheduleDraft(
+        {},
+        kept_document(definition, key),
+        spec_words(spec_document(definition.spec), definition.schedule_id),
+        (*found.warnings, *unreadable, *spec_warnings(definition.spec, key, now=asked.now)),
+        () if unreadable else tuple(_fires(found, facts, shared, asked)),
+        look_at_year(planning, facts.calendars, _year(planning, asked)),
+        None if found.opened is None else _changes(connection, found, found.opened, asked.now),
+        _policies(definition, policies, shared),
+    )
+
+
+def _facts(connection: Connection, found: Checked, now: Instant, signal: Signal) -> tuple[Facts, Shared]:
+    """What its guards would see now; its own policies are those of the draft, and not of what is stored."""
+    definition = found.draft.definition
+    own = Effective(definition.approval, definition.retry, definition.failure, definition.limits)
+    planning = replace(found.draft.planning, own_policies=own)
+    active, held = (0, 0) if found.opened is None else (found.opened.row.active, found.opened.row.held)
+    subject = store_facts.Subject(found.uid, definition.namespace, planning, active, held)
+    known, shared = store_facts.gather(
+        connection, [subject], now, Origin.SCHEDULED, lock=False, signals={found.uid: signal}
+    )
+    return known.get(found.uid, NO_FACTS), shared[definition.namespace]
+
+
+def _fires(found: Checked, facts: Facts, shared: Shared, asked: Asked) -> list[Previewed]:
+    """However far away they are. Of a schedule that is not there yet nobody knows the jitter."""
+    coming_rows = previewing.forecasts(
+        found.draft.planning,
+        found.uid,
+        found.position,
+        facts,
+        after=asked.now,
+        now=asked.now,
+        shared=shared,
+        paused_until=None if found.opened is None else found.opened.row.paused_until,
+    )
+    rows = list(islice(coming_rows, asked.rows))
+    if found.opened is None:
+        rows = [replace(row, due=row.tick_at) for row in rows]
+    return with_inputs(rows, found.draft.definition)
+
+
+def _changes(connection: Connection, found: Checked, opened: Opened, now: Instant) -> FireChanges:
+    before = None if isinstance(opened.planning, Exception) else opened.planning
+    return changes_between(
+        connection,
+        opened.row.namespace,
+        None if before is None else (before, opened.row.position()),
+        (found.draft.planning, found.position),
+        now,
+    )
+
+
+def changes_between(
+    connection: Connection,
+    namespace: str,
+    before: tuple[Planning, Position] | None,
+    after: tuple[Planning, Position],
+    now: Instant,
+) -> FireChanges:
+    """From now on, under the calendars as they are now; None = nobody can say what fired before."""
+    sides = {b"before": before, b"after": after}
+    subjects = [
+        store_facts.Subject(side, namespace, given[0], 0, 0) for side, given in sides.items() if given is not None
+    ]
+    known, _ = store_facts.gather(connection, subjects, now, lock=False, kinds=frozenset({Fact.CALENDARS}))
+    old, new = (
+        () if given is None else coming(*given, known.get(side, NO_FACTS), now=now) for side, given in sides.items()
+    )
+    return compare_fires(old, new, after[0].spec.zone, now=now)
+
+
+def _policies(
+    definition: Definition, policies: BirthPolicies | UnreadablePolicies | None, shared: Shared
+) -> ToldPolicies | None:
+    """Those that the next run would be born with."""
+    if isinstance(policies, UnreadablePolicies):
+        return None
+    if policies is not None:
+        turn = 0 if policies.team is None else shared.turns.get(policies.team.team_id, 0)
+        effective = policies.bundle(policies.member(turn)).effective
+        if effective is not None:
+            return tell(effective)
+    return policies_of(None, definition)
+
+
+def _of_spec(found: Invalid, asked: Asked) -> ScheduleDraft:
+    """What can be told of a document that nobody would keep."""
+    if found.spec is None:
+        return ScheduleDraft(found.errors, found.document)
+    key = found.key or NAMELESS
+    planning = Planning(found.spec.compile(key))
+    position = lifecycle.begin(planning, NOBODY, now=asked.now)
+    rows = previewing.forecasts(planning, NOBODY, position, NO_FACTS, after=asked.now, now=asked.now)
+    shown = [Previewed(replace(row, due=row.tick_at), None) for row in islice(rows, asked.rows)]
+    return ScheduleDraft(
+        found.errors,
+        found.document,
+        spec_words(spec_document(found.spec), key),
+        spec_warnings(found.spec, found.key, now=asked.now),
+        tuple(shown),
+        look_at_year(planning, {}, _year(planning, asked)),
+    )
+
+
+def _year(planning: Planning, asked: Asked) -> int:
+    return asked.year or local_date(planning.spec.zone.key, asked.now).year

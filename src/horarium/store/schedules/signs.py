@@ -1,0 +1,63 @@
+"""Which schedules may be doing badly: for each word of health a condition that an index answers.
+
+A sign is no judgement. Of whoever shows one `decision/health.py` says what holds; whoever shows none is well, or has
+never run, and nobody looks for those among a hundred thousand.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import sqlalchemy as sa
+
+from horarium.decision.health_status import HealthStatus
+from horarium.policy.approval import ApprovalDecision
+from horarium.schedule.position import Status
+from horarium.store.tables import approvals, positions, runs
+from horarium.store.tables.schedules import FAILING
+
+# As text: PostgreSQL takes a partial index only for a condition that it can read.
+AT_REST: Final = sa.text("status <> 'active' AND status <> 'deleted'")
+ACTIVE: Final = sa.text("status = 'active'")
+
+SIGNED: Final = (
+    HealthStatus.BROKEN,
+    HealthStatus.PAUSED,
+    HealthStatus.WAITING_FOR_APPROVAL,
+    HealthStatus.FAILING,
+    HealthStatus.STALE,
+    HealthStatus.LATE,
+)
+"""The words that have a sign."""
+
+
+def sign(status: HealthStatus, namespace: sa.ColumnElement[str], now: sa.ColumnElement[int]) -> sa.ColumnElement[bool]:
+    """Of rows of `positions`."""
+    mine = positions.c.namespace == namespace
+    match status:
+        case HealthStatus.BROKEN:
+            return sa.and_(mine, AT_REST, positions.c.status == Status.BROKEN.value)
+        case HealthStatus.PAUSED:
+            return sa.and_(mine, AT_REST, positions.c.status == Status.PAUSED.value)
+        case HealthStatus.WAITING_FOR_APPROVAL:
+            return sa.and_(mine, positions.c.schedule_uid.in_(waiting(namespace)))
+        case HealthStatus.FAILING:
+            return sa.and_(mine, sa.text(FAILING))
+        case HealthStatus.STALE | HealthStatus.LATE:
+            return sa.and_(mine, ACTIVE, sa.or_(positions.c.next_due <= now, positions.c.next_due.is_(None)))
+        case HealthStatus.NEVER_RUN | HealthStatus.OK:
+            raise LookupError(f"no index leads to schedules that are {status}")
+
+
+def waiting(namespace: sa.ColumnElement[str] | None) -> sa.Select[tuple[bytes]]:
+    """The schedules of questions that nobody has answered; None = of all namespaces."""
+    return (
+        sa.select(runs.c.schedule_uid)
+        .join_from(approvals, runs, runs.c.run_id == approvals.c.run_id)
+        .where(
+            approvals.c.decision == ApprovalDecision.PENDING.value,
+            sa.true() if namespace is None else approvals.c.namespace == namespace,
+            runs.c.schedule_uid.is_not(None),
+        )
+        .distinct()
+    )
