@@ -17,12 +17,12 @@ WORKERS ?= $(shell expr $$($(PY) -c 'import os; print(len(os.sched_getaffinity(0
 FLOORS := store:92 operations:94 api:95
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-full check bench lock audit sbom clean
+.PHONY: help install ui app run test test-full check bench lock audit sbom clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-install: $(INSTALLED) $(APART) ## set up .venv; nothing to do while pyproject.toml and constraints.txt are unchanged
+install: $(INSTALLED) $(APART) app ## set up .venv and build the browser interface; nothing to do while what they are made from is unchanged
 
 # The stamp is written last, so an install that broke off is done again.
 $(INSTALLED): pyproject.toml constraints.txt
@@ -34,6 +34,13 @@ $(INSTALLED): pyproject.toml constraints.txt
 # Without a registry there is nothing to make: the script says so, and the tests are skipped with that reason.
 .venv-%/installed.txt: constraints-%.txt tests/environments.py $(INSTALLED)
 	@$(BIN)/python tests/environments.py $*
+
+ui: $(INSTALLED) ## build the browser interface into src/horarium/static, with Node from a wheel where the machine has none
+	@$(BIN)/python ui/scripts/app_build.py
+
+# The same, but without a registry the script says what is missing, and the service and its tests do without.
+app: $(INSTALLED)
+	@$(BIN)/python ui/scripts/app_build.py || test $$? -eq 3
 
 run: install ## start the service with schedules that show what it can do; Ctrl-C stops it
 	@$(BIN)/horarium up --demo
@@ -74,7 +81,7 @@ COMPILE := $(SUPPLY)/uv pip compile --quiet --constraint constraints.txt --unive
 
 lock: .venv-supply/installed.txt ## write the hashes of what the container image is made of, at the versions of constraints.txt
 	$(COMPILE) pyproject.toml --extra celery --output-file release/runtime.txt
-	@echo hatchling | $(COMPILE) - --output-file release/build.txt
+	@printf 'hatchling\nnodejs-wheel-binaries\n' | $(COMPILE) - --output-file release/build.txt
 
 audit: .venv-supply/installed.txt ## ask for known advisories against what is shipped; says so where nobody can be asked
 	@$(SUPPLY)/python release/audit.py || test $$? -eq 3
@@ -84,5 +91,5 @@ sbom: .venv-supply/installed.txt ## write dist/sbom.json: what the image is made
 	$(SUPPLY)/python -W ignore -m cyclonedx_py requirements release/runtime.txt --pyproject pyproject.toml --output-reproducible --output-file dist/sbom.json
 
 clean: ## remove what can be made again
-	rm -rf $(VENV) .venv-contract .venv-generated .venv-agents .venv-agents03 .venv-supply .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.* htmlcov dist
+	rm -rf $(VENV) .venv-contract .venv-generated .venv-agents .venv-agents03 .venv-supply .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.* htmlcov dist ui/node_modules ui/.lock ui/src/api/schema.d.ts src/horarium/static
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,123 @@
+// How the app asks the service: typed by the OpenAPI document, in the namespace of the address, by the session's cookie.
+import type { components, paths } from "./schema";
+
+export type Schemas = components["schemas"];
+type Verb = "get" | "post" | "put" | "patch" | "delete";
+type Has<P extends keyof paths, V extends Verb> = paths[P][V] extends { responses: object } ? paths[P][V] : never;
+export type PathsOf<V extends Verb> = { [P in keyof paths]: Has<P, V> extends never ? never : P }[keyof paths];
+type Parameters<O> = O extends { parameters: infer A } ? A : never;
+type Path<O> = Parameters<O> extends { path: infer A } ? { path: A } : { path?: undefined };
+type Query<O> = Parameters<O> extends { query?: infer A } ? { query?: A } : { query?: undefined };
+type Body<O> = O extends { requestBody?: { content: { "application/json": infer B } } }
+  ? { body?: Sent<B> }
+  : { body?: undefined };
+// Fields with defaults are required in answers and may be left out of requests; the generated types say the former.
+export type Sent<B> = B extends unknown[] ? B : B extends object ? { [K in keyof B]?: Sent<B[K]> } : B;
+export type Ask<P extends keyof paths, V extends Verb> = Path<Has<P, V>> & Query<Has<P, V>> & Body<Has<P, V>>;
+type Json<C> = C extends { content: { "application/json": infer A } } ? A : unknown;
+type Responses<O> = O extends { responses: infer R } ? R[keyof R] : never;
+export type Answer<P extends keyof paths, V extends Verb> = Json<Responses<Has<P, V>>>;
+
+/** What the service refused, in its own words. `errors` are those of the fields of a body, by path. */
+export class Refused extends Error {
+  constructor(
+    readonly status: number,
+    readonly reason: string,
+    message: string,
+    readonly errors: Readonly<Record<string, string[]>> = {},
+    readonly retryAfter: number | null = null,
+  ) {
+    super(message);
+  }
+}
+
+/** Nobody answered. */
+export class Unreachable extends Error {}
+
+// `document.baseURI` ends in "/ui/", wherever a proxy has put the service.
+export const uiBase = new URL(document.baseURI).pathname;
+export const serviceBase = uiBase.replace(/ui\/$/, "");
+
+export function addressOf(
+  path: string,
+  names: Record<string, unknown> = {},
+  query: Record<string, unknown> = {},
+): string {
+  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(names[name])));
+  const given = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    for (const each of Array.isArray(value) ? value : [value]) {
+      if (each !== undefined && each !== null && each !== "") given.append(name, String(each));
+    }
+  }
+  const text = given.toString();
+  return serviceBase + filled.replace(/^\//, "") + (text ? `?${text}` : "");
+}
+
+export function headersFor(namespace: string | undefined): Record<string, string> {
+  // A header takes few characters. No namespace has others in its name, so the service says that there is none such.
+  return {
+    "X-Horarium-Source": "ui",
+    ...(namespace ? { "X-Namespace": namespace.replace(/[^!-~]/gu, encodeURIComponent) } : {}),
+  };
+}
+
+export interface Extra {
+  namespace?: string;
+  signal?: AbortSignal;
+  ifMatch?: string;
+  idempotencyKey?: string;
+}
+
+export async function ask<P extends PathsOf<V>, V extends Verb>(
+  verb: V,
+  path: P,
+  given: Ask<P, V>,
+  extra: Extra = {},
+): Promise<{ answer: Answer<P, V>; etag: string | null }> {
+  const { path: names, query, body } = given as { path?: object; query?: object; body?: unknown };
+  const headers: Record<string, string> = headersFor(extra.namespace);
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  if (extra.ifMatch) headers["If-Match"] = extra.ifMatch;
+  if (extra.idempotencyKey) headers["Idempotency-Key"] = extra.idempotencyKey;
+  const response = await reached(addressOf(path, { ...names }, { ...query }), {
+    method: verb.toUpperCase(),
+    headers,
+    body: body === undefined ? undefined : JSON.stringify(body),
+    signal: extra.signal,
+    credentials: "same-origin",
+  });
+  const text = await response.text();
+  if (!response.ok) throw refusalOf(response, text);
+  return { answer: readAnswer(text) as Answer<P, V>, etag: response.headers.get("etag") };
+}
+
+/** A proxy in between may answer with a page of its own. */
+function readAnswer(text: string): unknown {
+  if (text === "") return null;
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Unreachable("something else answers in place of the service: what it says is not JSON");
+  }
+}
+
+async function reached(address: string, init: RequestInit): Promise<Response> {
+  try {
+    return await fetch(address, init);
+  } catch (wrong) {
+    if (wrong instanceof DOMException && wrong.name === "AbortError") throw wrong;
+    throw new Unreachable("the service does not answer");
+  }
+}
+
+export function refusalOf(response: Response, text: string): Refused {
+  const wait = Number(response.headers.get("retry-after"));
+  try {
+    const said = JSON.parse(text) as Schemas["Problem"];
+    const errors = { ...said.errors, ...said.validation_errors };
+    return new Refused(response.status, said.reason, said.detail || said.title, errors, wait || null);
+  } catch {
+    return new Refused(response.status, "no_problem", `the service answered ${response.status}`, {}, wait || null);
+  }
+}

@@ -1,0 +1,109 @@
+// How components read and write: a query is named by its namespace, path and arguments, so one rule refreshes them all.
+import {
+  keepPreviousData,
+  useInfiniteQuery,
+  useMutation,
+  useQuery,
+  useQueryClient,
+  type UseQueryResult,
+} from "@tanstack/react-query";
+import { useRef } from "react";
+import type { paths } from "./schema";
+import { ask, type Answer, type Ask, type Extra, type PathsOf, type Refused, type Unreachable } from "./client";
+import { useNamespace } from "./session";
+import { freshKey, wishOf, type Wish } from "./wishKey";
+
+export type Failure = Refused | Unreachable;
+
+interface Reading {
+  /** Refreshed when the stream says that something happened; lists that people read for long say false. */
+  live?: boolean;
+  enabled?: boolean;
+  /** Keep showing the last answer while the next one comes. */
+  keep?: boolean;
+  /** Ask again by itself, for what no event tells. */
+  everySeconds?: number;
+  staleSeconds?: number;
+}
+
+/** One answer of the service. */
+export function useRead<P extends PathsOf<"get">>(
+  path: P,
+  given: Ask<P, "get">,
+  { live = true, enabled = true, keep = false, everySeconds, staleSeconds }: Reading = {},
+): UseQueryResult<Answer<P, "get">, Failure> {
+  const namespace = useNamespace();
+  return useQuery<Answer<P, "get">, Failure>({
+    queryKey: [namespace, path, given],
+    queryFn: async ({ signal }) => (await ask("get", path, given, { namespace, signal })).answer,
+    meta: { live },
+    enabled,
+    placeholderData: keep ? (keepPreviousData as never) : undefined,
+    refetchInterval: everySeconds === undefined ? false : everySeconds * 1000,
+    staleTime: (staleSeconds ?? 1) * 1000,
+  });
+}
+
+/** The same, with the entity tag that a later write must name. */
+export function useTagged<P extends PathsOf<"get">>(
+  path: P,
+  given: Ask<P, "get">,
+  { live = true, enabled = true }: Reading = {},
+) {
+  const namespace = useNamespace();
+  return useQuery<{ answer: Answer<P, "get">; etag: string | null }, Failure>({
+    queryKey: [namespace, path, given, "tagged"],
+    queryFn: ({ signal }) => ask("get", path, given, { namespace, signal }),
+    meta: { live },
+    enabled,
+  });
+}
+
+interface Paged {
+  next_page_token?: string | null;
+}
+
+/** Pages that follow one another by `next_page_token`. */
+export function usePages<P extends PathsOf<"get">>(
+  path: P,
+  given: Ask<P, "get">,
+  { live = true, enabled = true }: Reading = {},
+) {
+  const namespace = useNamespace();
+  return useInfiniteQuery<Answer<P, "get">, Failure, { pages: Answer<P, "get">[] }, readonly unknown[], string | null>({
+    queryKey: [namespace, path, given, "pages"],
+    queryFn: async ({ pageParam, signal }) => {
+      const wider = { ...given, query: { ...(given as { query?: object }).query, next_page_token: pageParam } };
+      return (await ask("get", path, wider as Ask<P, "get">, { namespace, signal })).answer;
+    },
+    initialPageParam: null,
+    getNextPageParam: (last) => (last as Paged).next_page_token ?? undefined,
+    meta: { live },
+    enabled,
+  });
+}
+
+/**
+ * A write; afterwards everything that is shown is asked for again.
+ *
+ * What is sent once more after a lost answer carries the same key, so it happens once. A refusal is told at once: what
+ * is shown may take longer to come.
+ */
+export function useWrite<P extends PathsOf<V>, V extends "post" | "put" | "patch" | "delete">(verb: V, path: P) {
+  const namespace = useNamespace();
+  const queries = useQueryClient();
+  const unanswered = useRef<Wish | null>(null);
+  return useMutation<Answer<P, V>, Failure, Ask<P, V> & { extra?: Extra }>({
+    mutationFn: async ({ extra, ...given }) => {
+      unanswered.current = wishOf(unanswered.current, given, freshKey);
+      const idempotencyKey = verb === "post" ? unanswered.current.key : undefined;
+      const { answer } = await ask(verb, path, given as unknown as Ask<P, V>, { namespace, idempotencyKey, ...extra });
+      unanswered.current = null;
+      return answer;
+    },
+    onSuccess: () => queries.invalidateQueries(),
+    onError: () => void queries.invalidateQueries(),
+  });
+}
+
+export type { paths };

@@ -1,0 +1,56 @@
+import { describe, expect, test } from "vitest";
+import { errorsAt, getAt, patchOf, setAt, type Doc } from "./document";
+
+const DOCUMENT: Doc = {
+  name: "a",
+  spec: { cron_expressions: ["0 9 * * *", "0 12 * * *"], timezone: "UTC" },
+  own: { kept: [1] },
+};
+
+describe("paths", () => {
+  test.each([
+    [["name"], "a"],
+    [["spec", "cron_expressions", 1], "0 12 * * *"],
+    [["nothing", "there"], undefined],
+    [["name", "deeper"], undefined],
+  ] as const)("%j", (path, value) => expect(getAt(DOCUMENT, path)).toEqual(value));
+
+  test("a value is put where the path says, and nothing else is touched", () => {
+    expect(setAt(DOCUMENT, ["spec", "timezone"], "Asia/Tokyo")).toEqual({
+      ...DOCUMENT,
+      spec: { cron_expressions: ["0 9 * * *", "0 12 * * *"], timezone: "Asia/Tokyo" },
+    });
+    expect(setAt({}, ["approval_policy", "gates"], ["send"])).toEqual({ approval_policy: { gates: ["send"] } });
+    expect(setAt(DOCUMENT, ["spec", "cron_expressions", 0], "* * * * *")["spec"]).toEqual({
+      cron_expressions: ["* * * * *", "0 12 * * *"],
+      timezone: "UTC",
+    });
+  });
+
+  test("what is taken away leaves no empty part behind", () => {
+    expect(setAt({ a: { b: { c: 1 } } }, ["a", "b", "c"], undefined)).toEqual({});
+    expect(setAt(DOCUMENT, ["spec", "cron_expressions", 0], undefined)["spec"]).toEqual({
+      cron_expressions: ["0 12 * * *"],
+      timezone: "UTC",
+    });
+    expect(setAt({ a: [1] }, ["a", 0], undefined)).toEqual({});
+  });
+});
+
+describe("patches", () => {
+  test.each<[Doc, Doc, Doc | null]>([
+    [{ a: 1 }, { a: 1 }, {}],
+    [{ a: 1, b: 2 }, { a: 1 }, { b: null }],
+    [{ a: { b: 1, c: 2 } }, { a: { b: 1 } }, { a: { c: null } }],
+    [{ a: [1, 2] }, { a: [1] }, { a: [1] }],
+    [{}, { a: { b: 1 } }, { a: { b: 1 } }],
+    [{ a: "x" }, { a: { b: 1 } }, { a: { b: 1 } }],
+    [{}, { a: { b: null } }, null],
+  ])("from %j to %j is %j", (before, after, patch) => expect(patchOf(before, after)).toEqual(patch));
+});
+
+test("errors are found at a field and below it, and not beside it", () => {
+  const errors = { "spec.cron_expressions[0]": ["has six fields"], spec: ["needs a time"], special: ["no"] };
+  expect(errorsAt(errors, "spec")).toEqual(["has six fields", "needs a time"]);
+  expect(errorsAt(errors, "spec.cron_expressions")).toEqual(["has six fields"]);
+});

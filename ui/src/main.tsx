@@ -1,0 +1,36 @@
+// Where the app begins.
+import { QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { RouterProvider } from "@tanstack/react-router";
+import { createRoot } from "react-dom/client";
+import { Refused, Unreachable } from "./api/client";
+import { router } from "./routes";
+import { beginTheme } from "./shell/theme";
+import "./styles";
+
+const queries: QueryClient = new QueryClient({
+  queryCache: new QueryCache({
+    // A session that has ended anywhere has ended everywhere: the place to sign in is shown.
+    onError: (wrong) => {
+      if (wrong instanceof Refused && wrong.status === 401) queries.setQueryData(["session"], null);
+    },
+  }),
+  defaultOptions: {
+    // A machine without a network still reaches its own service; and a write that nobody has heard is told as a failure,
+    // not kept for an hour at which nobody expects it.
+    mutations: { networkMode: "always" },
+    queries: {
+      networkMode: "always",
+      refetchOnReconnect: true,
+      retry: (times, wrong) =>
+        (wrong instanceof Unreachable || (wrong instanceof Refused && wrong.status >= 500)) && times < 2,
+      refetchOnWindowFocus: true,
+    },
+  },
+});
+
+beginTheme();
+createRoot(document.getElementById("root")!).render(
+  <QueryClientProvider client={queries}>
+    <RouterProvider router={router} />
+  </QueryClientProvider>,
+);

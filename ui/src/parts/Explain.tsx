@@ -1,0 +1,175 @@
+// Why a schedule did, did not, will or will not fire at an instant: the sentence, every question behind it, what was seen.
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import type { Schemas } from "../api/client";
+import { useRead } from "../api/hooks";
+import { Badge, Mark } from "../marks/Mark";
+import { reasonText } from "../marks/outcomes";
+import { dateTimeText, useViewerZone } from "../time/zones";
+import { Button } from "./Button";
+import { Dialog } from "./Dialog";
+import { ANSWER_LOOKS, answered, evidence, OUTCOME_LOOKS, questionText, sentenceParts, subjectText } from "./evidence";
+import "./explain.css";
+import { Json } from "./Json";
+import { Shown } from "./Shown";
+import { fullText, When, zoneLabel } from "./When";
+
+interface Props {
+  scheduleId: string;
+  /** Any instant, of the past or to come; it need not be an occurrence. */
+  at: string;
+  /** The schedule's; instants are shown in it and in the viewer's. */
+  zone?: string | null;
+  onClose: () => void;
+}
+
+export function ExplainDialog({ scheduleId, at, zone, onClose }: Props) {
+  const [moment, setMoment] = useState(at);
+  const found = useRead(
+    "/api/schedules/{schedule_id}/explain",
+    { path: { schedule_id: scheduleId }, query: { at: moment } },
+    { keep: true },
+  );
+  const stale = found.isPlaceholderData;
+  return (
+    <Dialog title="Why?" onClose={onClose} wide>
+      <div className="row far explain-head">
+        <div className="stack explain-what">
+          <Link to="/schedules/$scheduleId" params={{ scheduleId }} onClick={onClose}>
+            <bdi>{scheduleId}</bdi>
+          </Link>
+          <When at={moment} zone={zone} />
+        </div>
+        <Steps previous={found.data?.previous} following={found.data?.following} zone={zone} onGo={setMoment} />
+      </div>
+      <div aria-live="polite" aria-busy={stale} className={stale ? "stack explain-stale" : "stack"}>
+        <Shown of={found}>{(explanation) => <Found explanation={explanation} zone={zone} onLeave={onClose} />}</Shown>
+      </div>
+    </Dialog>
+  );
+}
+
+interface StepsProps {
+  previous: string | null | undefined;
+  following: string | null | undefined;
+  zone?: string | null;
+  onGo: (at: string) => void;
+}
+
+function Steps({ previous, following, zone, onGo }: StepsProps) {
+  const viewer = useViewerZone();
+  const told = (at: string | null | undefined) => (at ? fullText(at, zone ?? null, viewer) : undefined);
+  return (
+    <div className="row tight" role="group" aria-label="Other moments of this schedule">
+      <Button small disabled={!previous} title={told(previous)} onClick={() => previous && onGo(previous)}>
+        ← Before
+      </Button>
+      <Button small disabled={!following} title={told(following)} onClick={() => following && onGo(following)}>
+        After →
+      </Button>
+    </div>
+  );
+}
+
+function Found({
+  explanation,
+  zone,
+  onLeave,
+}: {
+  explanation: Schemas["Explanation"];
+  zone?: string | null;
+  onLeave: () => void;
+}) {
+  const why = reasonText(explanation.reason);
+  const run = runIdOf(explanation.recorded?.payload);
+  return (
+    <>
+      <div className="row">
+        <Badge look={OUTCOME_LOOKS[explanation.outcome]} />
+        {why ? <span>{why}</span> : null}
+        {run ? (
+          <Link to="/runs/$runId" params={{ runId: run }} onClick={onLeave}>
+            Open its run
+          </Link>
+        ) : null}
+      </div>
+      <p className="explain-sentence">
+        <Timed text={explanation.sentence} zone={zone} />
+      </p>
+      <Findings of={explanation} zone={zone} />
+      {explanation.recorded ? (
+        <details>
+          <summary>
+            What was recorded: <code>{explanation.recorded.event_type}</code>
+          </summary>
+          <Json value={explanation.recorded.payload} label="The event as it was recorded" />
+        </details>
+      ) : null}
+    </>
+  );
+}
+
+/** In the order in which they are asked; those that do not concern the schedule in a line below. */
+function Findings({ of, zone }: { of: Schemas["Explanation"]; zone?: string | null }) {
+  const asked = of.findings.filter((each) => each.holds !== null);
+  const others = of.findings.filter((each) => each.holds === null);
+  return (
+    <>
+      <h3>
+        {of.source === "history" ? "What was asked when it was decided, " : "What is asked, as of now"}
+        {of.source === "history" ? <When at={of.as_of} zone={zone} brief /> : null}
+      </h3>
+      <ul className="plain explain-findings">
+        {asked.map((each) => (
+          <FindingRow key={each.question} finding={each} zone={zone} />
+        ))}
+      </ul>
+      {others.length > 0 ? (
+        <p className="muted small">
+          {of.source === "history" ? "Not asked: " : "Nothing to ask about: "}
+          {others.map((each) => subjectText(each.question)).join(" · ")}
+        </p>
+      ) : null}
+    </>
+  );
+}
+
+function FindingRow({ finding, zone }: { finding: Schemas["Finding"]; zone?: string | null }) {
+  const answer = answered(finding.holds);
+  return (
+    <li className={answer === "no" ? "refused" : undefined}>
+      <Mark look={ANSWER_LOOKS[answer]} />
+      <div className="grow">
+        <div>{questionText(finding.question)}</div>
+        {evidence(finding.question, finding.detail).map((line, index) => (
+          <div key={index} className="muted small" dir="auto">
+            <Timed text={line} zone={zone} />
+          </div>
+        ))}
+      </div>
+      <span className={`nowrap tone-${ANSWER_LOOKS[answer].tone}`} aria-hidden="true">
+        {answer}
+      </span>
+    </li>
+  );
+}
+
+/** A text of the service, whose instants are shown in the schedule's zone. */
+export function Timed({ text, zone }: { text: string; zone?: string | null }) {
+  const viewer = useViewerZone();
+  const shown = zone ?? viewer;
+  return sentenceParts(text).map((part, index) =>
+    "at" in part ? (
+      <time key={index} dateTime={part.at} title={fullText(part.at, zone ?? null, viewer)}>
+        {dateTimeText(part.at, shown)} {zoneLabel(part.at, shown)}
+      </time>
+    ) : (
+      <span key={index}>{part.text}</span>
+    ),
+  );
+}
+
+function runIdOf(payload: unknown): string | null {
+  const found = (payload as { workflow_run_id?: unknown } | null | undefined)?.workflow_run_id;
+  return typeof found === "string" ? found : null;
+}

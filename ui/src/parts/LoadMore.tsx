@@ -1,0 +1,19 @@
+// The rest of a list that comes in pages.
+import { Button } from "./Button";
+
+interface Pages {
+  hasNextPage: boolean;
+  isFetchingNextPage: boolean;
+  fetchNextPage: () => unknown;
+}
+
+export function LoadMore({ of, text = "Load more" }: { of: Pages; text?: string }) {
+  if (!of.hasNextPage) return null;
+  return (
+    <div className="row">
+      <Button busy={of.isFetchingNextPage} onClick={() => void of.fetchNextPage()}>
+        {text}
+      </Button>
+    </div>
+  );
+}

@@ -1,0 +1,56 @@
+// How a page begins: its title, a line about it, and what can be done.
+import { useEffect, type ReactNode } from "react";
+
+interface Props {
+  title: string;
+  /** What stands before the title: a way back, a badge. */
+  above?: ReactNode;
+  about?: ReactNode;
+  actions?: ReactNode;
+  children: ReactNode;
+}
+
+export function Page({ title, above, about, actions, children }: Props) {
+  useEffect(() => {
+    document.title = `${title} · Horarium`;
+  }, [title]);
+  return (
+    <>
+      <div className="page-head">
+        <div className="stack">
+          {above}
+          <h1>{title}</h1>
+          {about ? <div className="muted">{about}</div> : null}
+        </div>
+        {actions ? <div className="actions">{actions}</div> : null}
+      </div>
+      {children}
+    </>
+  );
+}
+
+export function Card({ title, actions, children }: { title: string; actions?: ReactNode; children: ReactNode }) {
+  return (
+    <section className="card" aria-label={title}>
+      <div className="card-head">
+        <h2>{title}</h2>
+        {actions ? <div className="row">{actions}</div> : null}
+      </div>
+      {children}
+    </section>
+  );
+}
+
+/** Names and values, one below the other. */
+export function Facts({ of }: { of: readonly (readonly [name: string, value: ReactNode])[] }) {
+  return (
+    <dl className="facts">
+      {of.map(([name, value]) => (
+        <div key={name} style={{ display: "contents" }}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}

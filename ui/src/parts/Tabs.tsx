@@ -1,0 +1,52 @@
+// Several views of one thing, one at a time; arrow keys move between them (ARIA authoring practices, tabs).
+import { useId, useRef, type KeyboardEvent, type ReactNode } from "react";
+
+export interface Tab {
+  id: string;
+  text: ReactNode;
+}
+
+interface Props {
+  label: string;
+  tabs: readonly Tab[];
+  chosen: string;
+  onChoose: (id: string) => void;
+  children: ReactNode;
+}
+
+export function Tabs({ label, tabs, chosen, onChoose, children }: Props) {
+  const base = useId();
+  const list = useRef<HTMLDivElement>(null);
+  const move = (event: KeyboardEvent) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (step === undefined) return;
+    const index = tabs.findIndex((tab) => tab.id === chosen);
+    const next = tabs[(index + step + tabs.length) % tabs.length]!;
+    onChoose(next.id);
+    list.current?.querySelector<HTMLElement>(`[data-tab="${next.id}"]`)?.focus();
+  };
+  return (
+    <>
+      <div className="tabs" role="tablist" aria-label={label} ref={list} onKeyDown={move}>
+        {tabs.map((tab) => (
+          <button
+            key={tab.id}
+            type="button"
+            role="tab"
+            data-tab={tab.id}
+            id={`${base}-${tab.id}`}
+            aria-selected={tab.id === chosen}
+            aria-controls={`${base}-panel`}
+            tabIndex={tab.id === chosen ? 0 : -1}
+            onClick={() => onChoose(tab.id)}
+          >
+            {tab.text}
+          </button>
+        ))}
+      </div>
+      <div role="tabpanel" id={`${base}-panel`} aria-labelledby={`${base}-${chosen}`} className="stack" tabIndex={-1}>
+        {children}
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,39 @@
+// Short messages about what was done; they go by themselves, and are read out.
+import { createContext, useCallback, useContext, useMemo, useState, type ReactNode } from "react";
+import type { Tone } from "../marks/outcomes";
+
+interface Toast {
+  id: number;
+  text: string;
+  tone: Tone;
+}
+
+const SHOWN_MS = 6_000;
+const ToastContext = createContext<(text: string, tone?: Tone) => void>(() => undefined);
+
+/** Says what was done; a failure stays where it happened, as a note. */
+export function useSay(): (text: string, tone?: Tone) => void {
+  return useContext(ToastContext);
+}
+
+export function Toasts({ children }: { children: ReactNode }) {
+  const [shown, setShown] = useState<readonly Toast[]>([]);
+  const say = useCallback((text: string, tone: Tone = "ok") => {
+    const id = Date.now() + (Math.trunc(performance.now() * 1000) % 1000);
+    setShown((now) => [...now.slice(-3), { id, text, tone }]);
+    setTimeout(() => setShown((now) => now.filter((each) => each.id !== id)), SHOWN_MS);
+  }, []);
+  const list = useMemo(() => shown, [shown]);
+  return (
+    <ToastContext value={say}>
+      {children}
+      <div className="toasts" role="status" aria-live="polite">
+        {list.map((each) => (
+          <div key={each.id} className={`note tone-${each.tone}`}>
+            {each.text}
+          </div>
+        ))}
+      </div>
+    </ToastContext>
+  );
+}

@@ -1,0 +1,93 @@
+// The fields of what is done with schedules: until when, why, with which inputs, which labels.
+import { useState } from "react";
+import { serverNow } from "../time/now";
+import { useViewerZone } from "../time/zones";
+import { SelectField, TextArea, TextField } from "./Field";
+import { When } from "./When";
+import { NO_WISH, PAUSES, untilOf, type Wish, type Wrong } from "./wishes";
+
+export interface Form {
+  wish: Wish;
+  wrong: Wrong;
+  set: (part: Partial<Wish>) => void;
+  setWrong: (wrong: Wrong) => void;
+}
+
+/** What was wrong with a field is forgotten as soon as it is changed. */
+export function useWish(): Form {
+  const [wish, setWish] = useState<Wish>(NO_WISH);
+  const [wrong, setWrong] = useState<Wrong>({});
+  return {
+    wish,
+    wrong,
+    setWrong,
+    set: (part) => {
+      setWish((now) => ({ ...now, ...part }));
+      setWrong({});
+    },
+  };
+}
+
+export function ReasonField({ form, label = "Why", hint }: { form: Form; label?: string; hint?: string }) {
+  return (
+    <TextField
+      label={label}
+      hint={hint ?? "Kept with what is done, for whoever asks later. May be left out."}
+      maxLength={1000}
+      value={form.wish.reason}
+      wrong={form.wrong.reason}
+      onChange={(event) => form.set({ reason: event.target.value })}
+    />
+  );
+}
+
+/** A day and hour are read in the viewer's zone, and shown again as they were understood. */
+export function PauseFields({ form, zone }: { form: Form; zone?: string | null }) {
+  const viewer = useViewerZone();
+  const until = form.wish.lasting === "at" ? untilOf(form.wish, serverNow(), viewer).body : null;
+  return (
+    <>
+      <SelectField
+        label="Paused"
+        choices={PAUSES}
+        value={form.wish.lasting}
+        onChange={(event) => form.set({ lasting: event.target.value })}
+      />
+      {form.wish.lasting === "at" ? (
+        <TextField
+          label={`Until, in ${viewer}`}
+          type="datetime-local"
+          value={form.wish.at}
+          wrong={form.wrong.at}
+          hint={until ? <When at={until} zone={zone} /> : "The schedule goes on by itself then."}
+          onChange={(event) => form.set({ at: event.target.value })}
+        />
+      ) : null}
+      <ReasonField form={form} />
+    </>
+  );
+}
+
+export function LabelFields({ form }: { form: Form }) {
+  return (
+    <>
+      <TextArea
+        label="Labels to set"
+        hint="One a line: team=data. A label that is there already gets the new value."
+        className="mono"
+        rows={3}
+        value={form.wish.set}
+        wrong={form.wrong.set}
+        onChange={(event) => form.set({ set: event.target.value })}
+      />
+      <TextField
+        label="Labels to take off"
+        hint="Their names, with commas between."
+        className="mono"
+        value={form.wish.off}
+        wrong={form.wrong.off}
+        onChange={(event) => form.set({ off: event.target.value })}
+      />
+    </>
+  );
+}

@@ -1,0 +1,240 @@
+// A year by its days: how often it fires, what is skipped, what is closed. One stop of the Tab key, arrows from day to day.
+import { memo, useMemo, useRef, useState, type KeyboardEvent } from "react";
+import {
+  counted,
+  dayByKey,
+  dayWords,
+  isoDate,
+  levelOf,
+  monthsOf,
+  rangeOf,
+  WEEKDAYS,
+  yearWords,
+  type Listed,
+  type Month,
+  type Range,
+  type YearDay,
+} from "./year";
+import "./year.css";
+
+interface Props {
+  year: number;
+  days: readonly YearDay[];
+  /** Why a day is closed, by its date: days of a calendar, with or without an occurrence on them. */
+  closed?: Readonly<Record<string, string>>;
+  /** Of a calendar alone: what the days in `closed` are, since one may list those on which schedules run. */
+  listed?: Listed;
+  /** What a day opens; without it the days are only read. */
+  onDay?: (date: string) => void;
+  /** Shown with a frame: today, where the schedule is. */
+  today?: string;
+  chosen?: string | null;
+  /** The service stopped counting: there is more than it says. */
+  bounded?: boolean;
+  /** Read out as the name of the grid. */
+  label?: string;
+}
+
+export function YearGrid({ year, days, closed, listed, onDay, today, chosen, bounded = false, label }: Props) {
+  const byDate = useMemo(() => new Map(days.map((day) => [day.date, day])), [days]);
+  const range = useMemo(() => rangeOf(days), [days]);
+  const months = useMemo(() => monthsOf(year), [year]);
+  const grid = useRef<HTMLDivElement>(null);
+  const [at, setAt] = useState<string | null>(null);
+  const stop = [at, chosen, today, isoDate(year, 1, 1)].find((date) =>
+    date?.startsWith(`${String(year).padStart(4, "0")}-`),
+  )!;
+  const move = (event: KeyboardEvent) => {
+    const from = (event.target as HTMLElement).dataset["date"];
+    const to = from === undefined ? null : dayByKey(from, event.key);
+    if (to === null) return;
+    event.preventDefault();
+    setAt(to);
+    grid.current?.querySelector<HTMLElement>(`[data-date="${to}"]`)?.focus();
+  };
+  const told =
+    at !== null && at === stop
+      ? dayWords(at, byDate.get(at), closed?.[at], listed)
+      : about(year, days, closed, bounded);
+  return (
+    <div className="year" role="group" aria-label={label ?? `The year ${year} by days`}>
+      <div className="year-told" aria-hidden="true">
+        {told}
+      </div>
+      <div className="year-frame">
+        <div className="year-months" ref={grid} onKeyDown={move} onMouseLeave={() => setAt(null)}>
+          {months.map((month) => (
+            <MonthTable
+              key={month.month}
+              month={month}
+              year={year}
+              byDate={byDate}
+              closed={closed}
+              listed={listed}
+              range={range}
+              onDay={onDay}
+              today={today}
+              chosen={chosen ?? undefined}
+              stop={month.weeks.some((week) => week.includes(stop)) ? stop : undefined}
+              onPoint={setAt}
+            />
+          ))}
+        </div>
+      </div>
+      <Legend
+        days={days}
+        range={range}
+        marked={closed !== undefined && Object.keys(closed).length > 0 ? (listed ?? "closed") : null}
+      />
+    </div>
+  );
+}
+
+/** A calendar has no fires of its own: there the days that it names are counted. */
+function about(year: number, days: readonly YearDay[], closed: Props["closed"], bounded: boolean): string {
+  const named = closed === undefined ? 0 : Object.keys(closed).length;
+  return days.length === 0 && closed !== undefined
+    ? `${named} ${named === 1 ? "day" : "days"} in ${year}`
+    : yearWords(year, days, bounded);
+}
+
+interface MonthProps {
+  month: Month;
+  year: number;
+  byDate: ReadonlyMap<string, YearDay>;
+  closed?: Readonly<Record<string, string>>;
+  listed?: Listed;
+  range: Range;
+  onDay?: (date: string) => void;
+  today?: string;
+  chosen?: string;
+  /** Where the Tab key stops, if it is in this month: only that month is drawn anew when it moves. */
+  stop?: string;
+  onPoint: (date: string) => void;
+}
+
+const MonthTable = memo(function MonthTable({
+  month,
+  year,
+  byDate,
+  closed,
+  listed,
+  range,
+  onDay,
+  today,
+  chosen,
+  stop,
+  onPoint,
+}: MonthProps) {
+  const cell = (date: string) => {
+    const day = byDate.get(date);
+    const shared = {
+      className: dayClass(
+        day,
+        closed?.[date] === undefined ? "" : (listed ?? "closed"),
+        range,
+        date === today,
+        date === chosen,
+      ),
+      "data-date": date,
+      "aria-label": dayWords(date, day, closed?.[date], listed),
+      "aria-current": date === today ? ("date" as const) : undefined,
+      tabIndex: date === stop ? 0 : -1,
+      onMouseEnter: () => onPoint(date),
+      onFocus: () => onPoint(date),
+    };
+    const number = Number(date.slice(8));
+    if (onDay === undefined)
+      return (
+        <span {...shared} role="img">
+          {number}
+        </span>
+      );
+    return (
+      <button
+        {...shared}
+        type="button"
+        aria-pressed={listed === undefined ? date === chosen : closed?.[date] !== undefined}
+        onClick={() => onDay(date)}
+      >
+        {number}
+      </button>
+    );
+  };
+  return (
+    <table className="year-month">
+      <caption>
+        {month.name}
+        <span className="visually-hidden"> {year}</span>
+      </caption>
+      <thead>
+        <tr>
+          {WEEKDAYS.map((name) => (
+            <th key={name} scope="col">
+              <abbr title={name}>{name.slice(0, 2)}</abbr>
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {month.weeks.map((week, index) => (
+          <tr key={index}>
+            {week.map((date, column) => (
+              <td key={column}>{date === null ? null : cell(date)}</td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+});
+
+function dayClass(
+  day: YearDay | undefined,
+  marked: Listed | "",
+  range: Range,
+  isToday: boolean,
+  isChosen: boolean,
+): string {
+  return [
+    "year-day",
+    `level-${levelOf(day?.fires ?? 0, range)}`,
+    day !== undefined && day.skips > 0 ? (day.fires > 0 ? "some-skipped" : "all-skipped") : "",
+    marked,
+    isToday ? "today" : "",
+    isChosen ? "chosen" : "",
+  ]
+    .filter(Boolean)
+    .join(" ");
+}
+
+/** Only what is there is explained. */
+function Legend({ days, range, marked }: { days: readonly YearDay[]; range: Range; marked: Listed | null }) {
+  const levels: readonly (readonly [look: string, text: string])[] =
+    range.least < range.most
+      ? [
+          ["level-1", "few fires"],
+          ["level-2", ""],
+          ["level-3", ""],
+          ["level-4", "many"],
+        ]
+      : range.most > 0
+        ? [["level-2", range.most === 1 ? "1 fire" : `${counted(range.most)} fires`]]
+        : [];
+  const entries = [
+    ...levels,
+    ...(days.some((day) => day.skips > 0 && day.fires > 0) ? [["level-2 some-skipped", "some skipped"] as const] : []),
+    ...(days.some((day) => day.skips > 0 && day.fires === 0) ? [["all-skipped", "all skipped"] as const] : []),
+    ...(marked === null ? [] : [[marked, marked] as const]),
+  ];
+  return (
+    <div className="year-legend" aria-hidden="true">
+      {entries.map(([look, text]) => (
+        <span key={look} className={text === "" || look === "level-1" ? "year-key near" : "year-key"}>
+          <span className={`year-day ${look}`} />
+          {text}
+        </span>
+      ))}
+    </div>
+  );
+}

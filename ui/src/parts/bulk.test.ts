@@ -1,0 +1,78 @@
+import { describe, expect, test } from "vitest";
+import {
+  BEGINNING,
+  NOTHING_DONE,
+  stepOf,
+  tallied,
+  tallyText,
+  type Changed,
+  type Choice,
+  type Cursor,
+  type Many,
+  type Service,
+} from "./bulk";
+
+const paused = (id: string): Changed => ({ schedule_id: id, outcome: "paused", reason: null, message: null });
+const names = (count: number): string[] => Array.from({ length: count }, (_, index) => `s${index}`);
+
+/** A service with so many schedules; it notes what it was asked. */
+function service(count: number): Service & { asked: (Choice | "all")[] } {
+  const asked: (Choice | "all")[] = [];
+  const page = (token: string | null) => {
+    const from = Number(token ?? 0);
+    return { found: names(count).slice(from, from + 100), next: from + 100 < count ? String(from + 100) : null };
+  };
+  return {
+    asked,
+    change: async (choice, token) => {
+      asked.push(choice);
+      if (choice !== "all" && choice.ids) return { outcomes: choice.ids.map(paused) };
+      const { found, next } = page(token);
+      return { outcomes: found.map(paused), next_page_token: next };
+    },
+    list: async (_query, token) => ({ ids: page(token).found, next_page_token: page(token).next }),
+  };
+}
+
+async function walk(many: Many, to: Service): Promise<string[]> {
+  const seen: string[] = [];
+  for (let at: Cursor | null = BEGINNING; at !== null;) {
+    const step: Awaited<ReturnType<typeof stepOf>> = await stepOf(many, at, to);
+    seen.push(...step.outcomes.map((each) => each.schedule_id));
+    at = step.next;
+  }
+  return seen;
+}
+
+describe("every one is reached, once", () => {
+  test.each([0, 1, 100, 101, 250])("%i ids", async (count) => {
+    const to = service(count);
+    expect(await walk({ kind: "ids", ids: names(count) }, to)).toEqual(names(count));
+    expect(to.asked.length).toBe(Math.ceil(count / 100));
+  });
+
+  test.each([0, 100, 250])("%i by the service's filter", async (count) => {
+    expect(await walk({ kind: "filter", choice: { status: "paused" } }, service(count))).toEqual(names(count));
+  });
+
+  test.each([0, 100, 250])("%i of a list", async (count) => {
+    const to = service(count);
+    expect(await walk({ kind: "listed", query: { owner: "me" } }, to)).toEqual(names(count));
+    expect(to.asked.every((each) => each !== "all" && (each.ids?.length ?? 0) <= 100)).toBe(true);
+  });
+});
+
+test("what came of it is counted, and refusals are kept with why", () => {
+  const failed: Changed = { schedule_id: "b", outcome: "failed", reason: "not_the_owner", message: "no" };
+  const first = tallied(NOTHING_DONE, [paused("a"), failed]);
+  const both = tallied(first, [paused("c"), { ...paused("d"), outcome: "unchanged" }]);
+  expect(tallyText(both)).toBe("2 paused, 1 refused, 1 were so already");
+  expect(both.refused).toEqual([failed]);
+  expect(tallyText(NOTHING_DONE)).toBe("nothing yet");
+});
+
+test("no more refusals are kept than can be read", () => {
+  const failed = names(500).map((id): Changed => ({ schedule_id: id, outcome: "failed", reason: null, message: null }));
+  const all = tallied(NOTHING_DONE, failed);
+  expect([all.total, all.refused.length]).toEqual([500, 200]);
+});

@@ -1,0 +1,104 @@
+// How one thing is done to many schedules: a page of at most a hundred after the other, and what came of it so far.
+import type { Schemas } from "../api/client";
+
+export const A_PAGE = 100;
+/** How far a preview counts; it says so where there are more. */
+export const MOST_COUNTED = 1_000;
+const MOST_REFUSED_SHOWN = 200;
+
+export type Changed = Pick<Schemas["BulkChange"], "schedule_id" | "outcome" | "reason" | "message">;
+
+/** What the bulk route itself can choose by. */
+export type Choice = Partial<Pick<Schemas["ScheduleChoice"], "ids" | "labels" | "name_contains" | "status">>;
+
+/** Which ones: these ids, all that the service's own filter chooses, or all of a list that only the list can filter. */
+export type Many =
+  | { kind: "ids"; ids: readonly string[] }
+  | { kind: "filter"; choice: Choice | "all" }
+  | { kind: "listed"; query: Readonly<Record<string, unknown>> };
+
+/** Where it goes on. */
+export type Cursor = { index: number; token: string | null };
+export const BEGINNING: Cursor = { index: 0, token: null };
+
+/** The two questions that it takes, so that they can be answered by somebody else in a test. */
+export interface Service {
+  change: (
+    choice: Choice | "all",
+    token: string | null,
+  ) => Promise<{ outcomes: readonly Changed[]; next_page_token?: string | null }>;
+  list: (
+    query: Readonly<Record<string, unknown>>,
+    token: string | null,
+  ) => Promise<{ ids: string[]; next_page_token?: string | null }>;
+}
+
+export interface Step {
+  outcomes: readonly Changed[];
+  /** null = that was the last page. */
+  next: Cursor | null;
+}
+
+export async function stepOf(many: Many, at: Cursor, service: Service): Promise<Step> {
+  switch (many.kind) {
+    case "ids": {
+      const ids = [...many.ids.slice(at.index, at.index + A_PAGE)];
+      const { outcomes } = ids.length === 0 ? { outcomes: [] } : await service.change({ ids }, null);
+      const index = at.index + ids.length;
+      return { outcomes, next: index < many.ids.length ? { index, token: null } : null };
+    }
+    case "filter": {
+      const { outcomes, next_page_token: token } = await service.change(many.choice, at.token);
+      return { outcomes, next: token ? { index: 0, token } : null };
+    }
+    case "listed": {
+      const { ids, next_page_token: token } = await service.list(many.query, at.token);
+      const { outcomes } = ids.length === 0 ? { outcomes: [] } : await service.change({ ids }, null);
+      return { outcomes, next: token ? { index: 0, token } : null };
+    }
+  }
+}
+
+export interface Tally {
+  total: number;
+  counts: Readonly<Record<string, number>>;
+  /** Those to which it was not done, with why; no more than can be read. */
+  refused: readonly Changed[];
+}
+
+export const NOTHING_DONE: Tally = { total: 0, counts: {}, refused: [] };
+const REFUSALS: ReadonlySet<string> = new Set(["failed", "skipped", "buffer_full"]);
+
+export function tallied(before: Tally, outcomes: readonly Changed[]): Tally {
+  const counts: Record<string, number> = { ...before.counts };
+  for (const { outcome } of outcomes) counts[outcome] = (counts[outcome] ?? 0) + 1;
+  const refused = [...before.refused, ...outcomes.filter(({ outcome }) => REFUSALS.has(outcome))].slice(
+    0,
+    MOST_REFUSED_SHOWN,
+  );
+  return { total: before.total + outcomes.length, counts, refused };
+}
+
+const WORDS: Readonly<Record<string, string>> = {
+  unchanged: "were so already",
+  failed: "refused",
+  buffered: "held behind a run",
+  buffer_full: "not held, too many were already",
+};
+
+/** "97 paused, 2 were so already, 1 refused": the most frequent first. */
+export function tallyText({ total, counts }: Tally): string {
+  if (total === 0) return "nothing yet";
+  return Object.entries(counts)
+    .sort((one, other) => other[1] - one[1])
+    .map(([outcome, many]) => `${many.toLocaleString("en")} ${WORDS[outcome] ?? outcome.replaceAll("_", " ")}`)
+    .join(", ");
+}
+
+export function manyText(many: Many): string {
+  return many.kind === "ids" ? schedulesText(many.ids.length) : "all schedules that fit the filter";
+}
+
+export function schedulesText(count: number): string {
+  return count === 1 ? "1 schedule" : `${count.toLocaleString("en")} schedules`;
+}

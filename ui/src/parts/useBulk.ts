@@ -1,0 +1,139 @@
+// Does one thing to many schedules, page after page, and can be stopped between two of them.
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useEffect, useRef, useState } from "react";
+import { ask, type Ask, type Schemas } from "../api/client";
+import type { Failure } from "../api/hooks";
+import { useNamespace } from "../api/session";
+import {
+  A_PAGE,
+  BEGINNING,
+  MOST_COUNTED,
+  NOTHING_DONE,
+  stepOf,
+  tallied,
+  type Changed,
+  type Cursor,
+  type Many,
+  type Service,
+  type Tally,
+} from "./bulk";
+import type { ActionName, Labels } from "./wishes";
+
+export interface BulkWish {
+  action: ActionName;
+  until?: string | null;
+  reason?: string | null;
+  labels?: Labels;
+}
+
+type ListQuery = Ask<"/api/schedules", "get">["query"];
+
+interface How {
+  dryRun: boolean;
+  confirm?: boolean;
+  key?: string;
+}
+
+function serviceFor(namespace: string, wish: BulkWish, how: How): Service {
+  return {
+    change: async (choice, token) => {
+      const body = {
+        ...wish,
+        ...(choice === "all" ? { all: true } : { filter: choice }),
+        dry_run: how.dryRun,
+        next_page_token: token,
+      };
+      const given = { query: { confirm: how.confirm ?? false }, body };
+      return (await ask("post", "/api/schedules/bulk", given, { namespace, idempotencyKey: how.key })).answer;
+    },
+    list: async (query, token) => {
+      const given = { query: { ...query, page_size: A_PAGE, next_page_token: token } as ListQuery };
+      const { answer } = await ask("get", "/api/schedules", given, { namespace });
+      return {
+        ids: answer.schedules.map((each: Schemas["Schedule"]) => each.schedule_id),
+        next_page_token: answer.next_page_token,
+      };
+    },
+  };
+}
+
+export interface Preview {
+  count: number;
+  atLeast: boolean;
+  first: readonly Changed[];
+}
+
+const MOST_FIRST = 8;
+
+/** How many it would be, and the first of them: the service's answer to the same request as a dry run. */
+export function useBulkPreview(many: Many, action: ActionName) {
+  const namespace = useNamespace();
+  return useQuery<Preview, Failure>({
+    queryKey: [namespace, "bulk preview", many, action],
+    queryFn: async ({ signal }) => {
+      // A dry run of labels needs labels, and which ones changes nothing about which schedules: a pause asks the same.
+      const service = serviceFor(namespace, { action: action === "label" ? "pause" : action }, { dryRun: true });
+      let found: Preview = { count: 0, atLeast: false, first: [] };
+      for (let at: Cursor | null = BEGINNING; at !== null && !signal.aborted;) {
+        if (found.count >= MOST_COUNTED) return { ...found, atLeast: true };
+        const step: Awaited<ReturnType<typeof stepOf>> = await stepOf(many, at, service);
+        found = {
+          ...found,
+          count: found.count + step.outcomes.length,
+          first: [...found.first, ...step.outcomes].slice(0, MOST_FIRST),
+        };
+        at = step.next;
+      }
+      return found;
+    },
+    staleTime: Infinity,
+    gcTime: 0,
+    refetchOnWindowFocus: false,
+  });
+}
+
+export type Phase = "asking" | "working" | "stopping" | "stopped" | "failed" | "done";
+
+interface State {
+  phase: Phase;
+  tally: Tally;
+  at: Cursor;
+  failure: Failure | null;
+}
+
+export function useBulk(many: Many) {
+  const namespace = useNamespace();
+  const queries = useQueryClient();
+  const [state, setState] = useState<State>({ phase: "asking", tally: NOTHING_DONE, at: BEGINNING, failure: null });
+  const stop = useRef(false);
+  useEffect(() => () => void (stop.current = true), []);
+
+  /** From where it stands: after a failure the same page is asked for again, and what was done is left alone. */
+  const go = async (wish: BulkWish, key: string, confirm: boolean): Promise<void> => {
+    stop.current = false;
+    let { tally, at } = state;
+    const service = serviceFor(namespace, wish, { dryRun: false, confirm, key });
+    setState({ phase: "working", tally, at, failure: null });
+    try {
+      for (;;) {
+        const step = await stepOf(many, at, service);
+        tally = tallied(tally, step.outcomes);
+        if (step.next === null) {
+          setState({ phase: "done", tally, at, failure: null });
+          break;
+        }
+        at = step.next;
+        setState({ phase: stop.current ? "stopped" : "working", tally, at, failure: null });
+        if (stop.current) break;
+      }
+    } catch (failure) {
+      setState({ phase: "failed", tally, at, failure: failure as Failure });
+    }
+    void queries.invalidateQueries({ predicate: (query) => query.queryKey[1] !== "bulk preview" });
+  };
+  const halt = () => {
+    stop.current = true;
+    setState((now) => (now.phase === "working" ? { ...now, phase: "stopping" } : now));
+  };
+  return { ...state, go, halt };
+}

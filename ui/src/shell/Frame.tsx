@@ -1,0 +1,231 @@
+// The frame around every page: where one is, who one is, in which namespace and zone, and whether the view is up to date.
+import { Link, Outlet, useNavigate } from "@tanstack/react-router";
+import { useCallback, useState } from "react";
+import { useRead } from "../api/hooks";
+import { useConnection, useLive } from "../api/live";
+import { useMay, useNamespace, useSession, useSignOut } from "../api/session";
+import { Button } from "../parts/Button";
+import { browserZone, chooseZone, useViewerZone } from "../time/zones";
+import { Emblem } from "./Emblem";
+import { Help } from "./Help";
+import { useKeys, type PlacePath } from "./keys";
+import { chooseTheme, useTheme, type Theme } from "./theme";
+
+const WORK = [
+  ["/", "Now"],
+  ["/schedules", "Schedules"],
+  ["/runs", "Runs"],
+  ["/approvals", "Approvals"],
+] as const;
+const THINGS = [
+  ["/workflows", "Workflows"],
+  ["/calendars", "Calendars"],
+  ["/agents", "Agents and teams"],
+] as const;
+const HOUSE = [
+  ["/access", "Tokens and secrets"],
+  ["/audit", "Audit"],
+  ["/cluster", "Cluster"],
+] as const;
+
+export function Frame() {
+  useLive();
+  const navigate = useNavigate();
+  const [open, setOpen] = useState(false);
+  const [help, setHelp] = useState(false);
+  useKeys({
+    go: useCallback((path: PlacePath) => void navigate({ to: path }), [navigate]),
+    help: useCallback(() => setHelp(true), []),
+  });
+  return (
+    <div className="frame">
+      <a className="skip-link" href="#content">
+        Skip to content
+      </a>
+      <header className="side">
+        <div className="head">
+          <Link to="/" className="brand">
+            <Emblem /> Horarium
+          </Link>
+          <Button small className="menu-button" aria-expanded={open} onClick={() => setOpen(!open)}>
+            Menu
+          </Button>
+        </div>
+        <Navigation open={open} onGo={() => setOpen(false)} />
+        <Who open={open} onHelp={() => setHelp(true)} />
+      </header>
+      <div className="main">
+        <LostBanner />
+        <TopBar />
+        <main id="content" className="content" tabIndex={-1}>
+          <Outlet />
+        </main>
+      </div>
+      {help ? <Help onClose={() => setHelp(false)} /> : null}
+    </div>
+  );
+}
+
+function Navigation({ open, onGo }: { open: boolean; onGo: () => void }) {
+  const reads = useMay("read");
+  const waiting = useRead("/api/approvals", { query: { status: "pending", page_size: 100 } }, { enabled: reads });
+  const many = waiting.data?.approvals.length ?? 0;
+  return (
+    <nav aria-label="Main" className={open ? "open" : undefined} onClick={onGo}>
+      <ul className="plain">
+        {WORK.map(([to, text]) => (
+          <Place key={to} to={to} text={text} count={to === "/approvals" ? many : 0} />
+        ))}
+      </ul>
+      <h2>Made of</h2>
+      <ul className="plain">
+        {THINGS.map(([to, text]) => (
+          <Place key={to} to={to} text={text} />
+        ))}
+      </ul>
+      <h2>Service</h2>
+      <ul className="plain">
+        {HOUSE.map(([to, text]) => (
+          <Place key={to} to={to} text={text} />
+        ))}
+      </ul>
+    </nav>
+  );
+}
+
+function Place({ to, text, count = 0 }: { to: PlacePath; text: string; count?: number }) {
+  return (
+    <li>
+      <Link
+        to={to}
+        activeOptions={{ exact: to === "/", includeSearch: false }}
+        activeProps={{ "aria-current": "page" }}
+      >
+        <span>{text}</span>
+        {count > 0 ? (
+          <span className="badge tone-warn">
+            {count >= 100 ? "99+" : count}
+            <span className="visually-hidden"> waiting</span>
+          </span>
+        ) : null}
+      </Link>
+    </li>
+  );
+}
+
+function Who({ open, onHelp }: { open: boolean; onHelp: () => void }) {
+  const session = useSession();
+  const signOut = useSignOut();
+  return (
+    <div className={open ? "who open" : "who"}>
+      <div className="small cut" title={`${session.principal} (${session.role})`}>
+        {session.principal} <span className="muted">· {session.role}</span>
+      </div>
+      <div className="row tight">
+        <Button small kind="quiet" onClick={onHelp}>
+          Keys
+        </Button>
+        <Button small kind="quiet" onClick={() => void signOut()}>
+          Sign out
+        </Button>
+      </div>
+    </div>
+  );
+}
+
+function TopBar() {
+  const navigate = useNavigate();
+  const [text, setText] = useState("");
+  return (
+    <div className="top">
+      <form
+        role="search"
+        className="search"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void navigate({ to: "/schedules", search: { text: text || undefined } as never });
+        }}
+      >
+        <input
+          className="input"
+          style={{ width: "100%", maxWidth: "none" }}
+          data-search
+          type="search"
+          aria-label="Find schedules"
+          placeholder="Find schedules ( / )"
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+        />
+      </form>
+      <NamespaceSwitch />
+      <ZoneSwitch />
+      <ThemeSwitch />
+    </div>
+  );
+}
+
+function NamespaceSwitch() {
+  const session = useSession();
+  const namespace = useNamespace();
+  const navigate = useNavigate();
+  if (session.namespaces.length < 2) return <span className="badge">{namespace}</span>;
+  return (
+    <select
+      className="input"
+      aria-label="Namespace"
+      value={namespace}
+      onChange={(event) => void navigate({ to: "/", search: { ns: event.target.value } as never })}
+    >
+      {[...new Set([...session.namespaces, namespace])].map((each) => (
+        <option key={each}>{each}</option>
+      ))}
+    </select>
+  );
+}
+
+function ZoneSwitch() {
+  const zone = useViewerZone();
+  const own = browserZone();
+  const all = [...new Set([own, "UTC", zone, ...Intl.supportedValuesOf("timeZone")])];
+  return (
+    <select
+      className="input"
+      aria-label="Times are shown in"
+      value={zone}
+      onChange={(event) => chooseZone(event.target.value === own ? null : event.target.value)}
+    >
+      {all.map((each) => (
+        <option key={each} value={each}>
+          {each === own ? `${each} (here)` : each}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+function ThemeSwitch() {
+  const theme = useTheme();
+  return (
+    <select
+      className="input"
+      aria-label="Theme"
+      value={theme}
+      onChange={(event) => chooseTheme(event.target.value as Theme)}
+    >
+      <option value="system">System</option>
+      <option value="light">Light</option>
+      <option value="dark">Dark</option>
+    </select>
+  );
+}
+
+function LostBanner() {
+  const connection = useConnection();
+  return (
+    <div role="status">
+      {connection === "lost" ? (
+        <div className="banner">The connection to the service is lost. What you see may be old; trying again…</div>
+      ) : null}
+    </div>
+  );
+}

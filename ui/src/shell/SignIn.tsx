@@ -1,0 +1,74 @@
+// Where somebody shows a token once; what stays is a cookie that scripts cannot read.
+import { useEffect, useState, type FormEvent } from "react";
+import { useSignIn } from "../api/session";
+import { Button } from "../parts/Button";
+import { TextField } from "../parts/Field";
+import { FailureNote } from "../parts/Shown";
+import { Emblem } from "./Emblem";
+
+/** `horarium up` prints an address with `#token=…`: a fragment is not sent to anybody, and it is taken out at once. */
+export function tokenOfAddress(): string | null {
+  const found = /^#token=(.+)$/.exec(window.location.hash);
+  if (found === null) return null;
+  window.history.replaceState(null, "", window.location.pathname + window.location.search);
+  try {
+    return decodeURIComponent(found[1]!);
+  } catch {
+    return found[1]!; // cut off on its way here; the service says that it knows no such token
+  }
+}
+
+export function SignIn({ given, onDone }: { given: string | null; onDone?: () => void }) {
+  const signIn = useSignIn();
+  const [token, setToken] = useState("");
+  const [busy, setBusy] = useState(given !== null);
+  const [failure, setFailure] = useState<Error | null>(null);
+  const enter = (secret: string) => {
+    setBusy(true);
+    setFailure(null);
+    signIn(secret.trim()).then(onDone, (wrong: Error) => {
+      setFailure(wrong);
+      setBusy(false);
+    });
+  };
+  useEffect(() => {
+    document.title = "Sign in · Horarium";
+    if (given !== null) enter(given);
+    // Once: the token of the address is used up by it.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, []);
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    enter(token);
+  };
+  return (
+    <main className="sign-in">
+      <form className="card" onSubmit={send}>
+        <div className="row">
+          <Emblem size={32} />
+          <h1>Horarium</h1>
+        </div>
+        <p className="muted">When could it happen, whether it does, and why.</p>
+        <TextField
+          label="Token"
+          type="password"
+          autoComplete="current-password"
+          autoFocus
+          required
+          value={token}
+          onChange={(event) => setToken(event.target.value)}
+          hint={
+            <>
+              <code>horarium up</code> prints one with the address of this page; <code>horarium token create</code>{" "}
+              makes more.
+            </>
+          }
+        />
+        {failure ? <FailureNote failure={failure} /> : null}
+        <Button kind="primary" type="submit" busy={busy} disabled={token.trim() === ""}>
+          Sign in
+        </Button>
+      </form>
+    </main>
+  );
+}

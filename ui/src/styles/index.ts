@@ -1,0 +1,5 @@
+// The style sheets that every page needs, in the order in which they win.
+import "./tokens.css";
+import "./base.css";
+import "./parts.css";
+import "./shell.css";

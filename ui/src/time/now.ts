@@ -1,0 +1,38 @@
+// What time it is, for texts such as "in 3 min": the service's clock, not the browser's, which may be wrong.
+import { useSyncExternalStore } from "react";
+
+let ahead = 0; // of the browser's clock, in milliseconds
+let current = Date.now();
+const watchers = new Set<() => void>();
+let ticking: ReturnType<typeof setInterval> | undefined;
+
+/** Told by every answer that says what time it is there. */
+export function serverSaysNow(at: string): void {
+  const there = Date.parse(at);
+  if (Number.isFinite(there)) ahead = there - Date.now();
+}
+
+export function serverNow(): number {
+  return Date.now() + ahead;
+}
+
+/** Moves once a second. */
+export function useNow(): number {
+  return useSyncExternalStore(watch, () => current);
+}
+
+function watch(changed: () => void): () => void {
+  watchers.add(changed);
+  current = serverNow();
+  ticking ??= setInterval(() => {
+    current = serverNow();
+    for (const each of watchers) each();
+  }, 1_000);
+  return () => {
+    watchers.delete(changed);
+    if (watchers.size === 0 && ticking !== undefined) {
+      clearInterval(ticking);
+      ticking = undefined;
+    }
+  };
+}
