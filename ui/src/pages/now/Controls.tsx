@@ -1,0 +1,113 @@
+// Which hours and which lanes: presets, zoom, pan, back to now, and the filters.
+import { useEffect, useRef, useState } from "react";
+import { Button } from "../../parts/Button";
+import { CheckField } from "../../parts/Field";
+import type { Filter } from "./useAgenda";
+import { PRESETS, type View } from "./span";
+
+interface Props {
+  view: View;
+  filter: Filter;
+  onlyTroubled: boolean;
+  onFilter: (text: string, label: string) => void;
+  onAnyReason: () => void;
+  onTroubled: (only: boolean) => void;
+  onHours: (hours: number) => void;
+  onPan: (share: number) => void;
+  onNow: () => void;
+}
+
+export function Controls({
+  view,
+  filter,
+  onlyTroubled,
+  onFilter,
+  onAnyReason,
+  onTroubled,
+  onHours,
+  onPan,
+  onNow,
+}: Props) {
+  return (
+    <div className="row far now-controls">
+      <div className="row">
+        <Filters filter={filter} onFilter={onFilter} />
+        {filter.reason ? (
+          <Button small pressed onClick={onAnyReason} title="Show all of it again">
+            Only: {filter.reason.replaceAll("_", " ")} ×
+          </Button>
+        ) : null}
+        <CheckField
+          label="Only troubled"
+          checked={onlyTroubled}
+          onChange={(event) => onTroubled(event.target.checked)}
+        />
+      </div>
+      <div className="row" role="group" aria-label="Which hours">
+        {view.from === null ? null : (
+          <Button small onClick={onNow}>
+            Back to now
+          </Button>
+        )}
+        <div className="joined">
+          {PRESETS.map(([hours, text]) => (
+            <Button key={hours} small pressed={Math.abs(view.hours - hours) < 0.01} onClick={() => onHours(hours)}>
+              {text}
+            </Button>
+          ))}
+        </div>
+        <div className="joined">
+          <Button small aria-label="Earlier" title="Earlier (←)" onClick={() => onPan(-0.5)}>
+            ←
+          </Button>
+          <Button small aria-label="Zoom out" title="Zoom out (−)" onClick={() => onHours(view.hours * 2)}>
+            −
+          </Button>
+          <Button small aria-label="Zoom in" title="Zoom in (+)" onClick={() => onHours(view.hours / 2)}>
+            +
+          </Button>
+          <Button small aria-label="Later" title="Later (→)" onClick={() => onPan(0.5)}>
+            →
+          </Button>
+        </div>
+      </div>
+    </div>
+  );
+}
+
+const TYPING_MS = 300;
+
+/** The address follows when the typing stops. */
+function Filters({ filter, onFilter }: { filter: Pick<Filter, "text" | "label">; onFilter: Props["onFilter"] }) {
+  const [typed, setTyped] = useState({ text: filter.text, label: filter.label });
+  const send = useRef(onFilter);
+  send.current = onFilter;
+  useEffect(() => setTyped({ text: filter.text, label: filter.label }), [filter.text, filter.label]);
+  useEffect(() => {
+    if (typed.text === filter.text && typed.label === filter.label) return;
+    const timer = setTimeout(() => send.current(typed.text, typed.label), TYPING_MS);
+    return () => clearTimeout(timer);
+  }, [typed, filter.text, filter.label]);
+  return (
+    <>
+      <input
+        className="input now-find"
+        type="search"
+        aria-label="Find lanes"
+        placeholder="Find lanes"
+        maxLength={200}
+        value={typed.text}
+        onChange={(event) => setTyped({ ...typed, text: event.target.value })}
+      />
+      <input
+        className="input now-find"
+        type="search"
+        aria-label="Label of the lanes, as name=value"
+        placeholder="Label: team=data"
+        maxLength={200}
+        value={typed.label}
+        onChange={(event) => setTyped({ ...typed, label: event.target.value })}
+      />
+    </>
+  );
+}

@@ -1,0 +1,116 @@
+// What an operator acts on, in numbers; each leads to the list that it counts.
+import { Link, type LinkProps } from "@tanstack/react-router";
+import type { Schemas } from "../../api/client";
+import { useRead } from "../../api/hooks";
+import { Mark } from "../../marks/Mark";
+import { HEALTH_LOOKS, HELD, MISSED, RUN_LOOKS, STATUS_LOOKS, type Look } from "../../marks/outcomes";
+import { FailureNote } from "../../parts/Shown";
+
+type Overview = Schemas["Overview"];
+
+export function useOverview(enabled: boolean) {
+  return useRead("/api/overview", {}, { enabled });
+}
+
+interface Tile {
+  name: string;
+  text: string;
+  look: Look;
+  to: LinkProps["to"];
+  search: (overview: Overview | undefined) => Record<string, unknown>;
+  count: (overview: Overview) => number;
+}
+
+const TILES: readonly Tile[] = [
+  {
+    name: "failing",
+    text: "failing",
+    look: HEALTH_LOOKS.failing,
+    to: "/schedules",
+    search: () => ({ health: "failing" }),
+    count: (of) => of.failing,
+  },
+  {
+    name: "schedules.broken",
+    text: "broken",
+    look: STATUS_LOOKS.broken,
+    to: "/schedules",
+    search: () => ({ status: "broken" }),
+    count: (of) => of.schedules.broken,
+  },
+  {
+    name: "late",
+    text: "late",
+    look: HEALTH_LOOKS.late,
+    to: "/schedules",
+    search: () => ({ health: "late" }),
+    count: (of) => of.late,
+  },
+  {
+    name: "stale",
+    text: "stale",
+    look: HEALTH_LOOKS.stale,
+    to: "/schedules",
+    search: () => ({ health: "stale" }),
+    count: (of) => of.stale,
+  },
+  {
+    name: "missed_lately",
+    text: "missed lately",
+    look: MISSED,
+    to: "/",
+    search: (of) => ({ reason: "missed", hours: 24, from: of?.since }),
+    count: (of) => of.missed_lately,
+  },
+  {
+    name: "waiting_for_approval",
+    text: "wait for a yes",
+    look: RUN_LOOKS.awaiting_approval,
+    to: "/approvals",
+    search: () => ({ status: "pending" }),
+    count: (of) => of.waiting_for_approval,
+  },
+  {
+    name: "running",
+    text: "running",
+    look: RUN_LOOKS.running,
+    to: "/runs",
+    search: () => ({ state: "running" }),
+    count: (of) => of.running,
+  },
+  { name: "held", text: "held", look: HELD, to: "/runs", search: () => ({ state: "held" }), count: (of) => of.held },
+];
+
+export function Counts({ overview }: { overview: ReturnType<typeof useOverview> }) {
+  if (overview.error && overview.data === undefined)
+    return <FailureNote failure={overview.error} again={() => void overview.refetch()} />;
+  return (
+    <ul className="plain counts" aria-label="What needs somebody" aria-busy={overview.isPending}>
+      {TILES.map((tile) => (
+        <li key={tile.name}>
+          <Count tile={tile} overview={overview.data} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Count({ tile, overview }: { tile: Tile; overview: Overview | undefined }) {
+  const many = overview === undefined ? null : tile.count(overview);
+  const isMore = overview?.bounded.includes(tile.name) ?? false;
+  return (
+    <Link
+      to={tile.to}
+      search={tile.search(overview) as never}
+      className={many ? `count tone-${tile.look.tone}` : "count none"}
+    >
+      <span className="count-number">{many === null ? "·" : `${many.toLocaleString("en")}${isMore ? "+" : ""}`}</span>
+      <span className="row tight small">
+        <span aria-hidden="true" className="legend-mark">
+          <Mark look={tile.look} size={10} />
+        </span>
+        {tile.text}
+      </span>
+    </Link>
+  );
+}

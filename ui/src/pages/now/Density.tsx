@@ -1,0 +1,105 @@
+// How many start when: bars over the lanes, on which a herd stands out by its height, a sign and its number.
+import { memo, useMemo } from "react";
+import { position, zoomed, type Span } from "../../time/axis";
+import { clockText } from "../../time/zones";
+import { densityBars, labelled, type DensityBar } from "./density";
+import type { Fleet } from "./useAgenda";
+
+interface Props {
+  fleet: Pick<Fleet, "buckets" | "bucketSeconds" | "gaps">;
+  span: Span;
+  width: number;
+  now: number;
+  zone: string;
+  onSpan: (span: Span) => void;
+}
+
+const HEIGHT = 62;
+const TOP = 18;
+const LABEL_ROOM = 92;
+
+export const Density = memo(function Density({ fleet, span, width, now, zone, onSpan }: Props) {
+  const bars = useMemo(() => densityBars(fleet.buckets, fleet.bucketSeconds, span, width), [fleet, span, width]);
+  const peaks = useMemo(() => labelled(bars, LABEL_ROOM), [bars]);
+  return (
+    <svg className="density" width={width} height={HEIGHT} role="img" aria-label={densityText(bars, peaks, zone)}>
+      <g className="moves">
+        {fleet.gaps.map((gap) => (
+          <rect
+            key={gap.from}
+            className="gap"
+            x={position(gap.from, span, width)}
+            width={Math.max(0, position(gap.to, span, width) - position(gap.from, span, width))}
+            y={0}
+            height={HEIGHT}
+          />
+        ))}
+        <path className="grid-line" d={`M0 ${HEIGHT - 0.5}H${width}`} />
+        {bars.map((bar) => (
+          <Column
+            key={bar.at}
+            bar={bar}
+            seconds={fleet.bucketSeconds}
+            isComing={bar.at >= now}
+            zone={zone}
+            onPick={() => onSpan(zoomed(span, 0.25, bar.at))}
+          />
+        ))}
+        {peaks.map((bar) => (
+          <Peak key={bar.at} bar={bar} width={width} zone={zone} />
+        ))}
+      </g>
+    </svg>
+  );
+});
+
+interface ColumnProps {
+  bar: DensityBar;
+  seconds: number;
+  isComing: boolean;
+  zone: string;
+  onPick: () => void;
+}
+
+function Column({ bar, seconds, isComing, zone, onPick }: ColumnProps) {
+  const high = bar.starts === 0 ? 0 : Math.max(2, bar.share * (HEIGHT - TOP));
+  const inner = Math.max(1, bar.width - (bar.width > 4 ? 1.5 : 0.5));
+  const until = clockText(bar.at + seconds * 1_000, zone);
+  return (
+    <g
+      onClick={onPick}
+      data-tip={`${bar.starts} start, ${bar.skips} skipped · ${clockText(bar.at, zone)}–${until}\nClick to look closer`}
+    >
+      <rect className="density-room" x={bar.x} y={0} width={bar.width} height={HEIGHT} />
+      {high > 0 ? (
+        <rect
+          className={isComing ? "density-bar coming" : "density-bar"}
+          x={bar.x}
+          y={HEIGHT - high}
+          width={inner}
+          height={high}
+          rx={inner > 5 ? 1.5 : 0}
+        />
+      ) : null}
+    </g>
+  );
+}
+
+function Peak({ bar, width, zone }: { bar: DensityBar; width: number; zone: string }) {
+  const middle = bar.x + bar.width / 2;
+  const atEnd = middle > width - LABEL_ROOM;
+  return (
+    <g className="peak" aria-hidden="true">
+      <path d={`M${middle - 4} ${TOP - 12}h8l-4 6Z`} />
+      <text x={atEnd ? middle - 8 : middle + 8} y={TOP - 5} textAnchor={atEnd ? "end" : "start"}>
+        {bar.starts} at {clockText(bar.at, zone)}
+      </text>
+    </g>
+  );
+}
+
+function densityText(bars: readonly DensityBar[], peaks: readonly DensityBar[], zone: string): string {
+  const all = bars.reduce((sum, bar) => sum + bar.starts, 0);
+  const told = peaks.map((bar) => `${bar.starts} at ${clockText(bar.at, zone)}`).join(", ");
+  return `${all} starts in view${told ? `; most come together: ${told}` : ""}`;
+}

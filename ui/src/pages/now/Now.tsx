@@ -1,0 +1,221 @@
+// What needs somebody, what happened in the last hours, and what comes next: the whole fleet on one line of time.
+import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { Refused } from "../../api/client";
+import { useMay } from "../../api/session";
+import { ExplainDialog } from "../../parts/Explain";
+import { Page } from "../../parts/Page";
+import { Empty, FailureNote, Loading } from "../../parts/Shown";
+import { useNow } from "../../time/now";
+import { useViewerZone } from "../../time/zones";
+import { panned, type Span } from "../../time/axis";
+import { Chart } from "./Chart";
+import { Controls } from "./Controls";
+import { Counts, useOverview } from "./Counts";
+import { FirstSchedule } from "./FirstSchedule";
+import { arranged, CALM, lanesOf, type Lane } from "./lanes";
+import { Legend } from "./Legend";
+import "./now.css";
+import {
+  DEFAULT_HOURS,
+  DEFAULT_SHARE,
+  fittingHours,
+  searchOf,
+  spanOf,
+  viewFor,
+  viewOf,
+  zoomedTo,
+  type View,
+} from "./span";
+import { useAgenda, type Fleet } from "./useAgenda";
+
+export default function Now() {
+  const reads = useMay("read");
+  const overview = useOverview(reads);
+  if (!reads) {
+    return (
+      <Page title="Now">
+        <Empty title="Your token may not read schedules">
+          <p>
+            It can do its work, but see nothing of the fleet. Somebody who may give tokens can make one with the role of
+            a viewer.
+          </p>
+        </Empty>
+      </Page>
+    );
+  }
+  const isEmpty = overview.data !== undefined && Object.values(overview.data.schedules).every((many) => many === 0);
+  return (
+    <Page title="Now">
+      {isEmpty ? (
+        <FirstSchedule />
+      ) : (
+        <>
+          <Counts overview={overview} />
+          <Timeline />
+        </>
+      )}
+    </Page>
+  );
+}
+
+const HOUR = 3_600_000;
+
+function Timeline() {
+  const search = useSearch({ strict: false }) as Record<string, unknown>;
+  const [fitting, setFitting] = useState<number | null>(null);
+  const isChosen = search["hours"] !== undefined || search["from"] !== undefined;
+  const view = useMemo(
+    () => (isChosen ? viewOf(search) : { ...viewOf(search), hours: fitting ?? DEFAULT_HOURS }),
+    [search, isChosen, fitting],
+  );
+  const zone = useViewerZone();
+  const now = useSteppedNow(view.hours);
+  const span = useMemo(() => spanOf(view, now), [view, now]);
+  const filter = { text: textOf(search["text"]), label: textOf(search["label"]), reason: reasonOf(search["reason"]) };
+  const onlyTroubled = search["troubled"] === true || search["troubled"] === "true";
+  const change = useChangeSearch();
+  const { fleet, failure, again } = useAgenda(span, zone, now, filter);
+  useEffect(() => {
+    if (fleet !== null && !isChosen && fitting === null) setFitting(fittingHours(view, now, fleet.gaps));
+  }, [fleet, isChosen, fitting, view, now]);
+  const lanes = useLanes(fleet, JSON.stringify([filter, view.hours, view.from]));
+  const shown = useMemo(
+    () => (onlyTroubled ? lanes.filter((lane) => lane.attention !== CALM) : lanes),
+    [lanes, onlyTroubled],
+  );
+  const [asked, setAsked] = useState<{ lane: Lane; at: string } | null>(null);
+  const explain = useCallback((lane: Lane, at: string) => setAsked({ lane, at }), []);
+  const look = useCallback((next: View) => change(searchOf(next)), [change]);
+  const onSpan = useCallback((next: Span) => look(viewFor(next, now)), [look, now]);
+  return (
+    <section className="stack" aria-label="The fleet over time">
+      <Controls
+        view={view}
+        filter={filter}
+        onlyTroubled={onlyTroubled}
+        onFilter={(text, label) => change({ text: text || undefined, label: label || undefined })}
+        onAnyReason={() => change({ reason: undefined })}
+        onTroubled={(only) => change({ troubled: only || undefined })}
+        onHours={(hours) => look(zoomedTo(view, hours, now))}
+        onPan={(share) => onSpan(panned(span, share))}
+        onNow={() => look({ hours: view.hours, from: null, share: DEFAULT_SHARE })}
+      />
+      {failure && (fleet === null || failure instanceof Refused) ? (
+        <FailureNote failure={failure} again={again} />
+      ) : null}
+      {fleet === null ? failure ? null : <Loading text="Asking what happened and what is to come…" /> : null}
+      {fleet ? (
+        <>
+          <Chart fleet={fleet} lanes={shown} span={span} now={now} zone={zone} onSpan={onSpan} onExplain={explain} />
+          <NoLanes
+            lanes={lanes}
+            shown={shown}
+            filtered={filter.text + filter.label + filter.reason !== ""}
+            onWiden={() =>
+              look({ hours: Math.max(24, view.hours * 2, DEFAULT_HOURS), from: null, share: DEFAULT_SHARE })
+            }
+          />
+          <CutNote fleet={fleet} span={span} />
+          <Legend many={shown.length} />
+        </>
+      ) : null}
+      {asked ? (
+        <ExplainDialog
+          key={asked.lane.id + asked.at}
+          scheduleId={asked.lane.id}
+          at={asked.at}
+          zone={asked.lane.zone}
+          onClose={() => setAsked(null)}
+        />
+      ) : null}
+    </section>
+  );
+}
+
+function NoLanes({
+  lanes,
+  shown,
+  filtered,
+  onWiden,
+}: {
+  lanes: readonly Lane[];
+  shown: readonly Lane[];
+  filtered: boolean;
+  onWiden: () => void;
+}) {
+  if (shown.length > 0) return null;
+  if (lanes.length > 0) {
+    return (
+      <Empty title="Nothing is in trouble">
+        <p>
+          {lanes.length === 1 ? "The one schedule" : `All ${lanes.length} schedules`} with something in these hours went
+          well, as far as this view knows.
+        </p>
+      </Empty>
+    );
+  }
+  return (
+    <Empty title={filtered ? "No schedule like this has anything in these hours" : "Nothing in these hours"}>
+      <p>Each schedule that fired or will fire in this span has a lane here. Paused and finished ones have none.</p>
+      <button type="button" className="button" onClick={onWiden}>
+        Show more hours
+      </button>
+    </Empty>
+  );
+}
+
+function CutNote({ fleet, span }: { fleet: Fleet; span: Span }) {
+  const cut = fleet.gaps.some((gap) => gap.to > span.from && gap.from < span.to);
+  if (!cut) return null;
+  return (
+    <p className="note tone-warn" role="status">
+      More happens in these hours than can be shown at once: the shaded parts are not complete, and neither are their
+      bars. Zoom in, or filter, to see all of it.
+    </p>
+  );
+}
+
+/** Moves by about a pixel: finer than that nobody sees, and every step draws all lanes. */
+function useSteppedNow(hours: number): number {
+  const now = useNow();
+  const step = Math.max(1_000, Math.round((hours * HOUR) / 1_000 / 1_000) * 1_000);
+  return Math.floor(now / step) * step;
+}
+
+/** In an order that stays while the same is looked at. */
+function useLanes(fleet: Fleet | null, about: string): readonly Lane[] {
+  const order = useRef<{ about: string; places: Map<string, number> }>({ about, places: new Map() });
+  return useMemo(() => {
+    if (order.current.about !== about) order.current = { about, places: new Map() };
+    if (fleet === null) return [];
+    const lanes = arranged(lanesOf(fleet.rows, fleet.schedules), order.current.places);
+    order.current.places = new Map(lanes.map((lane, index) => [lane.id, index]));
+    return lanes;
+  }, [fleet, about]);
+}
+
+function useChangeSearch() {
+  const navigate = useNavigate();
+  return useCallback(
+    (changes: Record<string, unknown>) =>
+      void navigate({
+        to: "/",
+        search: ((before: Record<string, unknown>) => ({ ...before, ...changes })) as never,
+        replace: true,
+        resetScroll: false,
+      }),
+    [navigate],
+  );
+}
+
+/** As the service spells them; anything else is no reason. */
+function reasonOf(value: unknown): string {
+  return typeof value === "string" && /^[a-z_]{1,40}$/.test(value) ? value : "";
+}
+
+const MOST_TEXT = 200;
+
+function textOf(value: unknown): string {
+  return typeof value === "string" || typeof value === "number" ? String(value).slice(0, MOST_TEXT) : "";
+}

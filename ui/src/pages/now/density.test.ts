@@ -1,0 +1,67 @@
+import { expect, test } from "vitest";
+import { bucketSeconds, densityBars, herds, labelled, outward } from "./density";
+
+const FROM = Date.parse("2026-11-16T00:00:00Z");
+const HOUR = 3_600_000;
+const at = (minute: number) => new Date(FROM + minute * 60_000).toISOString();
+const bucket = (minute: number, starts: number) => ({ at: at(minute), starts, skips: 0 });
+
+test.each([
+  [5 / 60, 10],
+  [0.5, 10],
+  [1, 60],
+  [3, 60],
+  [6, 120],
+  [12, 300],
+  [24, 600],
+  [72, 1_800],
+  [168, 3_600],
+])("of %d hours a bucket is %d seconds", (hours, seconds) => {
+  expect(bucketSeconds({ from: 0, to: hours * HOUR })).toBe(seconds);
+});
+
+test.each([
+  ["UTC", 3_600, "2026-11-16T00:00:00.000Z"],
+  ["Asia/Kolkata", 3_600, "2026-11-15T23:30:00.000Z"],
+  ["Europe/Berlin", 86_400, "2026-11-15T23:00:00.000Z"],
+])("in %s a bucket of %d s begins on the local clock", (zone, seconds, begins) => {
+  const span = outward({ from: FROM + 5 * 60_000, to: FROM + 2 * HOUR }, seconds, zone);
+  expect(new Date(span.from).toISOString()).toBe(begins);
+  expect((span.to - span.from) % (seconds * 1_000)).toBe(0);
+  expect(span.to).toBeGreaterThanOrEqual(FROM + 2 * HOUR);
+});
+
+test.each<[string, number[], number[]]>([
+  ["nothing", [], []],
+  ["an even load has no herd", [8, 9, 10, 9, 8], []],
+  ["one that stands out", [2, 2, 40, 3, 2], [40]],
+  ["few are no herd, however rare the others", [1, 1, 4, 1], []],
+  ["three at most", [1, 1, 1, 1, 1, 1, 1, 1, 1, 20, 30, 40, 50], [50, 40, 30]],
+  ["a single moment", [12], [12]],
+])("herds: %s", (_, starts, found) => {
+  expect(herds(starts.map((many, index) => bucket(index * 5, many))).map((each) => each.starts)).toEqual(found);
+});
+
+test("bars stand where their minutes are, the highest fills the room", () => {
+  const bars = densityBars(
+    [bucket(-30, 1), bucket(0, 5), bucket(60, 20), bucket(700, 9)],
+    600,
+    { from: FROM, to: FROM + 10 * HOUR },
+    1_000,
+  );
+  expect(bars.map(({ x, share }) => [Math.round(x), share])).toEqual([
+    [0, 0.25],
+    [100, 1],
+  ]);
+  expect(bars[0]!.width).toBeCloseTo(16.67, 1);
+});
+
+test("labels do not stand on one another", () => {
+  const bars = densityBars(
+    [bucket(0, 1), bucket(5, 1), bucket(10, 1), bucket(60, 20), bucket(65, 30), bucket(300, 25)],
+    300,
+    { from: FROM, to: FROM + 10 * HOUR },
+    1_000,
+  );
+  expect(labelled(bars, 60).map((each) => each.starts)).toEqual([30, 25]);
+});

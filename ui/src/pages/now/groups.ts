@@ -1,0 +1,146 @@
+// What is drawn in a lane: single marks, bars of runs that are long enough to see, and numbers where many fall together.
+import type { Schemas } from "../../api/client";
+import { agendaLook, type Look, type Tone } from "../../marks/outcomes";
+import { position, type Span } from "../../time/axis";
+
+/** As it is worked with: what an answer leaves out is filled in. */
+export type Row = Required<Schemas["AgendaRow"]>;
+
+export interface Group {
+  key: string;
+  /** Where what is drawn begins. */
+  x: number;
+  /** How wide what is drawn is. */
+  width: number;
+  /** Of the row that is worst. */
+  look: Look;
+  /** Occurrences, not rows: a row of missed ones stands for many. */
+  count: number;
+  rows: readonly Row[];
+  /** The row to explain first. */
+  worst: Row;
+}
+
+export interface Bar {
+  key: string;
+  x: number;
+  width: number;
+  tone: Tone;
+}
+
+export const MARK_WIDTH = 13;
+const SHORTEST_BAR = 8;
+
+/** What somebody must look at comes first; what was left out on purpose is the least of it. */
+const SEVERITY: Record<Tone, number> = { bad: 6, warn: 5, hold: 4, info: 3, ok: 2, accent: 1, quiet: 0 };
+
+export function severity(look: Look): number {
+  return SEVERITY[look.tone];
+}
+
+/** The room that a number needs beside its shape. */
+export function pillWidth(count: number): number {
+  return count <= 1 ? MARK_WIDTH : 24 + 7 * countText(count).length;
+}
+
+export function countText(count: number): string {
+  return count < 1_000 ? String(count) : count < 100_000 ? `${Math.floor(count / 1_000)}k` : "99k+";
+}
+
+/**
+ * What would be drawn over its neighbour joins it: what is predicted from now on to the right, what was decided from now
+ * back to the left, so that the two never become one mark and both begin at now. `rows` are in order of time.
+ */
+export function groupMarks(rows: readonly Row[], span: Span, width: number): Group[] {
+  const seen = rows
+    .map((row) => ({ row, x: position(Date.parse(row.at), span, width) }))
+    .filter(({ x }) => x > -MARK_WIDTH && x < width + MARK_WIDTH);
+  const coming = forward(seen.filter(({ row }) => row.predicted));
+  const decided = seen.filter(({ row }) => !row.predicted);
+  const last = decided.at(-1)?.x ?? 0;
+  const border = coming.find((each) => each.x > last - MARK_WIDTH)?.x ?? Infinity;
+  return [...backward(decided, border), ...coming].sort((one, other) => one.x - other.x);
+}
+
+interface Placed {
+  row: Row;
+  x: number;
+}
+
+const HALF = MARK_WIDTH / 2;
+
+function forward(seen: readonly Placed[]): Group[] {
+  const groups: Group[] = [];
+  for (let from = 0; from < seen.length;) {
+    const left = seen[from]!.x - HALF;
+    let [count, to] = [seen[from]!.row.count, from + 1];
+    while (to < seen.length && seen[to]!.x - HALF < left + pillWidth(count)) {
+      count += seen[to]!.row.count;
+      to += 1;
+    }
+    groups.push(groupOf(left, count, seen.slice(from, to)));
+    from = to;
+  }
+  return groups;
+}
+
+/** The last one makes room for what begins at the border. */
+function backward(seen: readonly Placed[], border: number): Group[] {
+  const groups: Group[] = [];
+  let limit = border;
+  for (let to = seen.length - 1; to >= 0;) {
+    const right = Math.min(limit, seen[to]!.x + HALF);
+    let [count, from] = [seen[to]!.row.count, to - 1];
+    while (from >= 0 && seen[from]!.x + HALF > right - pillWidth(count)) {
+      count += seen[from]!.row.count;
+      from -= 1;
+    }
+    limit = right - pillWidth(count);
+    groups.push(groupOf(limit, count, seen.slice(from + 1, to + 1)));
+    to = from;
+  }
+  return groups;
+}
+
+function groupOf(x: number, count: number, seen: readonly Placed[]): Group {
+  const rows = seen.map(({ row }) => row);
+  const worst = rows.reduce((one, other) => (severity(agendaLook(other)) > severity(agendaLook(one)) ? other : one));
+  // Named by the row at which it began to grow: it keeps the focus while the others come and go.
+  const anchor = rows[0]!.predicted ? rows[0]! : rows.at(-1)!;
+  return {
+    key: anchor.at + (anchor.predicted ? "p" : "d"),
+    x,
+    width: pillWidth(count),
+    look: agendaLook(worst),
+    count,
+    rows,
+    worst,
+  };
+}
+
+/** Runs that last longer than a mark is wide; those that go on end at now. */
+export function runBars(rows: readonly Row[], span: Span, width: number, now: number): Bar[] {
+  const bars: Bar[] = [];
+  for (const row of rows) {
+    if (!row.started_at) continue;
+    const [begun, ended] = [Date.parse(row.started_at), row.finished_at ? Date.parse(row.finished_at) : now];
+    const from = Math.max(-2, position(begun, span, width));
+    const to = Math.min(width + 2, position(ended, span, width));
+    if (to - from < SHORTEST_BAR) continue;
+    bars.push({ key: row.at, x: from, width: to - from, tone: agendaLook(row).tone });
+  }
+  return bars;
+}
+
+/** "succeeded", "24 succeeded", or "24: 4 failed, 20 succeeded", worst first. */
+export function wordsOf(group: Pick<Group, "rows" | "count">): string {
+  const counts = new Map<string, { many: number; severity: number }>();
+  for (const row of group.rows) {
+    const look = agendaLook(row);
+    const known = counts.get(look.word) ?? { many: 0, severity: severity(look) };
+    counts.set(look.word, { ...known, many: known.many + row.count });
+  }
+  const parts = [...counts].sort((one, other) => other[1].severity - one[1].severity);
+  const text = parts.map(([word, { many }]) => (group.count === 1 ? word : `${many} ${word}`)).join(", ");
+  return parts.length > 1 ? `${group.count}: ${text}` : text;
+}

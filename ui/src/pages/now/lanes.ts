@@ -1,0 +1,94 @@
+// One lane a schedule: its rows, whether it needs somebody, and in which order the lanes stand.
+import type { Schemas } from "../../api/client";
+import { agendaLook } from "../../marks/outcomes";
+import type { Row } from "./groups";
+
+export type LaneSchedule = Schemas["AgendaSchedule"];
+
+/** The smaller, the sooner somebody should look. */
+export type Attention = 0 | 1 | 2 | 3;
+export const CALM: Attention = 3;
+
+export const ATTENTION_TEXTS: Record<Attention, string> = {
+  0: "its last run went wrong",
+  1: "it waits for somebody, or was missed",
+  2: "something went wrong in these hours",
+  3: "",
+};
+
+export interface Lane {
+  id: string;
+  rows: readonly Row[];
+  zone: string | null;
+  name: string | null;
+  /** Its name, unless another lane has the same: then its id. */
+  title: string;
+  attention: Attention;
+  /** The next occurrence that will fire, as far as this view knows. */
+  next: string | null;
+}
+
+export function lanesOf(rows: readonly Row[], schedules: Readonly<Record<string, LaneSchedule>> = {}): Lane[] {
+  const byId = new Map<string, Row[]>();
+  for (const row of rows) {
+    const known = byId.get(row.schedule_id);
+    if (known === undefined) byId.set(row.schedule_id, [row]);
+    else known.push(row);
+  }
+  const about = (id: string) => (Object.hasOwn(schedules, id) ? schedules[id] : undefined);
+  const named = new Map<string, number>();
+  for (const id of byId.keys()) named.set(about(id)?.name ?? "", (named.get(about(id)?.name ?? "") ?? 0) + 1);
+  return [...byId].map(([id, own]) => {
+    const known = about(id);
+    return {
+      id,
+      rows: own,
+      zone: known?.timezone ?? null,
+      name: known?.name ?? null,
+      title: known?.name && named.get(known.name) === 1 ? known.name : id,
+      attention: known?.status === "broken" ? 0 : attentionOf(own),
+      next: own.find((row) => row.predicted && row.decision === "dispatch")?.at ?? null,
+    };
+  });
+}
+
+/** Of what was decided: a last run that failed weighs more than one that failed and was made good since. */
+export function attentionOf(rows: readonly Row[]): Attention {
+  const looks = rows.filter((row) => !row.predicted).map(agendaLook);
+  const ended = looks.filter((look) => look.tone === "ok" || look.tone === "bad");
+  if (ended.at(-1)?.tone === "bad") return 0;
+  if (looks.some((look) => look.shape === "question") || looks.at(-1)?.shape === "triangle") return 1;
+  return looks.some((look) => look.tone === "bad" || look.shape === "triangle") ? 2 : CALM;
+}
+
+/**
+ * Those that need somebody first, then by what comes next. Among equals the order that was shown before stays, so
+ * that a lane does not move away under the pointer each time it fires.
+ */
+export function arranged(lanes: readonly Lane[], before: ReadonlyMap<string, number>): Lane[] {
+  const place = (lane: Lane) => before.get(lane.id) ?? Infinity;
+  return [...lanes].sort(
+    (one, other) =>
+      one.attention - other.attention ||
+      (place(one) === place(other) ? 0 : place(one) - place(other)) ||
+      byText(one.next ?? "~", other.next ?? "~") ||
+      byText(one.id, other.id),
+  );
+}
+
+function byText(one: string, other: string): number {
+  return one < other ? -1 : one > other ? 1 : 0;
+}
+
+/** A row as it comes: fields that say no more than their default are left out. */
+export type SentRow = Schemas["AgendaRow"];
+
+const DEFAULTS = { count: 1, run_id: null, state: null, started_at: null, finished_at: null };
+
+/** Of two answers about neighbouring hours: an occurrence that both tell of is told by the later one. */
+export function joined(answers: readonly (readonly SentRow[])[]): Row[] {
+  const rows = new Map<string, Row>();
+  for (const answer of answers)
+    for (const row of answer) rows.set(`${row.at} ${row.schedule_id}`, { ...DEFAULTS, ...row });
+  return [...rows.values()].sort((one, other) => Date.parse(one.at) - Date.parse(other.at));
+}

@@ -1,0 +1,101 @@
+// Which hours are shown: read from the address, and written back to it. Without a beginning the view follows the clock.
+import type { Span } from "../../time/axis";
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+
+const SHORTEST_HOURS = 1 / 12;
+// The service shows 31 days at most; a quarter of that is as much as anybody can tell apart.
+const LONGEST_HOURS = 7 * 24;
+export const DEFAULT_HOURS = 12;
+/** Where now stands in a view that follows it: more room for what is to come. */
+export const DEFAULT_SHARE = 0.4;
+
+export const PRESETS: readonly (readonly [hours: number, text: string])[] = [
+  [1, "1 h"],
+  [3, "3 h"],
+  [6, "6 h"],
+  [12, "12 h"],
+  [24, "24 h"],
+  [72, "3 d"],
+  [168, "7 d"],
+];
+
+/** `from`: the view stands still there. `share`: it follows now, which stands at this part of its width. */
+export interface View {
+  hours: number;
+  from: number | null;
+  share: number;
+}
+
+/** Whatever the address says: what makes no sense is as if it were not there. */
+export function viewOf(search: Readonly<Record<string, unknown>>): View {
+  const hours = numberOf(search["hours"]);
+  const share = numberOf(search["share"]);
+  const from = typeof search["from"] === "string" ? Date.parse(search["from"]) : NaN;
+  return {
+    hours: hours === null || hours <= 0 ? DEFAULT_HOURS : clamped(hours, SHORTEST_HOURS, LONGEST_HOURS),
+    from: Number.isFinite(from) && Math.abs(from) < 8e15 ? from : null,
+    share: share === null ? DEFAULT_SHARE : clamped(share, 0, 1),
+  };
+}
+
+/** What stands in the address for a view that somebody chose. */
+export function searchOf(view: View): { hours: number; from?: string; share?: number } {
+  const hours = Math.round(view.hours * 10_000) / 10_000;
+  const share = Math.round(view.share * 1_000) / 1_000;
+  return {
+    hours,
+    from:
+      view.from === null
+        ? undefined
+        : new Date(Math.round(view.from / 1000) * 1000).toISOString().replace(".000Z", "Z"),
+    share: view.from !== null || share === DEFAULT_SHARE ? undefined : share,
+  };
+}
+
+export function spanOf(view: View, now: number): Span {
+  const length = view.hours * HOUR;
+  const from = view.from ?? now - view.share * length;
+  return { from: Math.round(from), to: Math.round(from + length) };
+}
+
+/** A view of this span: one that has now in it follows it, any other stands still. */
+export function viewFor(span: Span, now: number): View {
+  const length = span.to - span.from;
+  const hours = clamped(length / HOUR, SHORTEST_HOURS, LONGEST_HOURS);
+  const share = (now - span.from) / length;
+  return share > 0 && share < 1 ? { hours, from: null, share } : { hours, from: span.from, share: DEFAULT_SHARE };
+}
+
+/** Of a fleet so busy that not all of the usual hours can be shown: the longest preset that can, around now. */
+export function fittingHours(view: View, now: number, gaps: readonly Span[]): number {
+  const after = gaps.filter((gap) => gap.to > now).map((gap) => (gap.from - now) / (1 - view.share));
+  const before = gaps.filter((gap) => gap.to <= now).map((gap) => (now - gap.to) / view.share);
+  const room = Math.min(view.hours * HOUR, ...after, ...before) / HOUR;
+  return PRESETS.findLast(([hours]) => hours <= room)?.[0] ?? PRESETS[0]![0];
+}
+
+export function zoomedTo(view: View, hours: number, now: number): View {
+  const length = clamped(hours, SHORTEST_HOURS, LONGEST_HOURS) * HOUR;
+  if (view.from === null) return { ...view, hours: length / HOUR };
+  const middle = view.from + (view.hours * HOUR) / 2;
+  return viewFor({ from: middle - length / 2, to: middle + length / 2 }, now);
+}
+
+/** The instant that somebody points at, not finer than the eye can tell: to the minute where a pixel is one. */
+export function pointedAt(x: number, width: number, span: Span): number {
+  const perPixel = (span.to - span.from) / Math.max(1, width);
+  const unit = perPixel >= 10_000 ? MINUTE : 1_000;
+  return Math.round((span.from + x * perPixel) / unit) * unit;
+}
+
+function numberOf(value: unknown): number | null {
+  const found =
+    typeof value === "number" ? value : typeof value === "string" && value.trim() !== "" ? Number(value) : NaN;
+  return Number.isFinite(found) ? found : null;
+}
+
+function clamped(value: number, least: number, most: number): number {
+  return Math.min(most, Math.max(least, value));
+}

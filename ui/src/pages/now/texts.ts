@@ -1,0 +1,32 @@
+// What a mark says in words: what became of it, when on the viewer's clock and on the schedule's own, how long it took, why.
+import { reasonText } from "../../marks/outcomes";
+import { clockText, dayText, durationText, isoDay, offsetMinutes } from "../../time/zones";
+import { zoneLabel } from "../../parts/When";
+import { wordsOf, type Group, type Row } from "./groups";
+
+/** One thing a line; the first is what, the second when. */
+export function markText(group: Pick<Group, "rows" | "count" | "worst">, zone: string | null, viewer: string): string {
+  const [first, last] = [group.rows[0]!, group.rows.at(-1)!];
+  const lines = [wordsOf(group), clockLine(first.at, last.at, viewer)];
+  if (zone !== null && offsetMinutes(Date.parse(first.at), zone) !== offsetMinutes(Date.parse(first.at), viewer)) {
+    lines.push(`${clockLine(first.at, last.at, zone)} ${zoneLabel(first.at, zone)}`);
+  }
+  const why = reasonText(group.worst.reason);
+  if (why) lines.push(why);
+  if (group.rows.length === 1) lines.push(...tookLines(first));
+  return lines.join("\n");
+}
+
+function clockLine(first: string, last: string, zone: string): string {
+  const begin = `${dayText(first, zone).replace(/ \d{4}$/, "")}, ${clockText(first, zone)}`;
+  if (first === last) return begin;
+  const end = clockText(last, zone);
+  return isoDay(first, zone) === isoDay(last, zone)
+    ? `${begin} – ${end}`
+    : `${begin} – ${dayText(last, zone).replace(/ \d{4}$/, "")}, ${end}`;
+}
+
+function tookLines(row: Row): string[] {
+  if (!row.started_at || !row.finished_at) return [];
+  return [`took ${durationText((Date.parse(row.finished_at) - Date.parse(row.started_at)) / 1_000)}`];
+}

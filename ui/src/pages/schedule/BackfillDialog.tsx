@@ -1,0 +1,308 @@
+// Runs past occurrences by request: the window, then what it would do, row by row, and only then the real thing.
+import { useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { ask, type Schemas } from "../../api/client";
+import { useRead } from "../../api/hooks";
+import { useNamespace } from "../../api/session";
+import { Badge } from "../../marks/Mark";
+import { reasonText } from "../../marks/outcomes";
+import { Button } from "../../parts/Button";
+import { Dialog } from "../../parts/Dialog";
+import { CheckField, SelectField, TextField } from "../../parts/Field";
+import { evidence } from "../../parts/evidence";
+import { Timed } from "../../parts/Explain";
+import { Loading } from "../../parts/Shown";
+import { When } from "../../parts/When";
+import { serverNow } from "../../time/now";
+import { filledLook, fillingOf, fillingWords, OPEN, progressOf } from "./filling";
+import { momentText } from "./moments";
+import { asMoment } from "./search";
+import type { WholeSchedule } from "./whole";
+
+type Schedule = WholeSchedule;
+type Backfilled = Schemas["Backfilled"];
+
+const SPANS: readonly (readonly [text: string, hours: number])[] = [
+  ["the last hour", 1],
+  ["24 hours", 24],
+  ["7 days", 168],
+];
+
+const OVERLAPS: readonly (readonly [string, string])[] = [
+  ["", "as the schedule says"],
+  ["skip", "one after the other"],
+  ["allow_all", "all at once"],
+  ["cancel_other", "each cancels the one before"],
+  ["terminate_other", "each terminates the one before"],
+];
+
+interface Wish {
+  start: string;
+  end: string;
+  overlap: string;
+  reverse: boolean;
+  reason: string;
+}
+
+export function BackfillDialog({ schedule, onClose }: { schedule: Schedule; onClose: () => void }) {
+  const zone = schedule.spec.timezone;
+  const [wish, setWish] = useState<Wish>(() => ({ ...lastHours(24, zone), overlap: "", reverse: false, reason: "" }));
+  const { planned, done, busy, failure, send, forget } = useBackfill(schedule, wish);
+  const change = (changes: Partial<Wish>) => {
+    setWish({ ...wish, ...changes });
+    forget();
+  };
+  const isWhole = asMoment(wish.start) !== null && asMoment(wish.end) !== null;
+  if (done !== null) {
+    return (
+      <Dialog title="Backfill" onClose={onClose} wide closeText="Close">
+        <Done answer={done} schedule={schedule} onLeave={onClose} />
+      </Dialog>
+    );
+  }
+  const { start, wait } = fillingOf(planned?.results ?? []);
+  const action =
+    planned === null
+      ? { text: "Show what it would do", busy, disabled: !isWhole, run: () => void send(true) }
+      : {
+          text: `Make ${start + wait} ${start + wait === 1 ? "run" : "runs"}`,
+          busy,
+          disabled: start + wait === 0,
+          run: () => void send(false),
+        };
+  return (
+    <Dialog title="Backfill" onClose={onClose} wide action={action} failure={failure}>
+      <p className="muted">
+        Runs what was due in a window of the past and had no run. What had one is left alone, so asking twice is
+        harmless.
+      </p>
+      <Window wish={wish} change={change} zone={zone} />
+      {planned === null ? null : <Rows answer={planned} zone={zone} />}
+    </Dialog>
+  );
+}
+
+function lastHours(hours: number, zone: string): Pick<Wish, "start" | "end"> {
+  const now = serverNow();
+  return { start: momentText(now - hours * 3_600_000, zone), end: momentText(now, zone) };
+}
+
+/** A dry run is a question and changes nothing that is shown; the real thing does. */
+function useBackfill(schedule: Schedule, wish: Wish) {
+  const namespace = useNamespace();
+  const queries = useQueryClient();
+  const [planned, setPlanned] = useState<Backfilled | null>(null);
+  const [done, setDone] = useState<Backfilled | null>(null);
+  const [busy, setBusy] = useState(false);
+  const [failure, setFailure] = useState<Error | null>(null);
+  const send = async (isDry: boolean): Promise<void> => {
+    setBusy(true);
+    setFailure(null);
+    try {
+      const body = {
+        start_time: asMoment(wish.start) ?? wish.start,
+        end_time: asMoment(wish.end) ?? wish.end,
+        dry_run: isDry,
+        reverse: wish.reverse,
+        ...(wish.overlap ? { overlap_policy: wish.overlap as Schemas["OverlapPolicy"] } : {}),
+        ...(wish.reason ? { reason: wish.reason } : {}),
+      };
+      const path = { schedule_id: schedule.schedule_id };
+      const { answer } = await ask("post", "/api/schedules/{schedule_id}/backfill", { path, body }, { namespace });
+      if (isDry) setPlanned(answer);
+      else {
+        setDone(answer);
+        void queries.invalidateQueries();
+      }
+    } catch (wrong) {
+      setFailure(wrong as Error);
+    } finally {
+      setBusy(false);
+    }
+  };
+  const forget = () => {
+    setPlanned(null);
+    setFailure(null);
+  };
+  return { planned, done, busy, failure, send, forget };
+}
+
+interface WindowProps {
+  wish: Wish;
+  change: (changes: Partial<Wish>) => void;
+  zone: string;
+}
+
+function Window({ wish, change, zone }: WindowProps) {
+  const moment = (name: "start" | "end", label: string) => {
+    const at = asMoment(wish[name]);
+    return (
+      <TextField
+        label={label}
+        className="mono"
+        spellCheck={false}
+        autoComplete="off"
+        value={wish[name]}
+        onChange={(event) => change({ [name]: event.target.value })}
+        wrong={at === null ? ["must be a time with its offset, such as 2026-11-16T09:00:00+01:00"] : null}
+        hint={at === null ? null : <When at={at} zone={zone} />}
+      />
+    );
+  };
+  return (
+    <>
+      <div className="row tight" role="group" aria-label="Windows">
+        {SPANS.map(([text, hours]) => (
+          <Button key={hours} small onClick={() => change(lastHours(hours, zone))}>
+            {text}
+          </Button>
+        ))}
+        <span className="muted small">in {zone}</span>
+      </div>
+      <div className="columns">
+        {moment("start", "From")}
+        {moment("end", "Until, without it")}
+        <SelectField
+          label="How"
+          value={wish.overlap}
+          onChange={(event) => change({ overlap: event.target.value })}
+          choices={OVERLAPS}
+        />
+        <TextField
+          label="Reason"
+          value={wish.reason}
+          maxLength={500}
+          onChange={(event) => change({ reason: event.target.value })}
+        />
+      </div>
+      <CheckField
+        label="Newest first"
+        checked={wish.reverse}
+        onChange={(event) => change({ reverse: event.target.checked })}
+      />
+    </>
+  );
+}
+
+const MOST_ROWS = 100;
+
+function Rows({ answer, zone }: { answer: Backfilled; zone: string }) {
+  return (
+    <section className="stack" aria-label={answer.dry_run ? "What it would do" : "What was done"}>
+      <p role="status">
+        <strong>{fillingWords(answer)}</strong>{" "}
+        {answer.message ? <Timed text={`${answer.message}.`} zone={zone} /> : null}
+      </p>
+      {answer.results.length === 0 ? null : (
+        <div className="table-frame backfill-rows">
+          <table className="table">
+            <thead>
+              <tr>
+                <th scope="col">When</th>
+                <th scope="col">What comes of it</th>
+                {answer.dry_run ? null : <th scope="col">Run</th>}
+              </tr>
+            </thead>
+            <tbody>
+              {answer.results.slice(0, MOST_ROWS).map((row) => (
+                <FilledRow key={row.fire_time} row={row} zone={zone} isDry={answer.dry_run} />
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {answer.results.length > MOST_ROWS ? (
+        <p className="muted">
+          These are the first {MOST_ROWS} of {answer.results.length}.
+        </p>
+      ) : null}
+    </section>
+  );
+}
+
+function FilledRow({ row, zone, isDry }: { row: Schemas["Filled"]; zone: string; isDry: boolean }) {
+  return (
+    <tr>
+      <td>
+        <When at={row.fire_time} zone={zone} />
+      </td>
+      <td>
+        <div className="row tight">
+          <Badge look={filledLook(row)} />
+          {row.reason ? <span>{reasonText(row.reason)}</span> : null}
+        </div>
+        {evidence(row.reason ?? "", row.detail).map((line, index) => (
+          <div key={index} className="muted small" dir="auto">
+            {line}
+          </div>
+        ))}
+      </td>
+      {isDry ? null : (
+        <td>
+          {row.run_id ? (
+            <Link to="/runs/$runId" params={{ runId: row.run_id }}>
+              its run
+            </Link>
+          ) : null}
+        </td>
+      )}
+    </tr>
+  );
+}
+
+interface DoneProps {
+  answer: Backfilled;
+  schedule: Schedule;
+  onLeave: () => void;
+}
+
+function Done({ answer, schedule, onLeave }: DoneProps) {
+  const made = answer.results.some((row) => row.run_id !== null);
+  return (
+    <>
+      {made ? <Followed answer={answer} schedule={schedule} onLeave={onLeave} /> : null}
+      <Rows answer={answer} zone={schedule.spec.timezone} />
+    </>
+  );
+}
+
+/** How far its runs have come, until all of them are over. */
+function Followed({ answer, schedule, onLeave }: DoneProps) {
+  const open = useRead(
+    "/api/schedules/{schedule_id}/runs",
+    {
+      path: { schedule_id: schedule.schedule_id },
+      query: { origin: ["backfill"], state: [...OPEN], page_size: 200 },
+    },
+    { everySeconds: 3 },
+  );
+  if (open.data === undefined) return <Loading text="Looking for its runs…" />;
+  const { runs, over, isAtMost } = progressOf(answer.results, open.data);
+  return (
+    <div className="stack">
+      <div
+        className="progress"
+        role="progressbar"
+        aria-label="Runs that are over"
+        aria-valuemin={0}
+        aria-valuemax={runs}
+        aria-valuenow={over}
+      >
+        <div style={{ width: `${Math.round((100 * over) / runs)}%` }} />
+      </div>
+      <p role="status">
+        {isAtMost ? "At most " : ""}
+        {over} of {runs} {over === 1 ? "is" : "are"} over.{" "}
+        <Link
+          to="/schedules/$scheduleId"
+          params={{ scheduleId: schedule.schedule_id }}
+          search={{ tab: "runs", origin: "backfill" } as never}
+          onClick={onLeave}
+        >
+          All runs of backfills
+        </Link>
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,104 @@
+// One day of a schedule: what was decided on it, or will be.
+import { useRead } from "../../api/hooks";
+import { Dialog } from "../../parts/Dialog";
+import { Empty, Shown } from "../../parts/Shown";
+import { MONTH_NAMES, WEEKDAYS, weekdayOf } from "../../parts/year";
+import { useNow } from "../../time/now";
+import { isoDay } from "../../time/zones";
+import { DecisionTable } from "./DecisionTable";
+import { foreseen, ofDay, taken, type DecisionRow } from "./decisions";
+import { dayBegins } from "./moments";
+import type { WholeSchedule } from "./whole";
+
+interface Props {
+  schedule: WholeSchedule;
+  day: string;
+  onClose: () => void;
+}
+
+// Longer than any day of any zone; what is beyond the day is left out by its date.
+const DAY_AND_MORE_MS = 26 * 3_600_000;
+const MOST_DECIDED = 500;
+const MOST_FORESEEN = 200;
+
+export function DayDialog({ schedule, day, onClose }: Props) {
+  const zone = schedule.spec.timezone;
+  const isToCome = day > isoDay(useNow(), zone);
+  const [year, month, number] = day.split("-").map(Number) as [number, number, number];
+  const title = `${WEEKDAYS[weekdayOf(day)]!} ${number} ${MONTH_NAMES[month - 1]!} ${year}`;
+  const begins = dayBegins(day, zone);
+  const Rows = isToCome ? Foreseen : Decided;
+  return (
+    <Dialog title={title} onClose={onClose} wide>
+      <Rows key={day} schedule={schedule} day={day} begins={begins} />
+    </Dialog>
+  );
+}
+
+interface RowsProps {
+  schedule: WholeSchedule;
+  day: string;
+  /** Around where the day begins: only a place to look from. */
+  begins: number;
+}
+
+function Foreseen({ schedule, day, begins }: RowsProps) {
+  const from = new Date(begins).toISOString();
+  const path = { schedule_id: schedule.schedule_id };
+  const found = useRead("/api/schedules/{schedule_id}/preview", { path, query: { n: MOST_FORESEEN, from } });
+  return (
+    <Shown of={found}>
+      {({ rows }) => (
+        <Found schedule={schedule} day={day} rows={rows.map(foreseen)} isCut={rows.length >= MOST_FORESEEN} />
+      )}
+    </Shown>
+  );
+}
+
+function Decided({ schedule, day, begins }: RowsProps) {
+  const [from, to] = [begins, begins + DAY_AND_MORE_MS].map((at) => new Date(at).toISOString());
+  const found = useRead("/api/agenda", {
+    query: { from, to, limit: MOST_DECIDED, schedule_id: [schedule.schedule_id] },
+  });
+  return (
+    <Shown of={found}>
+      {({ rows, truncated }) => <Found schedule={schedule} day={day} rows={rows.map(taken)} isCut={truncated} />}
+    </Shown>
+  );
+}
+
+function Found({
+  schedule,
+  day,
+  rows,
+  isCut,
+}: {
+  schedule: WholeSchedule;
+  day: string;
+  rows: readonly DecisionRow[];
+  isCut: boolean;
+}) {
+  const zone = schedule.spec.timezone;
+  const shown = ofDay(rows, day, zone);
+  if (shown.length === 0) {
+    return (
+      <Empty title="Nothing on this day">
+        <p>No decision is on record, and none is foreseen. Old ones are gone with their history.</p>
+      </Empty>
+    );
+  }
+  return (
+    <>
+      <DecisionTable
+        scheduleId={schedule.schedule_id}
+        zone={zone}
+        rows={shown}
+        rotation={schedule.inputs_rotation.length}
+        label={`Decisions of ${day}`}
+      />
+      {isCut && shown.length === rows.length ? (
+        <p className="muted">There are more: these are the first {shown.length}.</p>
+      ) : null}
+    </>
+  );
+}

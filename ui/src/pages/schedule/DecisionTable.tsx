@@ -1,0 +1,118 @@
+// Decisions, one a row: when in both zones, what comes of it and why, with which inputs.
+import { Link } from "@tanstack/react-router";
+import { Badge } from "../../marks/Mark";
+import { Json } from "../../parts/Json";
+import { Timed } from "../../parts/Explain";
+import { When } from "../../parts/When";
+import { hasInputs, type DecisionRow } from "./decisions";
+
+interface Props {
+  scheduleId: string;
+  zone: string | null;
+  rows: readonly DecisionRow[];
+  /** How many inputs take turns; 0 = they do not. */
+  rotation: number;
+  label: string;
+}
+
+export function DecisionTable({ scheduleId, zone, rows, rotation, label }: Props) {
+  const withInputs = rows.some((row) => hasInputs(row) || row.rotationIndex !== null);
+  const withRuns = rows.some((row) => row.runId !== null);
+  return (
+    <div className="table-frame">
+      <table className="table decisions" aria-label={label}>
+        <thead>
+          <tr>
+            <th scope="col">When</th>
+            <th scope="col">What comes of it</th>
+            {withInputs ? <th scope="col">Inputs</th> : null}
+            {withRuns ? <th scope="col">Run</th> : null}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row, index) => (
+            <tr key={`${row.at} ${index}`} data-row>
+              <td>
+                <WhyLink scheduleId={scheduleId} at={row.at}>
+                  <When at={row.at} zone={zone} />
+                </WhyLink>
+                {row.due === null ? null : (
+                  <div className="muted small">
+                    due <When at={row.due} zone={zone} absolute />
+                  </div>
+                )}
+              </td>
+              <td>
+                <Outcome row={row} zone={zone} />
+              </td>
+              {withInputs ? (
+                <td>
+                  <Inputs row={row} rotation={rotation} />
+                </td>
+              ) : null}
+              {withRuns ? (
+                <td>
+                  {row.runId === null ? null : (
+                    <Link to="/runs/$runId" params={{ runId: row.runId }}>
+                      its run
+                    </Link>
+                  )}
+                </td>
+              ) : null}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** Leads to the explanation of that instant, which is part of the address. */
+export function WhyLink({ scheduleId, at, children }: { scheduleId: string; at: string; children: React.ReactNode }) {
+  return (
+    <Link
+      to="/schedules/$scheduleId"
+      params={{ scheduleId }}
+      search={((before: Record<string, unknown>) => ({ ...before, at })) as never}
+      resetScroll={false}
+      replace
+      className="quiet-link"
+      title="Why?"
+    >
+      {children}
+    </Link>
+  );
+}
+
+function Outcome({ row, zone }: { row: DecisionRow; zone: string | null }) {
+  return (
+    <div className="outcome">
+      <div className="row tight">
+        <Badge look={row.look} text={row.count > 1 ? `${row.look.word} × ${row.count}` : undefined} />
+        {row.reason ? <span>{row.reason}</span> : null}
+      </div>
+      {row.details.map((line, index) => (
+        <div key={index} className="muted small" dir="auto">
+          <Timed text={line} zone={zone} />
+        </div>
+      ))}
+    </div>
+  );
+}
+
+function Inputs({ row, rotation }: { row: DecisionRow; rotation: number }) {
+  const turn = row.rotationIndex !== null && rotation > 0 ? `${row.rotationIndex + 1} of ${rotation}` : null;
+  if (!hasInputs(row)) return turn ? <span className="muted">{turn}</span> : null;
+  if (row.inputsOmitted) return <span className="muted">too long to be listed</span>;
+  return (
+    <details className="inputs">
+      <summary>
+        {turn ? <span className="muted">{turn} · </span> : null}
+        <code className="cut" dir="auto">
+          {JSON.stringify(row.inputs).slice(0, 60)}
+        </code>
+      </summary>
+      <Json value={row.inputs} label="Inputs" />
+    </details>
+  );
+}

@@ -1,0 +1,93 @@
+// How late runs started, as a curve: loaded only when it is looked at.
+import { useEffect, useRef } from "react";
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+import { axisMarks } from "../../time/axis";
+import { clockText, dayText, durationText } from "../../time/zones";
+import type { Bar } from "./runBars";
+import { spanOf } from "./runBars";
+import { atSeconds } from "./RunChart";
+import { useWidth } from "./useWidth";
+
+const HEIGHT = 110;
+const LEFT = 54;
+
+interface Props {
+  bars: readonly Bar[];
+  zone: string;
+}
+
+export default function Lateness({ bars, zone }: Props) {
+  const frame = useRef<HTMLDivElement>(null);
+  const width = useWidth(frame);
+  useEffect(() => {
+    const place = frame.current;
+    if (place === null) return undefined;
+    const plot = new uPlot(optionsFor(place, width, zone, bars), dataOf(bars), place);
+    return () => plot.destroy();
+  }, [bars, zone, width]);
+  return <div ref={frame} className="lateness" role="img" aria-label={lateWords(bars)} />;
+}
+
+/** uPlot wants times that only grow. */
+function dataOf(bars: readonly Bar[]): uPlot.AlignedData {
+  const late = bars.filter((bar) => bar.lateSeconds !== null);
+  return [late.map(atSeconds), late.map((bar) => bar.lateSeconds)];
+}
+
+export function lateWords(bars: readonly Bar[]): string {
+  const late = bars.flatMap((bar) => (bar.lateSeconds === null ? [] : [bar.lateSeconds]));
+  if (late.length === 0) return "No run was started by the clock";
+  const sorted = [...late].sort((one, other) => one - other);
+  const half = sorted[Math.floor(sorted.length / 2)]!;
+  return `Half of the runs started at most ${durationText(half)} late, the latest ${durationText(sorted.at(-1)!)}`;
+}
+
+function optionsFor(place: HTMLElement, width: number, zone: string, bars: readonly Bar[]): uPlot.Options {
+  const colour = (name: string): string => getComputedStyle(place).getPropertyValue(name).trim();
+  const span = spanOf(bars);
+  const font = `11px ${getComputedStyle(place).fontFamily}`;
+  const axis = {
+    stroke: colour("--muted"),
+    font,
+    grid: { stroke: colour("--line"), width: 1 },
+    ticks: { show: false },
+  };
+  return {
+    width,
+    height: HEIGHT,
+    legend: { show: false },
+    cursor: { show: false },
+    padding: [8, 8, 0, 0],
+    scales: {
+      x: { time: true, range: [span.from / 1000, span.to / 1000] },
+      y: { range: (_, __, most) => [0, Math.max(1, most * 1.1)] },
+    },
+    axes: [
+      {
+        ...axis,
+        size: 22,
+        splits: () =>
+          axisMarks(span, zone, Math.max(2, Math.floor((width - LEFT - 8) / 110))).map((mark) => mark.at / 1000),
+        values: (_, splits) =>
+          splits.map((at) =>
+            isMidnight(at, zone) ? dayText(at * 1000, zone).replace(/ \d{4}$/, "") : clockText(at * 1000, zone),
+          ),
+      },
+      { ...axis, size: LEFT, values: (_, splits) => splits.map((seconds) => durationText(seconds)) },
+    ],
+    series: [
+      {},
+      {
+        stroke: colour("--accent"),
+        width: 1.5,
+        fill: colour("--accent-soft"),
+        points: { show: bars.length < 60, size: 5 },
+      },
+    ],
+  };
+}
+
+function isMidnight(at: number, zone: string): boolean {
+  return clockText(at * 1000, zone) === "00:00";
+}

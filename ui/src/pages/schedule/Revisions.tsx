@@ -1,0 +1,198 @@
+// What a schedule has been: each definition with its author, and what differs between two, in fields and in fires.
+import type { Schemas } from "../../api/client";
+import { usePages, useRead } from "../../api/hooks";
+import { Button } from "../../parts/Button";
+import { JsonDiff } from "../../parts/Json";
+import { LoadMore } from "../../parts/LoadMore";
+import { Card } from "../../parts/Page";
+import { FailureNote, Loading, Shown } from "../../parts/Shown";
+import { When } from "../../parts/When";
+import { FireChanges } from "../../parts/FireChanges";
+import type { ViewProps } from "./Schedule";
+import type { WholeSchedule } from "./whole";
+
+type Revision = Schemas["Revision"];
+
+export function Revisions({ schedule, search, change }: ViewProps) {
+  const found = usePages("/api/schedules/{schedule_id}/revisions", {
+    path: { schedule_id: schedule.schedule_id },
+    query: { page_size: 20 },
+  });
+  const revisions = found.data?.pages.flatMap((page) => page.revisions) ?? [];
+  return (
+    <Card title="Revisions">
+      <div className="stack">
+        {found.isPending ? <Loading /> : null}
+        {found.error && revisions.length === 0 ? (
+          <FailureNote failure={found.error} again={() => void found.refetch()} />
+        ) : null}
+        {revisions.length > 0 ? (
+          <>
+            {revisions.length === 1 ? (
+              <p className="muted">It is as it was made. Every change will stand here, to be compared.</p>
+            ) : null}
+            <RevisionTable revisions={revisions} zone={schedule.spec.timezone} search={search} change={change} />
+            <LoadMore of={found} />
+          </>
+        ) : null}
+        {search.before !== null && search.after !== null ? (
+          <Comparison
+            schedule={schedule}
+            before={search.before}
+            after={search.after}
+            revisions={revisions}
+            onClose={() => change({ before: null, after: null })}
+          />
+        ) : null}
+      </div>
+    </Card>
+  );
+}
+
+interface TableProps extends Pick<ViewProps, "search" | "change"> {
+  revisions: readonly Revision[];
+  zone: string;
+}
+
+function RevisionTable({ revisions, zone, search, change }: TableProps) {
+  const radio = (name: "before" | "after", revision: number) => (
+    <input
+      type="radio"
+      name={`revision-${name}`}
+      checked={search[name] === revision}
+      onChange={() => change({ [name]: revision })}
+      aria-label={`${name === "before" ? "Compare from" : "Compare to"} revision ${revision}`}
+    />
+  );
+  return (
+    <div className="table-frame">
+      <table className="table revisions">
+        <thead>
+          <tr>
+            <th scope="col" className="number">
+              Revision
+            </th>
+            <th scope="col">Recorded at</th>
+            <th scope="col">By</th>
+            <th scope="col">Note</th>
+            <th scope="col">From</th>
+            <th scope="col">To</th>
+            <th scope="col">
+              <span className="visually-hidden">Compare</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {revisions.map((each) => (
+            <tr key={each.revision}>
+              <td className="number">{each.revision}</td>
+              <td>
+                <When at={each.recorded_at} zone={zone} />
+              </td>
+              <td>{each.principal ? <bdi>{each.principal}</bdi> : <span className="muted">—</span>}</td>
+              <td dir="auto">{each.note ?? <span className="muted">—</span>}</td>
+              <td>{radio("before", each.revision)}</td>
+              <td>{radio("after", each.revision)}</td>
+              <td>
+                {each.revision > 1 ? (
+                  <Button small onClick={() => change({ before: each.revision - 1, after: each.revision })}>
+                    What changed?<span className="visually-hidden"> in revision {each.revision}</span>
+                  </Button>
+                ) : null}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+interface ComparisonProps {
+  schedule: WholeSchedule;
+  before: number;
+  after: number;
+  revisions: readonly Revision[];
+  onClose: () => void;
+}
+
+function Comparison({ schedule, before, after, revisions, onClose }: ComparisonProps) {
+  const found = useRead(
+    "/api/schedules/{schedule_id}/revisions/compare",
+    { path: { schedule_id: schedule.schedule_id }, query: { from: before, to: after } },
+    { keep: true },
+  );
+  const documentOf = (revision: number) => revisions.find((each) => each.revision === revision)?.document;
+  const [old, fresh] = [documentOf(before), documentOf(after)];
+  return (
+    <section className="stack comparison" aria-label={`From revision ${before} to ${after}`} aria-live="polite">
+      <div className="row far">
+        <h3>
+          From revision {before} to {after}
+        </h3>
+        <Button small kind="quiet" onClick={onClose}>
+          Close
+        </Button>
+      </div>
+      <Shown of={found}>
+        {(compared) => (
+          <>
+            <Fields of={compared.fields} />
+            {compared.changes === null ? (
+              <p className="muted">Fires cannot be compared: one of the two cannot be planned any more.</p>
+            ) : (
+              <FireChanges changes={compared.changes} zone={schedule.spec.timezone} />
+            )}
+          </>
+        )}
+      </Shown>
+      {old !== undefined && fresh !== undefined && before !== after ? (
+        <details>
+          <summary>Line by line</summary>
+          <JsonDiff before={old} after={fresh} label={`The document of revision ${before} and of ${after}`} />
+        </details>
+      ) : null}
+    </section>
+  );
+}
+
+const MOST_FIELDS = 100;
+
+function Fields({ of }: { of: readonly Schemas["RevisionField"][] }) {
+  if (of.length === 0) return <p>No field differs.</p>;
+  return (
+    <div className="table-frame">
+      <table className="table fields">
+        <caption className="visually-hidden">Fields that differ</caption>
+        <thead>
+          <tr>
+            <th scope="col">Field</th>
+            <th scope="col">Before</th>
+            <th scope="col">After</th>
+          </tr>
+        </thead>
+        <tbody>
+          {of.slice(0, MOST_FIELDS).map((field) => (
+            <tr key={field.path}>
+              <td>
+                <code dir="auto">{field.path}</code>
+              </td>
+              <td className="removed">
+                <Value of={field.before} />
+              </td>
+              <td className="added">
+                <Value of={field.after} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {of.length > MOST_FIELDS ? <p className="muted">and {of.length - MOST_FIELDS} more</p> : null}
+    </div>
+  );
+}
+
+function Value({ of }: { of: unknown }) {
+  if (of === null || of === undefined) return <span className="muted">not there</span>;
+  return <code dir="auto">{typeof of === "string" ? of : JSON.stringify(of)}</code>;
+}

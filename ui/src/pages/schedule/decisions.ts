@@ -1,0 +1,65 @@
+// The decisions of a schedule, those that were taken and those that are foreseen, as rows of one kind.
+import type { Schemas } from "../../api/client";
+import { agendaLook, reasonText, WILL_FIRE, WILL_SKIP, type Look } from "../../marks/outcomes";
+import { evidence } from "../../parts/evidence";
+import { isoDay } from "../../time/zones";
+
+export interface DecisionRow {
+  at: string;
+  look: Look;
+  reason: string | null;
+  /** What stands against it, in lines. */
+  details: readonly string[];
+  /** Which of the rotation's inputs, counted from 0. */
+  rotationIndex: number | null;
+  inputs: unknown;
+  inputsOmitted: boolean;
+  runId: string | null;
+  /** How many missed occurrences it stands for. */
+  count: number;
+  /** With jitter it is due a little later than its time. */
+  due: string | null;
+}
+
+export function foreseen(row: Schemas["PreviewRow"]): DecisionRow {
+  const fires = row.decision === "dispatch";
+  return {
+    at: row.tick_at,
+    look: fires ? WILL_FIRE : WILL_SKIP,
+    reason: reasonText(row.reason),
+    details: fires ? [] : evidence(row.reason ?? "", row.detail),
+    rotationIndex: row.rotation_index,
+    inputs: row.inputs ?? null,
+    inputsOmitted: row.inputs_omitted ?? false,
+    runId: null,
+    count: 1,
+    due: row.due === row.tick_at ? null : row.due,
+  };
+}
+
+export function taken(row: Schemas["AgendaRow"]): DecisionRow {
+  return {
+    at: row.at,
+    look: agendaLook(row),
+    reason: reasonText(row.reason),
+    details: [],
+    rotationIndex: null,
+    inputs: null,
+    inputsOmitted: false,
+    runId: row.run_id ?? null,
+    count: row.count ?? 1,
+    due: null,
+  };
+}
+
+/** Only those of this day of the schedule's zone: what was asked for reaches a little beyond it. */
+export function ofDay(rows: readonly DecisionRow[], day: string, zone: string): DecisionRow[] {
+  return rows.filter((row) => isoDay(row.at, zone) === day);
+}
+
+/** Empty inputs are not worth a cell. */
+export function hasInputs(row: DecisionRow): boolean {
+  if (row.inputsOmitted) return true;
+  if (row.inputs === null || row.inputs === undefined) return false;
+  return typeof row.inputs !== "object" || Object.keys(row.inputs).length > 0;
+}

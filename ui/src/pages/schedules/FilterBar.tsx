@@ -1,0 +1,186 @@
+// The search and the filters of the list; everything that is chosen here stands in the address.
+import { useEffect, useRef, useState, type FormEvent } from "react";
+import { HEALTH_LOOKS, STATUS_LOOKS } from "../../marks/outcomes";
+import { Button } from "../../parts/Button";
+import { CheckField, SelectField, TextField, type Choice } from "../../parts/Field";
+import { HEALTHS, hasMoreFilters, isFiltered, isLabel, NO_FILTERS, SOURCES, STATUSES, type Filters } from "./filters";
+
+const PATIENCE_MS = 250;
+
+interface Props {
+  filters: Filters;
+  onChange: (part: Partial<Filters>) => void;
+}
+
+export function FilterBar({ filters, onChange }: Props) {
+  const [more, setMore] = useState(() => hasMoreFilters(filters));
+  return (
+    <div className="list-filters stack" role="search" aria-label="Filter schedules">
+      <div className="row">
+        <SearchBox
+          value={filters.text}
+          onChange={(text) => onChange({ text })}
+          label="Search"
+          placeholder="Part of a name or an id"
+          type="search"
+        />
+        <SelectField
+          bare
+          label="Status"
+          choices={statusChoices(filters.deleted)}
+          value={filters.status}
+          onChange={(event) => onChange({ status: event.target.value })}
+        />
+        <SelectField
+          bare
+          label="Health"
+          choices={HEALTH_CHOICES}
+          value={filters.health}
+          onChange={(event) => onChange({ health: event.target.value })}
+        />
+        <LabelBox labels={filters.label} onChange={(label) => onChange({ label })} />
+        <Button kind="quiet" aria-expanded={more} onClick={() => setMore(!more)}>
+          {more ? "Fewer filters" : "More filters"}
+        </Button>
+        {isFiltered(filters) ? (
+          <Button kind="quiet" onClick={() => onChange(NO_FILTERS)}>
+            Clear
+          </Button>
+        ) : null}
+      </div>
+      {filters.label.length > 0 ? (
+        <ul className="plain row tight" aria-label="Labels that must fit">
+          {filters.label.map((label) => (
+            <li key={label}>
+              <Button
+                small
+                pressed
+                title="Take this filter away"
+                onClick={() => onChange({ label: filters.label.filter((each) => each !== label) })}
+              >
+                <bdi className="cut list-chip">{label}</bdi> ✕
+              </Button>
+            </li>
+          ))}
+        </ul>
+      ) : null}
+      {more ? <MoreFilters filters={filters} onChange={onChange} /> : null}
+    </div>
+  );
+}
+
+function statusChoices(deleted: boolean): Choice[] {
+  const shown = deleted ? ([...STATUSES, "deleted"] as const) : STATUSES;
+  return [["", "Any status"], ...shown.map((status): Choice => [status, STATUS_LOOKS[status].word])];
+}
+
+const HEALTH_CHOICES: readonly Choice[] = [
+  ["", "Any health"],
+  ...HEALTHS.map((health): Choice => [health, HEALTH_LOOKS[health].word]),
+];
+const SOURCE_CHOICES: readonly Choice[] = [["", "Any source"], ...SOURCES.map((source): Choice => [source, source])];
+
+function MoreFilters({ filters, onChange }: Props) {
+  return (
+    <div className="row list-more">
+      <SearchBox label="Owner" value={filters.owner} onChange={(owner) => onChange({ owner })} placeholder="Owner" />
+      <SelectField
+        bare
+        label="Source"
+        choices={SOURCE_CHOICES}
+        value={filters.source}
+        onChange={(event) => onChange({ source: event.target.value })}
+      />
+      <SearchBox
+        label="Workflow"
+        value={filters.workflow}
+        onChange={(workflow) => onChange({ workflow })}
+        placeholder="Workflow or its type"
+      />
+      <SearchBox
+        label="Bundle"
+        value={filters.bundle}
+        onChange={(bundle) => onChange({ bundle })}
+        placeholder="Bundle"
+      />
+      <CheckField
+        label="with deleted ones"
+        checked={filters.deleted}
+        onChange={(event) =>
+          onChange({
+            deleted: event.target.checked,
+            status: event.target.checked || filters.status !== "deleted" ? filters.status : "",
+          })
+        }
+      />
+    </div>
+  );
+}
+
+interface Box {
+  label: string;
+  value: string;
+  placeholder: string;
+  type?: string;
+  onChange: (text: string) => void;
+}
+
+/** What is typed is asked for after a moment; what comes from elsewhere, such as a view, replaces it. */
+function SearchBox({ label, value, placeholder, type = "text", onChange }: Box) {
+  const [text, setText] = useState(value);
+  const sent = useRef(value);
+  useEffect(() => {
+    if (value === sent.current) return;
+    sent.current = value;
+    setText(value);
+  }, [value]);
+  useEffect(() => {
+    if (text.trim() === sent.current) return;
+    const planned = setTimeout(() => {
+      sent.current = text.trim();
+      onChange(text.trim());
+    }, PATIENCE_MS);
+    return () => clearTimeout(planned);
+  });
+  return (
+    <TextField
+      bare
+      label={label}
+      type={type}
+      placeholder={placeholder}
+      maxLength={200}
+      value={text}
+      onChange={(event) => setText(event.target.value)}
+    />
+  );
+}
+
+/** A label becomes a filter with Enter: half of one would match nothing. */
+function LabelBox({ labels, onChange }: { labels: readonly string[]; onChange: (labels: readonly string[]) => void }) {
+  const [text, setText] = useState("");
+  const [wrong, setWrong] = useState<string[]>([]);
+  const add = (event: FormEvent) => {
+    event.preventDefault();
+    const label = text.trim();
+    if (label === "") return;
+    if (!isLabel(label)) return setWrong(["write name=value"]);
+    setText("");
+    onChange([...new Set([...labels, label])]);
+  };
+  return (
+    <form onSubmit={add} className="list-label-box">
+      <TextField
+        bare
+        label="Add a label, name=value"
+        placeholder="label=value, Enter"
+        maxLength={200}
+        value={text}
+        wrong={wrong}
+        onChange={(event) => {
+          setText(event.target.value);
+          setWrong([]);
+        }}
+      />
+    </form>
+  );
+}

@@ -1,0 +1,293 @@
+// Schedules: found, filtered, seen at a glance, and acted on, one or many.
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { useCallback, useEffect, useMemo, useState } from "react";
+import { useMay } from "../../api/session";
+import { ActionDialog, ManyDialog, type ActionName, type OneAction } from "../../parts/actions";
+import { Button, buttonClass } from "../../parts/Button";
+import { Dialog } from "../../parts/Dialog";
+import { CheckField } from "../../parts/Field";
+import { HistoryDialog } from "../../parts/History";
+import { Page } from "../../parts/Page";
+import { Empty, FailureNote, Loading } from "../../parts/Shown";
+import { ChosenBar } from "./ChosenBar";
+import { ListContext, useDoings, type ListDoings } from "./context";
+import { FilterBar } from "./FilterBar";
+import { filtersOf, isFiltered, manyOf, searchOf, type Filters } from "./filters";
+import { nameOf, zoneOf } from "./row";
+import "./schedules.css";
+import { ScheduleTable, type TableProps } from "./ScheduleTable";
+import { allToggled, hasAny, isAll, isChosen, NONE_CHOSEN, toggled, type Selection } from "./selection";
+import { useHealth, useSchedules, type Row } from "./useSchedules";
+import { Views } from "./Views";
+import { COLUMNS_KEY, HIDEABLE, hiddenOf, withHidden, type ColumnId } from "./visibility";
+
+type Asked = { one: Row; action: OneAction | "history" } | { many: ActionName } | null;
+
+function useFilters(): [Filters, (part: Partial<Filters>) => void] {
+  const search = useSearch({ strict: false }) as Record<string, unknown>;
+  const navigate = useNavigate();
+  const filters = useMemo(() => filtersOf(search), [search]);
+  const change = useCallback(
+    (part: Partial<Filters>) => {
+      const next = (before: Record<string, unknown>) => ({ ...before, ...searchOf({ ...filtersOf(before), ...part }) });
+      void navigate({ to: "/schedules", search: next as never, replace: true, resetScroll: false });
+    },
+    [navigate],
+  );
+  return [filters, change];
+}
+
+function useHidden(): [readonly ColumnId[], (id: ColumnId, isHidden: boolean) => void] {
+  const [hidden, setHidden] = useState(() => hiddenOf(localStorage.getItem(COLUMNS_KEY)));
+  const hide = (id: ColumnId, isHidden: boolean) => {
+    const next = withHidden(hidden, id, isHidden);
+    localStorage.setItem(COLUMNS_KEY, next.join(","));
+    setHidden(next);
+  };
+  return [hidden, hide];
+}
+
+export default function Schedules() {
+  const [filters, change] = useFilters();
+  const [hidden, hide] = useHidden();
+  const [choosing, setChoosing] = useState(false);
+  const mayWrite = useMay("write");
+  return (
+    <Page
+      title="Schedules"
+      about="Newest first."
+      actions={
+        <>
+          <Button onClick={() => setChoosing(true)}>Columns</Button>
+          {mayWrite ? (
+            <Link to="/schedules/new" className={buttonClass({ kind: "primary" })}>
+              New schedule
+            </Link>
+          ) : null}
+        </>
+      }
+    >
+      <Views filters={filters} />
+      <FilterBar filters={filters} onChange={change} />
+      <List filters={filters} hidden={hidden} onChange={change} />
+      {choosing ? <ColumnsDialog hidden={hidden} hide={hide} onClose={() => setChoosing(false)} /> : null}
+    </Page>
+  );
+}
+
+function ColumnsDialog({
+  hidden,
+  hide,
+  onClose,
+}: {
+  hidden: readonly ColumnId[];
+  hide: (id: ColumnId, isHidden: boolean) => void;
+  onClose: () => void;
+}) {
+  return (
+    <Dialog title="Columns" onClose={onClose}>
+      {HIDEABLE.map(([id, text]) => (
+        <CheckField
+          key={id}
+          label={text}
+          checked={!hidden.includes(id)}
+          onChange={(event) => hide(id, !event.target.checked)}
+        />
+      ))}
+    </Dialog>
+  );
+}
+
+interface ListProps {
+  filters: Filters;
+  hidden: readonly ColumnId[];
+  onChange: (part: Partial<Filters>) => void;
+}
+
+/** The dialogs stay whatever becomes of the list: what is deleted may have been the last of it. */
+function List({ filters, hidden, onChange }: ListProps) {
+  const found = useSchedules(filters);
+  const [asked, setAsked] = useState<Asked>(null);
+  const { doings, selection, setSelection, ids } = useList(found.rows, filters, hidden, onChange, setAsked);
+  const all = {
+    checked: isAll(selection, ids),
+    some: hasAny(selection),
+    toggle: () => setSelection(allToggled(selection, ids)),
+  };
+  return (
+    <ListContext value={doings}>
+      <Rows
+        found={found}
+        filters={filters}
+        hidden={hidden}
+        onChange={onChange}
+        chooseAll={doings.mayOperate ? all : null}
+      />
+      {hasAny(selection) ? (
+        <ChosenBar
+          selection={selection}
+          canBeMore={filters.status !== "deleted"}
+          onEverything={() => setSelection({ ...NONE_CHOSEN, everything: true })}
+          onClear={() => setSelection(NONE_CHOSEN)}
+          onAct={(many) => setAsked({ many })}
+        />
+      ) : null}
+      <Dialogs
+        asked={asked}
+        filters={filters}
+        selection={selection}
+        onClose={() => setAsked(null)}
+        onDone={() => setSelection(NONE_CHOSEN)}
+      />
+    </ListContext>
+  );
+}
+
+type Found = ReturnType<typeof useSchedules>;
+
+function Rows({
+  found,
+  filters,
+  hidden,
+  onChange,
+  chooseAll,
+}: ListProps & { found: Found; chooseAll: TableProps["chooseAll"] }) {
+  const { isChosen: isRowChosen } = useDoings();
+  const { fetchNextPage } = found;
+  const loadMore = useCallback(() => void fetchNextPage(), [fetchNextPage]);
+  if (found.isPending) return <Loading />;
+  if (found.error && found.rows.length === 0)
+    return <FailureNote failure={found.error} again={() => void found.refetch()} />;
+  if (found.rows.length === 0 && !found.hasNextPage) return <Nothing filters={filters} onChange={onChange} />;
+  return (
+    <>
+      <div
+        className={found.isPlaceholderData ? "list-frame waiting" : "list-frame"}
+        aria-busy={found.isPlaceholderData}
+      >
+        <ScheduleTable
+          rows={found.rows}
+          hidden={hidden}
+          hasMore={found.hasNextPage}
+          isLoadingMore={found.isFetchingNextPage || Boolean(found.error)}
+          loadMore={loadMore}
+          chooseAll={chooseAll}
+          isChosen={isRowChosen}
+        />
+      </div>
+      <Foot found={found} />
+    </>
+  );
+}
+
+/** What is chosen belongs to one filter: another one begins anew. */
+function useList(
+  rows: readonly Row[],
+  filters: Filters,
+  hidden: readonly ColumnId[],
+  onChange: (part: Partial<Filters>) => void,
+  setAsked: (asked: Asked) => void,
+) {
+  const [selection, setSelection] = useState<Selection>(NONE_CHOSEN);
+  const health = useHealth();
+  const mayOperate = useMay("operate");
+  const mayWrite = useMay("write");
+  const ids = useMemo(() => rows.filter((row) => row.status !== "deleted").map((row) => row.schedule_id), [rows]);
+  const named = JSON.stringify(searchOf(filters));
+  useEffect(() => setSelection(NONE_CHOSEN), [named]);
+  const doings: ListDoings = {
+    health,
+    withDurations: !hidden.includes("duration"),
+    mayOperate,
+    mayWrite,
+    isChosen: (id) => isChosen(selection, id),
+    choose: (id, range) => setSelection((now) => toggled(now, ids, id, range)),
+    act: (one, action) => setAsked({ one, action }),
+    onLabel: (label) => onChange({ label: [...new Set([...filters.label, label])] }),
+  };
+  return { doings, selection, setSelection, ids };
+}
+
+function Foot({ found }: { found: Found }) {
+  const { rows, hasNextPage, isFetchingNextPage, isCut, isLive, error } = found;
+  return (
+    <div className="row list-foot">
+      <span role="status" className="muted">
+        {rows.length.toLocaleString("en")} loaded
+        {isCut
+          ? "; there are more: narrow the filter to see them"
+          : hasNextPage
+            ? ", there are more"
+            : ", that is all of them"}
+      </span>
+      {hasNextPage ? (
+        <Button small busy={isFetchingNextPage} onClick={() => void found.fetchNextPage()}>
+          Load more
+        </Button>
+      ) : null}
+      {isLive ? null : (
+        <Button
+          small
+          kind="quiet"
+          busy={found.isRefetching && !isFetchingNextPage}
+          onClick={() => void found.refetch()}
+        >
+          Refresh
+        </Button>
+      )}
+      {error ? (
+        <FailureNote failure={error} again={() => void (hasNextPage ? found.fetchNextPage() : found.refetch())} />
+      ) : null}
+    </div>
+  );
+}
+
+interface DialogsProps {
+  asked: Asked;
+  filters: Filters;
+  selection: Selection;
+  onClose: () => void;
+  onDone: () => void;
+}
+
+function Dialogs({ asked, filters, selection, onClose, onDone }: DialogsProps) {
+  if (asked === null) return null;
+  if ("many" in asked) {
+    const many = selection.everything ? manyOf(filters) : { kind: "ids" as const, ids: [...selection.ids] };
+    return <ManyDialog action={asked.many} many={many} onClose={onClose} onDone={onDone} />;
+  }
+  const { one, action } = asked;
+  if (action === "history") return <HistoryDialog scheduleId={one.schedule_id} zone={zoneOf(one)} onClose={onClose} />;
+  const on = { scheduleId: one.schedule_id, name: nameOf(one), paused: one.status === "paused", zone: zoneOf(one) };
+  return <ActionDialog action={action} on={on} onClose={onClose} />;
+}
+
+function Nothing({ filters, onChange }: { filters: Filters; onChange: (part: Partial<Filters>) => void }) {
+  const mayWrite = useMay("write");
+  if (isFiltered(filters)) {
+    return (
+      <Empty title="No schedule fits">
+        <p>Nothing in this namespace fits all of the filters at once.</p>
+        <Button onClick={() => onChange(filtersOf({}))}>Clear the filters</Button>
+      </Empty>
+    );
+  }
+  return (
+    <Empty title="No schedules yet">
+      <p>
+        A schedule says when something is to happen, and what. Here you will see each with its next time, what came of
+        its last thirty, and how long they took.
+      </p>
+      {mayWrite ? (
+        <Link to="/schedules/new" className={buttonClass({ kind: "primary" })}>
+          Create the first schedule
+        </Link>
+      ) : (
+        <p>Whoever may write can create one.</p>
+      )}
+      <p className="small">
+        From a terminal: <code>horarium schedule create --help</code>
+      </p>
+    </Empty>
+  );
+}

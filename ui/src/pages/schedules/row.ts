@@ -1,0 +1,71 @@
+// What a row of the list says about a schedule, out of the answer of the service.
+import type { Schemas } from "../../api/client";
+import { HEALTH_LOOKS, STATUS_LOOKS, reasonText, type Look } from "../../marks/outcomes";
+import type { Row } from "./useSchedules";
+
+export function nameOf(row: Pick<Row, "name" | "schedule_id">): string {
+  return row.name || row.schedule_id;
+}
+
+/** Without one it is UTC. */
+/** As the service reads a spec: without a zone it is UTC. */
+export function zoneOf(row: Pick<Row, "spec">): string {
+  const zone = (row.spec as { timezone?: unknown }).timezone;
+  return typeof zone === "string" ? zone : "UTC";
+}
+
+/** The expressions as they were written, one a line. */
+export function specText({ spec }: Pick<Row, "spec">): string {
+  const {
+    cron_expressions: crons,
+    intervals,
+    timezone,
+  } = spec as { cron_expressions?: unknown; intervals?: unknown; timezone?: unknown };
+  const lines = [
+    ...(Array.isArray(crons) ? crons.map(String) : []),
+    ...(Array.isArray(intervals) ? intervals.map((each) => JSON.stringify(each)) : []),
+  ];
+  return lines.length === 0
+    ? JSON.stringify(spec)
+    : [...lines, ...(typeof timezone === "string" ? [timezone] : [])].join("\n");
+}
+
+export interface Sign {
+  look: Look;
+  text: string;
+  /** Said on hover. */
+  more: string | null;
+}
+
+/** What stands against it, first; a schedule that is well has no sign at all. */
+export function signsOf(row: Row, health: Schemas["ScheduleHealth"] | undefined): Sign[] {
+  const signs: Sign[] = [];
+  if (row.status !== "active")
+    signs.push({ look: STATUS_LOOKS[row.status], text: STATUS_LOOKS[row.status].word, more: whyAtRest(row, health) });
+  if (health && health.status !== row.status) {
+    signs.push({ look: HEALTH_LOOKS[health.status], text: HEALTH_LOOKS[health.status].word, more: health.sentence });
+  }
+  return signs;
+}
+
+function whyAtRest(row: Row, health: Schemas["ScheduleHealth"] | undefined): string | null {
+  if (row.status === "broken") return health?.sentence ?? row.last_error_message;
+  if (row.status !== "paused") return null;
+  return [row.pause_reason, row.paused_by ? `by ${row.paused_by}` : null].filter(Boolean).join(" · ") || null;
+}
+
+/** Where it comes from and who does it: plain words, no marks. */
+export function originsOf(row: Row): string[] {
+  const { assignee_type: kind, assignee_id: id } = row as unknown as { assignee_type?: unknown; assignee_id?: unknown };
+  const origins: string[] = [];
+  if (row.bundle) origins.push(`bundle ${row.bundle}`);
+  else if (row.source === "template") origins.push("template");
+  if (typeof id === "string" && id !== "") origins.push(`${kind === "team" ? "team" : "agent"} ${id}`);
+  return origins;
+}
+
+/** Why there is no next time, in words. */
+export function whyNoNext(row: Row): string {
+  if (row.status === "active") return reasonText(row.next_run_reason) ?? "nothing ahead";
+  return STATUS_LOOKS[row.status].word;
+}
