@@ -1,0 +1,70 @@
+// One question: opening it decides nothing; the decision is a request of its own.
+import { Link, useParams } from "@tanstack/react-router";
+import { useRead } from "../../api/hooks";
+import { useSession } from "../../api/session";
+import { Badge } from "../../marks/Mark";
+import { Card, Page } from "../../parts/Page";
+import { Shown } from "../../parts/Shown";
+import "./approvals.css";
+import { Decide } from "./Decide";
+import { Inputs, QuestionFacts, Votes, WhatItDoes } from "./Question";
+import { APPROVAL_LOOKS, askedText, mayDecide, titleOf, type Approval } from "./questions";
+
+export default function ApprovalPage() {
+  const { approvalId } = useParams({ strict: false }) as { approvalId: string };
+  const approval = useRead("/api/approvals/{approval_id}", { path: { approval_id: approvalId } });
+  return (
+    <Page
+      title={approval.data ? titleOf(approval.data) : "Approval"}
+      above={
+        <Link to="/approvals" className="small">
+          Approvals
+        </Link>
+      }
+    >
+      <Shown of={approval}>{(found) => <Whole approval={found} />}</Shown>
+    </Page>
+  );
+}
+
+function Whole({ approval }: { approval: Approval }) {
+  // The run knows in whose zone its times are meant.
+  const run = useRead("/api/runs/{run_id}", { path: { run_id: approval.run_id } }, { live: false, staleSeconds: 60 });
+  return (
+    <>
+      <div className="asked" role="status">
+        <Badge look={APPROVAL_LOOKS[approval.status]} />
+        <span dir="auto">{askedText(approval)}</span>
+      </div>
+      <div className="columns two">
+        <div className="stack wide">
+          <Card title={approval.question ? "What is asked" : "What it would do"}>
+            <WhatItDoes approval={approval} />
+          </Card>
+          <Card title="Inputs">
+            <Inputs approval={approval} />
+          </Card>
+        </div>
+        <div className="stack wide">
+          {approval.status === "pending" ? <DecisionCard approval={approval} /> : null}
+          <Card title="Facts">
+            <QuestionFacts approval={approval} zone={run.data?.timezone} />
+          </Card>
+          <Card title="Votes">
+            <Votes approval={approval} />
+          </Card>
+        </div>
+      </div>
+    </>
+  );
+}
+
+/** Its card is there only for whoever may decide: an empty one would promise something. */
+function DecisionCard({ approval }: { approval: Approval }) {
+  if (!mayDecide(useSession(), approval)) return null;
+  return (
+    <Card title="Your decision">
+      <Decide approval={approval} />
+    </Card>
+  );
+}

@@ -1,0 +1,59 @@
+// The filters of the inbox; what is written counts when it is sent.
+import { useState, type FormEvent } from "react";
+import { Button } from "../../parts/Button";
+import { CheckField, SelectField, TextField } from "../../parts/Field";
+import { filtersOf, isFiltered, STATUS_CHOICES, type ApprovalFilters } from "./filters";
+
+/** Made anew, by its key, when the address says something else. */
+export function ApprovalFilterBar({
+  filters,
+  onChange,
+}: {
+  filters: ApprovalFilters;
+  onChange: (next: ApprovalFilters) => void;
+}) {
+  const [draft, setDraft] = useState(filters);
+  const sent = () => ({ ...draft, gate: draft.gate.trim(), schedule: draft.schedule.trim() });
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    onChange(sent());
+  };
+  return (
+    <form className="approval-filters" role="search" aria-label="Approvals" onSubmit={send}>
+      <SelectField
+        bare
+        label="Status"
+        choices={STATUS_CHOICES}
+        value={draft.status}
+        onChange={(event) => onChange({ ...sent(), status: event.target.value })}
+      />
+      <TextField
+        bare
+        label="Schedule"
+        placeholder="schedule id"
+        maxLength={500}
+        value={draft.schedule}
+        onChange={(event) => setDraft({ ...draft, schedule: event.target.value })}
+      />
+      <TextField
+        bare
+        label="Gate"
+        placeholder="gate"
+        maxLength={500}
+        value={draft.gate}
+        onChange={(event) => setDraft({ ...draft, gate: event.target.value })}
+      />
+      <CheckField
+        label="that I may decide"
+        checked={draft.mine}
+        onChange={(event) => onChange({ ...sent(), mine: event.target.checked })}
+      />
+      <Button type="submit">Filter</Button>
+      {isFiltered(filters) ? (
+        <Button kind="quiet" onClick={() => onChange(filtersOf({}))}>
+          Clear
+        </Button>
+      ) : null}
+    </form>
+  );
+}

@@ -1,0 +1,190 @@
+// The inbox of what waits for somebody's yes, what was decided, and what was agreed to beforehand.
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { useCallback, useState } from "react";
+import { usePages } from "../../api/hooks";
+import { useSession } from "../../api/session";
+import { Badge } from "../../marks/Mark";
+import { Button } from "../../parts/Button";
+import { LoadMore } from "../../parts/LoadMore";
+import { Page } from "../../parts/Page";
+import { Empty, FailureNote, Loading } from "../../parts/Shown";
+import { Tabs } from "../../parts/Tabs";
+import { When } from "../../parts/When";
+import { ApprovalFilterBar } from "./ApprovalFilterBar";
+import "./approvals.css";
+import { BulkDecide } from "./BulkDecide";
+import { filtersOf, isFiltered, queryOf, searchOf, type ApprovalFilters } from "./filters";
+import { Gates } from "./Question";
+import { APPROVAL_LOOKS, inline, mayDecide, titleOf, wantedOf, yesText, type Approval } from "./questions";
+import { Standing } from "./Standing";
+
+const PAGE = 50;
+const MOST_CHOSEN = 100;
+const TABS = [
+  { id: "inbox", text: "Questions" },
+  { id: "standing", text: "Standing approvals" },
+] as const;
+
+export default function Approvals() {
+  const search = useSearch({ strict: false }) as Record<string, unknown>;
+  const navigate = useNavigate();
+  const chosen = search["tab"] === "standing" ? "standing" : "inbox";
+  return (
+    <Page title="Approvals" about="What waits for somebody's yes before it goes on.">
+      <Tabs
+        label="Approvals"
+        tabs={TABS}
+        chosen={chosen}
+        onChoose={(tab) =>
+          void navigate({ to: "/approvals", search: { tab: tab === "inbox" ? undefined : tab } as never })
+        }
+      >
+        {chosen === "inbox" ? <Inbox filters={filtersOf(search)} /> : <Standing />}
+      </Tabs>
+    </Page>
+  );
+}
+
+function Inbox({ filters }: { filters: ApprovalFilters }) {
+  const navigate = useNavigate();
+  const [picked, setPicked] = useState<ReadonlySet<string>>(new Set());
+  const [deciding, setDeciding] = useState<"approve" | "reject" | null>(null);
+  const pages = usePages("/api/approvals", { query: { ...queryOf(filters), page_size: PAGE } });
+  const rows = pages.data?.pages.flatMap((page) => page.approvals) ?? [];
+  const change = (next: ApprovalFilters) => {
+    setPicked(new Set());
+    void navigate({ to: "/approvals", search: searchOf(next) as never });
+  };
+  const pick = useCallback((id: string, on: boolean) => setPicked((now) => toggled(now, id, on)), []);
+  // What somebody else has decided meanwhile is not decided again.
+  const chosen = rows.filter((row) => picked.has(row.approval_id) && row.status === "pending");
+  return (
+    <>
+      <ApprovalFilterBar key={JSON.stringify(filters)} filters={filters} onChange={change} />
+      {pages.error ? <FailureNote failure={pages.error} again={() => void pages.refetch()} /> : null}
+      {chosen.length > 0 ? (
+        <Chosen many={chosen.length} onDecide={setDeciding} onClear={() => setPicked(new Set())} />
+      ) : null}
+      {rows.length > 0 ? (
+        <ul className="plain approval-rows" aria-label="Questions">
+          {rows.map((row) => (
+            <Row key={row.approval_id} row={row} picked={picked.has(row.approval_id)} onPick={pick} />
+          ))}
+        </ul>
+      ) : pages.isPending ? (
+        <Loading />
+      ) : pages.error ? null : (
+        <Nothing filtered={isFiltered(filters)} onAll={() => change(filtersOf({}))} />
+      )}
+      <LoadMore of={pages} />
+      {deciding ? (
+        <BulkDecide
+          approvals={chosen}
+          decision={deciding}
+          onClose={(done) => {
+            setDeciding(null);
+            if (done) setPicked(new Set());
+          }}
+        />
+      ) : null}
+    </>
+  );
+}
+
+function toggled(now: ReadonlySet<string>, id: string, on: boolean): ReadonlySet<string> {
+  const next = new Set(now);
+  if (on && next.size < MOST_CHOSEN) next.add(id);
+  if (!on) next.delete(id);
+  return next;
+}
+
+interface ChosenProps {
+  many: number;
+  onDecide: (decision: "approve" | "reject") => void;
+  onClear: () => void;
+}
+
+function Chosen({ many, onDecide, onClear }: ChosenProps) {
+  return (
+    <div className="row" role="status">
+      <strong>{many} chosen</strong>
+      <Button small kind="primary" onClick={() => onDecide("approve")}>
+        Approve…
+      </Button>
+      <Button small kind="danger" onClick={() => onDecide("reject")}>
+        Reject…
+      </Button>
+      <Button small kind="quiet" onClick={onClear}>
+        Choose none
+      </Button>
+    </div>
+  );
+}
+
+/** A question that wants a text is answered on its own page. */
+function Row({ row, picked, onPick }: { row: Approval; picked: boolean; onPick: (id: string, on: boolean) => void }) {
+  const session = useSession();
+  const isPickable = row.status === "pending" && wantedOf(row) !== "text" && mayDecide(session, row);
+  const title = titleOf(row);
+  return (
+    <li data-row className={picked ? "chosen" : undefined}>
+      <span>
+        {isPickable ? (
+          <input
+            type="checkbox"
+            aria-label={`Choose ${title}`}
+            checked={picked}
+            onChange={(event) => onPick(row.approval_id, event.target.checked)}
+          />
+        ) : null}
+      </span>
+      <div className="stack tight">
+        <div className="row">
+          <Link to="/approvals/$approvalId" params={{ approvalId: row.approval_id }}>
+            <bdi>{title}</bdi>
+          </Link>
+          <Gates gates={row.gates} />
+          {row.status === "pending" ? null : <Badge look={APPROVAL_LOOKS[row.status]} />}
+        </div>
+        <div className="said" dir="auto">
+          {row.question ?? inline(row.inputs)}
+        </div>
+      </div>
+      <div className="meta">
+        <div>
+          asked <When at={row.requested_at} brief />
+        </div>
+        {row.status === "pending" ? (
+          <div>
+            expires <When at={row.expires_at} brief none="never" />
+            {row.approvals_required > 1 ? ` · ${yesText(row)} yes` : ""}
+          </div>
+        ) : (
+          <div>{row.decided_by ? <bdi>by {row.decided_by}</bdi> : null}</div>
+        )}
+      </div>
+    </li>
+  );
+}
+
+function Nothing({ filtered, onAll }: { filtered: boolean; onAll: () => void }) {
+  if (filtered) {
+    return (
+      <Empty title="No question fits these filters">
+        <Button onClick={onAll}>Show what waits</Button>
+      </Empty>
+    );
+  }
+  return (
+    <Empty title="Nothing waits for a yes">
+      <p>
+        A schedule or a workflow can ask for one: before the whole run, or before a step that publishes, spends, deletes
+        or sends something. What they ask appears here with its inputs. Turn on “requires approval” when you edit a
+        schedule to see one.
+      </p>
+      <Link to="/schedules" className="button">
+        Schedules
+      </Link>
+    </Empty>
+  );
+}

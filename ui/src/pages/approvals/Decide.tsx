@@ -1,0 +1,214 @@
+// The decision about one question: yes, no, yes to other inputs, or an answer to an agent. It names the inputs that were shown.
+import { useState, type ReactNode } from "react";
+import type { Schemas } from "../../api/client";
+import { useWrite } from "../../api/hooks";
+import { useSession } from "../../api/session";
+import { Button } from "../../parts/Button";
+import { TextArea, TextField } from "../../parts/Field";
+import { JsonDiff, jsonText } from "../../parts/Json";
+import { JsonField } from "../../parts/JsonField";
+import { mergePatch, parseJson } from "../../parts/jsonInput";
+import { FailureNote } from "../../parts/Shown";
+import { useSay } from "../../parts/Toasts";
+import { APPROVAL_LOOKS, mayDecide, wantedOf, type Approval } from "./questions";
+
+type Body = { decision: Schemas["Decision"]; reason?: string; modifications?: unknown };
+
+/** Nothing for whoever may not decide, and for what is decided. */
+export function Decide({ approval }: { approval: Approval }) {
+  const session = useSession();
+  if (approval.status !== "pending" || !mayDecide(session, approval)) return null;
+  return <Deciding key={approval.approval_id} approval={approval} />;
+}
+
+function Deciding({ approval }: { approval: Approval }) {
+  const { decide, seen, setSeen, failure, busy } = useDecision(approval);
+  const [reason, setReason] = useState("");
+  const wanted = wantedOf(approval);
+  if (seen !== approval.input_hash) return <Changed onSeen={() => setSeen(approval.input_hash)} />;
+  const why = (
+    <TextField
+      label="Reason"
+      placeholder="for the record; optional"
+      value={reason}
+      maxLength={1_000}
+      onChange={(event) => setReason(event.target.value)}
+    />
+  );
+  const because = reason.trim() === "" ? {} : { reason: reason.trim() };
+  const yes = () => decide({ decision: "approve", ...because });
+  const no = () => decide({ decision: "reject", ...because });
+  const change = (modifications: unknown) => decide({ decision: "modify", modifications, ...because });
+  return (
+    <div className="stack decide">
+      {wanted === "yes" ? (
+        <YesOrNo {...{ approval, yes, no, change, busy, why }} />
+      ) : (
+        <Answer isSecret={wanted === "text or yes"} onSend={(reply) => change({ reply })} {...{ yes, no, busy, why }} />
+      )}
+      {failure ? <FailureNote failure={failure} /> : null}
+    </div>
+  );
+}
+
+/** A decision is about the inputs that stood on the page, whatever they are by the time it arrives. */
+function useDecision(approval: Approval) {
+  const [seen, setSeen] = useState(approval.input_hash);
+  const write = useWrite("post", "/api/approvals/{approval_id}/decision");
+  const say = useSay();
+  const decide = (body: Body) =>
+    write.mutate(
+      { path: { approval_id: approval.approval_id }, body: { ...body, input_hash: seen } as never },
+      {
+        onSuccess: (made) =>
+          say(
+            made.status === "pending"
+              ? "Your yes was counted; more are needed."
+              : `It is ${APPROVAL_LOOKS[made.status].word}.`,
+          ),
+      },
+    );
+  return { decide, seen, setSeen, failure: write.error, busy: write.isPending };
+}
+
+function Changed({ onSeen }: { onSeen: () => void }) {
+  return (
+    <div className="note tone-warn" role="alert">
+      <span className="grow">
+        The inputs have changed since this page was opened. Look at them again before you decide.
+      </span>
+      <Button small onClick={onSeen}>
+        I have seen them
+      </Button>
+    </div>
+  );
+}
+
+interface Ways {
+  /** Where the reason is written. */
+  why: ReactNode;
+  yes: () => void;
+  no: () => void;
+  busy: boolean;
+}
+
+function YesOrNo({
+  approval,
+  yes,
+  no,
+  change,
+  busy,
+  why,
+}: Ways & { approval: Approval; change: (patch: unknown) => void }) {
+  const [text, setText] = useState<string | null>(null);
+  if (text !== null)
+    return <Changing inputs={approval.inputs} text={text} onText={setText} onSend={change} busy={busy} why={why} />;
+  return (
+    <div className="stack">
+      {why}
+      <div className="row">
+        <Button kind="primary" busy={busy} onClick={yes}>
+          Approve
+        </Button>
+        <Button kind="danger" busy={busy} onClick={no}>
+          Reject
+        </Button>
+        <Button onClick={() => setText(jsonText(approval.inputs ?? {}))}>Change inputs…</Button>
+      </div>
+    </div>
+  );
+}
+
+/** The service takes an object with what is to change. */
+function patchOf(inputs: unknown, wished: unknown): { patch: object | null; wrong: string | null } {
+  if (wished === null || typeof wished !== "object" || Array.isArray(wished))
+    return { patch: null, wrong: "inputs are an object" };
+  const made = mergePatch(inputs, wished);
+  if (made === null)
+    return {
+      patch: null,
+      wrong: "a field cannot be changed to null: null means to take it away, so leave it out instead",
+    };
+  return Object.keys(made.patch as object).length === 0
+    ? { patch: null, wrong: null }
+    : { patch: made.patch as object, wrong: null };
+}
+
+interface ChangingProps {
+  inputs: unknown;
+  text: string;
+  onText: (text: string | null) => void;
+  onSend: (patch: unknown) => void;
+  busy: boolean;
+  why: ReactNode;
+}
+
+function Changing({ inputs, text, onText, onSend, busy, why }: ChangingProps) {
+  const read = parseJson(text);
+  const { patch, wrong } = read.ok ? patchOf(inputs, read.value) : { patch: null, wrong: null };
+  return (
+    <div className="stack">
+      <JsonField
+        label="Inputs"
+        text={text}
+        onText={onText}
+        wrong={wrong === null ? [] : [wrong]}
+        hint="What was proposed is kept beside what you make of it."
+      />
+      {read.ok && patch !== null ? <JsonDiff before={inputs} after={read.value} label="What you change" /> : null}
+      {why}
+      <div className="row">
+        <Button kind="primary" busy={busy} disabled={patch === null} onClick={() => onSend(patch)}>
+          Approve with these inputs
+        </Button>
+        <Button onClick={() => onText(null)}>Leave them as they are</Button>
+      </div>
+    </div>
+  );
+}
+
+function Answer({
+  isSecret,
+  onSend,
+  yes,
+  no,
+  busy,
+  why,
+}: Ways & { isSecret: boolean; onSend: (reply: string) => void }) {
+  const [reply, setReply] = useState("");
+  const field = { label: "Answer", value: reply, maxLength: 100_000 };
+  return (
+    <div className="stack">
+      {isSecret ? (
+        <TextField
+          {...field}
+          type="password"
+          autoComplete="off"
+          hint="It may be a password: it is not shown again."
+          onChange={(event) => setReply(event.target.value)}
+        />
+      ) : (
+        <TextArea
+          {...field}
+          rows={3}
+          hint="The agent goes on with the same task."
+          onChange={(event) => setReply(event.target.value)}
+        />
+      )}
+      {why}
+      <div className="row">
+        <Button kind="primary" busy={busy} disabled={reply.trim() === ""} onClick={() => onSend(reply)}>
+          Send the answer
+        </Button>
+        {isSecret ? (
+          <Button busy={busy} onClick={yes}>
+            Just say yes
+          </Button>
+        ) : null}
+        <Button kind="danger" busy={busy} onClick={no}>
+          Reject
+        </Button>
+      </div>
+    </div>
+  );
+}

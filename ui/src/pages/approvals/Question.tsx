@@ -1,0 +1,147 @@
+// A question as it is shown before it is decided: what would be done, with which inputs, who has said what.
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { Facts } from "../../parts/Page";
+import { Json, JsonDiff } from "../../parts/Json";
+import { When } from "../../parts/When";
+import { actionText, yesText, type Approval } from "./questions";
+
+export function WhatItDoes({ approval }: { approval: Approval }) {
+  return (
+    <div className="stack">
+      {approval.question ? (
+        <blockquote className="question" dir="auto">
+          {approval.question}
+        </blockquote>
+      ) : null}
+      {approval.action ? (
+        <>
+          <p dir="auto">{actionText(approval.action)}.</p>
+          <details>
+            <summary>The whole action</summary>
+            <Json value={approval.action} label="Action" />
+          </details>
+        </>
+      ) : null}
+    </div>
+  );
+}
+
+/** Where somebody changed them: what was proposed, and what is done. */
+export function Inputs({ approval }: { approval: Approval }) {
+  if (approval.proposed_inputs !== null && approval.proposed_inputs !== undefined) {
+    return (
+      <div className="stack">
+        <p className="muted">Changed by whoever approved it: − proposed, + done.</p>
+        <JsonDiff before={approval.proposed_inputs} after={approval.inputs} label="Proposed and effective inputs" />
+      </div>
+    );
+  }
+  if (approval.inputs === null) return <p className="muted">It is given none.</p>;
+  return <Json value={approval.inputs} label="Inputs" />;
+}
+
+/** `zone` is that of the schedule. */
+export function QuestionFacts({ approval, zone }: { approval: Approval; zone?: string | null }) {
+  const facts: (readonly [string, ReactNode])[] = [];
+  if (approval.gates.length > 0) facts.push(["Gates", <Gates gates={approval.gates} />]);
+  facts.push(["Yes so far", yesText(approval)]);
+  facts.push([
+    "Who may decide",
+    approval.approvers.length === 0 ? (
+      "whoever has the permission to approve"
+    ) : (
+      <bdi>{approval.approvers.join(", ")}</bdi>
+    ),
+  ]);
+  facts.push(["Asked", <When at={approval.requested_at} zone={zone} />]);
+  if (approval.status === "pending")
+    facts.push(["Expires", <When at={approval.expires_at} zone={zone} none="never" />]);
+  if (approval.decided_at) facts.push(["Decided", <When at={approval.decided_at} zone={zone} />]);
+  if (approval.decided_by) facts.push(["By", <bdi>{approval.decided_by}</bdi>]);
+  if (approval.reason) facts.push(["Reason", <span dir="auto">{approval.reason}</span>]);
+  if (approval.reply) facts.push(["Answer", <span dir="auto">{approval.reply}</span>]);
+  if (approval.standing_id) facts.push(["Decided by", "a standing approval"]);
+  facts.push(["Nominal time", <When at={approval.nominal} zone={zone} />]);
+  facts.push(["Run", <RunLinks approval={approval} />]);
+  if (approval.schedule_id) facts.push(["Schedule", <ScheduleLink id={approval.schedule_id} />]);
+  if (approval.workflow_id) facts.push(["Workflow", <WorkflowLink id={approval.workflow_id} />]);
+  return <Facts of={facts} />;
+}
+
+export function Gates({ gates }: { gates: readonly string[] }) {
+  return (
+    <span className="row tight">
+      {gates.map((gate) => (
+        <bdi key={gate} className="badge tone-accent">
+          {gate}
+        </bdi>
+      ))}
+    </span>
+  );
+}
+
+function RunLinks({ approval }: { approval: Approval }) {
+  return (
+    <span className="row">
+      <Link to="/runs/$runId" params={{ runId: approval.run_id }}>
+        {approval.node_id === null ? "the run" : "the step"}
+      </Link>
+      {approval.root_run_id === approval.run_id ? null : (
+        <Link to="/runs/$runId" params={{ runId: approval.root_run_id }}>
+          the whole run
+        </Link>
+      )}
+    </span>
+  );
+}
+
+function ScheduleLink({ id }: { id: string }) {
+  return (
+    <Link to="/schedules/$scheduleId" params={{ scheduleId: id }}>
+      <bdi>{id}</bdi>
+    </Link>
+  );
+}
+
+function WorkflowLink({ id }: { id: string }) {
+  return (
+    <Link to="/workflows/$workflowId" params={{ workflowId: id }}>
+      <bdi>{id}</bdi>
+    </Link>
+  );
+}
+
+const VOICES = { approve: "yes", reject: "no", modify: "yes, with changes" } as const;
+
+export function Votes({ approval }: { approval: Approval }) {
+  if (approval.votes.length === 0) return <p className="muted">Nobody has said anything yet.</p>;
+  return (
+    <div className="table-frame bare">
+      <table className="table tight">
+        <thead>
+          <tr>
+            <th scope="col">Who</th>
+            <th scope="col">Said</th>
+            <th scope="col">When</th>
+            <th scope="col">Reason</th>
+          </tr>
+        </thead>
+        <tbody>
+          {approval.votes.map((vote) => (
+            <tr key={`${vote.by} ${vote.at}`}>
+              <th scope="row">
+                <bdi>{vote.by}</bdi>
+              </th>
+              <td>{VOICES[vote.decision]}</td>
+              <td>
+                <When at={vote.at} />
+              </td>
+              <td dir="auto">{vote.reason ?? "—"}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

@@ -1,0 +1,234 @@
+// What was agreed to beforehand: listed, made, revoked.
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import type { Schemas } from "../../api/client";
+import { usePages, useWrite } from "../../api/hooks";
+import { useMay } from "../../api/session";
+import { Refused } from "../../api/client";
+import { Button } from "../../parts/Button";
+import { Dialog } from "../../parts/Dialog";
+import { SelectField, TextField } from "../../parts/Field";
+import { LoadMore } from "../../parts/LoadMore";
+import { Empty, FailureNote, Loading } from "../../parts/Shown";
+import { useSay } from "../../parts/Toasts";
+import { When } from "../../parts/When";
+import { serverNow } from "../../time/now";
+import { Gates } from "./Question";
+import { EMPTY_STANDING, LASTS, standingOf } from "./standingForm";
+
+type StandingApproval = Schemas["StandingApproval"];
+
+export function Standing() {
+  const pages = usePages("/api/approvals/standing", { query: { page_size: 100 } });
+  const rows = pages.data?.pages.flatMap((page) => page.standing) ?? [];
+  const approves = useMay("approve");
+  const [making, setMaking] = useState(false);
+  const [revoking, setRevoking] = useState<StandingApproval | null>(null);
+  return (
+    <>
+      <div className="row far">
+        <p className="muted">
+          A yes beforehand: it answers questions about its gates while it lasts, and each use is on record.
+        </p>
+        {approves ? (
+          <Button kind="primary" onClick={() => setMaking(true)}>
+            Agree beforehand…
+          </Button>
+        ) : null}
+      </div>
+      {pages.error ? <FailureNote failure={pages.error} again={() => void pages.refetch()} /> : null}
+      {rows.length > 0 ? <Rows rows={rows} onRevoke={approves ? setRevoking : null} /> : null}
+      {pages.isPending ? <Loading /> : rows.length === 0 && !pages.error ? <NoStanding /> : null}
+      <LoadMore of={pages} />
+      {making ? <Make onClose={() => setMaking(false)} /> : null}
+      {revoking ? <Revoke of={revoking} onClose={() => setRevoking(null)} /> : null}
+    </>
+  );
+}
+
+function NoStanding() {
+  return (
+    <Empty title="Nothing was agreed to beforehand">
+      <p>
+        If the same question comes every night and the answer is always yes, say it once: for a schedule or a workflow,
+        about some gates, until a day and for so many uses.
+      </p>
+    </Empty>
+  );
+}
+
+function Rows({
+  rows,
+  onRevoke,
+}: {
+  rows: readonly StandingApproval[];
+  onRevoke: ((of: StandingApproval) => void) | null;
+}) {
+  return (
+    <div className="table-frame" tabIndex={0} role="region" aria-label="Standing approvals">
+      <table className="table">
+        <thead>
+          <tr>
+            <th scope="col">For</th>
+            <th scope="col">Gates</th>
+            <th scope="col">Until</th>
+            <th scope="col" className="number">
+              Uses
+            </th>
+            <th scope="col">Made</th>
+            <th scope="col">Reason</th>
+            {onRevoke ? (
+              <th scope="col">
+                <span className="visually-hidden">Actions</span>
+              </th>
+            ) : null}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={row.standing_id} data-row>
+              <td>
+                <Target of={row} />
+              </td>
+              <td>
+                {row.gates.length > 0 ? (
+                  <Gates gates={row.gates} />
+                ) : (
+                  <span className="muted">runs as the schedule is now</span>
+                )}
+              </td>
+              <td>
+                <When at={row.until} none="it is revoked" />
+              </td>
+              <td className="number nowrap">{row.max_uses === null ? row.uses : `${row.uses} of ${row.max_uses}`}</td>
+              <td>
+                <When at={row.created_at} brief /> by <bdi>{row.made_by}</bdi>
+              </td>
+              <td dir="auto">{row.reason ?? "—"}</td>
+              {onRevoke ? (
+                <td>
+                  <Button small kind="danger" onClick={() => onRevoke(row)}>
+                    Revoke…
+                  </Button>
+                </td>
+              ) : null}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Target({ of }: { of: StandingApproval }) {
+  if (of.schedule_id !== null) {
+    return (
+      <Link to="/schedules/$scheduleId" params={{ scheduleId: of.schedule_id }}>
+        <bdi>{of.schedule_id}</bdi>
+      </Link>
+    );
+  }
+  return (
+    <Link to="/workflows/$workflowId" params={{ workflowId: of.workflow_id ?? "" }}>
+      <bdi>{of.workflow_id}</bdi>
+    </Link>
+  );
+}
+
+function Make({ onClose }: { onClose: () => void }) {
+  const write = useWrite("post", "/api/approvals/standing");
+  const say = useSay();
+  const [draft, setDraft] = useState(EMPTY_STANDING);
+  const put = (name: keyof typeof draft) => (event: { target: { value: string } }) =>
+    setDraft({ ...draft, [name]: event.target.value });
+  const errors = write.error instanceof Refused ? write.error.errors : {};
+  const send = () =>
+    write.mutate(
+      { body: standingOf(draft, serverNow()) as never },
+      {
+        onSuccess: () => {
+          say("It is agreed beforehand.");
+          onClose();
+        },
+      },
+    );
+  return (
+    <Dialog
+      title="Agree beforehand"
+      onClose={onClose}
+      failure={write.error}
+      action={{ text: "Agree", busy: write.isPending, disabled: draft.id.trim() === "", run: send }}
+    >
+      <SelectField
+        label="For the questions of"
+        choices={[
+          ["schedule", "a schedule"],
+          ["workflow", "a workflow"],
+        ]}
+        value={draft.of}
+        onChange={put("of")}
+      />
+      <TextField
+        label={draft.of === "schedule" ? "Schedule" : "Workflow"}
+        required
+        value={draft.id}
+        onChange={put("id")}
+        wrong={errors[`${draft.of}_id`]}
+      />
+      <TextField
+        label="Gates"
+        value={draft.gates}
+        onChange={put("gates")}
+        wrong={errors["gates"]}
+        placeholder="external_message, publish"
+        hint="Separated by commas. Without any it is a yes to the runs of a schedule as it is now."
+      />
+      <SelectField label="Lasts" choices={LASTS} value={draft.lasts} onChange={put("lasts")} />
+      <TextField
+        label="Uses"
+        type="number"
+        min={1}
+        value={draft.uses}
+        onChange={put("uses")}
+        wrong={errors["max_uses"]}
+        hint="Empty: as often as it is asked."
+      />
+      <TextField
+        label="Reason"
+        maxLength={1_000}
+        value={draft.reason}
+        onChange={put("reason")}
+        wrong={errors["reason"]}
+      />
+    </Dialog>
+  );
+}
+
+function Revoke({ of, onClose }: { of: StandingApproval; onClose: () => void }) {
+  const write = useWrite("delete", "/api/approvals/standing/{standing_id}");
+  const say = useSay();
+  const send = () =>
+    write.mutate(
+      { path: { standing_id: of.standing_id } },
+      {
+        onSuccess: () => {
+          say("It is revoked.");
+          onClose();
+        },
+      },
+    );
+  return (
+    <Dialog
+      title="Revoke this standing approval?"
+      closeText="Keep it"
+      onClose={onClose}
+      failure={write.error}
+      action={{ text: "Revoke", kind: "danger", busy: write.isPending, run: send }}
+    >
+      <p>
+        Questions of <bdi>{of.schedule_id ?? of.workflow_id}</bdi> will wait for somebody again. What it has decided
+        stays decided.
+      </p>
+    </Dialog>
+  );
+}

@@ -1,0 +1,118 @@
+import { describe, expect, it } from "vitest";
+import { filtersOf, isFiltered, queryOf, searchOf, type ApprovalFilters } from "./filters";
+import { actionText, askedText, inline, mayDecide, titleOf, wantedOf, yesText, type Approval } from "./questions";
+import { EMPTY_STANDING, standingOf, type StandingDraft } from "./standingForm";
+
+const USUAL: ApprovalFilters = { status: "pending", mine: false, gate: "", schedule: "" };
+
+describe("filtersOf", () => {
+  it.each<[search: Record<string, unknown>, filters: Partial<ApprovalFilters>]>([
+    [{}, {}],
+    [
+      { status: "all", mine: true, gate: "publish", schedule: 7 },
+      { status: "all", mine: true, gate: "publish", schedule: "7" },
+    ],
+    [{ status: "toString", mine: "yes", gate: ["a"], schedule: null }, {}],
+  ])("%j", (search, filters) => {
+    expect(filtersOf(search)).toEqual({ ...USUAL, ...filters });
+  });
+
+  it("comes back from the address as it went there", () => {
+    const filters = { status: "rejected", mine: true, gate: "g", schedule: "s" };
+    expect(filtersOf(searchOf(filters))).toEqual(filters);
+    expect(queryOf(filters)).toEqual({ status: "rejected", mine: true, gate: "g", schedule_id: "s" });
+    expect([isFiltered(filters), isFiltered(USUAL)]).toEqual([true, false]);
+  });
+});
+
+describe("mayDecide", () => {
+  const ada = { principal: "ada", role: "viewer", permissions: ["look", "read"] };
+  const op = { principal: "op", role: "operator", permissions: ["look", "approve"] };
+  it.each<[who: typeof ada, approvers: string[], may: boolean]>([
+    [ada, [], false],
+    [op, [], true],
+    [ada, ["ada"], true],
+    [op, ["ada"], false],
+    [op, ["role:operator"], true],
+    [ada, ["role:operator", "bob"], false],
+  ])("%j with %j", (who, approvers, may) => {
+    expect(mayDecide(who, { approvers })).toBe(may);
+  });
+});
+
+describe("questions", () => {
+  it.each<[gates: string[], wanted: string]>([
+    [[], "yes"],
+    [["publish"], "yes"],
+    [["agent_input"], "text"],
+    [["agent_auth"], "text or yes"],
+  ])("%j want %s", (gates, wanted) => {
+    expect(wantedOf({ gates })).toBe(wanted);
+  });
+
+  it.each([
+    [{ gates: [], node_id: null }, "This run needs a yes before it starts."],
+    [{ gates: ["publish", "spend"], node_id: "send" }, "The step send touches publish, spend, and needs a yes."],
+    [{ gates: ["agent_input"], node_id: null }, "An agent asks something in the middle of its work."],
+    [{ gates: ["agent_auth"], node_id: null }, "An agent needs to be let in somewhere."],
+  ])("%j", (asked, text) => {
+    expect(askedText(asked)).toBe(text);
+  });
+
+  it.each([
+    [{ schedule_id: "s", workflow_id: "w", node_id: "n" }, "s · n"],
+    [{ schedule_id: null, workflow_id: "w", node_id: null }, "w"],
+    [{ schedule_id: null, workflow_id: null, node_id: null }, "A run"],
+  ])("%j", (asked, title) => {
+    expect(titleOf(asked)).toBe(title);
+  });
+
+  it.each<[votes: [by: string, decision: string][], text: string]>([
+    [[], "0 of 2"],
+    [[["a", "approve"]], "1 of 2"],
+    [
+      [
+        ["a", "approve"],
+        ["a", "modify"],
+      ],
+      "1 of 2",
+    ],
+    [[["a", "reject"]], "0 of 2"],
+  ])("%j", (votes, text) => {
+    const given = votes.map(([by, decision]) => ({ by, decision, reason: null, at: "" })) as Approval["votes"];
+    expect(yesText({ votes: given, approvals_required: 2 })).toBe(text);
+  });
+
+  it.each<[action: Record<string, unknown> | null, text: string | null]>([
+    [null, null],
+    [{}, null],
+    [{ kind: "http", url: "https://example.org" }, "Sends POST to https://example.org"],
+    [{ kind: "http", url: { $secret: "u" }, method: "GET" }, 'Sends GET to {"$secret":"u"}'],
+    [{ kind: "workflow", workflow_id: "brief" }, "Runs the workflow brief"],
+    [{ kind: "workflow", workflow_type: "report", queue: "q" }, "Gives report to a worker in the queue q"],
+    [{ kind: "prompt", prompt: "Say\n  hello" }, "Tells an agent: “Say hello”"],
+    [{ kind: "command", command: ["ls", "-l"] }, "Runs the command ls -l"],
+    [{ kind: "python", task: "demo.send" }, "Calls the function demo.send"],
+    [{ kind: "constructor" }, "Does something of the kind constructor"],
+    [{ kind: "prompt", prompt: "x".repeat(999) }, `Tells an agent: “${"x".repeat(142)}…`],
+  ])("%j", (action, text) => {
+    expect(actionText(action)).toBe(text);
+  });
+
+  it("writes inputs in a line", () => {
+    expect([inline(null), inline({ a: [1] }), inline("x".repeat(500)).length]).toEqual(["no inputs", '{"a":[1]}', 140]);
+  });
+});
+
+describe("standingOf", () => {
+  const NOW = Date.parse("2026-03-01T00:00:00Z");
+  it.each<[draft: Partial<StandingDraft>, sent: object]>([
+    [{ id: " s " }, { schedule_id: "s", gates: [], until: "2026-03-08T00:00:00.000Z" }],
+    [
+      { of: "workflow", id: "w", gates: "a, b  a,", lasts: "", uses: "3", reason: " away " },
+      { workflow_id: "w", gates: ["a", "b"], max_uses: 3, reason: "away" },
+    ],
+  ])("%j", (draft, sent) => {
+    expect(standingOf({ ...EMPTY_STANDING, ...draft }, NOW)).toEqual(sent);
+  });
+});

@@ -1,0 +1,156 @@
+// Changes a schedule: what it would add, take away and move is shown before anything is kept.
+import { Link, useNavigate, useParams } from "@tanstack/react-router";
+import { useState } from "react";
+import { Refused, type Schemas } from "../../api/client";
+import { useRead, useTagged, useWrite } from "../../api/hooks";
+import { useMay } from "../../api/session";
+import { Button } from "../../parts/Button";
+import { Dialog } from "../../parts/Dialog";
+import { JsonDiff } from "../../parts/Json";
+import { Page } from "../../parts/Page";
+import { FailureNote, Loading } from "../../parts/Shown";
+import { useSay } from "../../parts/Toasts";
+import { patchOf, type Doc } from "../../document/document";
+import { FireChanges } from "../../parts/FireChanges";
+import { Editor } from "./Editor";
+
+export default function Edit() {
+  const { scheduleId } = useParams({ strict: false }) as { scheduleId: string };
+  const writes = useMay("write");
+  const path = { schedule_id: scheduleId };
+  // Not live: what is edited must not change under the hands of whoever edits it.
+  const tagged = useTagged("/api/schedules/{schedule_id}", { path }, { live: false, enabled: writes });
+  const revisions = useRead(
+    "/api/schedules/{schedule_id}/revisions",
+    { path, query: { page_size: 1 } },
+    { live: false, enabled: writes },
+  );
+  const [base, setBase] = useState<Base | null>(null);
+  const document = revisions.data?.revisions[0]?.document as Doc | undefined;
+  if (base === null && tagged.data && document) {
+    // The note is kept beside the revisions, and belongs to what is edited.
+    const note = tagged.data.answer.note;
+    setBase({
+      document: note ? { ...document, note } : document,
+      etag: tagged.data.etag,
+      source: tagged.data.answer.source,
+      bundle: tagged.data.answer.bundle,
+      zone: tagged.data.answer.spec?.timezone ?? "UTC",
+    });
+  }
+  const failure = tagged.error ?? revisions.error;
+  return (
+    <Page
+      title={`Edit ${scheduleId}`}
+      above={
+        <Link to="/schedules/$scheduleId" params={{ scheduleId }}>
+          ← {scheduleId}
+        </Link>
+      }
+    >
+      {writes ? null : <p>Your token may look at schedules, and not change any.</p>}
+      {failure ? <FailureNote failure={failure} /> : null}
+      {writes && base === null && !failure ? <Loading /> : null}
+      {base ? <Changing key={base.etag ?? ""} scheduleId={scheduleId} base={base} onFresh={setBase} /> : null}
+    </Page>
+  );
+}
+
+interface Base {
+  document: Doc;
+  etag: string | null;
+  source: string;
+  bundle: string | null;
+  zone: string;
+}
+
+function Changing({
+  scheduleId,
+  base,
+  onFresh,
+}: {
+  scheduleId: string;
+  base: Base;
+  onFresh: (base: Base | null) => void;
+}) {
+  const change = useWrite("patch", "/api/schedules/{schedule_id}");
+  const navigate = useNavigate();
+  const say = useSay();
+  const [asked, setAsked] = useState<{ document: Doc; draft: Schemas["ScheduleDraft"] | undefined } | null>(null);
+  const [saved, setSaved] = useState(false);
+  const needsConfirm = change.error instanceof Refused && change.error.reason.includes("confirm");
+  const stale = change.error instanceof Refused && change.error.status === 412;
+  const save = () => {
+    if (asked === null) return;
+    change.mutate(
+      {
+        path: { schedule_id: scheduleId },
+        query: needsConfirm ? { confirm: true } : {},
+        body: patchOf(base.document, asked.document) as never,
+        extra: { ifMatch: base.etag ?? undefined },
+      },
+      {
+        onSuccess: () => {
+          setSaved(true);
+          say(`${scheduleId} is saved`);
+          setTimeout(() => void navigate({ to: "/schedules/$scheduleId", params: { scheduleId } }));
+        },
+      },
+    );
+  };
+  return (
+    <>
+      <Editor
+        before={base.document}
+        scheduleId={scheduleId}
+        saveText="Save…"
+        saving={change.isPending}
+        saved={saved}
+        onSave={(document, draft) => {
+          change.reset();
+          setAsked({ document, draft });
+        }}
+        notes={base.source === "template" || base.bundle ? <Owned base={base} /> : null}
+      />
+      {asked ? (
+        <Dialog
+          title="What this changes"
+          wide
+          onClose={() => setAsked(null)}
+          failure={stale ? null : change.error}
+          action={{
+            text: needsConfirm ? "Save it, I mean it" : "Save",
+            run: save,
+            busy: change.isPending,
+            disabled: stale,
+          }}
+        >
+          {stale ? (
+            <div className="note tone-warn" role="alert">
+              <div className="stack">
+                <div>Somebody else has changed this schedule in the meantime. Your changes were not saved.</div>
+                <div>
+                  <Button small onClick={() => onFresh(null)}>
+                    Take theirs, and begin again
+                  </Button>
+                </div>
+              </div>
+            </div>
+          ) : null}
+          {asked.draft?.changes ? <FireChanges changes={asked.draft.changes} zone={base.zone} /> : null}
+          <h3>The document</h3>
+          <JsonDiff before={base.document} after={asked.document} label="Before and after" />
+        </Dialog>
+      ) : null}
+    </>
+  );
+}
+
+function Owned({ base }: { base: Base }) {
+  return (
+    <div className="note tone-warn">
+      {base.bundle ? `It is kept in the bundle ${base.bundle}` : "It follows a template"}: whoever applies that again
+      may put back what you change here.
+    </div>
+  );
+}

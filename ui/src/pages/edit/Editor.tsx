@@ -1,0 +1,144 @@
+// Edits one document, as a form and as text side by side; the document is the only truth, and the service says what it means.
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { useBlocker } from "@tanstack/react-router";
+import { useEffect, useMemo, useState, type ReactNode } from "react";
+import { ask, type Schemas } from "../../api/client";
+import type { Failure } from "../../api/hooks";
+import { useNamespace } from "../../api/session";
+import { TextSide } from "../../document/TextSide";
+import { sameJson } from "../../parts/jsonInput";
+import { Button } from "../../parts/Button";
+import { Card } from "../../parts/Page";
+import { patchOf, setAt, type Doc, type Json, type Path } from "../../document/document";
+import { DraftPanel, DraftYear } from "./DraftPanel";
+import { EditingContext } from "./editing";
+import { Beside, WhenSection, Whether, WhoAgrees } from "./sections";
+import { What } from "./WhatSection";
+import "./edit.css";
+
+const PAUSE_MS = 300;
+
+interface Props {
+  before: Doc;
+  scheduleId: string | null;
+  /** What stands above the form: errors of the last save, notes. */
+  notes?: ReactNode;
+  saveText: string;
+  saving: boolean;
+  onSave: (document: Doc, draft: Schemas["ScheduleDraft"] | undefined) => void;
+  /** After it was saved nobody is asked about unsaved changes. */
+  saved: boolean;
+}
+
+export function Editor({ before, scheduleId, notes, saveText, saving, onSave, saved }: Props) {
+  const [document, setDocument] = useState(before);
+  const changed = !sameJson(before, document);
+  useUnsaved(changed && !saved);
+  const settled = useSettled(document);
+  const draft = useDraft(settled, before, scheduleId);
+  const zone = zoneOf(document);
+  const unsayable = scheduleId !== null && patchOf(before, document) === null;
+  const editing = useMemo(
+    () => ({
+      document,
+      change: (path: Path, value: Json | undefined) => setDocument((now) => setAt(now, path, value)),
+      draft: draft.data,
+      scheduleId,
+    }),
+    [document, draft.data, scheduleId],
+  );
+  return (
+    <EditingContext value={editing}>
+      {notes}
+      <div className="editor">
+        <form
+          className="stack"
+          onSubmit={(event) => {
+            event.preventDefault();
+            onSave(document, draft.data);
+          }}
+        >
+          <What />
+          <WhenSection />
+          <Whether />
+          <WhoAgrees />
+          <Beside />
+          <div className="row save-bar">
+            <Button
+              kind="primary"
+              type="submit"
+              busy={saving}
+              disabled={unsayable || draft.data?.valid === false || (scheduleId !== null && !changed)}
+            >
+              {saveText}
+            </Button>
+            {draft.data?.valid === false ? <span className="tone-bad">what is marked must be mended first</span> : null}
+            {unsayable ? (
+              <span className="tone-bad">
+                a null that was not there before cannot be put in by an edit: it takes a field away
+              </span>
+            ) : null}
+            {scheduleId !== null && !changed ? <span className="muted">nothing is changed</span> : null}
+          </div>
+        </form>
+        <div className="stack beside">
+          <DraftPanel draft={draft.data} zone={zone} busy={draft.isFetching} />
+          {draft.error ? <div className="note tone-bad">{draft.error.message}</div> : null}
+          <Card title="The same as text">
+            <TextSide document={document} onDocument={setDocument} label="The document as text" />
+          </Card>
+          <DraftYear draft={draft.data} />
+        </div>
+      </div>
+    </EditingContext>
+  );
+}
+
+function zoneOf(document: Doc): string {
+  const spec = document["spec"];
+  const zone = typeof spec === "object" && spec !== null && !Array.isArray(spec) ? spec["timezone"] : undefined;
+  return typeof zone === "string" && zone !== "" ? zone : "UTC";
+}
+
+/** The document once nobody has typed for a moment. */
+function useSettled(document: Doc): Doc {
+  const [settled, setSettled] = useState(document);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(document), PAUSE_MS);
+    return () => clearTimeout(timer);
+  }, [document]);
+  return settled;
+}
+
+/** Named by the document itself, so the answer to an older question is never shown for a newer one. */
+function useDraft(document: Doc, before: Doc, scheduleId: string | null) {
+  const namespace = useNamespace();
+  const body = scheduleId === null ? document : patchOf(before, document);
+  return useQuery<Schemas["ScheduleDraft"], Failure>({
+    queryKey: [namespace, "draft", scheduleId, body],
+    queryFn: async ({ signal }) =>
+      (
+        await ask(
+          "post",
+          "/api/schedules/draft",
+          {
+            query: { n: 10, ...(scheduleId === null ? {} : { schedule_id: scheduleId, merge: true }) },
+            body: body as never,
+          },
+          { namespace, signal },
+        )
+      ).answer,
+    enabled: body !== null,
+    placeholderData: keepPreviousData,
+    staleTime: 30_000,
+    retry: false,
+  });
+}
+
+function useUnsaved(unsaved: boolean): void {
+  useBlocker({
+    shouldBlockFn: () => unsaved && !window.confirm("Leave without saving? What you changed is lost."),
+    enableBeforeUnload: () => unsaved,
+    disabled: !unsaved,
+  });
+}

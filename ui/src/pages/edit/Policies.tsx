@@ -1,0 +1,45 @@
+// The policies that would hold for a run of this draft, each with where it comes from.
+import { useEditing } from "./editing";
+
+const PARTS = ["approval_policy", "retry_policy", "failure_policy", "limits"] as const;
+
+export function Policies() {
+  const { draft } = useEditing();
+  const policies = draft?.policies;
+  if (!policies) return null;
+  const rows = PARTS.flatMap((part) =>
+    Object.entries(policies[part] ?? {}).map(([name, value]) => ({
+      name: `${part}.${name}`,
+      value: typeof value === "string" ? value : JSON.stringify(value),
+      origin: policies.origins[`${part}.${name}`] ?? policies.origins[part] ?? "default",
+    })),
+  ).filter((row) => row.value !== "null" && row.value !== "[]");
+  if (rows.length === 0) return null;
+  return (
+    <details className="policies">
+      <summary>What holds for a run of it, and where it comes from ({rows.length})</summary>
+      <div className="table-frame">
+        <table className="table">
+          <thead>
+            <tr>
+              <th scope="col">Policy</th>
+              <th scope="col">Value</th>
+              <th scope="col">From</th>
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map((row) => (
+              <tr key={row.name}>
+                <td className="mono">{row.name}</td>
+                <td className="mono">{row.value}</td>
+                <td>
+                  <span className={row.origin === "default" ? "badge" : "badge tone-info"}>{row.origin}</span>
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </details>
+  );
+}

@@ -1,0 +1,142 @@
+// One run: how it stands and why, what it was given and what came of it, step by step, with what can be done about it.
+import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
+import { useState } from "react";
+import type { Schemas } from "../../api/client";
+import { useRead } from "../../api/hooks";
+import { Badge } from "../../marks/Mark";
+import { RUN_LOOKS } from "../../marks/outcomes";
+import { Page } from "../../parts/Page";
+import { Shown } from "../../parts/Shown";
+import { Tabs } from "../../parts/Tabs";
+import { titleOf } from "../runs/rows";
+import { Attempts } from "./Attempts";
+import { Events } from "./Events";
+import { Log } from "./Log";
+import "./run.css";
+import { RunActions } from "./RunActions";
+import { RunApproval } from "./RunApproval";
+import { RunFacts, RunPolicies, RunValues } from "./RunFacts";
+import { hasEnded, sentence } from "./sentence";
+import { Steps } from "./Steps";
+
+type Run = Schemas["Run"];
+
+// A workflow may ask about many steps at once; the rest is in the inbox.
+const MOST_ASKED = 3;
+
+export default function RunPage() {
+  const { runId } = useParams({ strict: false }) as { runId: string };
+  // The stream tells how runs begin and end; what is between, a retry or a step, is asked for.
+  const [isOver, setOver] = useState(false);
+  const run = useRead("/api/runs/{run_id}", { path: { run_id: runId } }, { everySeconds: isOver ? undefined : 3 });
+  if (run.data !== undefined && isOver !== hasEnded(run.data)) setOver(!isOver);
+  if (run.data === undefined) {
+    return (
+      <Page title="Run" above={<Way run={null} />}>
+        <Shown of={run}>{() => null}</Shown>
+      </Page>
+    );
+  }
+  // Made anew for each run: a link from one to another leaves nothing of the first behind.
+  return <Whole key={run.data.run_id} run={run.data} />;
+}
+
+function Whole({ run }: { run: Run }) {
+  const asked = [run, ...(run.steps ?? [])].flatMap(({ approval }) =>
+    approval?.status === "pending" && approval.approval_id ? [approval.approval_id] : [],
+  );
+  return (
+    <Page title={titleOf(run)} above={<Way run={run} />} actions={<RunActions run={run} />}>
+      <div className="run-said" role="status">
+        <Badge look={RUN_LOOKS[run.state]} />
+        <span dir="auto">{sentence(run)}</span>
+      </div>
+      {run.error ? <Wrong run={run} /> : null}
+      {asked.slice(0, MOST_ASKED).map((id) => (
+        <RunApproval key={id} approvalId={id} />
+      ))}
+      {run.steps ? <Steps run={run} steps={run.steps} /> : null}
+      <div className="columns">
+        <RunFacts run={run} />
+        <RunPolicies run={run} />
+      </div>
+      <Views run={run} />
+    </Page>
+  );
+}
+
+/** Where it stands: below its workflow's run, or in the list. */
+function Way({ run }: { run: Run | null }) {
+  return (
+    <nav aria-label="Where this is" className="row tight small">
+      <Link to="/runs">Runs</Link>
+      {run?.root_run_id && run.root_run_id !== run.parent_run_id && run.root_run_id !== run.run_id ? (
+        <>
+          <span aria-hidden="true">›</span>
+          <Link to="/runs/$runId" params={{ runId: run.root_run_id }}>
+            whole run
+          </Link>
+        </>
+      ) : null}
+      {run?.parent_run_id ? (
+        <>
+          <span aria-hidden="true">›</span>
+          <Link to="/runs/$runId" params={{ runId: run.parent_run_id }}>
+            the run that it is a step of
+          </Link>
+        </>
+      ) : null}
+    </nav>
+  );
+}
+
+function Wrong({ run }: { run: Run }) {
+  return (
+    <section
+      className={RUN_LOOKS[run.state].tone === "bad" ? "note tone-bad" : "note"}
+      aria-label="What was said of its end"
+    >
+      <div className="stack grow">
+        {run.error_class ? <strong>{run.error_class.replaceAll("_", " ")}</strong> : null}
+        <pre className="run-error" tabIndex={0} aria-label="The error">
+          {run.error}
+        </pre>
+      </div>
+    </section>
+  );
+}
+
+const TABS = [
+  { id: "values", text: "Inputs and result" },
+  { id: "events", text: "Events" },
+  { id: "log", text: "Log" },
+  { id: "attempts", text: "Attempts" },
+] as const;
+
+function Views({ run }: { run: Run }) {
+  const search = useSearch({ strict: false }) as Record<string, unknown>;
+  const navigate = useNavigate();
+  const chosen = TABS.find((tab) => tab.id === search["tab"])?.id ?? "values";
+  return (
+    <section className="card" aria-label="More about this run">
+      <Tabs
+        label="More about this run"
+        tabs={TABS}
+        chosen={chosen}
+        onChoose={(tab) =>
+          void navigate({
+            to: ".",
+            search: ((old: object) => ({ ...old, tab })) as never,
+            replace: true,
+            resetScroll: false,
+          })
+        }
+      >
+        {chosen === "values" ? <RunValues run={run} /> : null}
+        {chosen === "events" ? <Events run={run} /> : null}
+        {chosen === "log" ? <Log runId={run.run_id} /> : null}
+        {chosen === "attempts" ? <Attempts run={run} /> : null}
+      </Tabs>
+    </section>
+  );
+}

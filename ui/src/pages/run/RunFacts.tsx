@@ -1,0 +1,228 @@
+// What is known of a run: when, whose, by what, under which policies, what it was given and what came of it.
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import type { Schemas } from "../../api/client";
+import { Card, Facts } from "../../parts/Page";
+import { Json } from "../../parts/Json";
+import { When } from "../../parts/When";
+import { durationText } from "../../time/zones";
+import { originText } from "../runs/filters";
+import { latenessOf, usageTexts } from "../runs/rows";
+import { policyFacts, type PolicyFact } from "./policies";
+
+type Run = Schemas["Run"];
+type Fact = readonly [name: string, value: ReactNode];
+
+export function RunFacts({ run }: { run: Run }) {
+  return (
+    <Card title="Facts">
+      <Facts of={[...times(run), ...belongings(run), ...kin(run)]} />
+    </Card>
+  );
+}
+
+function times(run: Run): Fact[] {
+  const zone = run.timezone;
+  const late = latenessOf(run);
+  const facts: Fact[] = [["Nominal time", <When at={run.nominal} zone={zone} />]];
+  if (run.due !== run.nominal) facts.push(["Due", <When at={run.due} zone={zone} />]);
+  if (run.covers) facts.push(["Stands for", <Covered covers={run.covers} zone={zone} />]);
+  facts.push(["Started", <When at={run.started_at} zone={zone} none="not yet" />]);
+  if (late !== null) facts.push(["Late by", durationText(late)]);
+  if (run.finished_at) facts.push(["Ended", <When at={run.finished_at} zone={zone} />]);
+  if (run.started_at)
+    facts.push([
+      "Took",
+      run.duration_seconds === null
+        ? `${durationText(run.usage.runtime_seconds)} so far`
+        : durationText(run.duration_seconds),
+    ]);
+  if (run.deadline && !run.finished_at) facts.push(["Deadline", <When at={run.deadline} zone={zone} />]);
+  if (run.stop_requested_at) facts.push(["Asked to stop", <When at={run.stop_requested_at} zone={zone} />]);
+  return facts;
+}
+
+function Covered({ covers, zone }: { covers: Schemas["Covered"]; zone?: string | null }) {
+  return (
+    <>
+      {covers.count} missed ones, from <When at={covers.first} zone={zone} absolute /> to{" "}
+      <When at={covers.last} zone={zone} absolute />
+    </>
+  );
+}
+
+function belongings(run: Run): Fact[] {
+  const facts: Fact[] = [
+    ["Origin", originText(run.origin)],
+    ["Attempt", String(run.attempt + 1)],
+  ];
+  if (run.schedule_id) {
+    facts.push([
+      "Schedule",
+      <>
+        <Link to="/schedules/$scheduleId" params={{ scheduleId: run.schedule_id }}>
+          <bdi>{run.schedule_id}</bdi>
+        </Link>
+        {run.revision === null ? null : <span className="muted"> revision {run.revision}</span>}
+      </>,
+    ]);
+  }
+  if (run.workflow) {
+    const { workflow_id, version } = run.workflow;
+    facts.push([
+      "Workflow",
+      <>
+        <Link to="/workflows/$workflowId" params={{ workflowId: workflow_id }} search={{ version } as never}>
+          <bdi>{workflow_id}</bdi>
+        </Link>
+        <span className="muted"> version {version}</span>
+      </>,
+    ]);
+  } else if (run.workflow_type) facts.push(["Type", <bdi>{run.workflow_type}</bdi>]);
+  if (run.kind) facts.push(["Kind", run.kind]);
+  if (run.assignee) facts.push(["Assignee", <Assignee of={run.assignee} />]);
+  if (run.task_queue) facts.push(["Queue", <bdi>{run.task_queue}</bdi>]);
+  if (run.user_id) facts.push(["For", <bdi>{run.user_id}</bdi>]);
+  const used = usageTexts(run.usage);
+  if (used.length > 0) facts.push(["Used", used.join(" · ")]);
+  return facts;
+}
+
+function Assignee({ of }: { of: Schemas["RunAssignee"] }) {
+  return (
+    <>
+      {of.type === "team" ? (
+        <Link to="/teams/$teamId" params={{ teamId: of.id }}>
+          <bdi>{of.id}</bdi>
+        </Link>
+      ) : (
+        <Link to="/agents/$agentId" params={{ agentId: of.id }}>
+          <bdi>{of.id}</bdi>
+        </Link>
+      )}
+      <span className="muted"> {of.member ? `${of.type}, by ${of.member}` : of.type}</span>
+    </>
+  );
+}
+
+function kin(run: Run): Fact[] {
+  const facts: Fact[] = [];
+  if (run.rerun_of) facts.push(["Rerun of", <RunLink id={run.rerun_of} />]);
+  if (run.reruns && run.reruns.length > 0) {
+    facts.push([
+      run.reruns.length === 1 ? "Rerun as" : "Reruns",
+      <span className="row tight">
+        {run.reruns.slice(0, 20).map((id) => (
+          <RunLink key={id} id={id} />
+        ))}
+      </span>,
+    ]);
+  }
+  facts.push(["Run id", <code className="small">{run.run_id}</code>]);
+  if (run.key)
+    facts.push([
+      "Key",
+      <code className="small" title="What targets know it by; a repetition has the same one">
+        {run.key}
+      </code>,
+    ]);
+  const labels = Object.entries(run.labels);
+  if (labels.length > 0)
+    facts.push([
+      "Labels",
+      labels
+        .slice(0, 50)
+        .map(([name, value]) => `${name}=${value}`)
+        .join(", "),
+    ]);
+  return facts;
+}
+
+export function RunLink({ id }: { id: string }) {
+  return (
+    <Link to="/runs/$runId" params={{ runId: id }}>
+      <code className="small">{id}</code>
+    </Link>
+  );
+}
+
+/** What somebody said stands first; what holds because nobody said anything is there for whoever looks for it. */
+export function RunPolicies({ run }: { run: Run }) {
+  const facts = run.policies ? policyFacts(run.policies) : [];
+  const usual = facts.filter((fact) => fact.origin === "default");
+  const said = facts.filter((fact) => fact.origin !== "default");
+  if (facts.length === 0) return null;
+  return (
+    <Card title="Policies">
+      <div className="stack">
+        {said.length > 0 ? (
+          <PolicyTable facts={said} />
+        ) : (
+          <p className="muted">Nobody said anything else than the defaults.</p>
+        )}
+        {usual.length > 0 ? (
+          <details>
+            <summary>{usual.length === 1 ? "One default" : `${usual.length} defaults`}</summary>
+            <PolicyTable facts={usual} />
+          </details>
+        ) : null}
+      </div>
+    </Card>
+  );
+}
+
+function PolicyTable({ facts }: { facts: readonly PolicyFact[] }) {
+  return (
+    <div className="table-frame bare">
+      <table className="table tight">
+        <thead>
+          <tr>
+            <th scope="col">Policy</th>
+            <th scope="col">Holds</th>
+            <th scope="col">Said by</th>
+          </tr>
+        </thead>
+        <tbody>
+          {facts.map((fact) => (
+            <tr key={fact.name}>
+              <th scope="row">{fact.name}</th>
+              <td dir="auto">{fact.value}</td>
+              <td className="muted nowrap">{fact.origin ?? "—"}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+export function RunValues({ run }: { run: Run }) {
+  const more: [string, object][] = [
+    ["Memo", run.memo],
+    ["Search attributes", run.search_attributes],
+  ];
+  return (
+    <div className="columns">
+      <div className="stack">
+        <h2>Inputs</h2>
+        {run.inputs === null ? <p className="muted">It was given none.</p> : <Json value={run.inputs} label="Inputs" />}
+      </div>
+      <div className="stack">
+        <h2>Result</h2>
+        {run.result === null ? (
+          <p className="muted">{run.finished_at ? "There is none." : "There is none yet."}</p>
+        ) : (
+          <Json value={run.result} label="Result" />
+        )}
+      </div>
+      {more
+        .filter(([, value]) => Object.keys(value).length > 0)
+        .map(([title, value]) => (
+          <div key={title} className="stack">
+            <h2>{title}</h2>
+            <Json value={value} label={title} />
+          </div>
+        ))}
+    </div>
+  );
+}

@@ -1,0 +1,198 @@
+import { describe, expect, it } from "vitest";
+import type { Schemas } from "../../api/client";
+import { RUN_LOOKS } from "../../marks/outcomes";
+import { attemptsOf } from "./attemptList";
+import { followed, lineText, MOST_LINES, NOTHING_LOGGED, type LogLine } from "./followed";
+import { policyFacts } from "./policies";
+import { ordinal, sentence } from "./sentence";
+
+type Known = Parameters<typeof sentence>[0];
+
+const ASKED: Schemas["RunApproval"] = {
+  needed: true,
+  approval_id: "a",
+  status: "pending",
+  gates: [],
+  expires_at: null,
+  decided_by: null,
+  decided_at: null,
+  reason: null,
+  question: null,
+};
+
+describe("sentence", () => {
+  it.each<[run: Known, text: string]>([
+    [{ state: "ready" }, "It is ready, and waits to be taken."],
+    [{ state: "ready", attempt: 1 }, "It is ready, and waits to be tried again, for the 2nd time."],
+    [{ state: "queued", task_queue: "q" }, "It waits in the queue q until a worker takes it."],
+    [
+      { state: "ready", waiting_for: { agent_id: "w", in_use: 2, capacity: 2 } },
+      "It waits for a place: the agent w does 2 of 2 at a time already.",
+    ],
+    [{ state: "running", assignee: { type: "team", id: "t", member: "ada" } }, "It runs by the team t (ada)."],
+    [{ state: "running", stop_requested_at: "2026-03-01T02:00:00Z" }, "It was asked to stop, and has not stopped yet."],
+    [{ state: "queued", stop_requested_at: "2026-03-01T02:00:00Z" }, "It was asked to stop, and has not stopped yet."],
+    [{ state: "cancelled", stop_requested_at: "2026-03-01T02:00:00Z" }, "It was cancelled."],
+    [{ state: "awaiting_approval" }, "It waits for a yes before it starts."],
+    [{ state: "awaiting_approval", approval: { ...ASKED, gates: ["publish"] } }, "It waits for a yes to publish."],
+    [
+      { state: "awaiting_approval", approval: { ...ASKED, question: "which?" } },
+      "Its agent asks something, and goes on when it has an answer.",
+    ],
+    [{ state: "succeeded" }, "It succeeded."],
+    [{ state: "succeeded", attempt: 2 }, "It succeeded at the 3rd attempt."],
+    [{ state: "failed", attempt: 3 }, "It failed after 3 attempts."],
+    [{ state: "failed", cause: "cost_cap" }, "It failed: it cost as much as it may."],
+    [{ state: "skipped", cause: "branch_not_taken" }, "It was skipped: the condition of its branch did not hold."],
+    [{ state: "terminated", cause: "requested" }, "It was terminated: somebody asked for it."],
+    [{ state: "skipped", reason: "calendar" }, "It was skipped: the calendar closes this day."],
+    [{ state: "skipped", cause: "toString" }, "It was skipped: toString."],
+    [
+      { state: "rejected", approval: { ...ASKED, decided_by: "ada", reason: "too early" } },
+      "Somebody said no: ada, “too early”.",
+    ],
+    [{ state: "expired" }, "Nobody said yes in time."],
+    [{ state: "expired", cause: "superseded" }, "Nobody said yes before: a newer occurrence asks in its place."],
+  ])("%j", (run, text) => {
+    expect(sentence(run)).toBe(text);
+  });
+
+  it("has one for every state", () => {
+    for (const state of Object.keys(RUN_LOOKS) as Known["state"][]) expect(sentence({ state })).toMatch(/^[A-Z].*\.$/);
+  });
+
+  it.each([
+    [1, "1st"],
+    [2, "2nd"],
+    [3, "3rd"],
+    [4, "4th"],
+    [11, "11th"],
+    [12, "12th"],
+    [21, "21st"],
+    [113, "113th"],
+  ])("%i is %s", (number, text) => {
+    expect(ordinal(number)).toBe(text);
+  });
+});
+
+const AT = (second: number) => `2026-03-01T02:00:0${second}Z`;
+const event = (event_type: string, second: number, payload: object = {}, run_id = "r"): Schemas["RunEvent"] =>
+  ({ run_id, sequence: second, event_type, recorded_at: AT(second), payload, node_id: null }) as Schemas["RunEvent"];
+const RUN = {
+  run_id: "r",
+  state: "succeeded",
+  started_at: AT(1),
+  finished_at: AT(9),
+  error: null,
+  error_class: null,
+} as const;
+
+describe("attemptsOf", () => {
+  it.each<
+    [
+      name: string,
+      run: Parameters<typeof attemptsOf>[0],
+      events: Schemas["RunEvent"][],
+      attempts: [string, string | null, string | null, string | null][],
+    ]
+  >([
+    ["none yet", { ...RUN, state: "ready", started_at: null, finished_at: null }, [event("run.created", 1)], []],
+    ["one", RUN, [event("run.created", 1), event("run.started", 1)], [["succeeded", AT(1), AT(9), null]]],
+    [
+      "two, the first failed",
+      RUN,
+      [
+        event("run.started", 1),
+        event("run.retried", 2, { error: "no", error_class: "timeout" }),
+        event("run.started", 3),
+      ],
+      [
+        ["failed", AT(1), AT(2), "no"],
+        ["succeeded", AT(3), AT(9), null],
+      ],
+    ],
+    [
+      "one was lost",
+      { ...RUN, state: "running", finished_at: null },
+      [event("run.redelivered", 2)],
+      [
+        ["unknown", null, AT(2), null],
+        ["running", null, null, null],
+      ],
+    ],
+    [
+      "those of a step are not its own",
+      RUN,
+      [event("node.retried", 2, {}, "step")],
+      [["succeeded", AT(1), AT(9), null]],
+    ],
+    [
+      "errors that are no text",
+      RUN,
+      [event("run.retried", 2, { error: { a: 1 } })],
+      [
+        ["failed", null, AT(2), null],
+        ["succeeded", null, AT(9), null],
+      ],
+    ],
+  ])("%s", (_, run, events, attempts) => {
+    expect(attemptsOf(run, events).map((each) => [each.state, each.started_at, each.ended_at, each.error])).toEqual(
+      attempts,
+    );
+  });
+});
+
+const line = (number: number): LogLine => ({ number, at: AT(1), attempt: 0, stream: "stdout", text: String(number) });
+const said = (numbers: number[], ended = false): Schemas["RunLogs"] => ({
+  run_id: "r",
+  lines: numbers.map(line),
+  next_after: 0,
+  ended,
+});
+
+describe("followed", () => {
+  it("adds what is new once, and knows the end", () => {
+    const first = followed(NOTHING_LOGGED, said([1, 2]));
+    const second = followed(first, said([2, 3], true));
+    expect([second.lines.map((each) => each.number), second.after, second.ended]).toEqual([[1, 2, 3], 3, true]);
+    expect(followed(second, said([], true))).toBe(second);
+  });
+
+  it("keeps a bounded number of lines", () => {
+    const kept = followed(NOTHING_LOGGED, said(Array.from({ length: MOST_LINES + 5 }, (_, index) => index + 1)));
+    expect([kept.lines.length, kept.dropped, kept.lines[0]!.number]).toEqual([MOST_LINES, 5, 6]);
+  });
+
+  it.each([
+    ["plain", "plain"],
+    ["\u001b[31mred\u001b[0m", "red"],
+    ["x".repeat(4_002), `${"x".repeat(4_000)} … 2 characters more`],
+  ])("writes a line", (text, written) => {
+    expect(lineText(text)).toBe(written);
+  });
+});
+
+describe("policyFacts", () => {
+  it("says who said what, and leaves out what nobody said", () => {
+    const policies = {
+      approval_policy: { requires_approval: false, gates: ["publish", "spend"], approvers: [] },
+      retry_policy: { max_retries: 2, backoff_ms: 1_500, timeout_ms: null },
+      failure_policy: { mode: "sensitive_actions" },
+      limits: { cost: null },
+      origins: {
+        "approval_policy.requires_approval": "schedule",
+        "approval_policy.gates": "agent",
+        "approval_policy.approvers": "default",
+        retry_policy: "assignment",
+      },
+    } as unknown as Schemas["RunPolicies"];
+    expect(policyFacts(policies)).toEqual([
+      { name: "approval: requires approval", value: "no", origin: "schedule" },
+      { name: "approval: gates", value: "publish, spend", origin: "agent" },
+      { name: "retry: max retries", value: "2", origin: "assignment" },
+      { name: "retry: backoff", value: "1.5 s", origin: "assignment" },
+      { name: "retry: timeout", value: "none", origin: "assignment" },
+      { name: "failure: mode", value: "sensitive actions", origin: null },
+    ]);
+  });
+});

@@ -1,0 +1,167 @@
+// Runs as rows; only those that are in sight are drawn, however many were loaded.
+import { Link } from "@tanstack/react-router";
+import { useWindowVirtualizer } from "@tanstack/react-virtual";
+import { memo, useLayoutEffect, useRef, useState } from "react";
+import { Badge } from "../../marks/Mark";
+import { reasonText, RUN_LOOKS } from "../../marks/outcomes";
+import { When } from "../../parts/When";
+import { durationText } from "../../time/zones";
+import { OPEN_STATES, originText } from "./filters";
+import { latenessOf, titleOf, usageTexts, type RunRow } from "./rows";
+
+interface Props {
+  rows: readonly RunRow[];
+  /** Null = nothing can be chosen. */
+  chosen: ReadonlySet<string> | null;
+  onChoose: (id: string, on: boolean) => void;
+}
+
+const ROW_PX = 58;
+
+export function RunTable({ rows, chosen, onChoose }: Props) {
+  const frame = useRef<HTMLDivElement>(null);
+  const [from, setFrom] = useState(0);
+  useLayoutEffect(() => setFrom(frame.current?.offsetTop ?? 0), []);
+  const shown = useWindowVirtualizer({
+    count: rows.length,
+    estimateSize: () => ROW_PX,
+    overscan: 12,
+    scrollMargin: from,
+    getItemKey: (index) => rows[index]!.run_id ?? index,
+  });
+  const items = shown.getVirtualItems();
+  const above = (items[0]?.start ?? from) - from;
+  const below = shown.getTotalSize() - ((items[items.length - 1]?.end ?? from) - from);
+  const columns = chosen === null ? 8 : 9;
+  return (
+    <div className="table-frame" ref={frame} tabIndex={0} role="region" aria-label="Runs">
+      <table className="table runs" aria-rowcount={rows.length + 1}>
+        <thead>
+          <tr>
+            {chosen === null ? null : (
+              <th scope="col" className="narrow">
+                <span className="visually-hidden">Chosen</span>
+              </th>
+            )}
+            <th scope="col">State</th>
+            <th scope="col">Run of</th>
+            <th scope="col">Nominal time</th>
+            <th scope="col">Started</th>
+            <th scope="col" className="number">
+              Late
+            </th>
+            <th scope="col" className="number">
+              Took
+            </th>
+            <th scope="col" className="number">
+              Attempt
+            </th>
+            <th scope="col" className="number">
+              Used
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          <Gap height={above} columns={columns} />
+          {items.map(({ index, key }) => {
+            const row = rows[index]!;
+            return (
+              <Row
+                key={key}
+                index={index}
+                row={row}
+                measure={shown.measureElement}
+                chosen={chosen === null ? null : chosen.has(row.run_id ?? "")}
+                onChoose={onChoose}
+              />
+            );
+          })}
+          <Gap height={below} columns={columns} />
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Gap({ height, columns }: { height: number; columns: number }) {
+  if (height <= 0) return null;
+  return (
+    <tr aria-hidden="true" className="gap">
+      <td colSpan={columns} style={{ height }} />
+    </tr>
+  );
+}
+
+interface RowProps {
+  row: RunRow;
+  index: number;
+  measure: (element: HTMLElement | null) => void;
+  chosen: boolean | null;
+  onChoose: (id: string, on: boolean) => void;
+}
+
+const Row = memo(function Row({ row, index, measure, chosen, onChoose }: RowProps) {
+  const id = row.run_id ?? "";
+  const late = latenessOf(row);
+  const isOpen = OPEN_STATES.includes(row.state);
+  return (
+    <tr data-row data-index={index} ref={measure} aria-rowindex={index + 2} className={chosen ? "chosen" : undefined}>
+      {chosen === null ? null : (
+        <td className="narrow">
+          {isOpen || chosen ? (
+            <input
+              type="checkbox"
+              className="choose"
+              aria-label={`Choose run ${id}`}
+              checked={chosen}
+              onChange={(event) => onChoose(id, event.target.checked)}
+            />
+          ) : null}
+        </td>
+      )}
+      <td>
+        <Badge look={RUN_LOOKS[row.state]} />
+        {(row.cause ?? row.error_class) ? (
+          <div className="small muted">{reasonText(row.cause ?? row.error_class)}</div>
+        ) : null}
+      </td>
+      <td className="what">
+        <Link to="/runs/$runId" params={{ runId: id }} className="cut" title={titleOf(row)}>
+          <bdi>{titleOf(row)}</bdi>
+        </Link>
+        <div className="small muted cut">
+          <bdi>{doing(row)}</bdi>
+        </div>
+      </td>
+      <td>
+        <When at={row.nominal} zone={row.timezone} absolute />
+      </td>
+      <td>
+        <When at={row.started_at} brief none="not yet" />
+      </td>
+      <td className={`number nowrap${late !== null && late >= LATE_SECONDS ? " tone-warn" : ""}`}>
+        {late === null ? "—" : durationText(late)}
+      </td>
+      <td className="number nowrap">{row.duration_seconds === null ? "—" : durationText(row.duration_seconds)}</td>
+      <td className="number">{row.attempt + 1}</td>
+      <td className="number nowrap">
+        {usageTexts(row.usage).map((text) => (
+          <div key={text}>{text}</div>
+        ))}
+      </td>
+    </tr>
+  );
+});
+
+// A start within a minute is what a clock by minutes promises.
+const LATE_SECONDS = 60;
+
+function doing(row: RunRow): string {
+  const what = row.workflow
+    ? `workflow ${row.workflow.workflow_id} v${row.workflow.version}`
+    : [row.kind, row.workflow_type].filter(Boolean).join(" ");
+  const whom = row.assignee
+    ? `${row.assignee.type} ${row.assignee.id}${row.assignee.member ? ` (${row.assignee.member})` : ""}`
+    : "";
+  return [originText(row.origin), what, whom, row.task_queue && `queue ${row.task_queue}`].filter(Boolean).join(" · ");
+}

@@ -1,0 +1,65 @@
+// The rows of the list of runs: live, page by page, and still while somebody reads further down.
+import { useEffect, useMemo, useState, useSyncExternalStore } from "react";
+import { usePages } from "../../api/hooks";
+import { OPEN_STATES, queryOf, type RunFilters } from "./filters";
+import { mergedRows, seenRows, type RunRow } from "./rows";
+
+const PAGE = 50;
+// Each refresh asks for all loaded pages again; whoever has loaded more than this reads the past.
+export const LIVE_PAGES = 4;
+// Further down than this somebody reads, and rows that come in above would push them away.
+const READING_FROM_PX = 140;
+
+const REFRESH_MS = 5_000;
+
+interface Kept {
+  key: string;
+  of: unknown;
+  rows: readonly RunRow[];
+}
+
+const NOTHING: Kept = { key: "", of: null, rows: [] };
+
+export function useRunRows(filters: RunFilters) {
+  const key = JSON.stringify(filters);
+  const query = useMemo(() => ({ ...queryOf(JSON.parse(key) as RunFilters), page_size: PAGE }), [key]);
+  const [many, setMany] = useState(1);
+  const pages = usePages("/api/runs", { query }, { live: many <= LIVE_PAGES });
+  const [kept, setKept] = useState(NOTHING);
+  if (pages.data !== undefined && (kept.of !== pages.data || kept.key !== key)) {
+    const asked = pages.data.pages.flatMap((page) => page.runs);
+    setKept({ key, of: pages.data, rows: mergedRows(kept.key === key ? kept.rows : [], asked, !pages.hasNextPage) });
+  }
+  const loaded = pages.data?.pages.length ?? 1;
+  useEffect(() => setMany(loaded), [loaded]);
+  const rows = kept.key === key ? kept.rows : NOTHING.rows;
+  useRefresh(many <= LIVE_PAGES && rows.some((row) => OPEN_STATES.includes(row.state)), pages.refetch);
+  const top = useTop(rows, key);
+  return { pages, isLive: many <= LIVE_PAGES, ...seenRows(rows, top) };
+}
+
+/** The stream tells how runs begin and end; that one was taken or is tried again, is asked for. */
+function useRefresh(wanted: boolean, refetch: () => unknown): void {
+  useEffect(() => {
+    if (!wanted) return;
+    const timer = setInterval(() => {
+      if (document.visibilityState === "visible") void refetch();
+    }, REFRESH_MS);
+    return () => clearInterval(timer);
+  }, [wanted, refetch]);
+}
+
+/** The newest row that was there when the reader began to scroll; null at the top of the page. */
+function useTop(rows: readonly RunRow[], key: string): string | null {
+  const reading = useSyncExternalStore(onScroll, () => window.scrollY > READING_FROM_PX);
+  const newest = rows[0]?.run_id ?? null;
+  const [held, setHeld] = useState<{ key: string; top: string | null } | null>(null);
+  if (!reading && held !== null) setHeld(null);
+  if (reading && newest !== null && held?.key !== key) setHeld({ key, top: newest });
+  return reading ? (held?.top ?? null) : null;
+}
+
+function onScroll(changed: () => void): () => void {
+  window.addEventListener("scroll", changed, { passive: true });
+  return () => window.removeEventListener("scroll", changed);
+}
